@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule of one frame: how to get from a frame's registers to its caller's. Pure data, shared by the compiler that
+// derives rules, the table that stores them and the runtime that applies them.
+//
+// Glossary
+//   cfa        canonical frame address: the caller's stack pointer at the call
+//   ra         return address
+//   tracked    the few registers that a later rule (or a virtual machine's frame) can need; which ones: libqut/arch
+//   slot       position in `tracked`; slot i belongs to qut_arch.tracked[i]
+#ifndef QUT_FORMATS_QUT_RULE_H
+#define QUT_FORMATS_QUT_RULE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+enum {
+    QUT_TRACKED_MAX = 7, // most registers tracked on one architecture, besides sp and ra
+    QUT_NO_REGISTER = 0xff,
+};
+
+enum qut_arch_id {
+    QUT_ARCH_NONE = 0,
+    QUT_ARCH_X86_64 = 1,
+    QUT_ARCH_AARCH64 = 2,
+    QUT_ARCH_ARM = 3,
+    QUT_ARCH_X86 = 4,
+    QUT_ARCH_RISCV64 = 5,
+    QUT_ARCH_END,
+};
+
+// What a row says at all.
+enum qut_rule_kind {
+    QUT_RULE_HOLE = 0,    // no unwind information covers this pc (padding, code without CFI)
+    QUT_RULE_REFUSED = 1, // information exists, but cannot be expressed or trusted; `reason` says why
+    QUT_RULE_FRAME = 2,   // a frame rule follows
+    QUT_RULE_KIND_END,
+};
+
+// Why a row was refused. Stored in tables: append only.
+enum qut_refusal {
+    QUT_REFUSED_NOT = 0,
+    QUT_REFUSED_CANTUNWIND,          // .ARM.exidx says EXIDX_CANTUNWIND
+    QUT_REFUSED_CFA_EXPRESSION,      // CFA is an expression outside the closed set
+    QUT_REFUSED_REGISTER_EXPRESSION, // a tracked register or ra is an expression outside the closed set
+    QUT_REFUSED_CFA_UNDEFINED,       // no instruction defined a CFA
+    QUT_REFUSED_OFFSET_RANGE,        // an offset does not fit 32 bits
+    QUT_REFUSED_REGISTER_RANGE,      // a register number that the architecture does not have
+    QUT_REFUSED_BAD_PROGRAM,         // the instruction stream is malformed from this pc on
+    QUT_REFUSED_STATE_DEPTH,         // remember_state nested deeper than the bound, or restored more than remembered
+    QUT_REFUSED_ROW_BUDGET,          // one FDE or one file has more rows than the bound
+    QUT_REFUSED_PERSONALITY,         // an EHABI personality routine we cannot read
+    QUT_REFUSED_EXIDX_OPCODE,        // a reserved or unsupported EHABI opcode
+    QUT_REFUSED_EXIDX_TRUNCATED,     // EHABI opcodes run past their table
+    QUT_REFUSED_RA_LOST,             // the return address is the value of a register that is not known here
+    QUT_REFUSED_MISALIGNED,          // a row starts inside an instruction granule
+    QUT_REFUSAL_END,
+};
+
+// How the CFA is computed. `reg`, `reg2` are DWARF register numbers of the architecture.
+enum qut_cfa_how {
+    QUT_CFA_REG = 0,     // cfa = reg + offset_bytes
+    QUT_CFA_DEREF = 1,   // cfa = *(reg + offset_bytes) + add_bytes
+    QUT_CFA_INDEXED = 2, // cfa = *(reg + (reg2 << shift) + offset_bytes) + add_bytes
+    QUT_CFA_PLT = 3,     // cfa = reg + offset_bytes + (((pc & mask) >= threshold) << shift)
+    QUT_CFA_HOW_END,
+};
+
+struct qut_cfa {
+    uint8_t how; // enum qut_cfa_how
+    uint8_t reg;
+    uint8_t reg2;  // INDEXED: index register
+    uint8_t shift; // INDEXED, PLT
+    int32_t offset_bytes;
+    union {
+        int32_t add_bytes; // DEREF, INDEXED
+        struct {
+            uint8_t mask; // PLT
+            uint8_t threshold;
+            uint16_t zero;
+        } plt;
+    };
+};
+static_assert(sizeof(struct qut_cfa) == 12, "on disk");
+
+// How one register of the caller is found.
+enum qut_reg_how {
+    QUT_REG_SAME = 0,      // unchanged. For ra: in the return-address register. For sp: sp = cfa
+    QUT_REG_UNDEFINED = 1, // lost. For ra: this is the outermost frame
+    QUT_REG_AT_CFA = 2,    // *(cfa + offset_bytes)
+    QUT_REG_AT_REG = 3,    // *(reg + offset_bytes)
+    QUT_REG_IN_REG = 4,    // reg + offset_bytes
+    QUT_REG_CFA_VALUE = 5, // cfa + offset_bytes
+    QUT_REG_HOW_END,
+};
+
+struct qut_reg_rule {
+    uint8_t how; // enum qut_reg_how
+    uint8_t reg; // AT_REG, IN_REG: the register read
+    uint16_t zero;
+    int32_t offset_bytes;
+};
+static_assert(sizeof(struct qut_reg_rule) == 8, "on disk");
+
+enum qut_rule_flag {
+    QUT_RULE_SIGNAL = 1,    // the frame was interrupted: its caller's pc is exact, not a return address
+    QUT_RULE_RA_SIGNED = 2, // ra carries a pointer-authentication code
+    QUT_RULE_RA_KEY_B = 4,  // ... made with key B
+    QUT_RULE_BODY_ONLY = 8, // from function-level tables: holds in the body, not inside prologue and epilogue
+    QUT_RULE_FLAGS_ALL = 15,
+};
+
+struct qut_rule {
+    uint8_t kind;       // enum qut_rule_kind; nothing else counts unless it is FRAME
+    uint8_t flags;      // enum qut_rule_flag
+    uint8_t reason;     // enum qut_refusal, with REFUSED
+    uint8_t dex_pc_reg; // register that holds a dex pc in this frame, or QUT_NO_REGISTER
+    struct qut_cfa cfa;
+    struct qut_reg_rule ra;
+    struct qut_reg_rule sp;
+    struct qut_reg_rule tracked[QUT_TRACKED_MAX];
+    uint8_t zero[8];
+};
+static_assert(sizeof(struct qut_rule) == 96, "on disk: six table cells");
+
+#endif

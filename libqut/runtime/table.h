@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A QUT table in memory: attach (checked once), then constant-time lookup. The same code serves the compiler, the tests
+// and the walker.
+#ifndef QUT_RUNTIME_TABLE_H
+#define QUT_RUNTIME_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/qut_rule.h"
+#include "formats/qut_table.h"
+#include "formats/qut_table_check.h"
+
+struct qut_table {
+    const struct qut_table_header *header;
+    const struct qut_table_group *groups;
+    const uint8_t *blocks;
+    const union qut_table_cell *cells;
+    const uint32_t *run_starts;
+    const uint8_t *runs;
+    const uint8_t *wides;
+    uint64_t text_start;
+    uint64_t text_size_units; // in units of 1 << pc_shift
+};
+
+// Checks the bytes and points into them; they must stay, unchanged, as long as the table is used. Aligned to 8.
+// Allocates nothing. Linear in the size.
+enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes, size_t size, uint64_t *fault_offset);
+
+// The rule at a pc (a virtual address of the file). Signal-safe, constant time, no allocation, any thread.
+// Outside the table's text: a hole.
+void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule);
+
+// All rows in ascending order. Not for handlers. start with *pc = table->text_start; each call yields the rule in force
+// from *pc up to *end (exclusive); false when the text is done. Neighbouring rows with one rule are not joined.
+bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// An independent reader of unwind information, behind one small interface. A judge gives values, not rules: what the
+// CFA, the return address and the tracked registers of the caller are for given registers and memory. Two readers
+// that agree on the values for random registers and memory agree on the rule, and share no code to agree by.
+#ifndef QUTC_CHECK_JUDGE_H
+#define QUTC_CHECK_JUDGE_H
+
+#include "libqut/arch/arch.h"
+#include "libqut/runtime/rule_eval.h"
+#include "qutc/base/error.h"
+#include "qutc/input/image.h"
+
+enum qutc_verdict {
+    QUTC_VERDICT_NO_ROW = 0, // this reader finds no unwind information for the pc
+    QUTC_VERDICT_ROW,        // values are filled
+    QUTC_VERDICT_END,        // a row whose return address is undefined; cfa is filled
+    QUTC_VERDICT_ABSTAIN,    // this reader is known not to read this construct (reason says which), or failed
+    QUTC_VERDICT_CANTUNWIND, // exidx only
+};
+
+struct qutc_judgement {
+    enum qutc_verdict verdict;
+    const char *reason; // ABSTAIN
+    uint64_t start, end; // the judge's row holds on [start, end); for NO_ROW: as far as the judge knows
+    bool signal_frame;
+    bool body_only_source; // function-level information (exidx)
+    uint64_t cfa;
+    uint64_t ra;
+    uint64_t sp;                      // of the caller (cfa unless there is an explicit rule)
+    uint64_t tracked[QUT_TRACKED_MAX]; // by slot
+    uint8_t tracked_undefined;        // bit per slot: the caller's value is lost
+};
+
+struct qutc_judge;
+struct qutc_judge_class {
+    const char *name; // "libdw", "libdwarf", "readelf"
+    // Opens one frame section's view of the image. NULL with *error filled where this judge cannot read this kind.
+    struct qutc_judge *(*open)(const struct qutc_image *image, const struct qutc_frame_section *section,
+                               struct qutc_error *error);
+    // What holds at pc, evaluated with these registers (`frame->pc` is pc) and this memory.
+    void (*at)(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut_read_word read, void *context,
+               struct qutc_judgement *judgement);
+    // Ascending list of the pcs where this judge's coverage or rows may begin or end, as far as it can tell cheaply
+    // (its functions' starts and ends). *pcs is allocated with malloc, the caller frees it.
+    int (*boundaries)(struct qutc_judge *judge, uint64_t **pcs, size_t *count, struct qutc_error *error);
+    void (*close)(struct qutc_judge *judge);
+};
+
+extern const struct qutc_judge_class qutc_judge_libdw, qutc_judge_libdwarf, qutc_judge_readelf;
+
+#endif

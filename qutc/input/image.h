@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ELF image, opened and taken apart: everything the compiler needs to know of it, and nothing of how it is stored.
+// Sections that were compressed, or that come from .gnu_debugdata or a separate debug file, look like any others here.
+#ifndef QUTC_INPUT_IMAGE_H
+#define QUTC_INPUT_IMAGE_H
+
+#include "libqut/arch/arch.h"
+#include "qutc/base/cursor.h"
+#include "qutc/base/error.h"
+
+enum {
+    QUTC_FRAME_SECTIONS_MAX = 8,
+    QUTC_EXEC_RANGES_MAX = 64,
+    QUTC_PLT_RANGES_MAX = 8,
+    QUTC_IDENTITY_MAX = 32,
+};
+
+enum qutc_frame_kind {
+    QUTC_FRAME_EH = 0,    // .eh_frame
+    QUTC_FRAME_DEBUG = 1, // .debug_frame
+    QUTC_FRAME_EXIDX = 2, // .ARM.exidx (entries point into the image: .ARM.extab)
+};
+
+enum qutc_provenance {
+    QUTC_FROM_FILE = 0,
+    QUTC_FROM_GNU_DEBUGDATA = 1,
+    QUTC_FROM_DEBUG_FILE = 2,
+};
+
+struct qutc_frame_section {
+    enum qutc_frame_kind kind;
+    enum qutc_provenance from;
+    const char *name;         // ".eh_frame", for messages
+    struct qutc_bytes bytes;  // unpacked
+    uint64_t vaddr;           // of byte 0; 0 where the section has no address
+    uint64_t text_base_vaddr; // base of DW_EH_PE_textrel (0: none)
+    uint64_t data_base_vaddr; // base of DW_EH_PE_datarel (0: none)
+};
+
+struct qutc_range { // [start, end), virtual addresses of the file
+    uint64_t start;
+    uint64_t end;
+};
+
+struct qutc_image {
+    char *name; // for messages: path, or "base.apk!lib/arm64-v8a/libx.so", or "[vdso]"
+    const struct qut_arch *arch;
+    bool is_64;
+    uint64_t size_bytes; // of the ELF as stored
+
+    uint8_t identity[QUTC_IDENTITY_MAX]; // build-id, else the first 32 bytes of a hash over the file
+    uint8_t identity_size;
+    bool identity_is_build_id;
+
+    struct qutc_range exec[QUTC_EXEC_RANGES_MAX]; // executable segments (else sections), sorted, not overlapping
+    unsigned exec_count;
+    struct qutc_range plt[QUTC_PLT_RANGES_MAX]; // .plt, .iplt, .plt.* sections
+    unsigned plt_count;
+
+    // In order of precedence: the first that describes a pc wins.
+    struct qutc_frame_section frame[QUTC_FRAME_SECTIONS_MAX];
+    unsigned frame_count;
+
+    // What the original tables occupy in the file, for comparison (0: absent).
+    uint64_t eh_frame_bytes, eh_frame_hdr_bytes, debug_frame_bytes, exidx_bytes, extab_bytes;
+    uint64_t unpacked_bytes;  // memory that unpacking took
+    uint64_t unpack_time_ns;  // time spent in xz, zlib, zstd
+    uint64_t xz_time_ns;      // ... in xz alone
+
+    struct qutc_image_store *store; // owns the memory behind all of this
+};
+
+struct qutc_image_options {
+    const char *debug_root;    // "/usr/lib/debug"; NULL: look for no separate debug files
+    uint64_t unpack_max_bytes; // bound on unpacked sections together; 0: the default (1 GiB)
+};
+
+// Opens an ELF file, or, with offset_bytes/size_bytes not both 0, an ELF image inside a file (an APK's stored entry).
+// *image is allocated; free with qutc_image_close. May block and allocate. Returns 0, or -1 with *error filled.
+int qutc_image_open(const char *path, const char *name, uint64_t offset_bytes, uint64_t size_bytes,
+                    const struct qutc_image_options *options, struct qutc_image **image, struct qutc_error *error);
+
+// The same from memory (a vdso, a JIT blob); the bytes are copied.
+int qutc_image_open_memory(struct qutc_bytes elf, const char *name, const struct qutc_image_options *options,
+                           struct qutc_image **image, struct qutc_error *error);
+
+void qutc_image_close(struct qutc_image *image);
+
+// The bytes of the file that are mapped from vaddr on, up to the end of their segment (or section): at most to the end
+// of file data, never zero-fill. Size 0 where nothing is mapped.
+struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr);
+
+// The whole ELF image as stored, for readers that want to open it themselves (the judges).
+struct qutc_bytes qutc_image_elf(const struct qutc_image *image);
+
+#endif
