@@ -18,7 +18,7 @@ enum {
     QUT_BLOCK_UNITS = 256,
     QUT_GROUP_BLOCKS = 28,
     QUT_TABLE_SLACK_BYTES = 16, // zero bytes after the last block, so that wide loads may read past a block
-    QUT_TABLE_ALIGN = 8,        // of every section in the file
+    QUT_TABLE_ALIGN = 32,       // of every section in the file, and of the file in memory
 };
 
 struct qut_table_section {
@@ -74,6 +74,7 @@ struct qut_table_header {
     uint32_t eh_frame_hdr_bytes;
     uint32_t debug_frame_bytes;
     uint32_t exidx_bytes; // .ARM.exidx and .ARM.extab
+    uint8_t zero3[8];
 };
 static_assert(sizeof(struct qut_table_header) == 192, "on disk");
 
