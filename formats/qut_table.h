@@ -46,12 +46,12 @@ struct qut_table_header {
     uint8_t pc_shift;
     uint8_t identity_size;
     uint8_t zero;
-    uint32_t flags; // enum qut_table_flag
+    uint32_t flags;      // enum qut_table_flag
     uint64_t text_start; // virtual address in the source file
     uint64_t text_size;  // bytes
     uint8_t identity[32];
 
-    // How a code's first byte (lead) reads. See qut_table_code.h.
+    // How a code's lead byte reads: see qut_table_code.h.
     uint8_t short_rules;     // leads below this: rule id = lead
     uint8_t short_runs;      // the next so many: run id = lead - short_rules
     uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise
@@ -89,15 +89,14 @@ enum qut_cell_form {
     QUT_CELL_REFUSED = 1, // aux = reason
     QUT_CELL_FRAME = 2,   // cfa = reg + word * cfa_words; slots from cfa - word * anchor_words
     QUT_CELL_DEREF = 3,   // cfa = *(reg + word * anchor_words) + word * cfa_words; slots from cfa
-    QUT_CELL_LONG = 4,    // a whole struct qut_rule in this cell and the next six
-    QUT_CELL_TAIL = 5,    // the cells after a LONG; never named by a code
+    QUT_CELL_LONG = 4,    // a whole struct qut_rule is in the next six cells, which no code names
     QUT_CELL_FORM_END,
 };
 
 enum {
     QUT_SLOT_SAME = 0,
     QUT_SLOT_UNDEFINED = -128,
-    QUT_LONG_CELLS = 7, // the head and 96 bytes of rule
+    QUT_LONG_CELLS = 7, // the head and six cells of rule
     QUT_SLOT_RA = 0,    // slot[0] is ra, slot[1 + i] is tracked[i]
 };
 

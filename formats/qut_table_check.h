@@ -13,17 +13,17 @@ enum qut_table_fault {
     QUT_TABLE_TOO_SHORT,
     QUT_TABLE_BAD_MAGIC,
     QUT_TABLE_BAD_VERSION,
-    QUT_TABLE_BAD_SIZE,     // the file is not as long as its header says (truncated, or more than a table)
+    QUT_TABLE_BAD_SIZE, // the file is not as long as its header says (truncated, or more than a table)
     QUT_TABLE_BAD_CHECKSUM,
-    QUT_TABLE_BAD_HEADER,   // a field out of range: architecture, shift, identity, code ranges
-    QUT_TABLE_BAD_SECTION,  // a section outside the file, misaligned or of an impossible size
+    QUT_TABLE_BAD_HEADER,  // a field out of range: architecture, shift, identity, code ranges
+    QUT_TABLE_BAD_SECTION, // a section outside the file, misaligned or of an impossible size
     QUT_TABLE_BAD_CELL,
-    QUT_TABLE_BAD_GROUP,    // groups do not tile the blocks
-    QUT_TABLE_BAD_BLOCK,    // pcs not ascending, a code cut off
-    QUT_TABLE_BAD_CODE,     // a code that names no rule or run
+    QUT_TABLE_BAD_GROUP, // groups do not tile the blocks
+    QUT_TABLE_BAD_BLOCK, // pcs not ascending, a code cut off
+    QUT_TABLE_BAD_CODE,  // a code that names no rule or run
     QUT_TABLE_BAD_RUN,
     QUT_TABLE_BAD_WIDE,
-    QUT_TABLE_FOREIGN,      // for another file or architecture than asked for
+    QUT_TABLE_FOREIGN, // for another file or architecture than asked for
     QUT_TABLE_FAULT_END,
 };
 

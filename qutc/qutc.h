@@ -17,11 +17,12 @@ struct qutc_compile_stats {
     uint64_t fde_count;
     uint64_t cie_count;
     uint64_t exidx_count;
-    uint64_t source_rows;   // rows as the frame programs state them
-    uint64_t row_count;     // rows of the table
-    uint32_t rule_count;    // distinct
-    uint64_t skipped_fdes;  // records dropped whole because they contradict the format (each is in `first_skipped`'s kind)
-    uint64_t overlaps;      // FDEs that overlap an earlier one
+    uint64_t source_rows; // rows as the frame programs state them
+    uint64_t row_count;   // rows of the table
+    uint32_t rule_count;  // distinct
+    uint64_t
+        skipped_fdes;  // records dropped whole because they contradict the format (each is in `first_skipped`'s kind)
+    uint64_t overlaps; // FDEs that overlap an earlier one
     uint64_t table_bytes;
     struct qutc_error first_skipped; // why the first of skipped_fdes was dropped
 };

@@ -11,16 +11,16 @@
 
 struct qut_arch {
     enum qut_arch_id id;
-    const char *name;              // as in docs and on the command line
-    uint16_t elf_machine;          // EM_*
-    uint8_t word_bytes;            // 4 or 8
-    uint8_t pc_shift;              // log2 of the smallest distance between two instruction starts
-    uint8_t register_count;        // DWARF core registers are 0 .. register_count-1
-    uint8_t sp_reg;                // DWARF numbers
-    uint8_t ra_reg;                // the usual return-address column
-    bool ra_in_register;           // at a function's first instruction ra is in ra_reg (else on the stack)
+    const char *name;       // as in docs and on the command line
+    uint16_t elf_machine;   // EM_*
+    uint8_t word_bytes;     // 4 or 8
+    uint8_t pc_shift;       // log2 of the smallest distance between two instruction starts
+    uint8_t register_count; // DWARF core registers are 0 .. register_count-1
+    uint8_t sp_reg;         // DWARF numbers
+    uint8_t ra_reg;         // the usual return-address column
+    bool ra_in_register;    // at a function's first instruction ra is in ra_reg (else on the stack)
     uint8_t tracked_count;
-    uint8_t tracked[QUT_TRACKED_MAX]; // DWARF numbers by slot
+    uint8_t tracked[QUT_TRACKED_MAX];  // DWARF numbers by slot
     const char *const *register_names; // register_count names
 };
 

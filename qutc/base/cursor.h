@@ -28,8 +28,14 @@ static inline struct qutc_cursor qutc_cursor(struct qutc_bytes bytes)
     return (struct qutc_cursor){bytes.data, bytes.data, bytes.data + bytes.size, false, false};
 }
 
-static inline size_t qutc_cursor_left(const struct qutc_cursor *c) { return (size_t)(c->end - c->at); }
-static inline size_t qutc_cursor_offset(const struct qutc_cursor *c) { return (size_t)(c->at - c->start); }
+static inline size_t qutc_cursor_left(const struct qutc_cursor *c)
+{
+    return (size_t)(c->end - c->at);
+}
+static inline size_t qutc_cursor_offset(const struct qutc_cursor *c)
+{
+    return (size_t)(c->at - c->start);
+}
 
 static inline void qutc_cursor_fail(struct qutc_cursor *c)
 {

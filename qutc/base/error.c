@@ -24,8 +24,8 @@ const char *qutc_reason_name(enum qutc_reason reason)
     return (unsigned)reason < QUTC_REASON_END ? names[reason] : "unknown reason";
 }
 
-int qutc_fail(struct qutc_error *error, enum qutc_reason reason, const char *section, uint64_t offset, const char *format,
-              ...)
+int qutc_fail(struct qutc_error *error, enum qutc_reason reason, const char *section, uint64_t offset,
+              const char *format, ...)
 {
     if (!error || error->reason != QUTC_OK)
         return -1;

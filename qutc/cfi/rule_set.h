@@ -28,8 +28,7 @@ uint32_t qutc_rule_set_intern(struct qutc_rule_set *set, const struct qut_rule *
 
 static inline struct qut_rule qutc_rule_refused(enum qut_refusal reason)
 {
-    return (struct qut_rule){
-        .kind = QUT_RULE_REFUSED, .reason = (uint8_t)reason, .dex_pc_reg = QUT_NO_REGISTER};
+    return (struct qut_rule){.kind = QUT_RULE_REFUSED, .reason = (uint8_t)reason, .dex_pc_reg = QUT_NO_REGISTER};
 }
 
 static inline struct qut_rule qutc_rule_hole(void)

@@ -20,15 +20,20 @@ enum qutc_verdict {
 
 struct qutc_judgement {
     enum qutc_verdict verdict;
-    const char *reason; // ABSTAIN
+    const char *reason;  // ABSTAIN
     uint64_t start, end; // the judge's row holds on [start, end); for NO_ROW: as far as the judge knows
     bool signal_frame;
     bool body_only_source; // function-level information (exidx)
     uint64_t cfa;
     uint64_t ra;
-    uint64_t sp;                      // of the caller (cfa unless there is an explicit rule)
+    uint64_t sp;                       // of the caller (cfa unless there is an explicit rule)
     uint64_t tracked[QUT_TRACKED_MAX]; // by slot
-    uint8_t tracked_undefined;        // bit per slot: the caller's value is lost
+    uint8_t tracked_undefined;         // bit per slot: the caller's value is lost
+    uint8_t tracked_unknown;           // bit per slot: this reader cannot say (a register the walker does not have)
+    bool depends_on_pc;                // an expression reads the pc: values differ within the row
+    bool ra_signed_known, ra_signed;   // pointer authentication
+    bool dex_pc_known;                 // dex_pc_reg counts
+    uint8_t dex_pc_reg;                // register with a dex pc, or QUT_NO_REGISTER
 };
 
 struct qutc_judge;

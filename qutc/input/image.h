@@ -32,6 +32,7 @@ struct qutc_frame_section {
     enum qutc_provenance from;
     const char *name;         // ".eh_frame", for messages
     struct qutc_bytes bytes;  // unpacked
+    bool ends_at_terminator;  // its size is only a bound (found without section headers): stop at the zero record
     uint64_t vaddr;           // of byte 0; 0 where the section has no address
     uint64_t text_base_vaddr; // base of DW_EH_PE_textrel (0: none)
     uint64_t data_base_vaddr; // base of DW_EH_PE_datarel (0: none)
@@ -61,11 +62,15 @@ struct qutc_image {
     struct qutc_frame_section frame[QUTC_FRAME_SECTIONS_MAX];
     unsigned frame_count;
 
-    // What the original tables occupy in the file, for comparison (0: absent).
+    // Parts that could not be read and were left out (a frame section, a debug file); the first one's reason.
+    unsigned damage_count;
+    struct qutc_error damage;
+
+    // What the original tables occupy in the file, for comparison (0: absent); a debug file's do not count.
     uint64_t eh_frame_bytes, eh_frame_hdr_bytes, debug_frame_bytes, exidx_bytes, extab_bytes;
-    uint64_t unpacked_bytes;  // memory that unpacking took
-    uint64_t unpack_time_ns;  // time spent in xz, zlib, zstd
-    uint64_t xz_time_ns;      // ... in xz alone
+    uint64_t unpacked_bytes; // memory that unpacking took
+    uint64_t unpack_time_ns; // time spent in xz, zlib, zstd
+    uint64_t xz_time_ns;     // ... in xz alone
 
     struct qutc_image_store *store; // owns the memory behind all of this
 };

@@ -6,18 +6,27 @@
 #include "qutc/input/image.h"
 
 struct qutc_input {
-    char *path;            // file to open
-    char *name;            // how to call it in messages
-    uint64_t offset_bytes; // inside an archive; 0
-    uint64_t size_bytes;   // inside an archive; 0: the whole file
+    char *path;               // file to open
+    char *name;               // how to call it in messages
+    uint64_t offset_bytes;    // inside an archive; 0
+    uint64_t size_bytes;      // inside an archive; 0: the whole file
     struct qutc_bytes memory; // instead of a file (a vdso); owned by the list
 };
+
+struct qutc_inputs_seen;
 
 struct qutc_inputs {
     struct qutc_input *items;
     size_t count;
     size_t capacity;
-    size_t skipped_not_elf; // files in directories that are neither ELF nor archives with ELF in them
+    // What was passed over while expanding directories, archives, processes and the system:
+    size_t skipped_not_elf;     // neither ELF nor archives with ELF in them
+    size_t skipped_unsupported; // ELF, but relocatable, big-endian or of an unknown machine (named files are kept, and
+                                // fail with that reason when they are opened)
+    size_t skipped_compressed;  // libraries stored compressed in an archive: no loader can map them there
+    size_t skipped_unreadable;  // files and directories that could not be opened or read
+
+    struct qutc_inputs_seen *seen; // which files are in the list, by device, inode and offset
 };
 
 void qutc_inputs_init(struct qutc_inputs *inputs);

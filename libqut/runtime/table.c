@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/runtime/table.h"
+
+#include "formats/qut_table_code.h"
+#include "libqut/arch/arch.h"
+
+enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes, size_t size, uint64_t *fault_offset)
+{
+    enum qut_table_fault fault = qut_table_check(bytes, size, fault_offset);
+    if (fault != QUT_TABLE_OK)
+        return fault;
+    const uint8_t *at = bytes;
+    const struct qut_table_header *h = bytes;
+    *table = (struct qut_table){
+        .header = h,
+        .groups = (const void *)(at + h->groups.offset),
+        .blocks = at + h->blocks.offset,
+        .cells = (const void *)(at + h->cells.offset),
+        .run_starts = (const void *)(at + h->run_starts.offset),
+        .runs = at + h->runs.offset,
+        .wides = at + h->wides.offset,
+        .text_start = h->text_start,
+        .text_size_units = h->text_size >> h->pc_shift,
+    };
+    return QUT_TABLE_OK;
+}
+
+// What is in force at a unit of text, before runs are looked into.
+struct hit {
+    uint32_t ref;
+    bool carried;         // the row began in an earlier block
+    uint64_t start_units; // of the row, from text_start; meaningless where carried
+    uint64_t next_units;  // of the next row or block
+};
+
+static struct hit find_in_block(const struct qut_table *table, uint64_t units)
+{
+    uint64_t block = units / QUT_BLOCK_UNITS;
+    uint8_t x = (uint8_t)(units % QUT_BLOCK_UNITS);
+    const struct qut_table_group *group = &table->groups[block / QUT_GROUP_BLOCKS];
+    unsigned in_group = (unsigned)(block % QUT_GROUP_BLOCKS);
+    const uint8_t *bytes = table->blocks + group->blocks_offset + qut_group_bytes_before(group, in_group);
+    unsigned size = group->block_bytes[in_group];
+    uint64_t block_start = block * QUT_BLOCK_UNITS;
+    struct hit hit = {.carried = true, .next_units = block_start + QUT_BLOCK_UNITS};
+    if ((size & 1) && bytes[0] == 0) {
+        struct qut_wide_view wide = qut_wide_view(table->wides + qut_load_u32(bytes + 1));
+        unsigned reached = qut_count_reached(wide.pcs, wide.row_count, x);
+        if (reached < wide.row_count)
+            hit.next_units = block_start + wide.pcs[reached];
+        hit.carried = reached == 0;
+        if (!hit.carried) {
+            hit.start_units = block_start + wide.pcs[reached - 1];
+            hit.ref = qut_load_u32(wide.refs + 4 * (size_t)(reached - 1));
+        }
+    } else {
+        struct qut_block_view view = qut_block_view(bytes, size);
+        unsigned reached = qut_count_reached(view.pcs, view.row_count, x);
+        if (reached < view.row_count)
+            hit.next_units = block_start + view.pcs[reached];
+        hit.carried = reached == 0;
+        if (!hit.carried) {
+            hit.start_units = block_start + view.pcs[reached - 1];
+            hit.ref = qut_block_ref(table->header, &view, reached - 1);
+        }
+    }
+    if (hit.carried)
+        hit.ref = qut_code_ref(table->header, bytes);
+    return hit;
+}
+
+static struct hit find(const struct qut_table *table, uint64_t units)
+{
+    struct hit hit = find_in_block(table, units);
+    if (!(hit.ref & QUT_REF_RUN))
+        return hit;
+    uint32_t run = hit.ref & ~QUT_REF_RUN;
+    uint32_t start = table->run_starts[run];
+    struct qut_block_view view = qut_block_view(table->runs + start, table->run_starts[run + 1] - start);
+    // A run ends inside the block where it began: past that, its last row is in force.
+    unsigned reached = view.row_count;
+    if (!hit.carried) {
+        reached = qut_count_reached(view.pcs, view.row_count, (uint8_t)(units - hit.start_units));
+        if (reached < view.row_count && hit.start_units + view.pcs[reached] < hit.next_units)
+            hit.next_units = hit.start_units + view.pcs[reached];
+        hit.start_units += view.pcs[reached - 1];
+    }
+    hit.ref = qut_block_ref(table->header, &view, reached - 1);
+    return hit;
+}
+
+static struct qut_rule hole(void)
+{
+    return (struct qut_rule){.kind = QUT_RULE_HOLE, .dex_pc_reg = QUT_NO_REGISTER};
+}
+
+static void read_slot(int8_t slot, int word_bytes, int anchor_words, struct qut_reg_rule *reg)
+{
+    if (slot == QUT_SLOT_UNDEFINED) {
+        reg->how = QUT_REG_UNDEFINED;
+    } else if (slot != QUT_SLOT_SAME) { // *(cfa - word * anchor_words + word * slot)
+        reg->how = QUT_REG_AT_CFA;
+        reg->offset_bytes = (slot - anchor_words) * word_bytes;
+    }
+}
+
+static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rule *rule)
+{
+    const struct qut_rule_cell *cell = &table->cells[id].rule;
+    *rule = hole();
+    if (cell->form == QUT_CELL_HOLE)
+        return;
+    if (cell->form == QUT_CELL_REFUSED) {
+        rule->kind = QUT_RULE_REFUSED;
+        rule->reason = cell->aux;
+        return;
+    }
+    if (cell->form == QUT_CELL_LONG) {
+        memcpy(rule, &table->cells[id + 1], sizeof *rule);
+        return;
+    }
+    // Architectures with 4-byte words: arm, x86.
+    const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)table->header->arch);
+    int word_bytes = arch->word_bytes;
+    bool deref = cell->form == QUT_CELL_DEREF;
+    rule->kind = QUT_RULE_FRAME;
+    rule->flags = cell->flags & QUT_CELL_RULE_FLAGS;
+    rule->cfa.reg = cell->reg;
+    if (deref) { // cfa = *(reg + word * anchor_words) + word * cfa_words
+        rule->cfa.how = QUT_CFA_DEREF;
+        rule->cfa.offset_bytes = cell->anchor_words * word_bytes;
+        rule->cfa.add_bytes = cell->cfa_words * word_bytes;
+    } else { // cfa = reg + word * cfa_words
+        rule->cfa.offset_bytes = cell->cfa_words * word_bytes;
+    }
+    int anchor_words = deref ? 0 : cell->anchor_words;
+    read_slot(cell->slot[QUT_SLOT_RA], word_bytes, anchor_words, &rule->ra);
+    for (int i = 0; i < arch->tracked_count; i++)
+        read_slot(cell->slot[1 + i], word_bytes, anchor_words, &rule->tracked[i]);
+    unsigned aux = cell->flags >> QUT_CELL_AUX_SHIFT & 3;
+    if (aux == QUT_CELL_AUX_RA_REG)
+        rule->ra = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = cell->aux};
+    else if (aux == QUT_CELL_AUX_DEX_REG)
+        rule->dex_pc_reg = cell->aux;
+}
+
+// Where the padding in front of the hit's rule ends, in units from text_start; the row's start where there is none.
+static uint64_t padding_end(const struct qut_table *table, const struct hit *hit)
+{
+    const struct qut_rule_cell *cell = &table->cells[hit->ref].rule;
+    bool can_be_padded = cell->form == QUT_CELL_FRAME || cell->form == QUT_CELL_DEREF;
+    unsigned align = can_be_padded ? cell->flags >> QUT_CELL_ALIGN_SHIFT : 0;
+    if (align == QUT_CELL_NOT_PADDED || hit->carried) // blocks begin at multiples of every alignment
+        return hit->start_units;
+    uint64_t align_units = (uint64_t)8 << align >> table->header->pc_shift;
+    return (hit->start_units + align_units - 1) & ~(align_units - 1);
+}
+
+void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule)
+{
+    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    if (pc < table->text_start || units >= table->text_size_units) {
+        *rule = hole();
+        return;
+    }
+    struct hit hit = find(table, units);
+    if (!hit.carried && units < padding_end(table, &hit)) {
+        *rule = hole();
+        return;
+    }
+    read_cell(table, hit.ref, rule);
+}
+
+bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule)
+{
+    uint64_t units = (*pc - table->text_start) >> table->header->pc_shift;
+    if (*pc < table->text_start || units >= table->text_size_units)
+        return false;
+    struct hit hit = find(table, units);
+    uint64_t end_units = hit.next_units;
+    uint64_t rule_start = padding_end(table, &hit);
+    if (!hit.carried && units < rule_start) {
+        *rule = hole();
+        if (rule_start < end_units)
+            end_units = rule_start;
+    } else {
+        read_cell(table, hit.ref, rule);
+    }
+    if (end_units > table->text_size_units)
+        end_units = table->text_size_units;
+    *end = table->text_start + (end_units << table->header->pc_shift);
+    return true;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/cfi/frame_section.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "qutc/cfi/dwarf_constants.h"
+#include "qutc/cfi/fde_sort.h"
+
+enum { NO_CIE = UINT32_MAX };
+
+struct reader {
+    const struct qutc_image *image;
+    const struct qutc_frame_section *section;
+    uint64_t text_start, text_end;
+    struct qutc_frame_records *records;
+    struct qutc_error *error;
+    uint64_t last_cie_offset; // FDEs of one CIE stand together
+    uint32_t last_cie;
+};
+
+// One length-prefixed record: its bytes after the length, and where its CIE id (or pointer) stands.
+struct record {
+    uint64_t offset; // of the length field
+    struct qutc_cursor body;
+    uint64_t id_offset;
+    uint64_t id;
+    bool is_cie;
+    bool is_dwarf64;
+};
+
+static void skip_record(struct reader *r, enum qutc_reason reason, uint64_t offset, const char *what)
+{
+    r->records->skipped++;
+    qutc_fail(&r->records->first_skipped, reason, r->section->name, offset, "%s", what);
+}
+
+bool qutc_read_encoded(const struct qutc_image *image, const struct qutc_frame_section *section, struct qutc_cursor *c,
+                       uint8_t encoding, uint8_t address_size, uint64_t *value)
+{
+    *value = 0;
+    if (encoding == PE_OMIT)
+        return true;
+    if ((encoding & PE_BASE_MASK) == PE_ALIGNED) {
+        uint64_t here = section->vaddr + qutc_cursor_offset(c);
+        qutc_cursor_skip(c, (0 - here) & (address_size - 1u));
+    }
+    uint64_t here = section->vaddr + qutc_cursor_offset(c);
+    uint64_t v;
+    switch (encoding & PE_FORMAT_MASK) {
+    case PE_ABSPTR: v = qutc_read_uint(c, address_size); break;
+    case PE_ULEB128: v = qutc_read_uleb(c); break;
+    case PE_UDATA2: v = qutc_read_u16(c); break;
+    case PE_UDATA4: v = qutc_read_u32(c); break;
+    case PE_UDATA8:
+    case PE_SDATA8: v = qutc_read_u64(c); break;
+    case PE_SLEB128: v = (uint64_t)qutc_read_sleb(c); break;
+    case PE_SDATA2: v = (uint64_t)(int64_t)(int16_t)qutc_read_u16(c); break;
+    case PE_SDATA4: v = (uint64_t)(int64_t)(int32_t)qutc_read_u32(c); break;
+    default: return false;
+    }
+    switch (encoding & PE_BASE_MASK) {
+    case 0:
+    case PE_ALIGNED: break;
+    case PE_PCREL: v += here; break;
+    case PE_TEXTREL: v += section->text_base_vaddr; break;
+    case PE_DATAREL: v += section->data_base_vaddr; break;
+    default: return false;
+    }
+    // An indirect pointer is known only to the running program.
+    *value = image->is_64 ? v : (uint32_t)v;
+    return !(encoding & PE_INDIRECT) && !c->overlong;
+}
+
+// False at the end of the section. A length that leaves the section ends the reading, and is counted.
+static bool next_record(struct reader *r, struct qutc_cursor *c, struct record *record)
+{
+    for (;;) {
+        if (qutc_cursor_left(c) < 4)
+            return false;
+        record->offset = qutc_cursor_offset(c);
+        uint64_t length = qutc_read_u32(c);
+        record->is_dwarf64 = length == 0xffffffff;
+        if (record->is_dwarf64)
+            length = qutc_read_u64(c);
+        if (length == 0) {
+            if (r->section->ends_at_terminator)
+                return false;
+            continue; // some links leave a terminator between two inputs' records
+        }
+        unsigned id_size = record->is_dwarf64 && r->section->kind == QUTC_FRAME_DEBUG ? 8 : 4;
+        if (c->failed || length > qutc_cursor_left(c) || length < id_size) {
+            skip_record(r, QUTC_ERR_TRUNCATED, record->offset, "record length past the section's end");
+            return false;
+        }
+        record->id_offset = qutc_cursor_offset(c);
+        record->body = *c;
+        record->body.end = c->at + length;
+        qutc_cursor_skip(c, length);
+        record->id = qutc_read_uint(&record->body, id_size);
+        uint64_t cie_id = r->section->kind == QUTC_FRAME_EH ? 0 : id_size == 8 ? UINT64_MAX : UINT32_MAX;
+        record->is_cie = record->id == cie_id;
+        return true;
+    }
+}
+
+// Reads what the letters after 'z' announce. False where a letter is unknown.
+static bool read_augmentation(struct reader *r, struct qutc_cursor *c, const char *letters, struct qutc_cie *cie)
+{
+    for (; *letters; letters++) {
+        uint64_t ignored;
+        switch (*letters) {
+        case 'R': cie->pointer_encoding = qutc_read_u8(c); break;
+        case 'L': qutc_read_u8(c); break;
+        case 'P': {
+            // Only its size matters, so an indirect pointer is fine.
+            uint8_t encoding = qutc_read_u8(c) & (uint8_t)~PE_INDIRECT;
+            if (!qutc_read_encoded(r->image, r->section, c, encoding, cie->address_size, &ignored))
+                return false;
+            break;
+        }
+        case 'S': cie->signal_frame = true; break;
+        case 'B': cie->key_b = true; break;
+        case 'G': break; // memory-tagged stack: concerns nothing a walk reads
+        default: return false;
+        }
+    }
+    return true;
+}
+
+static const char *parse_cie(struct reader *r, struct qutc_cursor *c, struct qutc_cie *cie)
+{
+    cie->address_size = r->image->is_64 ? 8 : 4;
+    cie->pointer_encoding = PE_ABSPTR;
+    uint8_t version = qutc_read_u8(c);
+    if (version != 1 && version != 3 && version != 4 && !(version == 5 && r->section->kind == QUTC_FRAME_DEBUG))
+        return "CIE version";
+    const char *letters = qutc_read_string(c);
+    if (!letters)
+        return "CIE augmentation string";
+    if (letters[0] == 'e' && letters[1] == 'h') { // gcc 2: a pointer to its own exception table
+        qutc_cursor_skip(c, cie->address_size);
+        letters += 2;
+    }
+    if (version >= 4) {
+        cie->address_size = qutc_read_u8(c);
+        if (cie->address_size != 4 && cie->address_size != 8)
+            return "CIE address size";
+        if (qutc_read_u8(c) != 0)
+            return "CIE segment selector size";
+    }
+    cie->code_align = qutc_read_uleb(c);
+    cie->data_align = qutc_read_sleb(c);
+    cie->ra_column = version == 1 ? qutc_read_u8(c) : qutc_read_uleb(c);
+    if (letters[0] == 'z') {
+        cie->has_augmentation_length = true;
+        uint64_t size = qutc_read_uleb(c);
+        if (size > qutc_cursor_left(c))
+            return "CIE augmentation length";
+        struct qutc_cursor data = *c;
+        data.end = c->at + size;
+        if (!read_augmentation(r, &data, letters + 1, cie) || data.failed || data.overlong)
+            return "CIE augmentation";
+        qutc_cursor_skip(c, size);
+    } else if (letters[0]) {
+        return "CIE augmentation";
+    }
+    if (c->failed || c->overlong)
+        return "CIE cut off";
+    cie->program = (struct qutc_bytes){c->at, qutc_cursor_left(c)};
+    return NULL;
+}
+
+static size_t cie_bucket(const struct qutc_frame_records *records, uint64_t offset)
+{
+    size_t mask = records->cie_bucket_count - 1;
+    size_t at = (size_t)((offset * 0x9e3779b97f4a7c15u) >> 32) & mask;
+    while (records->cie_buckets[at] && records->cies[records->cie_buckets[at] - 1].offset != offset)
+        at = (at + 1) & mask;
+    return at;
+}
+
+static int grow_cies(struct reader *r)
+{
+    struct qutc_frame_records *records = r->records;
+    size_t capacity = records->cie_capacity ? records->cie_capacity * 2 : 16;
+    struct qutc_cie *cies = realloc(records->cies, capacity * sizeof *cies);
+    if (!cies)
+        return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "CIEs");
+    records->cies = cies;
+    records->cie_capacity = capacity;
+    free(records->cie_buckets);
+    records->cie_bucket_count = capacity * 4;
+    records->cie_buckets = calloc(records->cie_bucket_count, sizeof *records->cie_buckets);
+    if (!records->cie_buckets)
+        return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "CIEs");
+    for (size_t i = 0; i < records->cie_count; i++)
+        records->cie_buckets[cie_bucket(records, cies[i].offset)] = (uint32_t)i + 1;
+    return 0;
+}
+
+// The CIE at an offset, parsed at its first use; each offset is looked at once. NO_CIE with -1: no memory.
+static int find_cie(struct reader *r, uint64_t offset, uint32_t *index)
+{
+    if (r->last_cie != NO_CIE && r->last_cie_offset == offset) {
+        *index = r->last_cie;
+        return 0;
+    }
+    struct qutc_frame_records *records = r->records;
+    if (records->cie_count == records->cie_capacity && grow_cies(r) != 0)
+        return -1;
+    size_t bucket = cie_bucket(records, offset);
+    if (!records->cie_buckets[bucket]) {
+        struct qutc_cie cie = {.offset = offset};
+        struct qutc_cursor c = qutc_cursor(r->section->bytes);
+        qutc_cursor_seek(&c, offset);
+        struct record record;
+        const char *why = "CIE pointer leads outside the section";
+        // A record of length 0 would make next_record move on to another offset.
+        if (!c.failed && next_record(r, &c, &record) && record.offset == offset)
+            why = record.is_cie ? parse_cie(r, &record.body, &cie) : "CIE pointer leads to an FDE";
+        cie.usable = !why;
+        if (why)
+            skip_record(r, QUTC_ERR_MALFORMED, offset, why);
+        records->cies[records->cie_count++] = cie;
+        records->cie_buckets[bucket] = (uint32_t)records->cie_count;
+    }
+    *index = records->cie_buckets[bucket] - 1;
+    r->last_cie = *index;
+    r->last_cie_offset = offset;
+    return 0;
+}
+
+static int add_fde(struct reader *r, struct qutc_fde fde)
+{
+    struct qutc_frame_records *records = r->records;
+    if (records->fde_count == records->fde_capacity) {
+        size_t capacity = records->fde_capacity ? records->fde_capacity * 2 : 1024;
+        struct qutc_fde *fdes = realloc(records->fdes, capacity * sizeof *fdes);
+        if (!fdes)
+            return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "FDEs");
+        records->fdes = fdes;
+        records->fde_capacity = capacity;
+    }
+    records->fdes[records->fde_count++] = fde;
+    return 0;
+}
+
+static int read_fde(struct reader *r, struct record *record)
+{
+    uint64_t cie_offset = record->id;
+    if (r->section->kind == QUTC_FRAME_EH)
+        cie_offset = record->id_offset - record->id; // wraps to a huge offset when it points before the section
+    uint32_t cie_index;
+    if (find_cie(r, cie_offset, &cie_index) != 0)
+        return -1;
+    const struct qutc_cie *cie = &r->records->cies[cie_index];
+    if (!cie->usable) {
+        skip_record(r, QUTC_ERR_MALFORMED, record->offset, "FDE of an unusable CIE");
+        return 0;
+    }
+    struct qutc_cursor *c = &record->body;
+    uint64_t start, length;
+    bool readable =
+        qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding, cie->address_size, &start) &&
+        qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &length);
+    if (cie->has_augmentation_length)
+        qutc_cursor_skip(c, qutc_read_uleb(c));
+    if (!readable || c->failed || c->overlong) {
+        skip_record(r, readable ? QUTC_ERR_TRUNCATED : QUTC_ERR_UNSUPPORTED, record->offset, "FDE header");
+        return 0;
+    }
+    if (r->image->arch->id == QUT_ARCH_ARM)
+        start &= ~(uint64_t)1; // some producers leave the Thumb bit in
+    // Linkers leave the FDEs of discarded code behind, with address 0 or a tombstone.
+    if (start < r->text_start || start >= r->text_end) {
+        r->records->outside_text++;
+        return 0;
+    }
+    if (length == 0)
+        return 0;
+    uint64_t end = start + length;
+    if (end < start) {
+        skip_record(r, QUTC_ERR_MALFORMED, record->offset, "FDE range wraps around the address space");
+        return 0;
+    }
+    if (end > r->text_end)
+        end = r->text_end;
+    return add_fde(r, (struct qutc_fde){.start_rel = (uint32_t)(start - r->text_start),
+                                        .end_rel = (uint32_t)(end - r->text_start),
+                                        .cie = cie_index,
+                                        .program_size = (uint32_t)qutc_cursor_left(c),
+                                        .program = c->at});
+}
+
+int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_frame_section *section,
+                            uint64_t text_start, uint64_t text_end, struct qutc_frame_records *records,
+                            struct qutc_error *error)
+{
+    *records = (struct qutc_frame_records){0};
+    struct reader r = {.image = image,
+                       .section = section,
+                       .text_start = text_start,
+                       .text_end = text_end,
+                       .records = records,
+                       .error = error,
+                       .last_cie = NO_CIE};
+    struct qutc_cursor c = qutc_cursor(section->bytes);
+    struct record record;
+    while (next_record(&r, &c, &record))
+        if (!record.is_cie && read_fde(&r, &record) != 0)
+            goto failed;
+    if (qutc_fdes_sort(records->fdes, records->fde_count) != 0) {
+        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "FDEs");
+        goto failed;
+    }
+    return 0;
+failed:
+    qutc_frame_records_free(records);
+    return -1;
+}
+
+void qutc_frame_records_free(struct qutc_frame_records *records)
+{
+    free(records->cies);
+    free(records->fdes);
+    free(records->cie_buckets);
+    *records = (struct qutc_frame_records){0};
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// .eh_frame and .debug_frame taken apart into their records: CIEs and FDEs, with their instruction bytes.
+#ifndef QUTC_CFI_FRAME_SECTION_H
+#define QUTC_CFI_FRAME_SECTION_H
+
+#include "qutc/input/image.h"
+
+struct qutc_cie {
+    uint64_t offset; // in the section
+    bool usable;     // else its FDEs are skipped
+    bool has_augmentation_length;
+    bool signal_frame; // 'S'
+    bool key_b;        // 'B': return addresses are signed with key B
+    uint8_t pointer_encoding;
+    uint8_t address_size;
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t ra_column;
+    struct qutc_bytes program;
+    // Filled by whoever runs the program.
+    uint32_t initial_state;
+    uint32_t class; // CIEs of one class mean the same
+    bool has_initial_state;
+};
+
+struct qutc_fde {
+    uint32_t start_rel; // [start, end) relative to text_start, never empty
+    uint32_t end_rel;
+    uint32_t cie; // index
+    uint32_t program_size;
+    const uint8_t *program;
+};
+
+struct qutc_frame_records {
+    struct qutc_cie *cies;
+    struct qutc_fde *fdes; // ascending by start; at equal starts, the later in the section first
+    size_t cie_count, cie_capacity;
+    size_t fde_count, fde_capacity;
+    uint32_t *cie_buckets; // by offset, index + 1
+    size_t cie_bucket_count;
+
+    uint64_t skipped;                // records dropped because they contradict the format
+    struct qutc_error first_skipped; // why the first of them was
+    uint64_t outside_text;           // FDEs of discarded code (start outside the text)
+};
+
+// Reads all records whose code lies in [text_start, text_end). A malformed record is skipped and counted; only a lack
+// of memory fails. Linear in the section's size.
+int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_frame_section *section,
+                            uint64_t text_start, uint64_t text_end, struct qutc_frame_records *records,
+                            struct qutc_error *error);
+void qutc_frame_records_free(struct qutc_frame_records *records);
+
+// Reads one encoded pointer of the section at the cursor (DW_EH_PE_*). False where the encoding is not supported.
+bool qutc_read_encoded(const struct qutc_image *image, const struct qutc_frame_section *section, struct qutc_cursor *c,
+                       uint8_t encoding, uint8_t address_size, uint64_t *value);
+
+#endif

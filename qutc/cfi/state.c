@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/cfi/state.h"
+
+#include "qutc/cfi/dwarf_constants.h"
+#include "qutc/cfi/expression.h"
+#include "qutc/cfi/rule_set.h"
+
+struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_cie *cie)
+{
+    struct qut_rule state = {.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER};
+    state.cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = QUT_REFUSED_CFA_UNDEFINED};
+    if (cie->signal_frame)
+        state.flags |= QUT_RULE_SIGNAL;
+    if (cie->key_b)
+        state.flags |= QUT_RULE_RA_KEY_B;
+    // libgcc's riscv64 save/restore helpers return through t0 and say so by the column.
+    if (cie->ra_column != arch->ra_reg) {
+        if (cie->ra_column < arch->register_count)
+            state.ra = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = (uint8_t)cie->ra_column};
+        else
+            state.ra = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
+    }
+    return state;
+}
+
+// A number times a factor as a 32-bit offset; false where it does not fit.
+static bool factored(int64_t number, int64_t factor, int32_t *offset_bytes)
+{
+    int64_t product;
+    if (__builtin_mul_overflow(number, factor, &product) || product < INT32_MIN || product > INT32_MAX)
+        return false;
+    *offset_bytes = (int32_t)product;
+    return true;
+}
+
+static void refuse_cfa(struct qut_rule *state, enum qut_refusal reason)
+{
+    state->cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = (int32_t)reason};
+}
+
+// cfa = reg + offset
+static void define_cfa(struct qut_rule *state, const struct qut_arch *arch, uint64_t reg, int64_t offset,
+                       int64_t factor)
+{
+    int32_t offset_bytes;
+    if (reg >= arch->register_count)
+        refuse_cfa(state, QUT_REFUSED_REGISTER_RANGE);
+    else if (!factored(offset, factor, &offset_bytes))
+        refuse_cfa(state, QUT_REFUSED_OFFSET_RANGE);
+    else
+        state->cfa = (struct qut_cfa){.how = QUT_CFA_REG, .reg = (uint8_t)reg, .offset_bytes = offset_bytes};
+}
+
+// The rule of a register that somebody downstream cares for, or NULL.
+static struct qut_reg_rule *tracked_rule(struct qut_rule *state, const struct qut_arch *arch,
+                                         const struct qutc_cie *cie, uint64_t reg)
+{
+    if (reg == cie->ra_column)
+        return &state->ra;
+    if (reg == arch->sp_reg)
+        return &state->sp;
+    int slot = qut_arch_slot(arch, reg);
+    return slot < 0 ? NULL : &state->tracked[slot];
+}
+
+// Sets a register's rule. A dex pc is announced by a val_expression on a scratch register (zero[0] keeps which, + 1)
+// and is over when that register gets another rule.
+static void set_rule(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg,
+                     struct qut_reg_rule rule)
+{
+    struct qut_reg_rule *mine = tracked_rule(state, arch, cie, reg);
+    if (mine)
+        *mine = rule;
+    if (state->zero[0] && reg + 1 == state->zero[0]) {
+        state->zero[0] = 0;
+        state->dex_pc_reg = QUT_NO_REGISTER;
+    }
+}
+
+static void set_offset_rule(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie,
+                            uint64_t reg, enum qut_reg_how how, int64_t offset)
+{
+    struct qut_reg_rule rule = {.how = (uint8_t)how};
+    if (!factored(offset, cie->data_align, &rule.offset_bytes))
+        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_OFFSET_RANGE};
+    set_rule(state, arch, cie, reg, rule);
+}
+
+static void set_unchanged(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg)
+{
+    struct qut_reg_rule rule = {.how = QUT_REG_SAME};
+    // SAME means "in the usual register" for ra and "equal to the cfa" for sp; anything else is said explicitly.
+    bool unusual_ra = reg == cie->ra_column && reg != arch->ra_reg && reg < arch->register_count;
+    if (unusual_ra || reg == arch->sp_reg)
+        rule = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = (uint8_t)reg};
+    set_rule(state, arch, cie, reg, rule);
+}
+
+static void set_copied(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg,
+                       uint64_t from)
+{
+    struct qut_reg_rule rule = {.how = QUT_REG_IN_REG, .reg = (uint8_t)from};
+    if (from >= arch->register_count)
+        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
+    set_rule(state, arch, cie, reg, rule);
+}
+
+static void restore_initial(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
+                            const struct qutc_cie *cie, uint64_t reg)
+{
+    struct qut_rule first = *initial;
+    const struct qut_reg_rule *rule = tracked_rule(&first, arch, cie, reg);
+    set_rule(state, arch, cie, reg, rule ? *rule : (struct qut_reg_rule){.how = QUT_REG_SAME});
+}
+
+static void set_expression(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie,
+                           uint64_t reg, struct qutc_bytes ops, bool is_value)
+{
+    uint8_t dex_pc_reg = is_value ? qutc_expression_dex_pc(arch, ops) : QUT_NO_REGISTER;
+    if (dex_pc_reg != QUT_NO_REGISTER && reg < arch->register_count) {
+        set_rule(state, arch, cie, reg, (struct qut_reg_rule){.how = QUT_REG_UNDEFINED});
+        state->dex_pc_reg = dex_pc_reg;
+        state->zero[0] = (uint8_t)(reg + 1);
+        return;
+    }
+    struct qut_reg_rule rule = {0};
+    enum qut_refusal refusal = qutc_expression_register(arch, ops, is_value, &rule);
+    if (refusal != QUT_REFUSED_NOT)
+        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = (int32_t)refusal};
+    set_rule(state, arch, cie, reg, rule);
+}
+
+static bool apply_extended(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
+                           const struct qutc_cie *cie, struct qutc_cursor *c, uint8_t op)
+{
+    const bool by_register = state->cfa.how == QUT_CFA_REG || state->cfa.how == QUTC_CFA_REFUSED;
+    uint64_t reg;
+    switch (op) {
+    case CFA_NOP: return true;
+    case CFA_DEF_CFA:
+        reg = qutc_read_uleb(c);
+        define_cfa(state, arch, reg, (int64_t)qutc_read_uleb(c), 1);
+        return true;
+    case CFA_DEF_CFA_SF:
+        reg = qutc_read_uleb(c);
+        define_cfa(state, arch, reg, qutc_read_sleb(c), cie->data_align);
+        return true;
+    case CFA_DEF_CFA_REGISTER:
+        reg = qutc_read_uleb(c);
+        if (state->cfa.how == QUT_CFA_REG)
+            define_cfa(state, arch, reg, state->cfa.offset_bytes, 1);
+        return by_register;
+    case CFA_DEF_CFA_OFFSET:
+    case CFA_DEF_CFA_OFFSET_SF: {
+        bool is_signed = op == CFA_DEF_CFA_OFFSET_SF;
+        int64_t offset = is_signed ? qutc_read_sleb(c) : (int64_t)qutc_read_uleb(c);
+        if (state->cfa.how == QUT_CFA_REG)
+            define_cfa(state, arch, state->cfa.reg, offset, is_signed ? cie->data_align : 1);
+        return by_register;
+    }
+    case CFA_DEF_CFA_EXPRESSION: {
+        struct qut_cfa cfa = {0};
+        enum qut_refusal refusal = qutc_expression_cfa(arch, qutc_read_bytes(c, qutc_read_uleb(c)), &cfa);
+        state->cfa = cfa;
+        if (refusal != QUT_REFUSED_NOT)
+            refuse_cfa(state, refusal);
+        return true;
+    }
+    case CFA_EXPRESSION:
+    case CFA_VAL_EXPRESSION:
+        reg = qutc_read_uleb(c);
+        set_expression(state, arch, cie, reg, qutc_read_bytes(c, qutc_read_uleb(c)), op == CFA_VAL_EXPRESSION);
+        return true;
+    case CFA_OFFSET_EXTENDED:
+        reg = qutc_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)qutc_read_uleb(c));
+        return true;
+    case CFA_OFFSET_EXTENDED_SF:
+        reg = qutc_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, qutc_read_sleb(c));
+        return true;
+    case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+        reg = qutc_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)(0 - qutc_read_uleb(c)));
+        return true;
+    case CFA_VAL_OFFSET:
+        reg = qutc_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, (int64_t)qutc_read_uleb(c));
+        return true;
+    case CFA_VAL_OFFSET_SF:
+        reg = qutc_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, qutc_read_sleb(c));
+        return true;
+    case CFA_RESTORE_EXTENDED:
+        if (!initial)
+            return false;
+        restore_initial(state, initial, arch, cie, qutc_read_uleb(c));
+        return true;
+    case CFA_UNDEFINED:
+        set_rule(state, arch, cie, qutc_read_uleb(c), (struct qut_reg_rule){.how = QUT_REG_UNDEFINED});
+        return true;
+    case CFA_SAME_VALUE: set_unchanged(state, arch, cie, qutc_read_uleb(c)); return true;
+    case CFA_REGISTER:
+        reg = qutc_read_uleb(c);
+        set_copied(state, arch, cie, reg, qutc_read_uleb(c));
+        return true;
+    case CFA_GNU_ARGS_SIZE: qutc_read_uleb(c); return true;
+    case CFA_AARCH64_NEGATE_RA_STATE:
+    case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC: state->flags ^= QUT_RULE_RA_SIGNED; return arch->id == QUT_ARCH_AARCH64;
+    default: return false;
+    }
+}
+
+bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
+                      const struct qutc_cie *cie, struct qutc_cursor *c)
+{
+    while (qutc_cursor_left(c)) {
+        uint8_t op = qutc_read_u8(c);
+        bool understood = true;
+        switch (op & 0xc0) {
+        case CFA_OFFSET:
+            set_offset_rule(state, arch, cie, op & 0x3f, QUT_REG_AT_CFA, (int64_t)qutc_read_uleb(c));
+            break;
+        case CFA_RESTORE:
+            understood = initial != NULL;
+            if (initial)
+                restore_initial(state, initial, arch, cie, op & 0x3f);
+            break;
+        default: understood = apply_extended(state, initial, arch, cie, c, op); break;
+        }
+        if (!understood || c->failed || c->overlong)
+            return false;
+    }
+    return true;
+}
+
+struct qut_rule qutc_state_rule(const struct qut_rule *state, const struct qut_arch *arch)
+{
+    if (state->kind != QUT_RULE_FRAME)
+        return *state;
+    struct qut_rule rule = *state;
+    memset(rule.zero, 0, sizeof rule.zero);
+    if (rule.cfa.how == QUTC_CFA_REFUSED)
+        return qutc_rule_refused((enum qut_refusal)rule.cfa.offset_bytes);
+    if (rule.ra.how == QUTC_REG_REFUSED)
+        return qutc_rule_refused((enum qut_refusal)rule.ra.offset_bytes);
+    if (rule.ra.how == QUT_REG_SAME && !arch->ra_in_register)
+        return qutc_rule_refused(QUT_REFUSED_RA_LOST);
+    if (rule.sp.how == QUTC_REG_REFUSED)
+        return qutc_rule_refused((enum qut_refusal)rule.sp.offset_bytes);
+    for (int slot = 0; slot < arch->tracked_count; slot++)
+        if (rule.tracked[slot].how == QUTC_REG_REFUSED)
+            return qutc_rule_refused((enum qut_refusal)rule.tracked[slot].offset_bytes);
+    // The key matters only to a signed address.
+    if (!(rule.flags & QUT_RULE_RA_SIGNED))
+        rule.flags &= (uint8_t)~QUT_RULE_RA_KEY_B;
+    return rule;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a frame program and what one instruction does to it. A state is a struct qut_rule with two marks that a
+// table does not know: a CFA or a register whose present rule cannot be expressed.
+#ifndef QUTC_CFI_STATE_H
+#define QUTC_CFI_STATE_H
+
+#include "qutc/cfi/frame_section.h"
+
+enum {
+    QUTC_CFA_REFUSED = QUT_CFA_HOW_END, // offset_bytes = enum qut_refusal
+    QUTC_REG_REFUSED = QUT_REG_HOW_END, // offset_bytes = enum qut_refusal
+};
+
+// Before the CIE's own instructions: no CFA, every register unchanged.
+struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_cie *cie);
+
+// Applies every instruction up to the cursor's end. The caller keeps instructions that move the location and
+// remember/restore_state out of the stream. `initial` is the CIE's state, for DW_CFA_restore; NULL inside the CIE.
+// False where an instruction is malformed or unknown.
+bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
+                      const struct qutc_cie *cie, struct qutc_cursor *c);
+
+// The rule that a table can state: a frame, or a refusal with the first reason there is.
+struct qut_rule qutc_state_rule(const struct qut_rule *state, const struct qut_arch *arch);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/check/compare.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+// The finaliser of splitmix64: every bit of the result depends on every bit of x.
+static uint64_t mix64(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+bool qutc_context_read(void *context, uint64_t address, uint64_t *value)
+{
+    const struct qutc_context *c = context;
+    *value = mix64(address ^ c->seed);
+    return true;
+}
+
+void qutc_context_init(struct qutc_context *context, const struct qut_arch *arch, uint64_t seed)
+{
+    context->seed = seed;
+    for (unsigned i = 0; i < QUT_REGISTERS_MAX; i++) {
+        uint64_t value = mix64(seed * QUT_REGISTERS_MAX + i);
+        context->frame.reg[i] = arch->word_bytes == 8 ? value : value & UINT32_MAX;
+    }
+    context->frame.valid = ((uint64_t)1 << QUT_REGISTERS_MAX) - 1;
+    context->frame.pc = 0;
+}
+
+void qutc_context_set_pc(struct qutc_context *context, const struct qut_arch *arch, uint64_t pc)
+{
+    context->frame.pc = pc;
+    if (!arch->ra_in_register) // the return-address column is the pc's own number
+        context->frame.reg[arch->ra_reg] = pc;
+    else if (arch->id == QUT_ARCH_ARM)
+        context->frame.reg[15] = pc;
+    else if (arch->id == QUT_ARCH_AARCH64)
+        context->frame.reg[32] = pc;
+}
+
+void qutc_rule_judgement(const struct qut_arch *arch, const struct qut_rule *rule, struct qutc_context *context,
+                         struct qutc_judgement *judgement)
+{
+    *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_NO_ROW};
+    if (rule->kind != QUT_RULE_FRAME)
+        return;
+    struct qut_frame_regs caller;
+    switch (qut_rule_eval(arch, rule, &context->frame, qutc_context_read, context, &caller, &judgement->cfa)) {
+    case QUT_EVAL_OK: judgement->verdict = QUTC_VERDICT_ROW; break;
+    case QUT_EVAL_END: judgement->verdict = QUTC_VERDICT_END; break;
+    default:
+        judgement->verdict = QUTC_VERDICT_ABSTAIN;
+        judgement->reason = "a rule that cannot be evaluated";
+        return;
+    }
+    judgement->signal_frame = rule->flags & QUT_RULE_SIGNAL;
+    judgement->body_only_source = rule->flags & QUT_RULE_BODY_ONLY;
+    judgement->ra_signed_known = judgement->dex_pc_known = true;
+    judgement->ra_signed = rule->flags & QUT_RULE_RA_SIGNED;
+    judgement->dex_pc_reg = rule->dex_pc_reg;
+    judgement->depends_on_pc = rule->cfa.how == QUT_CFA_PLT;
+    if (judgement->verdict == QUTC_VERDICT_END)
+        return;
+    judgement->ra = caller.pc;
+    judgement->sp = caller.reg[arch->sp_reg];
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+        unsigned reg = arch->tracked[slot];
+        if (caller.valid >> reg & 1)
+            judgement->tracked[slot] = caller.reg[reg];
+        else
+            judgement->tracked_undefined |= (uint8_t)(1u << slot);
+    }
+}
+
+static const char *verdict_name(enum qutc_verdict verdict)
+{
+    switch (verdict) {
+    case QUTC_VERDICT_NO_ROW: return "no row";
+    case QUTC_VERDICT_ROW: return "a row";
+    case QUTC_VERDICT_END: return "end of stack";
+    case QUTC_VERDICT_CANTUNWIND: return "cannot unwind";
+    default: return "no answer";
+    }
+}
+
+bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgement *left, const char *left_name,
+                           const struct qutc_judgement *right, const char *right_name, char *text, unsigned text_size)
+{
+#define DIFFERS(WHAT, FORMAT, LEFT, RIGHT)                                                                             \
+    (snprintf(text, text_size, "%s: %s " FORMAT ", %s " FORMAT, WHAT, left_name, LEFT, right_name, RIGHT), false)
+#define HEX "0x%llx"
+    typedef unsigned long long wide;
+
+    if (left->verdict != right->verdict)
+        return DIFFERS("verdict", "%s", verdict_name(left->verdict), verdict_name(right->verdict));
+    if (left->verdict != QUTC_VERDICT_ROW && left->verdict != QUTC_VERDICT_END)
+        return true;
+    if (left->cfa != right->cfa)
+        return DIFFERS("cfa", HEX, (wide)left->cfa, (wide)right->cfa);
+    if (left->signal_frame != right->signal_frame)
+        return DIFFERS("signal frame", "%d", left->signal_frame, right->signal_frame);
+    if (left->body_only_source != right->body_only_source)
+        return DIFFERS("body only", "%d", left->body_only_source, right->body_only_source);
+    if (left->dex_pc_known && right->dex_pc_known && left->dex_pc_reg != right->dex_pc_reg)
+        return DIFFERS("dex pc", "r%d", left->dex_pc_reg, right->dex_pc_reg);
+    if (left->verdict == QUTC_VERDICT_END)
+        return true;
+    if (left->ra_signed_known && right->ra_signed_known && left->ra_signed != right->ra_signed &&
+        arch->id == QUT_ARCH_AARCH64)
+        return DIFFERS("ra signed", "%d", left->ra_signed, right->ra_signed);
+    if (left->ra != right->ra)
+        return DIFFERS("ra", HEX, (wide)left->ra, (wide)right->ra);
+    if (left->sp != right->sp)
+        return DIFFERS("sp", HEX, (wide)left->sp, (wide)right->sp);
+    unsigned unknown = left->tracked_unknown | right->tracked_unknown;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+        if (unknown >> slot & 1)
+            continue;
+        const char *name = arch->register_names[arch->tracked[slot]];
+        int left_undefined = left->tracked_undefined >> slot & 1;
+        int right_undefined = right->tracked_undefined >> slot & 1;
+        if (left_undefined != right_undefined) {
+            snprintf(text, text_size, "%s: undefined for %s only", name, left_undefined ? left_name : right_name);
+            return false;
+        }
+        if (!left_undefined && left->tracked[slot] != right->tracked[slot])
+            return DIFFERS(name, HEX, (wide)left->tracked[slot], (wide)right->tracked[slot]);
+    }
+    return true;
+#undef HEX
+#undef DIFFERS
+}
+
+struct writer {
+    char *at;
+    size_t left;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct writer *w, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(w->at, w->left, format, arguments);
+    va_end(arguments);
+    size_t used = written < 0 ? 0 : (size_t)written < w->left ? (size_t)written : w->left - (w->left != 0);
+    w->at += used;
+    w->left -= used;
+}
+
+static const char *register_name(const struct qut_arch *arch, unsigned reg)
+{
+    return reg < arch->register_count ? arch->register_names[reg] : "?";
+}
+
+static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct qut_cfa *cfa)
+{
+    const char *reg = register_name(arch, cfa->reg);
+    switch (cfa->how) {
+    case QUT_CFA_REG: put(w, "cfa=%s%+d", reg, cfa->offset_bytes); break;
+    case QUT_CFA_DEREF: put(w, "cfa=*(%s%+d)%+d", reg, cfa->offset_bytes, cfa->add_bytes); break;
+    case QUT_CFA_INDEXED:
+        put(w, "cfa=*(%s+(%s<<%d)%+d)%+d", reg, register_name(arch, cfa->reg2), cfa->shift, cfa->offset_bytes,
+            cfa->add_bytes);
+        break;
+    case QUT_CFA_PLT:
+        put(w, "cfa=%s%+d+(((pc&%d)>=%d)<<%d)", reg, cfa->offset_bytes, cfa->plt.mask, cfa->plt.threshold, cfa->shift);
+        break;
+    default: put(w, "cfa=?");
+    }
+}
+
+static void put_register(struct writer *w, const struct qut_arch *arch, const char *name,
+                         const struct qut_reg_rule *rule)
+{
+    switch (rule->how) {
+    case QUT_REG_SAME: break;
+    case QUT_REG_UNDEFINED: put(w, " %s=undefined", name); break;
+    case QUT_REG_AT_CFA: put(w, " %s=*(cfa%+d)", name, rule->offset_bytes); break;
+    case QUT_REG_AT_REG: put(w, " %s=*(%s%+d)", name, register_name(arch, rule->reg), rule->offset_bytes); break;
+    case QUT_REG_IN_REG: put(w, " %s=%s%+d", name, register_name(arch, rule->reg), rule->offset_bytes); break;
+    case QUT_REG_CFA_VALUE: put(w, " %s=cfa%+d", name, rule->offset_bytes); break;
+    default: put(w, " %s=?", name);
+    }
+}
+
+void qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char *text, unsigned text_size)
+{
+    struct writer w = {text, text_size};
+    if (rule->kind == QUT_RULE_HOLE) {
+        put(&w, "hole");
+        return;
+    }
+    if (rule->kind == QUT_RULE_REFUSED) {
+        put(&w, "refused (reason %d)", rule->reason);
+        return;
+    }
+    put_cfa(&w, arch, &rule->cfa);
+    put_register(&w, arch, "ra", &rule->ra);
+    put_register(&w, arch, "sp", &rule->sp);
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
+        put_register(&w, arch, arch->register_names[arch->tracked[slot]], &rule->tracked[slot]);
+    if (rule->flags)
+        put(&w, " flags=%d", rule->flags);
+    if (rule->dex_pc_reg != QUT_NO_REGISTER)
+        put(&w, " dex_pc=%s", register_name(arch, rule->dex_pc_reg));
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/check/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qutc/check/compare.h"
+#include "qutc/check/judge_row.h"
+#include "qutc/check/plt_truth.h"
+
+enum { PC_DEPENDENT_GRANULES = 32 }; // compared one by one where values depend on the pc
+
+static const struct qutc_judge_class *const judge_classes[QUTC_JUDGES_COUNT] = {
+    &qutc_judge_libdw,
+    &qutc_judge_libdwarf,
+    &qutc_judge_readelf,
+};
+
+struct section_judges {
+    struct qutc_judge *judge[QUTC_JUDGES_COUNT]; // NULL where this one does not read the section
+    bool unreadable;                             // judges were wanted, none could open it
+};
+
+struct verification {
+    const struct qut_table *table;
+    const struct qutc_image *image;
+    const struct qut_arch *arch;
+    struct qutc_verify_result *result;
+    struct section_judges sections[QUTC_FRAME_SECTIONS_MAX];
+    uint64_t *pcs; // where something may begin or end, ascending
+    size_t pc_count;
+    struct qutc_context contexts[QUTC_CONTEXTS];
+};
+
+// What the judges of the deciding section say of one pc.
+struct expectation {
+    unsigned section; // frame_count where none has a row
+    bool unjudged;    // a section that none of the judges reads comes before
+    struct qutc_judgement by_judge[QUTC_JUDGES_COUNT];
+    unsigned spoke; // bit per judge with an answer other than an abstention
+    uint64_t end;   // nothing changes before
+};
+
+static void note_abstention(struct qutc_judge_count *count, const char *reason)
+{
+    count->abstained++;
+    for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX; i++) {
+        if (count->reasons[i].rows == 0)
+            snprintf(count->reasons[i].text, sizeof count->reasons[i].text, "%s", reason);
+        if (strncmp(count->reasons[i].text, reason, sizeof count->reasons[i].text - 1) == 0) {
+            count->reasons[i].rows++;
+            return;
+        }
+    }
+}
+
+static bool reads_kind(unsigned judge, enum qutc_frame_kind kind)
+{
+    return (judge_classes[judge] == &qutc_judge_readelf) == (kind == QUTC_FRAME_EXIDX);
+}
+
+static int add_pcs(struct verification *v, const uint64_t *pcs, size_t count, struct qutc_error *error)
+{
+    uint64_t *moved = reallocarray(v->pcs, v->pc_count + count + 1, sizeof *moved);
+    if (!moved)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "list of rows");
+    v->pcs = moved;
+    memcpy(v->pcs + v->pc_count, pcs, count * sizeof *pcs);
+    v->pc_count += count;
+    return 0;
+}
+
+static int add_ranges(struct verification *v, const struct qutc_range *ranges, unsigned count, struct qutc_error *error)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (add_pcs(v, (uint64_t[]){ranges[i].start, ranges[i].end}, 2, error))
+            return -1;
+    return 0;
+}
+
+static int open_judges(struct verification *v, unsigned judges_mask, struct qutc_error *error)
+{
+    for (unsigned s = 0; s < v->image->frame_count; s++) {
+        const struct qutc_frame_section *section = &v->image->frame[s];
+        unsigned opened = 0;
+        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+            if (!(judges_mask >> j & 1) || !reads_kind(j, section->kind))
+                continue;
+            struct qutc_error why = {0};
+            struct qutc_judge *judge = judge_classes[j]->open(v->image, section, &why);
+            if (!judge) {
+                char reason[224];
+                snprintf(reason, sizeof reason, "%s: %s", section->name, why.detail);
+                note_abstention(&v->result->judges[j], reason);
+                continue;
+            }
+            v->sections[s].judge[j] = judge;
+            opened++;
+            uint64_t *pcs = NULL;
+            size_t count = 0;
+            if (judge_classes[j]->boundaries(judge, &pcs, &count, error))
+                return -1;
+            int failed = add_pcs(v, pcs, count, error);
+            free(pcs);
+            if (failed)
+                return -1;
+        }
+        v->sections[s].unreadable = opened == 0;
+    }
+    return add_ranges(v, v->image->exec, v->image->exec_count, error) ||
+                   add_ranges(v, v->image->plt, v->image->plt_count, error)
+               ? -1
+               : 0;
+}
+
+static bool has_row(const struct qutc_judgement *judgement)
+{
+    return judgement->verdict != QUTC_VERDICT_NO_ROW && judgement->verdict != QUTC_VERDICT_ABSTAIN;
+}
+
+static void ask_section(struct verification *v, unsigned section, struct qutc_context *context,
+                        struct expectation *expected)
+{
+    expected->section = section;
+    expected->spoke = 0;
+    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        struct qutc_judgement *judgement = &expected->by_judge[j];
+        *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_ABSTAIN};
+        if (!v->sections[section].judge[j])
+            continue;
+        judge_classes[j]->at(v->sections[section].judge[j], &context->frame, qutc_context_read, context, judgement);
+        if (judgement->verdict != QUTC_VERDICT_ABSTAIN)
+            expected->spoke |= 1u << j;
+        if (judgement->end > context->frame.pc && judgement->end < expected->end)
+            expected->end = judgement->end;
+    }
+}
+
+// The first section whose judges have a row at pc decides; where all of a section's judges abstain, none does.
+static void expect(struct verification *v, uint64_t pc, uint64_t end, struct expectation *expected)
+{
+    struct qutc_context *context = &v->contexts[0];
+    qutc_context_set_pc(context, v->arch, pc);
+    expected->end = end;
+    expected->unjudged = false;
+    for (unsigned s = 0; s < v->image->frame_count; s++) {
+        if (v->sections[s].unreadable) {
+            expected->unjudged = true;
+            continue;
+        }
+        ask_section(v, s, context, expected);
+        if (!expected->spoke)
+            return;
+        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+            if (has_row(&expected->by_judge[j]))
+                return;
+    }
+    expected->section = v->image->frame_count;
+}
+
+static void add_finding(struct verification *v, uint64_t pc, uint64_t end, bool disputed, const struct qut_rule *rule,
+                        const char *text)
+{
+    if (disputed)
+        v->result->disputed++;
+    else
+        v->result->wrong++;
+    if (v->result->finding_count == QUTC_FINDINGS_MAX)
+        return;
+    struct qutc_finding *finding = &v->result->findings[v->result->finding_count++];
+    *finding = (struct qutc_finding){.pc = pc, .end = end, .disputed = disputed};
+    snprintf(finding->text, sizeof finding->text, "%s", text);
+    qutc_rule_text(v->arch, rule, finding->rule, sizeof finding->rule);
+}
+
+enum outcome { SAME, WRONG, DISPUTED };
+
+// All judges that spoke against each other, then the table against one of them.
+static enum outcome compare_at(struct verification *v, const struct expectation *expected, uint64_t pc,
+                               const struct qut_rule *rule, bool *depends_on_pc, char *text, unsigned text_size)
+{
+    for (unsigned c = 0; c < QUTC_CONTEXTS; c++) {
+        struct qutc_context *context = &v->contexts[c];
+        qutc_context_set_pc(context, v->arch, pc);
+        struct expectation here = {.end = UINT64_MAX};
+        ask_section(v, expected->section, context, &here);
+        struct qutc_judgement table;
+        qutc_rule_judgement(v->arch, rule, context, &table);
+        *depends_on_pc |= table.depends_on_pc;
+        int first = -1;
+        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+            if (!(here.spoke >> j & 1))
+                continue;
+            *depends_on_pc |= here.by_judge[j].depends_on_pc;
+            if (first < 0)
+                first = (int)j;
+            else if (!qutc_judgements_equal(v->arch, &here.by_judge[first], judge_classes[first]->name,
+                                            &here.by_judge[j], judge_classes[j]->name, text, text_size))
+                return DISPUTED;
+        }
+        // A judge that does not know one register must not hide what another knows of it.
+        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+            if (!(here.spoke >> j & 1))
+                continue;
+            if (rule->kind == QUT_RULE_REFUSED && rule->reason == QUT_REFUSED_CANTUNWIND)
+                table.verdict = QUTC_VERDICT_CANTUNWIND;
+            if (!qutc_judgements_equal(v->arch, &table, "table", &here.by_judge[j], judge_classes[j]->name, text,
+                                       text_size))
+                return WRONG;
+        }
+    }
+    return SAME;
+}
+
+// The table's constant-time lookup and its walk over rows must tell the same rule all over the interval.
+static bool lookup_agrees(const struct verification *v, uint64_t pc, uint64_t last_pc, const struct qut_rule *rule)
+{
+    struct qut_rule first, last;
+    qut_table_rule(v->table, pc, &first);
+    qut_table_rule(v->table, last_pc, &last);
+    return memcmp(&first, rule, sizeof first) == 0 && memcmp(&last, rule, sizeof last) == 0;
+}
+
+static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
+                           const struct expectation *expected)
+{
+    struct qutc_verify_result *result = v->result;
+    uint64_t granule = (uint64_t)1 << v->arch->pc_shift;
+    uint64_t last_pc = (end - 1) & ~(granule - 1);
+    if (!lookup_agrees(v, pc, last_pc, rule)) {
+        result->rows++;
+        add_finding(v, pc, end, false, rule, "the table's lookup contradicts its list of rows");
+        return;
+    }
+    if (expected->section == v->image->frame_count) { // no judge has a row
+        if (rule->kind == QUT_RULE_HOLE) {
+            result->holes++;
+        } else if (expected->unjudged) {
+            result->abstained++;
+        } else if (rule->kind == QUT_RULE_FRAME && qutc_true_of_plt(v->image, pc, rule)) {
+            result->plt_leaf++;
+        } else {
+            result->rows++;
+            add_finding(v, pc, end, false, rule, "no judge has a row here");
+        }
+        return;
+    }
+    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        if (expected->spoke >> j & 1)
+            result->judges[j].rows++;
+        else if (v->sections[expected->section].judge[j])
+            note_abstention(&result->judges[j], expected->by_judge[j].reason ? expected->by_judge[j].reason : "failed");
+    }
+    bool is_refused = rule->kind == QUT_RULE_REFUSED && rule->reason != QUT_REFUSED_CANTUNWIND;
+    if (is_refused) {
+        result->rows++;
+        result->refused++;
+        result->refused_by_reason[rule->reason < QUT_REFUSAL_END ? rule->reason : 0]++;
+        return;
+    }
+    if (!expected->spoke) {
+        result->abstained++;
+        return;
+    }
+    result->rows++;
+    char text[sizeof result->findings[0].text];
+    bool depends_on_pc = false;
+    enum outcome outcome = compare_at(v, expected, pc, rule, &depends_on_pc, text, sizeof text);
+    if (depends_on_pc) {
+        for (unsigned i = 1; outcome == SAME && i < PC_DEPENDENT_GRANULES && pc + i * granule < end; i++)
+            outcome = compare_at(v, expected, pc + i * granule, rule, &depends_on_pc, text, sizeof text);
+        if (outcome == SAME)
+            outcome = compare_at(v, expected, last_pc, rule, &depends_on_pc, text, sizeof text);
+    }
+    if (outcome == SAME)
+        result->exact++;
+    else
+        add_finding(v, pc, end, outcome == DISPUTED, rule, text);
+}
+
+// The table's rule at pc and where its row ends, at most `limit`.
+static uint64_t table_row(const struct verification *v, uint64_t pc, uint64_t limit, struct qut_rule *rule)
+{
+    uint64_t at = pc, end = limit;
+    if (!qut_table_next_row(v->table, &at, &end, rule)) { // outside of the table's text
+        qut_table_rule(v->table, pc, rule);
+        end = pc < v->table->text_start ? v->table->text_start : limit;
+    }
+    return end <= pc || end > limit ? limit : end;
+}
+
+// From pc, inside an executable range that ends at `limit`, up to the first change. Returns where that is.
+static uint64_t walk_interval(struct verification *v, uint64_t pc, uint64_t limit)
+{
+    uint64_t granule = (uint64_t)1 << v->arch->pc_shift;
+    struct qut_rule rule;
+    uint64_t table_end = table_row(v, pc, limit, &rule);
+    // Neighbouring rows with one rule are one: the table splits them where its blocks end.
+    struct qut_rule next_rule;
+    uint64_t next_end;
+    while (table_end < limit && (next_end = table_row(v, table_end, limit, &next_rule)) > table_end &&
+           memcmp(&rule, &next_rule, sizeof rule) == 0)
+        table_end = next_end;
+    struct expectation expected;
+    expect(v, pc, table_end, &expected);
+    // A change inside a granule is none that a pc can be at.
+    uint64_t end = (expected.end + granule - 1) & ~(granule - 1);
+    if (end > limit)
+        end = limit;
+    judge_interval(v, pc, end, &rule, &expected);
+    return end;
+}
+
+static void walk_ranges(struct verification *v)
+{
+    uint64_t granule = (uint64_t)1 << v->arch->pc_shift;
+    size_t next = 0; // the first boundary behind pc
+    for (unsigned r = 0; r < v->image->exec_count; r++) {
+        uint64_t pc = (v->image->exec[r].start + granule - 1) & ~(granule - 1);
+        uint64_t range_end = v->image->exec[r].end;
+        while (pc < range_end) {
+            while (next < v->pc_count && v->pcs[next] <= pc)
+                next++;
+            uint64_t limit = range_end;
+            if (next < v->pc_count && v->pcs[next] < limit)
+                limit = v->pcs[next];
+            uint64_t aligned_limit = (limit + granule - 1) & ~(granule - 1);
+            pc = walk_interval(v, pc, aligned_limit < range_end ? aligned_limit : range_end);
+        }
+    }
+}
+
+int qutc_verify(const struct qut_table *table, const struct qutc_image *image, unsigned judges_mask,
+                struct qutc_verify_result *result, struct qutc_error *error)
+{
+    *result = (struct qutc_verify_result){0};
+    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+        result->judges[j].name = judge_classes[j]->name;
+    struct verification v = {.table = table, .image = image, .arch = image->arch, .result = result};
+    for (unsigned c = 0; c < QUTC_CONTEXTS; c++)
+        qutc_context_init(&v.contexts[c], v.arch, 0x5157 + c);
+
+    int status = open_judges(&v, judges_mask, error);
+    if (status == 0) {
+        qutc_sort_pcs(v.pcs, &v.pc_count);
+        walk_ranges(&v);
+    }
+    for (unsigned s = 0; s < image->frame_count; s++)
+        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+            if (v.sections[s].judge[j])
+                judge_classes[j]->close(v.sections[s].judge[j]);
+    free(v.pcs);
+    return status;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/input/image.h"
+
+#include <stdlib.h>
+
+#include "qutc/input/identity.h"
+#include "qutc/input/image_store.h"
+
+static const uint64_t unpack_default_bytes = 1ULL << 30;
+
+void qutc_image_note_damage(struct qutc_image *image, const struct qutc_error *damage)
+{
+    if (image->damage_count++ == 0)
+        image->damage = *damage;
+}
+
+static struct qutc_image *create(const char *name, const struct qutc_image_options *options)
+{
+    struct qutc_image *image = calloc(1, sizeof *image);
+    if (!image)
+        return NULL;
+    image->name = strdup(name);
+    image->store = calloc(1, sizeof *image->store);
+    if (!image->name || !image->store) {
+        qutc_image_close(image);
+        return NULL;
+    }
+    uint64_t bound = options ? options->unpack_max_bytes : 0;
+    bound = bound ? bound : unpack_default_bytes;
+    image->store->unpacker.left_bytes = bound < SIZE_MAX / 4 ? bound : SIZE_MAX / 4;
+    return image;
+}
+
+static void set_identity(struct qutc_image *image)
+{
+    struct qutc_bytes id = qutc_build_id(&image->store->elf);
+    image->identity_is_build_id = id.size > 0;
+    if (id.size) {
+        image->identity_size = (uint8_t)(id.size < QUTC_IDENTITY_MAX ? id.size : QUTC_IDENTITY_MAX);
+        memcpy(image->identity, id.data, image->identity_size);
+    } else {
+        image->identity_size = QUTC_IDENTITY_MAX;
+        qutc_content_hash(image->store->elf.bytes, image->identity);
+    }
+}
+
+// The small symbol table that distributions and ART leave in stripped files: an ELF file of its own, in xz.
+static void add_debugdata(struct qutc_image *image)
+{
+    struct qutc_image_store *store = image->store;
+    static const char name[] = ".gnu_debugdata";
+    const struct qutc_elf_section *section = qutc_elf_find(&store->elf, name);
+    struct qutc_bytes bytes;
+    struct qutc_error damage = {0};
+    if (!section)
+        return;
+    if (qutc_elf_section_bytes(&store->elf, section, &bytes, &damage) == 0) {
+        if (bytes.size == 0)
+            return;
+        if (qutc_unpack_xz(&store->unpacker, bytes, name, &bytes, &damage) == 0 &&
+            qutc_elf_read(&store->debugdata_elf, bytes, &damage) == 0) {
+            if (store->debugdata_elf.arch != image->arch)
+                qutc_fail(&damage, QUTC_ERR_MALFORMED, name, 0, "holds an ELF file of another machine");
+            else if (store->debugdata_elf.damage.reason)
+                damage = store->debugdata_elf.damage;
+        }
+    }
+    if (damage.reason)
+        qutc_image_note_damage(image, &damage);
+    if (store->debugdata_elf.arch == image->arch)
+        qutc_image_add_frames(image, &store->debugdata_elf, QUTC_FROM_GNU_DEBUGDATA);
+}
+
+static int analyse(struct qutc_image *image, const char *path, const struct qutc_image_options *options,
+                   struct qutc_error *error)
+{
+    struct qutc_image_store *store = image->store;
+    image->arch = store->elf.arch;
+    image->is_64 = store->elf.is_64;
+    image->size_bytes = store->elf.bytes.size;
+    if (store->elf.damage.reason)
+        qutc_image_note_damage(image, &store->elf.damage);
+    set_identity(image);
+    if (qutc_image_map(image, error) || qutc_image_find_exec(image, error))
+        return -1;
+    qutc_image_find_plt(image);
+    qutc_image_add_frames(image, &store->elf, QUTC_FROM_FILE);
+    add_debugdata(image);
+    if (options && options->debug_root && qutc_image_find_debug_file(image, path, options->debug_root))
+        qutc_image_add_frames(image, &store->debug_elf, QUTC_FROM_DEBUG_FILE);
+    image->unpacked_bytes = store->unpacker.used_bytes;
+    image->unpack_time_ns = store->unpacker.time_ns;
+    image->xz_time_ns = store->unpacker.xz_time_ns;
+    // Without any frame section it is the damage that must be heard, not a bare "no unwind information".
+    if (image->frame_count == 0 && image->damage_count) {
+        if (error && error->reason == QUTC_OK)
+            *error = image->damage;
+        return -1;
+    }
+    return 0;
+}
+
+int qutc_image_open(const char *path, const char *name, uint64_t offset_bytes, uint64_t size_bytes,
+                    const struct qutc_image_options *options, struct qutc_image **image, struct qutc_error *error)
+{
+    struct qutc_image *opened = create(name ? name : path, options);
+    *image = NULL;
+    if (!opened)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "image");
+    const char *own_path = offset_bytes || size_bytes ? NULL : path;
+    struct qutc_image_store *store = opened->store;
+    if (qutc_file_map_open(&store->file, path, offset_bytes, size_bytes, error) ||
+        qutc_elf_read(&store->elf, store->file.bytes, error) || analyse(opened, own_path, options, error)) {
+        qutc_image_close(opened);
+        return -1;
+    }
+    *image = opened;
+    return 0;
+}
+
+int qutc_image_open_memory(struct qutc_bytes elf, const char *name, const struct qutc_image_options *options,
+                           struct qutc_image **image, struct qutc_error *error)
+{
+    struct qutc_image *opened = create(name ? name : "[memory]", options);
+    *image = NULL;
+    if (opened)
+        opened->store->copy = malloc(elf.size + 1);
+    if (!opened || !opened->store->copy) {
+        qutc_image_close(opened);
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%zu bytes", elf.size);
+    }
+    struct qutc_image_store *store = opened->store;
+    if (elf.size)
+        memcpy(store->copy, elf.data, elf.size);
+    if (qutc_elf_read(&store->elf, (struct qutc_bytes){store->copy, elf.size}, error) ||
+        analyse(opened, NULL, options, error)) {
+        qutc_image_close(opened);
+        return -1;
+    }
+    *image = opened;
+    return 0;
+}
+
+void qutc_image_close(struct qutc_image *image)
+{
+    if (!image)
+        return;
+    struct qutc_image_store *store = image->store;
+    if (store) {
+        qutc_elf_free(&store->elf);
+        qutc_elf_free(&store->debugdata_elf);
+        qutc_elf_free(&store->debug_elf);
+        qutc_unpack_free(&store->unpacker);
+        qutc_file_map_close(&store->file);
+        qutc_file_map_close(&store->debug_file);
+        free(store->mapped);
+        free(store->copy);
+        free(store);
+    }
+    free(image->name);
+    free(image);
+}
+
+struct qutc_bytes qutc_image_elf(const struct qutc_image *image)
+{
+    return image->store->elf.bytes;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <stdlib.h>
+
+#include "qutc/input/image_store.h"
+
+static int by_start(const void *a, const void *b)
+{
+    uint64_t x = ((const struct qutc_range *)a)->start;
+    uint64_t y = ((const struct qutc_range *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static size_t merge(struct qutc_range *ranges, size_t count)
+{
+    size_t merged = 0;
+    qsort(ranges, count, sizeof *ranges, by_start);
+    for (size_t i = 0; i < count; i++) {
+        if (merged && ranges[i].start <= ranges[merged - 1].end) {
+            if (ranges[i].end > ranges[merged - 1].end)
+                ranges[merged - 1].end = ranges[i].end;
+        } else {
+            ranges[merged++] = ranges[i];
+        }
+    }
+    return merged;
+}
+
+static void add_range(struct qutc_image *image, struct qutc_range *ranges, size_t *count, const char *what,
+                      uint64_t vaddr, uint64_t size)
+{
+    uint64_t top = image->is_64 ? UINT64_MAX : UINT32_MAX;
+    if (size == 0)
+        return;
+    if (vaddr > top || size - 1 > top - vaddr || vaddr + size == 0) {
+        struct qutc_error damage = {0};
+        qutc_fail(&damage, QUTC_ERR_MALFORMED, what, vaddr, "size 0x%jx: past the end of the address space",
+                  (uintmax_t)size);
+        qutc_image_note_damage(image, &damage);
+        return;
+    }
+    ranges[(*count)++] = (struct qutc_range){vaddr, vaddr + size};
+}
+
+int qutc_image_find_exec(struct qutc_image *image, struct qutc_error *error)
+{
+    const struct qutc_elf *elf = &image->store->elf;
+    struct qutc_range *ranges = calloc(elf->segment_count + elf->section_count + 1, sizeof *ranges);
+    size_t count = 0;
+    if (!ranges)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "program headers", 0, "%zu of them", elf->segment_count);
+    for (size_t i = 0; i < elf->segment_count; i++)
+        if (elf->segments[i].type == PT_LOAD && (elf->segments[i].flags & PF_X))
+            add_range(image, ranges, &count, "PT_LOAD", elf->segments[i].vaddr, elf->segments[i].memory_bytes);
+    // A JIT's file has no program headers, and its .text has an address but no bytes.
+    for (size_t i = 0; i < elf->section_count && elf->segment_count == 0; i++)
+        if ((elf->sections[i].flags & SHF_EXECINSTR) && elf->sections[i].type != SHT_NULL)
+            add_range(image, ranges, &count, elf->sections[i].name, elf->sections[i].vaddr,
+                      elf->sections[i].size_bytes);
+    count = merge(ranges, count);
+    bool fits = count <= QUTC_EXEC_RANGES_MAX;
+    if (fits) {
+        memcpy(image->exec, ranges, count * sizeof *ranges);
+        image->exec_count = (unsigned)count;
+    }
+    free(ranges);
+    return fits ? 0 : qutc_fail(error, QUTC_ERR_LIMIT, "program headers", 0, "%zu executable ranges", count);
+}
+
+static bool is_plt(const char *name)
+{
+    static const char *const names[] = {".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void qutc_image_find_plt(struct qutc_image *image)
+{
+    const struct qutc_elf *elf = &image->store->elf;
+    size_t count = 0;
+    for (size_t i = 0; i < elf->section_count && count < QUTC_PLT_RANGES_MAX; i++)
+        if (is_plt(elf->sections[i].name) && (elf->sections[i].flags & SHF_EXECINSTR))
+            add_range(image, image->plt, &count, elf->sections[i].name, elf->sections[i].vaddr,
+                      elf->sections[i].size_bytes);
+    image->plt_count = (unsigned)count;
+}
+
+static int by_vaddr(const void *a, const void *b)
+{
+    uint64_t x = ((const struct qutc_mapped_range *)a)->vaddr;
+    uint64_t y = ((const struct qutc_mapped_range *)b)->vaddr;
+    return (x > y) - (x < y);
+}
+
+static void add_mapped(struct qutc_image_store *store, uint64_t vaddr, struct qutc_bytes bytes)
+{
+    if (bytes.size)
+        store->mapped[store->mapped_count++] = (struct qutc_mapped_range){vaddr, bytes};
+}
+
+int qutc_image_map(struct qutc_image *image, struct qutc_error *error)
+{
+    struct qutc_image_store *store = image->store;
+    const struct qutc_elf *elf = &store->elf;
+    store->mapped = calloc(elf->segment_count + elf->section_count + 1, sizeof *store->mapped);
+    if (!store->mapped)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "program headers", 0, "%zu of them", elf->segment_count);
+    for (size_t i = 0; i < elf->segment_count; i++)
+        if (elf->segments[i].type == PT_LOAD)
+            add_mapped(store, elf->segments[i].vaddr, qutc_elf_segment_bytes(elf, &elf->segments[i]));
+    struct qutc_bytes bytes;
+    for (size_t i = 0; i < elf->section_count && elf->segment_count == 0; i++)
+        if ((elf->sections[i].flags & SHF_ALLOC) && !qutc_elf_section_bytes(elf, &elf->sections[i], &bytes, NULL))
+            add_mapped(store, elf->sections[i].vaddr, bytes);
+    qsort(store->mapped, store->mapped_count, sizeof *store->mapped, by_vaddr);
+    return 0;
+}
+
+struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr)
+{
+    const struct qutc_image_store *store = image->store;
+    size_t low = 0;
+    size_t high = store->mapped_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (store->mapped[middle].vaddr <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct qutc_bytes none = {store->elf.bytes.data, 0};
+    if (low == 0)
+        return none;
+    const struct qutc_mapped_range *range = &store->mapped[low - 1];
+    uint64_t offset = vaddr - range->vaddr;
+    if (offset >= range->bytes.size)
+        return none;
+    return (struct qutc_bytes){range->bytes.data + offset, (size_t)(range->bytes.size - offset)};
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries and programs of this system, as the dynamic linker and the shell would find them.
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "qutc/input/inputs_list.h"
+
+enum {
+    INCLUDE_DEPTH_MAX = 8,
+    CACHE_HEADER_BYTES = 48,
+    CACHE_ENTRY_BYTES = 24,
+    OLD_CACHE_HEADER_BYTES = 16,
+    OLD_CACHE_ENTRY_BYTES = 12,
+};
+
+static const char cache_path[] = "/etc/ld.so.cache";
+static const char cache_magic[] = "glibc-ld.so.cache1.1";
+static const char old_cache_magic[] = "ld.so-1.7.0";
+static const char conf_path[] = "/etc/ld.so.conf";
+static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// Links are followed, as the linker and the shell follow them, and files are called by their own name, not the link's.
+static int add_linked(struct qutc_inputs *inputs, const char *path, struct qutc_error *error)
+{
+    char *own_path = realpath(path, NULL);
+    struct stat status;
+    if (!own_path && errno == ENOMEM)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+    if (!own_path || stat(own_path, &status)) {
+        inputs->skipped_unreadable++;
+        free(own_path);
+        return 0;
+    }
+    struct qutc_input_file file = {.path = own_path, .name = own_path};
+    int result = S_ISREG(status.st_mode) ? qutc_inputs_add_found(inputs, &file, true, error) : 0;
+    free(own_path);
+    return result;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+// One level only. A directory that does not exist is no news: search paths name many such.
+static int add_flat_directory(struct qutc_inputs *inputs, const char *directory, struct qutc_error *error)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(directory, &entries, NULL, by_name);
+    if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+        inputs->skipped_unreadable++;
+    int result = 0;
+    for (int i = 0; i < count; i++) {
+        char *path = NULL;
+        if (result == 0 && asprintf(&path, "%s/%s", directory, entries[i]->d_name) < 0) {
+            path = NULL;
+            result = qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        }
+        if (result == 0)
+            result = add_linked(inputs, path, error);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
+}
+
+static int add_cache_entries(struct qutc_inputs *inputs, struct qutc_bytes cache, struct qutc_error *error)
+{
+    struct qutc_cursor cursor = qutc_cursor(cache);
+    qutc_cursor_seek(&cursor, sizeof cache_magic - 1);
+    uint32_t count = qutc_read_u32(&cursor);
+    if (count > (cache.size - CACHE_HEADER_BYTES) / CACHE_ENTRY_BYTES)
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, cache_path, 0, "%u entries", count);
+    for (uint32_t i = 0; i < count; i++) {
+        qutc_cursor_seek(&cursor, CACHE_HEADER_BYTES + (uint64_t)i * CACHE_ENTRY_BYTES + 8);
+        qutc_cursor_seek(&cursor, qutc_read_u32(&cursor));
+        const char *path = qutc_read_string(&cursor);
+        if (cursor.failed)
+            return qutc_fail(error, QUTC_ERR_MALFORMED, cache_path, i, "path of entry %u", i);
+        if (path[0] == '/' && add_linked(inputs, path, error))
+            return -1;
+    }
+    return 0;
+}
+
+// Old systems put the old format's table first; string offsets count from the new one's header.
+static struct qutc_bytes new_cache(struct qutc_bytes cache)
+{
+    if (cache.size > OLD_CACHE_HEADER_BYTES && memcmp(cache.data, old_cache_magic, sizeof old_cache_magic - 1) == 0) {
+        struct qutc_cursor cursor = qutc_cursor(cache);
+        qutc_cursor_seek(&cursor, 12);
+        uint64_t count = qutc_read_u32(&cursor);
+        qutc_cursor_seek(&cursor, (OLD_CACHE_HEADER_BYTES + count * OLD_CACHE_ENTRY_BYTES + 7) & ~(uint64_t)7);
+        cache = (struct qutc_bytes){cursor.at, qutc_cursor_left(&cursor)};
+    }
+    if (cache.size < CACHE_HEADER_BYTES || memcmp(cache.data, cache_magic, sizeof cache_magic - 1) != 0)
+        cache.size = 0;
+    return cache;
+}
+
+// Not every system has a cache, or one of glibc's kind; the directories hold the same libraries.
+static int add_cache(struct qutc_inputs *inputs, struct qutc_error *error)
+{
+    struct qutc_file_map map;
+    struct qutc_error reason = {0};
+    int result = 0;
+    if (qutc_file_map_open(&map, cache_path, 0, 0, &reason) == 0) {
+        struct qutc_bytes cache = new_cache(map.bytes);
+        if (cache.size)
+            result = add_cache_entries(inputs, cache, &reason);
+        if (result && reason.reason == QUTC_ERR_NO_MEMORY)
+            qutc_fail(error, reason.reason, reason.section, reason.offset, "%s", reason.detail);
+        else if (result || !cache.size)
+            inputs->skipped_unreadable++;
+    }
+    qutc_file_map_close(&map);
+    return reason.reason == QUTC_ERR_NO_MEMORY ? -1 : 0;
+}
+
+static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth, struct qutc_error *error);
+
+static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigned depth, struct qutc_error *error)
+{
+    glob_t matches;
+    char *absolute = NULL;
+    // ldconfig reads patterns relative to the file they stand in, which is in /etc.
+    if (asprintf(&absolute, "%s%s", pattern[0] == '/' ? "" : "/etc/", pattern) < 0)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+    int result = 0;
+    if (depth < INCLUDE_DEPTH_MAX && glob(absolute, 0, NULL, &matches) == 0) {
+        for (size_t i = 0; i < matches.gl_pathc && result == 0; i++)
+            result = add_conf(inputs, matches.gl_pathv[i], depth + 1, error);
+        globfree(&matches);
+    }
+    free(absolute);
+    return result;
+}
+
+static int add_conf_line(struct qutc_inputs *inputs, char *line, unsigned depth, struct qutc_error *error)
+{
+    static const char blank[] = " \t\r\n";
+    line[strcspn(line, "#")] = 0;
+    char *rest = NULL;
+    int result = 0;
+    char *word = strtok_r(line, blank, &rest);
+    if (word && strcmp(word, "include") == 0) {
+        while (result == 0 && (word = strtok_r(NULL, blank, &rest)))
+            result = add_included(inputs, word, depth, error);
+        return result;
+    }
+    if (word && word[0] == '/')
+        result = add_flat_directory(inputs, word, error);
+    return result;
+}
+
+static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth, struct qutc_error *error)
+{
+    char *line = NULL;
+    size_t line_bytes = 0;
+    int result = 0;
+    FILE *conf = fopen(path, "re");
+    if (!conf)
+        return 0;
+    while (result == 0 && getline(&line, &line_bytes, conf) >= 0)
+        result = add_conf_line(inputs, line, depth, error);
+    free(line);
+    fclose(conf);
+    return result;
+}
+
+static int add_search_path(struct qutc_inputs *inputs, struct qutc_error *error)
+{
+    const char *value = getenv("PATH");
+    char *path = strdup(value && *value ? value : default_path);
+    char *rest = NULL;
+    int result = path ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "PATH");
+    for (char *word = path ? strtok_r(path, ":", &rest) : NULL; word && result == 0; word = strtok_r(NULL, ":", &rest))
+        if (word[0] == '/') // what a relative one means changes with the working directory
+            result = add_flat_directory(inputs, word, error);
+    free(path);
+    return result;
+}
+
+int qutc_inputs_add_system(struct qutc_inputs *inputs, struct qutc_error *error)
+{
+    static const char *const directories[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib32", "/usr/lib32"};
+    if (add_cache(inputs, error) || add_conf(inputs, conf_path, 0, error))
+        return -1;
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        if (add_flat_directory(inputs, directories[i], error))
+            return -1;
+    if (add_search_path(inputs, error))
+        return -1;
+    struct qutc_error no_vdso = {0};
+    if (qutc_inputs_add_vdso(inputs, &no_vdso) && no_vdso.reason == QUTC_ERR_NO_MEMORY)
+        return qutc_fail(error, no_vdso.reason, no_vdso.section, no_vdso.offset, "%s", no_vdso.detail);
+    return 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules as table cells: 16 bytes for almost all of them, seven cells for the rest.
+#ifndef QUTC_TABLE_CELL_H
+#define QUTC_TABLE_CELL_H
+
+#include "formats/qut_table.h"
+#include "libqut/arch/arch.h"
+
+// Puts a rule into cells; returns how many (1 or QUT_LONG_CELLS).
+unsigned qutc_cell_make(const struct qut_arch *arch, const struct qut_rule *rule,
+                        union qut_table_cell cells[QUT_LONG_CELLS]);
+
+// log2 of an alignment in bytes a padded cell can state (16, 32, 64) -> enum qut_cell_align.
+static inline uint8_t qutc_cell_padded(uint8_t flags, enum qut_cell_align align)
+{
+    return (uint8_t)(flags | (unsigned)align << QUT_CELL_ALIGN_SHIFT);
+}
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which symbol gets which code: the most used ones get the one-byte codes.
+#ifndef QUTC_TABLE_CODES_H
+#define QUTC_TABLE_CODES_H
+
+#include "qutc/table/draft.h"
+
+struct qutc_code {
+    uint8_t bytes[4]; // in file order: the lead is the last
+    uint32_t size;
+    uint32_t ref; // id of the cell or run in the table, with QUT_REF_RUN
+};
+
+struct qutc_codes {
+    struct qutc_code *of_symbol; // size 0: not used
+    struct qutc_code *of_run;
+    uint32_t *cell_order; // symbols by ascending id of their (first) cell
+    uint32_t used_symbols;
+    uint32_t cell_count;
+    uint32_t *run_order;
+    uint32_t used_runs;
+    uint8_t short_rules, short_runs, long_rule_leads;
+};
+
+// Counts uses in the draft's rows and runs, and assigns.
+int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error);
+void qutc_codes_free(struct qutc_codes *codes);
+
+#endif

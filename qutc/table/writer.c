@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/table/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/qut_table_check.h"
+#include "formats/qut_table_code.h"
+#include "qutc/table/codes.h"
+
+struct writer {
+    struct qutc_draft *draft;
+    struct qutc_codes codes;
+    struct qut_table_header header;
+    uint8_t *file; // of the size bound; pages that stay unused are never touched
+    size_t blocks_at;
+    uint8_t *wides; // the few blocks that do not fit; put behind the blocks at the end
+    size_t wides_size, wides_capacity;
+};
+
+static size_t aligned(size_t size)
+{
+    return (size + QUT_TABLE_ALIGN - 1) & ~(size_t)(QUT_TABLE_ALIGN - 1);
+}
+
+static inline const struct qutc_code *code_of(const struct writer *w, uint32_t id)
+{
+    return id & QUTC_SYMBOL_RUN ? &w->codes.of_run[id & ~QUTC_SYMBOL_RUN] : &w->codes.of_symbol[id];
+}
+
+static inline uint8_t *put_code(uint8_t *out, const struct qutc_code *code)
+{
+    memcpy(out, code->bytes, 4); // the bound leaves room
+    return out + code->size;
+}
+
+// Writes rows whose pcs are relative to base_rel. Returns the size, or 0 where they do not fit 255 bytes.
+static size_t put_rows(const struct writer *w, uint8_t *out, const struct qutc_row *rows, size_t count,
+                       uint32_t base_rel)
+{
+    size_t code_bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        code_bytes += code_of(w, rows[i].rule_id)->size;
+    const uint8_t *start = out;
+    bool one_byte_codes = code_bytes == count;
+    size_t size = one_byte_codes ? 2 * count : (1 + count + code_bytes) | 1;
+    if (size > QUT_BLOCK_BYTES_MAX)
+        return 0;
+    if (!one_byte_codes)
+        *out++ = (uint8_t)count;
+    for (size_t i = 0; i < count; i++)
+        *out++ = (uint8_t)((rows[i].pc_rel - base_rel) >> w->draft->pc_shift);
+    if (!one_byte_codes && (1 + count + code_bytes) % 2 == 0)
+        *out++ = 0;
+    for (size_t i = 0; i < count; i++)
+        out = put_code(out, code_of(w, rows[i].rule_id));
+    return (size_t)(out - start);
+}
+
+static size_t put_wide_block(struct writer *w, uint8_t *out, const struct qutc_row *rows, size_t count,
+                             uint32_t base_rel)
+{
+    size_t size = qut_wide_bytes((uint32_t)count);
+    if (w->wides_capacity - w->wides_size < size) {
+        size_t capacity = (w->wides_capacity + size) * 2;
+        uint8_t *wides = realloc(w->wides, capacity);
+        if (!wides)
+            return 0;
+        w->wides = wides;
+        w->wides_capacity = capacity;
+    }
+    uint8_t *wide = w->wides + w->wides_size;
+    memset(wide, 0, size);
+    uint32_t row_count = (uint32_t)count, offset = (uint32_t)w->wides_size;
+    memcpy(wide, &row_count, 4);
+    struct qut_wide_view view = qut_wide_view(wide);
+    for (size_t i = 0; i < count; i++) {
+        wide[4 + i] = (uint8_t)((rows[i].pc_rel - base_rel) >> w->draft->pc_shift);
+        memcpy(wide + (view.refs - wide) + 4 * i, &code_of(w, rows[i].rule_id)->ref, 4);
+    }
+    w->wides_size += size;
+
+    uint8_t *start = out;
+    *out++ = 0;
+    memcpy(out, &offset, 4);
+    out += 4;
+    const struct qutc_code *last = code_of(w, rows[count - 1].rule_id);
+    if (last->size % 2 != 0)
+        *out++ = 0;
+    out = put_code(out, last);
+    return (size_t)(out - start);
+}
+
+// All rows, block by block. Returns the end, NULL without memory.
+static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_group *groups)
+{
+    const struct qutc_row *rows = w->draft->rows.rows;
+    const uint8_t *blocks = w->file + w->blocks_at;
+    size_t row_count = w->draft->rows.count;
+    uint64_t block_bytes = (uint64_t)QUT_BLOCK_UNITS << w->draft->pc_shift;
+    uint64_t block_count = (w->draft->text_size + block_bytes - 1) / block_bytes;
+    *out++ = 0; // the hole, in force where the text begins
+    size_t next = 0;
+    for (uint64_t b = 0; b < block_count; b++) {
+        struct qut_table_group *group = &groups[b / QUT_GROUP_BLOCKS];
+        if (b % QUT_GROUP_BLOCKS == 0)
+            group->blocks_offset = (uint32_t)(out - blocks);
+        uint32_t base_rel = (uint32_t)(b * block_bytes);
+        uint64_t end_rel = base_rel + block_bytes;
+        size_t first = next;
+        while (next < row_count && rows[next].pc_rel < end_rel)
+            next++;
+        if (next == first)
+            continue;
+        size_t size = put_rows(w, out, rows + first, next - first, base_rel);
+        if (!size)
+            size = put_wide_block(w, out, rows + first, next - first, base_rel);
+        if (!size)
+            return NULL;
+        group->block_bytes[b % QUT_GROUP_BLOCKS] = (uint8_t)size;
+        out += size;
+    }
+    return out;
+}
+
+static void put_cells(const struct writer *w, union qut_table_cell *out)
+{
+    for (uint32_t i = 0; i < w->codes.used_symbols; i++) {
+        const struct qutc_symbol *symbol = &w->draft->symbols[w->codes.cell_order[i]];
+        memcpy(out, symbol->cells, symbol->cell_count * sizeof *out);
+        out += symbol->cell_count;
+    }
+}
+
+static uint8_t *put_runs(const struct writer *w, uint8_t *out, uint32_t *starts)
+{
+    const uint8_t *first = out;
+    for (uint32_t i = 0; i < w->codes.used_runs; i++) {
+        const struct qutc_run *run = &w->draft->runs[w->codes.run_order[i]];
+        starts[i] = (uint32_t)(out - first);
+        const struct qutc_row *rows = w->draft->run_rows.rows + run->first;
+        out += put_rows(w, out, rows, run->count, rows[0].pc_rel);
+    }
+    starts[w->codes.used_runs] = (uint32_t)(out - first);
+    return out;
+}
+
+// Size that no table of this draft exceeds.
+static size_t size_bound(const struct writer *w, size_t group_bytes)
+{
+    const struct qutc_draft *draft = w->draft;
+    return sizeof w->header + 8 * QUT_TABLE_ALIGN + 4 * QUT_TABLE_SLACK_BYTES + group_bytes +
+           w->codes.cell_count * sizeof(union qut_table_cell) + (draft->run_count + 1) * sizeof(uint32_t) +
+           (draft->rows.count + draft->run_rows.count) * 8 + draft->run_count * 8 + 16;
+}
+
+static struct qut_table_section section(size_t offset, size_t size)
+{
+    return (struct qut_table_section){(uint32_t)offset, (uint32_t)size};
+}
+
+static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error)
+{
+    struct qutc_draft *draft = w->draft;
+    struct qut_table_header *h = &w->header;
+    uint64_t block_bytes = (uint64_t)QUT_BLOCK_UNITS << draft->pc_shift;
+    uint64_t block_count = (draft->text_size + block_bytes - 1) / block_bytes;
+    size_t group_bytes =
+        (size_t)((block_count + QUT_GROUP_BLOCKS - 1) / QUT_GROUP_BLOCKS) * sizeof(struct qut_table_group);
+    size_t bound = size_bound(w, group_bytes);
+    if (bound > UINT32_MAX)
+        return qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "a table over 4 GiB");
+    w->file = calloc(1, bound);
+    if (!w->file)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "table");
+
+    size_t at = aligned(sizeof *h);
+    h->groups = section(at, group_bytes);
+    struct qut_table_group *groups = (void *)(w->file + at);
+    at = aligned(at + group_bytes);
+    h->cells = section(at, w->codes.cell_count * sizeof(union qut_table_cell));
+    put_cells(w, (void *)(w->file + at));
+    at = aligned(at + h->cells.size);
+    h->run_starts = section(at, (w->codes.used_runs + 1) * sizeof(uint32_t));
+    uint32_t *run_starts = (void *)(w->file + at);
+    at = aligned(at + h->run_starts.size);
+    uint8_t *end = put_runs(w, w->file + at, run_starts);
+    h->runs = section(at, (size_t)(end - w->file) - at);
+    at = aligned(at + h->runs.size + QUT_TABLE_SLACK_BYTES);
+    w->blocks_at = at;
+    end = put_blocks(w, w->file + at, groups);
+    if (!end)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "table");
+    h->blocks = section(at, (size_t)(end - w->file) - at);
+    at = aligned(at + h->blocks.size + QUT_TABLE_SLACK_BYTES);
+    h->wides = section(at, w->wides_size);
+    *file_size = aligned(at + w->wides_size);
+    // The wide blocks are not in the bound, and the rest of it goes back.
+    uint8_t *file = realloc(w->file, *file_size);
+    if (!file)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "table");
+    w->file = file;
+    if (w->wides_size)
+        memcpy(file + at, w->wides, w->wides_size);
+    memset(file + at + w->wides_size, 0, *file_size - at - w->wides_size);
+    // put_code writes four bytes whatever the code's size: clear what it left behind the last one.
+    memset(file + h->blocks.offset + h->blocks.size, 0, at - h->blocks.offset - h->blocks.size);
+    memset(file + h->runs.offset + h->runs.size, 0, h->blocks.offset - h->runs.offset - h->runs.size);
+    return 0;
+}
+
+static void finish_header(struct writer *w, size_t file_size)
+{
+    const struct qutc_draft *draft = w->draft;
+    struct qut_table_header *h = &w->header;
+    memcpy(h->magic, QUT_TABLE_MAGIC, sizeof h->magic);
+    h->version = QUT_TABLE_VERSION;
+    h->file_size = (uint32_t)file_size;
+    h->arch = (uint8_t)draft->arch->id;
+    h->pc_shift = (uint8_t)draft->pc_shift;
+    h->flags |= w->codes.used_runs ? QUT_TABLE_HAS_RUNS : 0u;
+    h->text_start = draft->text_start;
+    h->text_size = draft->text_size;
+    h->short_rules = w->codes.short_rules;
+    h->short_runs = w->codes.short_runs;
+    h->long_rule_leads = w->codes.long_rule_leads;
+    h->row_count = draft->row_count;
+    h->rule_count = draft->rule_count;
+    h->refused_rows = draft->refused_rows;
+    h->hole_rows = draft->hole_rows;
+    h->covered_bytes = draft->covered_bytes;
+    h->refused_bytes = draft->refused_bytes;
+    memcpy(w->file, h, sizeof *h);
+    size_t summed_at = offsetof(struct qut_table_header, checksum) + sizeof h->checksum;
+    h->checksum = qut_table_checksum(w->file + summed_at, file_size - summed_at);
+    memcpy(w->file, h, sizeof *h);
+}
+
+int qutc_table_write(struct qutc_draft *draft, const struct qut_table_header *header, uint8_t **table,
+                     size_t *table_size, struct qutc_error *error)
+{
+    struct writer w = {.draft = draft, .header = *header};
+    if (qutc_codes_assign(&w.codes, draft, error) != 0)
+        return -1;
+    int result = lay_out(&w, table_size, error);
+    if (result == 0) {
+        finish_header(&w, *table_size);
+        *table = w.file;
+    } else {
+        free(w.file);
+    }
+    free(w.wides);
+    qutc_codes_free(&w.codes);
+    return result;
+}
