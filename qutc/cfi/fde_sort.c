@@ -2,9 +2,13 @@
 #include "qutc/cfi/fde_sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DIGIT_BITS = 11, DIGITS = 3, BUCKETS = 1 << DIGIT_BITS };
+
+struct key {
+    uint32_t start_rel;
+    uint32_t index;
+};
 
 // Linkers mostly lay the records out in the order of the code.
 static bool is_ascending(const struct qutc_fde *fdes, size_t count)
@@ -15,17 +19,8 @@ static bool is_ascending(const struct qutc_fde *fdes, size_t count)
     return true;
 }
 
-static void reverse(struct qutc_fde *fdes, size_t count)
-{
-    for (size_t i = 0; i < count / 2; i++) {
-        struct qutc_fde swapped = fdes[i];
-        fdes[i] = fdes[count - 1 - i];
-        fdes[count - 1 - i] = swapped;
-    }
-}
-
-// One stable pass over one digit of the key. False where all keys share it: nothing moved.
-static bool sort_digit(const struct qutc_fde *from, struct qutc_fde *to, size_t count, unsigned shift)
+// One stable pass over one digit. False where all keys share it: nothing moved.
+static bool sort_digit(const struct key *from, struct key *to, size_t count, unsigned shift)
 {
     size_t starts[BUCKETS] = {0};
     for (size_t i = 0; i < count; i++)
@@ -43,25 +38,32 @@ static bool sort_digit(const struct qutc_fde *from, struct qutc_fde *to, size_t 
     return true;
 }
 
-int qutc_fdes_sort(struct qutc_fde *fdes, size_t count)
+int qutc_fdes_order(const struct qutc_fde *fdes, size_t count, uint32_t **order)
 {
+    *order = NULL;
     if (is_ascending(fdes, count))
         return 0;
-    struct qutc_fde *scratch = malloc(count * sizeof *scratch);
-    if (!scratch)
+    struct key *keys = malloc(2 * count * sizeof *keys);
+    uint32_t *indexes = malloc(count * sizeof *indexes);
+    if (!keys || !indexes) {
+        free(keys);
+        free(indexes);
         return -1;
-    // The passes are stable: reversed first, the later of two equal ones stays before the earlier.
-    reverse(fdes, count);
-    struct qutc_fde *from = fdes, *to = scratch;
+    }
+    // The passes are stable: begun from the last, the later of two equal ones stays before the earlier.
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct key){fdes[count - 1 - i].start_rel, (uint32_t)(count - 1 - i)};
+    struct key *from = keys, *to = keys + count;
     for (unsigned digit = 0; digit < DIGITS; digit++) {
         if (sort_digit(from, to, count, digit * DIGIT_BITS)) {
-            struct qutc_fde *swapped = from;
+            struct key *swapped = from;
             from = to;
             to = swapped;
         }
     }
-    if (from != fdes)
-        memcpy(fdes, from, count * sizeof *fdes);
-    free(scratch);
+    for (size_t i = 0; i < count; i++)
+        indexes[i] = from[i].index;
+    free(keys);
+    *order = indexes;
     return 0;
 }

@@ -96,12 +96,13 @@ static int push(struct builder *b, struct nest *nest, const struct qutc_fde *fde
 static int run_overlapping(struct builder *b, size_t first, size_t last, uint32_t end_rel)
 {
     struct nest nest = {0};
-    uint32_t at = b->records.fdes[first].start_rel;
+    uint32_t at = qutc_fde_at(&b->records, first)->start_rel;
     int result = 0;
     for (size_t i = first; i < last && result == 0; i++) {
-        result = advance(b, &nest, &at, b->records.fdes[i].start_rel);
+        const struct qutc_fde *fde = qutc_fde_at(&b->records, i);
+        result = advance(b, &nest, &at, fde->start_rel);
         if (result == 0)
-            result = push(b, &nest, &b->records.fdes[i]);
+            result = push(b, &nest, fde);
     }
     if (result == 0)
         result = advance(b, &nest, &at, end_rel);
@@ -115,17 +116,32 @@ static int run_overlapping(struct builder *b, size_t first, size_t last, uint32_
     return result;
 }
 
+// Every row costs at least one byte of program: the bound is a reservation of addresses, not of memory.
+static int reserve_rows(struct builder *b)
+{
+    size_t row_bound = 0;
+    for (size_t i = 0; i < b->records.fde_count; i++)
+        row_bound += (size_t)b->records.fdes[i].program_size + 2;
+    return qutc_row_list_reserve(b->rows, row_bound, b->error);
+}
+
 static int run_all(struct builder *b, struct qutc_frame_counts *counts)
 {
-    const struct qutc_fde *fdes = b->records.fdes;
+    if (reserve_rows(b) != 0)
+        return -1;
     for (size_t i = 0; i < b->records.fde_count;) {
-        uint32_t end_rel = fdes[i].end_rel;
+        const struct qutc_fde *fde = qutc_fde_at(&b->records, i);
+        uint32_t end_rel = fde->end_rel;
         size_t next = i + 1;
-        for (; next < b->records.fde_count && fdes[next].start_rel < end_rel; next++)
-            if (fdes[next].end_rel > end_rel)
-                end_rel = fdes[next].end_rel;
+        for (; next < b->records.fde_count; next++) {
+            const struct qutc_fde *other = qutc_fde_at(&b->records, next);
+            if (other->start_rel >= end_rel)
+                break;
+            if (other->end_rel > end_rel)
+                end_rel = other->end_rel;
+        }
         counts->overlaps += next - i - 1;
-        int result = next == i + 1 ? run_fde(b, &fdes[i], b->rows) : run_overlapping(b, i, next, end_rel);
+        int result = next == i + 1 ? run_fde(b, fde, b->rows) : run_overlapping(b, i, next, end_rel);
         if (result != 0)
             return -1;
         i = next;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "qutc/base/array.h"
 #include "qutc/cfi/dwarf_constants.h"
 #include "qutc/cfi/fde_sort.h"
 
@@ -236,7 +237,8 @@ static int add_fde(struct reader *r, struct qutc_fde fde)
     struct qutc_frame_records *records = r->records;
     if (records->fde_count == records->fde_capacity) {
         size_t capacity = records->fde_capacity ? records->fde_capacity * 2 : 1024;
-        struct qutc_fde *fdes = realloc(records->fdes, capacity * sizeof *fdes);
+        struct qutc_fde *fdes =
+            qutc_array_resize(records->fdes, records->fde_capacity * sizeof *fdes, capacity * sizeof *fdes);
         if (!fdes)
             return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "FDEs");
         records->fdes = fdes;
@@ -310,7 +312,7 @@ int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_fr
     while (next_record(&r, &c, &record))
         if (!record.is_cie && read_fde(&r, &record) != 0)
             goto failed;
-    if (qutc_fdes_sort(records->fdes, records->fde_count) != 0) {
+    if (qutc_fdes_order(records->fdes, records->fde_count, &records->fde_order) != 0) {
         qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "FDEs");
         goto failed;
     }
@@ -323,7 +325,8 @@ failed:
 void qutc_frame_records_free(struct qutc_frame_records *records)
 {
     free(records->cies);
-    free(records->fdes);
+    qutc_array_free(records->fdes, records->fde_capacity * sizeof *records->fdes);
+    free(records->fde_order);
     free(records->cie_buckets);
     *records = (struct qutc_frame_records){0};
 }

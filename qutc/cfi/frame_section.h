@@ -18,8 +18,9 @@ struct qutc_cie {
     uint64_t ra_column;
     struct qutc_bytes program;
     // Filled by whoever runs the program.
-    uint32_t initial_state;
-    uint32_t class; // CIEs of one class mean the same
+    struct qut_cfa initial_cfa;
+    uint32_t initial_registers; // id of a state of registers
+    uint32_t class;             // CIEs of one class mean the same
     bool has_initial_state;
 };
 
@@ -33,7 +34,8 @@ struct qutc_fde {
 
 struct qutc_frame_records {
     struct qutc_cie *cies;
-    struct qutc_fde *fdes; // ascending by start; at equal starts, the later in the section first
+    struct qutc_fde *fdes; // as they stand in the section
+    uint32_t *fde_order;   // in which to run them (see fde_sort.h); NULL: as they stand
     size_t cie_count, cie_capacity;
     size_t fde_count, fde_capacity;
     uint32_t *cie_buckets; // by offset, index + 1
@@ -50,6 +52,11 @@ int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_fr
                             uint64_t text_start, uint64_t text_end, struct qutc_frame_records *records,
                             struct qutc_error *error);
 void qutc_frame_records_free(struct qutc_frame_records *records);
+
+static inline const struct qutc_fde *qutc_fde_at(const struct qutc_frame_records *records, size_t i)
+{
+    return &records->fdes[records->fde_order ? records->fde_order[i] : i];
+}
 
 // Reads one encoded pointer of the section at the cursor (DW_EH_PE_*). False where the encoding is not supported.
 bool qutc_read_encoded(const struct qutc_image *image, const struct qutc_frame_section *section, struct qutc_cursor *c,

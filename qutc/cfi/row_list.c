@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/row_list.h"
 
-#include <stdlib.h>
+#include "qutc/base/array.h"
 
 void qutc_row_list_free(struct qutc_row_list *list)
 {
-    free(list->rows);
+    qutc_array_free(list->rows, list->capacity * sizeof *list->rows);
     *list = (struct qutc_row_list){0};
 }
 
@@ -16,7 +16,7 @@ int qutc_row_list_reserve(struct qutc_row_list *list, size_t extra, struct qutc_
     size_t capacity = list->capacity ? list->capacity * 2 : 16;
     while (capacity - list->count < extra)
         capacity *= 2;
-    struct qutc_row *rows = realloc(list->rows, capacity * sizeof *rows);
+    struct qutc_row *rows = qutc_array_resize(list->rows, list->capacity * sizeof *rows, capacity * sizeof *rows);
     if (!rows)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%zu rows", capacity);
     list->rows = rows;

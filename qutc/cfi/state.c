@@ -33,22 +33,55 @@ static bool factored(int64_t number, int64_t factor, int32_t *offset_bytes)
     return true;
 }
 
-static void refuse_cfa(struct qut_rule *state, enum qut_refusal reason)
+static bool refuse_cfa(struct qut_cfa *cfa, enum qut_refusal reason)
 {
-    state->cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = (int32_t)reason};
+    *cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = (int32_t)reason};
+    return true;
 }
 
-// cfa = reg + offset
-static void define_cfa(struct qut_rule *state, const struct qut_arch *arch, uint64_t reg, int64_t offset,
-                       int64_t factor)
+// cfa = reg + offset * factor
+static bool define_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, uint64_t reg, int64_t offset, int64_t factor)
 {
     int32_t offset_bytes;
     if (reg >= arch->register_count)
-        refuse_cfa(state, QUT_REFUSED_REGISTER_RANGE);
-    else if (!factored(offset, factor, &offset_bytes))
-        refuse_cfa(state, QUT_REFUSED_OFFSET_RANGE);
-    else
-        state->cfa = (struct qut_cfa){.how = QUT_CFA_REG, .reg = (uint8_t)reg, .offset_bytes = offset_bytes};
+        return refuse_cfa(cfa, QUT_REFUSED_REGISTER_RANGE);
+    if (!factored(offset, factor, &offset_bytes))
+        return refuse_cfa(cfa, QUT_REFUSED_OFFSET_RANGE);
+    *cfa = (struct qut_cfa){.how = QUT_CFA_REG, .reg = (uint8_t)reg, .offset_bytes = offset_bytes};
+    return true;
+}
+
+bool qutc_state_apply_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, const struct qutc_cie *cie, uint8_t op,
+                          struct qutc_cursor *c)
+{
+    uint64_t reg;
+    int64_t offset;
+    switch (op) {
+    case CFA_DEF_CFA: reg = qutc_read_uleb(c); return define_cfa(cfa, arch, reg, (int64_t)qutc_read_uleb(c), 1);
+    case CFA_DEF_CFA_SF: reg = qutc_read_uleb(c); return define_cfa(cfa, arch, reg, qutc_read_sleb(c), cie->data_align);
+    case CFA_DEF_CFA_EXPRESSION: {
+        enum qut_refusal refusal = qutc_expression_cfa(arch, qutc_read_bytes(c, qutc_read_uleb(c)), cfa);
+        return refusal == QUT_REFUSED_NOT || refuse_cfa(cfa, refusal);
+    }
+    default: break;
+    }
+    // Debian's riscv64 gas begins its CIEs with a bare def_cfa_register sp: an undefined CFA has the offset 0.
+    if (cfa->how == QUTC_CFA_REFUSED && cfa->offset_bytes == QUT_REFUSED_CFA_UNDEFINED && op == CFA_DEF_CFA_REGISTER)
+        return define_cfa(cfa, arch, qutc_read_uleb(c), 0, 1);
+    // These change a part of `reg + offset`; where the CFA is an expression they make no sense.
+    bool is_register = cfa->how == QUT_CFA_REG;
+    switch (op) {
+    case CFA_DEF_CFA_REGISTER:
+        reg = qutc_read_uleb(c);
+        return is_register ? define_cfa(cfa, arch, reg, cfa->offset_bytes, 1) : cfa->how == QUTC_CFA_REFUSED;
+    case CFA_DEF_CFA_OFFSET:
+        offset = (int64_t)qutc_read_uleb(c);
+        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, 1) : cfa->how == QUTC_CFA_REFUSED;
+    case CFA_DEF_CFA_OFFSET_SF:
+        offset = qutc_read_sleb(c);
+        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, cie->data_align) : cfa->how == QUTC_CFA_REFUSED;
+    default: return false;
+    }
 }
 
 // The rule of a register that somebody downstream cares for, or NULL.
@@ -133,39 +166,15 @@ static void set_expression(struct qut_rule *state, const struct qut_arch *arch, 
 static bool apply_extended(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
                            const struct qutc_cie *cie, struct qutc_cursor *c, uint8_t op)
 {
-    const bool by_register = state->cfa.how == QUT_CFA_REG || state->cfa.how == QUTC_CFA_REFUSED;
     uint64_t reg;
     switch (op) {
     case CFA_NOP: return true;
     case CFA_DEF_CFA:
-        reg = qutc_read_uleb(c);
-        define_cfa(state, arch, reg, (int64_t)qutc_read_uleb(c), 1);
-        return true;
     case CFA_DEF_CFA_SF:
-        reg = qutc_read_uleb(c);
-        define_cfa(state, arch, reg, qutc_read_sleb(c), cie->data_align);
-        return true;
     case CFA_DEF_CFA_REGISTER:
-        reg = qutc_read_uleb(c);
-        if (state->cfa.how == QUT_CFA_REG)
-            define_cfa(state, arch, reg, state->cfa.offset_bytes, 1);
-        return by_register;
     case CFA_DEF_CFA_OFFSET:
-    case CFA_DEF_CFA_OFFSET_SF: {
-        bool is_signed = op == CFA_DEF_CFA_OFFSET_SF;
-        int64_t offset = is_signed ? qutc_read_sleb(c) : (int64_t)qutc_read_uleb(c);
-        if (state->cfa.how == QUT_CFA_REG)
-            define_cfa(state, arch, state->cfa.reg, offset, is_signed ? cie->data_align : 1);
-        return by_register;
-    }
-    case CFA_DEF_CFA_EXPRESSION: {
-        struct qut_cfa cfa = {0};
-        enum qut_refusal refusal = qutc_expression_cfa(arch, qutc_read_bytes(c, qutc_read_uleb(c)), &cfa);
-        state->cfa = cfa;
-        if (refusal != QUT_REFUSED_NOT)
-            refuse_cfa(state, refusal);
-        return true;
-    }
+    case CFA_DEF_CFA_OFFSET_SF:
+    case CFA_DEF_CFA_EXPRESSION: return qutc_state_apply_cfa(&state->cfa, arch, cie, op, c);
     case CFA_EXPRESSION:
     case CFA_VAL_EXPRESSION:
         reg = qutc_read_uleb(c);

@@ -20,6 +20,10 @@ struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_
 bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
                       const struct qutc_cie *cie, struct qutc_cursor *c);
 
+// Applies one instruction that defines the CFA, its opcode read already. False where it is malformed.
+bool qutc_state_apply_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, const struct qutc_cie *cie, uint8_t op,
+                          struct qutc_cursor *c);
+
 // The rule that a table can state: a frame, or a refusal with the first reason there is.
 struct qut_rule qutc_state_rule(const struct qut_rule *state, const struct qut_arch *arch);
 

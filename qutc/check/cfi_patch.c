@@ -33,12 +33,28 @@ static void lengthen_record(uint8_t *record)
     }
 }
 
+// B (key B signs) and G (tagged stack) say nothing of where the frame is. What follows moves up; a nop fills the end.
+static void remove_letters(const struct qutc_walk_cie *cie, uint8_t *bytes)
+{
+    uint64_t end = cie->code_offset + cie->code_size;
+    for (uint64_t at = cie->augmentation_offset; bytes[at];) {
+        if (bytes[at] == 'B' || bytes[at] == 'G') {
+            memmove(bytes + at, bytes + at + 1, end - at - 1);
+            bytes[end - 1] = DW_CFA_nop;
+        } else {
+            at++;
+        }
+    }
+}
+
 void qutc_walk_patch(const struct qutc_walk_index *index, uint8_t *bytes)
 {
     for (size_t i = 0; i < index->cie_count; i++) {
         const struct qutc_walk_cie *cie = &index->cies[i];
         if (cie->has_negate)
             patch_code(index, cie, cie->code_offset, cie->code_size, bytes);
+        if (cie->readable && cie->sized_augmentation)
+            remove_letters(cie, bytes);
     }
     for (size_t i = 0; i < index->fde_count; i++) {
         const struct qutc_walk_fde *fde = &index->fdes[i];

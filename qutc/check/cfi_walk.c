@@ -132,6 +132,7 @@ static void read_cie(struct qutc_walk_index *index, struct qutc_cursor *c, struc
     const char *augmentation = qutc_read_string(c);
     if (!augmentation)
         return;
+    cie->augmentation_offset = (uint64_t)((const uint8_t *)augmentation - index->section->bytes.data);
     cie->address_bytes = index->image->arch->word_bytes;
     if (version >= 4) {
         cie->address_bytes = qutc_read_u8(c);

@@ -9,6 +9,7 @@
 
 struct qutc_walk_cie {
     uint64_t offset;
+    uint64_t augmentation_offset;    // of its letters
     uint64_t code_offset, code_size; // initial instructions
     uint64_t code_align;
     uint8_t pointer_encoding; // DW_EH_PE_*
@@ -81,8 +82,8 @@ struct qutc_cursor qutc_walk_code(const struct qutc_walk_index *index, uint64_t 
 bool qutc_walk_next(const struct qutc_walk_index *index, const struct qutc_walk_cie *cie, struct qutc_cursor *c,
                     struct qutc_walk_instruction *instruction);
 
-// In a private copy of the section: turns every negate_ra_state into a nop and every terminator between records into
-// padding of the record before it.
+// In a private copy of the section: turns every negate_ra_state into a nop, every terminator between records into
+// padding of the record before it, and takes the letters B and G, which have no data, out of augmentations.
 void qutc_walk_patch(const struct qutc_walk_index *index, uint8_t *bytes);
 
 // Rewrites a copy of a .debug_frame as .eh_frame: CIE ids become 0, offsets of CIEs distances back to them.

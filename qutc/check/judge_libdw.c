@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // elfutils' libdw as a judge. Observed in 0.188 and stepped around:
 //   - 0x2d is read as SPARC's window_save on every architecture and overwrites x16..x31: the private copy has nops
-//   there
 //   - of FDEs that overlap, the one met first hides the others: abstains on all of them
 //   - a terminator between records ends the section: the private copy has none
 //   - a register that no instruction mentions is undefined unless elfutils' ABI tables name it, and its x86-64 table
 //     leaves rbx and r12..r15 out: "undefined" counts only where an instruction of the FDE or its CIE says
 //     so, else the register is unchanged
-//   - libdwarf has a dwarf_errmsg and a dwarf_errno of its own: which one a call reaches depends on the order of
-//   linking,
-//     so neither is called; "no FDE" and "bad FDE" are told apart by the walk
+//   - libdwarf has a dwarf_errmsg and a dwarf_errno of its own: the order of linking decides which one a call
+//     reaches, so neither is called; "no FDE" and "bad FDE" are told apart by the walk
+//   - a row costs the rows before it, so that an FDE costs their square: abstains on FDEs of more than ROWS_MAX
+//   - restore_state brings back where the remembered row started: a row counts from the pc that was asked for
 //   - pointers relative to the text's or the data's start are read as absolute: abstains
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -17,6 +17,8 @@
 
 #include "qutc/check/elf_wrap.h"
 #include "qutc/check/judge_row.h"
+
+enum { ROWS_MAX = 20000 };
 
 struct qutc_judge {
     const struct qut_arch *arch;
@@ -105,13 +107,13 @@ static void take_register(Dwarf_Frame *frame, uint64_t undefined, int regno, str
         place->kind = ops && regno < 64 && (undefined >> regno & 1) ? QUTC_PLACE_UNDEFINED : QUTC_PLACE_SAME;
 }
 
-static void take_row(struct qutc_judge *judge, const struct qutc_walk_fde *fde, Dwarf_Frame *frame)
+static void take_row(struct qutc_judge *judge, const struct qutc_walk_fde *fde, uint64_t pc, Dwarf_Frame *frame)
 {
     struct qutc_judge_row *row = &judge->row;
     Dwarf_Addr start, end;
     bool signal_frame;
     int ra_column = dwarf_frame_info(frame, &start, &end, &signal_frame);
-    row->start = start;
+    row->start = pc;
     row->end = end;
     row->signal_frame = signal_frame;
     row->ra_column = (uint64_t)ra_column;
@@ -154,6 +156,8 @@ static void libdw_at(struct qutc_judge *judge, const struct qut_frame_regs *fram
         const char *reason = NULL;
         if (fde && fde->overlaps)
             reason = "overlapping FDEs";
+        else if (fde && fde->advances > ROWS_MAX)
+            reason = "FDE with too many rows";
         else if (fde && fde->relative_base)
             reason = "pointers relative to text or data";
         if (reason) {
@@ -167,7 +171,7 @@ static void libdw_at(struct qutc_judge *judge, const struct qut_frame_regs *fram
             return;
         }
         qutc_judge_row_reset(row);
-        take_row(judge, fde, found);
+        take_row(judge, fde, pc, found);
         free(found);
         judge->has_row = true;
     }

@@ -6,6 +6,7 @@
 //   - set_loc is read as an absolute address whatever the encoding: abstains
 //   - libdw has a dwarf_errmsg and a dwarf_errno of its own: neither is called here
 //   - a .debug_frame whose augmentation begins with z (ART's) is taken for IRIX's and refused: shown as .eh_frame
+//   - the augmentation letters B and G make it refuse the section: the private copy has none
 //   - one malformed record and the whole section has no list: not opened
 #include <dwarf.h>
 #include <libdwarf/libdwarf.h>

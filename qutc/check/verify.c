@@ -47,7 +47,8 @@ static void note_abstention(struct qutc_judge_count *count, const char *reason)
     count->abstained++;
     for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX; i++) {
         if (count->reasons[i].rows == 0)
-            snprintf(count->reasons[i].text, sizeof count->reasons[i].text, "%s", reason);
+            snprintf(count->reasons[i].text, sizeof count->reasons[i].text, "%.*s",
+                     (int)sizeof count->reasons[i].text - 1, reason);
         if (strncmp(count->reasons[i].text, reason, sizeof count->reasons[i].text - 1) == 0) {
             count->reasons[i].rows++;
             return;

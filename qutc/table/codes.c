@@ -29,7 +29,7 @@ static void count_uses(struct qutc_draft *draft)
         draft->symbols[i].uses = 0;
     for (uint32_t i = 0; i < draft->run_count; i++)
         draft->runs[i].uses = 0;
-    for (size_t i = 0; i < draft->rows.count; i++) {
+    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
         uint32_t id = draft->rows.rows[i].rule_id;
         if (id & QUTC_SYMBOL_RUN)
             draft->runs[id & ~QUTC_SYMBOL_RUN].uses++;

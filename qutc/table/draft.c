@@ -6,28 +6,58 @@
 
 #include "qutc/table/cell.h"
 
-// Bytes of text by kind, and whether every row starts on a unit.
-static void survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
+// Bytes of text by kind, and whether every row starts on a unit. Counted per rule first: a million rows pass here, and
+// sums per kind would wait for each other.
+static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
 {
+    struct {
+        uint64_t bytes;
+        uint64_t rows;
+    } *of_rule = calloc(rules->count, sizeof *of_rule);
+    if (!of_rule)
+        return -1;
     const struct qutc_row *rows = draft->rows.rows;
-    uint32_t text_size = (uint32_t)draft->text_size;
-    uint64_t bytes[QUT_RULE_KIND_END] = {0};
-    uint32_t counts[QUT_RULE_KIND_END] = {0};
+    size_t last = draft->rows.count - 1;
     uint32_t low_bits = 0;
-    for (size_t i = 0; i < draft->rows.count; i++) {
-        uint32_t end = i + 1 < draft->rows.count ? rows[i + 1].pc_rel : text_size;
-        unsigned kind = rules->rules[rows[i].rule_id].kind;
-        bytes[kind] += end - rows[i].pc_rel;
-        counts[kind]++;
+    for (size_t i = draft->first_row; i < last; i++) {
+        of_rule[rows[i].rule_id].bytes += rows[i + 1].pc_rel - rows[i].pc_rel;
+        of_rule[rows[i].rule_id].rows++;
         low_bits |= rows[i].pc_rel;
     }
+    of_rule[rows[last].rule_id].bytes += draft->start_rel + draft->text_size - rows[last].pc_rel;
+    of_rule[rows[last].rule_id].rows++;
+    low_bits |= rows[last].pc_rel;
+
     while (draft->pc_shift && (low_bits & ((1u << draft->pc_shift) - 1)))
         draft->pc_shift--;
-    draft->row_count = (uint32_t)draft->rows.count;
-    draft->refused_rows = counts[QUT_RULE_REFUSED];
-    draft->hole_rows = counts[QUT_RULE_HOLE];
+    uint64_t bytes[QUT_RULE_KIND_END] = {0}, counts[QUT_RULE_KIND_END] = {0};
+    for (uint32_t id = 0; id < rules->count; id++) {
+        bytes[rules->rules[id].kind] += of_rule[id].bytes;
+        counts[rules->rules[id].kind] += of_rule[id].rows;
+        draft->rule_count += of_rule[id].rows != 0 && rules->rules[id].kind == QUT_RULE_FRAME;
+    }
+    draft->row_count = (uint32_t)(draft->rows.count - draft->first_row);
+    draft->refused_rows = (uint32_t)counts[QUT_RULE_REFUSED];
+    draft->hole_rows = (uint32_t)counts[QUT_RULE_HOLE];
     draft->covered_bytes = bytes[QUT_RULE_FRAME];
     draft->refused_bytes = bytes[QUT_RULE_REFUSED];
+    free(of_rule);
+    return 0;
+}
+
+// The table begins and ends with the code that is described: elsewhere is a hole by definition. An old-style binary
+// maps its whole file executable, twice the size of its text.
+static void trim(struct qutc_draft *draft)
+{
+    const uint32_t granule = (uint32_t)QUT_BLOCK_UNITS << 2; // blocks begin at multiples of every padding alignment
+    const struct qutc_row *rows = draft->rows.rows;
+    size_t *count = &draft->rows.count;
+    if (*count > 1 && rows[*count - 1].rule_id == QUTC_RULE_HOLE_ID)
+        draft->text_size = rows[--*count].pc_rel;
+    draft->first_row = *count > 1 && rows[0].rule_id == QUTC_RULE_HOLE_ID;
+    draft->start_rel = rows[draft->first_row].pc_rel & ~(granule - 1);
+    draft->text_start += draft->start_rel;
+    draft->text_size -= draft->start_rel;
 }
 
 int qutc_draft_init(struct qutc_draft *draft, const struct qut_arch *arch, uint64_t text_start, uint64_t text_end,
@@ -50,9 +80,12 @@ int qutc_draft_init(struct qutc_draft *draft, const struct qut_arch *arch, uint6
         symbol->cell_count = qutc_cell_make(arch, &rules->rules[id], symbol->cells);
         symbol->rule_id = id;
     }
-    draft->symbol_count = draft->rule_count = rules->count;
-    survey(draft, rules);
-    return 0;
+    draft->symbol_count = rules->count;
+    trim(draft);
+    if (survey(draft, rules) == 0)
+        return 0;
+    qutc_draft_free(draft);
+    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
 }
 
 void qutc_draft_free(struct qutc_draft *draft)

@@ -29,7 +29,11 @@ struct qutc_draft {
     unsigned pc_shift;
     uint64_t text_start;
     uint64_t text_size;
-    struct qutc_row_list rows; // rule_id: index of a symbol, or QUTC_SYMBOL_RUN | index of a run
+    // rule_id: index of a symbol, or QUTC_SYMBOL_RUN | index of a run. The table's rows are those from first_row on,
+    // and its text begins at their pc_rel start_rel.
+    struct qutc_row_list rows;
+    size_t first_row;
+    uint32_t start_rel;
     struct qutc_symbol *symbols;
     uint32_t symbol_count, symbol_capacity;
     struct qutc_run *runs;

@@ -9,6 +9,9 @@
 // A variant of a rule costs a cell of 16 bytes and saves a row of two for each use.
 enum { USES_MIN = 9, NO_VARIANT = 0, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
 
+// A row that its predecessor says now.
+#define JOINED UINT32_MAX
+
 // The smallest alignment at which the padding from `hole` ends exactly at `start`.
 static enum qut_cell_align alignment_of(uint32_t hole, uint32_t start)
 {
@@ -53,33 +56,57 @@ static int make_variants(struct qutc_draft *draft, uint32_t *variants, uint32_t 
     return 0;
 }
 
+// Indexes of all hole rows. Written without a branch: holes come too irregularly to be predicted.
+static size_t list_holes(const struct qutc_draft *draft, uint32_t *holes)
+{
+    size_t count = 0;
+    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
+        holes[count] = (uint32_t)i;
+        count += draft->rows.rows[i].rule_id == QUTC_RULE_HOLE_ID;
+    }
+    return count;
+}
+
+static void drop_joined(struct qutc_draft *draft)
+{
+    struct qutc_row *rows = draft->rows.rows;
+    size_t out = 0;
+    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
+        rows[out] = rows[i];
+        out += rows[i].rule_id != JOINED;
+    }
+    draft->rows.count = out;
+    draft->first_row = 0;
+}
+
 int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
 {
     uint32_t rule_count = draft->symbol_count;
     uint32_t *variants = calloc((size_t)rule_count * ALIGNS, sizeof *variants); // uses first, then symbols
-    if (!variants)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "padding");
-    struct qutc_row *rows = draft->rows.rows;
-    for (size_t i = 0; i < draft->rows.count; i++) {
-        enum qut_cell_align align = joinable(draft, i);
-        if (align != QUT_CELL_NOT_PADDED)
-            variants[rows[i + 1].rule_id * ALIGNS + align]++;
+    uint32_t *holes = malloc(((size_t)draft->hole_rows + 1) * sizeof *holes);
+    int result = variants && holes ? 0 : -1;
+    if (result == 0) {
+        struct qutc_row *rows = draft->rows.rows;
+        size_t hole_count = list_holes(draft, holes);
+        for (size_t i = 0; i < hole_count; i++) {
+            enum qut_cell_align align = joinable(draft, holes[i]);
+            if (align != QUT_CELL_NOT_PADDED)
+                variants[rows[holes[i] + 1].rule_id * ALIGNS + align]++;
+        }
+        result = make_variants(draft, variants, rule_count);
+        for (size_t i = 0; i < hole_count && result == 0; i++) {
+            enum qut_cell_align align = joinable(draft, holes[i]);
+            uint32_t variant = NO_VARIANT;
+            if (align != QUT_CELL_NOT_PADDED)
+                variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + align];
+            if (variant != NO_VARIANT) {
+                rows[holes[i]].rule_id = variant;
+                rows[holes[i] + 1].rule_id = JOINED;
+            }
+        }
+        drop_joined(draft);
     }
-    if (make_variants(draft, variants, rule_count) != 0) {
-        free(variants);
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "padding");
-    }
-    size_t out = 0;
-    for (size_t i = 0; i < draft->rows.count; i++) {
-        enum qut_cell_align align = joinable(draft, i);
-        uint32_t variant = NO_VARIANT;
-        if (align != QUT_CELL_NOT_PADDED)
-            variant = variants[rows[i + 1].rule_id * ALIGNS + align];
-        rows[out].pc_rel = rows[i].pc_rel;
-        rows[out++].rule_id = variant == NO_VARIANT ? rows[i].rule_id : variant;
-        i += variant != NO_VARIANT;
-    }
-    draft->rows.count = out;
     free(variants);
-    return 0;
+    free(holes);
+    return result == 0 ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "padding");
 }

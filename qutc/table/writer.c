@@ -28,33 +28,40 @@ static inline const struct qutc_code *code_of(const struct writer *w, uint32_t i
     return id & QUTC_SYMBOL_RUN ? &w->codes.of_run[id & ~QUTC_SYMBOL_RUN] : &w->codes.of_symbol[id];
 }
 
-static inline uint8_t *put_code(uint8_t *out, const struct qutc_code *code)
+// The rows of one block or run on their way out.
+struct pending {
+    uint32_t count;
+    uint32_t code_bytes;
+    uint8_t pcs[QUT_BLOCK_UNITS];
+    uint8_t codes[QUT_BLOCK_UNITS * 4];
+};
+
+static inline void append(const struct writer *w, struct pending *pending, const struct qutc_row *row,
+                          uint32_t base_rel)
 {
-    memcpy(out, code->bytes, 4); // the bound leaves room
-    return out + code->size;
+    const struct qutc_code *code = code_of(w, row->rule_id);
+    pending->pcs[pending->count++] = (uint8_t)((row->pc_rel - base_rel) >> w->draft->pc_shift);
+    memcpy(pending->codes + pending->code_bytes, code->bytes, 4); // the next code overwrites what is not its own
+    pending->code_bytes += code->size;
 }
 
-// Writes rows whose pcs are relative to base_rel. Returns the size, or 0 where they do not fit 255 bytes.
-static size_t put_rows(const struct writer *w, uint8_t *out, const struct qutc_row *rows, size_t count,
-                       uint32_t base_rel)
+// Returns the size, or 0 where the rows do not fit 255 bytes.
+static inline size_t put_pending(uint8_t *out, const struct pending *pending)
 {
-    size_t code_bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        code_bytes += code_of(w, rows[i].rule_id)->size;
-    const uint8_t *start = out;
+    uint32_t count = pending->count, code_bytes = pending->code_bytes;
     bool one_byte_codes = code_bytes == count;
-    size_t size = one_byte_codes ? 2 * count : (1 + count + code_bytes) | 1;
+    size_t size = one_byte_codes ? 2 * (size_t)count : (1 + (size_t)count + code_bytes) | 1;
     if (size > QUT_BLOCK_BYTES_MAX)
         return 0;
+    uint8_t *at = out;
     if (!one_byte_codes)
-        *out++ = (uint8_t)count;
-    for (size_t i = 0; i < count; i++)
-        *out++ = (uint8_t)((rows[i].pc_rel - base_rel) >> w->draft->pc_shift);
-    if (!one_byte_codes && (1 + count + code_bytes) % 2 == 0)
-        *out++ = 0;
-    for (size_t i = 0; i < count; i++)
-        out = put_code(out, code_of(w, rows[i].rule_id));
-    return (size_t)(out - start);
+        *at++ = (uint8_t)count;
+    memcpy(at, pending->pcs, count);
+    at = out + size - code_bytes;
+    if (!one_byte_codes)
+        out[1 + count] = 0; // the byte that makes the size odd, where it takes one
+    memcpy(at, pending->codes, code_bytes);
+    return size;
 }
 
 static size_t put_wide_block(struct writer *w, uint8_t *out, const struct qutc_row *rows, size_t count,
@@ -87,8 +94,8 @@ static size_t put_wide_block(struct writer *w, uint8_t *out, const struct qutc_r
     const struct qutc_code *last = code_of(w, rows[count - 1].rule_id);
     if (last->size % 2 != 0)
         *out++ = 0;
-    out = put_code(out, last);
-    return (size_t)(out - start);
+    memcpy(out, last->bytes, last->size);
+    return (size_t)(out - start) + last->size;
 }
 
 // All rows, block by block. Returns the end, NULL without memory.
@@ -100,21 +107,22 @@ static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_grou
     uint64_t block_bytes = (uint64_t)QUT_BLOCK_UNITS << w->draft->pc_shift;
     uint64_t block_count = (w->draft->text_size + block_bytes - 1) / block_bytes;
     *out++ = 0; // the hole, in force where the text begins
-    size_t next = 0;
+    size_t next = w->draft->first_row;
+    struct pending pending;
     for (uint64_t b = 0; b < block_count; b++) {
         struct qut_table_group *group = &groups[b / QUT_GROUP_BLOCKS];
         if (b % QUT_GROUP_BLOCKS == 0)
             group->blocks_offset = (uint32_t)(out - blocks);
-        uint32_t base_rel = (uint32_t)(b * block_bytes);
-        uint64_t end_rel = base_rel + block_bytes;
+        uint64_t base_rel = w->draft->start_rel + b * block_bytes, end_rel = base_rel + block_bytes;
         size_t first = next;
-        while (next < row_count && rows[next].pc_rel < end_rel)
-            next++;
+        pending.count = pending.code_bytes = 0;
+        for (; next < row_count && rows[next].pc_rel < end_rel; next++)
+            append(w, &pending, &rows[next], (uint32_t)base_rel);
         if (next == first)
             continue;
-        size_t size = put_rows(w, out, rows + first, next - first, base_rel);
+        size_t size = put_pending(out, &pending);
         if (!size)
-            size = put_wide_block(w, out, rows + first, next - first, base_rel);
+            size = put_wide_block(w, out, rows + first, next - first, (uint32_t)base_rel);
         if (!size)
             return NULL;
         group->block_bytes[b % QUT_GROUP_BLOCKS] = (uint8_t)size;
@@ -139,7 +147,10 @@ static uint8_t *put_runs(const struct writer *w, uint8_t *out, uint32_t *starts)
         const struct qutc_run *run = &w->draft->runs[w->codes.run_order[i]];
         starts[i] = (uint32_t)(out - first);
         const struct qutc_row *rows = w->draft->run_rows.rows + run->first;
-        out += put_rows(w, out, rows, run->count, rows[0].pc_rel);
+        struct pending pending = {0};
+        for (uint32_t row = 0; row < run->count; row++)
+            append(w, &pending, &rows[row], rows[0].pc_rel);
+        out += put_pending(out, &pending);
     }
     starts[w->codes.used_runs] = (uint32_t)(out - first);
     return out;
@@ -203,9 +214,6 @@ static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error
     if (w->wides_size)
         memcpy(file + at, w->wides, w->wides_size);
     memset(file + at + w->wides_size, 0, *file_size - at - w->wides_size);
-    // put_code writes four bytes whatever the code's size: clear what it left behind the last one.
-    memset(file + h->blocks.offset + h->blocks.size, 0, at - h->blocks.offset - h->blocks.size);
-    memset(file + h->runs.offset + h->runs.size, 0, h->blocks.offset - h->runs.offset - h->runs.size);
     return 0;
 }
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large arrays. A compile touches megabytes of fresh memory once; page by page, the faults would cost as much as the
+// decoding (2 us each in a virtual machine). Large arrays therefore ask for huge pages.
+#ifndef QUTC_BASE_ARRAY_H
+#define QUTC_BASE_ARRAY_H
+
+#include <stddef.h>
+
+// Like realloc, but the caller knows the sizes. NULL where memory lacks; the old array is then untouched.
+void *qutc_array_resize(void *array, size_t old_bytes, size_t new_bytes);
+void qutc_array_free(void *array, size_t bytes);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache: one directory of tables, each named by the architecture and identity of the file it was made for.
+// Several processes may fill it at the same time; tables appear whole or not at all.
+#ifndef QUTC_CACHE_H
+#define QUTC_CACHE_H
+
+#include <stdbool.h>
+
+#include "qutc/base/error.h"
+#include "qutc/input/image.h"
+
+// $QUT_CACHE, else $XDG_CACHE_HOME/qut, else ~/.cache/qut. *path is allocated; nothing is created.
+int qutc_cache_directory(char **path, struct qutc_error *error);
+
+// "DIRECTORY/x86_64-9f3c....qut". *path is allocated.
+int qutc_cache_path(const char *directory, const struct qutc_image *image, char **path, struct qutc_error *error);
+
+// Whether a sound table for this image, with or without shared runs as asked for, is under the path already.
+bool qutc_cache_holds(const char *path, const struct qutc_image *image, bool small);
+
+// Creates a directory and its parents where they are missing.
+int qutc_make_directories(const char *path, struct qutc_error *error);
+
+#endif

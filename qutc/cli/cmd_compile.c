@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "qutc/cache.h"
+#include "qutc/cli/batch.h"
+#include "qutc/cli/load.h"
+#include "qutc/cli/table_facts.h"
+
+enum { NAME_IDENTITY_BYTES = 8 };
+
+enum target_kind {
+    TARGET_FILE,
+    TARGET_DIRECTORY,
+    TARGET_CACHE,
+};
+
+struct target {
+    enum target_kind kind;
+    char *path; // allocated
+};
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int find_target(const struct cli_batch *batch, struct target *target, struct qutc_error *error)
+{
+    const char *output = batch->options->output;
+    *target = (struct target){.kind = TARGET_CACHE};
+    if (output) {
+        size_t length = strlen(output);
+        bool names_directory = (length && output[length - 1] == '/') || is_directory(output);
+        target->kind = names_directory || batch->inputs.is_batch ? TARGET_DIRECTORY : TARGET_FILE;
+        target->path = strdup(output);
+        if (!target->path)
+            return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+    } else if (qutc_cache_directory(&target->path, error) != 0) {
+        return -1;
+    }
+    return target->kind == TARGET_FILE ? 0 : qutc_make_directories(target->path, error);
+}
+
+// "libx.so" of "base.apk!lib/arm64-v8a/libx.so", fit to be a file's name.
+static void plain_name(const char *name, char *plain, size_t plain_size)
+{
+    snprintf(plain, plain_size, "%s", cli_basename(name));
+    for (char *at = plain; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("._+-@", *at))
+            *at = '_';
+    if (plain[0] == '.')
+        plain[0] = '_';
+}
+
+static int table_path(const struct target *target, const struct qutc_image *image, char **path,
+                      struct qutc_error *error)
+{
+    if (target->kind == TARGET_CACHE)
+        return qutc_cache_path(target->path, image, path, error);
+    int length;
+    if (target->kind == TARGET_FILE) {
+        length = asprintf(path, "%s", target->path);
+    } else {
+        char name[128], identity[2 * NAME_IDENTITY_BYTES + 1];
+        unsigned shown = image->identity_size < NAME_IDENTITY_BYTES ? image->identity_size : NAME_IDENTITY_BYTES;
+        plain_name(image->name, name, sizeof name);
+        qutc_hex(image->identity, shown, identity);
+        bool has_slash = target->path[strlen(target->path) - 1] == '/';
+        length = asprintf(path, "%s%s%s-%s.qut", target->path, has_slash ? "" : "/", name, identity);
+    }
+    return length < 0 ? qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path") : 0;
+}
+
+static void print_compiled(const struct cli_batch *batch, const char *name, const char *path,
+                           const struct cli_loaded *loaded, FILE *output)
+{
+    const struct qut_table_header *header = loaded->file.table.header;
+    if (batch->options->json) {
+        struct cli_json json = {.stream = output};
+        cli_json_open(&json, NULL, '{');
+        cli_json_string(&json, "file", name);
+        cli_json_string(&json, "table", path);
+        cli_json_string(&json, "status", "compiled");
+        cli_json_number(&json, "rows", header->row_count);
+        cli_json_number(&json, "rules", header->rule_count);
+        cli_json_number(&json, "refused_rows", header->refused_rows);
+        cli_json_number(&json, "table_bytes", loaded->file.size);
+        cli_json_number(&json, "source_bytes", cli_source(header).bytes);
+        cli_json_number(&json, "skipped_fdes", loaded->stats.skipped_fdes);
+        cli_json_number(&json, "damaged_parts", loaded->image->damage_count);
+        cli_json_close(&json, '}');
+    } else if (!batch->options->quiet) {
+        struct cli_source source = cli_source(header);
+        cli_print_name(output, name);
+        fprintf(output, ": %s: rows=%" PRIu32 " rules=%" PRIu32 " refused=%" PRIu32 " bytes=%zu", path,
+                header->row_count, header->rule_count, header->refused_rows, loaded->file.size);
+        if (source.bytes)
+            fprintf(output, " (%.1f%% of %s)", 100.0 * (double)loaded->file.size / (double)source.bytes, source.name);
+        fputc('\n', output);
+    }
+}
+
+static void print_kept(const struct cli_batch *batch, const char *name, const char *path, FILE *output)
+{
+    if (batch->options->json) {
+        struct cli_json json = {.stream = output};
+        cli_json_open(&json, NULL, '{');
+        cli_json_string(&json, "file", name);
+        cli_json_string(&json, "table", path);
+        cli_json_string(&json, "status", "up to date");
+        cli_json_close(&json, '}');
+    } else if (!batch->options->quiet) {
+        cli_print_name(output, name);
+        fprintf(output, ": %s: up to date\n", path);
+    }
+}
+
+static int compile_to(const struct cli_batch *batch, const char *name, const char *path, struct cli_loaded *loaded,
+                      FILE *output, struct qutc_error *error)
+{
+    const struct target *target = batch->context;
+    if (target->kind == TARGET_CACHE && !batch->options->force &&
+        qutc_cache_holds(path, loaded->image, batch->options->small)) {
+        print_kept(batch, name, path, output);
+        return CLI_KEPT;
+    }
+    if (cli_load_compile(batch->options, loaded, error) != 0 ||
+        qutc_publish(path, loaded->file.bytes, loaded->file.size, error) != 0)
+        return CLI_FAILED;
+    print_compiled(batch, name, path, loaded, output);
+    return CLI_DONE;
+}
+
+static int compile_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
+                       struct qutc_error *error)
+{
+    (void)numbers;
+    const struct cli_input *input = &batch->inputs.items[index];
+    struct cli_loaded loaded;
+    if (cli_load_open(batch->options, &batch->inputs.elfs.items[input->elf], &loaded, error) != 0)
+        return CLI_FAILED;
+    char *path = NULL;
+    int outcome = CLI_FAILED;
+    if (table_path(batch->context, loaded.image, &path, error) == 0)
+        outcome = compile_to(batch, input->name, path, &loaded, output, error);
+    free(path);
+    cli_unload(&loaded);
+    return outcome;
+}
+
+static void print_summary(const struct cli_batch *batch, const char *where)
+{
+    const size_t *outcomes = batch->outcomes;
+    printf("total: %zu compiled, %zu up to date, %zu without unwind information, %zu failed: %s\n", outcomes[CLI_DONE],
+           outcomes[CLI_KEPT], outcomes[CLI_NO_UNWIND],
+           outcomes[CLI_FAILED] + outcomes[CLI_CRASHED] + batch->inputs.failed, where);
+}
+
+int cli_compile(const struct cli_options *options)
+{
+    struct cli_batch batch = {.work = compile_one};
+    struct target target = {0};
+    struct qutc_error error = {0};
+    int status = cli_batch_expand(&batch, options, false);
+    if (status == CLI_OK && find_target(&batch, &target, &error) != 0) {
+        cli_report_error(stderr, options->output ? options->output : "cache", &error);
+        status = CLI_BAD;
+    }
+    if (status == CLI_OK) {
+        batch.context = &target;
+        status = cli_batch_run(&batch);
+        if (batch.inputs.is_batch && !options->quiet && !options->json)
+            print_summary(&batch, target.path);
+    }
+    free(target.path);
+    cli_batch_free(&batch);
+    return status;
+}

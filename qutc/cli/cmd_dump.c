@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <string.h>
+
+#include "qutc/cli/load.h"
+#include "qutc/cli/rule_text.h"
+
+static void print_row(const struct cli_loaded *loaded, const struct cli_options *options, uint64_t start, uint64_t end,
+                      const struct qut_rule *rule)
+{
+    char text[CLI_RULE_TEXT_BYTES];
+    if (rule->kind == QUT_RULE_HOLE && !options->all)
+        return;
+    printf("0x%" PRIx64 "-0x%" PRIx64 " %s\n", start, end, cli_rule_text(loaded->arch, rule, text));
+}
+
+int cli_dump(const struct cli_options *options)
+{
+    struct cli_loaded loaded;
+    int status = cli_load_operand(options, options->operands[0], &loaded);
+    if (status != CLI_OK)
+        return status;
+    const struct qut_table *table = &loaded.file.table;
+    uint64_t pc = table->text_start, end = 0, start = pc;
+    struct qut_rule rule, last = {0};
+    bool is_first = true;
+    // Blocks cut rows; the reader need not see it.
+    for (; qut_table_next_row(table, &pc, &end, &rule); pc = end) {
+        if (!is_first && memcmp(&rule, &last, sizeof rule) != 0) {
+            print_row(&loaded, options, start, pc, &last);
+            start = pc;
+        }
+        last = rule;
+        is_first = false;
+        if (ferror(stdout))
+            break;
+    }
+    if (!is_first)
+        print_row(&loaded, options, start, pc, &last);
+    cli_unload(&loaded);
+    return CLI_OK;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+
+#include "qutc/cli/batch.h"
+#include "qutc/cli/load.h"
+#include "qutc/cli/rule_text.h"
+#include "qutc/cli/table_facts.h"
+
+static double milliseconds(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void print_json_times(struct cli_json *json, const struct cli_loaded *loaded)
+{
+    const struct qutc_image *image = loaded->image;
+    if (!image)
+        return;
+    cli_json_number(json, "fdes", loaded->stats.fde_count);
+    cli_json_number(json, "exidx_entries", loaded->stats.exidx_count);
+    cli_json_number(json, "skipped_fdes", loaded->stats.skipped_fdes);
+    cli_json_number(json, "source_rows", loaded->stats.source_rows);
+    cli_json_number(json, "damaged_parts", image->damage_count);
+    cli_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
+    cli_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
+    cli_json_real(json, "xz_ms", milliseconds(image->xz_time_ns), 3);
+    cli_json_real(json, "compile_ms", milliseconds(loaded->compile_time_ns), 3);
+}
+
+static void print_json(const char *name, const struct cli_loaded *loaded, const struct cli_coverage *coverage,
+                       FILE *output)
+{
+    const struct qut_table_header *header = loaded->file.table.header;
+    struct cli_source source = cli_source(header);
+    char identity[2 * sizeof header->identity + 1];
+    qutc_hex(header->identity, header->identity_size, identity);
+    struct cli_json json = {.stream = output};
+    cli_json_open(&json, NULL, '{');
+    cli_json_string(&json, "file", name);
+    cli_json_string(&json, "arch", loaded->arch->name);
+    cli_json_string(&json, "identity", identity);
+    cli_json_bool(&json, "identity_is_build_id", header->flags & QUT_TABLE_BUILD_ID);
+    cli_json_number(&json, "rows", header->row_count);
+    cli_json_number(&json, "rules", header->rule_count);
+    cli_json_number(&json, "refused_rows", header->refused_rows);
+    cli_json_number(&json, "hole_rows", header->hole_rows);
+    cli_json_number(&json, "table_bytes", loaded->file.size);
+    cli_json_bool(&json, "small", header->flags & QUT_TABLE_HAS_RUNS);
+    cli_json_string(&json, "source", source.name);
+    cli_json_number(&json, "source_bytes", source.bytes);
+    if (source.bytes)
+        cli_json_real(&json, "share", (double)loaded->file.size / (double)source.bytes, 4);
+    cli_json_number(&json, "text_bytes", header->text_size);
+    cli_json_number(&json, "covered_bytes", coverage->rule_bytes);
+    cli_json_number(&json, "refused_bytes", coverage->refused_bytes);
+    cli_json_number(&json, "hole_bytes", coverage->hole_bytes);
+    cli_json_open(&json, "refused_by_reason", '{');
+    for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
+        if (coverage->refused[i].bytes)
+            cli_json_number(&json, cli_refusal_name(i), coverage->refused[i].rows);
+    cli_json_close(&json, '}');
+    const char *origins[CLI_ORIGINS_MAX];
+    unsigned origin_count = cli_origins(header, origins);
+    cli_json_open(&json, "from", '[');
+    for (unsigned i = 0; i < origin_count; i++)
+        cli_json_string(&json, NULL, origins[i]);
+    cli_json_close(&json, ']');
+    print_json_times(&json, loaded);
+    cli_json_close(&json, '}');
+}
+
+static void print_times(const struct cli_loaded *loaded, FILE *output)
+{
+    const struct qutc_image *image = loaded->image;
+    if (!image)
+        return;
+    uint64_t whole_ns = loaded->open_time_ns + loaded->compile_time_ns;
+    fprintf(output, "  time      open %.2f ms, compile %.2f ms; unpacking %.2f ms, xz %.0f%% of all\n",
+            milliseconds(loaded->open_time_ns), milliseconds(loaded->compile_time_ns),
+            milliseconds(image->unpack_time_ns), percent(image->xz_time_ns, whole_ns));
+    char why[256];
+    if (image->damage_count)
+        fprintf(output, "  left out  %u parts that cannot be read; the first: %s\n", image->damage_count,
+                qutc_error_text(&image->damage, why, sizeof why));
+    if (loaded->stats.skipped_fdes)
+        fprintf(output, "  left out  %" PRIu64 " records that contradict the format; the first: %s\n",
+                loaded->stats.skipped_fdes, qutc_error_text(&loaded->stats.first_skipped, why, sizeof why));
+}
+
+static void print_text(const char *name, const struct cli_loaded *loaded, const struct cli_coverage *coverage,
+                       FILE *output)
+{
+    const struct qut_table_header *header = loaded->file.table.header;
+    struct cli_source source = cli_source(header);
+    char identity[2 * sizeof header->identity + 1];
+    qutc_hex(header->identity, header->identity_size, identity);
+    cli_print_name(output, name);
+    fprintf(output, ":\n  for       %s, %s %s\n", loaded->arch->name,
+            header->flags & QUT_TABLE_BUILD_ID ? "build-id" : "content hash", identity);
+    fprintf(output, "  table     %zu bytes", loaded->file.size);
+    if (source.bytes)
+        fprintf(output, ", %.1f%% of %s (%" PRIu64 " bytes)", percent(loaded->file.size, source.bytes), source.name,
+                source.bytes);
+    fprintf(output, "%s\n", header->flags & QUT_TABLE_HAS_RUNS ? ", small" : "");
+    fprintf(output, "  rows      %" PRIu32 ", %" PRIu32 " distinct rules; %" PRIu32 " rows refused, %" PRIu32 " holes\n",
+            header->row_count, header->rule_count, header->refused_rows, header->hole_rows);
+    fprintf(output, "  text      %" PRIu64 " bytes: %.2f%% with a rule, %.2f%% refused, %.2f%% holes\n", header->text_size,
+            percent(coverage->rule_bytes, header->text_size), percent(coverage->refused_bytes, header->text_size),
+            percent(coverage->hole_bytes, header->text_size));
+    const char *origins[CLI_ORIGINS_MAX];
+    unsigned origin_count = cli_origins(header, origins);
+    for (unsigned i = 0; i < origin_count; i++)
+        fprintf(output, "%s%s", i ? ", " : "  rows from ", origins[i]);
+    fputs(origin_count ? "\n" : "", output);
+    for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
+        if (coverage->refused[i].bytes)
+            fprintf(output, "  refused   %s: %" PRIu64 " rows, %" PRIu64 " bytes\n", cli_refusal_name(i),
+                    coverage->refused[i].rows, coverage->refused[i].bytes);
+    print_times(loaded, output);
+}
+
+static int stat_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
+                    struct qutc_error *error)
+{
+    (void)numbers;
+    struct cli_loaded loaded;
+    struct cli_coverage coverage;
+    if (cli_load(batch->options, &batch->inputs, index, &loaded, error) != 0)
+        return CLI_FAILED;
+    cli_coverage(&loaded.file.table, &coverage);
+    if (batch->options->json)
+        print_json(batch->inputs.items[index].name, &loaded, &coverage, output);
+    else
+        print_text(batch->inputs.items[index].name, &loaded, &coverage, output);
+    cli_unload(&loaded);
+    return CLI_DONE;
+}
+
+int cli_stat(const struct cli_options *options)
+{
+    struct cli_batch batch = {.work = stat_one};
+    int status = cli_batch_expand(&batch, options, true);
+    if (status == CLI_OK)
+        status = cli_batch_run(&batch);
+    cli_batch_free(&batch);
+    return status;
+}

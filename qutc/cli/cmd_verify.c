@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qutc/check/verify.h"
+#include "qutc/cli/batch.h"
+#include "qutc/cli/load.h"
+#include "qutc/cli/rule_text.h"
+
+// What a worker tells besides its text.
+enum { SUM_ROWS, SUM_EXACT, SUM_REFUSED, SUM_WRONG, SUM_DISPUTED, SUM_ABSTAINED };
+
+static void print_json(const char *name, const struct qutc_verify_result *result, FILE *output)
+{
+    struct cli_json json = {.stream = output};
+    cli_json_open(&json, NULL, '{');
+    cli_json_string(&json, "file", name);
+    cli_json_number(&json, "rows", result->rows);
+    cli_json_number(&json, "exact", result->exact);
+    cli_json_number(&json, "refused", result->refused);
+    cli_json_number(&json, "wrong", result->wrong);
+    cli_json_number(&json, "disputed", result->disputed);
+    cli_json_number(&json, "abstained", result->abstained);
+    cli_json_number(&json, "plt_leaf", result->plt_leaf);
+    cli_json_number(&json, "holes", result->holes);
+    cli_json_open(&json, "refused_by_reason", '{');
+    for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
+        if (result->refused_by_reason[i])
+            cli_json_number(&json, cli_refusal_name(i), result->refused_by_reason[i]);
+    cli_json_close(&json, '}');
+    cli_json_open(&json, "readers", '[');
+    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        const struct qutc_judge_count *judge = &result->judges[j];
+        if (!judge->name || judge->rows + judge->abstained == 0)
+            continue;
+        cli_json_open(&json, NULL, '{');
+        cli_json_string(&json, "reader", judge->name);
+        cli_json_number(&json, "rows", judge->rows);
+        cli_json_number(&json, "abstained", judge->abstained);
+        cli_json_open(&json, "reasons", '{');
+        for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++)
+            cli_json_number(&json, judge->reasons[i].text, judge->reasons[i].rows);
+        cli_json_close(&json, '}');
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+    cli_json_open(&json, "findings", '[');
+    for (unsigned i = 0; i < result->finding_count; i++) {
+        const struct qutc_finding *finding = &result->findings[i];
+        cli_json_open(&json, NULL, '{');
+        cli_json_string(&json, "kind", finding->disputed ? "disputed" : "wrong");
+        cli_json_number(&json, "start", finding->pc);
+        cli_json_number(&json, "end", finding->end);
+        cli_json_string(&json, "difference", finding->text);
+        cli_json_string(&json, "rule", finding->rule);
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+}
+
+static void print_details(const char *name, const struct qutc_verify_result *result, FILE *output)
+{
+    for (unsigned i = 0; i < result->finding_count; i++) {
+        const struct qutc_finding *finding = &result->findings[i];
+        cli_print_name(output, name);
+        fprintf(output, ": %s: 0x%" PRIx64 "-0x%" PRIx64 ": %s; rule: %s\n", finding->disputed ? "disputed" : "wrong",
+                finding->pc, finding->end, finding->text, finding->rule);
+    }
+    uint64_t unlisted = result->wrong + result->disputed;
+    if (unlisted > result->finding_count && result->finding_count == QUTC_FINDINGS_MAX) {
+        cli_print_name(output, name);
+        fprintf(output, ": %" PRIu64 " more wrong or disputed\n", unlisted - result->finding_count);
+    }
+    for (unsigned i = 0; i < QUT_REFUSAL_END; i++) {
+        if (!result->refused_by_reason[i])
+            continue;
+        cli_print_name(output, name);
+        fprintf(output, ": refused: %s: %" PRIu64 " rows\n", cli_refusal_name(i), result->refused_by_reason[i]);
+    }
+    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        const struct qutc_judge_count *judge = &result->judges[j];
+        for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++) {
+            cli_print_name(output, name);
+            fprintf(output, ": %s abstains: %" PRIu64 " times: %s\n", judge->name, judge->reasons[i].rows,
+                    judge->reasons[i].text);
+        }
+    }
+    if (result->disputed || result->abstained) {
+        cli_print_name(output, name);
+        fprintf(output, ": disputed=%" PRIu64 " abstained=%" PRIu64 "\n", result->disputed, result->abstained);
+    }
+}
+
+static void print_text(const struct cli_options *options, const char *name, const struct qutc_verify_result *result,
+                       FILE *output)
+{
+    if (!options->quiet)
+        print_details(name, result, output);
+    cli_print_name(output, name);
+    fprintf(output, ": rows=%" PRIu64 " exact=%" PRIu64 " refused=%" PRIu64 " wrong=%" PRIu64 "\n", result->rows,
+            result->exact, result->refused, result->wrong);
+}
+
+// The table that was asked for, if it was made for this image.
+static int load_given_table(const char *path, struct cli_loaded *loaded, struct qutc_error *error)
+{
+    if (qutc_table_file_read(path, &loaded->file, error) != 0)
+        return -1;
+    const struct qut_table_header *header = loaded->file.table.header;
+    const struct qutc_image *image = loaded->image;
+    if (header->arch == image->arch->id && header->identity_size == image->identity_size &&
+        memcmp(header->identity, image->identity, image->identity_size) == 0)
+        return 0;
+    return qutc_fail(error, QUTC_ERR_TABLE, "", 0, "%s", qut_table_fault_name(QUT_TABLE_FOREIGN));
+}
+
+static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_loaded *loaded, FILE *output,
+                         uint64_t numbers[CLI_TALLY_NUMBERS], struct qutc_error *error)
+{
+    const struct cli_options *options = batch->options;
+    int loading = options->table ? load_given_table(options->table, loaded, error)
+                                 : cli_load_compile(options, loaded, error);
+    if (loading != 0)
+        return CLI_FAILED;
+    struct qutc_verify_result *result = calloc(1, sizeof *result);
+    if (!result) {
+        qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "findings");
+        return CLI_FAILED;
+    }
+    int outcome = CLI_FAILED;
+    if (qutc_verify(&loaded->file.table, loaded->image, options->judges, result, error) == 0) {
+        numbers[SUM_ROWS] = result->rows;
+        numbers[SUM_EXACT] = result->exact;
+        numbers[SUM_REFUSED] = result->refused;
+        numbers[SUM_WRONG] = result->wrong;
+        numbers[SUM_DISPUTED] = result->disputed;
+        numbers[SUM_ABSTAINED] = result->abstained;
+        if (options->json)
+            print_json(name, result, output);
+        else
+            print_text(options, name, result, output);
+        outcome = result->wrong ? CLI_ANSWER_NO : CLI_DONE;
+    }
+    free(result);
+    return outcome;
+}
+
+static int verify_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
+                      struct qutc_error *error)
+{
+    const struct cli_input *input = &batch->inputs.items[index];
+    struct cli_loaded loaded;
+    if (cli_load_open(batch->options, &batch->inputs.elfs.items[input->elf], &loaded, error) != 0)
+        return CLI_FAILED;
+    int outcome = verify_loaded(batch, input->name, &loaded, output, numbers, error);
+    cli_unload(&loaded);
+    return outcome;
+}
+
+static void print_total(const struct cli_batch *batch)
+{
+    const uint64_t *sums = batch->sums;
+    printf("total: files=%zu rows=%" PRIu64 " exact=%" PRIu64 " refused=%" PRIu64 " wrong=%" PRIu64,
+           batch->outcomes[CLI_DONE] + batch->outcomes[CLI_ANSWER_NO], sums[SUM_ROWS], sums[SUM_EXACT],
+           sums[SUM_REFUSED], sums[SUM_WRONG]);
+    if (sums[SUM_DISPUTED])
+        printf(" disputed=%" PRIu64, sums[SUM_DISPUTED]);
+    if (sums[SUM_ABSTAINED])
+        printf(" abstained=%" PRIu64, sums[SUM_ABSTAINED]);
+    size_t failed = batch->outcomes[CLI_FAILED] + batch->outcomes[CLI_CRASHED] + batch->inputs.failed;
+    if (batch->outcomes[CLI_NO_UNWIND])
+        printf(" without_unwind_information=%zu", batch->outcomes[CLI_NO_UNWIND]);
+    if (failed)
+        printf(" failed=%zu", failed);
+    putchar('\n');
+}
+
+int cli_verify(const struct cli_options *options)
+{
+    struct cli_batch batch = {.work = verify_one};
+    int status = cli_batch_expand(&batch, options, false);
+    if (status == CLI_OK && options->table && batch.inputs.count != 1) {
+        cli_report(stderr, "--table", "goes with exactly one ELF file, not with %zu", batch.inputs.count);
+        status = CLI_BAD;
+    }
+    if (status == CLI_OK) {
+        status = cli_batch_run(&batch);
+        if (batch.inputs.is_batch && !options->json)
+            print_total(&batch);
+    }
+    cli_batch_free(&batch);
+    return status;
+}

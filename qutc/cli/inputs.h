@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operands of a command, expanded: tables by their first bytes, everything else as libqutc finds images in it.
+#ifndef QUTC_CLI_INPUTS_H
+#define QUTC_CLI_INPUTS_H
+
+#include "qutc/cli/options.h"
+#include "qutc/input/inputs.h"
+
+struct cli_input {
+    const char *name;  // for messages
+    const char *table; // path of a table, or NULL
+    size_t elf;        // else: index into elfs.items
+    bool is_named;     // by the user, itself; else found in a directory, an archive, a process or the system
+};
+
+struct cli_inputs {
+    struct cli_input *items;
+    size_t count;
+    struct qutc_inputs elfs;
+    size_t failed; // operands that led to nothing; reported on stderr
+    bool is_batch; // more than single files was asked for
+};
+
+// Errors are reported, counted and passed over. Returns an enum cli_status: CLI_BAD where nothing is left.
+int cli_inputs_expand(const struct cli_options *options, bool take_tables, struct cli_inputs *inputs);
+void cli_inputs_free(struct cli_inputs *inputs);
+
+// Whether a file says it is a table (also one that is damaged), or is named like one.
+bool cli_is_table(const char *path);
+// ... or a bundle.
+bool cli_is_bundle(const char *path);
+
+#endif

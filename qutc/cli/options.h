@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One parser for the options of all commands; each command names those it takes.
+#ifndef QUTC_CLI_OPTIONS_H
+#define QUTC_CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "qutc/cli/cli.h"
+#include "qutc/input/image.h"
+
+enum cli_option_set {
+    CLI_OPT_OUTPUT = 1 << 0,
+    CLI_OPT_JOBS = 1 << 1,
+    CLI_OPT_SMALL = 1 << 2,
+    CLI_OPT_QUIET = 1 << 3,
+    CLI_OPT_JSON = 1 << 4,
+    CLI_OPT_FORCE = 1 << 5,
+    CLI_OPT_ALL = 1 << 6,
+    CLI_OPT_SYSTEM = 1 << 7, // --system and --pid
+    CLI_OPT_DEBUG_FILES = 1 << 8,
+    CLI_OPT_AGAINST = 1 << 9,
+    CLI_OPT_TABLE = 1 << 10,
+};
+
+enum { CLI_JOBS_MAX = 256, CLI_PIDS_MAX = 64 };
+
+struct cli_options {
+    const char *command;
+    const char *output;
+    unsigned jobs; // never 0
+    bool small, quiet, json, force, all, system;
+    int pids[CLI_PIDS_MAX];
+    unsigned pid_count;
+    struct qutc_image_options image;
+    unsigned judges; // mask of enum QUTC_JUDGE_*
+    const char *table;
+    char **operands;
+    int operand_count;
+};
+
+struct cli_command {
+    const char *name;
+    int (*run)(const struct cli_options *options);
+    unsigned option_set; // enum cli_option_set
+    int operands_min;    // --system and --pid count
+    int operands_max;    // -1: any number
+    const char *summary; // one line
+    const char *help;    // without the options
+};
+
+// Parses what follows the command's name and runs it; --help and bad usage are answered here.
+int cli_run(const struct cli_command *command, int argc, char **argv);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdarg.h>
+#include <string.h>
+
+#include "qutc/cli/cli.h"
+
+void cli_print_name(FILE *stream, const char *name)
+{
+    for (; *name; name++)
+        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stream);
+}
+
+void cli_report(FILE *stream, const char *name, const char *format, ...)
+{
+    fputs("qutc: ", stream);
+    if (name) {
+        cli_print_name(stream, name);
+        fputs(": ", stream);
+    }
+    va_list args;
+    va_start(args, format);
+    vfprintf(stream, format, args);
+    va_end(args);
+    fputc('\n', stream);
+}
+
+void cli_report_error(FILE *stream, const char *name, const struct qutc_error *error)
+{
+    char text[256];
+    cli_report(stream, name, "%s", qutc_error_text(error, text, sizeof text));
+}
+
+const char *cli_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

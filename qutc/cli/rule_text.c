@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/cli/rule_text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *cli_refusal_name(unsigned reason)
+{
+    static const char *const names[QUT_REFUSAL_END] = {
+        [QUT_REFUSED_NOT] = "NOT",
+        [QUT_REFUSED_CANTUNWIND] = "CANTUNWIND",
+        [QUT_REFUSED_CFA_EXPRESSION] = "CFA_EXPRESSION",
+        [QUT_REFUSED_REGISTER_EXPRESSION] = "REGISTER_EXPRESSION",
+        [QUT_REFUSED_CFA_UNDEFINED] = "CFA_UNDEFINED",
+        [QUT_REFUSED_OFFSET_RANGE] = "OFFSET_RANGE",
+        [QUT_REFUSED_REGISTER_RANGE] = "REGISTER_RANGE",
+        [QUT_REFUSED_BAD_PROGRAM] = "BAD_PROGRAM",
+        [QUT_REFUSED_STATE_DEPTH] = "STATE_DEPTH",
+        [QUT_REFUSED_ROW_BUDGET] = "ROW_BUDGET",
+        [QUT_REFUSED_PERSONALITY] = "PERSONALITY",
+        [QUT_REFUSED_EXIDX_OPCODE] = "EXIDX_OPCODE",
+        [QUT_REFUSED_EXIDX_TRUNCATED] = "EXIDX_TRUNCATED",
+        [QUT_REFUSED_RA_LOST] = "RA_LOST",
+    };
+    return reason < QUT_REFUSAL_END && names[reason] ? names[reason] : "UNKNOWN_REASON";
+}
+
+struct writer {
+    char *at;
+    size_t left;
+};
+
+static void put(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(w->at, w->left, format, args);
+    va_end(args);
+    size_t used = length < 0 ? 0 : (size_t)length < w->left ? (size_t)length : w->left - 1;
+    w->at += used;
+    w->left -= used;
+}
+
+static void put_register(struct writer *w, const struct qut_arch *arch, unsigned reg)
+{
+    if (reg < arch->register_count)
+        put(w, "%s", arch->register_names[reg]);
+    else
+        put(w, "r%u?", reg);
+}
+
+static void put_offset(struct writer *w, int32_t offset_bytes)
+{
+    put(w, "%+" PRId32, offset_bytes);
+}
+
+static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct qut_cfa *cfa)
+{
+    bool is_read = cfa->how == QUT_CFA_DEREF || cfa->how == QUT_CFA_INDEXED;
+    put(w, "cfa=%s", is_read ? "*(" : "");
+    put_register(w, arch, cfa->reg);
+    if (cfa->how == QUT_CFA_INDEXED) {
+        put(w, "+%u*", 1u << (cfa->shift & 31));
+        put_register(w, arch, cfa->reg2);
+    }
+    put_offset(w, cfa->offset_bytes);
+    if (is_read) {
+        put(w, ")");
+        put_offset(w, cfa->add_bytes);
+    }
+    if (cfa->how == QUT_CFA_PLT)
+        put(w, "+%u*((pc&%u)>=%u)", 1u << (cfa->shift & 31), cfa->plt.mask, cfa->plt.threshold);
+}
+
+static void put_place(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *place)
+{
+    bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG;
+    put(w, "%s", is_read ? "[" : "");
+    if (place->how == QUT_REG_AT_REG || place->how == QUT_REG_IN_REG)
+        put_register(w, arch, place->reg);
+    else
+        put(w, "cfa");
+    if (place->offset_bytes)
+        put_offset(w, place->offset_bytes);
+    put(w, "%s", is_read ? "]" : "");
+}
+
+static void put_ra(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *ra)
+{
+    put(w, " ra=");
+    if (ra->how == QUT_REG_SAME)
+        put_register(w, arch, arch->ra_reg);
+    else if (ra->how == QUT_REG_UNDEFINED)
+        put(w, "undefined (outermost frame)");
+    else
+        put_place(w, arch, ra);
+}
+
+static void put_tracked(struct writer *w, const struct qut_arch *arch, const struct qut_rule *rule, unsigned slot)
+{
+    const struct qut_reg_rule *place = &rule->tracked[slot];
+    bool is_frame_pointer = slot == 0;
+    if (place->how == QUT_REG_SAME && !is_frame_pointer)
+        return;
+    put(w, " ");
+    if (is_frame_pointer)
+        put(w, "fp");
+    else
+        put_register(w, arch, arch->tracked[slot]);
+    put(w, "=");
+    if (place->how == QUT_REG_SAME)
+        put(w, "same");
+    else if (place->how == QUT_REG_UNDEFINED)
+        put(w, "undefined");
+    else
+        put_place(w, arch, place);
+}
+
+static void put_marks(struct writer *w, const struct qut_arch *arch, const struct qut_rule *rule)
+{
+    if (rule->dex_pc_reg != QUT_NO_REGISTER) {
+        put(w, " dex-pc=");
+        put_register(w, arch, rule->dex_pc_reg);
+    }
+    if (rule->flags & QUT_RULE_SIGNAL)
+        put(w, " signal");
+    if (rule->flags & QUT_RULE_RA_SIGNED)
+        put(w, rule->flags & QUT_RULE_RA_KEY_B ? " ra-signed-b" : " ra-signed");
+    if (rule->flags & QUT_RULE_BODY_ONLY)
+        put(w, " body-only");
+}
+
+const char *cli_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char text[CLI_RULE_TEXT_BYTES])
+{
+    struct writer w = {text, CLI_RULE_TEXT_BYTES};
+    if (rule->kind == QUT_RULE_HOLE) {
+        put(&w, "hole");
+    } else if (rule->kind == QUT_RULE_REFUSED) {
+        put(&w, "refused: %s", cli_refusal_name(rule->reason));
+    } else {
+        put_cfa(&w, arch, &rule->cfa);
+        put_ra(&w, arch, &rule->ra);
+        for (unsigned i = 0; i < arch->tracked_count; i++)
+            put_tracked(&w, arch, rule, i);
+        if (rule->sp.how == QUT_REG_UNDEFINED) {
+            put(&w, " sp=undefined");
+        } else if (rule->sp.how != QUT_REG_SAME) {
+            put(&w, " sp=");
+            put_place(&w, arch, &rule->sp);
+        }
+        put_marks(&w, arch, rule);
+    }
+    return text;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/cli/table_facts.h"
+
+struct cli_source cli_source(const struct qut_table_header *header)
+{
+    uint64_t eh_bytes = (uint64_t)header->eh_frame_bytes + header->eh_frame_hdr_bytes;
+    // Arm executables have an empty .eh_frame beside the index that says everything.
+    bool has_eh = header->flags & QUT_TABLE_FROM_EH_FRAME;
+    bool has_exidx = header->exidx_bytes && header->flags & QUT_TABLE_FROM_EXIDX;
+    if (has_eh && eh_bytes && !has_exidx)
+        return (struct cli_source){".eh_frame + .eh_frame_hdr", eh_bytes};
+    if (has_eh && eh_bytes)
+        return (struct cli_source){".eh_frame + .eh_frame_hdr + .ARM.exidx + .ARM.extab",
+                                   eh_bytes + header->exidx_bytes};
+    if (has_exidx)
+        return (struct cli_source){".ARM.exidx + .ARM.extab", header->exidx_bytes};
+    if (header->debug_frame_bytes)
+        return (struct cli_source){".debug_frame", header->debug_frame_bytes};
+    return (struct cli_source){"", 0};
+}
+
+void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
+{
+    *coverage = (struct cli_coverage){0};
+    struct qut_rule rule;
+    uint64_t end = 0;
+    unsigned last_reason = QUT_REFUSED_NOT;
+    for (uint64_t pc = table->text_start; qut_table_next_row(table, &pc, &end, &rule); pc = end) {
+        uint64_t bytes = end - pc;
+        unsigned reason = QUT_REFUSED_NOT;
+        if (rule.kind == QUT_RULE_FRAME) {
+            coverage->rule_bytes += bytes;
+        } else if (rule.kind == QUT_RULE_HOLE) {
+            coverage->hole_bytes += bytes;
+        } else {
+            coverage->refused_bytes += bytes;
+            reason = rule.reason < QUT_REFUSAL_END ? rule.reason : QUT_REFUSED_NOT;
+            coverage->refused[reason].bytes += bytes;
+            coverage->refused[reason].rows += reason != last_reason; // blocks cut rows
+        }
+        last_reason = reason;
+    }
+}
+
+unsigned cli_origins(const struct qut_table_header *header, const char *names[CLI_ORIGINS_MAX])
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } origins[CLI_ORIGINS_MAX] = {
+        {QUT_TABLE_FROM_EH_FRAME, ".eh_frame"}, {QUT_TABLE_FROM_DEBUG_FRAME, ".debug_frame"},
+        {QUT_TABLE_FROM_EXIDX, ".ARM.exidx"},   {QUT_TABLE_FROM_GNU_DEBUGDATA, ".gnu_debugdata"},
+        {QUT_TABLE_FROM_DEBUG_FILE, "debug file"}, {QUT_TABLE_FROM_PLT, ".plt"},
+    };
+    unsigned count = 0;
+    for (unsigned i = 0; i < CLI_ORIGINS_MAX; i++)
+        if (header->flags & origins[i].flag)
+            names[count++] = origins[i].name;
+    return count;
+}
