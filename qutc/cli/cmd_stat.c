@@ -107,11 +107,12 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
         fprintf(output, ", %.1f%% of %s (%" PRIu64 " bytes)", percent(loaded->file.size, source.bytes), source.name,
                 source.bytes);
     fprintf(output, "%s\n", header->flags & QUT_TABLE_HAS_RUNS ? ", small" : "");
-    fprintf(output, "  rows      %" PRIu32 ", %" PRIu32 " distinct rules; %" PRIu32 " rows refused, %" PRIu32 " holes\n",
+    fprintf(output,
+            "  rows      %" PRIu32 ", %" PRIu32 " distinct rules; %" PRIu32 " rows refused, %" PRIu32 " holes\n",
             header->row_count, header->rule_count, header->refused_rows, header->hole_rows);
-    fprintf(output, "  text      %" PRIu64 " bytes: %.2f%% with a rule, %.2f%% refused, %.2f%% holes\n", header->text_size,
-            percent(coverage->rule_bytes, header->text_size), percent(coverage->refused_bytes, header->text_size),
-            percent(coverage->hole_bytes, header->text_size));
+    fprintf(output, "  text      %" PRIu64 " bytes: %.2f%% with a rule, %.2f%% refused, %.2f%% holes\n",
+            header->text_size, percent(coverage->rule_bytes, header->text_size),
+            percent(coverage->refused_bytes, header->text_size), percent(coverage->hole_bytes, header->text_size));
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
     for (unsigned i = 0; i < origin_count; i++)

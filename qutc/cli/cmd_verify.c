@@ -120,8 +120,8 @@ static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_l
                          uint64_t numbers[CLI_TALLY_NUMBERS], struct qutc_error *error)
 {
     const struct cli_options *options = batch->options;
-    int loading = options->table ? load_given_table(options->table, loaded, error)
-                                 : cli_load_compile(options, loaded, error);
+    int loading =
+        options->table ? load_given_table(options->table, loaded, error) : cli_load_compile(options, loaded, error);
     if (loading != 0)
         return CLI_FAILED;
     struct qutc_verify_result *result = calloc(1, sizeof *result);

@@ -8,36 +8,42 @@
 
 static const unsigned compile_options = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON |
                                         CLI_OPT_FORCE | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES;
-static const unsigned stat_options = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM |
-                                     CLI_OPT_DEBUG_FILES;
+static const unsigned stat_options =
+    CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES;
 static const unsigned verify_options = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM |
                                        CLI_OPT_DEBUG_FILES | CLI_OPT_AGAINST | CLI_OPT_TABLE;
 
 static const struct cli_command commands[] = {
     {"compile", cli_compile, compile_options, 1, -1, "make tables",
      "Usage: qutc compile [-o FILE|DIR] [-j N] [--small] INPUT...\n\n"
-     "Makes the table of each INPUT: an ELF or OAT file, an APK, a directory (searched to its leaves), --pid, --system.\n"
-     "One table goes to FILE, several go to DIR as NAME-IDENTITY.qut. Without -o they go to the cache ($QUT_CACHE, else\n"
+     "Makes the table of each INPUT: an ELF or OAT file, an APK, a directory (searched to its leaves), --pid, "
+     "--system.\n"
+     "One table goes to FILE, several go to DIR as NAME-IDENTITY.qut. Without -o they go to the cache ($QUT_CACHE, "
+     "else\n"
      "$XDG_CACHE_HOME/qut, else ~/.cache/qut), where tables that are there already stay.\n\n"
      "Example: qutc compile -o libc.qut /lib/x86_64-linux-gnu/libc.so.6\n"},
     {"dump", cli_dump, CLI_OPT_ALL | CLI_OPT_SMALL | CLI_OPT_DEBUG_FILES, 1, 1, "print all rows",
      "Usage: qutc dump [--all] TABLE|ELF\n\n"
-     "Prints START-END RULE for each row, addresses as in the file. A rule gives the canonical frame address, the return\n"
+     "Prints START-END RULE for each row, addresses as in the file. A rule gives the canonical frame address, the "
+     "return\n"
      "address, the frame pointer, and what else is not the same in the caller; [X] is the word at address X.\n\n"
      "Example: qutc dump libc.qut | head\n"},
     {"lookup", cli_lookup, CLI_OPT_SMALL | CLI_OPT_DEBUG_FILES, 2, -1, "print the rule at addresses",
      "Usage: qutc lookup TABLE|ELF ADDR...|-\n\n"
-     "Prints ADDR RULE for each address, 0x... or decimal, as in the file; - reads them from standard input. Exit status 1\n"
+     "Prints ADDR RULE for each address, 0x... or decimal, as in the file; - reads them from standard input. Exit "
+     "status 1\n"
      "if any has no frame rule.\n\n"
      "Example: qutc lookup libc.qut 0x26ad0\n"},
     {"stat", cli_stat, stat_options, 1, -1, "print sizes, coverage, refusals",
      "Usage: qutc stat [--json] TABLE|ELF...\n\n"
-     "Prints rows, distinct rules, bytes, their share of the tables they replace, coverage of the text, and refusals by\n"
+     "Prints rows, distinct rules, bytes, their share of the tables they replace, coverage of the text, and refusals "
+     "by\n"
      "reason.\n\n"
      "Example: qutc stat --json libc.qut\n"},
     {"verify", cli_verify, verify_options, 1, -1, "compare every row with independent readers",
      "Usage: qutc verify [--against READER] [--json] [--table FILE] ELF...\n\n"
-     "Compiles each ELF and compares every row with what libdw, libdwarf and readelf make of the file. The last line of\n"
+     "Compiles each ELF and compares every row with what libdw, libdwarf and readelf make of the file. The last line "
+     "of\n"
      "each is FILE: rows=N exact=N refused=N wrong=N. Exit status 1 if any row is wrong.\n\n"
      "Example: qutc verify /bin/bash\n"},
     {"pack", cli_pack, CLI_OPT_OUTPUT | CLI_OPT_QUIET, 1, -1, "put tables into one bundle",

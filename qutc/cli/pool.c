@@ -68,8 +68,8 @@ static bool do_one(const struct cli_pool *pool, int fd, size_t index)
         return false;
     reply.output_bytes = sizes[0];
     reply.error_bytes = sizes[1];
-    bool ok = send_all(fd, &reply, sizeof reply) && send_all(fd, texts[0], sizes[0]) &&
-              send_all(fd, texts[1], sizes[1]);
+    bool ok =
+        send_all(fd, &reply, sizeof reply) && send_all(fd, texts[0], sizes[0]) && send_all(fd, texts[1], sizes[1]);
     free(texts[0]);
     free(texts[1]);
     return ok;

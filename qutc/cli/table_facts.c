@@ -48,8 +48,8 @@ unsigned cli_origins(const struct qut_table_header *header, const char *names[CL
         uint32_t flag;
         const char *name;
     } origins[CLI_ORIGINS_MAX] = {
-        {QUT_TABLE_FROM_EH_FRAME, ".eh_frame"}, {QUT_TABLE_FROM_DEBUG_FRAME, ".debug_frame"},
-        {QUT_TABLE_FROM_EXIDX, ".ARM.exidx"},   {QUT_TABLE_FROM_GNU_DEBUGDATA, ".gnu_debugdata"},
+        {QUT_TABLE_FROM_EH_FRAME, ".eh_frame"},    {QUT_TABLE_FROM_DEBUG_FRAME, ".debug_frame"},
+        {QUT_TABLE_FROM_EXIDX, ".ARM.exidx"},      {QUT_TABLE_FROM_GNU_DEBUGDATA, ".gnu_debugdata"},
         {QUT_TABLE_FROM_DEBUG_FILE, "debug file"}, {QUT_TABLE_FROM_PLT, ".plt"},
     };
     unsigned count = 0;

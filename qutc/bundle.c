@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/bundle.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "formats/qut_table.h"
+#include "formats/qut_table_check.h"
+#include "qutc/table_file.h"
+
+// Tables are small and unpacked far more often than packed. Measured on a distribution's libraries: 19 makes bundles
+// 4 % smaller than 12, in four times the time.
+enum { COMPRESSION_LEVEL = 19 };
+
+static bool name_is_sound(const char *name, size_t size)
+{
+    if (size == 0 || size > QUT_BUNDLE_NAME_MAX_BYTES || name[0] == '.')
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f || name[i] == '/')
+            return false;
+    return true;
+}
+
+static int compare_names(const char *left, size_t left_size, const char *right, size_t right_size)
+{
+    size_t common = left_size < right_size ? left_size : right_size;
+    int order = memcmp(left, right, common);
+    return order ? order : (left_size > right_size) - (left_size < right_size);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct qutc_bundle_item *a = left, *b = right;
+    return compare_names(a->name, strlen(a->name), b->name, strlen(b->name));
+}
+
+static uint64_t directory_checksum(const uint8_t *bytes, uint64_t directory_bytes)
+{
+    const struct qut_bundle_header *header = (const void *)bytes;
+    const uint8_t *summed = (const uint8_t *)(&header->checksum + 1);
+    return qut_table_checksum(summed, (size_t)(directory_bytes - (uint64_t)(summed - bytes)));
+}
+
+struct packer {
+    uint8_t *bytes;
+    size_t used, capacity;
+};
+
+static int reserve(struct packer *p, size_t more, struct qutc_error *error)
+{
+    size_t wanted = p->used + more;
+    if (wanted <= p->capacity)
+        return 0;
+    size_t capacity = wanted + wanted / 2;
+    uint8_t *bytes = realloc(p->bytes, capacity);
+    if (!bytes)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%zu bytes", capacity);
+    p->bytes = bytes;
+    p->capacity = capacity;
+    return 0;
+}
+
+static int check_items(const struct qutc_bundle_item *items, size_t count, size_t *names_bytes,
+                       struct qutc_error *error)
+{
+    *names_bytes = 0;
+    if (count > QUT_BUNDLE_ENTRIES_MAX)
+        return qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "%zu tables", count);
+    for (size_t i = 0; i < count; i++) {
+        size_t size = strlen(items[i].name);
+        if (!name_is_sound(items[i].name, size))
+            return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "not a name for a table in a bundle: %s", items[i].name);
+        if (i && strcmp(items[i - 1].name, items[i].name) == 0)
+            return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "two tables with the name %s", items[i].name);
+        if (items[i].size > QUT_BUNDLE_TABLE_MAX_BYTES)
+            return qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "%s has %zu bytes", items[i].name, items[i].size);
+        *names_bytes += size;
+    }
+    return 0;
+}
+
+static struct qut_bundle_entry describe(const struct qutc_bundle_item *item)
+{
+    const struct qut_table_header *table = (const void *)item->table;
+    struct qut_bundle_entry entry = {.identity_size = table->identity_size,
+                                     .arch = table->arch,
+                                     .row_count = table->row_count,
+                                     .text_bytes = table->text_size,
+                                     .checksum = table->checksum,
+                                     .name_bytes = (uint32_t)strlen(item->name),
+                                     .unpacked_bytes = item->size};
+    memcpy(entry.identity, table->identity, sizeof entry.identity);
+    return entry;
+}
+
+static int pack_frame(struct packer *p, ZSTD_CCtx *context, const struct qutc_bundle_item *item,
+                      struct qut_bundle_entry *entry, struct qutc_error *error)
+{
+    size_t bound = ZSTD_compressBound(item->size);
+    if (reserve(p, bound, error) != 0)
+        return -1;
+    size_t packed = ZSTD_compressCCtx(context, p->bytes + p->used, bound, item->table, item->size, COMPRESSION_LEVEL);
+    if (ZSTD_isError(packed))
+        return qutc_fail(error, QUTC_ERR_COMPRESSION, "", 0, "%s: %s", item->name, ZSTD_getErrorName(packed));
+    entry->frame_offset = p->used;
+    entry->packed_bytes = packed;
+    p->used += packed;
+    return 0;
+}
+
+static int pack_all(struct packer *p, const struct qutc_bundle_item *items, size_t count, size_t names_bytes,
+                    struct qut_bundle_entry *entries, ZSTD_CCtx *context, struct qutc_error *error)
+{
+    size_t names_start = sizeof(struct qut_bundle_header) + count * sizeof *entries;
+    size_t directory_bytes = names_start + names_bytes;
+    if (reserve(p, directory_bytes, error) != 0)
+        return -1;
+    p->used = directory_bytes;
+    uint32_t name_offset = 0;
+    for (size_t i = 0; i < count; i++) {
+        entries[i] = describe(&items[i]);
+        entries[i].name_offset = name_offset;
+        memcpy(p->bytes + names_start + name_offset, items[i].name, entries[i].name_bytes);
+        name_offset += entries[i].name_bytes;
+        if (pack_frame(p, context, &items[i], &entries[i], error) != 0)
+            return -1;
+    }
+    struct qut_bundle_header header = {.version = QUT_BUNDLE_VERSION,
+                                       .entry_count = (uint32_t)count,
+                                       .file_size = p->used,
+                                       .names_bytes = name_offset};
+    memcpy(header.magic, QUT_BUNDLE_MAGIC, sizeof header.magic);
+    memcpy(p->bytes, &header, sizeof header);
+    memcpy(p->bytes + sizeof header, entries, count * sizeof *entries);
+    header.checksum = directory_checksum(p->bytes, directory_bytes);
+    memcpy(p->bytes, &header, sizeof header);
+    return 0;
+}
+
+int qutc_bundle_pack(struct qutc_bundle_item *items, size_t count, uint8_t **bytes, size_t *size,
+                     struct qutc_error *error)
+{
+    size_t names_bytes;
+    *bytes = NULL;
+    *size = 0;
+    if (count)
+        qsort(items, count, sizeof *items, by_name);
+    if (check_items(items, count, &names_bytes, error) != 0)
+        return -1;
+    struct packer packer = {0};
+    struct qut_bundle_entry *entries = calloc(count + 1, sizeof *entries);
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    int result = entries && context ? pack_all(&packer, items, count, names_bytes, entries, context, error)
+                                    : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "compressor");
+    ZSTD_freeCCtx(context);
+    free(entries);
+    if (result != 0) {
+        free(packer.bytes);
+        return -1;
+    }
+    *bytes = packer.bytes;
+    *size = packer.used;
+    return 0;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+static int refuse(struct qutc_error *error, uint64_t offset, const char *why)
+{
+    return qutc_fail(error, QUTC_ERR_TABLE, "bundle", offset, "%s", why);
+}
+
+static int check_header(const struct qut_bundle_header *header, size_t size, struct qutc_error *error)
+{
+    if (size < sizeof *header)
+        return refuse(error, size, "too short for a bundle");
+    if (memcmp(header->magic, QUT_BUNDLE_MAGIC, sizeof header->magic) != 0)
+        return refuse(error, 0, "not a bundle of this version");
+    if (header->version != QUT_BUNDLE_VERSION)
+        return refuse(error, offsetof(struct qut_bundle_header, version), "a version this program does not read");
+    if (header->file_size != size)
+        return refuse(error, offsetof(struct qut_bundle_header, file_size), "not as long as its header says");
+    uint64_t directory_bytes =
+        sizeof *header + header->entry_count * (uint64_t)sizeof(struct qut_bundle_entry) + header->names_bytes;
+    if (header->entry_count > QUT_BUNDLE_ENTRIES_MAX || directory_bytes > size)
+        return refuse(error, offsetof(struct qut_bundle_header, entry_count), "directory out of place");
+    if (header->checksum != directory_checksum((const uint8_t *)header, directory_bytes))
+        return refuse(error, offsetof(struct qut_bundle_header, checksum), "checksum mismatch");
+    if (!is_zero(header->zero, sizeof header->zero))
+        return refuse(error, offsetof(struct qut_bundle_header, zero), "header field out of range");
+    return 0;
+}
+
+static int check_entries(const struct qutc_bundle *bundle, const struct qut_bundle_header *header,
+                         struct qutc_error *error)
+{
+    uint64_t name_offset = 0;
+    uint64_t frame_offset = (uint64_t)((const uint8_t *)bundle->names - bundle->bytes) + header->names_bytes;
+    for (uint32_t i = 0; i < bundle->entry_count; i++) {
+        const struct qut_bundle_entry *entry = &bundle->entries[i], *last = i ? entry - 1 : NULL;
+        uint64_t at = (uint64_t)((const uint8_t *)entry - bundle->bytes);
+        if (entry->arch == QUT_ARCH_NONE || entry->arch >= QUT_ARCH_END ||
+            entry->identity_size > sizeof entry->identity || entry->zero || !is_zero(entry->zero2, sizeof entry->zero2))
+            return refuse(error, at, "entry field out of range");
+        if (entry->name_offset != name_offset || entry->name_bytes > header->names_bytes - name_offset)
+            return refuse(error, at, "names do not follow each other");
+        const char *name = bundle->names + name_offset;
+        if (!name_is_sound(name, entry->name_bytes))
+            return refuse(error, at, "not a file's name");
+        if (last && compare_names(bundle->names + last->name_offset, last->name_bytes, name, entry->name_bytes) >= 0)
+            return refuse(error, at, "names are not ascending");
+        if (entry->frame_offset != frame_offset || entry->packed_bytes > header->file_size - frame_offset)
+            return refuse(error, at, "frames do not follow each other");
+        if (entry->unpacked_bytes < sizeof(struct qut_table_header) ||
+            entry->unpacked_bytes > QUT_BUNDLE_TABLE_MAX_BYTES)
+            return refuse(error, at, "impossible size of a table");
+        name_offset += entry->name_bytes;
+        frame_offset += entry->packed_bytes;
+    }
+    if (name_offset != header->names_bytes || frame_offset != header->file_size)
+        return refuse(error, sizeof *header, "bytes that belong to no entry");
+    return 0;
+}
+
+int qutc_bundle_open(struct qutc_bundle *bundle, const void *bytes, size_t size, struct qutc_error *error)
+{
+    *bundle = (struct qutc_bundle){0};
+    const struct qut_bundle_header *header = bytes;
+    if (check_header(header, size, error) != 0)
+        return -1;
+    const struct qut_bundle_entry *entries = (const void *)(header + 1);
+    struct qutc_bundle opened = {.bytes = bytes,
+                                 .entries = entries,
+                                 .names = (const char *)(entries + header->entry_count),
+                                 .entry_count = header->entry_count};
+    if (check_entries(&opened, header, error) != 0)
+        return -1;
+    *bundle = opened;
+    return 0;
+}
+
+void qutc_bundle_name(const struct qutc_bundle *bundle, uint32_t index, char name[QUT_BUNDLE_NAME_MAX_BYTES + 1])
+{
+    const struct qut_bundle_entry *entry = &bundle->entries[index];
+    memcpy(name, bundle->names + entry->name_offset, entry->name_bytes);
+    name[entry->name_bytes] = '\0';
+}
+
+static bool is_described_by(const struct qut_bundle_entry *entry, const struct qut_table_header *table)
+{
+    return entry->arch == table->arch && entry->identity_size == table->identity_size &&
+           memcmp(entry->identity, table->identity, sizeof entry->identity) == 0 &&
+           entry->row_count == table->row_count && entry->text_bytes == table->text_size &&
+           entry->checksum == table->checksum;
+}
+
+static int unpack_into(const struct qutc_bundle *bundle, const struct qut_bundle_entry *entry, uint8_t *table,
+                       struct qutc_error *error)
+{
+    size_t size = (size_t)entry->unpacked_bytes;
+    size_t got = ZSTD_decompress(table, size, bundle->bytes + entry->frame_offset, (size_t)entry->packed_bytes);
+    if (ZSTD_isError(got))
+        return refuse(error, entry->frame_offset, ZSTD_getErrorName(got));
+    if (got != size)
+        return refuse(error, entry->frame_offset, "unpacks to less than its entry says");
+    struct qut_table attached;
+    if (qutc_table_attach(&attached, table, size, error) != 0)
+        return -1;
+    if (!is_described_by(entry, attached.header))
+        return refuse(error, entry->frame_offset, "not the table its entry describes");
+    return 0;
+}
+
+int qutc_bundle_unpack(const struct qutc_bundle *bundle, uint32_t index, uint8_t **table, size_t *size,
+                       struct qutc_error *error)
+{
+    const struct qut_bundle_entry *entry = &bundle->entries[index];
+    const uint8_t *frame = bundle->bytes + entry->frame_offset;
+    *table = NULL;
+    *size = 0;
+    // Before memory of the size that the entry claims is asked for; and exactly one frame, as long as the entry says.
+    if (ZSTD_findFrameCompressedSize(frame, (size_t)entry->packed_bytes) != entry->packed_bytes)
+        return refuse(error, entry->frame_offset, "not one whole zstd frame");
+    if (ZSTD_getFrameContentSize(frame, (size_t)entry->packed_bytes) != entry->unpacked_bytes)
+        return refuse(error, entry->frame_offset, "the frame states another size than its entry");
+    *table = qutc_alloc_aligned((size_t)entry->unpacked_bytes);
+    if (!*table)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%ju bytes", (uintmax_t)entry->unpacked_bytes);
+    if (unpack_into(bundle, entry, *table, error) == 0) {
+        *size = (size_t)entry->unpacked_bytes;
+        return 0;
+    }
+    free(*table);
+    *table = NULL;
+    return -1;
+}
