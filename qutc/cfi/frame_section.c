@@ -248,6 +248,25 @@ static int add_fde(struct reader *r, struct qutc_fde fde)
     return 0;
 }
 
+// The FDE's [start, start + length).
+static inline bool read_range(struct reader *r, const struct qutc_cie *cie, struct qutc_cursor *c, uint64_t *start,
+                              uint64_t *length)
+{
+    if (cie->pointer_encoding == (PE_PCREL | PE_SDATA4)) { // nearly every .eh_frame
+        *start = r->section->vaddr + qutc_cursor_offset(c);
+        *start += (uint64_t)(int64_t)(int32_t)qutc_read_u32(c);
+        *length = (uint64_t)(int64_t)(int32_t)qutc_read_u32(c);
+        if (!r->image->is_64) {
+            *start = (uint32_t)*start;
+            *length = (uint32_t)*length;
+        }
+        return true;
+    }
+    return qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding, cie->address_size, start) &&
+           qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size,
+                             length);
+}
+
 static int read_fde(struct reader *r, struct record *record)
 {
     uint64_t cie_offset = record->id;
@@ -263,9 +282,7 @@ static int read_fde(struct reader *r, struct record *record)
     }
     struct qutc_cursor *c = &record->body;
     uint64_t start, length;
-    bool readable =
-        qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding, cie->address_size, &start) &&
-        qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &length);
+    bool readable = read_range(r, cie, c, &start, &length);
     if (cie->has_augmentation_length)
         qutc_cursor_skip(c, qutc_read_uleb(c));
     if (!readable || c->failed || c->overlong) {
@@ -282,7 +299,7 @@ static int read_fde(struct reader *r, struct record *record)
     if (length == 0)
         return 0;
     uint64_t end = start + length;
-    if (end < start) {
+    if (end < start || (!r->image->is_64 && end > (uint64_t)1 << 32)) {
         skip_record(r, QUTC_ERR_MALFORMED, record->offset, "FDE range wraps around the address space");
         return 0;
     }

@@ -9,7 +9,7 @@
 
 enum {
     REGISTER_STEP_BITS = 11,
-    RULE_STEP_BITS = 12,
+    RULE_STEP_BITS = 11,
     STEP_BYTES_MAX = 16,
     BAD_PROGRAM = 1, // interned right after the hole
 };
@@ -25,10 +25,10 @@ struct qutc_register_step {
 // The rule of a row.
 struct qutc_rule_step {
     uint64_t cfa_low;
-    uint32_t cfa_high;
     uint32_t registers; // id + 1; 0: empty entry
     uint32_t rule_id;
 };
+static_assert(sizeof(struct qutc_rule_step) == 16, "the hot part of them fits a first-level cache");
 
 // What is known at one location. The CFA is kept in registers of the machine, as the two words that it is made of: the
 // loop below writes its offset and reads it whole in every row, which through memory would stall.
@@ -146,15 +146,15 @@ static uint32_t make_rule(struct qutc_program_runner *runner, struct point point
 
 static inline uint32_t rule_step(struct qutc_program_runner *runner, struct point point)
 {
-    uint64_t hash = point.cfa_low * 0x9e3779b97f4a7c15u;
-    hash ^= ((uint64_t)point.cfa_high << 32 | point.registers) * 0x94d049bb133111ebu;
-    hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u;
+    if (point.cfa_high) // *(reg + offset) + k, or a PLT's: rare
+        return make_rule(runner, point);
+    uint64_t hash = point.cfa_low * 0x9e3779b97f4a7c15u + point.registers * 0x94d049bb133111ebu;
     struct qutc_rule_step *step = &runner->rule_steps[hash >> (64 - RULE_STEP_BITS)];
-    if (step->cfa_low == point.cfa_low && step->cfa_high == point.cfa_high && step->registers == point.registers + 1)
+    if (step->cfa_low == point.cfa_low && step->registers == point.registers + 1)
         return step->rule_id;
     uint32_t rule_id = make_rule(runner, point);
     if (rule_id != QUTC_RULE_NO_MEMORY)
-        *step = (struct qutc_rule_step){point.cfa_low, point.cfa_high, point.registers + 1, rule_id};
+        *step = (struct qutc_rule_step){point.cfa_low, point.registers + 1, rule_id};
     return rule_id;
 }
 

@@ -23,10 +23,11 @@ static int by_uses(const void *left, const void *right)
     return a->index < b->index ? -1 : 1;
 }
 
-static void count_uses(struct qutc_draft *draft)
+static int count_uses(struct qutc_draft *draft)
 {
-    for (uint32_t i = 0; i < draft->symbol_count; i++)
-        draft->symbols[i].uses = 0;
+    uint32_t *uses = calloc(draft->symbol_count, sizeof *uses); // dense: every row lands here
+    if (!uses)
+        return -1;
     for (uint32_t i = 0; i < draft->run_count; i++)
         draft->runs[i].uses = 0;
     for (size_t i = draft->first_row; i < draft->rows.count; i++) {
@@ -34,11 +35,15 @@ static void count_uses(struct qutc_draft *draft)
         if (id & QUTC_SYMBOL_RUN)
             draft->runs[id & ~QUTC_SYMBOL_RUN].uses++;
         else
-            draft->symbols[id].uses++;
+            uses[id]++;
     }
     for (size_t i = 0; i < draft->run_rows.count; i++)
-        draft->symbols[draft->run_rows.rows[i].rule_id].uses++;
+        uses[draft->run_rows.rows[i].rule_id]++;
+    for (uint32_t i = 0; i < draft->symbol_count; i++)
+        draft->symbols[i].uses = uses[i];
+    free(uses);
     draft->symbols[QUTC_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins
+    return 0;
 }
 
 // Splits the 255 leads: `needed` ids on either side, each either short (a lead of its own) or one of 256 behind a lead.
@@ -116,7 +121,8 @@ static uint32_t gather(const struct qutc_draft *draft, bool runs, struct candida
 int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error)
 {
     *codes = (struct qutc_codes){0};
-    count_uses(draft);
+    if (count_uses(draft) != 0)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "codes");
     struct candidate *rules = calloc(draft->symbol_count, sizeof *rules);
     struct candidate *runs = calloc(draft->run_count + 1, sizeof *runs);
     codes->of_symbol = calloc(draft->symbol_count, sizeof *codes->of_symbol);

@@ -14,15 +14,21 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
         uint64_t bytes;
         uint64_t rows;
     } *of_rule = calloc(rules->count, sizeof *of_rule);
-    if (!of_rule)
+    uint32_t *holes = malloc(draft->rows.count * sizeof *holes);
+    draft->holes = holes;
+    if (!of_rule || !holes) {
+        free(of_rule);
         return -1;
+    }
     const struct qutc_row *rows = draft->rows.rows;
-    size_t last = draft->rows.count - 1;
+    size_t last = draft->rows.count - 1, hole_count = 0;
     uint32_t low_bits = 0;
     for (size_t i = draft->first_row; i < last; i++) {
         of_rule[rows[i].rule_id].bytes += rows[i + 1].pc_rel - rows[i].pc_rel;
         of_rule[rows[i].rule_id].rows++;
         low_bits |= rows[i].pc_rel;
+        holes[hole_count] = (uint32_t)i; // without a branch: holes come too irregularly to be predicted
+        hole_count += rows[i].rule_id == QUTC_RULE_HOLE_ID;
     }
     of_rule[rows[last].rule_id].bytes += draft->start_rel + draft->text_size - rows[last].pc_rel;
     of_rule[rows[last].rule_id].rows++;
@@ -41,6 +47,7 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
     draft->hole_rows = (uint32_t)counts[QUT_RULE_HOLE];
     draft->covered_bytes = bytes[QUT_RULE_FRAME];
     draft->refused_bytes = bytes[QUT_RULE_REFUSED];
+    draft->hole_count = hole_count;
     free(of_rule);
     return 0;
 }
@@ -92,6 +99,7 @@ void qutc_draft_free(struct qutc_draft *draft)
 {
     qutc_row_list_free(&draft->rows);
     qutc_row_list_free(&draft->run_rows);
+    free(draft->holes);
     free(draft->symbols);
     free(draft->runs);
     *draft = (struct qutc_draft){0};

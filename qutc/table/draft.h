@@ -34,6 +34,8 @@ struct qutc_draft {
     struct qutc_row_list rows;
     size_t first_row;
     uint32_t start_rel;
+    uint32_t *holes; // indexes of the rows that are holes and have a successor
+    size_t hole_count;
     struct qutc_symbol *symbols;
     uint32_t symbol_count, symbol_capacity;
     struct qutc_run *runs;

@@ -23,12 +23,10 @@ static enum qut_cell_align alignment_of(uint32_t hole, uint32_t start)
     return QUT_CELL_NOT_PADDED;
 }
 
-// The alignment class of the padding at rows[i], where rows[i] and rows[i + 1] can be joined.
+// The alignment class of the padding at the hole rows[i], where it and rows[i + 1] can be joined.
 static inline enum qut_cell_align joinable(const struct qutc_draft *draft, size_t i)
 {
     const struct qutc_row *rows = draft->rows.rows;
-    if (rows[i].rule_id != QUTC_RULE_HOLE_ID || i + 1 == draft->rows.count)
-        return QUT_CELL_NOT_PADDED;
     uint32_t distance = rows[i + 1].pc_rel - rows[i].pc_rel;
     uint8_t form = draft->symbols[rows[i + 1].rule_id].cells[0].rule.form;
     if (distance >= 64 || (form != QUT_CELL_FRAME && form != QUT_CELL_DEREF))
@@ -56,17 +54,6 @@ static int make_variants(struct qutc_draft *draft, uint32_t *variants, uint32_t 
     return 0;
 }
 
-// Indexes of all hole rows. Written without a branch: holes come too irregularly to be predicted.
-static size_t list_holes(const struct qutc_draft *draft, uint32_t *holes)
-{
-    size_t count = 0;
-    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
-        holes[count] = (uint32_t)i;
-        count += draft->rows.rows[i].rule_id == QUTC_RULE_HOLE_ID;
-    }
-    return count;
-}
-
 static void drop_joined(struct qutc_draft *draft)
 {
     struct qutc_row *rows = draft->rows.rows;
@@ -83,18 +70,17 @@ int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
 {
     uint32_t rule_count = draft->symbol_count;
     uint32_t *variants = calloc((size_t)rule_count * ALIGNS, sizeof *variants); // uses first, then symbols
-    uint32_t *holes = malloc(((size_t)draft->hole_rows + 1) * sizeof *holes);
-    int result = variants && holes ? 0 : -1;
+    const uint32_t *holes = draft->holes;
+    int result = variants ? 0 : -1;
     if (result == 0) {
         struct qutc_row *rows = draft->rows.rows;
-        size_t hole_count = list_holes(draft, holes);
-        for (size_t i = 0; i < hole_count; i++) {
+        for (size_t i = 0; i < draft->hole_count; i++) {
             enum qut_cell_align align = joinable(draft, holes[i]);
             if (align != QUT_CELL_NOT_PADDED)
                 variants[rows[holes[i] + 1].rule_id * ALIGNS + align]++;
         }
         result = make_variants(draft, variants, rule_count);
-        for (size_t i = 0; i < hole_count && result == 0; i++) {
+        for (size_t i = 0; i < draft->hole_count && result == 0; i++) {
             enum qut_cell_align align = joinable(draft, holes[i]);
             uint32_t variant = NO_VARIANT;
             if (align != QUT_CELL_NOT_PADDED)
@@ -107,6 +93,5 @@ int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
         drop_joined(draft);
     }
     free(variants);
-    free(holes);
     return result == 0 ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "padding");
 }

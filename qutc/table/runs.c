@@ -69,10 +69,10 @@ static int cut(struct sharer *s)
     uint32_t block_bytes = (uint32_t)QUT_BLOCK_UNITS << draft->pc_shift;
     uint32_t gap_bytes = (uint32_t)GAP_MAX_UNITS << draft->pc_shift;
     for (size_t i = draft->first_row, first = i; i < draft->rows.count; i++) {
-        bool ends = i + 1 == draft->rows.count || i + 1 - first == PIECE_ROWS_MAX || is_padded(draft, rows[i].rule_id) ||
-                    rows[i + 1].pc_rel - rows[i].pc_rel > gap_bytes ||
-                    (rows[i + 1].pc_rel - draft->start_rel) / block_bytes !=
-                        (rows[i].pc_rel - draft->start_rel) / block_bytes;
+        bool ends =
+            i + 1 == draft->rows.count || i + 1 - first == PIECE_ROWS_MAX || is_padded(draft, rows[i].rule_id) ||
+            rows[i + 1].pc_rel - rows[i].pc_rel > gap_bytes ||
+            (rows[i + 1].pc_rel - draft->start_rel) / block_bytes != (rows[i].pc_rel - draft->start_rel) / block_bytes;
         if (!ends)
             continue;
         if (add_piece(s, (uint32_t)first, (uint32_t)(i + 1 - first)) != 0)

@@ -45,6 +45,15 @@ static inline void append(const struct writer *w, struct pending *pending, const
     pending->code_bytes += code->size;
 }
 
+// Blocks have a handful of rows: one copy of a fixed size beats a call. The room behind is written again or cleared.
+static inline void copy_short(uint8_t *out, const uint8_t *bytes, uint32_t count)
+{
+    if (count <= 16)
+        memcpy(out, bytes, 16);
+    else
+        memcpy(out, bytes, count);
+}
+
 // Returns the size, or 0 where the rows do not fit 255 bytes.
 static inline size_t put_pending(uint8_t *out, const struct pending *pending)
 {
@@ -56,11 +65,11 @@ static inline size_t put_pending(uint8_t *out, const struct pending *pending)
     uint8_t *at = out;
     if (!one_byte_codes)
         *at++ = (uint8_t)count;
-    memcpy(at, pending->pcs, count);
+    copy_short(at, pending->pcs, count);
     at = out + size - code_bytes;
     if (!one_byte_codes)
         out[1 + count] = 0; // the byte that makes the size odd, where it takes one
-    memcpy(at, pending->codes, code_bytes);
+    copy_short(at, pending->codes, code_bytes);
     return size;
 }
 
@@ -214,6 +223,8 @@ static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error
     if (w->wides_size)
         memcpy(file + at, w->wides, w->wides_size);
     memset(file + at + w->wides_size, 0, *file_size - at - w->wides_size);
+    memset(file + h->blocks.offset + h->blocks.size, 0, at - h->blocks.offset - h->blocks.size);
+    memset(file + h->runs.offset + h->runs.size, 0, h->blocks.offset - h->runs.offset - h->runs.size);
     return 0;
 }
 
