@@ -89,13 +89,15 @@ enum qut_reg_how {
     QUT_REG_AT_REG = 3,    // *(reg + offset_bytes)
     QUT_REG_IN_REG = 4,    // reg + offset_bytes
     QUT_REG_CFA_VALUE = 5, // cfa + offset_bytes
+    // *(((cfa + bias_bytes) & -(1 << reg)) + offset_bytes): frames that align the stack for vectors, in glibc's libmvec
+    QUT_REG_AT_ALIGNED = 6,
     QUT_REG_HOW_END,
 };
 
 struct qut_reg_rule {
     uint8_t how; // enum qut_reg_how
-    uint8_t reg; // AT_REG, IN_REG: the register read
-    uint16_t zero;
+    uint8_t reg; // AT_REG, IN_REG: the register read. AT_ALIGNED: log2 of the alignment
+    int16_t bias_bytes; // AT_ALIGNED
     int32_t offset_bytes;
 };
 static_assert(sizeof(struct qut_reg_rule) == 8, "on disk");

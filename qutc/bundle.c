@@ -9,8 +9,8 @@
 #include "formats/qut_table_check.h"
 #include "qutc/table_file.h"
 
-// Tables are small and unpacked far more often than packed. Measured on a distribution's libraries: 19 makes bundles
-// 4 % smaller than 12, in four times the time.
+// Measured on the 1467 tables of one system: level 19 packs them to 39 %, 12 to 42 % in a sixth of the time. A shared
+// dictionary would give 38 %, all tables in one frame 33 %, but then none could be taken out alone.
 enum { COMPRESSION_LEVEL = 19 };
 
 static bool name_is_sound(const char *name, size_t size)

@@ -85,6 +85,10 @@ static enum qut_eval_result evaluate_register(const struct evaluation *e, const 
     case QUT_REG_CFA_VALUE: // cfa + offset
         *value = moved(e, e->cfa, rule->offset_bytes);
         return QUT_EVAL_OK;
+    case QUT_REG_AT_ALIGNED: { // *(((cfa + bias) & -align) + offset)
+        uint64_t aligned = moved(e, e->cfa, rule->bias_bytes) & ~(((uint64_t)1 << (rule->reg & 63)) - 1);
+        return read_word(e, moved(e, aligned, rule->offset_bytes), value) ? QUT_EVAL_OK : QUT_EVAL_BAD_MEMORY;
+    }
     default: // UNDEFINED, for a register; for ra it was handled before
         return QUT_EVAL_NO_REGISTER;
     }

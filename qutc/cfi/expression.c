@@ -14,6 +14,7 @@ enum value_kind {
     SCALED,     // reg2 << shift
     INDEXED,    // base + (reg2 << shift) + k
     LOADED,     // *(base + [reg2 << shift] + address_k) + k
+    ALIGNED,    // ((base + address_k) & -(1 << shift)) + k
     PC_MASKED,  // pc & mask
     PC_REACHED, // ((pc & mask) >= threshold) << shift
     PLT,        // base + k + (((pc & mask) >= threshold) << shift)
@@ -43,8 +44,8 @@ static int64_t wrapping_add(int64_t a, int64_t b)
 
 static struct value add(struct value a, struct value b)
 {
-    if (b.kind == CONSTANT &&
-        (a.kind == CONSTANT || a.kind == AFFINE || a.kind == INDEXED || a.kind == LOADED || a.kind == PLT)) {
+    if (b.kind == CONSTANT && (a.kind == CONSTANT || a.kind == AFFINE || a.kind == INDEXED || a.kind == LOADED ||
+                               a.kind == ALIGNED || a.kind == PLT)) {
         a.k = wrapping_add(a.k, b.k);
         return a;
     }
@@ -84,6 +85,14 @@ static struct value shift_left(struct value a, struct value b)
 
 static struct value bit_and(const struct qut_arch *arch, struct value a, struct value b)
 {
+    // The mask of an alignment: ones above, zeros below.
+    if (a.kind == AFFINE && b.kind == CONSTANT && b.k < 0 && ((uint64_t)~b.k & ((uint64_t)~b.k + 1)) == 0) {
+        a.kind = ALIGNED;
+        a.shift = (uint8_t)__builtin_ctzll((uint64_t)b.k);
+        a.address_k = a.k;
+        a.k = 0;
+        return a;
+    }
     // The program counter is the return-address column of architectures that keep it on the stack.
     bool is_pc = a.kind == AFFINE && a.k == 0 && !arch->ra_in_register && a.base == arch->ra_reg;
     if (!is_pc || b.kind != CONSTANT || b.k < 0 || b.k > 0xff)
@@ -234,6 +243,16 @@ enum qut_refusal qutc_expression_cfa(const struct qut_arch *arch, struct qutc_by
     }
 }
 
+// *(((cfa + address_k) & -(1 << shift)) + k)
+static enum qut_refusal aligned_slot(struct value v, struct qut_reg_rule *rule)
+{
+    if (!fits(v.k) || v.address_k < INT16_MIN || v.address_k > INT16_MAX || v.shift > 15)
+        return QUT_REFUSED_OFFSET_RANGE;
+    *rule = (struct qut_reg_rule){
+        .how = QUT_REG_AT_ALIGNED, .reg = v.shift, .bias_bytes = (int16_t)v.address_k, .offset_bytes = (int32_t)v.k};
+    return QUT_REFUSED_NOT;
+}
+
 enum qut_refusal qutc_expression_register(const struct qut_arch *arch, struct qutc_bytes ops, bool is_value,
                                           struct qut_reg_rule *rule)
 {
@@ -245,6 +264,8 @@ enum qut_refusal qutc_expression_register(const struct qut_arch *arch, struct qu
         v.k = v.address_k;
         at = true;
     }
+    if (v.kind == ALIGNED && v.base == BASE_CFA && at)
+        return aligned_slot(v, rule);
     if (v.kind != AFFINE)
         return QUT_REFUSED_REGISTER_EXPRESSION;
     if (!fits(v.k))

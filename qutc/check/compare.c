@@ -183,6 +183,9 @@ static void put_register(struct writer *w, const struct qut_arch *arch, const ch
     case QUT_REG_AT_REG: put(w, " %s=*(%s%+d)", name, register_name(arch, rule->reg), rule->offset_bytes); break;
     case QUT_REG_IN_REG: put(w, " %s=%s%+d", name, register_name(arch, rule->reg), rule->offset_bytes); break;
     case QUT_REG_CFA_VALUE: put(w, " %s=cfa%+d", name, rule->offset_bytes); break;
+    case QUT_REG_AT_ALIGNED:
+        put(w, " %s=*(((cfa%+d)&-%u)%+d)", name, rule->bias_bytes, 1u << (rule->reg & 31), rule->offset_bytes);
+        break;
     default: put(w, " %s=?", name);
     }
 }

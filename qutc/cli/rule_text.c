@@ -77,9 +77,13 @@ static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct 
 
 static void put_place(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *place)
 {
-    bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG;
+    bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG || place->how == QUT_REG_AT_ALIGNED;
     put(w, "%s", is_read ? "[" : "");
-    if (place->how == QUT_REG_AT_REG || place->how == QUT_REG_IN_REG)
+    if (place->how == QUT_REG_AT_ALIGNED) {
+        put(w, "((cfa");
+        put_offset(w, place->bias_bytes);
+        put(w, ")&-%u)", 1u << (place->reg & 31));
+    } else if (place->how == QUT_REG_AT_REG || place->how == QUT_REG_IN_REG)
         put_register(w, arch, place->reg);
     else
         put(w, "cfa");
