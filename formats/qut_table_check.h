@@ -29,7 +29,8 @@ enum qut_table_fault {
 
 const char *qut_table_fault_name(enum qut_table_fault fault);
 
-// Linear in size, allocates nothing, signal-safe. `bytes` is aligned to QUT_TABLE_ALIGN. *fault_offset (may be NULL)
+// Linear in size, allocates nothing, signal-safe. `bytes` is aligned to 8; to 64, so that a
+// group stays inside one cache line. *fault_offset (may be NULL)
 // says where in the file.
 enum qut_table_fault qut_table_check(const void *bytes, size_t size, uint64_t *fault_offset);
 

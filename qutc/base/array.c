@@ -13,12 +13,19 @@ static bool is_mapped(size_t bytes)
     return bytes >= HUGE_PAGE;
 }
 
+// Linux places mappings of whole huge pages where huge pages can be.
+static size_t mapped_bytes(size_t bytes)
+{
+    return (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+}
+
 static void *map(size_t bytes)
 {
-    void *array = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *array =
+        mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (array == MAP_FAILED)
         return NULL;
-    madvise(array, bytes, MADV_HUGEPAGE); // a wish: where the kernel has none, small pages do
+    madvise(array, mapped_bytes(bytes), MADV_HUGEPAGE); // a wish: where the kernel has none, small pages do
     return array;
 }
 
@@ -27,10 +34,10 @@ void *qutc_array_resize(void *array, size_t old_bytes, size_t new_bytes)
     if (!is_mapped(old_bytes) && !is_mapped(new_bytes))
         return realloc(array, new_bytes);
     if (is_mapped(old_bytes) && is_mapped(new_bytes)) {
-        void *moved = mremap(array, old_bytes, new_bytes, MREMAP_MAYMOVE);
+        void *moved = mremap(array, mapped_bytes(old_bytes), mapped_bytes(new_bytes), MREMAP_MAYMOVE);
         if (moved == MAP_FAILED)
             return NULL;
-        madvise(moved, new_bytes, MADV_HUGEPAGE);
+        madvise(moved, mapped_bytes(new_bytes), MADV_HUGEPAGE);
         return moved;
     }
     void *fresh = is_mapped(new_bytes) ? map(new_bytes) : malloc(new_bytes);
@@ -46,7 +53,18 @@ void *qutc_array_resize(void *array, size_t old_bytes, size_t new_bytes)
 void qutc_array_free(void *array, size_t bytes)
 {
     if (is_mapped(bytes))
-        munmap(array, bytes);
+        munmap(array, mapped_bytes(bytes));
     else
         free(array);
+}
+
+void *qutc_array_malloc(size_t bytes)
+{
+    if (!is_mapped(bytes))
+        return malloc(bytes);
+    void *memory = NULL;
+    if (posix_memalign(&memory, HUGE_PAGE, bytes) != 0)
+        return NULL;
+    madvise(memory, bytes & ~(size_t)4095, MADV_HUGEPAGE);
+    return memory;
 }

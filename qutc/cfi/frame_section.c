@@ -236,7 +236,8 @@ static int add_fde(struct reader *r, struct qutc_fde fde)
 {
     struct qutc_frame_records *records = r->records;
     if (records->fde_count == records->fde_capacity) {
-        size_t capacity = records->fde_capacity ? records->fde_capacity * 2 : 1024;
+        size_t smallest_fde_bytes = 16; // more records than this allows there cannot be: addresses, not memory
+        size_t capacity = r->section->bytes.size / smallest_fde_bytes + 1;
         struct qutc_fde *fdes =
             qutc_array_resize(records->fdes, records->fde_capacity * sizeof *fdes, capacity * sizeof *fdes);
         if (!fdes)

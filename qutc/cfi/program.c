@@ -280,18 +280,55 @@ static inline struct point apply_registers(const struct run *run, struct point n
     return now;
 }
 
-// The row that began at pc_rel is complete.
-static inline int put_row(struct qutc_program_runner *runner, uint64_t pc_rel, struct point now,
-                          struct qutc_row_list *rows, struct qutc_error *error)
+// The rule of a complete row, or QUTC_RULE_NO_MEMORY.
+static inline uint32_t row_rule(struct qutc_program_runner *runner, struct point now)
 {
-    uint32_t rule_id = QUTC_RULE_NO_MEMORY;
-    if (now.registers != QUTC_RULE_NO_MEMORY)
-        rule_id = rule_step(runner, now);
-    if (rule_id == QUTC_RULE_NO_MEMORY)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
-    qutc_row_list_put(rows, (uint32_t)pc_rel, rule_id);
-    runner->row_count++;
-    return 0;
+    return now.registers == QUTC_RULE_NO_MEMORY ? QUTC_RULE_NO_MEMORY : rule_step(runner, now);
+}
+
+// Runs the program to its end. False where memory lacks.
+static inline bool run_program(struct run *run, struct point now, struct qutc_row_writer *out)
+{
+    const struct qutc_fde *fde = run->fde;
+    uint64_t row_rel = fde->start_rel, row_count = 0;
+    struct qutc_cursor c = qutc_cursor((struct qutc_bytes){fde->program, fde->program_size});
+    // After a malformed instruction nothing that follows can be trusted, a remembered state neither.
+    while (qutc_cursor_left(&c) && row_rel < fde->end_rel && now.registers != BAD_PROGRAM) {
+        const uint8_t *group = c.at;
+        uint8_t op = *c.at++;
+        switch (qutc_op_shape(op)) {
+        case QUTC_OP_ADVANCE: {
+            uint64_t next_rel = read_location(run, row_rel, op, &c);
+            if (c.failed) {
+                now = malformed(now);
+            } else if (next_rel != row_rel) {
+                uint32_t rule_id = row_rule(run->runner, now);
+                if (rule_id == QUTC_RULE_NO_MEMORY)
+                    return false;
+                qutc_row_writer_put(out, (uint32_t)row_rel, rule_id);
+                row_count++;
+                row_rel = next_rel;
+            }
+            break;
+        }
+        case QUTC_OP_CFA: now = apply_cfa(run, now, op, &c); break;
+        case QUTC_OP_SPECIAL: now = run_special(run, now, op); break;
+        case QUTC_OP_NOP: break; // padding of the record
+        default: now = apply_registers(run, now, group, &c); break;
+        }
+        if (now.registers == QUTC_RULE_NO_MEMORY)
+            return false;
+    }
+    if (row_rel < fde->end_rel) {
+        uint32_t rule_id = row_rule(run->runner, now);
+        if (rule_id == QUTC_RULE_NO_MEMORY)
+            return false;
+        qutc_row_writer_put(out, (uint32_t)row_rel, rule_id);
+        row_count++;
+    }
+    qutc_row_writer_put(out, fde->end_rel, QUTC_RULE_HOLE_ID);
+    run->runner->row_count += row_count;
+    return true;
 }
 
 int qutc_program_run(struct qutc_program_runner *runner, struct qutc_cie *cie, const struct qutc_fde *fde,
@@ -309,34 +346,9 @@ int qutc_program_run(struct qutc_program_runner *runner, struct qutc_cie *cie, c
     run.text_start = text_start;
     run.depth = 0;
     struct point now = with_cfa((struct point){.registers = cie->initial_registers}, &cie->initial_cfa);
-    uint64_t row_rel = fde->start_rel;
-    struct qutc_cursor c = qutc_cursor((struct qutc_bytes){fde->program, fde->program_size});
-    // After a malformed instruction nothing that follows can be trusted, a remembered state neither.
-    while (qutc_cursor_left(&c) && row_rel < fde->end_rel && now.registers != BAD_PROGRAM) {
-        const uint8_t *group = c.at;
-        uint8_t op = *c.at++;
-        switch (qutc_op_shape(op)) {
-        case QUTC_OP_ADVANCE: {
-            uint64_t next_rel = read_location(&run, row_rel, op, &c);
-            if (c.failed) {
-                now = malformed(now);
-            } else if (next_rel != row_rel) {
-                if (put_row(runner, row_rel, now, rows, error) != 0)
-                    return -1;
-                row_rel = next_rel;
-            }
-            break;
-        }
-        case QUTC_OP_CFA: now = apply_cfa(&run, now, op, &c); break;
-        case QUTC_OP_SPECIAL: now = run_special(&run, now, op); break;
-        case QUTC_OP_NOP: break; // padding of the record
-        default: now = apply_registers(&run, now, group, &c); break;
-        }
-        if (now.registers == QUTC_RULE_NO_MEMORY)
-            break;
-    }
-    if (row_rel < fde->end_rel && put_row(runner, row_rel, now, rows, error) != 0)
-        return -1;
-    qutc_row_list_put(rows, fde->end_rel, QUTC_RULE_HOLE_ID);
+    struct qutc_row_writer out = qutc_row_writer(rows);
+    if (!run_program(&run, now, &out))
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
+    qutc_row_writer_done(out, rows);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "formats/qut_table_check.h"
 #include "formats/qut_table_code.h"
+#include "qutc/base/array.h"
 #include "qutc/table/codes.h"
 
 struct writer {
@@ -36,13 +37,20 @@ struct pending {
     uint8_t codes[QUT_BLOCK_UNITS * 4];
 };
 
-static inline void append(const struct writer *w, struct pending *pending, const struct qutc_row *row,
-                          uint32_t base_rel)
+// Takes rows from `next` on that lie before end_rel. Returns the first one that does not.
+static inline size_t gather(const struct writer *w, struct pending *pending, size_t next, size_t row_count,
+                            uint64_t base_rel, uint64_t end_rel, const struct qutc_row *rows)
 {
-    const struct qutc_code *code = code_of(w, row->rule_id);
-    pending->pcs[pending->count++] = (uint8_t)((row->pc_rel - base_rel) >> w->draft->pc_shift);
-    memcpy(pending->codes + pending->code_bytes, code->bytes, 4); // the next code overwrites what is not its own
-    pending->code_bytes += code->size;
+    uint32_t count = 0, code_bytes = 0; // apart from the struct: in registers
+    for (; next < row_count && rows[next].pc_rel < end_rel; next++) {
+        const struct qutc_code *code = code_of(w, rows[next].rule_id);
+        pending->pcs[count++] = (uint8_t)((rows[next].pc_rel - base_rel) >> w->draft->pc_shift);
+        memcpy(pending->codes + code_bytes, code->bytes, 4); // the next code overwrites what is not its own
+        code_bytes += code->size;
+    }
+    pending->count = count;
+    pending->code_bytes = code_bytes;
+    return next;
 }
 
 // Blocks have a handful of rows: one copy of a fixed size beats a call. The room behind is written again or cleared.
@@ -124,9 +132,7 @@ static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_grou
             group->blocks_offset = (uint32_t)(out - blocks);
         uint64_t base_rel = w->draft->start_rel + b * block_bytes, end_rel = base_rel + block_bytes;
         size_t first = next;
-        pending.count = pending.code_bytes = 0;
-        for (; next < row_count && rows[next].pc_rel < end_rel; next++)
-            append(w, &pending, &rows[next], (uint32_t)base_rel);
+        next = gather(w, &pending, next, row_count, base_rel, end_rel, rows);
         if (next == first)
             continue;
         size_t size = put_pending(out, &pending);
@@ -156,9 +162,8 @@ static uint8_t *put_runs(const struct writer *w, uint8_t *out, uint32_t *starts)
         const struct qutc_run *run = &w->draft->runs[w->codes.run_order[i]];
         starts[i] = (uint32_t)(out - first);
         const struct qutc_row *rows = w->draft->run_rows.rows + run->first;
-        struct pending pending = {0};
-        for (uint32_t row = 0; row < run->count; row++)
-            append(w, &pending, &rows[row], rows[0].pc_rel);
+        struct pending pending;
+        gather(w, &pending, 0, run->count, rows[0].pc_rel, UINT64_MAX, rows);
         out += put_pending(out, &pending);
     }
     starts[w->codes.used_runs] = (uint32_t)(out - first);
@@ -179,6 +184,14 @@ static struct qut_table_section section(size_t offset, size_t size)
     return (struct qut_table_section){(uint32_t)offset, (uint32_t)size};
 }
 
+// Zeroes the room between the end of a section and where the next one begins, and says where that is.
+static size_t close_section(uint8_t *file, size_t end, size_t slack_bytes)
+{
+    size_t next = aligned(end + slack_bytes);
+    memset(file + end, 0, next - end);
+    return next;
+}
+
 static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error)
 {
     struct qutc_draft *draft = w->draft;
@@ -190,29 +203,29 @@ static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error
     size_t bound = size_bound(w, group_bytes);
     if (bound > UINT32_MAX)
         return qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "a table over 4 GiB");
-    w->file = calloc(1, bound);
+    w->file = qutc_array_malloc(bound);
     if (!w->file)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "table");
 
-    size_t at = aligned(sizeof *h);
+    size_t at = close_section(w->file, 0, sizeof *h);
     h->groups = section(at, group_bytes);
     struct qut_table_group *groups = (void *)(w->file + at);
-    at = aligned(at + group_bytes);
+    memset(groups, 0, group_bytes);
+    at = close_section(w->file, at + group_bytes, 0);
     h->cells = section(at, w->codes.cell_count * sizeof(union qut_table_cell));
     put_cells(w, (void *)(w->file + at));
-    at = aligned(at + h->cells.size);
+    at = close_section(w->file, at + h->cells.size, 0);
     h->run_starts = section(at, (w->codes.used_runs + 1) * sizeof(uint32_t));
     uint32_t *run_starts = (void *)(w->file + at);
-    at = aligned(at + h->run_starts.size);
-    uint8_t *end = put_runs(w, w->file + at, run_starts);
-    h->runs = section(at, (size_t)(end - w->file) - at);
-    at = aligned(at + h->runs.size + QUT_TABLE_SLACK_BYTES);
+    at = close_section(w->file, at + h->run_starts.size, 0);
+    h->runs = section(at, (size_t)(put_runs(w, w->file + at, run_starts) - w->file) - at);
+    at = close_section(w->file, at + h->runs.size, QUT_TABLE_SLACK_BYTES);
     w->blocks_at = at;
-    end = put_blocks(w, w->file + at, groups);
+    const uint8_t *end = put_blocks(w, w->file + at, groups);
     if (!end)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "table");
     h->blocks = section(at, (size_t)(end - w->file) - at);
-    at = aligned(at + h->blocks.size + QUT_TABLE_SLACK_BYTES);
+    at = close_section(w->file, at + h->blocks.size, QUT_TABLE_SLACK_BYTES);
     h->wides = section(at, w->wides_size);
     *file_size = aligned(at + w->wides_size);
     // The wide blocks are not in the bound, and the rest of it goes back.
@@ -223,8 +236,6 @@ static int lay_out(struct writer *w, size_t *file_size, struct qutc_error *error
     if (w->wides_size)
         memcpy(file + at, w->wides, w->wides_size);
     memset(file + at + w->wides_size, 0, *file_size - at - w->wides_size);
-    memset(file + h->blocks.offset + h->blocks.size, 0, at - h->blocks.offset - h->blocks.size);
-    memset(file + h->runs.offset + h->runs.size, 0, h->blocks.offset - h->runs.offset - h->runs.size);
     return 0;
 }
 

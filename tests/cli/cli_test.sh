@@ -4,6 +4,7 @@
 # should be. Usage: cli_test.sh QUTC
 set -euo pipefail
 
+here=$(cd "$(dirname "$0")" && pwd)
 qutc=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -135,7 +136,7 @@ expect 'a batch with a broken file' 1 'total: 1 compiled.* 1 failed' '^qutc: bat
 expect 'the same in JSON' 1 '"error": "' '^qutc: batch/cut: ' compile --json -o b batch
 check 'JSON with an error parses' json_is 'len(d) == 2 and sum("error" in x for x in d) == 1'
 expect 'a missing file in a batch' 1 'total: 1 compiled' '^qutc: ./missing: ' compile -o b ./missing "$elf"
-expect 'nothing but broken files' 2 '' '^qutc: batch/cut: ' compile -o b batch/cut batch/readme
+expect 'nothing but broken files' 2 '' 'qutc: batch/cut: ' compile -o b batch/cut batch/readme
 mkdir empty
 expect 'an empty directory' 2 '^$' 'no ELF files' compile -o b empty
 expect 'one worker' 1 'total: 1 compiled' '' compile -j 1 -o b batch
@@ -200,6 +201,10 @@ check 'verify JSON parses' is_json out
 expect 'a table of another file' 2 '^$' '^qutc: ./subject: table refused: made for another file' verify --table \
     "$(echo several/"$(basename "$other")"-*.qut)" "$elf"
 expect '--table with two files' 2 '^$' 'exactly one ELF' verify --table a.qut "$elf" "$other"
+python3 "$here/spoil_rules.py" a.qut wrong.qut
+expect 'wrong rules' 1 ': wrong: 0x[0-9a-f]+-0x.* exact=[0-9]+ refused=[0-9]+ wrong=[1-9][0-9]*$' '^$' verify \
+    --table wrong.qut "$elf"
+expect 'wrong rules in JSON' 1 '"kind": "wrong"' '^$' verify --json --table wrong.qut "$elf"
 
 # Tables that are not what they should be.
 size=$(stat -c %s a.qut)
