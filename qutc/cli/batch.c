@@ -12,15 +12,6 @@ struct batch_run {
     bool has_printed; // an object of the JSON array
 };
 
-int cli_batch_expand(struct cli_batch *batch, const struct cli_options *options, bool take_tables)
-{
-    batch->options = options;
-    int status = cli_inputs_expand(options, take_tables, &batch->inputs);
-    if (status != CLI_OK && options->json)
-        puts("[]");
-    return status;
-}
-
 void cli_batch_free(struct cli_batch *batch)
 {
     cli_inputs_free(&batch->inputs);
@@ -33,6 +24,26 @@ static void print_json_failure(FILE *output, const char *name, const char *why)
     cli_json_string(&json, "file", name);
     cli_json_string(&json, "error", why);
     cli_json_close(&json, '}');
+}
+
+static void print_json_failures(const struct cli_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->failure_count; i++) {
+        fputs(i ? ",\n" : "", stdout);
+        print_json_failure(stdout, inputs->failures[i].name, inputs->failures[i].why);
+    }
+}
+
+int cli_batch_expand(struct cli_batch *batch, const struct cli_options *options, bool take_tables)
+{
+    batch->options = options;
+    int status = cli_inputs_expand(options, take_tables, &batch->inputs);
+    if (status != CLI_OK && options->json) {
+        fputs("[", stdout);
+        print_json_failures(&batch->inputs);
+        fputs("]\n", stdout);
+    }
+    return status;
 }
 
 static void work_on_one(void *context, size_t index, FILE *output, FILE *errors, struct cli_tally *tally)
@@ -127,8 +138,11 @@ int cli_batch_run(struct cli_batch *batch)
                                   .work = work_on_one,
                                   .take = take_result,
                                   .step = step};
-    if (batch->options->json)
+    if (batch->options->json) {
         fputs("[", stdout);
+        print_json_failures(&batch->inputs);
+        run.has_printed = batch->inputs.failure_count > 0;
+    }
     int result = cli_pool_run(&pool);
     int saved = errno;
     cli_progress_clear(&run.progress);

@@ -100,13 +100,19 @@ static int add_operand(struct cli_inputs *inputs, const char *path, bool take_ta
     return 0;
 }
 
-// Errors of processes and of the system, as of operands.
 static void note(struct cli_inputs *inputs, const char *name, int result, const struct qutc_error *error)
 {
     if (result == 0)
         return;
     cli_report_error(stderr, name, error);
     inputs->failed++;
+    struct cli_failure *failures = reallocarray(inputs->failures, inputs->failure_count + 1, sizeof *failures);
+    if (!failures)
+        return;
+    inputs->failures = failures;
+    struct cli_failure *failure = &failures[inputs->failure_count++];
+    snprintf(failure->name, sizeof failure->name, "%s", name);
+    qutc_error_text(error, failure->why, sizeof failure->why);
 }
 
 int cli_inputs_expand(const struct cli_options *options, bool take_tables, struct cli_inputs *inputs)
@@ -146,6 +152,7 @@ int cli_inputs_expand(const struct cli_options *options, bool take_tables, struc
 void cli_inputs_free(struct cli_inputs *inputs)
 {
     free(inputs->items);
+    free(inputs->failures);
     qutc_inputs_free(&inputs->elfs);
     *inputs = (struct cli_inputs){0};
 }

@@ -13,11 +13,19 @@ struct cli_input {
     bool is_named;     // by the user, itself; else found in a directory, an archive, a process or the system
 };
 
+// An operand that led to nothing; said on stderr already.
+struct cli_failure {
+    char name[128];
+    char why[256];
+};
+
 struct cli_inputs {
     struct cli_input *items;
     size_t count;
     struct qutc_inputs elfs;
-    size_t failed; // operands that led to nothing; reported on stderr
+    struct cli_failure *failures;
+    size_t failure_count;
+    size_t failed; // the same, but for those that memory did not suffice for
     bool is_batch; // more than single files was asked for
 };
 

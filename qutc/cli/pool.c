@@ -179,7 +179,7 @@ static bool finish(struct run *run, struct worker *worker, bool has_died)
     return true;
 }
 
-static bool dispatch(struct run *run, struct worker *worker)
+static void dispatch(struct run *run, struct worker *worker)
 {
     worker->index = run->next_index++;
     worker->is_busy = true;
@@ -187,7 +187,6 @@ static bool dispatch(struct run *run, struct worker *worker)
     uint64_t index = worker->index;
     // Where it has died between two pieces, reading from it will say so.
     send_all(worker->fd, &index, sizeof index);
-    return true;
 }
 
 // Reads what has come. False where the worker has died, or talks nonsense.

@@ -113,6 +113,9 @@ check 'compile JSON parses' is_json out
 expect 'compile into the cache' 0 'cache/[a-z0-9_]+-[0-9a-f]+\.qut: rows=' '^$' compile "$elf"
 expect 'the cache keeps it' 0 ': up to date' '^$' compile "$elf"
 expect 'unless forced' 0 'rows=' '^$' compile --force "$elf"
+expect 'a small one is another' 0 'rows=' '^$' compile --small "$elf"
+expect 'which is kept too' 0 ': up to date' '^$' compile --small "$elf"
+expect 'until a plain one is asked for' 0 'rows=' '^$' compile "$elf"
 cached=$(echo cache/*.qut)
 overwrite "$cached" 300 'spoiled'
 expect 'a spoiled table in the cache is made again' 0 'rows=' '^$' compile "$elf"
@@ -184,6 +187,9 @@ check 'bytes of the text add up' json_is \
     'd[0]["covered_bytes"] + d[0]["refused_bytes"] + d[0]["hole_bytes"] == d[0]["text_bytes"]'
 check 'times of the ELF only' json_is '"compile_ms" in d[1] and "compile_ms" not in d[0]'
 expect 'stat with one bad file' 1 'distinct rules' '^qutc: ./missing: ' stat a.qut ./missing
+expect 'the same in JSON' 1 '"error": "' '^qutc: ./missing: ' stat --json a.qut ./missing
+check 'parses' json_is 'len(d) == 2 and d[0]["file"] == "./missing" and d[1]["rows"] > 0'
+expect 'nothing but a bad file in JSON' 2 '^\[\{"file": "./missing", "error": "' '^qutc: ./missing: ' stat --json ./missing
 nasty=$'na"s\\ty\n\xff'
 cp "$elf" "$nasty"
 expect 'stat JSON of a nasty name' 0 '' '^$' stat --json "$nasty"
