@@ -157,7 +157,7 @@ int qutc_frame_rows_read(const struct qutc_image *image, const struct qutc_frame
     *counts = (struct qutc_frame_counts){0};
     if (qutc_frame_records_read(image, section, text_start, text_end, &b.records, error) != 0)
         return -1;
-    int result = qutc_program_runner_init(&b.runner, image->arch, section->bytes, rules, error);
+    int result = qutc_program_runner_init(&b.runner, image->arch, rules, error);
     if (result == 0) {
         result = run_all(&b, counts);
         counts->fdes = b.records.fde_count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of instruction an opcode is, and how to step over those that set rules of registers.
+// What kind of instruction an opcode is, and how to step over the operands of those that set rules of registers.
 #ifndef QUTC_CFI_OP_SHAPE_H
 #define QUTC_CFI_OP_SHAPE_H
 
@@ -54,24 +54,22 @@ static inline enum qutc_op_shape qutc_op_shape(uint8_t op)
     return (enum qutc_op_shape)shapes[op];
 }
 
-// Moves past all instructions that concern registers; stops before another one, or at the end.
-static inline void qutc_skip_register_ops(struct qutc_cursor *c)
+static inline void qutc_skip_leb(struct qutc_cursor *c)
 {
-    while (c->at < c->end) {
-        enum qutc_op_shape shape = qutc_op_shape(*c->at);
-        if (shape < QUTC_OP_BARE)
-            return;
-        c->at++;
-        if (shape == QUTC_OP_BARE)
-            continue;
-        while (qutc_read_u8(c) & 0x80)
-            continue;
-        if (shape == QUTC_OP_LEB2)
-            while (qutc_read_u8(c) & 0x80)
-                continue;
-        else if (shape == QUTC_OP_LEB_BLOCK)
-            qutc_cursor_skip(c, qutc_read_uleb(c));
-    }
+    while (qutc_read_u8(c) & 0x80)
+        continue;
+}
+
+// Moves past the operands of an instruction that concerns registers.
+static inline void qutc_skip_operands(struct qutc_cursor *c, enum qutc_op_shape shape)
+{
+    if (shape == QUTC_OP_BARE)
+        return;
+    qutc_skip_leb(c);
+    if (shape == QUTC_OP_LEB2)
+        qutc_skip_leb(c);
+    else if (shape == QUTC_OP_LEB_BLOCK)
+        qutc_cursor_skip(c, qutc_read_uleb(c));
 }
 
 #endif

@@ -10,16 +10,14 @@
 enum {
     REGISTER_STEP_BITS = 11,
     RULE_STEP_BITS = 11,
-    STEP_BYTES_MAX = 16,
+    STEP_BYTES_MAX = 3,
     BAD_PROGRAM = 1, // interned right after the hole
 };
 
 // One remembered step of the automaton.
 struct qutc_register_step {
-    uint64_t bytes[2]; // the instructions, zero-extended
-    uint32_t from, to;
-    uint32_t cie; // class + 1; 0: empty entry
-    uint32_t bytes_count;
+    uint64_t key; // registers id, class of the CIE, instruction bytes; 0: empty entry
+    uint32_t to;
 };
 
 // The rule of a row.
@@ -59,10 +57,10 @@ static uint32_t refused(struct qutc_program_runner *runner, enum qut_refusal rea
     return qutc_rule_set_intern(&runner->registers, &rule);
 }
 
-int qutc_program_runner_init(struct qutc_program_runner *runner, const struct qut_arch *arch, struct qutc_bytes section,
+int qutc_program_runner_init(struct qutc_program_runner *runner, const struct qut_arch *arch,
                              struct qutc_rule_set *rules, struct qutc_error *error)
 {
-    *runner = (struct qutc_program_runner){.arch = arch, .rules = rules, .readable_end = section.data + section.size};
+    *runner = (struct qutc_program_runner){.arch = arch, .rules = rules};
     if (qutc_rule_set_init(&runner->registers, error) != 0)
         return -1;
     runner->register_steps = calloc((size_t)1 << REGISTER_STEP_BITS, sizeof *runner->register_steps);
@@ -81,57 +79,35 @@ void qutc_program_runner_free(struct qutc_program_runner *runner)
     *runner = (struct qutc_program_runner){0};
 }
 
-// The registers after the instructions of one group, by interpretation.
+// The registers after one instruction, by interpretation.
 static uint32_t interpret(struct qutc_program_runner *runner, const struct qutc_cie *cie, uint32_t from,
-                          struct qutc_bytes group)
+                          struct qutc_bytes instruction)
 {
     struct qut_rule state = runner->registers.rules[from];
-    struct qutc_cursor c = qutc_cursor(group);
+    struct qutc_cursor c = qutc_cursor(instruction);
     if (!qutc_state_apply(&state, &runner->registers.rules[cie->initial_registers], runner->arch, cie, &c))
         return BAD_PROGRAM;
     return qutc_rule_set_intern(&runner->registers, &state);
 }
 
-// Up to 16 instruction bytes as two numbers. Whole words are read where the section goes on that far.
-static inline void load_group(uint64_t bytes[2], struct qutc_bytes group, const uint8_t *readable_end)
-{
-    bytes[0] = bytes[1] = 0;
-    if (readable_end - group.data >= STEP_BYTES_MAX) {
-        memcpy(bytes, group.data, STEP_BYTES_MAX);
-        if (group.size < 8) {
-            bytes[0] &= ((uint64_t)1 << (8 * group.size)) - 1;
-            bytes[1] = 0;
-        } else if (group.size < STEP_BYTES_MAX) {
-            bytes[1] &= ((uint64_t)1 << (8 * (group.size - 8))) - 1;
-        }
-        return;
-    }
-    for (size_t i = 0; i < group.size; i++)
-        bytes[i / 8] |= (uint64_t)group.data[i] << (8 * (i % 8));
-}
-
-// The same, remembered.
+// The same, remembered. The key is exact: an instruction's bytes say by themselves where they end.
 static inline uint32_t register_step(struct qutc_program_runner *runner, const struct qutc_cie *cie, uint32_t from,
-                                     struct qutc_bytes group)
+                                     struct qutc_bytes instruction)
 {
-    if (group.size > STEP_BYTES_MAX)
-        return interpret(runner, cie, from, group);
-    uint64_t bytes[2];
-    load_group(bytes, group, runner->readable_end);
-    // The bytes' part does not wait for the step before: only a multiplication and an addition do.
-    uint64_t hash = (bytes[0] ^ bytes[1] * 0xff51afd7ed558ccdu ^ cie->class) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u + from * 0x94d049bb133111ebu;
-    struct qutc_register_step *step = &runner->register_steps[hash >> (64 - REGISTER_STEP_BITS)];
-    if (step->bytes[0] == bytes[0] && step->bytes[1] == bytes[1] && step->from == from && step->cie == cie->class + 1 &&
-        step->bytes_count == group.size)
+    if (instruction.size > STEP_BYTES_MAX || cie->class == QUTC_CIE_CLASS_NONE)
+        return interpret(runner, cie, from, instruction);
+    uint32_t bytes = instruction.data[0];
+    if (instruction.size > 1)
+        bytes |= (uint32_t)instruction.data[1] << 8;
+    if (instruction.size > 2)
+        bytes |= (uint32_t)instruction.data[2] << 16;
+    uint64_t key = (uint64_t)from << 32 | cie->class << 24 | bytes;
+    struct qutc_register_step *step = &runner->register_steps[key * 0x9e3779b97f4a7c15u >> (64 - REGISTER_STEP_BITS)];
+    if (step->key == key)
         return step->to;
-    uint32_t to = interpret(runner, cie, from, group);
+    uint32_t to = interpret(runner, cie, from, instruction);
     if (to != QUTC_RULE_NO_MEMORY)
-        *step = (struct qutc_register_step){.bytes = {bytes[0], bytes[1]},
-                                            .from = from,
-                                            .to = to,
-                                            .cie = cie->class + 1,
-                                            .bytes_count = (uint32_t)group.size};
+        *step = (struct qutc_register_step){key, to};
     return to;
 }
 
@@ -167,11 +143,10 @@ static uint32_t class_of(struct qutc_program_runner *runner, const struct qutc_c
             other->ra_column == cie->ra_column)
             return i;
     }
-    if (runner->class_count < QUTC_CIE_CLASSES_MAX) {
-        runner->classes[runner->class_count] = *cie;
-        return runner->class_count++;
-    }
-    return QUTC_CIE_CLASSES_MAX + runner->unshared_classes++;
+    if (runner->class_count == QUTC_CIE_CLASSES_MAX)
+        return QUTC_CIE_CLASS_NONE;
+    runner->classes[runner->class_count] = *cie;
+    return runner->class_count++;
 }
 
 static int run_cie(struct qutc_program_runner *runner, struct qutc_cie *cie, struct qutc_error *error)
@@ -268,15 +243,14 @@ static inline struct point apply_cfa(const struct run *run, struct point now, ui
     return understood && !c->failed && !c->overlong ? with_cfa(now, &cfa) : malformed(now);
 }
 
-static inline struct point apply_registers(const struct run *run, struct point now, const uint8_t *group,
-                                           struct qutc_cursor *c)
+static inline struct point apply_registers(const struct run *run, struct point now, const uint8_t *instruction,
+                                           enum qutc_op_shape shape, struct qutc_cursor *c)
 {
-    c->at = group;
-    qutc_skip_register_ops(c);
+    qutc_skip_operands(c, shape);
     if (c->failed)
         return malformed(now);
-    now.registers =
-        register_step(run->runner, run->cie, now.registers, (struct qutc_bytes){group, (size_t)(c->at - group)});
+    struct qutc_bytes bytes = {instruction, (size_t)(c->at - instruction)};
+    now.registers = register_step(run->runner, run->cie, now.registers, bytes);
     return now;
 }
 
@@ -294,9 +268,10 @@ static inline bool run_program(struct run *run, struct point now, struct qutc_ro
     struct qutc_cursor c = qutc_cursor((struct qutc_bytes){fde->program, fde->program_size});
     // After a malformed instruction nothing that follows can be trusted, a remembered state neither.
     while (qutc_cursor_left(&c) && row_rel < fde->end_rel && now.registers != BAD_PROGRAM) {
-        const uint8_t *group = c.at;
+        const uint8_t *instruction = c.at;
         uint8_t op = *c.at++;
-        switch (qutc_op_shape(op)) {
+        enum qutc_op_shape shape = qutc_op_shape(op);
+        switch (shape) {
         case QUTC_OP_ADVANCE: {
             uint64_t next_rel = read_location(run, row_rel, op, &c);
             if (c.failed) {
@@ -314,7 +289,7 @@ static inline bool run_program(struct run *run, struct point now, struct qutc_ro
         case QUTC_OP_CFA: now = apply_cfa(run, now, op, &c); break;
         case QUTC_OP_SPECIAL: now = run_special(run, now, op); break;
         case QUTC_OP_NOP: break; // padding of the record
-        default: now = apply_registers(run, now, group, &c); break;
+        default: now = apply_registers(run, now, instruction, shape, &c); break;
         }
         if (now.registers == QUTC_RULE_NO_MEMORY)
             return false;

@@ -3,7 +3,7 @@
 //
 // What a frame program knows at a point has two parts. The CFA is a few numbers and changes in almost every row. The
 // rules of the registers change rarely and are the same few sets again and again: they are interned, and a program is
-// a walk through a small automaton, (registers id, instruction bytes) -> registers id, whose steps are remembered. A
+// a walk through a small automaton, (registers id, instruction) -> registers id, whose steps are remembered. A
 // row is then one look-up from (CFA, registers id) to a rule id, and a remembered state is 16 bytes.
 #ifndef QUTC_CFI_PROGRAM_H
 #define QUTC_CFI_PROGRAM_H
@@ -12,26 +12,27 @@
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
 
-enum { QUTC_REMEMBER_DEPTH_MAX = 1024, QUTC_CIE_CLASSES_MAX = 32 };
+enum {
+    QUTC_REMEMBER_DEPTH_MAX = 1024,
+    QUTC_CIE_CLASSES_MAX = 32,
+    QUTC_CIE_CLASS_NONE = 0xff, // CIEs beyond that: their steps are not remembered
+};
 
 struct qutc_register_step;
 struct qutc_rule_step;
 
 struct qutc_program_runner {
     const struct qut_arch *arch;
-    const uint8_t *readable_end;    // of the section that holds the programs
     struct qutc_rule_set registers; // sets of register rules: rules without a CFA, perhaps with the marks of state.h
     struct qutc_rule_set *rules;    // rules as a table can say them
     struct qutc_register_step *register_steps;
     struct qutc_rule_step *rule_steps;
     struct qutc_cie classes[QUTC_CIE_CLASSES_MAX]; // the first CIE of each meaning
     uint32_t class_count;
-    uint32_t unshared_classes; // CIEs beyond that keep their steps to themselves
-    uint64_t row_count;        // rows as stated
+    uint64_t row_count; // rows as stated
 };
 
-// `section`: all programs to be run lie in these bytes.
-int qutc_program_runner_init(struct qutc_program_runner *runner, const struct qut_arch *arch, struct qutc_bytes section,
+int qutc_program_runner_init(struct qutc_program_runner *runner, const struct qut_arch *arch,
                              struct qutc_rule_set *rules, struct qutc_error *error);
 void qutc_program_runner_free(struct qutc_program_runner *runner);
 

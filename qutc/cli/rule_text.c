@@ -83,10 +83,11 @@ static void put_place(struct writer *w, const struct qut_arch *arch, const struc
         put(w, "((cfa");
         put_offset(w, place->bias_bytes);
         put(w, ")&-%u)", 1u << (place->reg & 31));
-    } else if (place->how == QUT_REG_AT_REG || place->how == QUT_REG_IN_REG)
+    } else if (place->how == QUT_REG_AT_REG || place->how == QUT_REG_IN_REG) {
         put_register(w, arch, place->reg);
-    else
+    } else {
         put(w, "cfa");
+    }
     if (place->offset_bytes)
         put_offset(w, place->offset_bytes);
     put(w, "%s", is_read ? "]" : "");

@@ -40,6 +40,10 @@ START_TEST(places)
     rule.tracked[SLOT_R12] = (struct qut_reg_rule){.how = QUT_REG_CFA_VALUE, .offset_bytes = 32};
     rule.sp = (struct qut_reg_rule){.how = QUT_REG_AT_REG, .reg = RSP, .offset_bytes = 160};
     expect(&rule, "cfa=rsp+16 ra=[cfa-8] fp=[cfa-16] rbx=[rbp-24] r12=cfa+32 sp=[rsp+160]");
+    rule = frame(R10, 0);
+    rule.tracked[SLOT_RBP] =
+        (struct qut_reg_rule){.how = QUT_REG_AT_ALIGNED, .reg = 6, .bias_bytes = -16, .offset_bytes = 8};
+    expect(&rule, "cfa=r10+0 ra=[cfa-8] fp=[((cfa-16)&-64)+8]");
 }
 END_TEST
 
