@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/check/compare.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 // The finaliser of splitmix64: every bit of the result depends on every bit of x.
@@ -133,81 +132,4 @@ bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgem
     return true;
 #undef HEX
 #undef DIFFERS
-}
-
-struct writer {
-    char *at;
-    size_t left;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct writer *w, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int written = vsnprintf(w->at, w->left, format, arguments);
-    va_end(arguments);
-    size_t used = written < 0 ? 0 : (size_t)written < w->left ? (size_t)written : w->left - (w->left != 0);
-    w->at += used;
-    w->left -= used;
-}
-
-static const char *register_name(const struct qut_arch *arch, unsigned reg)
-{
-    return reg < arch->register_count ? arch->register_names[reg] : "?";
-}
-
-static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct qut_cfa *cfa)
-{
-    const char *reg = register_name(arch, cfa->reg);
-    switch (cfa->how) {
-    case QUT_CFA_REG: put(w, "cfa=%s%+d", reg, cfa->offset_bytes); break;
-    case QUT_CFA_DEREF: put(w, "cfa=*(%s%+d)%+d", reg, cfa->offset_bytes, cfa->add_bytes); break;
-    case QUT_CFA_INDEXED:
-        put(w, "cfa=*(%s+(%s<<%d)%+d)%+d", reg, register_name(arch, cfa->reg2), cfa->shift, cfa->offset_bytes,
-            cfa->add_bytes);
-        break;
-    case QUT_CFA_PLT:
-        put(w, "cfa=%s%+d+(((pc&%d)>=%d)<<%d)", reg, cfa->offset_bytes, cfa->plt.mask, cfa->plt.threshold, cfa->shift);
-        break;
-    default: put(w, "cfa=?");
-    }
-}
-
-static void put_register(struct writer *w, const struct qut_arch *arch, const char *name,
-                         const struct qut_reg_rule *rule)
-{
-    switch (rule->how) {
-    case QUT_REG_SAME: break;
-    case QUT_REG_UNDEFINED: put(w, " %s=undefined", name); break;
-    case QUT_REG_AT_CFA: put(w, " %s=*(cfa%+d)", name, rule->offset_bytes); break;
-    case QUT_REG_AT_REG: put(w, " %s=*(%s%+d)", name, register_name(arch, rule->reg), rule->offset_bytes); break;
-    case QUT_REG_IN_REG: put(w, " %s=%s%+d", name, register_name(arch, rule->reg), rule->offset_bytes); break;
-    case QUT_REG_CFA_VALUE: put(w, " %s=cfa%+d", name, rule->offset_bytes); break;
-    case QUT_REG_AT_ALIGNED:
-        put(w, " %s=*(((cfa%+d)&-%u)%+d)", name, rule->bias_bytes, 1u << (rule->reg & 31), rule->offset_bytes);
-        break;
-    default: put(w, " %s=?", name);
-    }
-}
-
-void qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char *text, unsigned text_size)
-{
-    struct writer w = {text, text_size};
-    if (rule->kind == QUT_RULE_HOLE) {
-        put(&w, "hole");
-        return;
-    }
-    if (rule->kind == QUT_RULE_REFUSED) {
-        put(&w, "refused (reason %d)", rule->reason);
-        return;
-    }
-    put_cfa(&w, arch, &rule->cfa);
-    put_register(&w, arch, "ra", &rule->ra);
-    put_register(&w, arch, "sp", &rule->sp);
-    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
-        put_register(&w, arch, arch->register_names[arch->tracked[slot]], &rule->tracked[slot]);
-    if (rule->flags)
-        put(&w, " flags=%d", rule->flags);
-    if (rule->dex_pc_reg != QUT_NO_REGISTER)
-        put(&w, " dex_pc=%s", register_name(arch, rule->dex_pc_reg));
 }

@@ -26,7 +26,4 @@ void qutc_rule_judgement(const struct qut_arch *arch, const struct qut_rule *rul
 bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgement *left, const char *left_name,
                            const struct qutc_judgement *right, const char *right_name, char *text, unsigned text_size);
 
-// "cfa=sp+16 ra=*(cfa-8) fp=same", short of what the rule leaves unchanged.
-void qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char *text, unsigned text_size);
-
 #endif

@@ -172,7 +172,7 @@ static void add_finding(struct verification *v, uint64_t pc, uint64_t end, bool 
     struct qutc_finding *finding = &v->result->findings[v->result->finding_count++];
     *finding = (struct qutc_finding){.pc = pc, .end = end, .disputed = disputed};
     snprintf(finding->text, sizeof finding->text, "%s", text);
-    qutc_rule_text(v->arch, rule, finding->rule, sizeof finding->rule);
+    qutc_rule_text(v->arch, rule, finding->rule);
 }
 
 enum outcome { SAME, WRONG, DISPUTED };

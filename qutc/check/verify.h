@@ -8,6 +8,7 @@
 #include "libqut/runtime/table.h"
 #include "qutc/base/error.h"
 #include "qutc/input/image.h"
+#include "qutc/table/rule_text.h"
 
 enum {
     QUTC_JUDGES_COUNT = 3,
@@ -33,8 +34,8 @@ struct qutc_judge_count {
 struct qutc_finding {
     uint64_t pc, end;
     bool disputed;
-    char text[200]; // "cfa: table 0x1f0, libdw 0x1f8"
-    char rule[160]; // the table's rule
+    char text[200];                  // "cfa: table 0x1f0, libdw 0x1f8"
+    char rule[QUTC_RULE_TEXT_BYTES]; // the table's rule
 };
 
 // A row is an interval [pc, end) in which neither side changes and at least one side has something to say:

@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "qutc/cli/load.h"
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 static void print_row(const struct cli_loaded *loaded, const struct cli_options *options, uint64_t start, uint64_t end,
                       const struct qut_rule *rule)
 {
-    char text[CLI_RULE_TEXT_BYTES];
+    char text[QUTC_RULE_TEXT_BYTES];
     if (rule->kind == QUT_RULE_HOLE && !options->all)
         return;
-    printf("0x%" PRIx64 "-0x%" PRIx64 " %s\n", start, end, cli_rule_text(loaded->arch, rule, text));
+    printf("0x%" PRIx64 "-0x%" PRIx64 " %s\n", start, end, qutc_rule_text(loaded->arch, rule, text));
 }
 
 int cli_dump(const struct cli_options *options)

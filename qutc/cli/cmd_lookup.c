@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "qutc/cli/load.h"
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 static bool parse_address(const char *text, uint64_t *address)
 {
@@ -26,9 +26,9 @@ static int look_up(const struct cli_loaded *loaded, const char *text)
         return CLI_BAD;
     }
     struct qut_rule rule;
-    char line[CLI_RULE_TEXT_BYTES];
+    char line[QUTC_RULE_TEXT_BYTES];
     qut_table_rule(&loaded->file.table, address, &rule);
-    printf("%s %s\n", text, cli_rule_text(loaded->arch, &rule, line));
+    printf("%s %s\n", text, qutc_rule_text(loaded->arch, &rule, line));
     return rule.kind == QUT_RULE_FRAME ? CLI_OK : CLI_NO;
 }
 

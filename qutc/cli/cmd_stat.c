@@ -3,8 +3,8 @@
 
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load.h"
-#include "qutc/cli/rule_text.h"
 #include "qutc/cli/table_facts.h"
+#include "qutc/table/rule_text.h"
 
 static double milliseconds(uint64_t ns)
 {
@@ -62,7 +62,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     cli_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
-            cli_json_number(&json, cli_refusal_name(i), coverage->refused[i].rows);
+            cli_json_number(&json, qutc_refusal_name(i), coverage->refused[i].rows);
     cli_json_close(&json, '}');
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
@@ -120,7 +120,7 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     fputs(origin_count ? "\n" : "", output);
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
-            fprintf(output, "  refused   %s: %" PRIu64 " rows, %" PRIu64 " bytes\n", cli_refusal_name(i),
+            fprintf(output, "  refused   %s: %" PRIu64 " rows, %" PRIu64 " bytes\n", qutc_refusal_name(i),
                     coverage->refused[i].rows, coverage->refused[i].bytes);
     print_times(loaded, output);
 }

@@ -6,7 +6,7 @@
 #include "qutc/check/verify.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load.h"
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 // What a worker tells besides its text.
 enum { SUM_ROWS, SUM_EXACT, SUM_REFUSED, SUM_WRONG, SUM_DISPUTED, SUM_ABSTAINED };
@@ -27,7 +27,7 @@ static void print_json(const char *name, const struct qutc_verify_result *result
     cli_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (result->refused_by_reason[i])
-            cli_json_number(&json, cli_refusal_name(i), result->refused_by_reason[i]);
+            cli_json_number(&json, qutc_refusal_name(i), result->refused_by_reason[i]);
     cli_json_close(&json, '}');
     cli_json_open(&json, "readers", '[');
     for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
@@ -77,7 +77,7 @@ static void print_details(const char *name, const struct qutc_verify_result *res
         if (!result->refused_by_reason[i])
             continue;
         cli_print_name(output, name);
-        fprintf(output, ": refused: %s: %" PRIu64 " rows\n", cli_refusal_name(i), result->refused_by_reason[i]);
+        fprintf(output, ": refused: %s: %" PRIu64 " rows\n", qutc_refusal_name(i), result->refused_by_reason[i]);
     }
     for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
         const struct qutc_judge_count *judge = &result->judges[j];

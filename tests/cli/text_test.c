@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "qutc/cli/json.h"
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 enum { RAX = 0, RCX = 2, RBP = 6, RSP = 7, R10 = 10, R12 = 12, SLOT_RBP = 0, SLOT_RBX = 1, SLOT_R12 = 2 };
 
@@ -19,8 +19,8 @@ static struct qut_rule frame(uint8_t reg, int32_t offset_bytes)
 
 static void expect_on(const struct qut_arch *arch, const struct qut_rule *rule, const char *wanted)
 {
-    char text[CLI_RULE_TEXT_BYTES];
-    ck_assert_str_eq(cli_rule_text(arch, rule, text), wanted);
+    char text[QUTC_RULE_TEXT_BYTES];
+    ck_assert_str_eq(qutc_rule_text(arch, rule, text), wanted);
 }
 
 static void expect(const struct qut_rule *rule, const char *wanted)
@@ -84,11 +84,11 @@ END_TEST
 START_TEST(each_refusal_has_a_name)
 {
     for (unsigned i = QUT_REFUSED_NOT + 1; i < QUT_REFUSAL_END; i++) {
-        ck_assert_str_ne(cli_refusal_name(i), "UNKNOWN_REASON");
+        ck_assert_str_ne(qutc_refusal_name(i), "UNKNOWN_REASON");
         for (unsigned j = 0; j < i; j++)
-            ck_assert_str_ne(cli_refusal_name(i), cli_refusal_name(j));
+            ck_assert_str_ne(qutc_refusal_name(i), qutc_refusal_name(j));
     }
-    ck_assert_str_eq(cli_refusal_name(QUT_REFUSAL_END), "UNKNOWN_REASON");
+    ck_assert_str_eq(qutc_refusal_name(QUT_REFUSAL_END), "UNKNOWN_REASON");
     struct qut_rule rule = {.kind = QUT_RULE_REFUSED, .reason = QUT_REFUSED_CANTUNWIND};
     expect(&rule, "refused: CANTUNWIND");
 }
@@ -104,9 +104,9 @@ START_TEST(text_stays_in_bounds)
     rule.cfa.offset_bytes = INT32_MIN;
     for (int i = 0; i < QUT_TRACKED_MAX; i++)
         rule.tracked[i] = (struct qut_reg_rule){.how = QUT_REG_AT_REG, .reg = 254, .offset_bytes = INT32_MIN};
-    char text[CLI_RULE_TEXT_BYTES];
+    char text[QUTC_RULE_TEXT_BYTES];
     for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++)
-        ck_assert_uint_lt(strlen(cli_rule_text(qut_arch_by_id((enum qut_arch_id)id), &rule, text)), sizeof text - 1);
+        ck_assert_uint_lt(strlen(qutc_rule_text(qut_arch_by_id((enum qut_arch_id)id), &rule, text)), sizeof text - 1);
 }
 END_TEST
 

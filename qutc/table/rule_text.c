@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-const char *cli_refusal_name(unsigned reason)
+const char *qutc_refusal_name(unsigned reason)
 {
     static const char *const names[QUT_REFUSAL_END] = {
         [QUT_REFUSED_NOT] = "NOT",
@@ -138,13 +138,13 @@ static void put_marks(struct writer *w, const struct qut_arch *arch, const struc
         put(w, " body-only");
 }
 
-const char *cli_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char text[CLI_RULE_TEXT_BYTES])
+const char *qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char text[QUTC_RULE_TEXT_BYTES])
 {
-    struct writer w = {text, CLI_RULE_TEXT_BYTES};
+    struct writer w = {text, QUTC_RULE_TEXT_BYTES};
     if (rule->kind == QUT_RULE_HOLE) {
         put(&w, "hole");
     } else if (rule->kind == QUT_RULE_REFUSED) {
-        put(&w, "refused: %s", cli_refusal_name(rule->reason));
+        put(&w, "refused: %s", qutc_refusal_name(rule->reason));
     } else {
         put_cfa(&w, arch, &rule->cfa);
         put_ra(&w, arch, &rule->ra);
