@@ -176,6 +176,12 @@ struct run {
     struct point remembered[QUTC_REMEMBER_DEPTH_MAX];
 };
 
+// Neither malformed nor out of memory: the ids below BAD_PROGRAM + 1 and the last one.
+static inline bool is_sound(struct point point)
+{
+    return point.registers + 1 > BAD_PROGRAM + 1;
+}
+
 static inline struct point malformed(struct point point)
 {
     point.registers = BAD_PROGRAM;
@@ -207,40 +213,54 @@ static struct point run_special(struct run *run, struct point now, uint8_t op)
     return now;
 }
 
-static inline uint64_t read_advance(struct qutc_cursor *c, uint8_t op)
+// from + delta * code_align, at most the FDE's end: rows past it describe nothing.
+static inline uint64_t advanced(const struct run *run, uint64_t from, uint64_t delta)
+{
+    uint64_t distance, room = run->fde->end_rel - from;
+    if (__builtin_mul_overflow(delta, run->cie->code_align, &distance) || distance > room)
+        distance = room;
+    return from + distance;
+}
+
+static uint64_t read_far_location(const struct run *run, uint64_t from, uint8_t op, struct qutc_cursor *c)
 {
     switch (op) {
-    case CFA_ADVANCE_LOC1: return qutc_read_u8(c);
-    case CFA_ADVANCE_LOC2: return qutc_read_u16(c);
-    case CFA_ADVANCE_LOC4: return qutc_read_u32(c);
-    case CFA_MIPS_ADVANCE_LOC8: return qutc_read_u64(c);
-    default: return op & 0x3f;
+    case CFA_SET_LOC: return read_set_loc(run, from, c);
+    case CFA_ADVANCE_LOC1: return advanced(run, from, qutc_read_u8(c));
+    case CFA_ADVANCE_LOC2: return advanced(run, from, qutc_read_u16(c));
+    case CFA_ADVANCE_LOC4: return advanced(run, from, qutc_read_u32(c));
+    default: return advanced(run, from, qutc_read_u64(c)); // CFA_MIPS_ADVANCE_LOC8
     }
 }
 
 static inline uint64_t read_location(const struct run *run, uint64_t from, uint8_t op, struct qutc_cursor *c)
 {
-    if (op == CFA_SET_LOC)
-        return read_set_loc(run, from, c);
-    uint64_t distance, room = run->fde->end_rel - from;
-    if (__builtin_mul_overflow(read_advance(c, op), run->cie->code_align, &distance) || distance > room)
-        distance = room; // rows past the FDE's end describe nothing
-    return from + distance;
+    if ((op & 0xc0) == CFA_ADVANCE_LOC)
+        return advanced(run, from, op & 0x3f);
+    struct qutc_cursor slow = *c; // a copy: the loop's own stays in registers
+    uint64_t location = read_far_location(run, from, op, &slow);
+    *c = slow;
+    return location;
+}
+
+static struct point apply_any_cfa(const struct run *run, struct point now, uint8_t op, struct qutc_cursor *c)
+{
+    struct qut_cfa cfa = cfa_of(now);
+    bool understood = qutc_state_apply_cfa(&cfa, run->runner->arch, run->cie, op, c);
+    return understood && !c->failed && !c->overlong ? with_cfa(now, &cfa) : malformed(now);
 }
 
 static inline struct point apply_cfa(const struct run *run, struct point now, uint8_t op, struct qutc_cursor *c)
 {
     // Two of three instructions are this one, with a small offset.
-    bool is_register = (uint8_t)now.cfa_low == QUT_CFA_REG;
-    if (op == CFA_DEF_CFA_OFFSET && is_register && qutc_cursor_left(c) && *c->at < 0x80) {
+    if (op == CFA_DEF_CFA_OFFSET && (uint8_t)now.cfa_low == QUT_CFA_REG && c->at < c->end && *c->at < 0x80) {
         now.cfa_low = (uint32_t)now.cfa_low | (uint64_t)*c->at++ << 32;
         return now;
     }
-    struct qutc_cursor slow = *c; // copies: the loop's own stay in registers
-    struct qut_cfa cfa = cfa_of(now);
-    bool understood = qutc_state_apply_cfa(&cfa, run->runner->arch, run->cie, op, &slow);
+    struct qutc_cursor slow = *c;
+    now = apply_any_cfa(run, now, op, &slow);
     *c = slow;
-    return understood && !c->failed && !c->overlong ? with_cfa(now, &cfa) : malformed(now);
+    return now;
 }
 
 static inline struct point apply_registers(const struct run *run, struct point now, const uint8_t *instruction,
@@ -254,54 +274,49 @@ static inline struct point apply_registers(const struct run *run, struct point n
     return now;
 }
 
-// The rule of a complete row, or QUTC_RULE_NO_MEMORY.
-static inline uint32_t row_rule(struct qutc_program_runner *runner, struct point now)
-{
-    return now.registers == QUTC_RULE_NO_MEMORY ? QUTC_RULE_NO_MEMORY : rule_step(runner, now);
-}
-
 // Runs the program to its end. False where memory lacks.
 static inline bool run_program(struct run *run, struct point now, struct qutc_row_writer *out)
 {
-    const struct qutc_fde *fde = run->fde;
-    uint64_t row_rel = fde->start_rel, row_count = 0;
-    struct qutc_cursor c = qutc_cursor((struct qutc_bytes){fde->program, fde->program_size});
+    const uint64_t end_rel = run->fde->end_rel;
+    uint64_t row_rel = run->fde->start_rel, row_count = 0;
+    struct qutc_cursor c = qutc_cursor((struct qutc_bytes){run->fde->program, run->fde->program_size});
     // After a malformed instruction nothing that follows can be trusted, a remembered state neither.
-    while (qutc_cursor_left(&c) && row_rel < fde->end_rel && now.registers != BAD_PROGRAM) {
+    while (c.at < c.end && is_sound(now)) {
         const uint8_t *instruction = c.at;
         uint8_t op = *c.at++;
         enum qutc_op_shape shape = qutc_op_shape(op);
-        switch (shape) {
-        case QUTC_OP_ADVANCE: {
+        if (shape == QUTC_OP_ADVANCE) {
             uint64_t next_rel = read_location(run, row_rel, op, &c);
             if (c.failed) {
                 now = malformed(now);
             } else if (next_rel != row_rel) {
-                uint32_t rule_id = row_rule(run->runner, now);
+                uint32_t rule_id = rule_step(run->runner, now);
                 if (rule_id == QUTC_RULE_NO_MEMORY)
                     return false;
                 qutc_row_writer_put(out, (uint32_t)row_rel, rule_id);
                 row_count++;
                 row_rel = next_rel;
+                if (row_rel == end_rel)
+                    break;
             }
-            break;
-        }
-        case QUTC_OP_CFA: now = apply_cfa(run, now, op, &c); break;
-        case QUTC_OP_SPECIAL: now = run_special(run, now, op); break;
-        case QUTC_OP_NOP: break; // padding of the record
-        default: now = apply_registers(run, now, instruction, shape, &c); break;
-        }
-        if (now.registers == QUTC_RULE_NO_MEMORY)
-            return false;
+        } else if (shape == QUTC_OP_CFA) {
+            now = apply_cfa(run, now, op, &c);
+        } else if (shape >= QUTC_OP_BARE) {
+            now = apply_registers(run, now, instruction, shape, &c);
+        } else if (shape == QUTC_OP_SPECIAL) {
+            now = run_special(run, now, op);
+        } // else QUTC_OP_NOP: padding of the record
     }
-    if (row_rel < fde->end_rel) {
-        uint32_t rule_id = row_rule(run->runner, now);
+    if (now.registers == QUTC_RULE_NO_MEMORY)
+        return false;
+    if (row_rel < end_rel) {
+        uint32_t rule_id = rule_step(run->runner, now);
         if (rule_id == QUTC_RULE_NO_MEMORY)
             return false;
         qutc_row_writer_put(out, (uint32_t)row_rel, rule_id);
         row_count++;
     }
-    qutc_row_writer_put(out, fde->end_rel, QUTC_RULE_HOLE_ID);
+    qutc_row_writer_put(out, (uint32_t)end_rel, QUTC_RULE_HOLE_ID);
     run->runner->row_count += row_count;
     return true;
 }

@@ -6,14 +6,12 @@
 
 #include "qutc/table/cell.h"
 
-// Bytes of text by kind, and whether every row starts on a unit. Counted per rule first: a million rows pass here, and
-// sums per kind would wait for each other.
+// Bytes of text by kind, and whether every row starts on a unit. Counted per rule first, rows in the upper half and
+// bytes (of a text below 4 GiB) in the lower: a million rows pass here, and sums per kind would wait for each other.
 static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
 {
-    struct {
-        uint64_t bytes;
-        uint64_t rows;
-    } *of_rule = calloc(rules->count, sizeof *of_rule);
+    const uint64_t one_row = (uint64_t)1 << 32;
+    uint64_t *of_rule = calloc(rules->count, sizeof *of_rule);
     uint32_t *holes = malloc(draft->rows.count * sizeof *holes);
     draft->holes = holes;
     if (!of_rule || !holes) {
@@ -24,23 +22,22 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
     size_t last = draft->rows.count - 1, hole_count = 0;
     uint32_t low_bits = 0;
     for (size_t i = draft->first_row; i < last; i++) {
-        of_rule[rows[i].rule_id].bytes += rows[i + 1].pc_rel - rows[i].pc_rel;
-        of_rule[rows[i].rule_id].rows++;
+        of_rule[rows[i].rule_id] += one_row + rows[i + 1].pc_rel - rows[i].pc_rel;
         low_bits |= rows[i].pc_rel;
         holes[hole_count] = (uint32_t)i; // without a branch: holes come too irregularly to be predicted
         hole_count += rows[i].rule_id == QUTC_RULE_HOLE_ID;
     }
-    of_rule[rows[last].rule_id].bytes += draft->start_rel + draft->text_size - rows[last].pc_rel;
-    of_rule[rows[last].rule_id].rows++;
+    of_rule[rows[last].rule_id] += one_row + draft->start_rel + draft->text_size - rows[last].pc_rel;
     low_bits |= rows[last].pc_rel;
+    low_bits |= (uint32_t)draft->text_size; // where the last row ends
 
     while (draft->pc_shift && (low_bits & ((1u << draft->pc_shift) - 1)))
         draft->pc_shift--;
     uint64_t bytes[QUT_RULE_KIND_END] = {0}, counts[QUT_RULE_KIND_END] = {0};
     for (uint32_t id = 0; id < rules->count; id++) {
-        bytes[rules->rules[id].kind] += of_rule[id].bytes;
-        counts[rules->rules[id].kind] += of_rule[id].rows;
-        draft->rule_count += of_rule[id].rows != 0 && rules->rules[id].kind == QUT_RULE_FRAME;
+        bytes[rules->rules[id].kind] += (uint32_t)of_rule[id];
+        counts[rules->rules[id].kind] += of_rule[id] >> 32;
+        draft->rule_count += of_rule[id] && rules->rules[id].kind == QUT_RULE_FRAME;
     }
     draft->row_count = (uint32_t)(draft->rows.count - draft->first_row);
     draft->refused_rows = (uint32_t)counts[QUT_RULE_REFUSED];
