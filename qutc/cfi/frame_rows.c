@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { PREFETCH = 4 }; // FDEs ahead
+
 struct builder {
     struct qutc_program_runner runner;
     struct qutc_frame_records records;
@@ -131,6 +133,8 @@ static int run_all(struct builder *b, struct qutc_frame_counts *counts)
         return -1;
     for (size_t i = 0; i < b->records.fde_count;) {
         const struct qutc_fde *fde = qutc_fde_at(&b->records, i);
+        if (i + PREFETCH < b->records.fde_count) // sorted by address, the programs lie anywhere in the section
+            __builtin_prefetch(qutc_fde_at(&b->records, i + PREFETCH)->program);
         uint32_t end_rel = fde->end_rel;
         size_t next = i + 1;
         for (; next < b->records.fde_count; next++) {

@@ -124,7 +124,7 @@ static inline uint32_t rule_step(struct qutc_program_runner *runner, struct poin
 {
     if (point.cfa_high) // *(reg + offset) + k, or a PLT's: rare
         return make_rule(runner, point);
-    uint64_t hash = point.cfa_low * 0x9e3779b97f4a7c15u + point.registers * 0x94d049bb133111ebu;
+    uint64_t hash = (point.cfa_low + ((uint64_t)point.registers << 7)) * 0x9e3779b97f4a7c15u;
     struct qutc_rule_step *step = &runner->rule_steps[hash >> (64 - RULE_STEP_BITS)];
     if (step->cfa_low == point.cfa_low && step->registers == point.registers + 1)
         return step->rule_id;
