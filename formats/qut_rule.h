@@ -47,7 +47,6 @@ enum qut_refusal {
     QUT_REFUSED_REGISTER_RANGE,      // a register number that the architecture does not have
     QUT_REFUSED_BAD_PROGRAM,         // the instruction stream is malformed from this pc on
     QUT_REFUSED_STATE_DEPTH,         // remember_state nested deeper than the bound, or restored more than remembered
-    QUT_REFUSED_ROW_BUDGET,          // one FDE or one file has more rows than the bound
     QUT_REFUSED_PERSONALITY,         // an EHABI personality routine we cannot read
     QUT_REFUSED_EXIDX_OPCODE,        // a reserved or unsupported EHABI opcode
     QUT_REFUSED_EXIDX_TRUNCATED,     // EHABI opcodes run past their table
@@ -95,8 +94,8 @@ enum qut_reg_how {
 };
 
 struct qut_reg_rule {
-    uint8_t how; // enum qut_reg_how
-    uint8_t reg; // AT_REG, IN_REG: the register read. AT_ALIGNED: log2 of the alignment
+    uint8_t how;        // enum qut_reg_how
+    uint8_t reg;        // AT_REG, IN_REG: the register read. AT_ALIGNED: log2 of the alignment
     int16_t bias_bytes; // AT_ALIGNED
     int32_t offset_bytes;
 };

@@ -27,7 +27,7 @@ struct qut_table_section {
 };
 
 enum qut_table_flag {
-    QUT_TABLE_HAS_RUNS = 1,       // made with --small
+    QUT_TABLE_SMALL = 1,          // made with --small
     QUT_TABLE_BUILD_ID = 2,       // identity is a build-id, else a content hash
     QUT_TABLE_FROM_EH_FRAME = 16, // where rows came from
     QUT_TABLE_FROM_DEBUG_FRAME = 32,

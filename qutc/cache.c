@@ -49,7 +49,7 @@ bool qutc_cache_holds(const char *path, const struct qutc_image *image, bool sma
     const struct qut_table_header *header = file.table.header;
     bool holds = header->arch == image->arch->id && header->identity_size == image->identity_size &&
                  memcmp(header->identity, image->identity, image->identity_size) == 0 &&
-                 !!(header->flags & QUT_TABLE_HAS_RUNS) == small;
+                 !!(header->flags & QUT_TABLE_SMALL) == small;
     qutc_table_file_free(&file);
     return holds;
 }

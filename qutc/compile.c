@@ -49,6 +49,8 @@ static int read_section(struct compiler *c, const struct qutc_frame_section *sec
         c->stats->exidx_count += counts.functions;
         c->stats->source_rows += counts.functions;
         c->stats->skipped_fdes += counts.out_of_order;
+        if (counts.out_of_order)
+            qutc_fail(&c->stats->first_skipped, QUTC_ERR_MALFORMED, section->name, 0, "entries out of order");
         return 0;
     }
     struct qutc_frame_counts counts = {0};
@@ -84,7 +86,7 @@ static int take_rows(struct compiler *c, struct qutc_row_list *rows, uint32_t fl
             c->rows = *rows;
             return 0;
         }
-        result = qutc_rows_fill_holes(&c->rows, rows, c->error);
+        result = qutc_rows_fill_holes(&c->rows, rows, &c->rules, c->error);
     }
     qutc_row_list_free(rows);
     return result;
@@ -115,16 +117,21 @@ static int read_rows(struct compiler *c)
     return take_rows(c, &plt, QUT_TABLE_FROM_PLT);
 }
 
-static void describe_source(const struct compiler *c, struct qut_table_header *header)
+static uint32_t at_most_u32(uint64_t bytes)
+{
+    return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+static void describe_source(const struct compiler *c, bool small, struct qut_table_header *header)
 {
     const struct qutc_image *image = c->image;
     *header = (struct qut_table_header){
-        .flags = c->flags | (image->identity_is_build_id ? QUT_TABLE_BUILD_ID : 0u),
+        .flags = c->flags | (image->identity_is_build_id ? QUT_TABLE_BUILD_ID : 0u) | (small ? QUT_TABLE_SMALL : 0u),
         .identity_size = image->identity_size,
-        .eh_frame_bytes = (uint32_t)image->eh_frame_bytes,
-        .eh_frame_hdr_bytes = (uint32_t)image->eh_frame_hdr_bytes,
-        .debug_frame_bytes = (uint32_t)image->debug_frame_bytes,
-        .exidx_bytes = (uint32_t)(image->exidx_bytes + image->extab_bytes),
+        .eh_frame_bytes = at_most_u32(image->eh_frame_bytes),
+        .eh_frame_hdr_bytes = at_most_u32(image->eh_frame_hdr_bytes),
+        .debug_frame_bytes = at_most_u32(image->debug_frame_bytes),
+        .exidx_bytes = at_most_u32(image->exidx_bytes + image->extab_bytes),
     };
     memcpy(header->identity, image->identity, sizeof header->identity);
 }
@@ -136,9 +143,10 @@ static int write_table(struct compiler *c, const struct qutc_compile_options *op
     if (qutc_draft_init(&draft, c->image->arch, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
         return -1;
     struct qut_table_header header;
-    describe_source(c, &header);
+    bool small = options && options->small;
+    describe_source(c, small, &header);
     int result = qutc_draft_join_padding(&draft, c->error);
-    if (result == 0 && options && options->small)
+    if (result == 0 && small)
         result = qutc_draft_share_runs(&draft, c->error);
     if (result == 0)
         result = qutc_table_write(&draft, &header, table, table_size, c->error);

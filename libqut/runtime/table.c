@@ -171,6 +171,26 @@ void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule 
     read_cell(table, hit.ref, rule);
 }
 
+uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc)
+{
+    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    if (pc < table->text_start)
+        return 0;
+    if (units >= table->text_size_units)
+        return table->text_start + table->header->text_size;
+    struct hit hit = find(table, units);
+    uint64_t rule_start = padding_end(table, &hit);
+    if (!hit.carried)
+        return table->text_start + ((units < rule_start ? hit.start_units : rule_start) << table->header->pc_shift);
+    while (hit.carried && units >= QUT_BLOCK_UNITS) {
+        units = units / QUT_BLOCK_UNITS * QUT_BLOCK_UNITS - 1; // the last unit of the block before
+        hit = find(table, units);
+    }
+    // The padding in front of a row that is carried on ends at the block's end, or earlier.
+    rule_start = hit.carried ? 0 : padding_end(table, &hit);
+    return table->text_start + (rule_start << table->header->pc_shift);
+}
+
 bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule)
 {
     uint64_t units = (*pc - table->text_start) >> table->header->pc_shift;

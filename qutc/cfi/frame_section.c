@@ -81,14 +81,14 @@ static bool next_record(struct reader *r, struct qutc_cursor *c, struct record *
             return false;
         record->offset = qutc_cursor_offset(c);
         uint64_t length = qutc_read_u32(c);
-        record->is_dwarf64 = length == 0xffffffff;
-        if (record->is_dwarf64)
-            length = qutc_read_u64(c);
         if (length == 0) {
             if (r->section->ends_at_terminator)
                 return false;
             continue; // some links leave a terminator between two inputs' records
         }
+        record->is_dwarf64 = length == 0xffffffff;
+        if (record->is_dwarf64)
+            length = qutc_read_u64(c);
         unsigned id_size = record->is_dwarf64 && r->section->kind == QUTC_FRAME_DEBUG ? 8 : 4;
         if (c->failed || length > qutc_cursor_left(c) || length < id_size) {
             skip_record(r, QUTC_ERR_TRUNCATED, record->offset, "record length past the section's end");
@@ -217,8 +217,9 @@ static int find_cie(struct reader *r, uint64_t offset, uint32_t *index)
         qutc_cursor_seek(&c, offset);
         struct record record;
         const char *why = "CIE pointer leads outside the section";
-        // A record of length 0 would make next_record move on to another offset.
-        if (!c.failed && next_record(r, &c, &record) && record.offset == offset)
+        struct qutc_cursor length = c;
+        // From a record of length 0 next_record would move on, over as many of them as there are.
+        if (!c.failed && qutc_read_u32(&length) != 0 && next_record(r, &c, &record))
             why = record.is_cie ? parse_cie(r, &record.body, &cie) : "CIE pointer leads to an FDE";
         cie.usable = !why;
         if (why)

@@ -11,7 +11,9 @@ enum {
     REGISTER_STEP_BITS = 11,
     RULE_STEP_BITS = 11,
     STEP_BYTES_MAX = 3,
-    BAD_PROGRAM = 1, // interned right after the hole
+    // Refused states, interned right after the hole: a program ends in them.
+    BAD_PROGRAM = 1,
+    STATE_DEPTH = 2,
 };
 
 // One remembered step of the automaton.
@@ -65,7 +67,8 @@ int qutc_program_runner_init(struct qutc_program_runner *runner, const struct qu
         return -1;
     runner->register_steps = calloc((size_t)1 << REGISTER_STEP_BITS, sizeof *runner->register_steps);
     runner->rule_steps = calloc((size_t)1 << RULE_STEP_BITS, sizeof *runner->rule_steps);
-    if (runner->register_steps && runner->rule_steps && refused(runner, QUT_REFUSED_BAD_PROGRAM) == BAD_PROGRAM)
+    if (runner->register_steps && runner->rule_steps && refused(runner, QUT_REFUSED_BAD_PROGRAM) == BAD_PROGRAM &&
+        refused(runner, QUT_REFUSED_STATE_DEPTH) == STATE_DEPTH)
         return 0;
     qutc_program_runner_free(runner);
     return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "frame programs");
@@ -176,10 +179,10 @@ struct run {
     struct point remembered[QUTC_REMEMBER_DEPTH_MAX];
 };
 
-// Neither malformed nor out of memory: the ids below BAD_PROGRAM + 1 and the last one.
+// Neither refused nor out of memory: the ids up to STATE_DEPTH, and the last one.
 static inline bool is_sound(struct point point)
 {
-    return point.registers + 1 > BAD_PROGRAM + 1;
+    return point.registers + 1 > STATE_DEPTH + 1;
 }
 
 static inline struct point malformed(struct point point)
@@ -209,7 +212,7 @@ static struct point run_special(struct run *run, struct point now, uint8_t op)
         return run->remembered[--run->depth];
     if (op != CFA_REMEMBER_STATE && op != CFA_RESTORE_STATE)
         return malformed(now);
-    now.registers = refused(run->runner, QUT_REFUSED_STATE_DEPTH);
+    now.registers = STATE_DEPTH;
     return now;
 }
 
@@ -280,7 +283,7 @@ static inline bool run_program(struct run *run, struct point now, struct qutc_ro
     const uint64_t end_rel = run->fde->end_rel;
     uint64_t row_rel = run->fde->start_rel, row_count = 0;
     struct qutc_cursor c = qutc_cursor((struct qutc_bytes){run->fde->program, run->fde->program_size});
-    // After a malformed instruction nothing that follows can be trusted, a remembered state neither.
+    // After a refused instruction nothing that follows can be trusted, a remembered state neither.
     while (c.at < c.end && is_sound(now)) {
         const uint8_t *instruction = c.at;
         uint8_t op = *c.at++;

@@ -50,7 +50,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     cli_json_number(&json, "refused_rows", header->refused_rows);
     cli_json_number(&json, "hole_rows", header->hole_rows);
     cli_json_number(&json, "table_bytes", loaded->file.size);
-    cli_json_bool(&json, "small", header->flags & QUT_TABLE_HAS_RUNS);
+    cli_json_bool(&json, "small", header->flags & QUT_TABLE_SMALL);
     cli_json_string(&json, "source", source.name);
     cli_json_number(&json, "source_bytes", source.bytes);
     if (source.bytes)
@@ -106,7 +106,7 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     if (source.bytes)
         fprintf(output, ", %.1f%% of %s (%" PRIu64 " bytes)", percent(loaded->file.size, source.bytes), source.name,
                 source.bytes);
-    fprintf(output, "%s\n", header->flags & QUT_TABLE_HAS_RUNS ? ", small" : "");
+    fprintf(output, "%s\n", header->flags & QUT_TABLE_SMALL ? ", small" : "");
     fprintf(output,
             "  rows      %" PRIu32 ", %" PRIu32 " distinct rules; %" PRIu32 " rows refused, %" PRIu32 " holes\n",
             header->row_count, header->rule_count, header->refused_rows, header->hole_rows);

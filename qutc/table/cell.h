@@ -10,7 +10,7 @@
 unsigned qutc_cell_make(const struct qut_arch *arch, const struct qut_rule *rule,
                         union qut_table_cell cells[QUT_LONG_CELLS]);
 
-// log2 of an alignment in bytes a padded cell can state (16, 32, 64) -> enum qut_cell_align.
+// A cell's flags with padding in front of its rule.
 static inline uint8_t qutc_cell_padded(uint8_t flags, enum qut_cell_align align)
 {
     return (uint8_t)(flags | (unsigned)align << QUT_CELL_ALIGN_SHIFT);

@@ -248,7 +248,6 @@ static void finish_header(struct writer *w, size_t file_size)
     h->file_size = (uint32_t)file_size;
     h->arch = (uint8_t)draft->arch->id;
     h->pc_shift = (uint8_t)draft->pc_shift;
-    h->flags |= w->codes.used_runs ? QUT_TABLE_HAS_RUNS : 0u;
     h->text_start = draft->text_start;
     h->text_size = draft->text_size;
     h->short_rules = w->codes.short_rules;

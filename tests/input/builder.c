@@ -16,12 +16,23 @@ static void must(bool good)
         abort();
 }
 
+// Memory for this many bytes, in steps of powers of two: large buffers grow byte by byte too.
+static size_t room_for(size_t size)
+{
+    size_t room = 64;
+    while (room <= size)
+        room *= 2;
+    return room;
+}
+
 size_t build_add(struct build_buffer *buffer, const void *data, size_t size)
 {
     size_t at = buffer->size;
-    uint8_t *grown = realloc(buffer->data, buffer->size + size + 1);
-    must(grown != NULL);
-    buffer->data = grown;
+    if (!buffer->data || room_for(buffer->size) != room_for(buffer->size + size)) {
+        uint8_t *grown = realloc(buffer->data, room_for(buffer->size + size));
+        must(grown != NULL);
+        buffer->data = grown;
+    }
     if (data && size)
         memcpy(buffer->data + at, data, size);
     else

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "qutc/cli/rule_text.h"
+#include "qutc/table/rule_text.h"
 
 static void must(bool good, const char *what)
 {
@@ -17,9 +17,9 @@ static void must(bool good, const char *what)
 
 static void print_row(FILE *out, const struct qut_arch *arch, uint64_t start, uint64_t end, const struct qut_rule *rule)
 {
-    char text[CLI_RULE_TEXT_BYTES];
+    char text[QUTC_RULE_TEXT_BYTES];
     if (end > start && rule->kind != QUT_RULE_HOLE)
-        fprintf(out, "%" PRIx64 "-%" PRIx64 " %s\n", start, end, cli_rule_text(arch, rule, text));
+        fprintf(out, "%" PRIx64 "-%" PRIx64 " %s\n", start, end, qutc_rule_text(arch, rule, text));
 }
 
 char *rows_text(const struct qut_table *table)

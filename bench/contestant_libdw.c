@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// elfutils: a row is asked for by its pc, and evaluated from the start of its function.
+#include <elfutils/libdw.h>
+#include <stdlib.h>
+
+#include "bench/contestants.h"
+#include "bench/measure.h"
+#include "qutc/check/cfi_walk.h"
+
+int bench_run_libdw(const struct bench_subject *subject, uint64_t *rows, uint64_t *end_ns)
+{
+    Dwarf_CFI *cfi = dwarf_getcfi_elf(subject->elf);
+    if (!cfi)
+        return -1;
+    *rows = 0;
+    for (size_t i = 0; i < subject->row_count; i++) {
+        Dwarf_Frame *frame;
+        if (dwarf_cfi_addrframe(cfi, subject->row_starts[i], &frame) != 0)
+            continue;
+        ++*rows;
+        free(frame);
+    }
+    *end_ns = bench_now_ns();
+    dwarf_cfi_end(cfi);
+    return 0;
+}
+
+static int collect(Dwarf_CFI *cfi, const struct qutc_walk_index *functions, struct bench_subject *subject)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < functions->fde_count; i++) {
+        for (Dwarf_Addr pc = functions->fdes[i].start; pc < functions->fdes[i].end;) {
+            Dwarf_Frame *frame;
+            Dwarf_Addr start, end;
+            if (dwarf_cfi_addrframe(cfi, pc, &frame) != 0)
+                break;
+            dwarf_frame_info(frame, &start, &end, NULL);
+            free(frame);
+            if (subject->row_count == capacity) {
+                capacity = capacity ? 2 * capacity : 4096;
+                uint64_t *grown = realloc(subject->row_starts, capacity * sizeof *grown);
+                if (!grown)
+                    return -1;
+                subject->row_starts = grown;
+            }
+            subject->row_starts[subject->row_count++] = pc;
+            if (end <= pc)
+                break;
+            pc = end;
+        }
+    }
+    return 0;
+}
+
+int bench_libdw_rows(struct bench_subject *subject, struct qutc_error *error)
+{
+    struct qutc_walk_index functions = {0};
+    if (qutc_walk_section(subject->image, subject->eh_frame, &functions, error) != 0)
+        return -1;
+    Dwarf_CFI *cfi = dwarf_getcfi_elf(subject->elf);
+    int result = -1;
+    if (!cfi)
+        qutc_fail(error, QUTC_ERR_MALFORMED, ".eh_frame", 0, "libdw: cannot open it");
+    else if ((result = collect(cfi, &functions, subject)) != 0)
+        qutc_fail(error, QUTC_ERR_NO_MEMORY, ".eh_frame", 0, "starts of rows");
+    if (cfi)
+        dwarf_cfi_end(cfi);
+    qutc_walk_free(&functions);
+    return result;
+}

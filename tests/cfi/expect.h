@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TESTS_CFI_EXPECT_H
+#define TESTS_CFI_EXPECT_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/support/rows.h"
+
+// Compares and frees.
+static inline void expect_text(char *text, const char *expected)
+{
+    ck_assert_msg(strcmp(text, expected) == 0, "got\n%swanted\n%s", text, expected);
+    free(text);
+}
+
+// The rows of a section that is then freed.
+static inline void expect_rows(struct frame_asm *a, const char *expected)
+{
+    expect_text(rows_of(a, NULL), expected);
+    frame_free(a);
+}
+
+// The rows of one FDE over [0, 0x40) of the text.
+static inline void expect_program(const struct qut_arch *arch, const uint8_t *program, size_t size,
+                                  const char *expected)
+{
+    expect_text(rows_of_program(arch, program, size), expected);
+}
+
+static inline int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
