@@ -43,23 +43,15 @@ static bool run(struct qutc_cursor c, const struct cie *cie, struct state *s, co
         uint8_t op = qutc_read_u8(&c);
         counts->instructions++;
         switch (op >> 6) {
-        case 1:
-            delta = op & 0x3f;
-            goto moved;
+        case 1: delta = op & 0x3f; goto moved;
         case 2: save(s, op & 0x3f, (int64_t)qutc_read_uleb(&c) * cie->data_align); continue;
         case 3: save(s, op & 0x3f, (op & 0x3f) < REGISTERS ? initial->saved[op & 0x3f] : 0); continue;
         default: break;
         }
         switch (op) {
-        case 0x02:
-            delta = qutc_read_u8(&c);
-            goto moved;
-        case 0x03:
-            delta = qutc_read_u16(&c);
-            goto moved;
-        case 0x04:
-            delta = qutc_read_u32(&c);
-            goto moved;
+        case 0x02: delta = qutc_read_u8(&c); goto moved;
+        case 0x03: delta = qutc_read_u16(&c); goto moved;
+        case 0x04: delta = qutc_read_u32(&c); goto moved;
         case 0x05:
             reg = qutc_read_uleb(&c);
             save(s, reg, (int64_t)qutc_read_uleb(&c) * cie->data_align);

@@ -124,7 +124,7 @@ static int run_files(const struct options *options)
         const char *path = options->paths[i];
         struct qutc_error error = {0};
         struct one_compile one;
-        int failed = options->mode == ROUNDS   ? bench_compile_rounds(path, options->rounds, options->with_peers, &error)
+        int failed = options->mode == ROUNDS ? bench_compile_rounds(path, options->rounds, options->with_peers, &error)
                      : options->mode == IMAGES ? measure_image(path, options->rounds, &error)
                                                : compile_once(path, &one, &error);
         if (failed)
@@ -136,12 +136,15 @@ static int run_files(const struct options *options)
 // Returns an exit status, or -1 to go on.
 static int parse(int argc, char **argv, struct options *options)
 {
-    static const struct option long_options[] = {
-        {"rounds", required_argument, NULL, 'r'}, {"no-peers", no_argument, NULL, 'n'},
-        {"images", no_argument, NULL, 'i'},       {"memory", no_argument, NULL, 'm'},
-        {"tree", no_argument, NULL, 't'},         {"once", no_argument, NULL, 'o'},
-        {"qutc", required_argument, NULL, 'q'},   {"help", no_argument, NULL, 'h'},
-        {0}};
+    static const struct option long_options[] = {{"rounds", required_argument, NULL, 'r'},
+                                                 {"no-peers", no_argument, NULL, 'n'},
+                                                 {"images", no_argument, NULL, 'i'},
+                                                 {"memory", no_argument, NULL, 'm'},
+                                                 {"tree", no_argument, NULL, 't'},
+                                                 {"once", no_argument, NULL, 'o'},
+                                                 {"qutc", required_argument, NULL, 'q'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {0}};
     *options = (struct options){.mode = ROUNDS, .rounds = 15, .with_peers = true};
     for (int option; (option = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         switch (option) {

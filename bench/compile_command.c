@@ -75,8 +75,8 @@ static uint64_t sum(const char *text, const char *key)
 int bench_compile_tree(const char *qutc, const char *scratch, const char *tree, unsigned rounds,
                        struct qutc_error *error)
 {
-    char *const arguments[] = {(char *)qutc,    "compile",    "--quiet", "--json", "-j", "2", "-o",
-                               (char *)scratch, (char *)tree, NULL};
+    char *const arguments[] = {(char *)qutc, "compile", "--quiet",       "--json",     "-j",
+                               "2",          "-o",      (char *)scratch, (char *)tree, NULL};
     static double wall_s[BENCH_ROUNDS_MAX], cpu_s[BENCH_ROUNDS_MAX];
     uint64_t files = 0, rows = 0, bytes = 0;
     for (unsigned round = 0; round <= rounds; round++) {
@@ -101,8 +101,8 @@ int bench_compile_tree(const char *qutc, const char *scratch, const char *tree, 
     if (!rows)
         return qutc_fail(error, QUTC_ERR_NO_UNWIND, "", 0, "%s: no table was made", tree);
     struct bench_spread wall = bench_spread(wall_s, rounds), cpu = bench_spread(cpu_s, rounds);
-    printf("%s with -j 2, %u rounds: %" PRIu64 " tables, %" PRIu64 " rows, %" PRIu64 " bytes, written and synced\n", tree,
-           rounds, files, rows, bytes);
+    printf("%s with -j 2, %u rounds: %" PRIu64 " tables, %" PRIu64 " rows, %" PRIu64 " bytes, written and synced\n",
+           tree, rounds, files, rows, bytes);
     printf("  wall %.2f s (%.2f - %.2f), %.0f ns a row; processor %.2f s, %.0f ns a row\n", wall.median, wall.p10,
            wall.p90, wall.median * 1e9 / (double)rows, cpu.median, cpu.median * 1e9 / (double)rows);
     return 0;

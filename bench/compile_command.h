@@ -5,8 +5,8 @@
 
 #include "qutc/base/error.h"
 
-// Peak memory of compiling each file, less that of a run that does nothing, against input + 3 x table. Prints a line and
-// a verdict for each. `scratch` is a directory that may be written to.
+// Peak memory of compiling each file, less that of a run that does nothing, against input + 3 x table. Prints a line
+// and a verdict for each. `scratch` is a directory that may be written to.
 int bench_compile_memory(const char *qutc, const char *scratch, char **paths, int count, struct qutc_error *error);
 
 // All of a directory, with two processes, `rounds` times.

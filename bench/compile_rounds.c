@@ -11,7 +11,7 @@
 
 static const double COMPILE_MAX = 2.5, LIBDW_MIN = 16, LIBDWARF_MIN = 80; // what we promise
 
-enum { PURE, CHECKED, QUTC, LIBDW, LIBDWARF, CONTESTANT_END };
+enum { PURE, CHECKED, QUTC, LIBDW, LIBDWARF, LIBDWARF_LEAST, CONTESTANT_END };
 
 static const struct {
     const char *name;
@@ -22,6 +22,7 @@ static const struct {
     [QUTC] = {"QUT: open and compile", bench_run_qutc},
     [LIBDW] = {"libdw: addrframe a row", bench_run_libdw},
     [LIBDWARF] = {"libdwarf: all_regs3 a row", bench_run_libdwarf},
+    [LIBDWARF_LEAST] = {"libdwarf, 17 registers", bench_run_libdwarf_least},
 };
 
 struct results {
@@ -60,8 +61,9 @@ static struct bench_spread ratio(const struct results *results, unsigned who, un
 
 static void print_results(const struct bench_subject *subject, struct results *results)
 {
-    printf("%s: .eh_frame %zu bytes, %" PRIu64 " functions, %" PRIu64 " rows, %" PRIu64 " instructions\n", subject->path,
-           subject->eh_frame->bytes.size, subject->counts.fdes, subject->counts.rows, subject->counts.instructions);
+    printf("%s: .eh_frame %zu bytes, %" PRIu64 " functions, %" PRIu64 " rows, %" PRIu64 " instructions\n",
+           subject->path, subject->eh_frame->bytes.size, subject->counts.fdes, subject->counts.rows,
+           subject->counts.instructions);
     printf("%u rounds on cpu %d; median (p10 - p90)\n\n", results->rounds, results->cpu);
     printf("%-26s %9s %21s %9s %8s  %8s\n", "", "ms", "", "rows", "ns/row", "ratio");
     for (unsigned i = 0; i < results->count; i++) {
@@ -87,11 +89,13 @@ static void print_verdicts(const struct bench_subject *subject, const struct res
                   compile.median, COMPILE_MAX);
     if (results->count <= LIBDWARF)
         return;
-    struct bench_spread libdw = ratio(results, LIBDW, QUTC, true), libdwarf = ratio(results, LIBDWARF, QUTC, true);
+    // libdwarf at its best: with a table that somebody who knows made small.
+    struct bench_spread libdw = ratio(results, LIBDW, QUTC, true),
+                        libdwarf = ratio(results, LIBDWARF_LEAST, QUTC, true);
     bench_verdict(libdw.median >= LIBDW_MIN, "compile: %s %.1f x faster a row than libdw (target >= %.0f)", name,
                   libdw.median, LIBDW_MIN);
-    bench_verdict(libdwarf.median >= LIBDWARF_MIN, "compile: %s %.0f x faster a row than libdwarf (target >= %.0f)", name,
-                  libdwarf.median, LIBDWARF_MIN);
+    bench_verdict(libdwarf.median >= LIBDWARF_MIN, "compile: %s %.0f x faster a row than libdwarf (target >= %.0f)",
+                  name, libdwarf.median, LIBDWARF_MIN);
 }
 
 static void run_readelf(const char *path, struct child_result *result)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contestants on one file, in rounds: each round every one once, so that whatever else the machine does meets all of
-// them alike; what counts is the median of the ratios within rounds.
+// The contestants on one file, in rounds: each round every one once, so that whatever else the machine does meets all
+// of them alike; what counts is the median of the ratios within rounds.
 #ifndef QUT_BENCH_COMPILE_ROUNDS_H
 #define QUT_BENCH_COMPILE_ROUNDS_H
 

@@ -54,7 +54,8 @@ int bench_subject_open(const char *path, struct bench_subject *subject, struct q
         return qutc_fail(error, QUTC_ERR_NO_UNWIND, ".eh_frame", 0, "nothing to decode");
     if (subject->image->arch->id != QUT_ARCH_X86_64 ||
         !checked_decode(subject->eh_frame->bytes.data, subject->eh_frame->bytes.size, &subject->counts))
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, ".eh_frame", 0, "the yardstick reads only what gcc and clang write");
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, ".eh_frame", 0,
+                         "the yardstick reads only what gcc and clang write");
     elf_version(EV_CURRENT);
     struct qutc_bytes file = qutc_image_elf(subject->image);
     subject->elf = elf_memory((char *)file.data, file.size);

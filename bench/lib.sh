@@ -5,7 +5,6 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # A build directory that exists, configured by its owner, or our own.
 build=${QUT_BENCH_BUILD:-$root/build/bench}
-shared=${QUT_SHARED:-$(dirname "$root")/shared}
 
 die() # TEXT
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other formats would need for the rows of one table: computed from their specifications, not with their tools.
-// They keep less than we do: CFA, return address and frame pointer only. Rows that differ in other registers are one row
-// here, as in their producers. x86-64 only.
+// They keep less than we do: CFA, return address and frame pointer only. Rows that differ in other registers are one
+// row here, as in their producers. x86-64 only.
 #ifndef QUT_BENCH_PEER_SIZES_H
 #define QUT_BENCH_PEER_SIZES_H
 

@@ -81,8 +81,8 @@ static void print_table(const struct report *report)
     printf("E: bytes of .eh_frame + .eh_frame_hdr. Ratios to E. Peers computed for the same rows.\n\n");
     printf("%-21s %9s %9s %8s %6s %9s %9s |   QUT    small | SFrame    ORC   OTel   OTel\n", "", "text", "E", "rows",
            "rules", "QUT", "small");
-    printf("%-21s %9s %9s %8s %6s %9s %9s |   / E     / E  |     v2   6+4  plain merged\n", "file", "bytes", "bytes", "",
-           "", "bytes", "bytes");
+    printf("%-21s %9s %9s %8s %6s %9s %9s |   / E     / E  |     v2   6+4  plain merged\n", "file", "bytes", "bytes",
+           "", "", "bytes", "bytes");
     for (size_t i = 0; i < report->count; i++) {
         const struct entry *entry = &report->entries[i];
         const struct file_sizes *sizes = &entry->sizes;

@@ -7,8 +7,8 @@
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 
-// C with assembly, C++, assembly, large C++, C, a statically linked program, a garbage-collected runtime twice, and code
-// that is mostly vector assembly: what is common, and what is hard.
+// C with assembly, C++, assembly, large C++, C, a statically linked program, a garbage-collected runtime twice, and
+// code that is mostly vector assembly: what is common, and what is hard.
 const struct bench_file bench_files[BENCH_FILES] = {
     {"libc.so.6", "libc6", {LIB "libc.so.6"}},
     {"libstdc++.so.6", "libstdc++6", {LIB "libstdc++.so.6"}},

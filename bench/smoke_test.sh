@@ -43,7 +43,7 @@ run "$bench_size" --json "$bench_size"
 expect '"qut_bytes": [1-9][0-9]*.*"medians": \{"qut": [0-9.]+'
 
 run "$bench_compile" --rounds 1 "$bench_compile"
-for who in 'decode, unchecked' 'decode, bounds-checked' 'QUT: open and compile' 'libdw: .*' 'libdwarf: .*'; do
+for who in 'decode, unchecked' 'decode, bounds-checked' 'QUT: open and compile' 'libdw: .*' 'libdwarf: .*' 'libdwarf, 17 registers'; do
     expect "^$who +[0-9.]+ \\( *[0-9.]+ - +[0-9.]+\\) +[1-9][0-9]* +[0-9.]+ +[0-9.]+ \\("
 done
 expect '^(PASS|MISS)  compile: bench_compile in '

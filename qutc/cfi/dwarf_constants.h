@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of DWARF 5 section 7.7 and 7.24, the LSB's pointer encodings, and the vendors' additions we read.
+// The numbers of DWARF 5 section 7.7 and 7.24, and the vendors' additions we read.
 #ifndef QUTC_CFI_DWARF_CONSTANTS_H
 #define QUTC_CFI_DWARF_CONSTANTS_H
 
@@ -63,27 +63,6 @@ enum {
     OP_BREG31 = 0x8f,
     OP_BREGX = 0x92,
     OP_NOP = 0x96,
-};
-
-enum {
-    PE_ABSPTR = 0x00,
-    PE_ULEB128 = 0x01,
-    PE_UDATA2 = 0x02,
-    PE_UDATA4 = 0x03,
-    PE_UDATA8 = 0x04,
-    PE_SLEB128 = 0x09,
-    PE_SDATA2 = 0x0a,
-    PE_SDATA4 = 0x0b,
-    PE_SDATA8 = 0x0c,
-    PE_FORMAT_MASK = 0x0f,
-    PE_PCREL = 0x10,
-    PE_TEXTREL = 0x20,
-    PE_DATAREL = 0x30,
-    PE_FUNCREL = 0x40,
-    PE_ALIGNED = 0x50,
-    PE_BASE_MASK = 0x70,
-    PE_INDIRECT = 0x80,
-    PE_OMIT = 0xff,
 };
 
 #endif

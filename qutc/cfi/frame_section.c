@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "qutc/base/array.h"
+#include "qutc/base/encoded_pointer.h"
 #include "qutc/cfi/dwarf_constants.h"
 #include "qutc/cfi/fde_sort.h"
 
@@ -13,6 +14,7 @@ enum { NO_CIE = UINT32_MAX };
 struct reader {
     const struct qutc_image *image;
     const struct qutc_frame_section *section;
+    struct qutc_pointer_bases bases;
     uint64_t text_start, text_end;
     struct qutc_frame_records *records;
     struct qutc_error *error;
@@ -36,43 +38,6 @@ static void skip_record(struct reader *r, enum qutc_reason reason, uint64_t offs
     qutc_fail(&r->records->first_skipped, reason, r->section->name, offset, "%s", what);
 }
 
-bool qutc_read_encoded(const struct qutc_image *image, const struct qutc_frame_section *section, struct qutc_cursor *c,
-                       uint8_t encoding, uint8_t address_size, uint64_t *value)
-{
-    *value = 0;
-    if (encoding == PE_OMIT)
-        return true;
-    if ((encoding & PE_BASE_MASK) == PE_ALIGNED) {
-        uint64_t here = section->vaddr + qutc_cursor_offset(c);
-        qutc_cursor_skip(c, (0 - here) & (address_size - 1u));
-    }
-    uint64_t here = section->vaddr + qutc_cursor_offset(c);
-    uint64_t v;
-    switch (encoding & PE_FORMAT_MASK) {
-    case PE_ABSPTR: v = qutc_read_uint(c, address_size); break;
-    case PE_ULEB128: v = qutc_read_uleb(c); break;
-    case PE_UDATA2: v = qutc_read_u16(c); break;
-    case PE_UDATA4: v = qutc_read_u32(c); break;
-    case PE_UDATA8:
-    case PE_SDATA8: v = qutc_read_u64(c); break;
-    case PE_SLEB128: v = (uint64_t)qutc_read_sleb(c); break;
-    case PE_SDATA2: v = (uint64_t)(int64_t)(int16_t)qutc_read_u16(c); break;
-    case PE_SDATA4: v = (uint64_t)(int64_t)(int32_t)qutc_read_u32(c); break;
-    default: return false;
-    }
-    switch (encoding & PE_BASE_MASK) {
-    case 0:
-    case PE_ALIGNED: break;
-    case PE_PCREL: v += here; break;
-    case PE_TEXTREL: v += section->text_base_vaddr; break;
-    case PE_DATAREL: v += section->data_base_vaddr; break;
-    default: return false;
-    }
-    // An indirect pointer is known only to the running program.
-    *value = image->is_64 ? v : (uint32_t)v;
-    return !(encoding & PE_INDIRECT) && !c->overlong;
-}
-
 // False at the end of the section. A length that leaves the section ends the reading, and is counted.
 static bool next_record(struct reader *r, struct qutc_cursor *c, struct record *record)
 {
@@ -81,11 +46,8 @@ static bool next_record(struct reader *r, struct qutc_cursor *c, struct record *
             return false;
         record->offset = qutc_cursor_offset(c);
         uint64_t length = qutc_read_u32(c);
-        if (length == 0) {
-            if (r->section->ends_at_terminator)
-                return false;
+        if (length == 0)
             continue; // some links leave a terminator between two inputs' records
-        }
         record->is_dwarf64 = length == 0xffffffff;
         if (record->is_dwarf64)
             length = qutc_read_u64(c);
@@ -116,7 +78,7 @@ static bool read_augmentation(struct reader *r, struct qutc_cursor *c, const cha
         case 'P': {
             // Only its size matters, so an indirect pointer is fine.
             uint8_t encoding = qutc_read_u8(c) & (uint8_t)~PE_INDIRECT;
-            if (!qutc_read_encoded(r->image, r->section, c, encoding, cie->address_size, &ignored))
+            if (!qutc_read_encoded(c, encoding, cie->address_size, &r->bases, &ignored))
                 return false;
             break;
         }
@@ -264,9 +226,8 @@ static inline bool read_range(struct reader *r, const struct qutc_cie *cie, stru
         }
         return true;
     }
-    return qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding, cie->address_size, start) &&
-           qutc_read_encoded(r->image, r->section, c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size,
-                             length);
+    return qutc_read_encoded(c, cie->pointer_encoding, cie->address_size, &r->bases, start) &&
+           qutc_read_encoded(c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &r->bases, length);
 }
 
 static int read_fde(struct reader *r, struct record *record)
@@ -321,6 +282,7 @@ int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_fr
     *records = (struct qutc_frame_records){0};
     struct reader r = {.image = image,
                        .section = section,
+                       .bases = {section->vaddr, section->text_base_vaddr, section->data_base_vaddr, image->is_64},
                        .text_start = text_start,
                        .text_end = text_end,
                        .records = records,

@@ -58,8 +58,4 @@ static inline const struct qutc_fde *qutc_fde_at(const struct qutc_frame_records
     return &records->fdes[records->fde_order ? records->fde_order[i] : i];
 }
 
-// Reads one encoded pointer of the section at the cursor (DW_EH_PE_*). False where the encoding is not supported.
-bool qutc_read_encoded(const struct qutc_image *image, const struct qutc_frame_section *section, struct qutc_cursor *c,
-                       uint8_t encoding, uint8_t address_size, uint64_t *value);
-
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "qutc/base/encoded_pointer.h"
 #include "qutc/cfi/dwarf_constants.h"
 #include "qutc/cfi/op_shape.h"
 #include "qutc/cfi/state.h"

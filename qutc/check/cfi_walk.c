@@ -251,8 +251,6 @@ static int read_records(struct qutc_walk_index *index, bool want_cies, struct qu
         uint64_t offset = qutc_cursor_offset(&c);
         uint64_t length = qutc_read_u32(&c);
         if (length == 0) {
-            if (index->section->ends_at_terminator)
-                break;
             if (want_cies && add_terminator(index, offset, record_offset, error))
                 return -1;
             continue;

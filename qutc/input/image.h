@@ -32,7 +32,6 @@ struct qutc_frame_section {
     enum qutc_provenance from;
     const char *name;         // ".eh_frame", for messages
     struct qutc_bytes bytes;  // unpacked
-    bool ends_at_terminator;  // its size is only a bound (found without section headers): stop at the zero record
     uint64_t vaddr;           // of byte 0; 0 where the section has no address
     uint64_t text_base_vaddr; // base of DW_EH_PE_textrel (0: none)
     uint64_t data_base_vaddr; // base of DW_EH_PE_datarel (0: none)
