@@ -3,6 +3,7 @@
 #ifndef TESTS_SUPPORT_FRAME_ASM_H
 #define TESTS_SUPPORT_FRAME_ASM_H
 
+#include "qutc/base/encoded_pointer.h"
 #include "qutc/cfi/dwarf_constants.h"
 #include "tests/input/builder.h"
 
