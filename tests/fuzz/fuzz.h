@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FUZZ_ROWS_MAX = 4000 };
+enum { FUZZ_ROWS_MAX = 2000, FUZZ_STARTS_MAX = 16 };
 
 static inline void fuzz_require(bool holds)
 {
@@ -28,7 +28,8 @@ static inline void fuzz_read_rows(const struct qut_table *table)
         fuzz_require(end > pc);
         qut_table_rule(table, end - 1, &again);
         fuzz_require(memcmp(&rule, &again, sizeof rule) == 0);
-        fuzz_require(qut_table_row_start(table, pc) <= pc);
+        if (i < FUZZ_STARTS_MAX) // it walks back over blocks without rows
+            fuzz_require(qut_table_row_start(table, pc) <= pc);
         pc = end;
     }
 }

@@ -2,7 +2,7 @@
 // The bytes of one frame section, after two that choose the architecture and the kind.
 #include "tests/fuzz/fuzz.h"
 
-enum { HEAD_BYTES = 2, TEXT = 0x10000, TEXT_BYTES = 1 << 20, SECTION = 0x8000000 };
+enum { HEAD_BYTES = 2, TEXT = 0x10000, TEXT_BYTES = 1 << 16, SECTION = 0x8000000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
