@@ -169,8 +169,15 @@ static int take_option(struct cli_options *options, int id)
     case ID_PID: return take_pid(options, optarg);
     case ID_AGAINST: return take_judges(options, optarg);
     case ID_TABLE: options->table = optarg; return 0;
-    case ID_DEBUG_ROOT: options->image.debug_root = optarg; return 0;
-    case ID_NO_DEBUG_FILES: options->image.debug_root = NULL; return 0;
+    // The cache knows a table by its file, not by what else it was made from.
+    case ID_DEBUG_ROOT:
+        options->image.debug_root = optarg;
+        options->force = true;
+        return 0;
+    case ID_NO_DEBUG_FILES:
+        options->image.debug_root = NULL;
+        options->force = true;
+        return 0;
     case ID_SMALL: options->small = true; return 0;
     case ID_QUIET: options->quiet = true; return 0;
     case ID_JSON: options->json = true; return 0;
