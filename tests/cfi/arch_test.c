@@ -101,11 +101,10 @@ START_TEST(factors_belong_to_their_cie)
     frame_add_cie(&a, &same);
     struct frame_cie *const order[] = {&plain, &scaled, &same};
     for (size_t i = 0; i < 3; i++)
-        frame_add_fde(&a, &(struct frame_fde){.cie = order[i],
-                                              .start = 0x20 * i,
-                                              .size = 0x20,
-                                              .program = program,
-                                              .program_size = sizeof program});
+        frame_add_fde(
+            &a,
+            &(struct frame_fde){
+                .cie = order[i], .start = 0x20 * i, .size = 0x20, .program = program, .program_size = sizeof program});
     expect_rows(&a, "10000-10002 cfa=sp+0 ra=x30 fp=same\n10002-10020 cfa=sp+32 ra=x30 fp=[cfa-16]\n"
                     "10020-10028 cfa=sp+0 ra=x30 fp=same\n10028-10040 cfa=sp+16 ra=x30 fp=[cfa-8]\n"
                     "10040-10048 cfa=sp+0 ra=x30 fp=same\n10048-10060 cfa=sp+32 ra=x30 fp=[cfa-16]\n");
@@ -139,8 +138,8 @@ END_TEST
 START_TEST(a_dex_pc_ends_with_its_mark)
 {
     expect_program(&qut_arch_x86_64,
-                   BYTES(CFA_REMEMBER_STATE, CFA_VAL_EXPRESSION, 5, DEX(12), CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 64,
-                         CFA_ADVANCE_LOC | 4, CFA_RESTORE | 5, CFA_ADVANCE_LOC | 4, CFA_RESTORE_STATE),
+                   BYTES(CFA_REMEMBER_STATE, CFA_VAL_EXPRESSION, 5, DEX(12), CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET,
+                         64, CFA_ADVANCE_LOC | 4, CFA_RESTORE | 5, CFA_ADVANCE_LOC | 4, CFA_RESTORE_STATE),
                    "10000-10004 cfa=rsp+8 ra=[cfa-8] fp=same dex-pc=r12\n"
                    "10004-10008 cfa=rsp+64 ra=[cfa-8] fp=same dex-pc=r12\n"
                    "10008-1000c cfa=rsp+64 ra=[cfa-8] fp=same\n"
@@ -181,8 +180,8 @@ START_TEST(code_between_two_instructions)
     struct frame_asm a = frame_asm(&qut_arch_aarch64, QUTC_FRAME_EH);
     struct frame_cie cie = {0};
     frame_add_cie(&a, &cie);
-    frame_add_fde(&a, &(struct frame_fde){
-                          .cie = &cie, .size = 7, .program = BYTES(CFA_ADVANCE_LOC | 3, CFA_DEF_CFA_OFFSET, 16)});
+    frame_add_fde(
+        &a, &(struct frame_fde){.cie = &cie, .size = 7, .program = BYTES(CFA_ADVANCE_LOC | 3, CFA_DEF_CFA_OFFSET, 16)});
     expect_rows(&a, "10000-10003 cfa=sp+0 ra=x30 fp=same\n10003-10007 cfa=sp+16 ra=x30 fp=same\n");
     a = frame_asm(&qut_arch_aarch64, QUTC_FRAME_EH);
     frame_add_cie(&a, &cie);

@@ -26,31 +26,31 @@ static void expect_register(uint8_t op, uint64_t reg, const uint8_t *ops, size_t
     free(program.data);
 }
 
-#define X64 &qut_arch_x86_64
-#define NOT_A_CFA "10000-10040 refused: CFA_EXPRESSION\n"
+#define X64            &qut_arch_x86_64
+#define NOT_A_CFA      "10000-10040 refused: CFA_EXPRESSION\n"
 #define NOT_A_REGISTER "10000-10040 refused: REGISTER_EXPRESSION\n"
 
 START_TEST(the_plt)
 {
-    expect_cfa(X64,
-               BYTES(OP_BREG + RSP, 8, OP_BREG + RIP, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL,
-                     OP_PLUS),
-               "10000-10040 cfa=rsp+8+8*((pc&15)>=11) ra=[cfa-8] fp=same\n");
+    expect_cfa(
+        X64,
+        BYTES(OP_BREG + RSP, 8, OP_BREG + RIP, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL, OP_PLUS),
+        "10000-10040 cfa=rsp+8+8*((pc&15)>=11) ra=[cfa-8] fp=same\n");
     // i386's, with its own registers and factor
-    expect_cfa(&qut_arch_x86,
-               BYTES(OP_BREG + 4, 4, OP_BREG + 8, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 2, OP_SHL,
-                     OP_PLUS),
-               "10000-10040 cfa=esp+4+4*((pc&15)>=11) ra=[cfa-4] fp=same\n");
+    expect_cfa(
+        &qut_arch_x86,
+        BYTES(OP_BREG + 4, 4, OP_BREG + 8, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 2, OP_SHL, OP_PLUS),
+        "10000-10040 cfa=esp+4+4*((pc&15)>=11) ra=[cfa-4] fp=same\n");
     // the masked register is not the program counter
-    expect_cfa(X64,
-               BYTES(OP_BREG + RSP, 8, OP_BREG + RAX, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL,
-                     OP_PLUS),
-               NOT_A_CFA);
+    expect_cfa(
+        X64,
+        BYTES(OP_BREG + RSP, 8, OP_BREG + RAX, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL, OP_PLUS),
+        NOT_A_CFA);
     // where the pc is in no column, nothing can name it
-    expect_cfa(&qut_arch_aarch64,
-               BYTES(OP_BREG + 31, 8, OP_BREG + 30, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL,
-                     OP_PLUS),
-               NOT_A_CFA);
+    expect_cfa(
+        &qut_arch_aarch64,
+        BYTES(OP_BREG + 31, 8, OP_BREG + 30, 0, OP_LIT + 15, OP_AND, OP_LIT + 11, OP_GE, OP_LIT + 3, OP_SHL, OP_PLUS),
+        NOT_A_CFA);
 }
 END_TEST
 
@@ -80,7 +80,7 @@ END_TEST
 START_TEST(loads)
 {
     expect_cfa(X64, BYTES(OP_BREG + RBP, 0x78, OP_DEREF), "10000-10040 cfa=*(rbp-8)+0 ra=[cfa-8] fp=same\n"); // DRAP
-    expect_cfa(X64, BYTES(OP_BREG + R9, 0x78, OP_DEREF, OP_PLUS_UCONST, 88), // nterp
+    expect_cfa(X64, BYTES(OP_BREG + R9, 0x78, OP_DEREF, OP_PLUS_UCONST, 88),                                  // nterp
                "10000-10040 cfa=*(r9-8)+88 ra=[cfa-8] fp=same\n");
     expect_cfa(X64, BYTES(OP_BREG + RSP, 8, OP_BREG + RAX, 0, OP_LIT + 3, OP_SHL, OP_PLUS, OP_DEREF),
                "10000-10040 cfa=*(rsp+8*rax+8)+0 ra=[cfa-8] fp=same\n");
@@ -94,8 +94,8 @@ START_TEST(a_realigned_stack)
 {
     // gcc's DRAP: the registers of the caller lie around rbp, the cfa in memory.
     expect_program(X64,
-                   BYTES(CFA_DEF_CFA_EXPRESSION, 3, OP_BREG + RBP, 0x78, OP_DEREF, CFA_EXPRESSION, RBP, 2, OP_BREG + RBP,
-                         0, CFA_EXPRESSION, 12, 2, OP_BREG + RBP, 0x68),
+                   BYTES(CFA_DEF_CFA_EXPRESSION, 3, OP_BREG + RBP, 0x78, OP_DEREF, CFA_EXPRESSION, RBP, 2,
+                         OP_BREG + RBP, 0, CFA_EXPRESSION, 12, 2, OP_BREG + RBP, 0x68),
                    "10000-10040 cfa=*(rbp-8)+0 ra=[cfa-8] fp=[rbp] r12=[rbp-24]\n");
     // libmvec: saved at ((cfa - 8) & -64) - 16
     expect_register(CFA_EXPRESSION, RBP, BYTES(OP_LIT + 8, OP_MINUS, OP_CONST1S, 0xc0, OP_AND, OP_LIT + 16, OP_MINUS),
@@ -126,19 +126,18 @@ START_TEST(all_else_is_refused)
     expect_cfa(X64, BYTES(OP_LIT + 16), NOT_A_CFA);
     expect_cfa(X64, BYTES(OP_PLUS), NOT_A_CFA);
     expect_cfa(X64, BYTES(OP_DROP), NOT_A_CFA);
-    expect_cfa(X64, BYTES(OP_BREG + RBP), NOT_A_CFA);                                  // cut off
-    expect_cfa(X64, BYTES(OP_BREG + 17, 0), NOT_A_CFA);                                // no such register
-    expect_cfa(X64, BYTES(OP_BREGX, 0x87, 0x80, 0x80, 0x80, 0x10, 0), NOT_A_CFA);      // 2^32 + 7
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_BREG + RSP, 0, OP_PLUS), NOT_A_CFA);    // two bases
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_DEREF, OP_DEREF), NOT_A_CFA);           // two loads
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_LIT + 16, OP_SHL), NOT_A_CFA);          // scaled alone
-    expect_cfa(X64, BYTES(OP_LIT + 8, OP_BREG + RBP, 0, OP_MINUS), NOT_A_CFA);         // 8 - rbp
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_CONST1S, 0xf0, OP_AND), NOT_A_CFA);     // an aligned CFA
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x12), NOT_A_CFA);                         // dup
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x2f, 0xfd, 0xff), NOT_A_CFA);             // skip -3: a loop
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x9c), NOT_A_CFA);                         // the cfa in its own definition
-    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_CONST4U, 0, 0, 0, 0x80, OP_PLUS),
-               "10000-10040 refused: OFFSET_RANGE\n");
+    expect_cfa(X64, BYTES(OP_BREG + RBP), NOT_A_CFA);                               // cut off
+    expect_cfa(X64, BYTES(OP_BREG + 17, 0), NOT_A_CFA);                             // no such register
+    expect_cfa(X64, BYTES(OP_BREGX, 0x87, 0x80, 0x80, 0x80, 0x10, 0), NOT_A_CFA);   // 2^32 + 7
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_BREG + RSP, 0, OP_PLUS), NOT_A_CFA); // two bases
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_DEREF, OP_DEREF), NOT_A_CFA);        // two loads
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_LIT + 16, OP_SHL), NOT_A_CFA);       // scaled alone
+    expect_cfa(X64, BYTES(OP_LIT + 8, OP_BREG + RBP, 0, OP_MINUS), NOT_A_CFA);      // 8 - rbp
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_CONST1S, 0xf0, OP_AND), NOT_A_CFA);  // an aligned CFA
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x12), NOT_A_CFA);                      // dup
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x2f, 0xfd, 0xff), NOT_A_CFA);          // skip -3: a loop
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, 0x9c), NOT_A_CFA);                      // the cfa in its own definition
+    expect_cfa(X64, BYTES(OP_BREG + RBP, 0, OP_CONST4U, 0, 0, 0, 0x80, OP_PLUS), "10000-10040 refused: OFFSET_RANGE\n");
 }
 END_TEST
 
@@ -162,10 +161,9 @@ START_TEST(a_refused_cfa_lasts_until_it_is_defined_anew)
                          CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_REGISTER, RBP, CFA_ADVANCE_LOC | 4, CFA_DEF_CFA, RSP, 8),
                    "10000-1000c refused: CFA_EXPRESSION\n1000c-10040 cfa=rsp+8 ra=[cfa-8] fp=same\n");
     // A part of an expression cannot be changed: the instruction makes no sense.
-    expect_program(X64,
-                   BYTES(CFA_DEF_CFA_EXPRESSION, 3, OP_BREG + RBP, 0, OP_DEREF, CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET,
-                         16),
-                   "10000-10004 cfa=*(rbp+0)+0 ra=[cfa-8] fp=same\n10004-10040 refused: BAD_PROGRAM\n");
+    expect_program(
+        X64, BYTES(CFA_DEF_CFA_EXPRESSION, 3, OP_BREG + RBP, 0, OP_DEREF, CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 16),
+        "10000-10004 cfa=*(rbp+0)+0 ra=[cfa-8] fp=same\n10004-10040 refused: BAD_PROGRAM\n");
 }
 END_TEST
 

@@ -37,8 +37,8 @@ START_TEST(numbers_that_wrap_to_a_register)
         frame_put(&program, 16, 1);
         expect_built(&program, "10000-10040 refused: REGISTER_RANGE\n");
         // As the register saved: not one of ours.
-        static const uint8_t ops[] = {CFA_OFFSET_EXTENDED, CFA_OFFSET_EXTENDED_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF,
-                                      CFA_GNU_NEGATIVE_OFFSET_EXTENDED, CFA_REGISTER};
+        static const uint8_t ops[] = {CFA_OFFSET_EXTENDED, CFA_OFFSET_EXTENDED_SF,           CFA_VAL_OFFSET,
+                                      CFA_VAL_OFFSET_SF,   CFA_GNU_NEGATIVE_OFFSET_EXTENDED, CFA_REGISTER};
         for (size_t op = 0; op < sizeof ops; op++) {
             put_with_register(&program, ops[op], huge[i]);
             frame_put(&program, 1, 1);
@@ -59,16 +59,13 @@ END_TEST
 START_TEST(numbers_longer_than_64_bits)
 {
     // 7 + 2^64: read carelessly, rsp.
-    expect_program(x64,
-                   BYTES(CFA_DEF_CFA_REGISTER, 0x87, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02),
+    expect_program(x64, BYTES(CFA_DEF_CFA_REGISTER, 0x87, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02),
                    "10000-10040 refused: BAD_PROGRAM\n");
-    expect_program(x64,
-                   BYTES(CFA_OFFSET_EXTENDED, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 2),
+    expect_program(x64, BYTES(CFA_OFFSET_EXTENDED, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 2),
                    "10000-10040 refused: BAD_PROGRAM\n");
     expect_program(x64, BYTES(CFA_DEF_CFA_OFFSET, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
                    "10000-10040 refused: BAD_PROGRAM\n");
-    expect_program(x64,
-                   BYTES(CFA_DEF_CFA_OFFSET_SF, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x3f),
+    expect_program(x64, BYTES(CFA_DEF_CFA_OFFSET_SF, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x3f),
                    "10000-10040 refused: BAD_PROGRAM\n");
     // Long, but not large: padding of a number is allowed.
     expect_program(x64, BYTES(CFA_DEF_CFA_OFFSET, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0),
@@ -90,8 +87,7 @@ START_TEST(offsets_beyond_32_bits)
     expect_program(x64, BYTES(CFA_OFFSET | RBP, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20),
                    "10000-10040 refused: OFFSET_RANGE\n");
     // It passes with the rule that caused it.
-    expect_program(x64,
-                   BYTES(CFA_OFFSET | RBP, 0x81, 0x80, 0x80, 0x80, 0x01, CFA_ADVANCE_LOC | 4, CFA_OFFSET | RBP, 2),
+    expect_program(x64, BYTES(CFA_OFFSET | RBP, 0x81, 0x80, 0x80, 0x80, 0x01, CFA_ADVANCE_LOC | 4, CFA_OFFSET | RBP, 2),
                    "10000-10004 refused: OFFSET_RANGE\n10004-10040 cfa=rsp+8 ra=[cfa-8] fp=[cfa-16]\n");
 }
 END_TEST
@@ -147,8 +143,8 @@ START_TEST(more_restored_than_remembered)
     expect_program(x64, BYTES(CFA_ADVANCE_LOC | 4, CFA_RESTORE_STATE),
                    "10000-10004 " ENTRY "\n10004-10040 refused: STATE_DEPTH\n");
     expect_program(x64,
-                   BYTES(CFA_REMEMBER_STATE, CFA_RESTORE_STATE, CFA_RESTORE_STATE, CFA_ADVANCE_LOC | 4, CFA_DEF_CFA, RSP,
-                         16, CFA_OFFSET | RBP, 2),
+                   BYTES(CFA_REMEMBER_STATE, CFA_RESTORE_STATE, CFA_RESTORE_STATE, CFA_ADVANCE_LOC | 4, CFA_DEF_CFA,
+                         RSP, 16, CFA_OFFSET | RBP, 2),
                    "10000-10040 refused: STATE_DEPTH\n");
 }
 END_TEST
@@ -184,12 +180,12 @@ START_TEST(cie_pointers_that_lead_astray)
     frame_add_cie(&a, &cie);
     first_fde = a.bytes.size;
     frame_free(&a);
-    expect_pointer(QUTC_FRAME_EH, (int64_t)first_fde, true);           // itself
-    expect_pointer(QUTC_FRAME_EH, (int64_t)first_fde + 5, true);       // its own middle
-    expect_pointer(QUTC_FRAME_EH, 1, true);                            // the middle of the CIE
-    expect_pointer(QUTC_FRAME_EH, -64, true);                          // before the section
-    expect_pointer(QUTC_FRAME_EH, 0x7fffffff, false);                  // far before it
-    expect_pointer(QUTC_FRAME_EH, -0x7fffffff, false);                 // 2 GiB forward, or back: neither is inside
+    expect_pointer(QUTC_FRAME_EH, (int64_t)first_fde, true);     // itself
+    expect_pointer(QUTC_FRAME_EH, (int64_t)first_fde + 5, true); // its own middle
+    expect_pointer(QUTC_FRAME_EH, 1, true);                      // the middle of the CIE
+    expect_pointer(QUTC_FRAME_EH, -64, true);                    // before the section
+    expect_pointer(QUTC_FRAME_EH, 0x7fffffff, false);            // far before it
+    expect_pointer(QUTC_FRAME_EH, -0x7fffffff, false);           // 2 GiB forward, or back: neither is inside
     expect_pointer(QUTC_FRAME_DEBUG, 0x7fffffff, false);
     expect_pointer(QUTC_FRAME_DEBUG, 1, false);
 }
@@ -242,10 +238,11 @@ START_TEST(every_byte_of_a_section_changed)
     struct frame_asm a = frame_asm(x64, QUTC_FRAME_EH);
     struct frame_cie cie = {.augmentation = "zLRS"};
     frame_add_cie(&a, &cie);
-    frame_add_fde(&a, &(struct frame_fde){.cie = &cie,
-                                          .size = 0x10,
-                                          .program = BYTES(CFA_ADVANCE_LOC | 2, CFA_DEF_CFA_OFFSET, 16, CFA_OFFSET | RBP,
-                                                           2, CFA_DEF_CFA_EXPRESSION, 3, OP_BREG0 + RBP, 0, OP_DEREF)});
+    frame_add_fde(&a,
+                  &(struct frame_fde){.cie = &cie,
+                                      .size = 0x10,
+                                      .program = BYTES(CFA_ADVANCE_LOC | 2, CFA_DEF_CFA_OFFSET, 16, CFA_OFFSET | RBP, 2,
+                                                       CFA_DEF_CFA_EXPRESSION, 3, OP_BREG0 + RBP, 0, OP_DEREF)});
     for (size_t i = 0; i < a.bytes.size; i++) {
         for (unsigned flip = 1; flip < 256; flip += flip < 128 ? flip : 127) {
             a.bytes.data[i] ^= (uint8_t)flip;

@@ -46,8 +46,8 @@ static struct result measure(struct frame_asm *a)
 static void expect_linear(const struct result *small, const struct result *large)
 {
     const double clock_noise = 0.002;
-    ck_assert_msg(large->seconds < RATIO_MAX * (small->seconds + clock_noise), "%.1f ms, and for %d times as much %.1f ms",
-                  small->seconds * 1e3, GROWTH, large->seconds * 1e3);
+    ck_assert_msg(large->seconds < RATIO_MAX * (small->seconds + clock_noise),
+                  "%.1f ms, and for %d times as much %.1f ms", small->seconds * 1e3, GROWTH, large->seconds * 1e3);
 }
 
 // One FDE with this many rows.
@@ -63,8 +63,8 @@ static struct frame_asm many_rows(unsigned rows)
         frame_put_uleb(&program, 8 * (i % 1000));
         frame_put(&program, CFA_ADVANCE_LOC | 1, 1);
     }
-    frame_add_fde(&a,
-                  &(struct frame_fde){.cie = &cie, .size = rows, .program = program.data, .program_size = program.size});
+    frame_add_fde(
+        &a, &(struct frame_fde){.cie = &cie, .size = rows, .program = program.data, .program_size = program.size});
     free(program.data);
     return a;
 }

@@ -21,7 +21,8 @@ static void expect(const struct layer *layers, size_t count, const char *expecte
     expect_rows(&a, expected);
 }
 
-#define LAYERS(...) ((const struct layer[]){__VA_ARGS__}), sizeof((const struct layer[]){__VA_ARGS__}) / sizeof(struct layer)
+#define LAYERS(...)                                                                                                    \
+    ((const struct layer[]){__VA_ARGS__}), sizeof((const struct layer[]){__VA_ARGS__}) / sizeof(struct layer)
 #define ROW(RANGE, OFFSET) RANGE " cfa=rsp+" OFFSET " ra=[cfa-8] fp=same\n"
 
 START_TEST(side_by_side)
@@ -82,11 +83,10 @@ START_TEST(rows_of_the_outer_one_go_on_below)
                                           .size = 0x40,
                                           .program = BYTES(CFA_ADVANCE_LOC | 0x10, CFA_DEF_CFA_OFFSET, 16,
                                                            CFA_ADVANCE_LOC | 0x10, CFA_DEF_CFA_OFFSET, 24)});
-    frame_add_fde(&a, &(struct frame_fde){
-                          .cie = &cie, .start = 0x08, .size = 0x20, .program = BYTES(CFA_DEF_CFA_OFFSET, 64)});
+    frame_add_fde(
+        &a, &(struct frame_fde){.cie = &cie, .start = 0x08, .size = 0x20, .program = BYTES(CFA_DEF_CFA_OFFSET, 64)});
     struct qutc_compile_stats stats;
-    expect_text(rows_of(&a, &stats),
-                ROW("10000-10008", "8") ROW("10008-10028", "64") ROW("10028-10040", "24"));
+    expect_text(rows_of(&a, &stats), ROW("10000-10008", "8") ROW("10008-10028", "64") ROW("10028-10040", "24"));
     ck_assert_uint_eq(stats.overlaps, 1);
     ck_assert_uint_eq(stats.fde_count, 2);
     ck_assert_uint_eq(stats.source_rows, 4);

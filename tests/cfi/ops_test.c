@@ -127,8 +127,11 @@ START_TEST(restore_means_the_cies_rule)
     struct frame_asm a = frame_asm(&qut_arch_x86_64, QUTC_FRAME_EH);
     struct frame_cie cie = {.program = initial, .program_size = sizeof initial};
     frame_add_cie(&a, &cie);
-    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x10, .program = BYTES(CFA_SAME_VALUE, RBP, CFA_OFFSET | RBX, 2, CFA_ADVANCE_LOC | 4,
-                                                CFA_RESTORE | RBP, CFA_ADVANCE_LOC | 4, CFA_RESTORE_EXTENDED, RBX)});
+    frame_add_fde(
+        &a, &(struct frame_fde){.cie = &cie,
+                                .size = 0x10,
+                                .program = BYTES(CFA_SAME_VALUE, RBP, CFA_OFFSET | RBX, 2, CFA_ADVANCE_LOC | 4,
+                                                 CFA_RESTORE | RBP, CFA_ADVANCE_LOC | 4, CFA_RESTORE_EXTENDED, RBX)});
     expect_rows(&a, "10000-10004 cfa=rsp+8 ra=[cfa-8] fp=same rbx=[cfa-16]\n"
                     "10004-10008 cfa=rsp+8 ra=[cfa-8] fp=[cfa-32] rbx=[cfa-16]\n"
                     "10008-10010 cfa=rsp+8 ra=[cfa-8] fp=[cfa-32]\n");
@@ -147,8 +150,7 @@ END_TEST
 
 START_TEST(argument_sizes_concern_nobody)
 {
-    expect(BYTES(CFA_GNU_ARGS_SIZE, 0x90, 1, CFA_DEF_CFA_OFFSET, 16),
-           "10000-10040 cfa=rsp+16 ra=[cfa-8] fp=same\n");
+    expect(BYTES(CFA_GNU_ARGS_SIZE, 0x90, 1, CFA_DEF_CFA_OFFSET, 16), "10000-10040 cfa=rsp+16 ra=[cfa-8] fp=same\n");
 }
 END_TEST
 
@@ -165,11 +167,12 @@ END_TEST
 START_TEST(operands_cut_off)
 {
     static const uint8_t ops[] = {
-        CFA_ADVANCE_LOC1, CFA_ADVANCE_LOC2, CFA_ADVANCE_LOC4, CFA_SET_LOC, CFA_MIPS_ADVANCE_LOC8, CFA_OFFSET | RBP,
-        CFA_OFFSET_EXTENDED, CFA_RESTORE_EXTENDED, CFA_UNDEFINED, CFA_SAME_VALUE, CFA_REGISTER, CFA_DEF_CFA,
-        CFA_DEF_CFA_REGISTER, CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION, CFA_OFFSET_EXTENDED_SF,
-        CFA_DEF_CFA_SF, CFA_DEF_CFA_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF, CFA_VAL_EXPRESSION,
-        CFA_GNU_ARGS_SIZE, CFA_GNU_NEGATIVE_OFFSET_EXTENDED};
+        CFA_ADVANCE_LOC1,       CFA_ADVANCE_LOC2,   CFA_ADVANCE_LOC4,       CFA_SET_LOC,
+        CFA_MIPS_ADVANCE_LOC8,  CFA_OFFSET | RBP,   CFA_OFFSET_EXTENDED,    CFA_RESTORE_EXTENDED,
+        CFA_UNDEFINED,          CFA_SAME_VALUE,     CFA_REGISTER,           CFA_DEF_CFA,
+        CFA_DEF_CFA_REGISTER,   CFA_DEF_CFA_OFFSET, CFA_DEF_CFA_EXPRESSION, CFA_EXPRESSION,
+        CFA_OFFSET_EXTENDED_SF, CFA_DEF_CFA_SF,     CFA_DEF_CFA_OFFSET_SF,  CFA_VAL_OFFSET,
+        CFA_VAL_OFFSET_SF,      CFA_VAL_EXPRESSION, CFA_GNU_ARGS_SIZE,      CFA_GNU_NEGATIVE_OFFSET_EXTENDED};
     for (size_t i = 0; i < sizeof ops; i++)
         expect(BYTES(CFA_ADVANCE_LOC | 4, ops[i]), "10000-10004 " ENTRY "\n10004-10040 refused: BAD_PROGRAM\n");
     expect(BYTES(CFA_DEF_CFA_EXPRESSION, 3, OP_LIT0), "10000-10040 refused: BAD_PROGRAM\n");
@@ -197,8 +200,10 @@ START_TEST(changes_of_an_undefined_cfa)
     struct frame_asm a = frame_asm(&qut_arch_x86_64, QUTC_FRAME_EH);
     struct frame_cie cie = {.program = (const uint8_t[]){CFA_OFFSET | RIP, 1}, .program_size = 2};
     frame_add_cie(&a, &cie);
-    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x10, .program = BYTES(CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 16, CFA_ADVANCE_LOC | 4,
-                                                CFA_DEF_CFA_REGISTER, RSP)});
+    frame_add_fde(&a, &(struct frame_fde){.cie = &cie,
+                                          .size = 0x10,
+                                          .program = BYTES(CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 16,
+                                                           CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_REGISTER, RSP)});
     expect_rows(&a, "10000-10008 refused: CFA_UNDEFINED\n10008-10010 cfa=rsp+0 ra=[cfa-8] fp=same\n");
 }
 END_TEST

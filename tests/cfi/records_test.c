@@ -63,8 +63,14 @@ END_TEST
 
 START_TEST(pointer_encodings)
 {
-    static const uint8_t encodings[] = {PE_ABSPTR,           PE_UDATA4,           PE_SDATA4,          PE_UDATA8,
-                                        PE_SDATA8,           PE_PCREL | PE_SDATA4, PE_PCREL | PE_SDATA8, PE_PCREL | PE_UDATA8,
+    static const uint8_t encodings[] = {PE_ABSPTR,
+                                        PE_UDATA4,
+                                        PE_SDATA4,
+                                        PE_UDATA8,
+                                        PE_SDATA8,
+                                        PE_PCREL | PE_SDATA4,
+                                        PE_PCREL | PE_SDATA8,
+                                        PE_PCREL | PE_UDATA8,
                                         PE_PCREL | PE_ABSPTR};
     for (size_t i = 0; i < sizeof encodings; i++) {
         struct frame_cie cie = {.pointer_encoding = encodings[i]};

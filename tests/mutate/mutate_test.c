@@ -195,7 +195,7 @@ int main(int argument_count, char **arguments)
         change(subject, bytes, &size);
         double before = seconds();
         fprintf(stderr, "mutation %" PRIu64 " of %s\n", number, subject->path); // so that a crash has a name
-        alarm(60);                                                             // and a hang ends as a crash does
+        alarm(60);                                                              // and a hang ends as a crash does
         try_file((struct qutc_bytes){bytes, size}, &counts);
         free(bytes);
         if (seconds() - before > single_seconds_max) {

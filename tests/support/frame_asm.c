@@ -151,9 +151,14 @@ size_t frame_add_fde(struct frame_asm *a, struct frame_fde *fde)
 struct build_buffer frame_elf(const struct frame_asm *a)
 {
     // version 1, eh_frame_ptr absolute udata4, no table
-    static const uint8_t header[] = {
-        1, PE_UDATA4, PE_OMIT, PE_OMIT, FRAME_VADDR & 0xff, FRAME_VADDR >> 8 & 0xff, FRAME_VADDR >> 16 & 0xff,
-        FRAME_VADDR >> 24};
+    static const uint8_t header[] = {1,
+                                     PE_UDATA4,
+                                     PE_OMIT,
+                                     PE_OMIT,
+                                     FRAME_VADDR & 0xff,
+                                     FRAME_VADDR >> 8 & 0xff,
+                                     FRAME_VADDR >> 16 & 0xff,
+                                     FRAME_VADDR >> 24};
     struct build_elf spec = {
         .is_32 = a->arch->word_bytes == 4,
         .machine = a->arch->elf_machine,
@@ -163,11 +168,16 @@ struct build_buffer frame_elf(const struct frame_asm *a)
     };
     static const char *const names[] = {[QUTC_FRAME_EH] = ".eh_frame", [QUTC_FRAME_DEBUG] = ".debug_frame"};
     bool loaded = a->kind == QUTC_FRAME_EH;
-    spec.sections[1] = (struct build_section){names[a->kind], SHT_PROGBITS,     loaded ? SHF_ALLOC : 0,
-                                              loaded ? FRAME_VADDR : 0,  a->bytes.data, a->bytes.size, 8};
+    spec.sections[1] = (struct build_section){names[a->kind],
+                                              SHT_PROGBITS,
+                                              loaded ? SHF_ALLOC : 0,
+                                              loaded ? FRAME_VADDR : 0,
+                                              a->bytes.data,
+                                              a->bytes.size,
+                                              8};
     if (loaded) {
-        spec.sections[2] =
-            (struct build_section){".eh_frame_hdr", SHT_PROGBITS, SHF_ALLOC, FRAME_VADDR - 64, header, sizeof header, 4};
+        spec.sections[2] = (struct build_section){".eh_frame_hdr", SHT_PROGBITS,  SHF_ALLOC, FRAME_VADDR - 64,
+                                                  header,          sizeof header, 4};
         spec.segments[1] = (struct build_segment){PT_LOAD, PF_R, ".eh_frame", 0};
         spec.segments[2] = (struct build_segment){PT_LOAD, PF_R, ".eh_frame_hdr", 0};
         spec.segments[3] = (struct build_segment){PT_GNU_EH_FRAME, PF_R, ".eh_frame_hdr", 0};

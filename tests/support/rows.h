@@ -7,8 +7,8 @@
 #include "qutc/qutc.h"
 #include "tests/support/frame_asm.h"
 
-// A table's rows but for the holes, one a line: `10000-10004 cfa=rsp+8 ra=[cfa-8] fp=same`. Neighbours with one rule are
-// one row here. Allocated.
+// A table's rows but for the holes, one a line: `10000-10004 cfa=rsp+8 ra=[cfa-8] fp=same`. Neighbours with one rule
+// are one row here. Allocated.
 char *rows_text(const struct qut_table *table);
 
 // The rows of an assembled section, by way of an ELF file and its compiled table. Where that fails: `error: ` and why.

@@ -26,7 +26,8 @@ int main(void)
            "enum { SAMPLE_TEXT = 0x%x, SAMPLE_TEXT_BYTES = %u };\n\n",
            (unsigned)MAKER_TEXT, (unsigned)m.text_size);
     print_bytes("static const _Alignas(64) uint8_t sample_table[]", made.bytes, made.size);
-    print_bytes("static const _Alignas(8) uint8_t sample_rules[]", m.rules.rules, m.rules.count * sizeof *m.rules.rules);
+    print_bytes("static const _Alignas(8) uint8_t sample_rules[]", m.rules.rules,
+                m.rules.count * sizeof *m.rules.rules);
     printf("static const struct {\n    uint16_t pc_rel;\n    uint8_t rule;\n} sample_rows[] = {");
     for (size_t i = 0; i < m.rows.count; i++)
         printf("%s{%u, %u},", i % 9 ? " " : "\n    ", m.rows.rows[i].pc_rel, m.rows.rows[i].rule_id);

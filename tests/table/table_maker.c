@@ -63,8 +63,8 @@ static int32_t random_offset(struct maker *m)
 {
     int32_t word = m->arch->word_bytes;
     switch (maker_random(m, 8)) {
-    case 0: return (int32_t)maker_random(m, 400) - 200;                     // rarely a multiple of the word
-    case 1: return word * ((int32_t)maker_random(m, 70000) - 35000);        // around the bounds of 16 bits
+    case 0: return (int32_t)maker_random(m, 400) - 200;              // rarely a multiple of the word
+    case 1: return word * ((int32_t)maker_random(m, 70000) - 35000); // around the bounds of 16 bits
     case 2: return (int32_t)(maker_random(m, UINT32_MAX));
     default: return word * ((int32_t)maker_random(m, 300) - 150);
     }
