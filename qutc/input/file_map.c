@@ -49,6 +49,12 @@ int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t off
     return result;
 }
 
+void qutc_file_map_rest(const struct qutc_file_map *map)
+{
+    if (map->base)
+        madvise(map->base, map->base_bytes, MADV_DONTNEED);
+}
+
 void qutc_file_map_close(struct qutc_file_map *map)
 {
     if (map->base)

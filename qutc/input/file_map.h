@@ -19,6 +19,8 @@ struct qutc_file_map {
 // size_bytes 0: to the end of the file. Refuses whatever is not a regular file, without ever blocking on it.
 int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
                        struct qutc_error *error);
+// Gives back the memory of pages that were read; they are read again when somebody asks.
+void qutc_file_map_rest(const struct qutc_file_map *map);
 void qutc_file_map_close(struct qutc_file_map *map);
 
 #endif

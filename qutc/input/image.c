@@ -41,6 +41,7 @@ static void set_identity(struct qutc_image *image)
     } else {
         image->identity_size = QUTC_IDENTITY_MAX;
         qutc_content_hash(image->store->elf.bytes, image->identity);
+        qutc_file_map_rest(&image->store->file); // the whole file was read; little of it is needed
     }
 }
 
