@@ -11,7 +11,7 @@
 
 static const double COMPILE_MAX = 2.5, LIBDW_MIN = 16, LIBDWARF_MIN = 80; // what we promise
 
-enum { PURE, CHECKED, QUTC, LIBDW, LIBDWARF, LIBDWARF_LEAST, CONTESTANT_END };
+enum { PURE, CHECKED, QUTC, LIBDW, LIBDW_FACTS, LIBDWARF, LIBDWARF_LEAST, CONTESTANT_END };
 
 static const struct {
     const char *name;
@@ -21,6 +21,7 @@ static const struct {
     [CHECKED] = {"decode, bounds-checked", bench_run_checked},
     [QUTC] = {"QUT: open and compile", bench_run_qutc},
     [LIBDW] = {"libdw: addrframe a row", bench_run_libdw},
+    [LIBDW_FACTS] = {"libdw: cfa and registers", bench_run_libdw_facts},
     [LIBDWARF] = {"libdwarf: all_regs3 a row", bench_run_libdwarf},
     [LIBDWARF_LEAST] = {"libdwarf, 17 registers", bench_run_libdwarf_least},
 };
@@ -101,8 +102,8 @@ static void print_verdicts(const struct bench_subject *subject, const struct res
                   compile.median, COMPILE_MAX);
     if (results->count <= LIBDWARF_LEAST)
         return;
-    // libdwarf at its best: with a table that somebody who knows made small.
-    struct bench_spread libdw = ratio(results, LIBDW, QUTC, true),
+    // libdw for what a row of ours says; libdwarf at its best, with a table that somebody who knows made small.
+    struct bench_spread libdw = ratio(results, LIBDW_FACTS, QUTC, true),
                         libdwarf = ratio(results, LIBDWARF_LEAST, QUTC, true);
     bench_verdict(libdw.median >= LIBDW_MIN, "compile: %s %.1f x faster a row than libdw (target >= %.0f)", name,
                   libdw.median, LIBDW_MIN);

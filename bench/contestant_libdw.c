@@ -7,7 +7,19 @@
 #include "bench/measure.h"
 #include "qutc/check/cfi_walk.h"
 
-int bench_run_libdw(const struct bench_subject *subject, uint64_t *rows, uint64_t *end_ns)
+// What a rule of ours says: the CFA, the return address, the tracked registers.
+static bool take_facts(const struct qut_arch *arch, Dwarf_Frame *frame)
+{
+    Dwarf_Op *ops, place[3];
+    size_t count;
+    bool known = dwarf_frame_cfa(frame, &ops, &count) == 0 &&
+                 dwarf_frame_register(frame, arch->ra_reg, place, &ops, &count) == 0;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
+        known = dwarf_frame_register(frame, arch->tracked[slot], place, &ops, &count) == 0 && known;
+    return known;
+}
+
+static int run(const struct bench_subject *subject, bool with_facts, uint64_t *rows, uint64_t *end_ns)
 {
     Dwarf_CFI *cfi = dwarf_getcfi_elf(subject->elf);
     if (!cfi)
@@ -17,12 +29,22 @@ int bench_run_libdw(const struct bench_subject *subject, uint64_t *rows, uint64_
         Dwarf_Frame *frame;
         if (dwarf_cfi_addrframe(cfi, subject->row_starts[i], &frame) != 0)
             continue;
-        ++*rows;
+        *rows += !with_facts || take_facts(subject->image->arch, frame);
         free(frame);
     }
     *end_ns = bench_now_ns();
     dwarf_cfi_end(cfi);
     return 0;
+}
+
+int bench_run_libdw(const struct bench_subject *subject, uint64_t *rows, uint64_t *end_ns)
+{
+    return run(subject, false, rows, end_ns);
+}
+
+int bench_run_libdw_facts(const struct bench_subject *subject, uint64_t *rows, uint64_t *end_ns)
+{
+    return run(subject, true, rows, end_ns);
 }
 
 static int collect(Dwarf_CFI *cfi, const struct qutc_walk_index *functions, struct bench_subject *subject)

@@ -27,8 +27,8 @@ void bench_subject_close(struct bench_subject *subject);
 // Each does the whole work once, from what is in the page cache, and says how many rows it came to; -1 where it failed.
 // What it must free is freed after *end_ns was taken.
 typedef int bench_contestant(const struct bench_subject *subject, uint64_t *rows, uint64_t *end_ns);
-bench_contestant bench_run_pure, bench_run_checked, bench_run_qutc, bench_run_libdw, bench_run_libdwarf,
-    bench_run_libdwarf_least;
+bench_contestant bench_run_pure, bench_run_checked, bench_run_qutc, bench_run_libdw, bench_run_libdw_facts,
+    bench_run_libdwarf, bench_run_libdwarf_least;
 
 // Fills row_starts: where libdw sees a row begin.
 int bench_libdw_rows(struct bench_subject *subject, struct qutc_error *error);

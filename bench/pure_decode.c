@@ -75,17 +75,13 @@ static void run(const uint8_t *at, const uint8_t *end, const struct cie *cie, st
         uint8_t op = *at++;
         counts->instructions++;
         switch (op >> 6) {
-        case 1:
-            delta = op & 0x3f;
-            goto moved;
+        case 1: delta = op & 0x3f; goto moved;
         case 2: save(s, op & 0x3f, (int64_t)uleb(&at) * cie->data_align); continue;
         case 3: s->saved[op & 0x1f] = initial->saved[op & 0x1f]; continue;
         default: break;
         }
         switch (op) {
-        case 0x02:
-            delta = *at++;
-            goto moved;
+        case 0x02: delta = *at++; goto moved;
         case 0x03:
             delta = (uint64_t)at[0] | (uint64_t)at[1] << 8;
             at += 2;
@@ -94,11 +90,21 @@ static void run(const uint8_t *at, const uint8_t *end, const struct cie *cie, st
             delta = u32(at);
             at += 4;
             goto moved;
-        case 0x05: reg = uleb(&at); save(s, reg, (int64_t)uleb(&at) * cie->data_align); continue;
-        case 0x06: reg = uleb(&at); save(s, reg, reg < REGISTERS ? initial->saved[reg] : 0); continue;
+        case 0x05:
+            reg = uleb(&at);
+            save(s, reg, (int64_t)uleb(&at) * cie->data_align);
+            continue;
+        case 0x06:
+            reg = uleb(&at);
+            save(s, reg, reg < REGISTERS ? initial->saved[reg] : 0);
+            continue;
         case 0x07:
         case 0x08: save(s, uleb(&at), 0); continue;
-        case 0x09: reg = uleb(&at); uleb(&at); save(s, reg, 0); continue;
+        case 0x09:
+            reg = uleb(&at);
+            uleb(&at);
+            save(s, reg, 0);
+            continue;
         case 0x0a:
             if (depth < DEPTH)
                 stack[depth++] = *s;
@@ -107,16 +113,36 @@ static void run(const uint8_t *at, const uint8_t *end, const struct cie *cie, st
             if (depth)
                 *s = stack[--depth];
             continue;
-        case 0x0c: s->cfa_reg = uleb(&at); s->cfa_offset = (int64_t)uleb(&at); continue;
+        case 0x0c:
+            s->cfa_reg = uleb(&at);
+            s->cfa_offset = (int64_t)uleb(&at);
+            continue;
         case 0x0d: s->cfa_reg = uleb(&at); continue;
         case 0x0e: s->cfa_offset = (int64_t)uleb(&at); continue;
-        case 0x0f: size = uleb(&at); at += size; s->cfa_reg = REGISTERS; continue;
+        case 0x0f:
+            size = uleb(&at);
+            at += size;
+            s->cfa_reg = REGISTERS;
+            continue;
         case 0x10:
-        case 0x16: uleb(&at); size = uleb(&at); at += size; continue;
-        case 0x11: reg = uleb(&at); save(s, reg, sleb(&at) * cie->data_align); continue;
-        case 0x12: s->cfa_reg = uleb(&at); s->cfa_offset = sleb(&at) * cie->data_align; continue;
+        case 0x16:
+            uleb(&at);
+            size = uleb(&at);
+            at += size;
+            continue;
+        case 0x11:
+            reg = uleb(&at);
+            save(s, reg, sleb(&at) * cie->data_align);
+            continue;
+        case 0x12:
+            s->cfa_reg = uleb(&at);
+            s->cfa_offset = sleb(&at) * cie->data_align;
+            continue;
         case 0x13: s->cfa_offset = sleb(&at) * cie->data_align; continue;
-        case 0x14: uleb(&at); uleb(&at); continue;
+        case 0x14:
+            uleb(&at);
+            uleb(&at);
+            continue;
         case 0x2e: uleb(&at); continue;
         default: continue;
         }
