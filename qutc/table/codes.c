@@ -23,29 +23,6 @@ static int by_uses(const void *left, const void *right)
     return a->index < b->index ? -1 : 1;
 }
 
-static int count_uses(struct qutc_draft *draft)
-{
-    uint32_t *uses = calloc(draft->symbol_count, sizeof *uses); // dense: every row lands here
-    if (!uses)
-        return -1;
-    for (uint32_t i = 0; i < draft->run_count; i++)
-        draft->runs[i].uses = 0;
-    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
-        uint32_t id = draft->rows.rows[i].rule_id;
-        if (id & QUTC_SYMBOL_RUN)
-            draft->runs[id & ~QUTC_SYMBOL_RUN].uses++;
-        else
-            uses[id]++;
-    }
-    for (size_t i = 0; i < draft->run_rows.count; i++)
-        uses[draft->run_rows.rows[i].rule_id]++;
-    for (uint32_t i = 0; i < draft->symbol_count; i++)
-        draft->symbols[i].uses = uses[i];
-    free(uses);
-    draft->symbols[QUTC_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins
-    return 0;
-}
-
 // Splits the 255 leads: `needed` ids on either side, each either short (a lead of its own) or one of 256 behind a lead.
 static void split_leads(struct qutc_codes *codes, const struct candidate *rules, uint32_t rule_count,
                         const struct candidate *runs, uint32_t run_count)
@@ -80,7 +57,7 @@ static void split_leads(struct qutc_codes *codes, const struct candidate *rules,
 
 static struct qutc_code make_code(const struct qutc_codes *codes, bool is_run, uint32_t id)
 {
-    struct qutc_code code = {.ref = id | (is_run ? QUT_REF_RUN : 0)};
+    struct qutc_code code = {0};
     uint32_t shorts = is_run ? codes->short_runs : codes->short_rules;
     uint32_t first_short = is_run ? codes->short_rules : 0;
     uint32_t first_long = (uint32_t)codes->short_rules + codes->short_runs + (is_run ? codes->long_rule_leads : 0u);
@@ -121,8 +98,7 @@ static uint32_t gather(const struct qutc_draft *draft, bool runs, struct candida
 int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error)
 {
     *codes = (struct qutc_codes){0};
-    if (count_uses(draft) != 0)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "codes");
+    draft->symbols[QUTC_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins: the first of all
     struct candidate *rules = calloc(draft->symbol_count, sizeof *rules);
     struct candidate *runs = calloc(draft->run_count + 1, sizeof *runs);
     codes->of_symbol = calloc(draft->symbol_count, sizeof *codes->of_symbol);

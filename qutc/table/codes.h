@@ -8,7 +8,6 @@
 struct qutc_code {
     uint8_t bytes[4]; // in file order: the lead is the last
     uint32_t size;
-    uint32_t ref; // id of the cell or run in the table, with QUT_REF_RUN
 };
 
 struct qutc_codes {
@@ -22,7 +21,7 @@ struct qutc_codes {
     uint8_t short_rules, short_runs, long_rule_leads;
 };
 
-// Counts uses in the draft's rows and runs, and assigns.
+// By the uses of symbols and runs.
 int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error);
 void qutc_codes_free(struct qutc_codes *codes);
 

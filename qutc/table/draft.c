@@ -38,6 +38,7 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
         bytes[rules->rules[id].kind] += (uint32_t)of_rule[id];
         counts[rules->rules[id].kind] += of_rule[id] >> 32;
         draft->rule_count += of_rule[id] && rules->rules[id].kind == QUT_RULE_FRAME;
+        draft->symbols[id].uses = (uint32_t)(of_rule[id] >> 32);
     }
     draft->row_count = (uint32_t)(draft->rows.count - draft->first_row);
     draft->refused_rows = (uint32_t)counts[QUT_RULE_REFUSED];

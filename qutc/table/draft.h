@@ -14,7 +14,7 @@
 struct qutc_symbol {
     union qut_table_cell cells[QUT_LONG_CELLS];
     uint32_t cell_count;
-    uint32_t uses;
+    uint32_t uses;    // rows that refer to it, in the list and in runs; kept up to date by whoever changes rows
     uint32_t rule_id; // of the rule set
 };
 

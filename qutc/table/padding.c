@@ -46,6 +46,7 @@ static int make_variants(struct qutc_draft *draft, uint32_t *variants, uint32_t 
             uint32_t symbol = qutc_draft_copy_symbol(draft, id);
             if (symbol == UINT32_MAX)
                 return -1;
+            draft->symbols[symbol].uses = 0;
             struct qut_rule_cell *cell = &draft->symbols[symbol].cells[0].rule;
             cell->flags = qutc_cell_padded(cell->flags, (enum qut_cell_align)align);
             *variant = symbol;
@@ -86,6 +87,9 @@ int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
             if (align != QUT_CELL_NOT_PADDED)
                 variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + align];
             if (variant != NO_VARIANT) {
+                draft->symbols[QUTC_RULE_HOLE_ID].uses--;
+                draft->symbols[rows[holes[i] + 1].rule_id].uses--;
+                draft->symbols[variant].uses++;
                 rows[holes[i]].rule_id = variant;
                 rows[holes[i] + 1].rule_id = JOINED;
             }

@@ -227,6 +227,22 @@ static int replace(struct sharer *s, struct qutc_error *error)
     return 0;
 }
 
+// After rows went into runs.
+static void count_uses(struct qutc_draft *draft)
+{
+    for (uint32_t i = 0; i < draft->symbol_count; i++)
+        draft->symbols[i].uses = 0;
+    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
+        uint32_t id = draft->rows.rows[i].rule_id;
+        if (id & QUTC_SYMBOL_RUN)
+            draft->runs[id & ~QUTC_SYMBOL_RUN].uses++;
+        else
+            draft->symbols[id].uses++;
+    }
+    for (size_t i = 0; i < draft->run_rows.count; i++)
+        draft->symbols[draft->run_rows.rows[i].rule_id].uses++;
+}
+
 int qutc_draft_share_runs(struct qutc_draft *draft, struct qutc_error *error)
 {
     struct sharer s = {.draft = draft};
@@ -240,6 +256,8 @@ int qutc_draft_share_runs(struct qutc_draft *draft, struct qutc_error *error)
     if (result == 0)
         result = count_shapes(&s);
     result = result == 0 ? replace(&s, error) : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "runs");
+    if (result == 0)
+        count_uses(draft);
     free(s.pieces);
     free(s.shapes);
     return result;

@@ -100,7 +100,9 @@ static size_t put_wide_block(struct writer *w, uint8_t *out, const struct qutc_r
     struct qut_wide_view view = qut_wide_view(wide);
     for (size_t i = 0; i < count; i++) {
         wide[4 + i] = (uint8_t)((rows[i].pc_rel - base_rel) >> w->draft->pc_shift);
-        memcpy(wide + (view.refs - wide) + 4 * i, &code_of(w, rows[i].rule_id)->ref, 4);
+        const struct qutc_code *code = code_of(w, rows[i].rule_id);
+        uint32_t ref = qut_code_ref(&w->header, code->bytes + code->size);
+        memcpy(wide + (view.refs - wide) + 4 * i, &ref, 4);
     }
     w->wides_size += size;
 
@@ -250,9 +252,6 @@ static void finish_header(struct writer *w, size_t file_size)
     h->pc_shift = (uint8_t)draft->pc_shift;
     h->text_start = draft->text_start;
     h->text_size = draft->text_size;
-    h->short_rules = w->codes.short_rules;
-    h->short_runs = w->codes.short_runs;
-    h->long_rule_leads = w->codes.long_rule_leads;
     h->row_count = draft->row_count;
     h->rule_count = draft->rule_count;
     h->refused_rows = draft->refused_rows;
@@ -271,6 +270,9 @@ int qutc_table_write(struct qutc_draft *draft, const struct qut_table_header *he
     struct writer w = {.draft = draft, .header = *header};
     if (qutc_codes_assign(&w.codes, draft, error) != 0)
         return -1;
+    w.header.short_rules = w.codes.short_rules;
+    w.header.short_runs = w.codes.short_runs;
+    w.header.long_rule_leads = w.codes.long_rule_leads;
     int result = lay_out(&w, table_size, error);
     if (result == 0) {
         finish_header(&w, *table_size);
