@@ -5,7 +5,7 @@ import sys
 
 MISTAKES = {
     "offset": ("return read_word(e, moved(e, e->cfa, rule->offset_bytes), value)",
-               "return read_word(e, moved(e, e->cfa, rule->offset_bytes + 8), value)"),
+               "return read_word(e, moved(e, e->cfa, rule->offset_bytes ^ 8), value)"),
     "deref": ("e->cfa = moved(e, word, cfa->add_bytes);", "e->cfa = moved(e, word, 0);"),
     "plt": (">= cfa->plt.threshold", "> cfa->plt.threshold"),
     "same": ("case QUT_REG_SAME: return register_value(e, same, value)",
