@@ -147,6 +147,13 @@ expect 'more workers than files' 1 'total: 1 compiled' '' compile -j 64 -o b bat
 expect 'not ELF' 2 '^$' '^qutc: batch/readme: not an ELF file' compile batch/readme
 sleep 60 &
 sleeper=$!
+# Not before it has become what it will be, with its libraries.
+for _ in $(seq 200); do
+    case $(readlink "/proc/$sleeper/exe") in
+    */sleep | */coreutils) grep -q 'r-xp.*libc[.]so' "/proc/$sleeper/maps" && break ;;
+    esac
+    sleep 0.05
+done
 run compile --pid "$sleeper" -o process
 kill "$sleeper"
 check 'a live process' bash -c "[ $status -eq 0 ] && [ \"\$(ls process/*.qut | wc -l)\" -ge 2 ]"
