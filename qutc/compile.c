@@ -86,7 +86,7 @@ static int take_rows(struct compiler *c, struct qutc_row_list *rows, uint32_t fl
             c->rows = *rows;
             return 0;
         }
-        result = qutc_rows_fill_holes(&c->rows, rows, &c->rules, c->error);
+        result = qutc_rows_fill_holes(&c->rows, rows, c->error);
     }
     qutc_row_list_free(rows);
     return result;

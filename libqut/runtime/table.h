@@ -33,8 +33,9 @@ enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes
 void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule);
 
 // Where the row in force at a pc begins. For a rule with QUT_RULE_BODY_ONLY that is its function's first instruction,
-// where cfa = sp and ra is in its register, whatever the rule says. Signal-safe, no allocation; walks back over the
-// blocks without rows in between.
+// where cfa = sp and ra is in its register, whatever the rule says; but not where the row before it is a frame rule
+// without that mark: then frame programs may describe the function's beginning, and this row only what they leave.
+// Signal-safe, no allocation; walks back over the blocks without rows in between.
 uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc);
 
 // All rows in ascending order. Not for handlers. start with *pc = table->text_start; each call yields the rule in force

@@ -18,19 +18,7 @@ static void append(struct qutc_row_list *out, uint32_t pc_rel, uint32_t rule_id,
     }
 }
 
-// A function-level row says that its function begins where it does. What resumes behind a stretch that the first list
-// describes is past the beginning: the same rule without that claim. UINT32_MAX: no memory.
-static uint32_t resumed(struct qutc_rule_set *rules, uint32_t rule_id)
-{
-    struct qut_rule rule = rules->rules[rule_id];
-    if (!(rule.flags & QUT_RULE_BODY_ONLY))
-        return rule_id;
-    rule.flags &= (uint8_t)~QUT_RULE_BODY_ONLY;
-    return qutc_rule_set_intern(rules, &rule);
-}
-
-int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_rule_set *rules,
-                         struct qutc_error *error)
+int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_error *error)
 {
     if (second->count == 0)
         return 0;
@@ -47,12 +35,6 @@ int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list
             rule_a = first->rows[a++].rule_id;
         if (take_b)
             rule_b = second->rows[b++].rule_id;
-        else if (rule_a == QUTC_RULE_HOLE_ID)
-            rule_b = resumed(rules, rule_b);
-        if (rule_b == QUTC_RULE_NO_MEMORY) {
-            qutc_row_list_free(&out);
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
-        }
         bool from_a = rule_a != QUTC_RULE_HOLE_ID;
         append(&out, pc_rel, from_a ? rule_a : rule_b, from_a ? take_a : take_b);
     }

@@ -3,10 +3,8 @@
 #define QUTC_TABLE_ROW_MERGE_H
 
 #include "qutc/cfi/row_list.h"
-#include "qutc/cfi/rule_set.h"
 
 // Fills the holes of `first` from `second`: where first describes a pc at all, it wins, even by a refusal.
-int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_rule_set *rules,
-                         struct qutc_error *error);
+int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_error *error);
 
 #endif

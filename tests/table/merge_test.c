@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "qutc/cfi/rule_set.h"
 #include "qutc/table/row_merge.h"
 
 static struct qutc_rule_set rules;
@@ -36,7 +37,7 @@ static void row(struct qutc_row_list *list, uint32_t pc_rel, uint32_t rule_id)
 
 static void expect(size_t count, const struct qutc_row *rows)
 {
-    ck_assert_int_eq(qutc_rows_fill_holes(&first, &second, &rules, NULL), 0);
+    ck_assert_int_eq(qutc_rows_fill_holes(&first, &second, NULL), 0);
     ck_assert_uint_eq(first.count, count);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(first.rows[i].pc_rel, rows[i].pc_rel);
@@ -70,17 +71,16 @@ START_TEST(a_refusal_wins_too)
 }
 END_TEST
 
-START_TEST(what_resumes_inside_a_function_is_not_its_start)
+START_TEST(what_resumes_inside_a_function_keeps_its_mark)
 {
-    // A function-level row's start is its function's. Behind a stretch of frame programs inside a function it is not,
-    // and the mark goes.
-    uint32_t a = rule(8, 0), body = rule(16, QUT_RULE_BODY_ONLY), resumed = rule(16, 0);
+    // It is true in the function's body only, wherever the frame programs before it end.
+    uint32_t a = rule(8, 0), body = rule(16, QUT_RULE_BODY_ONLY);
     row(&first, 0x10, a);
     row(&first, 0x20, QUTC_RULE_HOLE_ID);
     row(&second, 0x00, body);
     row(&second, 0x30, body);
     row(&second, 0x40, QUTC_RULE_HOLE_ID);
-    expect(5, (struct qutc_row[]){{0x00, body}, {0x10, a}, {0x20, resumed}, {0x30, body}, {0x40, QUTC_RULE_HOLE_ID}});
+    expect(5, (struct qutc_row[]){{0x00, body}, {0x10, a}, {0x20, body}, {0x30, body}, {0x40, QUTC_RULE_HOLE_ID}});
 }
 END_TEST
 
@@ -91,7 +91,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, holes_are_filled);
     tcase_add_test(tests, a_refusal_wins_too);
-    tcase_add_test(tests, what_resumes_inside_a_function_is_not_its_start);
+    tcase_add_test(tests, what_resumes_inside_a_function_keeps_its_mark);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
