@@ -157,8 +157,10 @@ static int run_cie(struct qutc_program_runner *runner, struct qutc_cie *cie, str
 {
     struct qut_rule state = qutc_state_start(runner->arch, cie);
     struct qutc_cursor c = qutc_cursor(cie->program);
+    // A column that is sp or a tracked register as well would get one rule for two questions. No producer does that.
+    bool ambiguous = cie->ra_column == runner->arch->sp_reg || qut_arch_slot(runner->arch, cie->ra_column) >= 0;
     cie->initial_registers = BAD_PROGRAM;
-    if (qutc_state_apply(&state, NULL, runner->arch, cie, &c)) {
+    if (!ambiguous && qutc_state_apply(&state, NULL, runner->arch, cie, &c)) {
         cie->initial_cfa = state.cfa;
         state.cfa = (struct qut_cfa){0};
         cie->initial_registers = qutc_rule_set_intern(&runner->registers, &state);

@@ -91,6 +91,14 @@ START_TEST(return_columns_that_are_no_register)
 }
 END_TEST
 
+START_TEST(return_columns_that_mean_two_things)
+{
+    struct frame_cie tracked = {.ra_column = 3}, stack = {.ra_column = 7}; // rbx, rsp
+    expect_with_cie(&qut_arch_x86_64, &tracked, NULL, 0, "10000-10040 refused: BAD_PROGRAM\n");
+    expect_with_cie(&qut_arch_x86_64, &stack, NULL, 0, "10000-10040 refused: BAD_PROGRAM\n");
+}
+END_TEST
+
 START_TEST(factors_belong_to_their_cie)
 {
     static const uint8_t program[] = {CFA_ADVANCE_LOC | 2, CFA_OFFSET | 29, 2, CFA_DEF_CFA_SF, 31, 0x7c};
@@ -200,6 +208,7 @@ int main(void)
     tcase_add_test(tests, signal_frames);
     tcase_add_test(tests, the_return_address_in_t0);
     tcase_add_test(tests, return_columns_that_are_no_register);
+    tcase_add_test(tests, return_columns_that_mean_two_things);
     tcase_add_test(tests, factors_belong_to_their_cie);
     tcase_add_test(tests, dex_pcs);
     tcase_add_test(tests, a_dex_pc_ends_with_its_mark);
