@@ -9,6 +9,50 @@
 
 #include "formats/qut_rule.h"
 
+enum { QUT_REGISTERS_MAX = 33, QUT_NOT_KEPT = 0xffff };
+
+// The registers of one frame.
+struct qut_frame_regs {
+    uint64_t pc;
+    uint64_t reg[QUT_REGISTERS_MAX]; // by DWARF number
+    uint64_t valid;                  // bit i: reg[i] is known
+};
+
+// Where a block of saved registers keeps each: a signal context, or what ptrace and core files call the general
+// registers (NT_PRSTATUS).
+struct qut_register_layout {
+    uint16_t size_bytes;
+    uint16_t word_bytes;
+    uint16_t pc_offset;
+    uint16_t reg_offset[QUT_REGISTERS_MAX]; // by DWARF number; QUT_NOT_KEPT where it is not in the block
+};
+
+// The code that a signal handler returns to. Unwind information is often missing for it, and sometimes wrong, so it is
+// known by its bytes. The interrupted registers lie at a known distance from sp.
+struct qut_trampoline {
+    const char *name; // "x86_64 rt_sigreturn"
+    uint8_t code[16];
+    uint8_t code_bytes;
+    uint8_t entry_count; // instruction starts at which a thread can be; the first is 0, where the handler returns to
+    struct {
+        uint8_t code_offset;
+        // registers = sp + offset, or, with a pointer, *(sp + pointer_offset) + offset
+        int16_t registers_offset;
+    } entries[3];
+    bool by_pointer;
+    int16_t pointer_offset;
+    uint32_t magic; // 0, or: the entry holds only if the 32-bit word at sp + magic_offset ...
+    int16_t magic_offset;
+    bool magic_equal; // ... is equal (true) or unequal (false) to it
+    const struct qut_register_layout *layout;
+};
+
+// What to try for the innermost frame where there is no unwind information.
+enum qut_guess {
+    QUT_GUESS_STACK_TOP,     // ra = *sp, cfa = sp + word; else by frame pointer
+    QUT_GUESS_LINK_REGISTER, // ra = lr, cfa = sp
+};
+
 struct qut_arch {
     enum qut_arch_id id;
     const char *name;       // as in docs and on the command line
@@ -22,6 +66,15 @@ struct qut_arch {
     uint8_t tracked_count;
     uint8_t tracked[QUT_TRACKED_MAX];  // DWARF numbers by slot
     const char *const *register_names; // register_count names
+    enum qut_guess guess;
+    bool has_thumb;                                       // bit 0 of a code address says Thumb, and is no part of it
+    bool has_signed_ra;                                   // code addresses can carry a signature in their upper bits
+    const struct qut_register_layout *core_registers;     // what ptrace and core files give
+    const struct qut_register_layout *ucontext_registers; // what a signal handler gets, from the ucontext_t's start
+    const struct qut_trampoline *trampolines;
+    uint8_t trampoline_count;
+    // x86-64: calls into [vsyscall, + 4096) are emulated by the kernel: cfa = sp + 8, ra = *sp. 0: there is none
+    uint64_t vsyscall;
 };
 
 // NULL where unknown. Signal-safe, no allocation.
@@ -36,6 +89,18 @@ static inline int qut_arch_slot(const struct qut_arch *arch, uint64_t dwarf_reg)
             return i;
     return -1;
 }
+
+// The instruction that runs in a frame lies before its return address; where it was interrupted, it begins at pc.
+enum qut_pc_kind { QUT_PC_RETURN, QUT_PC_EXACT };
+
+// Address to look up rules and symbols with: the one place where 1 is subtracted.
+static inline uint64_t qut_lookup_pc(uint64_t pc, enum qut_pc_kind kind)
+{
+    return kind == QUT_PC_EXACT ? pc : pc - 1;
+}
+
+// Every register that the block keeps. `bytes` has layout->size_bytes bytes, in little-endian order.
+void qut_registers_from_block(const struct qut_register_layout *layout, const void *bytes, struct qut_frame_regs *regs);
 
 extern const struct qut_arch qut_arch_x86_64, qut_arch_aarch64, qut_arch_arm, qut_arch_x86, qut_arch_riscv64;
 

@@ -9,14 +9,6 @@
 #include "formats/qut_rule.h"
 #include "libqut/arch/arch.h"
 
-enum { QUT_REGISTERS_MAX = 33 };
-
-struct qut_frame_regs {
-    uint64_t pc;
-    uint64_t reg[QUT_REGISTERS_MAX]; // by DWARF number
-    uint64_t valid;                  // bit i: reg[i] is known
-};
-
 // Reads one word of the walked stack; false where it cannot be read.
 typedef bool (*qut_read_word)(void *context, uint64_t address, uint64_t *value);
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The architecture this is built for, known to the compiler: walkers specialised for it fold its data into code.
+// Each folder's native.h defines
+//
+//   qut_native_arch              static const struct qut_arch, equal to the folder's qut_arch_NAME
+//   qut_native_strip(pc)         a code address without its signature
+//
+// and each folder's capture.S the entry points qut_backtrace and qut_cursor_here, which save what their caller's frame
+// holds as struct qut_capture and go on in C.
+#ifndef QUT_ARCH_NATIVE_H
+#define QUT_ARCH_NATIVE_H
+
+#include "libqut/arch/arch.h"
+
+// Words at which capture.S stores: a return address, the stack pointer behind it, and the tracked registers in their
+// order.
+struct qut_capture {
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t tracked[QUT_TRACKED_MAX];
+};
+
+#if defined(__x86_64__)
+#include "libqut/arch/x86_64/native.h"
+#elif defined(__aarch64__)
+#include "libqut/arch/aarch64/native.h"
+#elif defined(__arm__)
+#include "libqut/arch/arm/native.h"
+#elif defined(__i386__)
+#include "libqut/arch/x86/native.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "libqut/arch/riscv64/native.h"
+#else
+#error "QUT has no local walker for this architecture"
+#endif
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking what is not this process: another process, a core file, a snapshot directory. Of any architecture that QUT
+// knows. Nothing here is signal-safe; everything may block and allocate. A target is used by one thread at a time;
+// different targets by different threads, except that the threads of a stopped process are controlled by the thread
+// that stopped it.
+#ifndef QUT_TARGET_H
+#define QUT_TARGET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <qut/compiler.h>
+#include <qut/frame.h>
+
+QUT_DECLS_BEGIN
+
+struct qut_target; // one of the three
+
+struct qut_target_options {
+    size_t size;                 // sizeof(struct qut_target_options)
+    const char *cache_directory; // as in struct qut_options
+    qut_compile_fn compile;
+    void *compile_context;
+    const char *sysroot; // directory that stands for "/" when the files of modules are opened; NULL: "/"
+    uint64_t pac_mask;   // aarch64: bits of a code address that hold its signature; 0: found out
+};
+
+// One line about what went wrong: "core.123: not a core file (ELF type 3)".
+struct qut_target_error {
+    char text[256];
+};
+
+// Opens a live process. Nothing is stopped yet; the modules that are mapped now are known when it returns. NULL with
+// *error filled: no such process, no permission, ...
+QUT_API struct qut_target *qut_target_process(pid_t pid, const struct qut_target_options *options,
+                                              struct qut_target_error *error);
+// Opens a core file. exe_path may be NULL: the file that the core names.
+QUT_API struct qut_target *qut_target_core(const char *core_path, const char *exe_path,
+                                           const struct qut_target_options *options, struct qut_target_error *error);
+// Opens a directory with maps.txt, regs.txt, stack*.data (further memory: other *.data) and the mapped files by base
+// name.
+QUT_API struct qut_target *qut_target_snapshot(const char *directory, const struct qut_target_options *options,
+                                               struct qut_target_error *error);
+// Resumes what is stopped, frees everything.
+QUT_API void qut_target_close(struct qut_target *target);
+
+QUT_API const char *qut_target_arch(const struct qut_target *target); // "x86_64", ...
+QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
+
+// A live process only; the others count as stopped from the start. Stops every thread, those that are created meanwhile
+// included, and brings the list of modules up to date. If this process dies, the kernel resumes them.
+QUT_API int qut_target_stop(struct qut_target *target, struct qut_target_error *error);
+// One thread lets go before the others, for instance once it was walked.
+QUT_API void qut_target_resume_thread(struct qut_target *target, size_t thread);
+QUT_API void qut_target_resume(struct qut_target *target);
+
+// The threads, in ascending order of their ids. A process that is not stopped has those that sleep in a system call;
+// their registers are what /proc tells (pc and sp).
+QUT_API size_t qut_target_thread_count(struct qut_target *target);
+struct qut_thread_info {
+    pid_t tid;
+    char name[32];     // "" where it is not known
+    bool crashed;      // a core file: the thread that the signal was for
+    int signal_number; // 0: none
+};
+QUT_API void qut_target_thread(struct qut_target *target, size_t thread, struct qut_thread_info *info);
+
+// The frames of a thread, innermost first; returns how many (at most max) and why there are no more. Of a process that
+// is not stopped, a walk counts only if the thread slept in the same system call, with the same stack, before and
+// after: else 0 frames, and the reason is QUT_END_NO_PROGRESS.
+QUT_API size_t qut_target_walk(struct qut_target *target, size_t thread, struct qut_frame *frames, size_t max,
+                               struct qut_end *end);
+
+// What is mapped at an address.
+struct qut_module_info {
+    const char *path; // as in the maps: "/usr/lib/libc.so.6", "[vdso]", "base.apk", ... lives as long as the target
+    const char *file_path; // the file to open for it (sysroot, snapshot directory); "" where there is none
+    uint64_t file_offset;  // of the ELF image in that file
+    uint64_t start;        // first address of the module's first mapping
+    uint64_t load_bias;    // address = virtual address in the ELF file + load_bias
+    const char *soname;    // of an image inside an archive; "" where it is not known
+    const uint8_t *build_id;
+    uint32_t build_id_size;
+    bool is_elf; // else load_bias is start - (offset of the mapping)
+    bool deleted;
+    const char *table_reason; // NULL, or why it has no table: lives as long as the target
+};
+QUT_API bool qut_target_module(struct qut_target *target, uint64_t address, struct qut_module_info *info);
+
+// Memory, up to size bytes; returns how many could be read from the start on.
+QUT_API size_t qut_target_read(struct qut_target *target, uint64_t address, void *bytes, size_t size);
+
+QUT_DECLS_END
+
+#endif

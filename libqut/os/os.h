@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every system call and every service of libc that libqut's local part needs, in one place. What may be called while a
+// walk runs is marked signal-safe: those keep errno and are plain system calls or pure computation.
+#ifndef QUT_OS_OS_H
+#define QUT_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- memory
+
+// Copies size bytes of this process's own memory; returns how many could be read from the start on. Never faults,
+// whatever the address. Signal-safe. (process_vm_readv on itself; where that is forbidden, through a memfd.)
+size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size);
+
+// Zeroed pages, or NULL. Pages are there (pre-faulted) if `touch`.
+void *qut_os_pages(size_t size, bool touch);
+void qut_os_free_pages(void *pages, size_t size);
+
+// ---- threads
+
+// Bounds of the calling thread's stack: every address in [low, high) that is above its sp can be read. False where they
+// cannot be had. Not signal-safe.
+bool qut_os_stack_bounds(uintptr_t *low, uintptr_t *high);
+
+// The alternate signal stack that this thread runs on now. False if it does not. Signal-safe.
+bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high);
+
+// Starts a detached-from-signals thread (all blocked) that runs body(argument). 0 or -errno.
+struct qut_os_thread;
+int qut_os_thread_start(struct qut_os_thread **thread, void (*body)(void *), void *argument);
+void qut_os_thread_join(struct qut_os_thread *thread);
+
+// Waits while *word == value, at most timeout_ms (< 0: for ever). Signal-safe to wake.
+void qut_os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms);
+void qut_os_wake(_Atomic uint32_t *word);
+
+uint64_t qut_os_now_ns(void); // CLOCK_MONOTONIC. Signal-safe
+
+// An asymmetric pair of fences: the light one costs (next to) nothing and is for those who walk; the heavy one makes
+// it as if every running thread had executed a full fence where its light one stands. Light: signal-safe.
+bool qut_os_fences_init(void);
+extern bool qut_os_light_fence_is_full; // where membarrier is not to be had, and under ThreadSanitizer
+static inline void qut_os_fence_light(void)
+{
+    if (__builtin_expect(qut_os_light_fence_is_full, 0))
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    else
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+void qut_os_fence_heavy(void);
+
+// ---- the dynamic loader
+
+// Changes with every module that the loader adds. Reading it is signal-safe and needs no lock. False: there is no such
+// number here, modules must be confirmed one by one (qut_os_confirm_module).
+bool qut_os_loader_generation(uint64_t *generation);
+
+// Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock
+// (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), else false.
+bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map);
+
+struct qut_os_module {
+    const char *path; // "" for the program itself until it is found out; lives during the call
+    uint64_t load_bias;
+    const void *program_headers; // ElfW(Phdr)[], as mapped
+    unsigned program_header_count;
+    uintptr_t link_map, map_start; // as qut_os_confirm_module wants them; 0 where unknown
+};
+
+// Every loaded module, under the loader's lock: not signal-safe. `adds` and `subs` are the loader's own counts.
+struct qut_os_module_list_counts {
+    uint64_t adds, subs;
+};
+int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
+                       struct qut_os_module_list_counts *counts);
+
+#endif

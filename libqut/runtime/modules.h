@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which code is where, for walks of this process: an immutable list, replaced as a whole when modules come and go or
+// their tables become ready. Walkers read it without locks; what they may still read is freed only when they are done.
+#ifndef QUT_RUNTIME_MODULES_H
+#define QUT_RUNTIME_MODULES_H
+
+#include <stdatomic.h>
+
+#include "libqut/runtime/thread.h"
+#include "libqut/runtime/walk.h"
+
+enum { QUT_CANARY_BYTES = 8 };
+
+struct qut_module {
+    uintptr_t start, end; // addresses of its first to its last executable byte
+    struct qut_code code; // code.table points into what the registry owns
+    // What tells it from another module that the loader put in its place.
+    uintptr_t map_start, link_map;
+    uintptr_t canary_address; // of bytes of its build-id; 0: it has none
+    uint8_t canary[QUT_CANARY_BYTES];
+};
+
+struct qut_modules {
+    uint32_t epoch;        // differs from that of every other list; never 0
+    bool generation_known; // the loader has a generation, and this was the one before it was listed
+    uint64_t loader_generation;
+    size_t count;
+    struct qut_module items[]; // ascending, not overlapping
+};
+
+// NULL before qut_start and after qut_stop.
+extern _Atomic(const struct qut_modules *) qut_modules_current;
+
+// Every walk stands between these two. `thread` is NULL for a thread that is not registered. Signal-safe, nests.
+const struct qut_modules *qut_modules_enter(struct qut_thread *thread);
+void qut_modules_leave(struct qut_thread *thread);
+
+// Whether the loader has added nothing since the list was made: then every answer of the list holds. Else each module
+// has to be confirmed. Signal-safe.
+bool qut_modules_up_to_date(const struct qut_modules *modules);
+
+// The module at pc, or NULL. Signal-safe.
+const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc);
+
+// Whether the module is, now, what the list says. Signal-safe; a system call or two.
+bool qut_module_confirm(const struct qut_module *module, uintptr_t pc);
+
+// A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
+// look. Signal-safe.
+void qut_modules_want_refresh(void);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one definition of what a rule means, to be compiled once for each need: with `arch` and `read` constant it
+// becomes the local walker's code, else qut_rule_eval.
+#ifndef QUT_RUNTIME_RULE_EVAL_INLINE_H
+#define QUT_RUNTIME_RULE_EVAL_INLINE_H
+
+#include "libqut/runtime/rule_eval.h"
+
+// One application of a rule: what every equation below refers to.
+struct qut_evaluation {
+    const struct qut_frame_regs *frame;
+    qut_read_word read;
+    void *context;
+    uint64_t word_mask; // addresses and values wrap at the architecture's word
+    uint64_t cfa;
+};
+
+static inline __attribute__((always_inline)) bool qut_eval_register_value(const struct qut_evaluation *e, unsigned reg,
+                                                                          uint64_t *value)
+{
+    if (reg >= QUT_REGISTERS_MAX || !(e->frame->valid >> reg & 1))
+        return false;
+    *value = e->frame->reg[reg] & e->word_mask;
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool qut_eval_read_word(const struct qut_evaluation *e, uint64_t address,
+                                                                     uint64_t *value)
+{
+    if (!e->read(e->context, address & e->word_mask, value))
+        return false;
+    *value &= e->word_mask;
+    return true;
+}
+
+// Offsets are signed: a slot, and the return address on arm64, can lie on either side of the CFA.
+static inline __attribute__((always_inline)) uint64_t qut_eval_moved(const struct qut_evaluation *e, uint64_t base,
+                                                                     int32_t offset_bytes)
+{
+    return (base + (uint64_t)(int64_t)offset_bytes) & e->word_mask;
+}
+
+static inline __attribute__((always_inline)) enum qut_eval_result qut_eval_cfa(struct qut_evaluation *e,
+                                                                               const struct qut_cfa *cfa)
+{
+    uint64_t base;
+    if (!qut_eval_register_value(e, cfa->reg, &base))
+        return QUT_EVAL_NO_REGISTER;
+
+    switch (cfa->how) {
+    case QUT_CFA_REG: // cfa = reg + offset
+        e->cfa = qut_eval_moved(e, base, cfa->offset_bytes);
+        return QUT_EVAL_OK;
+    case QUT_CFA_INDEXED: { // cfa = *(reg + (reg2 << shift) + offset) + add
+        uint64_t index;
+        if (!qut_eval_register_value(e, cfa->reg2, &index))
+            return QUT_EVAL_NO_REGISTER;
+        base += index << (cfa->shift & 63);
+    }
+        __attribute__((fallthrough));
+    case QUT_CFA_DEREF: { // cfa = *(reg + offset) + add
+        uint64_t word;
+        if (!qut_eval_read_word(e, qut_eval_moved(e, base, cfa->offset_bytes), &word))
+            return QUT_EVAL_BAD_MEMORY;
+        e->cfa = qut_eval_moved(e, word, cfa->add_bytes);
+        return QUT_EVAL_OK;
+    }
+    case QUT_CFA_PLT: { // cfa = reg + offset + (((pc & mask) >= threshold) << shift)
+        uint64_t pushed = (e->frame->pc & cfa->plt.mask) >= cfa->plt.threshold;
+        e->cfa = qut_eval_moved(e, base + (pushed << (cfa->shift & 63)), cfa->offset_bytes);
+        return QUT_EVAL_OK;
+    }
+    default: return QUT_EVAL_NO_RULE;
+    }
+}
+
+// `same` is the register whose value SAME stands for.
+static inline __attribute__((always_inline)) enum qut_eval_result
+qut_eval_register(const struct qut_evaluation *e, const struct qut_reg_rule *rule, unsigned same, uint64_t *value)
+{
+    switch (rule->how) {
+    case QUT_REG_SAME: return qut_eval_register_value(e, same, value) ? QUT_EVAL_OK : QUT_EVAL_NO_REGISTER;
+    case QUT_REG_AT_CFA: // *(cfa + offset)
+        return qut_eval_read_word(e, qut_eval_moved(e, e->cfa, rule->offset_bytes), value) ? QUT_EVAL_OK
+                                                                                           : QUT_EVAL_BAD_MEMORY;
+    case QUT_REG_AT_REG: // *(reg + offset)
+        if (!qut_eval_register_value(e, rule->reg, value))
+            return QUT_EVAL_NO_REGISTER;
+        return qut_eval_read_word(e, qut_eval_moved(e, *value, rule->offset_bytes), value) ? QUT_EVAL_OK
+                                                                                           : QUT_EVAL_BAD_MEMORY;
+    case QUT_REG_IN_REG: // reg + offset
+        if (!qut_eval_register_value(e, rule->reg, value))
+            return QUT_EVAL_NO_REGISTER;
+        *value = qut_eval_moved(e, *value, rule->offset_bytes);
+        return QUT_EVAL_OK;
+    case QUT_REG_CFA_VALUE: // cfa + offset
+        *value = qut_eval_moved(e, e->cfa, rule->offset_bytes);
+        return QUT_EVAL_OK;
+    case QUT_REG_AT_ALIGNED: { // *(((cfa + bias) & -align) + offset)
+        uint64_t aligned = qut_eval_moved(e, e->cfa, rule->bias_bytes) & ~(((uint64_t)1 << (rule->reg & 63)) - 1);
+        return qut_eval_read_word(e, qut_eval_moved(e, aligned, rule->offset_bytes), value) ? QUT_EVAL_OK
+                                                                                            : QUT_EVAL_BAD_MEMORY;
+    }
+    default: // UNDEFINED, for a register; for ra it was handled before
+        return QUT_EVAL_NO_REGISTER;
+    }
+}
+
+static inline __attribute__((always_inline)) enum qut_eval_result
+qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, const struct qut_frame_regs *frame,
+                     qut_read_word read, void *context, struct qut_frame_regs *caller, uint64_t *cfa)
+{
+    if (rule->kind != QUT_RULE_FRAME)
+        return QUT_EVAL_NO_RULE;
+
+    struct qut_evaluation e = {frame, read, context, arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX, 0};
+    enum qut_eval_result result = qut_eval_cfa(&e, &rule->cfa);
+    if (result != QUT_EVAL_OK)
+        return result;
+    if (cfa)
+        *cfa = e.cfa;
+
+    if (rule->ra.how == QUT_REG_UNDEFINED)
+        return QUT_EVAL_END;
+    uint64_t ra;
+    result = qut_eval_register(&e, &rule->ra, arch->ra_reg, &ra);
+    if (result != QUT_EVAL_OK)
+        return result;
+
+    uint64_t valid = (uint64_t)1 << arch->sp_reg;
+    uint64_t sp = e.cfa;
+    if (rule->sp.how == QUT_REG_UNDEFINED) {
+        valid = 0;
+    } else if (rule->sp.how != QUT_REG_SAME) {
+        result = qut_eval_register(&e, &rule->sp, arch->sp_reg, &sp);
+        if (result != QUT_EVAL_OK)
+            return result;
+    }
+
+    // A tracked register that cannot be found ends the walk only where a later rule asks for it.
+    uint64_t tracked[QUT_TRACKED_MAX];
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+        if (qut_eval_register(&e, &rule->tracked[slot], arch->tracked[slot], &tracked[slot]) == QUT_EVAL_OK)
+            valid |= (uint64_t)1 << arch->tracked[slot];
+    }
+
+    // Written last: caller and frame may be the same object.
+    caller->pc = ra;
+    caller->reg[arch->sp_reg] = sp;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
+        if (valid >> arch->tracked[slot] & 1)
+            caller->reg[arch->tracked[slot]] = tracked[slot];
+    caller->valid = valid;
+    return QUT_EVAL_OK;
+}
+
+#endif

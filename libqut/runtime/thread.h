@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a registered thread owns: the bounds of its stack, its cache of rules, and the mark that it is walking.
+#ifndef QUT_RUNTIME_THREAD_H
+#define QUT_RUNTIME_THREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libqut/runtime/rule_cache.h"
+
+struct qut_thread {
+    // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
+    // Written by the thread itself only; read by whoever wants to free what walks may read.
+    _Atomic uint32_t walking;
+    uintptr_t stack_low, stack_high;    // every address in it above sp can be read
+    struct qut_thread *next, *previous; // list of all threads, under the registry's lock
+    struct qut_rule_cache cache;
+};
+
+// NULL where the thread is not registered. In the static TLS block, so that reading it is signal-safe.
+extern _Thread_local struct qut_thread *qut_thread_self __attribute__((tls_model("initial-exec")));
+
+#endif

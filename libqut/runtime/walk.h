@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk: from a frame's registers to its caller's, again and again, until it ends with a reason. One source
+// (walk_step.h), compiled for this machine's own stacks and, with the architecture chosen at run time, for all others
+// (qut_walk_step here). Signal-safe, allocates nothing, never blocks unless its operations do.
+#ifndef QUT_RUNTIME_WALK_H
+#define QUT_RUNTIME_WALK_H
+
+#include <qut/frame.h>
+
+#include "libqut/arch/arch.h"
+#include "libqut/runtime/rule_eval.h"
+#include "libqut/runtime/table.h"
+
+// What is known of the code at an address.
+enum qut_code_state {
+    QUT_CODE_NO_MODULE = 0,
+    QUT_CODE_PENDING,  // its table is not there yet
+    QUT_CODE_NO_TABLE, // and will not be
+    QUT_CODE_READY,
+};
+
+struct qut_code {
+    enum qut_code_state state;
+    const struct qut_table *table; // READY
+    uint64_t load_bias;            // address = virtual address in the file + load_bias
+    uint64_t entry;                // address of the program's entry point, where it lies in this module; else 0
+};
+
+// What a walk asks of the world. `context` is the caller's.
+struct qut_walk_ops {
+    qut_read_word read;                                                        // a word of a stack
+    size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size); // how many bytes could be read
+    void (*find)(void *context, uint64_t pc, struct qut_code *code);
+    uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
+};
+
+// The state between two frames. All of it is plain data: it may be copied.
+struct qut_walk {
+    struct qut_frame_regs regs; // of the current frame; regs.pc without signature, with the Thumb bit
+    uint8_t pc_kind;            // enum qut_pc_kind
+    uint8_t classified;         // the fields below the line are filled for this frame
+    uint8_t switches;           // signal frames passed: each may lead to another stack
+    uint8_t flags;              // enum qut_frame_flag, of this frame; complete once it is classified
+    uint32_t index;             // of the current frame
+    struct qut_end end;
+    // ---- how to leave this frame; nothing of it counts where end.reason is set
+    const struct qut_trampoline *trampoline; // NULL, or registers lie at registers_address
+    uint64_t registers_address;
+    struct qut_rule rule;
+};
+
+// At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address.
+void qut_walk_begin(struct qut_walk *walk, const struct qut_frame_regs *regs, enum qut_pc_kind kind);
+
+// The frame the walk is at. Looks its rule up if that was not done.
+void qut_walk_frame(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk,
+                    struct qut_frame *frame);
+
+// Moves to the caller: true. False: the walk has ended, walk->end says why.
+bool qut_walk_step(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk);
+
+#endif
