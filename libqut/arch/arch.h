@@ -18,6 +18,13 @@ struct qut_frame_regs {
     uint64_t valid;                  // bit i: reg[i] is known
 };
 
+// What unwinding knows of a caller's registers.
+struct qut_caller {
+    uint64_t pc, sp;
+    uint64_t tracked[QUT_TRACKED_MAX]; // by slot
+    uint64_t valid;                    // bit of each known one's DWARF number: sp's and the tracked ones'
+};
+
 // Where a block of saved registers keeps each: a signal context, or what ptrace and core files call the general
 // registers (NT_PRSTATUS).
 struct qut_register_layout {

@@ -7,8 +7,11 @@
 #include "libqut/runtime/rule_eval.h"
 
 // One application of a rule: what every equation below refers to.
+// `reg` gives a register of the frame by its DWARF number; false where it is not known.
 struct qut_evaluation {
-    const struct qut_frame_regs *frame;
+    bool (*reg)(void *frame, unsigned reg, uint64_t *value);
+    void *frame;
+    uint64_t pc;
     qut_read_word read;
     void *context;
     uint64_t word_mask; // addresses and values wrap at the architecture's word
@@ -18,9 +21,9 @@ struct qut_evaluation {
 static inline __attribute__((always_inline)) bool qut_eval_register_value(const struct qut_evaluation *e, unsigned reg,
                                                                           uint64_t *value)
 {
-    if (reg >= QUT_REGISTERS_MAX || !(e->frame->valid >> reg & 1))
+    if (!e->reg(e->frame, reg, value))
         return false;
-    *value = e->frame->reg[reg] & e->word_mask;
+    *value &= e->word_mask;
     return true;
 }
 
@@ -66,7 +69,7 @@ static inline __attribute__((always_inline)) enum qut_eval_result qut_eval_cfa(s
         return QUT_EVAL_OK;
     }
     case QUT_CFA_PLT: { // cfa = reg + offset + (((pc & mask) >= threshold) << shift)
-        uint64_t pushed = (e->frame->pc & cfa->plt.mask) >= cfa->plt.threshold;
+        uint64_t pushed = (e->pc & cfa->plt.mask) >= cfa->plt.threshold;
         e->cfa = qut_eval_moved(e, base + (pushed << (cfa->shift & 63)), cfa->offset_bytes);
         return QUT_EVAL_OK;
     }
@@ -106,14 +109,15 @@ qut_eval_register(const struct qut_evaluation *e, const struct qut_reg_rule *rul
     }
 }
 
+// `evaluation` is complete but for the cfa.
 static inline __attribute__((always_inline)) enum qut_eval_result
-qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, const struct qut_frame_regs *frame,
-                     qut_read_word read, void *context, struct qut_frame_regs *caller, uint64_t *cfa)
+qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, const struct qut_evaluation *evaluation,
+                     struct qut_caller *caller, uint64_t *cfa)
 {
     if (rule->kind != QUT_RULE_FRAME)
         return QUT_EVAL_NO_RULE;
 
-    struct qut_evaluation e = {frame, read, context, arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX, 0};
+    struct qut_evaluation e = *evaluation;
     enum qut_eval_result result = qut_eval_cfa(&e, &rule->cfa);
     if (result != QUT_EVAL_OK)
         return result;
@@ -122,35 +126,24 @@ qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, c
 
     if (rule->ra.how == QUT_REG_UNDEFINED)
         return QUT_EVAL_END;
-    uint64_t ra;
-    result = qut_eval_register(&e, &rule->ra, arch->ra_reg, &ra);
+    result = qut_eval_register(&e, &rule->ra, arch->ra_reg, &caller->pc);
     if (result != QUT_EVAL_OK)
         return result;
 
-    uint64_t valid = (uint64_t)1 << arch->sp_reg;
-    uint64_t sp = e.cfa;
+    caller->valid = (uint64_t)1 << arch->sp_reg;
+    caller->sp = e.cfa;
     if (rule->sp.how == QUT_REG_UNDEFINED) {
-        valid = 0;
+        caller->valid = 0;
     } else if (rule->sp.how != QUT_REG_SAME) {
-        result = qut_eval_register(&e, &rule->sp, arch->sp_reg, &sp);
+        result = qut_eval_register(&e, &rule->sp, arch->sp_reg, &caller->sp);
         if (result != QUT_EVAL_OK)
             return result;
     }
 
     // A tracked register that cannot be found ends the walk only where a later rule asks for it.
-    uint64_t tracked[QUT_TRACKED_MAX];
-    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
-        if (qut_eval_register(&e, &rule->tracked[slot], arch->tracked[slot], &tracked[slot]) == QUT_EVAL_OK)
-            valid |= (uint64_t)1 << arch->tracked[slot];
-    }
-
-    // Written last: caller and frame may be the same object.
-    caller->pc = ra;
-    caller->reg[arch->sp_reg] = sp;
     for (unsigned slot = 0; slot < arch->tracked_count; slot++)
-        if (valid >> arch->tracked[slot] & 1)
-            caller->reg[arch->tracked[slot]] = tracked[slot];
-    caller->valid = valid;
+        if (qut_eval_register(&e, &rule->tracked[slot], arch->tracked[slot], &caller->tracked[slot]) == QUT_EVAL_OK)
+            caller->valid |= (uint64_t)1 << arch->tracked[slot];
     return QUT_EVAL_OK;
 }
 

@@ -89,9 +89,12 @@ static struct hit find(const struct qut_table *table, uint64_t units)
     return hit;
 }
 
-static struct qut_rule hole(void)
+// In place: walks have little stack.
+static void set_hole(struct qut_rule *rule)
 {
-    return (struct qut_rule){.kind = QUT_RULE_HOLE, .dex_pc_reg = QUT_NO_REGISTER};
+    memset(rule, 0, sizeof *rule);
+    rule->kind = QUT_RULE_HOLE;
+    rule->dex_pc_reg = QUT_NO_REGISTER;
 }
 
 static void read_slot(int8_t slot, int word_bytes, int anchor_words, struct qut_reg_rule *reg)
@@ -107,7 +110,7 @@ static void read_slot(int8_t slot, int word_bytes, int anchor_words, struct qut_
 static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rule *rule)
 {
     const struct qut_rule_cell *cell = &table->cells[id].rule;
-    *rule = hole();
+    set_hole(rule);
     if (cell->form == QUT_CELL_HOLE)
         return;
     if (cell->form == QUT_CELL_REFUSED) {
@@ -160,12 +163,12 @@ void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule 
 {
     uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
     if (pc < table->text_start || units >= table->text_size_units) {
-        *rule = hole();
+        set_hole(rule);
         return;
     }
     struct hit hit = find(table, units);
     if (!hit.carried && units < padding_end(table, &hit)) {
-        *rule = hole();
+        set_hole(rule);
         return;
     }
     read_cell(table, hit.ref, rule);
@@ -200,7 +203,7 @@ bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *e
     uint64_t end_units = hit.next_units;
     uint64_t rule_start = padding_end(table, &hit);
     if (!hit.carried && units < rule_start) {
-        *rule = hole();
+        set_hole(rule);
         if (rule_start < end_units)
             end_units = rule_start;
     } else {

@@ -13,7 +13,9 @@ struct qut_thread {
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
     // Written by the thread itself only; read by whoever wants to free what walks may read.
     _Atomic uint32_t walking;
-    uintptr_t stack_low, stack_high;    // every address in it above sp can be read
+    // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
+    // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
+    uintptr_t stack_limit, stack_low, stack_high;
     struct qut_thread *next, *previous; // list of all threads, under the registry's lock
     struct qut_rule_cache cache;
 };

@@ -34,27 +34,38 @@ struct qut_walk_ops {
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
 };
 
-// The state between two frames. All of it is plain data: it may be copied.
+// The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of
+// signal handlers.
 struct qut_walk {
-    struct qut_frame_regs regs; // of the current frame; regs.pc without signature, with the Thumb bit
-    uint8_t pc_kind;            // enum qut_pc_kind
-    uint8_t classified;         // the fields below the line are filled for this frame
-    uint8_t switches;           // signal frames passed: each may lead to another stack
-    uint8_t flags;              // enum qut_frame_flag, of this frame; complete once it is classified
-    uint32_t index;             // of the current frame
+    struct qut_caller regs; // of the current frame; regs.pc without signature, with the Thumb bit
+    // The other registers, known where the frame was interrupted: in a block that the walk can read, or in *top.
+    uint64_t block_address;
+    const struct qut_register_layout *block_layout; // NULL: there is none
+    const struct qut_frame_regs *top;               // NULL, or all registers of frame 0
+    uint8_t pc_kind;                                // enum qut_pc_kind
+    uint8_t classified;                             // the fields below the line are filled for this frame
+    uint8_t switches;                               // signal frames passed: each may lead to another stack
+    uint8_t flags;  // enum qut_frame_flag, of this frame; complete once it is classified
+    uint32_t index; // of the current frame
     struct qut_end end;
     // ---- how to leave this frame; nothing of it counts where end.reason is set
-    const struct qut_trampoline *trampoline; // NULL, or registers lie at registers_address
-    uint64_t registers_address;
+    const struct qut_trampoline *trampoline; // NULL, or the interrupted registers lie at trampoline_block
+    uint64_t trampoline_block;
     struct qut_rule rule;
 };
 
-// At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address.
-void qut_walk_begin(struct qut_walk *walk, const struct qut_frame_regs *regs, enum qut_pc_kind kind);
+// At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address. *regs must stay as
+// it is while the walk is at this frame.
+void qut_walk_begin(const struct qut_arch *arch, struct qut_walk *walk, const struct qut_frame_regs *regs,
+                    enum qut_pc_kind kind);
 
 // The frame the walk is at. Looks its rule up if that was not done.
 void qut_walk_frame(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk,
                     struct qut_frame *frame);
+
+// A register of the frame the walk is at, by DWARF number. False where it is not known.
+bool qut_walk_register(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
+                       const struct qut_walk *walk, unsigned reg, uint64_t *value);
 
 // Moves to the caller: true. False: the walk has ended, walk->end says why.
 bool qut_walk_step(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 
+#include <qut/frame.h>
+
+#include "formats/qut_table_name.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load.h"
 #include "qutc/cli/table_facts.h"
@@ -38,7 +41,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     const struct qut_table_header *header = loaded->file.table.header;
     struct cli_source source = cli_source(header);
     char identity[2 * sizeof header->identity + 1];
-    qutc_hex(header->identity, header->identity_size, identity);
+    qut_hex(header->identity, header->identity_size, identity);
     struct cli_json json = {.stream = output};
     cli_json_open(&json, NULL, '{');
     cli_json_string(&json, "file", name);
@@ -62,7 +65,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     cli_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
-            cli_json_number(&json, qutc_refusal_name(i), coverage->refused[i].rows);
+            cli_json_number(&json, qut_refusal_name(i), coverage->refused[i].rows);
     cli_json_close(&json, '}');
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
@@ -98,7 +101,7 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     const struct qut_table_header *header = loaded->file.table.header;
     struct cli_source source = cli_source(header);
     char identity[2 * sizeof header->identity + 1];
-    qutc_hex(header->identity, header->identity_size, identity);
+    qut_hex(header->identity, header->identity_size, identity);
     cli_print_name(output, name);
     fprintf(output, ":\n  for       %s, %s %s\n", loaded->arch->name,
             header->flags & QUT_TABLE_BUILD_ID ? "build-id" : "content hash", identity);
@@ -120,7 +123,7 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     fputs(origin_count ? "\n" : "", output);
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
-            fprintf(output, "  refused   %s: %" PRIu64 " rows, %" PRIu64 " bytes\n", qutc_refusal_name(i),
+            fprintf(output, "  refused   %s: %" PRIu64 " rows, %" PRIu64 " bytes\n", qut_refusal_name(i),
                     coverage->refused[i].rows, coverage->refused[i].bytes);
     print_times(loaded, output);
 }

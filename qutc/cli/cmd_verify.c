@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <qut/frame.h>
+
 #include "qutc/check/verify.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load.h"
@@ -27,7 +29,7 @@ static void print_json(const char *name, const struct qutc_verify_result *result
     cli_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (result->refused_by_reason[i])
-            cli_json_number(&json, qutc_refusal_name(i), result->refused_by_reason[i]);
+            cli_json_number(&json, qut_refusal_name(i), result->refused_by_reason[i]);
     cli_json_close(&json, '}');
     cli_json_open(&json, "readers", '[');
     for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
@@ -77,7 +79,7 @@ static void print_details(const char *name, const struct qutc_verify_result *res
         if (!result->refused_by_reason[i])
             continue;
         cli_print_name(output, name);
-        fprintf(output, ": refused: %s: %" PRIu64 " rows\n", qutc_refusal_name(i), result->refused_by_reason[i]);
+        fprintf(output, ": refused: %s: %" PRIu64 " rows\n", qut_refusal_name(i), result->refused_by_reason[i]);
     }
     for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
         const struct qutc_judge_count *judge = &result->judges[j];

@@ -6,25 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *qutc_refusal_name(unsigned reason)
-{
-    static const char *const names[QUT_REFUSAL_END] = {
-        [QUT_REFUSED_NOT] = "NOT",
-        [QUT_REFUSED_CANTUNWIND] = "CANTUNWIND",
-        [QUT_REFUSED_CFA_EXPRESSION] = "CFA_EXPRESSION",
-        [QUT_REFUSED_REGISTER_EXPRESSION] = "REGISTER_EXPRESSION",
-        [QUT_REFUSED_CFA_UNDEFINED] = "CFA_UNDEFINED",
-        [QUT_REFUSED_OFFSET_RANGE] = "OFFSET_RANGE",
-        [QUT_REFUSED_REGISTER_RANGE] = "REGISTER_RANGE",
-        [QUT_REFUSED_BAD_PROGRAM] = "BAD_PROGRAM",
-        [QUT_REFUSED_STATE_DEPTH] = "STATE_DEPTH",
-        [QUT_REFUSED_PERSONALITY] = "PERSONALITY",
-        [QUT_REFUSED_EXIDX_OPCODE] = "EXIDX_OPCODE",
-        [QUT_REFUSED_EXIDX_TRUNCATED] = "EXIDX_TRUNCATED",
-        [QUT_REFUSED_RA_LOST] = "RA_LOST",
-    };
-    return reason < QUT_REFUSAL_END && names[reason] ? names[reason] : "UNKNOWN_REASON";
-}
+#include <qut/frame.h>
 
 struct writer {
     char *at;
@@ -143,7 +125,7 @@ const char *qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *r
     if (rule->kind == QUT_RULE_HOLE) {
         put(&w, "hole");
     } else if (rule->kind == QUT_RULE_REFUSED) {
-        put(&w, "refused: %s", qutc_refusal_name(rule->reason));
+        put(&w, "refused: %s", qut_refusal_name(rule->reason));
     } else {
         put_cfa(&w, arch, &rule->cfa);
         put_ra(&w, arch, &rule->ra);

@@ -11,7 +11,4 @@ enum { QUTC_RULE_TEXT_BYTES = 512 };
 // other tracked registers where they are not the same; "refused: REASON"; "hole". Returns text.
 const char *qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char text[QUTC_RULE_TEXT_BYTES]);
 
-// "CANTUNWIND", "CFA_EXPRESSION", ...: the enumerators' names.
-const char *qutc_refusal_name(unsigned reason);
-
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qutc/cli/json.h"
+#include <qut/frame.h>
+
+#include "cli/json.h"
 #include "qutc/table/rule_text.h"
 
 enum { RAX = 0, RCX = 2, RBP = 6, RSP = 7, R10 = 10, R12 = 12, SLOT_RBP = 0, SLOT_RBX = 1, SLOT_R12 = 2 };
@@ -84,11 +86,11 @@ END_TEST
 START_TEST(each_refusal_has_a_name)
 {
     for (unsigned i = QUT_REFUSED_NOT + 1; i < QUT_REFUSAL_END; i++) {
-        ck_assert_str_ne(qutc_refusal_name(i), "UNKNOWN_REASON");
+        ck_assert_str_ne(qut_refusal_name(i), "UNKNOWN_REASON");
         for (unsigned j = 0; j < i; j++)
-            ck_assert_str_ne(qutc_refusal_name(i), qutc_refusal_name(j));
+            ck_assert_str_ne(qut_refusal_name(i), qut_refusal_name(j));
     }
-    ck_assert_str_eq(qutc_refusal_name(QUT_REFUSAL_END), "UNKNOWN_REASON");
+    ck_assert_str_eq(qut_refusal_name(QUT_REFUSAL_END), "UNKNOWN_REASON");
     struct qut_rule rule = {.kind = QUT_RULE_REFUSED, .reason = QUT_REFUSED_CANTUNWIND};
     expect(&rule, "refused: CANTUNWIND");
 }
