@@ -9,7 +9,7 @@
 #include "bench/file_sizes.h"
 #include "bench/measure.h"
 #include "bench/size_files.h"
-#include "qutc/cli/json.h"
+#include "cli/json.h"
 
 static const double QUT_MEDIAN_MAX = 0.33, QUT_ANY_MAX = 0.60, SMALL_MEDIAN_MAX = 0.25;
 

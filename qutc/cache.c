@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/qut_table_name.h"
 #include "qutc/table_file.h"
 
 static const char *set_variable(const char *name)
@@ -34,9 +35,10 @@ int qutc_cache_directory(char **path, struct qutc_error *error)
 
 int qutc_cache_path(const char *directory, const struct qutc_image *image, char **path, struct qutc_error *error)
 {
-    char identity[2 * QUTC_IDENTITY_MAX + 1];
-    qutc_hex(image->identity, image->identity_size, identity);
-    if (asprintf(path, "%s/%s-%s.qut", directory, image->arch->name, identity) < 0)
+    char name[QUT_TABLE_NAME_MAX];
+    static_assert((int)QUTC_IDENTITY_MAX == (int)QUT_IDENTITY_MAX, "identities fit names");
+    qut_table_name(image->arch->name, image->identity, image->identity_size, name);
+    if (asprintf(path, "%s/%s", directory, name) < 0)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
     return 0;
 }

@@ -24,7 +24,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-int qutc_publish(const char *path, const void *bytes, size_t size, struct qutc_error *error)
+int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct qutc_error *error)
 {
     static atomic_uint attempts;
     char *temporary = NULL;
@@ -32,8 +32,7 @@ int qutc_publish(const char *path, const void *bytes, size_t size, struct qutc_e
     if (asprintf(&temporary, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    // A reader must never find the name with half of the contents behind it, not even after a crash.
-    bool ok = fd >= 0 && write_all(fd, bytes, size) == 0 && fsync(fd) == 0;
+    bool ok = fd >= 0 && write_all(fd, bytes, size) == 0 && (!synced || fsync(fd) == 0);
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;

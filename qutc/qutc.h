@@ -31,7 +31,8 @@ struct qutc_compile_stats {
 int qutc_compile(const struct qutc_image *image, const struct qutc_compile_options *options, uint8_t **table,
                  size_t *table_size, struct qutc_compile_stats *stats, struct qutc_error *error);
 
-// Publishes bytes under a path: written beside it, synced, renamed. Never rewrites in place.
-int qutc_publish(const char *path, const void *bytes, size_t size, struct qutc_error *error);
+// Publishes bytes under a path: written beside it, renamed; never rewritten in place. A reader never finds the name with
+// half of the contents behind it; if synced, not even after a crash of the system. That waits for the disk.
+int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct qutc_error *error);
 
 #endif

@@ -21,16 +21,6 @@ void *qutc_alloc_aligned(size_t size)
     return aligned_alloc(MEMORY_ALIGN, whole ? whole : MEMORY_ALIGN);
 }
 
-void qutc_hex(const uint8_t *bytes, unsigned size, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (unsigned i = 0; i < size; i++) {
-        *text++ = digits[bytes[i] >> 4];
-        *text++ = digits[bytes[i] & 15];
-    }
-    *text = '\0';
-}
-
 // Reads up to `size` bytes; less only at the end of the file.
 static ssize_t read_fully(int fd, uint8_t *bytes, size_t size)
 {

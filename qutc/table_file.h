@@ -28,7 +28,4 @@ int qutc_read_file(const char *path, uint64_t max_bytes, uint8_t **bytes, size_t
 // Memory aligned as tables need it; free(). NULL where there is none.
 void *qutc_alloc_aligned(size_t size);
 
-// "9f3c..." of size bytes: 2 * size digits and NUL.
-void qutc_hex(const uint8_t *bytes, unsigned size, char *text);
-
 #endif

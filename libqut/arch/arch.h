@@ -43,14 +43,9 @@ struct qut_trampoline {
     uint8_t entry_count; // instruction starts at which a thread can be; the first is 0, where the handler returns to
     struct {
         uint8_t code_offset;
-        // registers = sp + offset, or, with a pointer, *(sp + pointer_offset) + offset
+        // the interrupted registers lie at sp + offset
         int16_t registers_offset;
     } entries[3];
-    bool by_pointer;
-    int16_t pointer_offset;
-    uint32_t magic; // 0, or: the entry holds only if the 32-bit word at sp + magic_offset ...
-    int16_t magic_offset;
-    bool magic_equal; // ... is equal (true) or unequal (false) to it
     const struct qut_register_layout *layout;
 };
 

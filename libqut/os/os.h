@@ -14,15 +14,38 @@
 // whatever the address. Signal-safe. (process_vm_readv on itself; where that is forbidden, through a memfd.)
 size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size);
 
+// For tests: whether the way through a memfd is taken. Found out by itself.
+void qut_os_set_read_by_memfd(bool by_memfd);
+
 // Zeroed pages, or NULL. Pages are there (pre-faulted) if `touch`.
 void *qut_os_pages(size_t size, bool touch);
 void qut_os_free_pages(void *pages, size_t size);
 
 // ---- threads
 
-// Bounds of the calling thread's stack: every address in [low, high) that is above its sp can be read. False where they
-// cannot be had. Not signal-safe.
-bool qut_os_stack_bounds(uintptr_t *low, uintptr_t *high);
+// Bounds of the calling thread's stack: it may grow down to limit; what lies between its sp and high can be read. False
+// where they cannot be had. Not signal-safe.
+bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high);
+
+// Data of the program's stacks is read as it is, whatever a sanitizer thinks of its place.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define QUT_OS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define QUT_OS_SANITIZED 1
+#endif
+#endif
+#ifdef QUT_OS_SANITIZED
+__attribute__((noinline, unused, no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+#else
+__attribute__((always_inline))
+#endif
+static inline uintptr_t
+qut_os_load(uintptr_t address)
+{
+    typedef uintptr_t __attribute__((may_alias, aligned(1))) any_word;
+    return *(const volatile any_word *)address;
+}
 
 // The alternate signal stack that this thread runs on now. False if it does not. Signal-safe.
 bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high);
@@ -31,10 +54,22 @@ bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high);
 struct qut_os_thread;
 int qut_os_thread_start(struct qut_os_thread **thread, void (*body)(void *), void *argument);
 void qut_os_thread_join(struct qut_os_thread *thread);
+void qut_os_thread_forget(struct qut_os_thread *thread); // in a child after fork, where it does not exist
 
 // Waits while *word == value, at most timeout_ms (< 0: for ever). Signal-safe to wake.
 void qut_os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms);
 void qut_os_wake(_Atomic uint32_t *word);
+
+// A lock is a word that is 0 while it is free. Not signal-safe. A child after fork may set it to 0.
+void qut_os_lock(_Atomic uint32_t *lock);
+void qut_os_unlock(_Atomic uint32_t *lock);
+
+// Calls function(value) when the calling thread ends, if value is not NULL then. The same function in every call; NULL
+// takes the thread's call back. 0 or -errno.
+int qut_os_at_thread_end(void (*function)(void *), void *value);
+
+// As pthread_atfork. 0 or -errno.
+int qut_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
 uint64_t qut_os_now_ns(void); // CLOCK_MONOTONIC. Signal-safe
 
@@ -42,6 +77,20 @@ uint64_t qut_os_now_ns(void); // CLOCK_MONOTONIC. Signal-safe
 // it as if every running thread had executed a full fence where its light one stands. Light: signal-safe.
 bool qut_os_fences_init(void);
 extern bool qut_os_light_fence_is_full; // where membarrier is not to be had, and under ThreadSanitizer
+#if defined(__SANITIZE_THREAD__)
+#define QUT_OS_FENCES_ARE_FULL 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define QUT_OS_FENCES_ARE_FULL 1
+#endif
+#endif
+#ifdef QUT_OS_FENCES_ARE_FULL
+extern uint32_t qut_os_fence_word; // ThreadSanitizer does not know fences, but atomic operations
+static inline void qut_os_fence_light(void)
+{
+    __atomic_fetch_add(&qut_os_fence_word, 1, __ATOMIC_SEQ_CST);
+}
+#else
 static inline void qut_os_fence_light(void)
 {
     if (__builtin_expect(qut_os_light_fence_is_full, 0))
@@ -49,6 +98,7 @@ static inline void qut_os_fence_light(void)
     else
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+#endif
 void qut_os_fence_heavy(void);
 
 // ---- the dynamic loader
@@ -67,6 +117,7 @@ struct qut_os_module {
     const void *program_headers; // ElfW(Phdr)[], as mapped
     unsigned program_header_count;
     uintptr_t link_map, map_start; // as qut_os_confirm_module wants them; 0 where unknown
+    bool is_program, is_loader;    // the program itself, or its dynamic loader
 };
 
 // Every loaded module, under the loader's lock: not signal-safe. `adds` and `subs` are the loader's own counts.
@@ -75,5 +126,15 @@ struct qut_os_module_list_counts {
 };
 int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
                        struct qut_os_module_list_counts *counts);
+
+// What /proc/self/maps says of an address. 0 or -errno. Not signal-safe.
+struct qut_os_mapping {
+    uintptr_t start;
+    uint64_t offset_bytes; // of start in the file
+    bool is_file;
+    bool is_there;   // path still names the very file that is mapped
+    char path[4096]; // "" where there is none
+};
+int qut_os_mapping_at(uintptr_t address, struct qut_os_mapping *mapping);
 
 #endif

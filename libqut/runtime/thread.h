@@ -7,16 +7,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <qut/frame.h>
+
 #include "libqut/runtime/rule_cache.h"
 
 struct qut_thread {
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
     // Written by the thread itself only; read by whoever wants to free what walks may read.
     _Atomic uint32_t walking;
+    _Atomic uint32_t walks; // outermost walks that have ended. Written as `walking`
     // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
     // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
     uintptr_t stack_limit, stack_low, stack_high;
+    // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
+    _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
     struct qut_thread *next, *previous; // list of all threads, under the registry's lock
+    // Of the grace period under way, under the registry's lock: whether a walk that began before it may still run, and
+    // `walks` at its beginning.
+    bool in_grace;
+    uint32_t grace_walks;
     struct qut_rule_cache cache;
 };
 

@@ -76,25 +76,25 @@ QUT_WALK_OUTLINE bool qut_find_trampoline(const struct qut_arch *arch, const str
     if (!qut_knows_sp(arch, walk))
         return false;
     uint64_t pc = qut_plain_pc(arch, walk->regs.pc), sp = walk->regs.sp;
+    // The code from the furthest entry before pc on, read once.
+    enum { BEFORE_BYTES = 16, AFTER_BYTES = sizeof arch->trampolines->code };
+    uint8_t code[BEFORE_BYTES + AFTER_BYTES];
+    unsigned before_bytes = walk->pc_kind == QUT_PC_EXACT ? BEFORE_BYTES : 0;
+    size_t code_bytes = ops->read_code(context, pc - before_bytes, code, before_bytes + AFTER_BYTES);
+    if (code_bytes <= before_bytes && before_bytes) { // pc stands near the beginning of what is mapped
+        before_bytes = 0;
+        code_bytes = ops->read_code(context, pc, code, AFTER_BYTES);
+    }
     for (unsigned i = 0; i < arch->trampoline_count; i++) {
         const struct qut_trampoline *t = &arch->trampolines[i];
         unsigned entries = walk->pc_kind == QUT_PC_EXACT ? t->entry_count : 1;
         for (unsigned e = 0; e < entries; e++) {
-            uint8_t code[sizeof t->code];
-            if (ops->read_code(context, pc - t->entries[e].code_offset, code, t->code_bytes) != t->code_bytes ||
-                memcmp(code, t->code, t->code_bytes) != 0)
-                continue;
-            uint64_t word;
-            if (t->magic) {
-                if (!ops->read(context, sp + (uint64_t)(int64_t)t->magic_offset, &word) ||
-                    ((uint32_t)word == t->magic) != t->magic_equal)
-                    continue;
-            }
-            uint64_t base = sp;
-            if (t->by_pointer && !ops->read(context, sp + (uint64_t)(int64_t)t->pointer_offset, &base))
+            unsigned offset = t->entries[e].code_offset;
+            if (offset > before_bytes || before_bytes - offset + t->code_bytes > code_bytes ||
+                memcmp(code + before_bytes - offset, t->code, t->code_bytes) != 0)
                 continue;
             walk->trampoline = t;
-            walk->trampoline_block = (base + (uint64_t)(int64_t)t->entries[e].registers_offset) & qut_word_mask(arch);
+            walk->trampoline_block = (sp + (uint64_t)(int64_t)t->entries[e].registers_offset) & qut_word_mask(arch);
             walk->flags |= QUT_FRAME_SIGNAL;
             return true;
         }
@@ -385,11 +385,13 @@ QUT_WALK_OUTLINE bool qut_guess_caller(const struct qut_arch *arch, const struct
 
 // ---- the step
 
+// CANTUNWIND is what Arm's linkers say of code that was built without unwind tables.
 QUT_WALK_INLINE bool qut_may_guess(const struct qut_walk *walk)
 {
     uint32_t reason = walk->end.reason;
-    return walk->pc_kind == QUT_PC_EXACT &&
-           (reason == QUT_END_NO_ROW || reason == QUT_END_NO_MODULE || reason == QUT_END_NO_TABLE);
+    bool nothing_is_known = reason == QUT_END_NO_ROW || reason == QUT_END_NO_MODULE || reason == QUT_END_NO_TABLE ||
+                            (reason == QUT_END_REFUSED && walk->end.refusal == QUT_REFUSED_CANTUNWIND);
+    return walk->pc_kind == QUT_PC_EXACT && nothing_is_known;
 }
 
 // Leaves a frame that was classified.
@@ -403,6 +405,7 @@ QUT_WALK_INLINE bool qut_leave(const struct qut_arch *arch, const struct qut_wal
         return false;
     struct qut_end end = walk->end;
     walk->end.reason = QUT_END_NOT;
+    walk->end.refusal = 0;
     if (qut_guess_caller(arch, ops, context, walk))
         return true;
     walk->end = end;

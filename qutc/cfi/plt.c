@@ -27,7 +27,7 @@ static bool header_of(enum qut_arch_id arch, struct plt_header *header)
 // Offset of the instruction after the push, 0 where there is none in the first two (a landing pad may come first).
 static uint32_t after_push(const struct qutc_image *image, uint64_t start, const struct plt_header *header)
 {
-    struct qutc_cursor c = qutc_cursor(qutc_image_at(image, start));
+    struct qutc_cursor c = qutc_cursor(qutc_image_some(image, start, 8));
     for (uint32_t offset = 4; offset <= 8; offset += 4)
         if (qutc_read_u32(&c) == header->push_instruction && !c.failed)
             return offset;

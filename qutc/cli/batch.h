@@ -3,8 +3,8 @@
 #ifndef QUTC_CLI_BATCH_H
 #define QUTC_CLI_BATCH_H
 
+#include "cli/json.h"
 #include "qutc/cli/inputs.h"
-#include "qutc/cli/json.h"
 #include "qutc/cli/pool.h"
 
 enum cli_outcome {

@@ -33,7 +33,7 @@ static int write_bundle(const struct cli_options *options, struct qutc_bundle_it
     uint8_t *bytes;
     size_t size;
     if (qutc_bundle_pack(items, count, &bytes, &size, &error) != 0 ||
-        qutc_publish(options->output, bytes, size, &error) != 0) {
+        qutc_publish(options->output, bytes, size, true, &error) != 0) {
         cli_report_error(stderr, options->output, &error);
         free(bytes);
         return CLI_BAD;
@@ -93,7 +93,7 @@ static int unpack_one(const struct cli_options *options, const struct qutc_bundl
         result = qutc_fail(&error, QUTC_ERR_NO_MEMORY, "", 0, "path");
     }
     if (result == 0)
-        result = qutc_publish(path, table, size, &error);
+        result = qutc_publish(path, table, size, true, &error);
     if (result != 0)
         cli_report_error(stderr, name, &error);
     else if (!options->quiet)

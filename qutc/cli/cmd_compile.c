@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/qut_table_name.h"
 #include "qutc/cache.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load.h"
@@ -69,7 +70,7 @@ static int table_path(const struct target *target, const struct qutc_image *imag
         char name[128], identity[2 * NAME_IDENTITY_BYTES + 1];
         unsigned shown = image->identity_size < NAME_IDENTITY_BYTES ? image->identity_size : NAME_IDENTITY_BYTES;
         plain_name(image->name, name, sizeof name);
-        qutc_hex(image->identity, shown, identity);
+        qut_hex(image->identity, shown, identity);
         bool has_slash = target->path[strlen(target->path) - 1] == '/';
         length = asprintf(path, "%s%s%s-%s.qut", target->path, has_slash ? "" : "/", name, identity);
     }
@@ -130,7 +131,7 @@ static int compile_to(const struct cli_batch *batch, const char *name, const cha
         return CLI_KEPT;
     }
     if (cli_load_compile(batch->options, loaded, error) != 0 ||
-        qutc_publish(path, loaded->file.bytes, loaded->file.size, error) != 0)
+        qutc_publish(path, loaded->file.bytes, loaded->file.size, true, error) != 0)
         return CLI_FAILED;
     print_compiled(batch, name, path, loaded, output);
     return CLI_DONE;

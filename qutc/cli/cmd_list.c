@@ -5,10 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/json.h"
+#include "formats/qut_table_name.h"
 #include "libqut/arch/arch.h"
 #include "qutc/cache.h"
 #include "qutc/cli/bundle_files.h"
-#include "qutc/cli/json.h"
 #include "qutc/cli/options.h"
 #include "qutc/table_file.h"
 
@@ -32,7 +33,7 @@ static void print_listed(struct listing *listing, const struct listed *listed)
 {
     const char *arch = qut_arch_by_id((enum qut_arch_id)listed->arch)->name;
     char identity[2 * 32 + 1];
-    qutc_hex(listed->identity, listed->identity_size, identity);
+    qut_hex(listed->identity, listed->identity_size, identity);
     struct cli_json *json = &listing->json;
     if (listing->is_json) {
         cli_json_open(json, NULL, '{');

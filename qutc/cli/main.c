@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The qutc command: finds the command asked for, and answers for standard output at the end.
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-
+// The qutc command.
+#include "cli/commands.h"
 #include "qutc/cli/options.h"
+
+const char cli_program[] = "qutc";
 
 static const unsigned compile_options = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON |
                                         CLI_OPT_FORCE | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES;
@@ -62,46 +61,20 @@ static const struct cli_command commands[] = {
 
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-static void print_usage(FILE *stream)
+static int run(unsigned index, int argc, char **argv)
 {
-    fputs("Usage: qutc COMMAND ...\n\nStack-unwinding tables, compiled ahead of time.\n\n", stream);
-    for (unsigned i = 0; i < COMMAND_COUNT; i++)
-        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
-    fputs("\nqutc COMMAND --help says more; qutc --version says which this is.\n\n"
-          "Example: qutc compile -o bash.qut /bin/bash && qutc stat bash.qut\n",
-          stream);
-}
-
-static int dispatch(int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : NULL;
-    if (!name) {
-        print_usage(stderr);
-        return CLI_BAD;
-    }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_usage(stdout);
-        return CLI_OK;
-    }
-    if (strcmp(name, "--version") == 0) {
-        puts("qutc " QUT_VERSION);
-        return CLI_OK;
-    }
-    for (unsigned i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return cli_run(&commands[i], argc - 1, argv + 1);
-    cli_report(stderr, name, "not a command; see qutc --help");
-    return CLI_BAD;
+    return cli_run(&commands[index], argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-    // A parent may have left it ignored; nobody reads on after `qutc dump ... | head`.
-    signal(SIGPIPE, SIG_DFL);
-    int status = dispatch(argc, argv);
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    cli_report(stderr, "standard output", "cannot write: %s", errno ? strerror(errno) : "earlier write failed");
-    return CLI_BAD;
+    struct cli_listed listed[COMMAND_COUNT];
+    for (unsigned i = 0; i < COMMAND_COUNT; i++)
+        listed[i] = (struct cli_listed){commands[i].name, commands[i].summary};
+    const struct cli_commands all = {.about = "Stack-unwinding tables, compiled ahead of time.",
+                                     .example = "qutc compile -o bash.qut /bin/bash && qutc stat bash.qut",
+                                     .listed = listed,
+                                     .count = COMMAND_COUNT,
+                                     .run = run};
+    return cli_main(&all, argc, argv);
 }

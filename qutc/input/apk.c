@@ -210,7 +210,7 @@ int qutc_inputs_add_archive(struct qutc_inputs *inputs, const struct qutc_input_
 {
     struct qutc_file_map map;
     *found = 0;
-    int result = qutc_file_map_open(&map, file->path, 0, 0, error);
+    int result = qutc_file_map_open(&map, file->path, 0, 0, QUTC_FILE_MAPPED, error);
     if (result == 0)
         result = add_members(inputs, file, map.bytes, only_offset, found, error);
     qutc_file_map_close(&map);

@@ -38,6 +38,8 @@ static int check_match(const struct search *search, const char *path, bool by_li
     bool both = other.size && search->build_id.size;
     if (both && (other.size != search->build_id.size || memcmp(other.data, search->build_id.data, other.size) != 0))
         return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another build-id", path);
+    if (by_link)
+        qutc_elf_need_all(&store->debug_elf);
     if (by_link && crc_of(store->debug_file.bytes) != search->link_crc)
         return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another CRC", path);
     return 0;
@@ -50,9 +52,9 @@ static bool try_file(const struct search *search, const char *path, bool by_link
     struct qutc_error error = {0};
     if (access(path, F_OK) != 0)
         return false;
-    if (qutc_file_map_open(&store->debug_file, path, 0, 0, &error) == 0) {
+    if (qutc_file_map_open(&store->debug_file, path, 0, 0, store->way, &error) == 0) {
         bool itself = store->debug_file.device == store->file.device && store->debug_file.inode == store->file.inode;
-        if (!itself && qutc_elf_read(&store->debug_elf, store->debug_file.bytes, &error) == 0 &&
+        if (!itself && qutc_elf_read_file(&store->debug_elf, &store->debug_file, &error) == 0 &&
             check_match(search, path, by_link, &error) == 0)
             return true;
     }

@@ -35,6 +35,17 @@ static bool inside(struct qutc_bytes bytes, uint64_t offset, uint64_t size)
         (TO)->e_shstrndx = raw_.e_shstrndx;                                                                            \
     } while (0)
 
+void qutc_elf_need(const struct qutc_elf *elf, uint64_t offset_bytes, uint64_t size_bytes)
+{
+    if (elf->source)
+        qutc_file_map_need(elf->source, offset_bytes, size_bytes);
+}
+
+void qutc_elf_need_all(const struct qutc_elf *elf)
+{
+    qutc_elf_need(elf, 0, elf->bytes.size);
+}
+
 static int read_header(struct qutc_bytes bytes, GElf_Ehdr *header, struct qutc_error *error)
 {
     if (bytes.size < SELFMAG || memcmp(bytes.data, ELFMAG, SELFMAG) != 0)
@@ -88,8 +99,10 @@ static void read_first_section(struct qutc_bytes bytes, const GElf_Ehdr *header,
     *first = (Elf64_Shdr){.sh_size = raw.sh_size, .sh_link = raw.sh_link, .sh_info = raw.sh_info};
 }
 
-static void find_sections(struct qutc_bytes bytes, struct tables *tables, Elf64_Shdr *first, struct qutc_error *damage)
+static void find_sections(struct qutc_elf *elf, struct tables *tables, Elf64_Shdr *first)
 {
+    struct qutc_bytes bytes = elf->bytes;
+    struct qutc_error *damage = &elf->damage;
     const GElf_Ehdr *header = &tables->header;
     uint64_t entry = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
     *first = (Elf64_Shdr){0};
@@ -107,6 +120,7 @@ static void find_sections(struct qutc_bytes bytes, struct tables *tables, Elf64_
                       header->e_shentsize);
         return;
     }
+    qutc_elf_need(elf, header->e_shoff, entry);
     read_first_section(bytes, header, first);
     uint64_t count = header->e_shnum ? header->e_shnum : first->sh_size;
     if (count > (bytes.size - header->e_shoff) / entry) {
@@ -114,13 +128,15 @@ static void find_sections(struct qutc_bytes bytes, struct tables *tables, Elf64_
                   (uintmax_t)count);
         return;
     }
+    qutc_elf_need(elf, header->e_shoff, count * entry);
     tables->section_count = count;
     tables->name_section = header->e_shstrndx == SHN_XINDEX ? first->sh_link : header->e_shstrndx;
 }
 
-static void find_segments(struct qutc_bytes bytes, struct tables *tables, const Elf64_Shdr *first,
-                          struct qutc_error *damage)
+static void find_segments(struct qutc_elf *elf, struct tables *tables, const Elf64_Shdr *first)
 {
+    struct qutc_bytes bytes = elf->bytes;
+    struct qutc_error *damage = &elf->damage;
     const GElf_Ehdr *header = &tables->header;
     uint64_t entry = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
     uint64_t count = header->e_phnum == PN_XNUM && tables->section_count ? first->sh_info : header->e_phnum;
@@ -134,6 +150,7 @@ static void find_segments(struct qutc_bytes bytes, struct tables *tables, const 
                   (uintmax_t)count);
     else
         tables->segment_count = count;
+    qutc_elf_need(elf, header->e_phoff, tables->segment_count * entry);
 }
 
 static const char *section_name(struct qutc_bytes names, uint32_t offset)
@@ -158,6 +175,7 @@ static struct qutc_bytes name_table(struct qutc_elf *elf, Elf *handle, const str
                   "not a string table in the file");
         return none;
     }
+    qutc_elf_need(elf, header.sh_offset, header.sh_size);
     return (struct qutc_bytes){elf->bytes.data + header.sh_offset, (size_t)header.sh_size};
 }
 
@@ -168,7 +186,7 @@ static void copy_sections(struct qutc_elf *elf, Elf *handle, const struct tables
         GElf_Shdr raw;
         Elf_Scn *scn = elf_getscn(handle, i);
         if (!scn || !gelf_getshdr(scn, &raw))
-            continue;
+            raw = (GElf_Shdr){.sh_type = SHT_NULL}; // others are linked to by number
         elf->sections[elf->section_count++] = (struct qutc_elf_section){
             .name = section_name(names, raw.sh_name),
             .type = raw.sh_type,
@@ -177,6 +195,8 @@ static void copy_sections(struct qutc_elf *elf, Elf *handle, const struct tables
             .offset_bytes = raw.sh_offset,
             .size_bytes = raw.sh_size,
             .alignment = raw.sh_addralign,
+            .entry_bytes = raw.sh_entsize,
+            .link = raw.sh_link,
         };
     }
 }
@@ -199,7 +219,19 @@ static void copy_segments(struct qutc_elf *elf, Elf *handle, const struct tables
     }
 }
 
-// A copy of the file whose header admits only to the tables that are good. Rare: damaged files only.
+// Where the last table ends that is good.
+static size_t tables_end(const struct tables *tables)
+{
+    const GElf_Ehdr *header = &tables->header;
+    uint64_t sections = tables->section_count ? header->e_shoff + tables->section_count * header->e_shentsize : 0;
+    uint64_t segments = tables->segment_count ? header->e_phoff + tables->segment_count * header->e_phentsize : 0;
+    uint64_t end = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+    end = end > sections ? end : sections;
+    return (size_t)(end > segments ? end : segments);
+}
+
+// A copy of the file's beginning whose header admits only to the tables that are good. Damaged files, and images of
+// mapped ones.
 static uint8_t *copy_without_bad_tables(struct qutc_bytes bytes, const struct tables *tables)
 {
     uint8_t *copy = malloc(bytes.size);
@@ -227,12 +259,15 @@ static int copy_tables(struct qutc_elf *elf, const struct tables *tables, struct
                          (uintmax_t)(tables->section_count + tables->segment_count));
     bool hide =
         (tables->header.e_shoff && !tables->section_count) || (tables->header.e_phoff && !tables->segment_count);
-    uint8_t *copy = hide ? copy_without_bad_tables(elf->bytes, tables) : NULL;
+    struct qutc_bytes bytes = elf->bytes;
+    if (hide)
+        bytes.size = tables_end(tables);
+    uint8_t *copy = hide ? copy_without_bad_tables(bytes, tables) : NULL;
     if (hide && !copy)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "ELF header", 0, "%zu bytes", elf->bytes.size);
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "ELF header", 0, "%zu bytes", bytes.size);
     elf_version(EV_CURRENT);
     // libelf takes a pointer to non-const, and does not write to what it was given to read.
-    Elf *handle = elf_memory(copy ? (char *)copy : (char *)(uintptr_t)elf->bytes.data, elf->bytes.size);
+    Elf *handle = elf_memory(copy ? (char *)copy : (char *)(uintptr_t)bytes.data, bytes.size);
     int result = 0;
     if (!handle) {
         result = qutc_fail(error, QUTC_ERR_MALFORMED, "ELF header", 0, "%s", elf_errmsg(-1));
@@ -245,21 +280,34 @@ static int copy_tables(struct qutc_elf *elf, const struct tables *tables, struct
     return result;
 }
 
-int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error)
+static int read_elf(struct qutc_elf *elf, struct qutc_error *error)
 {
+    struct qutc_bytes bytes = elf->bytes;
     struct tables tables = {0};
     Elf64_Shdr first;
-    *elf = (struct qutc_elf){.bytes = bytes};
+    qutc_elf_need(elf, 0, sizeof(Elf64_Ehdr));
     if (read_header(bytes, &tables.header, error) || check_kind(&tables.header, &elf->arch, error))
         return -1;
     elf->is_64 = tables.header.e_ident[EI_CLASS] == ELFCLASS64;
-    find_sections(bytes, &tables, &first, &elf->damage);
-    find_segments(bytes, &tables, &first, &elf->damage);
+    find_sections(elf, &tables, &first);
+    find_segments(elf, &tables, &first);
     if (copy_tables(elf, &tables, error)) {
         qutc_elf_free(elf);
         return -1;
     }
     return 0;
+}
+
+int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error)
+{
+    *elf = (struct qutc_elf){.bytes = bytes};
+    return read_elf(elf, error);
+}
+
+int qutc_elf_read_file(struct qutc_elf *elf, struct qutc_file_map *source, struct qutc_error *error)
+{
+    *elf = (struct qutc_elf){.bytes = source->bytes, .source = source};
+    return read_elf(elf, error);
 }
 
 void qutc_elf_free(struct qutc_elf *elf)
@@ -295,15 +343,23 @@ int qutc_elf_section_bytes(const struct qutc_elf *elf, const struct qutc_elf_sec
         return qutc_fail(error, QUTC_ERR_TRUNCATED, section->name, 0,
                          "file offset 0x%jx, size 0x%jx: past the end of the file", (uintmax_t)section->offset_bytes,
                          (uintmax_t)section->size_bytes);
+    qutc_elf_need(elf, section->offset_bytes, section->size_bytes);
     *bytes = (struct qutc_bytes){elf->bytes.data + section->offset_bytes, (size_t)section->size_bytes};
     return 0;
 }
 
-struct qutc_bytes qutc_elf_segment_bytes(const struct qutc_elf *elf, const struct qutc_elf_segment *segment)
+struct qutc_bytes qutc_elf_segment_extent(const struct qutc_elf *elf, const struct qutc_elf_segment *segment)
 {
     if (segment->offset_bytes >= elf->bytes.size)
         return (struct qutc_bytes){elf->bytes.data, 0};
     uint64_t left = elf->bytes.size - segment->offset_bytes;
     return (struct qutc_bytes){elf->bytes.data + segment->offset_bytes,
                                (size_t)(segment->file_bytes < left ? segment->file_bytes : left)};
+}
+
+struct qutc_bytes qutc_elf_segment_bytes(const struct qutc_elf *elf, const struct qutc_elf_segment *segment)
+{
+    struct qutc_bytes bytes = qutc_elf_segment_extent(elf, segment);
+    qutc_elf_need(elf, segment->offset_bytes, bytes.size);
+    return bytes;
 }

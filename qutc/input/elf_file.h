@@ -7,6 +7,7 @@
 #include "libqut/arch/arch.h"
 #include "qutc/base/cursor.h"
 #include "qutc/base/error.h"
+#include "qutc/input/file_map.h"
 
 enum { QUTC_SECTION_NAME_MAX = 255 }; // longer names are nobody's: they read as ""
 
@@ -18,6 +19,8 @@ struct qutc_elf_section {
     uint64_t offset_bytes;
     uint64_t size_bytes;
     uint64_t alignment;
+    uint64_t entry_bytes;
+    uint32_t link; // index of another section in the file's own numbering, which begins with 1 at sections[0]
 };
 
 struct qutc_elf_segment {
@@ -32,6 +35,7 @@ struct qutc_elf_segment {
 
 struct qutc_elf {
     struct qutc_bytes bytes;
+    struct qutc_file_map *source; // asked before bytes are looked at; NULL: all of them are there
     const struct qut_arch *arch;
     bool is_64;
     struct qutc_elf_section *sections;
@@ -41,9 +45,16 @@ struct qutc_elf {
     struct qutc_error damage; // a header table that was left out because it does not lie in the file
 };
 
-// The bytes must outlive *elf. Refuses everything but linked little-endian files of a machine we know.
+// The bytes must outlive *elf, and so must their source. Refuses everything but linked little-endian files of a machine
+// we know.
 int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error);
+int qutc_elf_read_file(struct qutc_elf *elf, struct qutc_file_map *source, struct qutc_error *error);
 void qutc_elf_free(struct qutc_elf *elf);
+
+// Before bytes are looked at that none of the functions below returned. What cannot be read is zero, and makes
+// qutc_file_map_is_whole say so.
+void qutc_elf_need(const struct qutc_elf *elf, uint64_t offset_bytes, uint64_t size_bytes);
+void qutc_elf_need_all(const struct qutc_elf *elf);
 
 // Whether these first bytes of a file (64 suffice) are those of an ELF file that qutc_elf_read would not refuse at
 // sight. *is_elf tells apart what is not ELF at all.
@@ -56,7 +67,9 @@ const struct qutc_elf_section *qutc_elf_find(const struct qutc_elf *elf, const c
 int qutc_elf_section_bytes(const struct qutc_elf *elf, const struct qutc_elf_section *section, struct qutc_bytes *bytes,
                            struct qutc_error *error);
 
-// As much of the segment's file bytes as the file has.
+// As much of the segment's file bytes as the file has. The extent alone; needs qutc_elf_need.
+struct qutc_bytes qutc_elf_segment_extent(const struct qutc_elf *elf, const struct qutc_elf_segment *segment);
+// ... and there to be looked at.
 struct qutc_bytes qutc_elf_segment_bytes(const struct qutc_elf *elf, const struct qutc_elf_segment *segment);
 
 #endif

@@ -3,55 +3,125 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int map_descriptor(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes,
-                          struct qutc_error *error)
+enum { CHUNK_BYTES = 1 << 16 };
+
+static int map_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
 {
-    struct stat status;
-    if (fstat(fd, &status))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "not a regular file");
-    uint64_t file_bytes = (uint64_t)status.st_size;
-    if (offset_bytes > file_bytes || size_bytes > file_bytes - offset_bytes)
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", offset_bytes, "0x%jx bytes wanted, the file has 0x%jx",
-                         (uintmax_t)size_bytes, (uintmax_t)file_bytes);
-    if (size_bytes == 0)
-        size_bytes = file_bytes - offset_bytes;
-    map->device = (uint64_t)status.st_dev;
-    map->inode = (uint64_t)status.st_ino;
-    if (size_bytes == 0)
-        return 0;
     uint64_t in_page = offset_bytes % (uint64_t)sysconf(_SC_PAGESIZE);
     size_t base_bytes = (size_t)(size_bytes + in_page);
     void *base = mmap(NULL, base_bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset_bytes - in_page));
     if (base == MAP_FAILED)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return -1;
     map->base = base;
     map->base_bytes = base_bytes;
     map->bytes = (struct qutc_bytes){(const uint8_t *)base + in_page, (size_t)size_bytes};
     return 0;
 }
 
-int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
-                       struct qutc_error *error)
+// Address space only: a page becomes memory when it is read into.
+static int reserve_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
 {
-    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}};
+    void *base =
+        mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return -1;
+    map->base = base;
+    map->base_bytes = (size_t)size_bytes;
+    map->bytes = (struct qutc_bytes){base, (size_t)size_bytes};
+    map->offset_bytes = offset_bytes;
+    map->present = calloc((size_t)(size_bytes / CHUNK_BYTES + 1), 1);
+    map->fd = map->present ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    return map->fd < 0 ? -1 : 0;
+}
+
+static int open_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes,
+                       enum qutc_file_way way, struct qutc_error *error)
+{
+    if (fstat(fd, &map->opened))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+    if (!S_ISREG(map->opened.st_mode))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "not a regular file");
+    uint64_t file_bytes = (uint64_t)map->opened.st_size;
+    if (offset_bytes > file_bytes || size_bytes > file_bytes - offset_bytes)
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", offset_bytes, "0x%jx bytes wanted, the file has 0x%jx",
+                         (uintmax_t)size_bytes, (uintmax_t)file_bytes);
+    if (size_bytes == 0)
+        size_bytes = file_bytes - offset_bytes;
+    map->device = (uint64_t)map->opened.st_dev;
+    map->inode = (uint64_t)map->opened.st_ino;
+    if (size_bytes == 0)
+        return 0;
+    int result = way == QUTC_FILE_READ ? reserve_window(map, fd, offset_bytes, size_bytes)
+                                       : map_window(map, fd, offset_bytes, size_bytes);
+    return result ? qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno)) : 0;
+}
+
+int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
+                       enum qutc_file_way way, struct qutc_error *error)
+{
+    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
-    int result = map_descriptor(map, fd, offset_bytes, size_bytes, error);
+    int result = open_window(map, fd, offset_bytes, size_bytes, way, error);
     close(fd);
+    if (result)
+        qutc_file_map_close(map);
     return result;
+}
+
+static bool read_chunks(struct qutc_file_map *map, size_t from, size_t end)
+{
+    while (from < end) {
+        ssize_t got = pread(map->fd, (uint8_t *)map->base + from, end - from, (off_t)(map->offset_bytes + from));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        from += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+bool qutc_file_map_need(struct qutc_file_map *map, uint64_t from, uint64_t size)
+{
+    if (!map->present || from >= map->bytes.size || size == 0)
+        return !map->lost;
+    uint64_t left = map->bytes.size - from;
+    size_t last = (size_t)((from + (size < left ? size : left) - 1) / CHUNK_BYTES);
+    for (size_t chunk = (size_t)from / CHUNK_BYTES; chunk <= last && !map->lost; chunk++) {
+        size_t end = chunk;
+        while (end <= last && !map->present[end])
+            map->present[end++] = 1;
+        size_t end_bytes = end * CHUNK_BYTES < map->bytes.size ? end * CHUNK_BYTES : map->bytes.size;
+        if (end > chunk)
+            map->lost = !read_chunks(map, chunk * CHUNK_BYTES, end_bytes);
+        chunk = end;
+    }
+    return !map->lost;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool qutc_file_map_is_whole(const struct qutc_file_map *map)
+{
+    struct stat now;
+    if (!map->present)
+        return true;
+    return !map->lost && fstat(map->fd, &now) == 0 && now.st_size == map->opened.st_size &&
+           same_time(now.st_mtim, map->opened.st_mtim);
 }
 
 void qutc_file_map_rest(const struct qutc_file_map *map)
 {
-    if (map->base)
+    if (map->base && !map->present)
         madvise(map->base, map->base_bytes, MADV_DONTNEED);
 }
 
@@ -59,5 +129,8 @@ void qutc_file_map_close(struct qutc_file_map *map)
 {
     if (map->base)
         munmap(map->base, map->base_bytes);
-    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}};
+    free(map->present);
+    if (map->base && map->fd >= 0)
+        close(map->fd);
+    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
 }

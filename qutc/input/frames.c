@@ -154,7 +154,7 @@ static void add_by_segments(struct qutc_image *image)
             continue;
         if (segment->type == PT_GNU_EH_FRAME && want_eh_frame) {
             if (!image->eh_frame_hdr_bytes)
-                image->eh_frame_hdr_bytes = qutc_elf_segment_bytes(elf, segment).size;
+                image->eh_frame_hdr_bytes = qutc_elf_segment_extent(elf, segment).size;
             if (!has_frame(image, QUTC_FRAME_EH, QUTC_FROM_FILE))
                 add_eh_frame_by_segment(image, segment);
         } else if (segment->type == PT_ARM_EXIDX && want_exidx) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/input/image.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "qutc/input/identity.h"
@@ -27,6 +28,7 @@ static struct qutc_image *create(const char *name, const struct qutc_image_optio
     }
     uint64_t bound = options ? options->unpack_max_bytes : 0;
     bound = bound ? bound : unpack_default_bytes;
+    image->store->way = options && options->read_files ? QUTC_FILE_READ : QUTC_FILE_MAPPED;
     image->store->unpacker.left_bytes = bound < SIZE_MAX / 4 ? bound : SIZE_MAX / 4;
     return image;
 }
@@ -40,6 +42,7 @@ static void set_identity(struct qutc_image *image)
         memcpy(image->identity, id.data, image->identity_size);
     } else {
         image->identity_size = QUTC_IDENTITY_MAX;
+        qutc_elf_need_all(&image->store->elf);
         qutc_content_hash(image->store->elf.bytes, image->identity);
         qutc_file_map_rest(&image->store->file); // the whole file was read; little of it is needed
     }
@@ -76,6 +79,10 @@ static int analyse(struct qutc_image *image, const char *path, const struct qutc
                    struct qutc_error *error)
 {
     struct qutc_image_store *store = image->store;
+    if (options && options->as_mapped && store->elf.segment_count) {
+        store->elf.section_count = 0;
+        store->elf.damage = (struct qutc_error){0};
+    }
     image->arch = store->elf.arch;
     image->is_64 = store->elf.is_64;
     image->size_bytes = store->elf.bytes.size;
@@ -110,8 +117,8 @@ int qutc_image_open(const char *path, const char *name, uint64_t offset_bytes, u
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "image");
     const char *own_path = offset_bytes || size_bytes ? NULL : path;
     struct qutc_image_store *store = opened->store;
-    if (qutc_file_map_open(&store->file, path, offset_bytes, size_bytes, error) ||
-        qutc_elf_read(&store->elf, store->file.bytes, error) || analyse(opened, own_path, options, error)) {
+    if (qutc_file_map_open(&store->file, path, offset_bytes, size_bytes, store->way, error) ||
+        qutc_elf_read_file(&store->elf, &store->file, error) || analyse(opened, own_path, options, error)) {
         qutc_image_close(opened);
         return -1;
     }
@@ -164,5 +171,23 @@ void qutc_image_close(struct qutc_image *image)
 
 struct qutc_bytes qutc_image_elf(const struct qutc_image *image)
 {
+    qutc_elf_need_all(&image->store->elf);
     return image->store->elf.bytes;
+}
+
+// A file that was cut off before it was opened. Section headers may be missing for other reasons, mapped bytes not.
+static bool has_its_segments(const struct qutc_elf *elf)
+{
+    for (size_t i = 0; i < elf->segment_count; i++)
+        if (elf->segments[i].type == PT_LOAD &&
+            qutc_elf_segment_extent(elf, &elf->segments[i]).size < elf->segments[i].file_bytes)
+            return false;
+    return true;
+}
+
+bool qutc_image_is_whole(const struct qutc_image *image)
+{
+    if (image->store->file.present && !has_its_segments(&image->store->elf))
+        return false;
+    return qutc_file_map_is_whole(&image->store->file) && qutc_file_map_is_whole(&image->store->debug_file);
 }

@@ -77,6 +77,11 @@ struct qutc_image {
 struct qutc_image_options {
     const char *debug_root;    // "/usr/lib/debug"; NULL: look for no separate debug files
     uint64_t unpack_max_bytes; // bound on unpacked sections together; 0: the default (1 GiB)
+    // Files are read where they are needed, instead of mapped: one that somebody truncates meanwhile raises no SIGBUS,
+    // but makes qutc_image_is_whole say no.
+    bool read_files;
+    // The image is one of memory, as the loader mapped it: section headers are not believed where there are segments.
+    bool as_mapped;
 };
 
 // Opens an ELF file, or, with offset_bytes/size_bytes not both 0, an ELF image inside a file (an APK's stored entry).
@@ -93,6 +98,13 @@ void qutc_image_close(struct qutc_image *image);
 // The bytes of the file that are mapped from vaddr on, up to the end of their segment (or section): at most to the end
 // of file data, never zero-fill. Size 0 where nothing is mapped.
 struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr);
+
+// The same, at most size_max bytes: where the file is read by need, no more than these are.
+struct qutc_bytes qutc_image_some(const struct qutc_image *image, uint64_t vaddr, uint64_t size_max);
+
+// Whether the image's file holds all that the loader maps, and could be read as it was when it was opened (the separate
+// debug file too). Ask after the last use of the image: what was lost reads as zeros. Says no only with read_files.
+bool qutc_image_is_whole(const struct qutc_image *image);
 
 // The whole ELF image as stored, for readers that want to open it themselves (the judges).
 struct qutc_bytes qutc_image_elf(const struct qutc_image *image);

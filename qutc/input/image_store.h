@@ -12,9 +12,11 @@
 struct qutc_mapped_range {
     uint64_t vaddr;
     struct qutc_bytes bytes;
+    bool is_read; // where the file is read by need: all of it was
 };
 
 struct qutc_image_store {
+    enum qutc_file_way way;
     struct qutc_file_map file;
     uint8_t *copy; // an image opened from memory
     struct qutc_elf elf;

@@ -135,7 +135,7 @@ static int add_embedded(struct qutc_inputs *inputs, const struct qutc_input_file
 {
     struct qutc_file_map map;
     bool is_elf = false;
-    if (offset && qutc_file_map_open(&map, file->path, offset, 0, NULL) == 0) {
+    if (offset && qutc_file_map_open(&map, file->path, offset, 0, QUTC_FILE_MAPPED, NULL) == 0) {
         qutc_elf_probe(map.bytes, &is_elf);
         qutc_file_map_close(&map);
     }

@@ -97,7 +97,7 @@ static int by_vaddr(const void *a, const void *b)
 static void add_mapped(struct qutc_image_store *store, uint64_t vaddr, struct qutc_bytes bytes)
 {
     if (bytes.size)
-        store->mapped[store->mapped_count++] = (struct qutc_mapped_range){vaddr, bytes};
+        store->mapped[store->mapped_count++] = (struct qutc_mapped_range){vaddr, bytes, false};
 }
 
 int qutc_image_map(struct qutc_image *image, struct qutc_error *error)
@@ -109,7 +109,7 @@ int qutc_image_map(struct qutc_image *image, struct qutc_error *error)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "program headers", 0, "%zu of them", elf->segment_count);
     for (size_t i = 0; i < elf->segment_count; i++)
         if (elf->segments[i].type == PT_LOAD)
-            add_mapped(store, elf->segments[i].vaddr, qutc_elf_segment_bytes(elf, &elf->segments[i]));
+            add_mapped(store, elf->segments[i].vaddr, qutc_elf_segment_extent(elf, &elf->segments[i]));
     struct qutc_bytes bytes;
     for (size_t i = 0; i < elf->section_count && elf->segment_count == 0; i++)
         if ((elf->sections[i].flags & SHF_ALLOC) && !qutc_elf_section_bytes(elf, &elf->sections[i], &bytes, NULL))
@@ -118,9 +118,8 @@ int qutc_image_map(struct qutc_image *image, struct qutc_error *error)
     return 0;
 }
 
-struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr)
+static struct qutc_mapped_range *range_of(const struct qutc_image_store *store, uint64_t vaddr)
 {
-    const struct qutc_image_store *store = image->store;
     size_t low = 0;
     size_t high = store->mapped_count;
     while (low < high) {
@@ -130,12 +129,30 @@ struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr)
         else
             high = middle;
     }
-    struct qutc_bytes none = {store->elf.bytes.data, 0};
-    if (low == 0)
-        return none;
-    const struct qutc_mapped_range *range = &store->mapped[low - 1];
+    bool inside = low && vaddr - store->mapped[low - 1].vaddr < store->mapped[low - 1].bytes.size;
+    return inside ? &store->mapped[low - 1] : NULL;
+}
+
+struct qutc_bytes qutc_image_some(const struct qutc_image *image, uint64_t vaddr, uint64_t size_max)
+{
+    const struct qutc_image_store *store = image->store;
+    const struct qutc_mapped_range *range = range_of(store, vaddr);
+    if (!range)
+        return (struct qutc_bytes){store->elf.bytes.data, 0};
     uint64_t offset = vaddr - range->vaddr;
-    if (offset >= range->bytes.size)
-        return none;
-    return (struct qutc_bytes){range->bytes.data + offset, (size_t)(range->bytes.size - offset)};
+    uint64_t left = range->bytes.size - offset;
+    struct qutc_bytes bytes = {range->bytes.data + offset, (size_t)(left < size_max ? left : size_max)};
+    if (!range->is_read)
+        qutc_elf_need(&store->elf, (uint64_t)(bytes.data - store->elf.bytes.data), bytes.size);
+    return bytes;
+}
+
+struct qutc_bytes qutc_image_at(const struct qutc_image *image, uint64_t vaddr)
+{
+    struct qutc_mapped_range *range = range_of(image->store, vaddr);
+    if (range && !range->is_read) {
+        qutc_image_some(image, range->vaddr, UINT64_MAX);
+        range->is_read = true;
+    }
+    return qutc_image_some(image, vaddr, UINT64_MAX);
 }

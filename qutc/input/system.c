@@ -110,7 +110,7 @@ static int add_cache(struct qutc_inputs *inputs, struct qutc_error *error)
     struct qutc_file_map map;
     struct qutc_error reason = {0};
     int result = 0;
-    if (qutc_file_map_open(&map, cache_path, 0, 0, &reason) == 0) {
+    if (qutc_file_map_open(&map, cache_path, 0, 0, QUTC_FILE_MAPPED, &reason) == 0) {
         struct qutc_bytes cache = new_cache(map.bytes);
         if (cache.size)
             result = add_cache_entries(inputs, cache, &reason);

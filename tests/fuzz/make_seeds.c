@@ -138,7 +138,7 @@ static void file_seed(const char *path, int number)
     const size_t size_max = 40000;
     struct qutc_file_map map;
     char name[32];
-    if (qutc_file_map_open(&map, path, 0, 0, NULL) != 0)
+    if (qutc_file_map_open(&map, path, 0, 0, QUTC_FILE_MAPPED, NULL) != 0)
         return;
     snprintf(name, sizeof name, "file-%d", number);
     if (map.bytes.size <= size_max)

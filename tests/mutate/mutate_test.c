@@ -99,7 +99,7 @@ static bool open_subject(struct subject *subject, const char *name)
     *subject = (struct subject){.part_count = 0};
     snprintf(subject->path, sizeof subject->path, "%s%s", is_shared ? shared ? shared : "" : "",
              is_shared ? name + strlen(prefix) : name);
-    if (qutc_file_map_open(&subject->map, subject->path, 0, 0, NULL) != 0)
+    if (qutc_file_map_open(&subject->map, subject->path, 0, 0, QUTC_FILE_MAPPED, NULL) != 0)
         return false;
     if (qutc_image_open_memory(subject->map.bytes, name, NULL, &image, NULL) != 0) {
         qutc_file_map_close(&subject->map);

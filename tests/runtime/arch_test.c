@@ -88,6 +88,93 @@ TEST(words_and_granules_are_what_machines_have)
     }
 }
 
+static void check_layout(const struct qut_arch *arch, const char *which, const struct qut_register_layout *layout)
+{
+    CHECK(layout->word_bytes == arch->word_bytes, "%s %s: %u", arch->name, which, layout->word_bytes);
+    CHECK(layout->pc_offset + layout->word_bytes <= layout->size_bytes, "%s %s: pc", arch->name, which);
+    for (unsigned reg = 0; reg < QUT_REGISTERS_MAX; reg++) {
+        unsigned at = layout->reg_offset[reg];
+        bool needed =
+            reg == arch->sp_reg || qut_arch_slot(arch, reg) >= 0 || (arch->ra_in_register && reg == arch->ra_reg);
+        if (at == QUT_NOT_KEPT) {
+            CHECK(!needed, "%s %s: register %u is not kept", arch->name, which, reg);
+            continue;
+        }
+        CHECK(reg < arch->register_count, "%s %s: register %u is kept", arch->name, which, reg);
+        CHECK(at + layout->word_bytes <= layout->size_bytes, "%s %s: register %u at %u", arch->name, which, reg, at);
+        for (unsigned other = 0; other < reg; other++)
+            CHECK(layout->reg_offset[other] != at, "%s %s: %u and %u at %u", arch->name, which, other, reg, at);
+    }
+}
+
+TEST(saved_registers_lie_inside_their_blocks)
+{
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        check_layout(arch_at(id), "core", arch_at(id)->core_registers);
+        check_layout(arch_at(id), "ucontext", arch_at(id)->ucontext_registers);
+    }
+}
+
+TEST(registers_are_read_from_where_the_layout_says)
+{
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct qut_arch *arch = arch_at(id);
+        const struct qut_register_layout *layout = arch->ucontext_registers;
+        uint8_t block[512];
+        for (unsigned i = 0; i < sizeof block; i++)
+            block[i] = (uint8_t)(i / layout->word_bytes); // each byte is its word's number
+        struct qut_frame_regs regs;
+        memset(&regs, 0xee, sizeof regs);
+        qut_registers_from_block(layout, block, &regs);
+        uint64_t ones = arch->word_bytes == 8 ? 0x0101010101010101 : 0x01010101;
+        CHECK(regs.pc == ones * (layout->pc_offset / layout->word_bytes), "%s: pc %llx", arch->name,
+              (long long)regs.pc);
+        for (unsigned reg = 0; reg < QUT_REGISTERS_MAX; reg++) {
+            bool kept = layout->reg_offset[reg] != QUT_NOT_KEPT;
+            CHECK((regs.valid >> reg & 1) == kept, "%s: register %u", arch->name, reg);
+            if (kept)
+                CHECK(regs.reg[reg] == ones * (layout->reg_offset[reg] / layout->word_bytes), "%s: register %u is %llx",
+                      arch->name, reg, (long long)regs.reg[reg]);
+        }
+    }
+}
+
+TEST(trampolines_are_entered_at_their_instructions)
+{
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct qut_arch *arch = arch_at(id);
+        CHECK(arch->trampoline_count > 0, "%s has none", arch->name);
+        for (unsigned i = 0; i < arch->trampoline_count; i++) {
+            const struct qut_trampoline *t = &arch->trampolines[i];
+            CHECK(t->code_bytes > 0 && t->code_bytes <= sizeof t->code, "%s: %u bytes", t->name, t->code_bytes);
+            CHECK(t->entry_count > 0 && t->entry_count <= sizeof t->entries / sizeof *t->entries, "%s: %u entries",
+                  t->name, t->entry_count);
+            CHECK(t->entries[0].code_offset == 0, "%s: handlers return to %u", t->name, t->entries[0].code_offset);
+            for (unsigned e = 1; e < t->entry_count; e++)
+                CHECK(t->entries[e].code_offset > t->entries[e - 1].code_offset &&
+                          t->entries[e].code_offset < t->code_bytes &&
+                          t->entries[e].code_offset % (1u << arch->pc_shift) == 0,
+                      "%s: entry %u at %u", t->name, e, t->entries[e].code_offset);
+            CHECK(t->layout == arch->ucontext_registers, "%s", t->name);
+        }
+    }
+}
+
+TEST(no_trampoline_hides_a_later_one)
+{
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct qut_arch *arch = arch_at(id);
+        for (unsigned a = 0; a < arch->trampoline_count; a++)
+            for (unsigned b = a + 1; b < arch->trampoline_count; b++) {
+                const struct qut_trampoline *first = &arch->trampolines[a], *later = &arch->trampolines[b];
+                CHECK(strcmp(first->name, later->name) != 0, "two are named %s", first->name);
+                if (first->code_bytes <= later->code_bytes)
+                    CHECK(memcmp(first->code, later->code, first->code_bytes) != 0,
+                          "%s is always taken for %s", later->name, first->name);
+            }
+    }
+}
+
 int main(void)
 {
     RUN(every_id_has_its_architecture);
@@ -97,5 +184,9 @@ int main(void)
     RUN(tracked_registers_are_distinct_and_neither_sp_nor_ra);
     RUN(slot_lookup_does_not_truncate_register_numbers);
     RUN(words_and_granules_are_what_machines_have);
+    RUN(saved_registers_lie_inside_their_blocks);
+    RUN(registers_are_read_from_where_the_layout_says);
+    RUN(trampolines_are_entered_at_their_instructions);
+    RUN(no_trampoline_hides_a_later_one);
     return tap_finish();
 }

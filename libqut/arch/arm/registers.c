@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <elf.h>
+#include "libqut/arch/arm/definition.h"
 
-#include "libqut/arch/arch.h"
+const char *const qut_arm_register_names[] = {"r0", "r1", "r2",  "r3",  "r4",  "r5", "r6", "r7",
+                                              "r8", "r9", "r10", "r11", "r12", "sp", "lr", "pc"};
 
-// DWARF numbering: DWARF for the Arm Architecture.
-static const char *const names[] = {"r0", "r1", "r2",  "r3",  "r4",  "r5", "r6", "r7",
-                                    "r8", "r9", "r10", "r11", "r12", "sp", "lr", "pc"};
+const struct qut_arch qut_arch_arm = QUT_ARCH_ARM_DEFINITION;
 
-const struct qut_arch qut_arch_arm = {
-    .id = QUT_ARCH_ARM,
-    .name = "arm",
-    .elf_machine = EM_ARM,
+// Linux: struct pt_regs. r0 ... r15 cpsr orig_r0.
+const struct qut_register_layout qut_arm_core_registers = {
+    .size_bytes = 18 * 4,
     .word_bytes = 4,
-    .pc_shift = 1, // Thumb
-    .register_count = 16,
-    .sp_reg = 13,
-    .ra_reg = 14,
-    .ra_in_register = true,
-    // r11 and r7 frame pointers (Arm, Thumb); r10 generic JNI frame; r4, r11 dex pc; r6 nterp's references.
-    .tracked_count = 7,
-    .tracked = {11, 7, 4, 6, 10, 5, 8},
-    .register_names = names,
+    .pc_offset = 15 * 4,
+    .reg_offset = {0 * 4, 1 * 4, 2 * 4, 3 * 4, 4 * 4, 5 * 4, 6 * 4, 7 * 4, 8 * 4, 9 * 4, 10 * 4, 11 * 4, 12 * 4, 13 * 4,
+                   14 * 4, 15 * 4, [16 ... QUT_REGISTERS_MAX - 1] = QUT_NOT_KEPT},
+};
+
+enum { REGISTERS = 20 + 3 * 4 }; // behind uc_flags, uc_link, uc_stack; trap_no, error_code, oldmask
+
+// Linux: struct sigcontext. r0 ... r15 cpsr fault_address.
+const struct qut_register_layout qut_arm_ucontext_registers = {
+    .size_bytes = REGISTERS + 16 * 4,
+    .word_bytes = 4,
+    .pc_offset = REGISTERS + 15 * 4,
+    .reg_offset = {REGISTERS + 0 * 4, REGISTERS + 1 * 4, REGISTERS + 2 * 4, REGISTERS + 3 * 4, REGISTERS + 4 * 4,
+                   REGISTERS + 5 * 4, REGISTERS + 6 * 4, REGISTERS + 7 * 4, REGISTERS + 8 * 4, REGISTERS + 9 * 4,
+                   REGISTERS + 10 * 4, REGISTERS + 11 * 4, REGISTERS + 12 * 4, REGISTERS + 13 * 4, REGISTERS + 14 * 4,
+                   REGISTERS + 15 * 4, [16 ... QUT_REGISTERS_MAX - 1] = QUT_NOT_KEPT},
 };

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame: 8 words of struct qut_capture, and one that keeps rsp aligned to 16.
+// The frame: the 9 words of struct qut_capture, of which the last is not used, keep rsp aligned to 16.
+
+#ifdef __CET__
+#include <cet.h> // the note that says so
+#endif
 
         .macro capture
         .cfi_startproc
@@ -25,6 +29,9 @@
         ret
         .cfi_endproc
         .endm
+
+        .hidden qut_backtrace_captured
+        .hidden qut_cursor_captured
 
         .text
         .globl  qut_backtrace

@@ -11,16 +11,16 @@ extern const char *const qut_x86_64_register_names[];
 extern const struct qut_register_layout qut_x86_64_core_registers, qut_x86_64_ucontext_registers;
 extern const struct qut_trampoline qut_x86_64_trampolines[1];
 
+// Tracked is every callee-saved register: rbp and rbx, r12..r15 all occur as CFA base in Debian's libraries, and ART's
+// interpreters keep their frame in r12 and r15.
 #define QUT_ARCH_X86_64_DEFINITION                                                                                     \
     {                                                                                                                  \
         .id = QUT_ARCH_X86_64, .name = "x86_64", .elf_machine = EM_X86_64, .word_bytes = 8, .pc_shift = 0,             \
-        .register_count = 17, .sp_reg = 7, .ra_reg = 16,                                                               \
-        .ra_in_register = false, /* Every callee-saved register: rbp and rbx, r12..r15 all occur as CFA base in        \
-                                    Debian's libraries, and ART's interpreters keep their frame in r12 and r15. */                                                                      \
-            .tracked_count = 6, .tracked = {6, 3, 12, 13, 14, 15}, .register_names = qut_x86_64_register_names,        \
-        .guess = QUT_GUESS_STACK_TOP, .core_registers = &qut_x86_64_core_registers,                                    \
+        .register_count = 17, .sp_reg = 7, .ra_reg = 16, .ra_in_register = false, .tracked_count = 6,                  \
+        .tracked = {6, 3, 12, 13, 14, 15}, .guess = QUT_GUESS_STACK_TOP, .vsyscall = 0xffffffffff600000,               \
+        .register_names = qut_x86_64_register_names, .core_registers = &qut_x86_64_core_registers,                     \
         .ucontext_registers = &qut_x86_64_ucontext_registers, .trampolines = qut_x86_64_trampolines,                   \
-        .trampoline_count = 1, .vsyscall = 0xffffffffff600000,                                                         \
+        .trampoline_count = 1,                                                                                         \
     }
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walking what is not this process: another process, a core file, a snapshot directory. Of any architecture that QUT
-// knows. Nothing here is signal-safe; everything may block and allocate. A target is used by one thread at a time;
-// different targets by different threads, except that the threads of a stopped process are controlled by the thread
-// that stopped it.
+// knows. Every function here: [not signal-safe, blocks, allocates; a target is used by one thread at a time, different
+// targets by different threads, except that the threads of a stopped process are controlled by the thread that stopped
+// it.]
 #ifndef QUT_TARGET_H
 #define QUT_TARGET_H
 
@@ -50,6 +50,9 @@ QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
 // A live process only; the others count as stopped from the start. Stops every thread, those that are created meanwhile
 // included, and brings the list of modules up to date. If this process dies, the kernel resumes them.
 QUT_API int qut_target_stop(struct qut_target *target, struct qut_target_error *error);
+// When stopping began: the first thread was asked to stop, by CLOCK_MONOTONIC. What qut_target_stop does before that
+// costs the process nothing. 0: it was never stopped.
+QUT_API uint64_t qut_target_stop_began_ns(const struct qut_target *target);
 // One thread lets go before the others, for instance once it was walked.
 QUT_API void qut_target_resume_thread(struct qut_target *target, size_t thread);
 QUT_API void qut_target_resume(struct qut_target *target);

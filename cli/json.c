@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "qutc/cli/json.h"
+#include "cli/json.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON, written as it goes: members of the one object that is open.
-#ifndef QUTC_CLI_JSON_H
-#define QUTC_CLI_JSON_H
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

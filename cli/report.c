@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/report.h"
+
 #include <stdarg.h>
 #include <string.h>
-
-#include "qutc/cli/cli.h"
 
 void cli_print_name(FILE *stream, const char *name)
 {
@@ -12,7 +12,7 @@ void cli_print_name(FILE *stream, const char *name)
 
 void cli_report(FILE *stream, const char *name, const char *format, ...)
 {
-    fputs("qutc: ", stream);
+    fprintf(stream, "%s: ", cli_program);
     if (name) {
         cli_print_name(stream, name);
         fputs(": ", stream);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef QUT_ARCH_AARCH64_NATIVE_H
+#define QUT_ARCH_AARCH64_NATIVE_H
+
+#include "libqut/arch/aarch64/definition.h"
+
+static const struct qut_arch qut_native_arch = QUT_ARCH_AARCH64_DEFINITION;
+
+// xpaclri in its hint encoding: where there are no signatures, it does nothing.
+static inline uint64_t qut_native_strip(uint64_t pc)
+{
+    register uint64_t x30 __asm__("x30") = pc;
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+}
+
+#endif

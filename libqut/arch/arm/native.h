@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef QUT_ARCH_ARM_NATIVE_H
+#define QUT_ARCH_ARM_NATIVE_H
+
+#include "libqut/arch/arm/definition.h"
+
+static const struct qut_arch qut_native_arch = QUT_ARCH_ARM_DEFINITION;
+
+static inline uint64_t qut_native_strip(uint64_t pc)
+{
+    return pc;
+}
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// riscv64 as data. DWARF numbering: RISC-V ELF psABI, "DWARF register numbers".
+#ifndef QUT_ARCH_RISCV64_DEFINITION_H
+#define QUT_ARCH_RISCV64_DEFINITION_H
+
+#include <elf.h>
+
+#include "libqut/arch/arch.h"
+
+extern const char *const qut_riscv64_register_names[];
+extern const struct qut_register_layout qut_riscv64_core_registers, qut_riscv64_ucontext_registers;
+extern const struct qut_trampoline qut_riscv64_trampolines[1];
+
+// Tracked: s0 is the frame pointer; s1 dex pc of the switch interpreter; the rest of the callee-saved registers that
+// fit. pc_shift is that of compressed instructions.
+#define QUT_ARCH_RISCV64_DEFINITION                                                                                    \
+    {                                                                                                                  \
+        .id = QUT_ARCH_RISCV64, .name = "riscv64", .elf_machine = EM_RISCV, .word_bytes = 8, .pc_shift = 1,            \
+        .register_count = 32, .sp_reg = 2, .ra_reg = 1, .ra_in_register = true, .tracked_count = 7,                    \
+        .tracked = {8, 9, 18, 19, 20, 21, 22}, .guess = QUT_GUESS_LINK_REGISTER,                                       \
+        .register_names = qut_riscv64_register_names, .core_registers = &qut_riscv64_core_registers,                   \
+        .ucontext_registers = &qut_riscv64_ucontext_registers, .trampolines = qut_riscv64_trampolines,                 \
+        .trampoline_count = 1,                                                                                         \
+    }
+
+#endif

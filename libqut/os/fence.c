@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libqut/os/os.h"
+
+bool qut_os_light_fence_is_full = true; // until it is known that it need not be
+
+#ifndef QUT_OS_FENCES_ARE_FULL
+static long membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0);
+}
+
+bool qut_os_fences_init(void)
+{
+    int saved_errno = errno;
+    // qemu-user answers ENOSYS.
+    bool has_heavy =
+        membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+    if (has_heavy)
+        __atomic_store_n(&qut_os_light_fence_is_full, false, __ATOMIC_RELAXED);
+    errno = saved_errno;
+    return has_heavy;
+}
+
+void qut_os_fence_heavy(void)
+{
+    int saved_errno = errno;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&qut_os_light_fence_is_full, __ATOMIC_RELAXED) &&
+        membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+        (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0 ||
+         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)) {
+        // Forbidden since the start, by a seccomp filter that came later. From now on the light fence is a full one;
+        // what was stored behind one that was not has long left its store buffer after this sleep.
+        __atomic_store_n(&qut_os_light_fence_is_full, true, __ATOMIC_SEQ_CST);
+        nanosleep(&(struct timespec){0, 20 * 1000 * 1000}, NULL);
+    }
+    errno = saved_errno;
+}
+#else
+uint32_t qut_os_fence_word;
+
+bool qut_os_fences_init(void)
+{
+    return false;
+}
+
+void qut_os_fence_heavy(void)
+{
+    qut_os_fence_light();
+}
+#endif

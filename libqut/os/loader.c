@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the dynamic loader has loaded.
+//
+// glibc counts the modules that it adds, but tells the count only under its lock (dl_iterate_phdr). The counter is a
+// member of _rtld_global, an object that ld.so exports to the other parts of glibc and whose layout is its own affair.
+// So it is found by its value: all words of that object that equal the count are taken, and those that ever differ from
+// it are dropped. Where none is left, there is no generation.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "libqut/os/os.h"
+
+enum { SLOTS_MAX = 8 };
+
+enum generation_source {
+    SOURCE_UNKNOWN = 0, // nobody looked yet
+    SOURCE_CONSTANT,    // a static program
+    SOURCE_SLOTS,
+    SOURCE_NONE,
+};
+
+static _Atomic uint32_t source;
+// Words of _rtld_global, only ever read; 0: dropped. The lower half of the count, on 32-bit machines.
+static _Atomic uintptr_t slots[SLOTS_MAX];
+static uint64_t constant_adds; // of a static program
+
+static uintptr_t slot_value(uintptr_t slot)
+{
+    return __atomic_load_n((const uintptr_t *)slot, __ATOMIC_RELAXED);
+}
+
+bool qut_os_loader_generation(uint64_t *generation)
+{
+    uint32_t from = atomic_load_explicit(&source, memory_order_acquire);
+    uint64_t mixed = 1;
+    if (from == SOURCE_SLOTS)
+        for (size_t i = 0; i < SLOTS_MAX; i++) {
+            uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
+            if (slot)
+                mixed = (mixed ^ slot_value(slot)) * 0x9e3779b97f4a7c15u;
+        }
+    *generation = mixed;
+    return from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
+}
+
+#if defined(__GLIBC__) && defined(RTLD_DL_SYMENT)
+static bool loader_object(uintptr_t *start, size_t *size)
+{
+    void *object = dlsym(RTLD_DEFAULT, "_rtld_global");
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (!object || !dladdr1(object, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol || info.dli_saddr != object)
+        return false;
+    *start = (uintptr_t)object;
+    *size = symbol->st_size;
+    return true;
+}
+#else
+static bool loader_object(uintptr_t *start, size_t *size)
+{
+    (void)start;
+    (void)size;
+    return false;
+}
+#endif
+
+static uintptr_t object_start;
+static size_t object_size;
+
+// Under the loader's lock.
+static void find_slots(uint64_t adds)
+{
+    size_t count = 0;
+    for (size_t at = 0; adds && at + sizeof adds <= object_size; at += sizeof(uintptr_t)) {
+        uintptr_t slot = object_start + at;
+        bool equal = slot_value(slot) == (uintptr_t)adds;
+        if (sizeof(uintptr_t) < sizeof adds)
+            equal = equal && slot_value(slot + sizeof(uintptr_t)) == adds >> 32;
+        if (!equal)
+            continue;
+        if (count == SLOTS_MAX) {
+            count = 0; // too many to tell
+            break;
+        }
+        atomic_store_explicit(&slots[count++], slot, memory_order_relaxed);
+    }
+    atomic_store_explicit(&source, count ? SOURCE_SLOTS : SOURCE_NONE, memory_order_release);
+}
+
+// Under the loader's lock.
+static void check_slots(uint64_t adds)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < SLOTS_MAX; i++) {
+        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
+        if (!slot)
+            continue;
+        if (slot_value(slot) == (uintptr_t)adds)
+            left++;
+        else
+            atomic_store_explicit(&slots[i], 0, memory_order_relaxed);
+    }
+    if (left == 0)
+        atomic_store_explicit(&source, SOURCE_NONE, memory_order_release);
+}
+
+static bool has_interpreter(const struct dl_phdr_info *program)
+{
+    for (unsigned i = 0; i < program->dlpi_phnum; i++)
+        if (program->dlpi_phdr[i].p_type == PT_INTERP)
+            return true;
+    return false;
+}
+
+// Under the loader's lock, with what it told of the first module, which is the program.
+static void check_generation(const struct dl_phdr_info *program)
+{
+    switch (atomic_load_explicit(&source, memory_order_relaxed)) {
+    case SOURCE_UNKNOWN:
+        constant_adds = program->dlpi_adds;
+        if (has_interpreter(program))
+            find_slots(program->dlpi_adds);
+        else
+            atomic_store_explicit(&source, SOURCE_CONSTANT, memory_order_release);
+        break;
+    case SOURCE_CONSTANT:
+        if (program->dlpi_adds != constant_adds)
+            atomic_store_explicit(&source, SOURCE_NONE, memory_order_release);
+        break;
+    case SOURCE_SLOTS: check_slots(program->dlpi_adds); break;
+    default: break;
+    }
+}
+
+// Since glibc 2.35. Weak, so that a program built here runs with an older one.
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+
+static bool find_object(uintptr_t pc, uintptr_t *map_start, uintptr_t *link_map)
+{
+    struct dl_find_object found;
+    if (!_dl_find_object || _dl_find_object((void *)pc, &found) != 0)
+        return false;
+    *map_start = (uintptr_t)found.dlfo_map_start;
+    *link_map = (uintptr_t)found.dlfo_link_map;
+    return true;
+}
+
+static bool can_find_object(void)
+{
+    return _dl_find_object != NULL;
+}
+#else
+static bool find_object(uintptr_t pc, uintptr_t *map_start, uintptr_t *link_map)
+{
+    (void)pc;
+    (void)map_start;
+    (void)link_map;
+    return false;
+}
+
+static bool can_find_object(void)
+{
+    return false;
+}
+#endif
+
+bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map)
+{
+#ifndef __GLIBC__
+    (void)pc, (void)map_start, (void)link_map, (void)find_object, (void)can_find_object;
+    return true;
+#else
+    if (!can_find_object())
+        return atomic_load_explicit(&source, memory_order_acquire) == SOURCE_CONSTANT;
+    uintptr_t map_start_now, link_map_now;
+    return link_map && find_object(pc, &map_start_now, &link_map_now) && map_start_now == map_start &&
+           link_map_now == link_map;
+#endif
+}
+
+struct each {
+    int (*function)(void *context, const struct qut_os_module *module);
+    void *context;
+    struct qut_os_module_list_counts counts;
+    bool counts_known;
+};
+
+static int each_object(struct dl_phdr_info *info, size_t info_size, void *context)
+{
+    struct each *each = context;
+    bool is_program = !each->counts_known;
+    if (!each->counts_known && info_size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
+        check_generation(info);
+        each->counts = (struct qut_os_module_list_counts){info->dlpi_adds, info->dlpi_subs};
+    }
+    each->counts_known = true;
+    struct qut_os_module module = {
+        .path = info->dlpi_name ? info->dlpi_name : "",
+        .load_bias = info->dlpi_addr,
+        .program_headers = info->dlpi_phdr,
+        .program_header_count = info->dlpi_phnum,
+        .is_program = is_program,
+        .is_loader = info->dlpi_addr && info->dlpi_addr == getauxval(AT_BASE),
+    };
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) &&
+            find_object((uintptr_t)(info->dlpi_addr + header->p_vaddr), &module.map_start, &module.link_map))
+            break;
+    }
+    return each->function ? each->function(each->context, &module) : 0;
+}
+
+int qut_os_each_module(int (*function)(void *context, const struct qut_os_module *module), void *context,
+                       struct qut_os_module_list_counts *counts)
+{
+    // dlsym takes a lock of the loader's own, so it is not for the callback.
+    if (atomic_load_explicit(&source, memory_order_acquire) == SOURCE_UNKNOWN &&
+        !loader_object(&object_start, &object_size))
+        object_size = 0;
+    struct each each = {.function = function, .context = context};
+    int result = dl_iterate_phdr(each_object, &each);
+    if (counts)
+        *counts = each.counts;
+    return result;
+}

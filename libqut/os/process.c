@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 4096, PIECES_MAX = 64 };
+
+pid_t qut_os_own_pid(void)
+{
+    return getpid();
+}
+
+// A piece per page: only whole pieces are sure to be copied where a later one cannot be read.
+static ssize_t read_pieces(pid_t pid, uint64_t address, uint8_t *bytes, size_t size, size_t *wanted)
+{
+    struct iovec remote[PIECES_MAX];
+    size_t count = 0, planned = 0;
+    while (planned < size && count < PIECES_MAX) {
+        size_t piece = PIECE_BYTES - ((address + planned) & (PIECE_BYTES - 1));
+        if (piece > size - planned)
+            piece = size - planned;
+        // An address as the other process knows it: no pointer of ours.
+        remote[count++] = (struct iovec){(void *)(uintptr_t)(address + planned), piece};
+        planned += piece;
+    }
+    struct iovec local = {bytes, planned};
+    *wanted = planned;
+    return process_vm_readv(pid, &local, 1, remote, count, 0);
+}
+
+size_t qut_os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size)
+{
+    uint8_t *at = bytes;
+    size_t done = 0;
+    if (address > UINTPTR_MAX || address + size < address)
+        return 0;
+    while (done < size) {
+        size_t wanted;
+        ssize_t got = read_pieces(pid, address + done, at + done, size - done, &wanted);
+        if (got < 0 && errno != EFAULT)
+            break;
+        done += got < 0 ? 0 : (size_t)got;
+        if (got < 0 || (size_t)got < wanted)
+            return done;
+    }
+    // Forbidden, or not there.
+    while (done < size && memory_fd >= 0) {
+        size_t piece = PIECE_BYTES - ((address + done) & (PIECE_BYTES - 1));
+        if (piece > size - done)
+            piece = size - done;
+        ssize_t got = pread(memory_fd, at + done, piece, (off_t)(address + done));
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+int qut_os_open_process_memory(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int qut_os_trace_seize(pid_t tid)
+{
+    return ptrace(PTRACE_SEIZE, tid, 0, 0) == 0 ? 0 : -errno;
+}
+
+int qut_os_trace_interrupt(pid_t tid)
+{
+    return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 ? 0 : -errno;
+}
+
+int qut_os_trace_detach(pid_t tid, int signal_number)
+{
+    return ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)signal_number) == 0 ? 0 : -errno;
+}
+
+int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size)
+{
+    struct iovec block = {bytes, *size};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)kind, &block) != 0)
+        return -errno;
+    *size = block.iov_len;
+    return 0;
+}
+
+enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
+{
+    int status;
+    pid_t got;
+    *signal_number = 0;
+    do
+        got = waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+    while (got < 0 && errno == EINTR);
+    if (got == 0)
+        return QUT_OS_STOP_NONE;
+    if (got < 0 || !WIFSTOPPED(status))
+        return QUT_OS_STOP_GONE;
+    if (status >> 16 == PTRACE_EVENT_STOP)
+        return QUT_OS_STOP_ASKED;
+    if (status >> 16 == 0)
+        *signal_number = WSTOPSIG(status);
+    return QUT_OS_STOP_SIGNAL;
+}
+
+void qut_os_sleep_us(unsigned microseconds)
+{
+    const struct timespec time = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
+    nanosleep(&time, NULL);
+}

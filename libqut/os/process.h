@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another process: its memory, its threads, its registers. Not signal-safe.
+#ifndef QUT_OS_PROCESS_H
+#define QUT_OS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+pid_t qut_os_own_pid(void);
+
+// Copies memory of a process; returns how many bytes from the start on could be read. `memory_fd` is of its
+// /proc/PID/mem, for where the system call is forbidden; or -1.
+size_t qut_os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size);
+int qut_os_open_process_memory(pid_t pid); // a descriptor or -errno
+
+// ptrace, without side effects on the traced: it is seized, never attached. Each is for the thread that seized; 0 or
+// -errno.
+int qut_os_trace_seize(pid_t tid);
+int qut_os_trace_interrupt(pid_t tid);
+// `signal_number`: is delivered to it, or 0. What the tracee stopped for is what it goes on with.
+int qut_os_trace_detach(pid_t tid, int signal_number);
+// A register set (NT_PRSTATUS, ...), into at most *size bytes; *size becomes what it has.
+int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size);
+
+enum qut_os_stop {
+    QUT_OS_STOP_NONE = 0, // does not stand still yet
+    QUT_OS_STOP_ASKED,    // stopped as asked, or with its whole group
+    QUT_OS_STOP_SIGNAL,   // stopped before *signal_number is delivered to it
+    QUT_OS_STOP_GONE,     // has ended
+};
+enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number);
+
+void qut_os_sleep_us(unsigned microseconds);
+
+#endif

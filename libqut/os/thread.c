@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libqut/os/os.h"
+
+// ---- stacks
+
+bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high)
+{
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return false;
+    void *address;
+    size_t size;
+    int failed = pthread_attr_getstack(&attributes, &address, &size);
+    pthread_attr_destroy(&attributes);
+    if (failed || size == 0 || (uintptr_t)address + size < (uintptr_t)address)
+        return false;
+    *limit = (uintptr_t)address;
+    *high = (uintptr_t)address + size;
+    return true;
+}
+
+bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high)
+{
+    int saved_errno = errno;
+    stack_t stack;
+    // Not the function of libc, which a sanitizer may have replaced.
+    bool on_it = syscall(SYS_sigaltstack, NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+    errno = saved_errno;
+    if (!on_it)
+        return false;
+    *low = (uintptr_t)stack.ss_sp;
+    *high = (uintptr_t)stack.ss_sp + stack.ss_size;
+    return true;
+}
+
+// ---- threads
+
+struct qut_os_thread {
+    pthread_t id;
+    void (*body)(void *);
+    void *argument;
+};
+
+// A compiler runs on it: room for that, though only what is touched costs memory.
+enum { THREAD_STACK_BYTES = 1 << 20 };
+
+static void *run_thread(void *context)
+{
+    struct qut_os_thread *thread = context;
+    prctl(PR_SET_NAME, "qut", 0, 0, 0);
+    thread->body(thread->argument);
+    return NULL;
+}
+
+int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *argument)
+{
+    struct qut_os_thread *thread = malloc(sizeof *thread);
+    if (!thread)
+        return -ENOMEM;
+    *thread = (struct qut_os_thread){.body = body, .argument = argument};
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error) {
+        free(thread);
+        return -error;
+    }
+    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    error = pthread_create(&thread->id, &attributes, run_thread, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        free(thread);
+        return -error;
+    }
+    *out = thread;
+    return 0;
+}
+
+void qut_os_thread_join(struct qut_os_thread *thread)
+{
+    pthread_join(thread->id, NULL);
+    free(thread);
+}
+
+void qut_os_thread_forget(struct qut_os_thread *thread)
+{
+    free(thread);
+}
+
+// ---- waiting
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const void *timeout)
+{
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+void qut_os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms)
+{
+    // What SYS_futex takes, whatever the width of libc's time_t.
+    struct {
+        long seconds, nanoseconds;
+    } timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
+    int saved_errno = errno;
+    futex(word, FUTEX_WAIT, value, timeout_ms < 0 ? NULL : &timeout);
+    errno = saved_errno;
+}
+
+void qut_os_wake(_Atomic uint32_t *word)
+{
+    int saved_errno = errno;
+    futex(word, FUTEX_WAKE, INT_MAX, NULL);
+    errno = saved_errno;
+}
+
+enum { FREE = 0, HELD = 1, HELD_AND_WAITED_FOR = 2 };
+
+void qut_os_lock(_Atomic uint32_t *lock)
+{
+    uint32_t state = FREE;
+    if (atomic_compare_exchange_strong_explicit(lock, &state, HELD, memory_order_acquire, memory_order_relaxed))
+        return;
+    while (atomic_exchange_explicit(lock, HELD_AND_WAITED_FOR, memory_order_acquire) != FREE)
+        qut_os_wait(lock, HELD_AND_WAITED_FOR, -1);
+}
+
+void qut_os_unlock(_Atomic uint32_t *lock)
+{
+    if (atomic_exchange_explicit(lock, FREE, memory_order_release) == HELD_AND_WAITED_FOR)
+        qut_os_wake(lock);
+}
+
+uint64_t qut_os_now_ns(void)
+{
+    int saved_errno = errno;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    errno = saved_errno;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// ---- what libc shall call
+
+static pthread_key_t end_key;
+static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+static bool end_key_exists;
+static void (*end_function)(void *);
+
+static void create_end_key(void)
+{
+    end_key_exists = pthread_key_create(&end_key, end_function) == 0;
+}
+
+int qut_os_at_thread_end(void (*function)(void *), void *value)
+{
+    if (!end_function)
+        end_function = function;
+    pthread_once(&end_key_once, create_end_key);
+    return end_key_exists ? -pthread_setspecific(end_key, value) : -ENOMEM;
+}
+
+int qut_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    return -pthread_atfork(before, in_parent, in_child);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks on one side, freeing on the other. A walk marks that it runs, then takes the list. Who frees has first put
+// another list in its place, then looks at the marks: whoever is marked may have taken the old one and is waited for;
+// whoever is not yet will take the new one. For this each side's store must come before its load. A registered thread
+// pays for that with a fence that is none (qut_os_fence_light), the freeing side with one that is heavy.
+#include <stdlib.h>
+
+#include "libqut/runtime/registry.h"
+
+// ---- threads that are not registered
+//
+// Two counters, one of them for the walks that begin now: so those that began before a moment drain away, however many
+// begin after it. Which of the two each of a thread's walks counts in, the innermost in the lowest two bits:
+enum { LEVEL_BITS = 2, LEVEL_USED = 2, LEVEL_INDEX = 1 };
+
+static _Atomic uint32_t unregistered_walks[2];
+static _Atomic uint32_t unregistered_index;
+static _Thread_local _Atomic uintptr_t unregistered_levels __attribute__((tls_model("initial-exec")));
+
+static void enter_unregistered(void)
+{
+    uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
+    uint32_t index = atomic_load_explicit(&unregistered_index, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unregistered_walks[index], 1, memory_order_seq_cst);
+    // A handler that comes in between leaves the levels as it finds them.
+    atomic_store_explicit(&unregistered_levels, levels << LEVEL_BITS | LEVEL_USED | index, memory_order_relaxed);
+}
+
+static void leave_unregistered(void)
+{
+    uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
+    atomic_store_explicit(&unregistered_levels, levels >> LEVEL_BITS, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&unregistered_walks[levels & LEVEL_INDEX], 1, memory_order_release);
+}
+
+// ---- walks
+
+const struct qut_modules *qut_modules_enter(struct qut_thread *thread)
+{
+    if (thread) {
+        uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
+        atomic_store_explicit(&thread->walking, walking + 1, memory_order_relaxed);
+        qut_os_fence_light();
+    } else {
+        enter_unregistered();
+    }
+    return atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
+}
+
+void qut_modules_leave(struct qut_thread *thread)
+{
+    if (!thread) {
+        leave_unregistered();
+        return;
+    }
+    uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
+    if (walking == 1) {
+        uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+        atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
+    }
+    atomic_store_explicit(&thread->walking, walking - 1, memory_order_release);
+}
+
+// ---- freeing
+
+void qut_registry_push_retired(struct qut_retired *retired)
+{
+    retired->next = qut_registry.retired;
+    qut_registry.retired = retired;
+}
+
+struct grace {
+    uint32_t old_index;
+    enum { OTHERS_DRAIN, OLD_DRAINS, UNREGISTERED_DONE } stage;
+};
+
+static void begin_grace(struct grace *grace)
+{
+    qut_os_fence_heavy();
+    for (struct qut_thread *thread = qut_registry.threads; thread; thread = thread->next) {
+        thread->grace_walks = atomic_load_explicit(&thread->walks, memory_order_acquire);
+        thread->in_grace = atomic_load_explicit(&thread->walking, memory_order_acquire) != 0;
+    }
+    grace->stage = OTHERS_DRAIN;
+    grace->old_index = atomic_load_explicit(&unregistered_index, memory_order_relaxed);
+}
+
+static bool drained(uint32_t index)
+{
+    return atomic_load_explicit(&unregistered_walks[index], memory_order_seq_cst) == 0;
+}
+
+// The counter that nothing is added to now may still have walks that read which to take before the last change, and
+// added to it after: so both are waited for, that one first.
+static bool unregistered_done(struct grace *grace)
+{
+    if (grace->stage == OTHERS_DRAIN && drained(grace->old_index ^ 1)) {
+        atomic_store_explicit(&unregistered_index, grace->old_index ^ 1, memory_order_seq_cst);
+        grace->stage = OLD_DRAINS;
+    }
+    if (grace->stage == OLD_DRAINS && drained(grace->old_index))
+        grace->stage = UNREGISTERED_DONE;
+    return grace->stage == UNREGISTERED_DONE;
+}
+
+static bool registered_done(void)
+{
+    bool done = true;
+    for (struct qut_thread *thread = qut_registry.threads; thread; thread = thread->next) {
+        if (thread->in_grace)
+            thread->in_grace = atomic_load_explicit(&thread->walking, memory_order_acquire) != 0 &&
+                               atomic_load_explicit(&thread->walks, memory_order_acquire) == thread->grace_walks;
+        done = done && !thread->in_grace;
+    }
+    return done;
+}
+
+static bool wait_for_walks(struct grace *grace, int patience_ms)
+{
+    enum { QUICK_LOOKS = 64 };
+    uint64_t limit_ns = qut_os_now_ns() + (uint64_t)patience_ms * 1000000u;
+    for (unsigned look = 0;; look++) {
+        qut_os_lock(&qut_registry.lock);
+        bool registered = registered_done(), unregistered = unregistered_done(grace);
+        qut_os_unlock(&qut_registry.lock);
+        if (registered && unregistered)
+            return true;
+        if (qut_os_now_ns() > limit_ns)
+            return false;
+        _Atomic uint32_t never = 0;
+        if (look >= QUICK_LOOKS)
+            qut_os_wait(&never, 0, 1);
+    }
+}
+
+static void put_back(struct qut_retired *batch)
+{
+    struct qut_retired **end = &qut_registry.retired;
+    while (*end)
+        end = &(*end)->next;
+    *end = batch;
+}
+
+bool qut_registry_reclaim(int patience_ms)
+{
+    struct grace grace;
+    qut_os_lock(&qut_registry.lock);
+    struct qut_retired *batch = qut_registry.retired;
+    qut_registry.retired = NULL;
+    if (batch)
+        begin_grace(&grace);
+    qut_os_unlock(&qut_registry.lock);
+    if (!batch)
+        return true;
+    if (!wait_for_walks(&grace, patience_ms)) {
+        qut_os_lock(&qut_registry.lock);
+        put_back(batch);
+        qut_os_unlock(&qut_registry.lock);
+        return false;
+    }
+    while (batch) {
+        struct qut_retired *next = batch->next;
+        batch->free(batch); // which holds the node itself
+        batch = next;
+    }
+    return true;
+}
+
+void qut_walks_after_fork(void)
+{
+    uint32_t walks[2] = {0, 0};
+    for (uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed); levels;
+         levels >>= LEVEL_BITS)
+        walks[levels & LEVEL_INDEX]++;
+    for (unsigned i = 0; i < 2; i++)
+        atomic_store_explicit(&unregistered_walks[i], walks[i], memory_order_relaxed);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/runtime/modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/runtime/registry.h"
+
+_Atomic(const struct qut_modules *) qut_modules_current;
+
+bool qut_modules_up_to_date(const struct qut_modules *modules)
+{
+    uint64_t generation;
+    return modules->generation_known && qut_os_loader_generation(&generation) &&
+           generation == modules->loader_generation;
+}
+
+const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc)
+{
+    size_t low = 0, high = modules->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pc < modules->items[middle].start)
+            high = middle;
+        else if (pc >= modules->items[middle].end)
+            low = middle + 1;
+        else
+            return &modules->items[middle];
+    }
+    return NULL;
+}
+
+bool qut_module_confirm(const struct qut_module *module, uintptr_t pc)
+{
+    if (!qut_os_confirm_module(pc, module->map_start, module->link_map))
+        return false;
+    uint8_t now[QUT_CANARY_BYTES];
+    return !module->canary_address || (qut_os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
+                                       memcmp(now, module->canary, sizeof now) == 0);
+}
+
+void qut_modules_want_refresh(void)
+{
+    struct qut_registry *registry = &qut_registry;
+    if (atomic_load_explicit(&registry->wanted, memory_order_relaxed))
+        return;
+    // Where the loader has added nothing, code that is in no module will be in none after another look either.
+    struct qut_thread *thread = qut_thread_self;
+    const struct qut_modules *modules = qut_modules_enter(thread);
+    bool pointless = !modules || qut_modules_up_to_date(modules);
+    qut_modules_leave(thread);
+    if (!pointless && atomic_exchange_explicit(&registry->wanted, 1, memory_order_acq_rel) == 0)
+        qut_registry_ring();
+}
+
+// ---- the list
+
+static struct qut_module module_of(const struct qut_record *record)
+{
+    const struct qut_identity *identity = &record->identity;
+    struct qut_module module = {
+        .start = identity->start,
+        .end = identity->end,
+        .code = {.state = record->state,
+                 .table = record->state == QUT_CODE_READY ? &record->stored.table : NULL,
+                 .load_bias = identity->load_bias,
+                 .entry = identity->entry},
+        .map_start = identity->map_start,
+        .link_map = identity->link_map,
+        .canary_address = identity->canary_address,
+    };
+    memcpy(module.canary, identity->canary, sizeof module.canary);
+    return module;
+}
+
+static uint32_t next_epoch(void)
+{
+    static uint32_t epoch;
+    if (++epoch == 0)
+        epoch = 1;
+    return epoch;
+}
+
+// Times and sums of tables that come into use with this list.
+static void count_record(struct qut_registry *registry, struct qut_record *record, uint64_t now_ns)
+{
+    struct qut_stats *stats = &registry->stats;
+    stats->pending_count += record->state == QUT_CODE_PENDING;
+    stats->no_table_count += record->state == QUT_CODE_NO_TABLE;
+    stats->table_bytes += record->stored.size;
+    if (record->state != QUT_CODE_READY || record->counted)
+        return;
+    record->counted = true;
+    stats->walkable_last_ns = now_ns - record->met_ns;
+    if (stats->walkable_last_ns > stats->walkable_most_ns)
+        stats->walkable_most_ns = stats->walkable_last_ns;
+}
+
+static void fill(struct qut_registry *registry, struct qut_modules *modules)
+{
+    uint64_t now_ns = qut_os_now_ns();
+    modules->epoch = next_epoch();
+    modules->generation_known = registry->generation_known;
+    modules->loader_generation = registry->loader_generation;
+    registry->stats.pending_count = registry->stats.no_table_count = registry->stats.table_bytes = 0;
+    for (size_t i = 0; i < registry->record_count; i++) {
+        struct qut_module module = module_of(registry->records[i]);
+        // One module in a gap between the segments of another: the hole's owner is the one that begins later.
+        struct qut_module *last = modules->count ? &modules->items[modules->count - 1] : NULL;
+        if (last && last->end > module.start)
+            last->end = module.start;
+        modules->items[modules->count++] = module;
+        count_record(registry, registry->records[i], now_ns);
+    }
+    registry->stats.module_count = modules->count;
+    registry->published_ns = now_ns;
+}
+
+// A list as it is allocated.
+struct qut_list {
+    struct qut_retired retired;
+    struct qut_modules modules;
+};
+
+static void free_list(struct qut_retired *retired)
+{
+    free(retired);
+}
+static_assert(offsetof(struct qut_list, retired) == 0, "a list is freed by its node");
+
+static void replace(struct qut_registry *registry, struct qut_list *list)
+{
+    atomic_store_explicit(&qut_modules_current, list ? &list->modules : NULL, memory_order_seq_cst);
+    if (registry->list)
+        qut_registry_push_retired(&registry->list->retired);
+    registry->list = list;
+    registry->unpublished = false;
+    atomic_fetch_add_explicit(&registry->progress, 1, memory_order_release);
+    qut_os_wake(&registry->progress);
+}
+
+bool qut_registry_publish(void)
+{
+    struct qut_registry *registry = &qut_registry;
+    struct qut_list *list = malloc(sizeof *list + registry->record_count * sizeof list->modules.items[0]);
+    if (!list)
+        return false;
+    list->retired = (struct qut_retired){.free = free_list};
+    list->modules.count = 0;
+    fill(registry, &list->modules);
+    replace(registry, list);
+    return true;
+}
+
+void qut_registry_unpublish(void)
+{
+    replace(&qut_registry, NULL);
+}

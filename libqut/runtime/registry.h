@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the module list: a record for each module, the threads, and what waits to be freed.
+//
+// Locks, in the order in which they are taken:
+//   control   start and stop, one at a time
+//   work      whoever scans for modules or makes a table, one step at a time. Held while files are read and a compiler
+//             runs, never wanted by anything else
+//   lock      the fields below. Held for short work in memory only; taken around fork
+// No walk takes any of them.
+#ifndef QUT_RUNTIME_REGISTRY_H
+#define QUT_RUNTIME_REGISTRY_H
+
+#include <link.h>
+
+#include <qut/local.h>
+
+#include "libqut/os/os.h"
+#include "libqut/runtime/modules.h"
+#include "libqut/runtime/table_store.h"
+
+enum { QUT_BUILD_ID_MAX = 64, QUT_HEADERS_MAX = 32 };
+
+// What tells one module from another, and what its table is made from. Zeroed before it is filled, so that it can be
+// compared as bytes.
+struct qut_identity {
+    uintptr_t start, end; // of its executable segments
+    uint64_t load_bias, entry;
+    uintptr_t map_start, link_map; // 0 where unknown
+    uintptr_t canary_address;
+    uint8_t canary[QUT_CANARY_BYTES];
+    uint64_t content_hash; // of what is mapped and not written to, where there is no build-id
+    uint32_t build_id_size;
+    uint8_t build_id[QUT_BUILD_ID_MAX];
+    uint32_t header_count;
+    ElfW(Phdr) headers[QUT_HEADERS_MAX]; // those of the segments that are loaded
+};
+
+// The beginning, or a member, of what walks may still read. free knows which.
+struct qut_retired {
+    struct qut_retired *next;
+    void (*free)(struct qut_retired *retired);
+};
+
+// From the moment a module is met until no walk can look at it any more.
+struct qut_record {
+    struct qut_identity identity;
+    char *name; // as the loader calls it
+    enum qut_code_state state;
+    bool seen;    // by the scan under way
+    bool counted; // its table came into use
+    uint64_t met_ns;
+    struct qut_stored_table stored; // READY
+    char reason[120];               // NO_TABLE
+    struct qut_retired retired;     // its way out
+};
+
+struct qut_registry {
+    _Atomic uint32_t control, work, lock;
+    _Atomic uint32_t started;  // 0 or 1
+    _Atomic uint32_t stopping; // the thread shall end
+    _Atomic uint32_t wanted;   // a scan is due; until it begins, further requests cost one load
+    _Atomic uint32_t bell;     // changes when the thread has something to do
+    _Atomic uint32_t progress; // changes with every list
+
+    // Set by start, constant until stop.
+    char *cache_directory;
+    qut_compile_fn compile;
+    void *compile_context;
+    uint32_t flags;
+
+    // ---- under lock
+    struct qut_os_thread *thread; // NULL: none, or lost in a fork
+    struct qut_record **records;  // ascending by start
+    size_t record_count;
+    bool generation_known;
+    uint64_t loader_generation;
+    struct qut_list *list; // the one that is current
+    struct qut_retired *retired;
+    struct qut_thread *threads;
+    uintptr_t ended[QUT_END_REASON_COUNT];  // walks of threads that were registered
+    uintptr_t before[QUT_END_REASON_COUNT]; // walks before start
+    struct qut_stats stats;
+    uint64_t published_ns;
+    bool unpublished; // tables are ready that the list does not have yet
+};
+
+extern struct qut_registry qut_registry;
+
+// ---- modules.c
+
+// A new list from the records, in place of the old one, which is retired. False: no memory, the old one stays.
+// Under lock.
+bool qut_registry_publish(void);
+// No list. Under lock.
+void qut_registry_unpublish(void);
+
+// ---- grace.c
+
+// Its object is freed when no walk that runs now can look at it. Under lock.
+void qut_registry_push_retired(struct qut_retired *retired);
+
+// Frees what was retired, once the walks that run now have ended; waits for them at most patience_ms. Returns whether
+// nothing is left. Under work, without lock.
+bool qut_registry_reclaim(int patience_ms);
+
+// In a child after fork: no thread but the caller's is there. Under lock.
+void qut_walks_after_fork(void);
+
+// ---- scan.c
+
+// Learns what is loaded, publishes. Returns how many modules came or went, or -ENOMEM. Under work, without lock.
+int qut_registry_scan(void);
+void qut_record_free(struct qut_record *record);
+
+// ---- make_table.c
+
+// 0, or -1: there is none; the compiler then gives a reason. Under work, without lock.
+int qut_record_read_table(const struct qut_record *record, struct qut_stored_table *stored);
+int qut_record_compile_table(const struct qut_record *record, struct qut_stored_table *stored, char *reason,
+                             size_t reason_size);
+
+// ---- refresh.c
+
+// The next thing that is due, one at a time. Not under any lock.
+enum qut_step {
+    QUT_STEP_NOTHING = 0,
+    QUT_STEP_TABLE,         // a table was made, or could not be made
+    QUT_STEP_SCAN,          // modules were listed
+    QUT_STEP_SCAN_POINTLESS // ... again, with the same result, and the next walk may ask for it again
+};
+enum qut_step qut_registry_step(void);
+void qut_registry_ring(void);
+// The thread that looks after modules, where there should be one and is none. 0 or -errno. Under lock.
+int qut_registry_ensure_thread(void);
+
+// ---- thread.c
+
+void qut_threads_after_fork(void); // under lock
+
+#endif

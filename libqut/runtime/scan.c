@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which modules are loaded. What the loader's list points at is read as memory that may go away: its lock keeps the
+// list together, not every mapping.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/runtime/registry.h"
+
+enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16 };
+
+struct found {
+    struct qut_identity identity;
+    char *name;
+};
+
+struct scan {
+    struct found *found;
+    size_t count, capacity;
+    uint8_t *buffer; // READ_BYTES
+};
+
+// ---- one module
+
+static uintptr_t address_of(const struct qut_identity *identity, const ElfW(Phdr) * header)
+{
+    return (uintptr_t)(identity->load_bias + header->p_vaddr);
+}
+
+static void add_code(struct qut_identity *identity, const ElfW(Phdr) * header)
+{
+    uintptr_t start = address_of(identity, header), end = start + header->p_memsz;
+    if (!(header->p_flags & PF_X) || end <= start)
+        return;
+    if (identity->end == 0 || start < identity->start)
+        identity->start = start;
+    if (end > identity->end)
+        identity->end = end;
+}
+
+static void set_canary(struct qut_identity *identity, uintptr_t address)
+{
+    if (qut_os_read_self(address, identity->canary, sizeof identity->canary) == sizeof identity->canary)
+        identity->canary_address = address;
+    else
+        memset(identity->canary, 0, sizeof identity->canary);
+}
+
+static size_t note_padded(uint32_t size, size_t alignment)
+{
+    return ((size_t)size + alignment - 1) & ~(alignment - 1);
+}
+
+// The build-id among the notes of a segment.
+static void find_build_id(struct qut_identity *identity, const ElfW(Phdr) * header, uint8_t *buffer)
+{
+    uintptr_t address = address_of(identity, header);
+    size_t wanted = header->p_memsz < NOTE_BYTES_MAX ? (size_t)header->p_memsz : NOTE_BYTES_MAX;
+    size_t size = qut_os_read_self(address, buffer, wanted);
+    size_t alignment = header->p_align == 8 ? 8 : 4;
+    ElfW(Nhdr) note;
+    for (size_t at = 0; size - at >= sizeof note;) {
+        memcpy(&note, buffer + at, sizeof note);
+        if (note.n_namesz > size || note.n_descsz > size)
+            return;
+        size_t name_at = at + sizeof note;
+        size_t desc_at = name_at + note_padded(note.n_namesz, alignment);
+        size_t next = desc_at + note_padded(note.n_descsz, alignment);
+        if (desc_at > size || note.n_descsz > size - desc_at)
+            return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(buffer + name_at, "GNU", 4) == 0 &&
+            note.n_descsz > 0 && note.n_descsz <= QUT_BUILD_ID_MAX) {
+            identity->build_id_size = note.n_descsz;
+            memcpy(identity->build_id, buffer + desc_at, note.n_descsz);
+            if (note.n_descsz >= QUT_CANARY_BYTES)
+                set_canary(identity, address + desc_at);
+            return;
+        }
+        if (next > size)
+            return;
+        at = next;
+    }
+}
+
+// The program's entry point, and the dynamic loader's: there a stack ends.
+static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header, bool has_entry)
+{
+    ElfW(Ehdr) elf;
+    uintptr_t address = address_of(identity, header);
+    if (header->p_offset != 0 || qut_os_read_self(address, &elf, sizeof elf) != sizeof elf ||
+        memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
+        return;
+    if (has_entry && elf.e_entry)
+        identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)qut_native_arch.has_thumb;
+    // Without a build-id: where its section headers are differs from file to file.
+    if (!identity->canary_address)
+        set_canary(identity, address + offsetof(ElfW(Ehdr), e_shoff));
+}
+
+static void identify(struct qut_identity *identity, const struct qut_os_module *module, uint8_t *buffer)
+{
+    static const ElfW(Phdr) none;
+    ElfW(Phdr) header = none;
+    identity->load_bias = module->load_bias;
+    identity->map_start = module->map_start;
+    identity->link_map = module->link_map;
+    for (unsigned i = 0; i < module->program_header_count; i++) {
+        uintptr_t at = (uintptr_t)module->program_headers + i * sizeof header;
+        if (qut_os_read_self(at, &header, sizeof header) != sizeof header)
+            break;
+        if (header.p_type == PT_LOAD && identity->header_count < QUT_HEADERS_MAX) {
+            identity->headers[identity->header_count++] = header;
+            add_code(identity, &header);
+        } else if (header.p_type == PT_NOTE && identity->build_id_size == 0) {
+            find_build_id(identity, &header, buffer);
+        }
+    }
+    for (uint32_t i = 0; i < identity->header_count; i++)
+        read_header(identity, &identity->headers[i], module->is_program || module->is_loader);
+}
+
+static int collect(void *context, const struct qut_os_module *module)
+{
+    struct scan *scan = context;
+    if (scan->count == scan->capacity) {
+        size_t capacity = scan->capacity ? scan->capacity * 2 : 64;
+        struct found *found = realloc(scan->found, capacity * sizeof *found);
+        if (!found)
+            return -ENOMEM;
+        scan->found = found;
+        scan->capacity = capacity;
+    }
+    struct found *found = &scan->found[scan->count];
+    memset(found, 0, sizeof *found);
+    identify(&found->identity, module, scan->buffer);
+    if (found->identity.end == 0)
+        return 0;
+    found->name = strdup(module->path);
+    if (!found->name)
+        return -ENOMEM;
+    scan->count++;
+    return 0;
+}
+
+// Two files without build-id can be mapped at the same place, one after the other.
+static void hash_content(struct qut_identity *identity, uint8_t *buffer)
+{
+    uint64_t hash = 1;
+    for (uint32_t i = 0; i < identity->header_count; i++) {
+        const ElfW(Phdr) *header = &identity->headers[i];
+        uintptr_t address = address_of(identity, header);
+        size_t rest = header->p_flags & PF_W ? 0 : (size_t)header->p_filesz;
+        while (rest > 0) {
+            size_t got = qut_os_read_self(address, buffer, rest < READ_BYTES ? rest : READ_BYTES);
+            for (size_t at = 0; at < got; at += sizeof(uint64_t)) {
+                uint64_t word = 0;
+                memcpy(&word, buffer + at, got - at < sizeof word ? got - at : sizeof word);
+                hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+                hash ^= hash >> 29;
+            }
+            if (got == 0)
+                break;
+            address += got;
+            rest -= got;
+        }
+    }
+    identity->content_hash = hash;
+}
+
+// ---- records
+
+static void free_record_node(struct qut_retired *retired)
+{
+    qut_record_free((struct qut_record *)((char *)retired - offsetof(struct qut_record, retired)));
+}
+
+void qut_record_free(struct qut_record *record)
+{
+    qut_stored_table_free(&record->stored);
+    free(record->name);
+    free(record);
+}
+
+static struct qut_record *new_record(struct found *found)
+{
+    struct qut_record *record = calloc(1, sizeof *record);
+    if (!record)
+        return NULL;
+    memcpy(&record->identity, &found->identity, sizeof record->identity);
+    record->name = found->name;
+    found->name = NULL;
+    record->state = QUT_CODE_PENDING;
+    record->met_ns = qut_os_now_ns();
+    record->retired = (struct qut_retired){.free = free_record_node};
+    return record;
+}
+
+static bool is_same(struct qut_identity *known, const struct qut_identity *now)
+{
+    if (known->link_map == 0) { // the loader did not know it yet
+        known->link_map = now->link_map;
+        known->map_start = now->map_start;
+    }
+    return memcmp(known, now, sizeof *known) == 0;
+}
+
+static struct qut_record *find_known(struct qut_registry *registry, const struct qut_identity *identity)
+{
+    for (size_t i = 0; i < registry->record_count; i++) {
+        struct qut_record *record = registry->records[i];
+        if (record->identity.start == identity->start && !record->seen && is_same(&record->identity, identity))
+            return record;
+    }
+    return NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct qut_record *const *first = a, *const *second = b;
+    uintptr_t start = (*first)->identity.start, other = (*second)->identity.start;
+    return (start > other) - (start < other);
+}
+
+// Puts the records of what was found in place of those that are known, which are retired where they were not found
+// again. All or nothing. Under lock.
+static int merge(struct qut_registry *registry, struct scan *scan)
+{
+    struct qut_record **records = malloc((scan->count + 1) * sizeof(struct qut_record *));
+    if (!records)
+        return -ENOMEM;
+    for (size_t i = 0; i < registry->record_count; i++)
+        registry->records[i]->seen = false;
+    size_t count = 0;
+    int changes = 0;
+    for (size_t i = 0; i < scan->count; i++) {
+        struct qut_record *record = find_known(registry, &scan->found[i].identity);
+        if (!record) {
+            record = new_record(&scan->found[i]);
+            changes++;
+        }
+        if (!record)
+            break;
+        record->seen = true;
+        records[count++] = record;
+    }
+    bool complete = count == scan->count;
+    qsort(records, count, sizeof(struct qut_record *), by_start);
+
+    struct qut_record **old_records = registry->records;
+    size_t old_count = registry->record_count;
+    registry->records = records;
+    registry->record_count = count;
+    if (!complete || !qut_registry_publish()) {
+        registry->records = old_records;
+        registry->record_count = old_count;
+        for (size_t i = 0; i < old_count; i++)
+            old_records[i]->seen = true;
+        for (size_t i = 0; i < count; i++) {
+            bool is_old = false;
+            for (size_t j = 0; j < old_count; j++)
+                is_old = is_old || old_records[j] == records[i];
+            if (!is_old)
+                qut_record_free(records[i]);
+        }
+        free(records);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < old_count; i++)
+        if (!old_records[i]->seen) {
+            qut_registry_push_retired(&old_records[i]->retired);
+            changes++;
+        }
+    free(old_records);
+    return changes;
+}
+
+static int list_modules(struct scan *scan)
+{
+    scan->buffer = malloc(READ_BYTES);
+    if (!scan->buffer)
+        return -ENOMEM;
+    int result = qut_os_each_module(collect, scan, NULL);
+    for (size_t i = 0; i < scan->count && result == 0; i++)
+        if (scan->found[i].identity.build_id_size == 0)
+            hash_content(&scan->found[i].identity, scan->buffer);
+    free(scan->buffer);
+    return result;
+}
+
+int qut_registry_scan(void)
+{
+    struct qut_registry *registry = &qut_registry;
+    struct scan scan = {0};
+    // What is asked for from here on may have been loaded after the list was taken: another scan.
+    atomic_exchange_explicit(&registry->wanted, 0, memory_order_acq_rel);
+    uint64_t generation, later;
+    bool known = qut_os_loader_generation(&generation);
+    int result = list_modules(&scan);
+    // The listing is what finds out that the number was none.
+    known = known && qut_os_loader_generation(&later);
+    if (result == 0) {
+        qut_os_lock(&registry->lock);
+        bool known_before = registry->generation_known;
+        uint64_t generation_before = registry->loader_generation;
+        registry->generation_known = known;
+        registry->loader_generation = generation;
+        result = merge(registry, &scan);
+        if (result < 0) {
+            registry->generation_known = known_before;
+            registry->loader_generation = generation_before;
+        }
+        qut_os_unlock(&registry->lock);
+    }
+    for (size_t i = 0; i < scan.count; i++)
+        free(scan.found[i].name);
+    free(scan.found);
+    return result;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that come from elsewhere (a cache directory, a compiler) and are kept in pages of their own.
+#ifndef QUT_RUNTIME_TABLE_STORE_H
+#define QUT_RUNTIME_TABLE_STORE_H
+
+#include "libqut/arch/arch.h"
+#include "libqut/runtime/table.h"
+
+struct qut_stored_table {
+    void *bytes; // whole pages: NULL where there is none
+    size_t size;
+    struct qut_table table; // points into bytes
+};
+
+// The table of that build-id in a directory of tables. 0; or -1, *out all zero: there is none, it is unsound, or it was
+// made for another file or architecture than its name says. Blocks, not signal-safe, any thread.
+int qut_table_store_read(const char *directory, const struct qut_arch *arch, const uint8_t *build_id,
+                         uint32_t build_id_size, struct qut_stored_table *out);
+
+// Takes over a table from malloc, which is freed, also on failure. 0; or -1, *out all zero: it is unsound, for another
+// architecture, or there is no memory. Not signal-safe, any thread.
+int qut_stored_table_adopt(void *bytes, size_t size, const struct qut_arch *arch, struct qut_stored_table *out);
+
+void qut_stored_table_free(struct qut_stored_table *stored);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core file: its headers and its memory.
+#include "libqut/target/core.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/os/file.h"
+
+enum { SEGMENTS_MAX = 1 << 20, NOTES_BYTES_MAX = 256 << 20 };
+
+static const struct qut_core_load *find_load(const struct qut_core *core, uint64_t address)
+{
+    size_t low = 0, high = core->load_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (core->loads[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < core->load_count && core->loads[low].start <= address ? &core->loads[low] : NULL;
+}
+
+static size_t read_memory(struct qut_target *target, uint64_t address, void *bytes, size_t size)
+{
+    const struct qut_core *core = target->source;
+    const struct qut_core_load *load = find_load(core, address);
+    if (!load || address - load->start >= load->stored_bytes)
+        return 0;
+    uint64_t into = address - load->start, left = load->stored_bytes - into;
+    return qut_os_read_at(core->fd, load->offset + into, bytes, left < size ? (size_t)left : size);
+}
+
+static bool mapped_file(struct qut_target *target, const struct qut_map *map, unsigned n, char *path)
+{
+    const struct qut_core *core = target->source;
+    if (n > 0 || map->path[0] != '/')
+        return false;
+    if (core->exe_path && core->program_map && strcmp(map->path, core->program_map) == 0)
+        return snprintf(path, PATH_MAX, "%s", core->exe_path) < PATH_MAX;
+    return snprintf(path, PATH_MAX, "%s%s", target->sysroot ? target->sysroot : "", map->path) < PATH_MAX;
+}
+
+static bool registers(struct qut_target *target, struct qut_target_thread *thread)
+{
+    (void)target;
+    (void)thread;
+    return false;
+}
+
+static int stop(struct qut_target *target, struct qut_target_error *error)
+{
+    (void)error;
+    target->stopped = true;
+    return 0;
+}
+
+static void close_core(struct qut_target *target)
+{
+    struct qut_core *core = target->source;
+    if (!core)
+        return;
+    if (core->fd >= 0)
+        qut_os_close_file(core->fd);
+    free(core->exe_path);
+    free(core->program_map);
+    free(core->loads);
+    free(core->files);
+    free(core->notes);
+    free(core);
+}
+
+static const struct qut_target_kind core_kind = {
+    .read = read_memory,
+    .file = mapped_file,
+    .registers = registers,
+    .stop = stop,
+    .close = close_core,
+};
+
+struct core_header {
+    uint64_t segment_table;
+    unsigned segment_bytes;
+    uint64_t segment_count;
+    bool is_64;
+};
+
+static int read_header(struct qut_target *target, struct core_header *out, struct qut_target_error *error)
+{
+    const struct qut_core *core = target->source;
+    union {
+        unsigned char ident[EI_NIDENT];
+        Elf32_Ehdr narrow;
+        Elf64_Ehdr wide;
+    } header = {{0}};
+    size_t got = qut_os_read_at(core->fd, 0, &header, sizeof header);
+    if (got < sizeof header.narrow || memcmp(header.ident, ELFMAG, SELFMAG) != 0)
+        return qut_target_fail(error, "%.150s: not an ELF file", core->path);
+    out->is_64 = header.ident[EI_CLASS] == ELFCLASS64;
+    if (header.ident[EI_DATA] != ELFDATA2LSB || (!out->is_64 && header.ident[EI_CLASS] != ELFCLASS32) ||
+        (out->is_64 && got < sizeof header.wide))
+        return qut_target_fail(error, "%.150s: not a little-endian ELF file, or cut off", core->path);
+    if (header.narrow.e_type != ET_CORE)
+        return qut_target_fail(error, "%.150s: not a core file (ELF type %u)", core->path, header.narrow.e_type);
+    target->arch = qut_arch_by_elf_machine(header.narrow.e_machine);
+    if (!target->arch)
+        return qut_target_fail(error, "%.150s: not of a supported architecture (ELF machine %u)", core->path,
+                               header.narrow.e_machine);
+    if (out->is_64 != (target->arch->word_bytes == 8))
+        return qut_target_fail(error, "%.150s: %s with %d-bit pointers is not supported", core->path,
+                               target->arch->name, out->is_64 ? 64 : 32);
+    out->segment_table = out->is_64 ? header.wide.e_phoff : header.narrow.e_phoff;
+    out->segment_bytes = out->is_64 ? header.wide.e_phentsize : header.narrow.e_phentsize;
+    out->segment_count = out->is_64 ? header.wide.e_phnum : header.narrow.e_phnum;
+    if (out->segment_bytes != (out->is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)))
+        return qut_target_fail(error, "%.150s: program headers of %u bytes", core->path, out->segment_bytes);
+    if (out->segment_count == PN_XNUM) { // more than fit: the first section header says how many
+        Elf64_Shdr wide;
+        Elf32_Shdr narrow;
+        uint64_t at = out->is_64 ? header.wide.e_shoff : header.narrow.e_shoff;
+        void *section = out->is_64 ? (void *)&wide : (void *)&narrow;
+        size_t size = out->is_64 ? sizeof wide : sizeof narrow;
+        if (qut_os_read_at(core->fd, at, section, size) != size)
+            return qut_target_fail(error, "%.150s: the number of segments cannot be read", core->path);
+        out->segment_count = out->is_64 ? wide.sh_info : narrow.sh_info;
+    }
+    return 0;
+}
+
+struct segment {
+    uint32_t type, flags;
+    uint64_t offset, vaddr, file_size, memory_size;
+};
+
+static struct segment decode_segment(const uint8_t *bytes, bool is_64)
+{
+    if (is_64) {
+        Elf64_Phdr p;
+        memcpy(&p, bytes, sizeof p);
+        return (struct segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz};
+    }
+    Elf32_Phdr p;
+    memcpy(&p, bytes, sizeof p);
+    return (struct segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz};
+}
+
+// What of [offset, offset + size) is in the file.
+static uint64_t stored(struct qut_core *core, uint64_t offset, uint64_t size)
+{
+    uint64_t left = offset < core->size ? core->size - offset : 0;
+    core->truncated |= size > left;
+    return size < left ? size : left;
+}
+
+static void add_load(struct qut_core *core, const struct segment *segment)
+{
+    uint64_t size = segment->memory_size > segment->file_size ? segment->memory_size : segment->file_size;
+    if (size == 0 || segment->vaddr > UINT64_MAX - size)
+        return;
+    core->loads[core->load_count++] = (struct qut_core_load){
+        .start = segment->vaddr,
+        .end = segment->vaddr + size,
+        .offset = segment->offset,
+        .stored_bytes = stored(core, segment->offset, segment->file_size),
+        .readable = segment->flags & PF_R,
+        .writable = segment->flags & PF_W,
+        .executable = segment->flags & PF_X,
+    };
+}
+
+static int add_notes(struct qut_core *core, const struct segment *segment)
+{
+    uint64_t size = stored(core, segment->offset, segment->file_size);
+    if (size > NOTES_BYTES_MAX - core->notes_size)
+        size = NOTES_BYTES_MAX - core->notes_size;
+    // Each segment of notes begins aligned.
+    size_t start = (core->notes_size + 7) & ~(size_t)7;
+    uint8_t *notes = realloc(core->notes, start + (size_t)size + 1);
+    if (!notes)
+        return -1;
+    memset(notes + core->notes_size, 0, start - core->notes_size);
+    core->notes = notes;
+    core->notes_size = start + qut_os_read_at(core->fd, segment->offset, notes + start, (size_t)size);
+    notes[core->notes_size] = 0;
+    return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct qut_core_load *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int read_segments(struct qut_target *target, const struct core_header *header, struct qut_target_error *error)
+{
+    struct qut_core *core = target->source;
+    uint64_t room = stored(core, header->segment_table, header->segment_count * header->segment_bytes);
+    uint64_t count = room / header->segment_bytes;
+    if (count == 0 || count > SEGMENTS_MAX)
+        return qut_target_fail(error, "%.150s: cut off, or no segments", core->path);
+    uint8_t *table = malloc((size_t)room);
+    core->loads = calloc((size_t)count, sizeof *core->loads);
+    if (!table || !core->loads) {
+        free(table);
+        return qut_target_fail(error, "%.150s: out of memory", core->path);
+    }
+    size_t got = qut_os_read_at(core->fd, header->segment_table, table, (size_t)room) / header->segment_bytes;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < got; i++) {
+        const struct segment segment = decode_segment(table + i * header->segment_bytes, header->is_64);
+        if (segment.type == PT_LOAD)
+            add_load(core, &segment);
+        else if (segment.type == PT_NOTE)
+            result = add_notes(core, &segment);
+    }
+    free(table);
+    if (result != 0)
+        return qut_target_fail(error, "%.150s: out of memory", core->path);
+    qsort(core->loads, core->load_count, sizeof *core->loads, by_start);
+    size_t kept = 0; // hostile ones overlap
+    for (size_t i = 0; i < core->load_count; i++)
+        if (!kept || core->loads[i].start >= core->loads[kept - 1].end)
+            core->loads[kept++] = core->loads[i];
+    core->load_count = kept;
+    return 0;
+}
+
+static int open_core(struct qut_target *target, struct qut_target_error *error)
+{
+    struct qut_core *core = target->source;
+    struct core_header header = {0};
+    core->fd = qut_os_open_file(core->path, &core->size);
+    if (core->fd < 0)
+        return qut_target_fail(error, "%.150s: %s", core->path, strerror(-core->fd));
+    if (read_header(target, &header, error) != 0 || read_segments(target, &header, error) != 0 ||
+        qut_core_take_notes(target, error) != 0 || qut_core_take_maps(target, error) != 0)
+        return -1;
+    target->files_are_memory = true;
+    target->stopped = true;
+    if (target->pac_mask == 0)
+        target->pac_mask = qut_target_pac_mask_of_maps(target);
+    return 0;
+}
+
+struct qut_target *qut_target_core(const char *core_path, const char *exe_path,
+                                   const struct qut_target_options *options, struct qut_target_error *error)
+{
+    struct qut_core *core = calloc(1, sizeof *core);
+    struct qut_target *target = core ? qut_target_new(&core_kind, options) : NULL;
+    if (!target) {
+        free(core);
+        qut_target_fail(error, "%.150s: out of memory", core_path);
+        return NULL;
+    }
+    target->source = core;
+    core->fd = -1;
+    core->path = core_path;
+    core->exe_path = exe_path ? strdup(exe_path) : NULL;
+    if ((exe_path && !core->exe_path) || open_core(target, error) != 0) {
+        if (exe_path && !core->exe_path)
+            qut_target_fail(error, "%.150s: out of memory", core_path);
+        qut_target_close(target);
+        return NULL;
+    }
+    core->path = NULL;
+    return target;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ELF image a mapping belongs to. The headers are read from the file, if it is the one that is mapped, else from
+// memory. An image does not need to begin where its file begins (libraries inside APKs), and its mappings do not need
+// to be neighbours.
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/os/file.h"
+#include "libqut/target/target.h"
+
+enum {
+    MAPPINGS_BEFORE_MAX = 64, // of one image, before an executable one
+    SAME_IMAGE_SEARCH_MAX = 64,
+};
+
+struct place {
+    struct qut_target *target;
+    int fd;        // or memory:
+    uint64_t base; // offset of the image in the file; address of its first byte (or load bias) in memory
+};
+
+static size_t read_from_file(void *context, uint64_t position, void *bytes, size_t size)
+{
+    const struct place *place = context;
+    return position > UINT64_MAX - place->base ? 0 : qut_os_read_at(place->fd, place->base + position, bytes, size);
+}
+
+static size_t read_from_memory(void *context, uint64_t position, void *bytes, size_t size)
+{
+    const struct place *place = context;
+    return place->target->kind->read(place->target, place->base + position, bytes, size);
+}
+
+static bool is_same_head(const struct qut_elf_head *a, const struct qut_elf_head *b)
+{
+    bool same = a->is_64 == b->is_64 && a->machine == b->machine && a->entry == b->entry &&
+                a->load_count == b->load_count;
+    for (unsigned i = 0; same && i < a->load_count; i++)
+        same = a->loads[i].offset == b->loads[i].offset && a->loads[i].vaddr == b->loads[i].vaddr &&
+               a->loads[i].file_size == b->loads[i].file_size && a->loads[i].memory_size == b->loads[i].memory_size;
+    return same;
+}
+
+struct qut_image *qut_target_intern_image(struct qut_target *target, const struct qut_image *wanted)
+{
+    size_t oldest = target->image_count > SAME_IMAGE_SEARCH_MAX ? target->image_count - SAME_IMAGE_SEARCH_MAX : 0;
+    for (size_t i = target->image_count; i-- > oldest;) {
+        struct qut_image *image = target->images[i];
+        if (image->is_elf == wanted->is_elf && image->load_bias == wanted->load_bias &&
+            image->file_offset == wanted->file_offset && image->inode == wanted->inode &&
+            image->device == wanted->device && image->deleted == wanted->deleted &&
+            image->build_id_size == wanted->build_id_size &&
+            memcmp(image->build_id, wanted->build_id, wanted->build_id_size) == 0 &&
+            (wanted->is_elf || image->start == wanted->start) && strcmp(image->path, wanted->path) == 0)
+            return image;
+    }
+    if (target->image_count == target->image_capacity) {
+        size_t capacity = target->image_capacity ? 2 * target->image_capacity : 64;
+        struct qut_image **images = realloc(target->images, capacity * sizeof *images);
+        if (!images)
+            return NULL;
+        target->images = images;
+        target->image_capacity = capacity;
+    }
+    struct qut_image *image = malloc(sizeof *image);
+    if (!image)
+        return NULL;
+    *image = *wanted;
+    image->path = strdup(wanted->path);
+    image->file_path = wanted->file_path ? strdup(wanted->file_path) : NULL;
+    image->head = NULL;
+    if (wanted->head && (image->head = malloc(sizeof *image->head)))
+        *image->head = *wanted->head;
+    if (!image->path || (wanted->file_path && !image->file_path) || (wanted->head && !image->head)) {
+        free(image->path);
+        free(image->file_path);
+        free(image->head);
+        free(image);
+        return NULL;
+    }
+    return target->images[target->image_count++] = image;
+}
+
+// Mappings that stand between those of an image, and belong to none.
+static bool is_filler(const struct qut_map *map)
+{
+    return !map->path[0] || (!map->readable && !map->executable) || strcmp(map->path, "[page size compat]") == 0;
+}
+
+// The mapping before items[at] that can belong to the same image as items[of]; -1: none.
+static ptrdiff_t mapping_before(const struct qut_maps *maps, size_t at, size_t of)
+{
+    const struct qut_map *map = &maps->items[of];
+    for (size_t steps = 0; at-- > 0 && steps < MAPPINGS_BEFORE_MAX; steps++) {
+        const struct qut_map *before = &maps->items[at];
+        if (strcmp(before->path, map->path) == 0 && before->inode == map->inode && before->device == map->device) {
+            if (map->path[0])
+                return before->offset <= map->offset ? (ptrdiff_t)at : -1;
+            // Without a name, mappings belong together where they touch.
+            return before->end == maps->items[at + 1].start ? (ptrdiff_t)at : -1;
+        }
+        if (!map->path[0] || !is_filler(before))
+            return -1;
+    }
+    return -1;
+}
+
+struct attempt {
+    struct qut_image image; // paths are not owned
+    struct qut_elf_head head;
+};
+
+// The offset of items[index] from the first byte of an image that begins at items[first]. Without a file there are no
+// offsets: it is as far as in memory.
+static uint64_t offset_in_image(const struct qut_maps *maps, size_t first, size_t index, uint64_t image_offset)
+{
+    const struct qut_map *map = &maps->items[index];
+    return map->path[0] && map->path[0] != '[' ? map->offset - image_offset : map->start - maps->items[first].start;
+}
+
+static bool set_bias(struct attempt *attempt, const struct qut_map *map, uint64_t offset)
+{
+    uint64_t vaddr;
+    if (!qut_elf_mapped_vaddr(&attempt->head, offset, map->end - map->start, map->executable, &vaddr))
+        return false;
+    attempt->image.load_bias = map->start - vaddr;
+    return true;
+}
+
+// What is in memory at the image's start, if its start is mapped there and can be read.
+static bool head_in_memory(struct qut_target *target, uint64_t address, struct qut_elf_head *head,
+                           struct qut_image *image)
+{
+    struct place place = {.target = target, .fd = -1, .base = address};
+    uint64_t vaddr;
+    if (!qut_elf_head_read(head, read_from_memory, &place) || !qut_elf_mapped_vaddr(head, 0, 1, false, &vaddr))
+        return false;
+    place.base = address - vaddr;
+    image->build_id_size = qut_elf_build_id(head, read_from_memory, &place, true, image->build_id);
+    return true;
+}
+
+// Compares the file with the memory of the image's start, where that is mapped at `start`. False: another file.
+static bool is_mapped_file(struct qut_target *target, uint64_t start, const struct attempt *attempt)
+{
+    struct qut_elf_head mapped;
+    struct qut_image seen = {0};
+    if (!head_in_memory(target, start, &mapped, &seen))
+        return true; // nothing speaks against it
+    if (seen.build_id_size)
+        return seen.build_id_size == attempt->image.build_id_size &&
+               memcmp(seen.build_id, attempt->image.build_id, seen.build_id_size) == 0;
+    return is_same_head(&mapped, &attempt->head);
+}
+
+// An image at `image_offset` in an open file that items[index] is mapped from.
+static bool try_offset(struct qut_target *target, const struct qut_maps *maps, int fd, ptrdiff_t first, size_t index,
+                       uint64_t image_offset, struct attempt *attempt)
+{
+    const struct qut_map *map = &maps->items[index];
+    struct place place = {.fd = fd, .base = image_offset};
+    if (!qut_elf_head_read(&attempt->head, read_from_file, &place) ||
+        !set_bias(attempt, map, map->offset - image_offset))
+        return false;
+    attempt->image.file_offset = image_offset;
+    attempt->image.build_id_size =
+        qut_elf_build_id(&attempt->head, read_from_file, &place, false, attempt->image.build_id);
+    if (first >= 0 && maps->items[first].offset == image_offset && maps->items[first].readable &&
+        !is_mapped_file(target, maps->items[first].start, attempt)) {
+        attempt->image.file_is_another = true;
+        return false;
+    }
+    return true;
+}
+
+static bool try_file(struct qut_target *target, const struct qut_maps *maps, int fd, size_t index,
+                     struct attempt *attempt)
+{
+    const struct qut_map *map = &maps->items[index];
+    ptrdiff_t start = (ptrdiff_t)index;
+    // From this mapping backwards to one where an image begins.
+    for (ptrdiff_t first = start; first >= 0; first = mapping_before(maps, (size_t)first, index))
+        if (maps->items[first].offset <= map->offset &&
+            try_offset(target, maps, fd, first, index, maps->items[first].offset, attempt))
+            return true;
+        else if (attempt->image.file_is_another)
+            return false;
+    // The start of the file need not be mapped.
+    return try_offset(target, maps, fd, -1, index, 0, attempt);
+}
+
+static bool try_memory(struct qut_target *target, const struct qut_maps *maps, size_t index, struct attempt *attempt)
+{
+    const struct qut_map *map = &maps->items[index];
+    for (ptrdiff_t first = (ptrdiff_t)index; first >= 0; first = mapping_before(maps, (size_t)first, index)) {
+        const struct qut_map *start = &maps->items[first];
+        if (!start->readable || !head_in_memory(target, start->start, &attempt->head, &attempt->image))
+            continue;
+        attempt->image.file_offset = start->offset;
+        return set_bias(attempt, map, offset_in_image(maps, (size_t)first, index, start->offset));
+    }
+    return false;
+}
+
+int qut_target_identify(struct qut_target *target, size_t map_index)
+{
+    const struct qut_maps *maps = &target->maps;
+    struct qut_map *map = &maps->items[map_index];
+    struct attempt attempt = {0};
+    char path[PATH_MAX];
+    bool found = false, another = false;
+    attempt.image.path = (char *)map->path;
+    attempt.image.device = map->device;
+    attempt.image.inode = map->inode;
+    attempt.image.deleted = map->deleted;
+    for (unsigned n = 0; !found && map->path[0] && target->kind->file(target, map, n, path); n++) {
+        int fd = qut_os_open_file(path, NULL);
+        if (fd < 0)
+            continue;
+        attempt.image.file_is_another = false;
+        found = try_file(target, maps, fd, map_index, &attempt);
+        another |= attempt.image.file_is_another;
+        if (found) {
+            attempt.image.file_path = path;
+            struct place place = {.fd = fd, .base = attempt.image.file_offset};
+            if (attempt.image.file_offset)
+                attempt.image.soname = qut_elf_soname(&attempt.head, read_from_file, &place);
+        }
+        qut_os_close_file(fd);
+    }
+    if (!found) {
+        attempt.image.build_id_size = 0;
+        found = try_memory(target, maps, map_index, &attempt);
+    }
+    attempt.image.file_is_another = another;
+    if (!found)
+        return 0;
+
+    const struct qut_elf_head *head = &attempt.head;
+    uint64_t entry = attempt.image.load_bias + head->entry;
+    if (head->entry && (head->has_interpreter || entry == target->program_entry ||
+                        (target->linker_base && attempt.image.load_bias == target->linker_base)))
+        attempt.image.entry = entry;
+    attempt.image.is_elf = true;
+    attempt.image.start = map->start;
+    attempt.image.head = &attempt.head;
+    size_t before = target->image_count;
+    map->image = qut_target_intern_image(target, &attempt.image);
+    if (target->image_count == before)
+        free(attempt.image.soname);
+    return map->image ? 0 : -1;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ELF image of an address space, or one mapping that is none. Images stay as long as their target: names and tables
+// of them are handed out.
+#ifndef QUT_TARGET_IMAGE_H
+#define QUT_TARGET_IMAGE_H
+
+#include "libqut/runtime/table_store.h"
+#include "libqut/target/elf_head.h"
+#include "libqut/target/maps.h"
+
+enum { QUT_REASON_BYTES = 160 };
+
+enum qut_table_state { QUT_TABLE_UNTRIED = 0, QUT_TABLE_READY, QUT_TABLE_NONE };
+
+struct qut_image {
+    // What it is: equal for all mappings of it.
+    char *path;
+    uint64_t device, inode;
+    uint64_t file_offset; // of the image; of something that is no ELF: of its mapping
+    uint64_t load_bias;
+    bool is_elf, deleted;
+    // What is known of it.
+    char *file_path; // NULL: no file that is the mapped one was found; the image is in memory
+    char *soname;    // NULL: not known
+    uint64_t start;  // first address of its first mapping
+    uint64_t entry;  // address of the entry point, where execution began there; else 0
+    uint8_t build_id[QUT_ELF_BUILD_ID_MAX];
+    uint32_t build_id_size;
+    bool file_is_another; // the file at its path has another build-id
+    struct qut_elf_head *head;
+    // Its table.
+    enum qut_table_state table_state;
+    struct qut_stored_table stored;
+    char reason[QUT_REASON_BYTES]; // with QUT_TABLE_NONE
+};
+
+#endif

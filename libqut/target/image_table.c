@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of an image: from the cache, or compiled from its file, or from what is mapped of it.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/os/os.h"
+#include "libqut/target/target.h"
+
+// What a hostile image may claim to occupy.
+#define IMAGE_BYTES_MAX ((uint64_t)1 << 30)
+
+// The image as in its file, as far as it is mapped: pages that nobody touches cost nothing.
+static void *rebuild(struct qut_target *target, const struct qut_image *image, size_t *size)
+{
+    const struct qut_elf_head *head = image->head;
+    uint64_t end = 0;
+    for (unsigned i = 0; i < head->load_count; i++) {
+        const struct qut_elf_segment *load = &head->loads[i];
+        if (load->offset > IMAGE_BYTES_MAX || load->file_size > IMAGE_BYTES_MAX - load->offset)
+            return NULL;
+        if (load->offset + load->file_size > end)
+            end = load->offset + load->file_size;
+    }
+    uint8_t *bytes = end ? qut_os_pages((size_t)end, false) : NULL;
+    if (!bytes)
+        return NULL;
+    for (unsigned i = 0; i < head->load_count; i++) {
+        const struct qut_elf_segment *load = &head->loads[i];
+        uint64_t address = image->load_bias + load->vaddr;
+        if (target->arch->word_bytes == 4)
+            address &= UINT32_MAX;
+        // Pages that cannot be read stay zero, those behind them are read all the same.
+        for (uint64_t done = 0; done < load->file_size;) {
+            size_t got = target->kind->read(target, address + done, bytes + load->offset + done,
+                                            (size_t)(load->file_size - done));
+            done += got;
+            if (done >= load->file_size)
+                break;
+            const struct qut_map *map = qut_maps_find(&target->maps, address + done);
+            uint64_t page_left = 4096 - ((address + done) & 4095);
+            uint64_t skip = map && map->end - (address + done) > page_left && got ? page_left : 0;
+            if (!skip)
+                skip = map ? map->end - (address + done) : page_left;
+            done += skip;
+        }
+    }
+    *size = (size_t)end;
+    return bytes;
+}
+
+static int compile(struct qut_target *target, struct qut_image *image, struct qut_stored_table *stored)
+{
+    struct qut_compile_request request = {
+        .path = image->file_path ? image->file_path : "",
+        .offset_bytes = image->file_path ? image->file_offset : 0,
+        .build_id = image->build_id,
+        .build_id_size = image->build_id_size,
+    };
+    if (!target->compile) {
+        snprintf(image->reason, sizeof image->reason, "not in the cache of tables, and no compiler was given");
+        return -1;
+    }
+    void *memory = NULL, *table = NULL;
+    if (!image->file_path) {
+        memory = rebuild(target, image, &request.memory_size);
+        request.memory = memory;
+        if (!memory) {
+            snprintf(image->reason, sizeof image->reason, "its mapped image is too large, or empty");
+            return -1;
+        }
+    }
+    size_t table_size = 0;
+    char reason[QUT_REASON_BYTES - 64] = "";
+    int result =
+        target->compile(target->compile_context, &request, &table, &table_size, reason, sizeof reason);
+    if (memory)
+        qut_os_free_pages(memory, request.memory_size);
+    if (result != 0) {
+        snprintf(image->reason, sizeof image->reason, "%s%s", reason,
+                 image->file_is_another ? " (the file at its path is another one than was mapped)" : "");
+        return -1;
+    }
+    if (qut_stored_table_adopt(table, table_size, target->arch, stored) != 0) {
+        snprintf(image->reason, sizeof image->reason, "what the compiler made is no sound table for %s",
+                 target->arch->name);
+        return -1;
+    }
+    return 0;
+}
+
+void qut_target_make_table(struct qut_target *target, struct qut_image *image)
+{
+    if (image->table_state != QUT_TABLE_UNTRIED)
+        return;
+    image->table_state = QUT_TABLE_NONE;
+    if (!image->is_elf) {
+        snprintf(image->reason, sizeof image->reason, "no ELF image");
+        return;
+    }
+    if (image->head->machine != target->arch->elf_machine) {
+        snprintf(image->reason, sizeof image->reason, "for another machine (ELF machine %u)", image->head->machine);
+        return;
+    }
+    if (target->cache_directory && image->build_id_size &&
+        qut_table_store_read(target->cache_directory, target->arch, image->build_id, image->build_id_size,
+                             &image->stored) == 0) {
+        image->table_state = QUT_TABLE_READY;
+        return;
+    }
+    if (compile(target, image, &image->stored) == 0)
+        image->table_state = QUT_TABLE_READY;
+}

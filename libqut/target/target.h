@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kinds of targets have in common, and what each does in its own way.
+#ifndef QUT_TARGET_TARGET_H
+#define QUT_TARGET_TARGET_H
+
+#include <qut/target.h>
+
+#include "libqut/arch/arch.h"
+#include "libqut/target/image.h"
+#include "libqut/target/maps.h"
+
+// What a thread's registers are worth.
+enum qut_registers_state {
+    QUT_REGISTERS_UNREAD = 0, // stopped by us, not asked yet
+    QUT_REGISTERS_READ,
+    QUT_REGISTERS_ASLEEP, // not stopped: sp and pc, as long as it sleeps
+    QUT_REGISTERS_NONE,
+};
+
+struct qut_target_thread {
+    struct qut_thread_info info;
+    enum qut_registers_state state;
+    struct qut_frame_regs regs;
+    int pending_signal; // of a live thread: has arrived, and is delivered when it goes on
+    bool traced, stopped;
+    char asleep[256]; // with QUT_REGISTERS_ASLEEP: the system call it sleeps in, as /proc words it
+};
+
+// A piece of memory that was read once for all of a walk.
+struct qut_window {
+    uint64_t start;
+    size_t size; // 0: empty
+    uint8_t *bytes;
+};
+enum { QUT_STACK_WINDOWS = 2, QUT_STACK_WINDOW_BYTES = 16384, QUT_CODE_WINDOW_BYTES = 512 };
+
+// Executable memory, in ascending order.
+struct qut_code_range {
+    uint64_t start, end;
+    struct qut_image *image; // never NULL
+};
+
+// A word that a walk of a thread that is not stopped rests on.
+struct qut_read_note {
+    uint64_t address, value;
+};
+enum { QUT_READ_NOTES_MAX = 8192 };
+
+struct qut_target;
+
+struct qut_target_kind {
+    // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
+    size_t (*read)(struct qut_target *target, uint64_t address, void *bytes, size_t size);
+    // The n-th file that could be what is mapped, as a path of PATH_MAX bytes. False: there are no more.
+    bool (*file)(struct qut_target *target, const struct qut_map *map, unsigned n, char *path);
+    // Fills thread->regs. False: it has gone.
+    bool (*registers)(struct qut_target *target, struct qut_target_thread *thread);
+    // Fills thread->info.name; NULL: whoever made the thread did.
+    void (*name_thread)(struct qut_target *target, struct qut_target_thread *thread);
+    // Makes the list of threads anew. NULL: it never changes.
+    void (*list_threads)(struct qut_target *target);
+    // Whether the thread still sleeps where it did when its registers were taken. With QUT_REGISTERS_ASLEEP only.
+    bool (*still_asleep)(struct qut_target *target, struct qut_target_thread *thread);
+    void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
+    int (*stop)(struct qut_target *target, struct qut_target_error *error);
+    void (*close)(struct qut_target *target);
+};
+
+struct qut_target {
+    const struct qut_target_kind *kind;
+    const struct qut_arch *arch;
+    uint64_t pac_mask;
+    bool pac_mask_given;
+    // Options, copied.
+    char *cache_directory, *sysroot;
+    qut_compile_fn compile;
+    void *compile_context;
+    // The address space.
+    struct qut_maps maps;
+    struct qut_image **images;
+    size_t image_count, image_capacity;
+    struct qut_code_range *ranges;
+    size_t range_count;
+    size_t last_range;                   // where the last lookup ended
+    uint64_t program_entry, linker_base; // AT_ENTRY, AT_BASE; 0: not known
+    bool files_are_memory;               // what no memory was kept of is as in its file
+    // Threads, ascending by id.
+    struct qut_target_thread *threads;
+    size_t thread_count, thread_capacity;
+    bool stopped;
+    uint64_t stop_began_ns; // 0: never
+    // Of the walk that is under way.
+    struct qut_window windows[QUT_STACK_WINDOWS];
+    struct qut_window code_window;
+    unsigned older_window;
+    struct qut_read_note *notes; // NULL: not kept
+    size_t note_count;
+    bool notes_overflow;
+    // The file whose bytes stand for memory, open.
+    struct qut_image *open_image;
+    int open_fd;
+    void *source; // of the kind
+};
+
+// ---- target.c
+
+struct qut_target *qut_target_new(const struct qut_target_kind *kind, const struct qut_target_options *options);
+__attribute__((format(printf, 2, 3))) int qut_target_fail(struct qut_target_error *error, const char *format, ...);
+// At the end of the list; NULL: no memory. Its registers are unread.
+struct qut_target_thread *qut_target_add_thread(struct qut_target *target, pid_t tid);
+void qut_target_sort_threads(struct qut_target *target);
+// From AT_* pairs of the target's word size.
+void qut_target_take_auxv(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t *vdso);
+// aarch64, where nobody says it: the bits above what the highest mapped address needs. Else 0.
+uint64_t qut_target_pac_mask_of_maps(const struct qut_target *target);
+
+// ---- address_space.c
+
+// Takes maps over: finds out what is what. Images that are still there keep their tables. 0, or -1: no memory.
+int qut_target_take_maps(struct qut_target *target, struct qut_maps *maps);
+void qut_target_free_images(struct qut_target *target);
+// The image of a mapping; one is made up for what is no ELF. NULL: no memory.
+struct qut_image *qut_target_image_of(struct qut_target *target, struct qut_map *map);
+
+// ---- identify.c
+
+// Sets map->image where the mapping belongs to an ELF image: looks at files and at the memory of the mapping and those
+// before it. 0, or -1: no memory.
+int qut_target_identify(struct qut_target *target, size_t map_index);
+// An image with the same identity as *wanted, or a new one.
+struct qut_image *qut_target_intern_image(struct qut_target *target, const struct qut_image *wanted);
+
+// ---- image_table.c
+
+// Makes the table, if that was not tried before.
+void qut_target_make_table(struct qut_target *target, struct qut_image *image);
+
+// ---- memory.c
+
+// Memory, and where none was kept, the file's bytes if target->files_are_memory.
+size_t qut_target_read_any(struct qut_target *target, uint64_t address, void *bytes, size_t size);
+// Forgets what the windows hold, and the notes.
+void qut_target_begin_reads(struct qut_target *target);
+// For struct qut_walk_ops: context is the target.
+bool qut_target_read_word(void *context, uint64_t address, uint64_t *value);
+size_t qut_target_read_code(void *context, uint64_t address, void *bytes, size_t size);
+// Whether every word that was noted is still what it was.
+bool qut_target_words_hold(struct qut_target *target);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a thread of a target.
+#include <stdlib.h>
+
+#include "libqut/runtime/walk.h"
+#include "libqut/target/target.h"
+
+static const struct qut_code_range *find_range(struct qut_target *target, uint64_t pc)
+{
+    // Callers often lie in the same module.
+    if (target->last_range < target->range_count) {
+        const struct qut_code_range *last = &target->ranges[target->last_range];
+        if (pc >= last->start && pc < last->end)
+            return last;
+    }
+    size_t low = 0, high = target->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (target->ranges[middle].end <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == target->range_count || target->ranges[low].start > pc)
+        return NULL;
+    target->last_range = low;
+    return &target->ranges[low];
+}
+
+static void find_code(void *context, uint64_t pc, struct qut_code *code)
+{
+    struct qut_target *target = context;
+    const struct qut_code_range *range = find_range(target, pc);
+    *code = (struct qut_code){.state = QUT_CODE_NO_MODULE};
+    if (!range || !range->image->is_elf)
+        return;
+    struct qut_image *image = range->image;
+    if (image->table_state == QUT_TABLE_UNTRIED)
+        qut_target_make_table(target, image);
+    code->state = image->table_state == QUT_TABLE_READY ? QUT_CODE_READY : QUT_CODE_NO_TABLE;
+    code->table = &image->stored.table;
+    code->load_bias = image->load_bias;
+    code->entry = image->entry;
+}
+
+static uint64_t strip(void *context, uint64_t pc)
+{
+    const struct qut_target *target = context;
+    return target->arch->has_signed_ra ? pc & ~target->pac_mask : pc;
+}
+
+static const struct qut_walk_ops ops = {
+    .read = qut_target_read_word,
+    .read_code = qut_target_read_code,
+    .find = find_code,
+    .strip = strip,
+};
+
+static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_frame *frames,
+                          size_t max, struct qut_end *end)
+{
+    struct qut_frame_regs top = *regs;
+    top.pc = strip(target, top.pc);
+    struct qut_walk walk;
+    qut_walk_begin(target->arch, &walk, &top, QUT_PC_EXACT);
+    size_t count = 0;
+    do {
+        qut_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
+    } while (count < max && qut_walk_step(target->arch, &ops, target, &walk));
+    *end = walk.end;
+    if (count == max && end->reason == QUT_END_NOT) {
+        end->reason = QUT_END_LIMIT;
+        end->pc = frames[count - 1].pc;
+    }
+    return count;
+}
+
+static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
+{
+    *end = (struct qut_end){.reason = reason, .guessed_frame = QUT_NO_GUESS};
+    return 0;
+}
+
+size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame *frames, size_t max,
+                       struct qut_end *end)
+{
+    struct qut_end unused;
+    if (!end)
+        end = &unused;
+    if (index >= target->thread_count)
+        return no_frames(end, QUT_END_NO_REGISTER);
+    if (max == 0)
+        return no_frames(end, QUT_END_LIMIT);
+    struct qut_target_thread *thread = &target->threads[index];
+    if (thread->state == QUT_REGISTERS_UNREAD)
+        thread->state = target->kind->registers(target, thread) ? QUT_REGISTERS_READ : QUT_REGISTERS_NONE;
+    if (thread->state == QUT_REGISTERS_NONE)
+        return no_frames(end, QUT_END_NO_REGISTER);
+    qut_target_begin_reads(target);
+    if (thread->state == QUT_REGISTERS_READ)
+        return walk_frames(target, &thread->regs, frames, max, end);
+
+    // Asleep: what was read counts if nothing of it has changed, and the thread did not wake meanwhile.
+    target->notes = malloc(QUT_READ_NOTES_MAX * sizeof *target->notes);
+    size_t count = target->notes ? walk_frames(target, &thread->regs, frames, max, end) : 0;
+    bool holds = target->notes && qut_target_words_hold(target) && target->kind->still_asleep(target, thread);
+    free(target->notes);
+    target->notes = NULL;
+    return holds ? count : no_frames(end, QUT_END_NO_PROGRESS);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// libqutc, for those who link it into a program that walks with libqut: makes the tables that are not in the cache.
+//
+//     struct qutc_provide_options provide = {.size = sizeof provide, .cache_directory = directory};
+//     options.compile = qutc_compile_for_qut;
+//     options.compile_context = &provide;
+#ifndef QUTC_PROVIDE_H
+#define QUTC_PROVIDE_H
+
+#include <stdbool.h>
+
+#include <qut/compiler.h>
+
+QUT_DECLS_BEGIN
+
+struct qutc_provide_options {
+    size_t size;                 // sizeof(struct qutc_provide_options)
+    const char *cache_directory; // where tables are put for the next process; created where missing; NULL: nowhere
+    const char *debug_root;      // "/usr/lib/debug": separate debug files describe more code; NULL: not looked for
+    bool small;                  // fewer bytes for a slightly slower lookup
+};
+
+// A qut_compile_fn. `context` is a const struct qutc_provide_options, or NULL: all of them zero.
+//
+// Takes the file at request->path if its build-id is request->build_id, else what is in request->memory. Where the
+// mapped module has no build-id, nothing proves that a file is the one it was mapped from: then the memory comes first,
+// and the file is taken only where there is no memory and it has no build-id either.
+//
+// A file that is changed or cut off meanwhile makes it fail, and raises no signal. A table that cannot be put into the
+// cache is returned all the same. [not signal-safe, blocks, allocates; any threads]
+QUT_API int qutc_compile_for_qut(void *context, const struct qut_compile_request *request, void **table,
+                                 size_t *table_size, char *reason, size_t reason_size);
+
+QUT_DECLS_END
+
+#endif

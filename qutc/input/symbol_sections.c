@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/input/symbol_sections.h"
+
+#include <elf.h>
+
+#include "qutc/input/image_store.h"
+
+static bool by_section(struct qutc_image *image, const struct qutc_elf *elf, uint32_t type,
+                       struct qutc_symbol_section *found)
+{
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const struct qutc_elf_section *section = &elf->sections[i];
+        if (section->type != type || section->link == 0 || section->link > elf->section_count)
+            continue;
+        const struct qutc_elf_section *names = &elf->sections[section->link - 1];
+        struct qutc_unpacker *unpacker = &image->store->unpacker;
+        if (names->type == SHT_STRTAB && qutc_unpack_section(unpacker, elf, section, &found->symbols, NULL) == 0 &&
+            qutc_unpack_section(unpacker, elf, names, &found->names, NULL) == 0 && found->symbols.size) {
+            found->elf = elf;
+            return true;
+        }
+    }
+    return false;
+}
+
+// What PT_DYNAMIC says, as the loader reads it.
+struct dynamic {
+    uint64_t symbols_vaddr, names_vaddr, names_bytes, hash_vaddr, gnu_hash_vaddr;
+};
+
+static void read_dynamic(const struct qutc_elf *elf, const struct qutc_elf_segment *segment, struct dynamic *dynamic)
+{
+    unsigned word_bytes = elf->arch->word_bytes;
+    struct qutc_cursor cursor = qutc_cursor(qutc_elf_segment_bytes(elf, segment));
+    while (qutc_cursor_left(&cursor) >= 2 * word_bytes) {
+        uint64_t tag = qutc_read_uint(&cursor, word_bytes);
+        uint64_t value = qutc_read_uint(&cursor, word_bytes);
+        switch (tag) {
+        case DT_NULL: return;
+        case DT_SYMTAB: dynamic->symbols_vaddr = value; break;
+        case DT_STRTAB: dynamic->names_vaddr = value; break;
+        case DT_STRSZ: dynamic->names_bytes = value; break;
+        case DT_HASH: dynamic->hash_vaddr = value; break;
+        case DT_GNU_HASH: dynamic->gnu_hash_vaddr = value; break;
+        default: break;
+        }
+    }
+}
+
+static struct qutc_bytes at(const struct qutc_image *image, uint64_t vaddr, uint64_t load_bias)
+{
+    struct qutc_bytes bytes = qutc_image_at(image, vaddr);
+    return bytes.size ? bytes : qutc_image_at(image, vaddr - load_bias);
+}
+
+// The highest index in any chain, plus one. Each bucket has the first of its chain; a chain ends at an odd hash.
+static uint64_t count_by_gnu_hash(struct qutc_bytes bytes, unsigned word_bytes)
+{
+    struct qutc_cursor cursor = qutc_cursor(bytes);
+    uint32_t bucket_count = qutc_read_u32(&cursor);
+    uint32_t first_index = qutc_read_u32(&cursor);
+    uint32_t filter_words = qutc_read_u32(&cursor);
+    qutc_cursor_skip(&cursor, 4 + (uint64_t)filter_words * word_bytes);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < bucket_count && !cursor.failed; i++) {
+        uint32_t index = qutc_read_u32(&cursor);
+        last = index > last ? index : last;
+    }
+    if (cursor.failed || last < first_index)
+        return 0;
+    qutc_cursor_skip(&cursor, (uint64_t)(last - first_index) * 4);
+    while (!cursor.failed && !(qutc_read_u32(&cursor) & 1))
+        last++;
+    return cursor.failed ? 0 : (uint64_t)last + 1;
+}
+
+static uint64_t count_by_hash(struct qutc_bytes bytes)
+{
+    struct qutc_cursor cursor = qutc_cursor(bytes);
+    qutc_cursor_skip(&cursor, 4);
+    return qutc_read_u32(&cursor);
+}
+
+static bool by_dynamic(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *found)
+{
+    const struct qutc_elf *elf = &image->store->elf;
+    struct dynamic dynamic = {0};
+    for (size_t i = 0; i < elf->segment_count; i++)
+        if (elf->segments[i].type == PT_DYNAMIC)
+            read_dynamic(elf, &elf->segments[i], &dynamic);
+    if (!dynamic.symbols_vaddr || !dynamic.names_vaddr)
+        return false;
+    uint64_t count = dynamic.gnu_hash_vaddr
+                         ? count_by_gnu_hash(at(image, dynamic.gnu_hash_vaddr, load_bias), elf->arch->word_bytes)
+                         : 0;
+    if (!count && dynamic.hash_vaddr)
+        count = count_by_hash(at(image, dynamic.hash_vaddr, load_bias));
+    found->elf = elf;
+    found->symbols = at(image, dynamic.symbols_vaddr, load_bias);
+    found->names = at(image, dynamic.names_vaddr, load_bias);
+    uint64_t symbols_bytes = count * (elf->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+    if (symbols_bytes > found->symbols.size || dynamic.names_bytes > found->names.size)
+        return false;
+    found->symbols.size = (size_t)symbols_bytes;
+    found->names.size = (size_t)dynamic.names_bytes;
+    return count > 0;
+}
+
+unsigned qutc_image_symbol_sections(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *sections)
+{
+    const struct qutc_image_store *store = image->store;
+    unsigned count = 0;
+    // A full table makes the dynamic one superfluous. The one of .gnu_debugdata leaves out what the dynamic one has.
+    if (by_section(image, &store->elf, SHT_SYMTAB, &sections[count]) ||
+        (store->debug_elf.arch == image->arch && by_section(image, &store->debug_elf, SHT_SYMTAB, &sections[count])))
+        return 1;
+    if (by_section(image, &store->elf, SHT_DYNSYM, &sections[count]) || by_dynamic(image, load_bias, &sections[count]))
+        count++;
+    if (store->debugdata_elf.arch == image->arch &&
+        by_section(image, &store->debugdata_elf, SHT_SYMTAB, &sections[count]))
+        count++;
+    return count;
+}

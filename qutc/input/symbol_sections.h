@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the names of an image's functions are: the symbol tables of the file, of its separate debug file, of
+// .gnu_debugdata, and, where there are no section headers, the dynamic one that the loader knows.
+#ifndef QUTC_INPUT_SYMBOL_SECTIONS_H
+#define QUTC_INPUT_SYMBOL_SECTIONS_H
+
+#include "qutc/input/image.h"
+
+enum { QUTC_SYMBOL_SECTIONS_MAX = 3 };
+
+struct qutc_symbol_section {
+    const struct qutc_elf *elf; // that has it: its sections are what the symbols' indexes mean
+    struct qutc_bytes symbols;  // Elf32_Sym or Elf64_Sym, by image->is_64
+    struct qutc_bytes names;
+};
+
+// Returns how many. What lies outside its file, or cannot be unpacked, is left out. The bytes live
+// as long as the image. load_bias: of an image of memory,
+// where a loader may have replaced the addresses that the dynamic section gives by those in memory; else 0.
+unsigned qutc_image_symbol_sections(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *sections);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <qutc/provide.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "qutc/cache.h"
+#include "qutc/qutc.h"
+
+struct job {
+    struct qutc_provide_options options;
+    const struct qut_compile_request *request;
+    uint8_t *table;
+    size_t table_size;
+};
+
+// Older callers know fewer options.
+static struct qutc_provide_options known_options(const void *context)
+{
+    struct qutc_provide_options options = {.size = sizeof options};
+    if (context) {
+        size_t size;
+        memcpy(&size, context, sizeof size);
+        memcpy(&options, context, size < sizeof options ? size : sizeof options);
+    }
+    return options;
+}
+
+static bool is_wanted(const struct job *job, const struct qutc_image *image)
+{
+    size_t size = job->request->build_id_size;
+    if (size == 0)
+        return !image->identity_is_build_id;
+    size = size < QUTC_IDENTITY_MAX ? size : QUTC_IDENTITY_MAX;
+    return image->identity_is_build_id && image->identity_size == size &&
+           memcmp(image->identity, job->request->build_id, size) == 0;
+}
+
+static int open_file(const struct job *job, struct qutc_image **image, struct qutc_error *error)
+{
+    const struct qutc_image_options options = {.debug_root = job->options.debug_root, .read_files = true};
+    return qutc_image_open(job->request->path, NULL, job->request->offset_bytes, 0, &options, image, error);
+}
+
+static int open_memory(const struct job *job, struct qutc_image **image, struct qutc_error *error)
+{
+    const struct qutc_image_options options = {
+        .debug_root = job->options.debug_root, .read_files = true, .as_mapped = true};
+    struct qutc_bytes elf = {job->request->memory, job->request->memory_size};
+    return qutc_image_open_memory(elf, job->request->path, &options, image, error);
+}
+
+// The next process finds it. This one has its table in any case.
+static void publish(const struct job *job, const struct qutc_image *image)
+{
+    char *path = NULL;
+    // The cache is for whole files: what one of them lost may be there again tomorrow.
+    if (!job->options.cache_directory || !image->identity_is_build_id || image->damage_count)
+        return;
+    if (qutc_make_directories(job->options.cache_directory, NULL) == 0 &&
+        qutc_cache_path(job->options.cache_directory, image, &path, NULL) == 0)
+        // Not synced: a disk takes longer for that than the compiler did. What a crash leaves half is no sound table,
+        // and made anew.
+        qutc_publish(path, job->table, job->table_size, false, NULL);
+    free(path);
+}
+
+static int compile(struct job *job, const struct qutc_image *image, struct qutc_error *error)
+{
+    if (!is_wanted(job, image))
+        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "the build-id is another one than was mapped");
+    const struct qutc_compile_options options = {.small = job->options.small};
+    if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
+        return -1;
+    if (qutc_image_is_whole(image)) {
+        publish(job, image);
+        return 0;
+    }
+    free(job->table);
+    job->table = NULL;
+    return qutc_fail(error, QUTC_ERR_IO, "", 0, "the file is cut off, or changed while it was read");
+}
+
+static int compile_from(struct job *job, bool memory, struct qutc_error *error)
+{
+    struct qutc_image *image;
+    *error = (struct qutc_error){0};
+    int result = memory ? open_memory(job, &image, error) : open_file(job, &image, error);
+    if (result == 0) {
+        result = compile(job, image, error);
+        qutc_image_close(image);
+    }
+    return result;
+}
+
+int qutc_compile_for_qut(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                         char *reason, size_t reason_size)
+{
+    struct job job = {.options = known_options(context), .request = request};
+    struct qutc_error error = {0};
+    bool has_file = request->path && *request->path;
+    bool has_memory = request->memory && request->memory_size;
+    int result = -1;
+    if (has_file && (request->build_id_size || !has_memory))
+        result = compile_from(&job, false, &error);
+    if (result != 0 && has_memory)
+        result = compile_from(&job, true, &error);
+    if (!has_file && !has_memory)
+        qutc_fail(&error, QUTC_ERR_IO, "", 0, "neither a file nor memory to compile");
+    *table = job.table;
+    *table_size = result == 0 ? job.table_size : 0;
+    if (result != 0 && reason_size)
+        qutc_error_text(&error, reason, (unsigned)reason_size);
+    return result;
+}

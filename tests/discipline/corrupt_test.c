@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The local walker on contexts that no program could be in: whatever pc, stack pointer and stack, no walk faults, and
+// each ends with a reason. QUT_CORRUPT_WALKS says how many; the number of a walk decides all of it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "libqut/arch/native.h"
+#include "tests/discipline/discipline.h"
+#include "tests/runtime/tap.h"
+
+enum { WALKS_DEFAULT = 100000, TEXTS_MAX = 32, ISLAND_BYTES = 16 << 10, MAX = 40, CANARY = 0x5a };
+
+static struct text {
+    uintptr_t start, size;
+} texts[TEXTS_MAX];
+static unsigned text_count;
+static char *island; // readable pages between two that are not
+static uint64_t random_state;
+static volatile uint64_t seed;
+static unsigned long walks, reasons[QUT_END_REASON_COUNT], frames, errno_changed, overrun, no_reason;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state * UINT64_C(0x9e3779b97f4a7c15) >> 8 ^ random_state << 40;
+}
+
+static uintptr_t below(uintptr_t limit)
+{
+    return (uintptr_t)(next_random() >> 5) % limit;
+}
+
+static int add_text(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size, (void)context;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X && text_count < TEXTS_MAX)
+            texts[text_count++] =
+                (struct text){info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, info->dlpi_phdr[i].p_memsz};
+    return 0;
+}
+
+static uintptr_t random_pc(void)
+{
+    const struct text *text = &texts[below(text_count)];
+    return text->start + below(text->size);
+}
+
+static uintptr_t random_pointer(uintptr_t here)
+{
+    switch (below(14)) {
+    case 0: return 0;
+    case 1: return (uintptr_t)0 - below(64);
+    case 2: return (uintptr_t)next_random();
+    case 3: return ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1)) + below(1 << 20); // the kernel's half
+    case 4: return (uintptr_t)island + ISLAND_BYTES - below(24);                   // the last words that are there
+    case 5: return (uintptr_t)island - below(24);
+    case 6: return (uintptr_t)island + below(ISLAND_BYTES);
+    case 7: return here - below(256 << 10); // stack that was perhaps never used
+    case 8: return here - below(16 << 20);  // and more than there is
+    case 9: return here + below(64 << 10);
+    case 10: return here + below(1 << 10);
+    case 11: return here + below(128) * sizeof(uintptr_t);
+    default: return (uintptr_t)island + below(ISLAND_BYTES / sizeof(uintptr_t)) * sizeof(uintptr_t);
+    }
+}
+
+static uintptr_t random_word(uintptr_t here)
+{
+    switch (below(6)) {
+    case 0: return (uintptr_t)next_random();
+    case 1: return below(4096);
+    case 2: return random_pointer(here);
+    default: return random_pc();
+    }
+}
+
+static void put(void *ucontext, unsigned offset, uintptr_t value)
+{
+    memcpy((char *)ucontext + offset, &value, sizeof value);
+}
+
+static void corrupt(void *ucontext, uintptr_t here)
+{
+    const struct qut_register_layout *layout = qut_native_arch.ucontext_registers;
+    unsigned kind = (unsigned)below(4);
+    if (kind == 0) { // one register of a real context
+        unsigned reg = (unsigned)below(qut_native_arch.register_count);
+        unsigned offset =
+            below(4) && layout->reg_offset[reg] != QUT_NOT_KEPT ? layout->reg_offset[reg] : layout->pc_offset;
+        put(ucontext, offset, offset == layout->pc_offset ? random_word(here) : random_pointer(here));
+        return;
+    }
+    for (unsigned reg = 0; reg < qut_native_arch.register_count; reg++)
+        if (layout->reg_offset[reg] != QUT_NOT_KEPT)
+            put(ucontext, layout->reg_offset[reg], kind == 1 ? (uintptr_t)next_random() : random_word(here));
+    if (kind != 1) {
+        put(ucontext, layout->reg_offset[qut_native_arch.sp_reg], random_pointer(here));
+        if (below(2))
+            put(ucontext, layout->reg_offset[qut_native_arch.tracked[0]], random_pointer(here));
+    }
+    put(ucontext, layout->pc_offset, below(16) ? random_pc() : random_word(here));
+}
+
+static void walk_once(const void *real, uintptr_t here)
+{
+    static _Thread_local ucontext_t context;
+    memcpy(&context, real, qut_native_arch.ucontext_registers->size_bytes);
+    corrupt(&context, here);
+    uintptr_t pcs[MAX + 1];
+    pcs[MAX] = CANARY;
+    struct qut_end end = {.reason = ~0u};
+    bool kept;
+    size_t count = discipline_walk(&context, pcs, MAX, &end, &kept);
+    errno_changed += !kept;
+    overrun += pcs[MAX] != CANARY || count > MAX;
+    if (end.reason == QUT_END_NOT || end.reason >= QUT_END_NOT_STARTED || count == 0)
+        no_reason++;
+    else
+        reasons[end.reason]++;
+    frames += count;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    for (unsigned long i = 0; i < walks; i++) {
+        seed = i;
+        random_state = (i + 1) * UINT64_C(0xd1342543de82ef95) | 1;
+        next_random();
+        if (i % 64 == 0)
+            for (size_t at = 0; at < ISLAND_BYTES / sizeof(uintptr_t); at++)
+                ((uintptr_t *)(void *)island)[at] = i % 128 ? random_pc() + below(5) : random_word(here);
+        walk_once(context, here);
+    }
+}
+
+static void on_fault(int number)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "signal %d in walk %" PRIu64 "\n", number, (uint64_t)seed);
+    ssize_t written = write(2, text, (size_t)length);
+    (void)written;
+    _exit(1);
+}
+
+static void prepare(void)
+{
+    static char alternate[64 << 10];
+    const char *count = getenv("QUT_CORRUPT_WALKS");
+    walks = count ? strtoul(count, NULL, 0) : WALKS_DEFAULT;
+    if (text_count == 0)
+        dl_iterate_phdr(add_text, NULL);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (!island) {
+        island = mmap(NULL, ISLAND_BYTES + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        island += page;
+        mprotect(island, ISLAND_BYTES, PROT_READ | PROT_WRITE);
+    }
+    stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    struct sigaction fault = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGSEGV, &fault, NULL);
+    sigaction(SIGBUS, &fault, NULL);
+    memset(reasons, 0, sizeof reasons);
+    frames = errno_changed = overrun = no_reason = 0;
+}
+
+static void *raise_there(void *argument)
+{
+    if (argument)
+        qut_thread_register();
+    raise(SIGUSR1);
+    return NULL;
+}
+
+static void finish(const char *who)
+{
+    printf("# %s: %lu walks, %lu frames:", who, walks, frames);
+    for (unsigned reason = 0; reason < QUT_END_REASON_COUNT; reason++)
+        if (reasons[reason])
+            printf(" %s %lu;", qut_end_reason_name(reason), reasons[reason]);
+    putchar('\n');
+    CHECK(errno_changed == 0 && overrun == 0 && no_reason == 0, "errno changed %lu, overrun %lu, without a reason %lu",
+          errno_changed, overrun, no_reason);
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
+}
+
+TEST(corrupt_contexts_of_the_first_thread)
+{
+    prepare();
+    raise(SIGUSR1);
+    finish("first thread");
+}
+
+TEST(corrupt_contexts_of_another_registered_thread)
+{
+    prepare();
+    pthread_t thread;
+    pthread_create(&thread, NULL, raise_there, "");
+    pthread_join(thread, NULL);
+    finish("registered thread");
+}
+
+TEST(corrupt_contexts_of_an_unregistered_thread)
+{
+    prepare();
+    walks /= 4;
+    pthread_t thread;
+    pthread_create(&thread, NULL, raise_there, NULL);
+    pthread_join(thread, NULL);
+    finish("unregistered thread");
+}
+
+// A library that is gone has no code: what lies at its addresses now may be anything.
+static uintptr_t gone_pc;
+
+static void on_gone(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    static ucontext_t copy;
+    memcpy(&copy, context, qut_native_arch.ucontext_registers->size_bytes);
+    put(&copy, qut_native_arch.ucontext_registers->pc_offset, gone_pc);
+    uintptr_t pcs[8];
+    struct qut_end end;
+    bool kept;
+    size_t count = discipline_walk(&copy, pcs, 8, &end, &kept);
+    CHECK(count == 1 || end.guessed_frame <= 1, "%zu frames, the first in a library that was unloaded, end %s", count,
+          qut_end_reason_name(end.reason));
+}
+
+TEST(code_that_was_unloaded_has_no_rules)
+{
+    if (!discipline_has_compiler())
+        SKIP("no QUT_TEST_QUTC: no tables");
+    void *library = dlopen("libresolv.so.2", RTLD_NOW);
+    void *symbol = library ? dlsym(library, "ns_name_pton") : NULL;
+    if (!symbol)
+        SKIP("no libresolv");
+    gone_pc = (uintptr_t)symbol + 8;
+    qut_refresh();
+    dlclose(library);
+    struct sigaction action = {.sa_sigaction = on_gone, .sa_flags = SA_SIGINFO};
+    sigaction(SIGUSR1, &action, NULL);
+    raise(SIGUSR1);
+}
+
+void discipline_corrupt_tests(void)
+{
+    RUN(corrupt_contexts_of_the_first_thread);
+    RUN(corrupt_contexts_of_another_registered_thread);
+    RUN(corrupt_contexts_of_an_unregistered_thread);
+    RUN(code_that_was_unloaded_has_no_rules);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk's manners: what it calls, which system calls it makes, what it leaves alone, how much stack it takes.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/discipline/discipline.h"
+#include "tests/runtime/tap.h"
+
+static size_t handler_count;
+static struct qut_end handler_end;
+static bool handler_kept;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    static uintptr_t pcs[64];
+    handler_count = discipline_walk(context, pcs, 64, &handler_end, &handler_kept);
+}
+
+TEST(walks_call_nothing_of_libc_that_locks_or_allocates)
+{
+    uintptr_t pcs[64];
+    struct qut_end end;
+    bool kept;
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    sigaction(SIGUSR1, &action, NULL);
+    if (!discipline_watching_works())
+        SKIP("functions of libc cannot be replaced in this build");
+    uint64_t before = discipline_watched_calls();
+    free(malloc(1));
+    CHECK(discipline_watched_calls() >= before + 2, "the watch does not see malloc");
+    for (unsigned registered = 0; registered < 2; registered++) {
+        if (registered)
+            qut_thread_register();
+        else
+            qut_thread_unregister();
+        size_t count = discipline_walk(NULL, pcs, 64, &end, &kept);
+        CHECK(count >= 1 && kept, "%zu frames, errno %s", count, kept ? "kept" : "changed");
+        raise(SIGUSR1);
+        CHECK(handler_count >= 1 && handler_kept, "%zu frames, errno %s", handler_count,
+              handler_kept ? "kept" : "changed");
+    }
+}
+
+TEST(walks_reach_the_outermost_frame)
+{
+    if (!discipline_has_compiler())
+        SKIP("no QUT_TEST_QUTC: no tables, walks end at the first frame");
+    uintptr_t pcs[64];
+    struct qut_end end;
+    bool kept;
+    size_t count = discipline_walk(NULL, pcs, 64, &end, &kept);
+    CHECK(end.reason == QUT_END_OUTERMOST && count >= 4, "%zu frames, %s", count, qut_end_reason_name(end.reason));
+    raise(SIGUSR1);
+    CHECK(handler_end.reason == QUT_END_OUTERMOST && handler_count >= 5, "%zu frames, %s", handler_count,
+          qut_end_reason_name(handler_end.reason));
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : "";
+    if (!discipline_start()) {
+        printf("0 passed, 1 failed, 0 skipped\n");
+        return 1;
+    }
+    // What children find bound, later tests do not measure: so those that fork come first.
+    if (!*only || strcmp(only, "stack") == 0)
+        discipline_stack_tests();
+    if (!*only || strcmp(only, "seccomp") == 0)
+        discipline_seccomp_tests();
+    RUN(walks_call_nothing_of_libc_that_locks_or_allocates);
+    RUN(walks_reach_the_outermost_frame);
+    if (!*only || strcmp(only, "deadlock") == 0)
+        discipline_deadlock_tests();
+    if (!*only || strcmp(only, "corrupt") == 0)
+        discipline_corrupt_tests();
+    return tap_finish();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much stack a walk takes: painted and measured, and with a guard page where the promise ends.
+#include <alloca.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/discipline/discipline.h"
+#include "tests/runtime/tap.h"
+
+enum { PROMISE_BYTES = 1024, PAINTED_BYTES = 16 << 10, STACK_BYTES = 64 << 10, PAINT = 0xa7, CALLS = 4 };
+
+static const char *const call_names[CALLS] = {"qut_backtrace", "qut_backtrace_context", "qut_cursor_context + next",
+                                              "qut_cursor_here + next"};
+
+static uintptr_t pcs[64];
+static struct qut_cursor cursor;
+static struct qut_frame frame;
+static struct qut_end end;
+
+// The functions are called through pointers of one type, so that each call costs its caller the same.
+static void call_backtrace(const void *context)
+{
+    (void)context;
+    qut_backtrace(pcs, 64, &end);
+}
+
+static void call_context(const void *context)
+{
+    qut_backtrace_context(context, pcs, 64, &end);
+}
+
+static void call_cursor_context(const void *context)
+{
+    qut_cursor_context(&cursor, context);
+    do
+        qut_cursor_frame(&cursor, &frame);
+    while (qut_cursor_next(&cursor));
+}
+
+static void call_cursor_here(const void *context)
+{
+    (void)context;
+    qut_cursor_here(&cursor);
+    while (qut_cursor_next(&cursor))
+        qut_cursor_frame(&cursor, &frame);
+}
+
+static uintptr_t probed_address;
+
+// What a function that does nothing finds as its own frame: where the stack of a callee begins.
+__attribute__((noinline)) static void probe(const void *context)
+{
+    (void)context;
+    probed_address = (uintptr_t)__builtin_frame_address(0);
+}
+
+typedef void call(const void *context);
+static call *const volatile calls[CALLS] = {call_backtrace, call_context, call_cursor_context, call_cursor_here};
+static call *const volatile probe_call = probe;
+
+static size_t used[CALLS];
+static unsigned chosen;
+static bool tight; // at the guard page, instead of measured
+
+// From where the callee's stack begins to the lowest byte that lost its paint.
+__attribute__((noinline)) static void measure(const void *context)
+{
+    probe_call(context);
+    volatile unsigned char *low = (volatile unsigned char *)probed_address - PAINTED_BYTES;
+    for (size_t i = 0; i < PAINTED_BYTES - 256; i++)
+        low[i] = PAINT;
+    // The last bytes hold nothing yet, but the probe's own frame; they count as used.
+    calls[chosen](context);
+    size_t at = 0;
+    while (at < PAINTED_BYTES && low[at] == PAINT)
+        at++;
+    used[chosen] = PAINTED_BYTES - at;
+}
+
+static uintptr_t guard_end;
+
+// Lowers sp until exactly what was promised is left above the guard page.
+__attribute__((noinline)) static void go_to_the_edge(const void *context)
+{
+    probe_call(context);
+    size_t room = probed_address - guard_end;
+    volatile char *taken = alloca(room - PROMISE_BYTES);
+    taken[0] = 0;
+    calls[chosen](context);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    if (tight)
+        go_to_the_edge(context);
+    else
+        measure(context);
+}
+
+static void on_own_stack(bool with_guard)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, page + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (with_guard)
+        mprotect(stack, page, PROT_NONE);
+    guard_end = (uintptr_t)stack + page;
+    stack_t alternate = {.ss_sp = stack, .ss_size = page + STACK_BYTES};
+    sigaltstack(&alternate, NULL);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction(SIGUSR1, &action, NULL);
+    raise(SIGUSR1);
+    alternate = (stack_t){.ss_flags = SS_DISABLE};
+    sigaltstack(&alternate, NULL);
+    munmap(stack, page + STACK_BYTES);
+}
+
+static ucontext_t inside, outside;
+
+static void raise_in_coroutine(void)
+{
+    on_own_stack(tight);
+}
+
+static void run_in_coroutine(void)
+{
+    static char stack[128 << 10];
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = sizeof stack;
+    inside.uc_link = &outside;
+    makecontext(&inside, raise_in_coroutine, 0);
+    swapcontext(&outside, &inside);
+}
+
+static void each_situation(void (*check)(unsigned call, bool registered, bool in_coroutine))
+{
+    for (unsigned call_index = 0; call_index < CALLS; call_index++)
+        for (unsigned situation = 0; situation < 4; situation++)
+            check(call_index, situation & 1, situation & 2);
+}
+
+static void measure_one(unsigned call_index, bool registered, bool in_coroutine)
+{
+    chosen = call_index;
+    if (registered)
+        qut_thread_register();
+    else
+        qut_thread_unregister();
+    if (in_coroutine)
+        run_in_coroutine();
+    else
+        on_own_stack(false);
+    qut_thread_register();
+    printf("# %-26s %-12s %-12s %4zu bytes of stack\n", call_names[call_index],
+           registered ? "registered" : "unregistered", in_coroutine ? "in coroutine" : "", used[call_index]);
+    CHECK(used[call_index] < PROMISE_BYTES, "%s uses %zu", call_names[call_index], used[call_index]);
+}
+
+TEST(walks_use_less_than_was_promised)
+{
+    tight = false;
+    each_situation(measure_one);
+}
+
+static void tight_one(unsigned call_index, bool registered, bool in_coroutine)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        tight = true;
+        chosen = call_index;
+        if (!registered)
+            qut_thread_unregister();
+        if (in_coroutine)
+            run_in_coroutine();
+        else
+            on_own_stack(true);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s, %s%s: status %x", call_names[call_index],
+          registered ? "registered" : "unregistered", in_coroutine ? ", in a coroutine" : "", (unsigned)status);
+}
+
+TEST(walks_stop_short_of_a_guard_page)
+{
+    each_situation(tight_one);
+}
+
+void discipline_stack_tests(void)
+{
+    // Forked first: there, symbols that are bound when they are first called are not bound yet.
+    RUN(walks_stop_short_of_a_guard_page);
+    RUN(walks_use_less_than_was_promised);
+}

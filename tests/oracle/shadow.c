@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/oracle/shadow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEPTH_MAX = 1 << 22,
+    SIGNAL_FRAME_BYTES_MIN = 100, // less than any kernel's, more than any instruction moves sp by
+    POPPED_ARGUMENT_BYTES_MAX = 0xffff,
+};
+
+void shadow_open(struct shadow *shadow, struct guest *guest)
+{
+    *shadow = (struct shadow){.guest = guest};
+}
+
+static size_t site_slot(const struct shadow *shadow, uint64_t pc)
+{
+    size_t at = (size_t)(pc * 0x9e3779b97f4a7c15u >> 20) & (shadow->return_site_capacity - 1);
+    while (shadow->return_sites[at] && shadow->return_sites[at] != pc)
+        at = (at + 1) & (shadow->return_site_capacity - 1);
+    return at;
+}
+
+static bool is_return_site(const struct shadow *shadow, uint64_t pc)
+{
+    return shadow->return_site_capacity && shadow->return_sites[site_slot(shadow, pc)] == pc;
+}
+
+static void add_return_site(struct shadow *shadow, uint64_t pc)
+{
+    if (2 * shadow->return_site_count >= shadow->return_site_capacity) {
+        uint64_t *old = shadow->return_sites;
+        size_t old_capacity = shadow->return_site_capacity;
+        shadow->return_site_capacity = old_capacity ? 2 * old_capacity : 1 << 12;
+        shadow->return_sites = calloc(shadow->return_site_capacity, sizeof *old);
+        if (!shadow->return_sites)
+            abort();
+        for (size_t i = 0; i < old_capacity; i++)
+            if (old[i])
+                shadow->return_sites[site_slot(shadow, old[i])] = old[i];
+        free(old);
+    }
+    size_t at = site_slot(shadow, pc);
+    if (!shadow->return_sites[at]) {
+        shadow->return_sites[at] = pc;
+        shadow->return_site_count++;
+    }
+}
+
+static void push(struct shadow *shadow, enum shadow_kind kind, uint64_t cfa, uint64_t ra,
+                 const struct qut_frame_regs *regs)
+{
+    const struct qut_arch *arch = shadow->guest->arch;
+    if (shadow->depth == shadow->capacity) {
+        shadow->capacity = shadow->capacity ? 2 * shadow->capacity : 256;
+        shadow->frames = realloc(shadow->frames, shadow->capacity * sizeof *shadow->frames);
+        if (!shadow->frames || shadow->depth > DEPTH_MAX)
+            abort();
+    }
+    struct shadow_frame *frame = &shadow->frames[shadow->depth++];
+    *frame = (struct shadow_frame){.cfa = cfa, .ra = ra, .kind = kind};
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
+        frame->tracked[slot] = regs->reg[arch->tracked[slot]];
+    if (shadow->depth > shadow->deepest)
+        shadow->deepest = shadow->depth;
+}
+
+static uint64_t plain(const struct shadow *shadow, uint64_t pc)
+{
+    return shadow->guest->arch->has_thumb ? pc & ~(uint64_t)1 : pc;
+}
+
+// Where the code that was just entered returns to.
+static bool return_address(const struct shadow *shadow, const struct qut_frame_regs *regs, uint64_t *ra)
+{
+    const struct qut_arch *arch = shadow->guest->arch;
+    if (!arch->ra_in_register)
+        return guest_read_word(shadow->guest, regs->reg[arch->sp_reg], ra);
+    *ra = plain(shadow, regs->reg[arch->ra_reg]);
+    return true;
+}
+
+static void call(struct shadow *shadow, uint64_t cfa, const struct qut_frame_regs *regs)
+{
+    push(shadow, SHADOW_CALL, cfa, shadow->before.next_pc, regs);
+    add_return_site(shadow, shadow->before.next_pc);
+    shadow->calls++;
+}
+
+static bool arrive_by_call(struct shadow *shadow, const struct qut_frame_regs *regs)
+{
+    const struct shadow_before *before = &shadow->before;
+    const struct qut_arch *arch = shadow->guest->arch;
+    uint64_t ra, sp = regs->reg[arch->sp_reg];
+    uint64_t pushed = arch->ra_in_register ? 0 : arch->word_bytes;
+    // To the next instruction: a call that its condition forbids, or i386's way to learn its own address.
+    if (before->kind != INSTRUCTION_CALL || regs->pc == before->next_pc || sp + pushed != before->sp ||
+        !return_address(shadow, regs, &ra) || ra != before->next_pc)
+        return false;
+    call(shadow, sp + pushed, regs);
+    return true;
+}
+
+// Where a handler's ucontext keeps pc and sp; `ucontext` is the handler's third argument.
+static bool interrupted(const struct shadow *shadow, const struct qut_frame_regs *regs, uint64_t *pc, uint64_t *sp)
+{
+    static const struct {
+        uint8_t argument_reg; // DWARF number; i386 has it at sp + 12
+        uint16_t sp_offset, pc_offset;
+    } layout[QUT_ARCH_END] = {
+        [QUT_ARCH_X86_64] = {1, 160, 168},
+        [QUT_ARCH_X86] = {0, 48, 76},
+        [QUT_ARCH_AARCH64] = {2, 432, 440},
+        [QUT_ARCH_ARM] = {2, 84, 92},
+    };
+    const struct qut_arch *arch = shadow->guest->arch;
+    uint64_t ucontext = regs->reg[layout[arch->id].argument_reg];
+    if (arch->id == QUT_ARCH_X86 && !guest_read_word(shadow->guest, regs->reg[arch->sp_reg] + 12, &ucontext))
+        return false;
+    return guest_read_word(shadow->guest, ucontext + layout[arch->id].pc_offset, pc) &&
+           guest_read_word(shadow->guest, ucontext + layout[arch->id].sp_offset, sp);
+}
+
+// The kernel keeps every tracked register when it enters a handler, so those are the interrupted code's.
+static bool arrive_by_signal(struct shadow *shadow, const struct qut_frame_regs *regs)
+{
+    const struct shadow_before *before = &shadow->before;
+    const struct qut_arch *arch = shadow->guest->arch;
+    uint64_t sp = regs->reg[arch->sp_reg], ra, pc, interrupted_sp;
+    uint8_t code[SIGNAL_RETURN_BYTES];
+    if (before->sp - sp < SIGNAL_FRAME_BYTES_MIN || sp - before->sp < SIGNAL_FRAME_BYTES_MIN ||
+        !return_address(shadow, regs, &ra) || guest_read_bytes(shadow->guest, ra, code, sizeof code) != sizeof code ||
+        !instruction_is_signal_return(arch, code) || !interrupted(shadow, regs, &pc, &interrupted_sp))
+        return false;
+    if (before->kind == INSTRUCTION_CALL && pc != before->next_pc)
+        call(shadow, before->sp, regs); // interrupted before the callee's first instruction
+    push(shadow, SHADOW_SIGNAL, interrupted_sp, pc, regs);
+    push(shadow, SHADOW_CALL, sp + (arch->ra_in_register ? 0 : arch->word_bytes), ra, regs);
+    shadow->signals++;
+    return true;
+}
+
+static bool arrive_by_return(struct shadow *shadow, uint64_t pc, uint64_t sp)
+{
+    const struct shadow_frame *top = shadow_top(shadow);
+    if (!top || pc != top->ra || top->kind != SHADOW_CALL)
+        return false;
+    uint64_t popped = shadow->guest->arch->ra_in_register ? 0 : POPPED_ARGUMENT_BYTES_MAX;
+    if (sp < top->cfa || sp - top->cfa > popped)
+        return false;
+    shadow->depth--;
+    shadow->returns++;
+    return true;
+}
+
+static bool arrive_by_signal_return(struct shadow *shadow, uint64_t pc)
+{
+    const struct shadow_frame *top = shadow_top(shadow);
+    if (shadow->before.kind != INSTRUCTION_SYSCALL || !top || top->kind != SHADOW_SIGNAL)
+        return false;
+    shadow->signal_mismatches += pc != top->ra;
+    shadow->signal_returns++;
+    shadow->depth--;
+    return true;
+}
+
+// Frames that the stack pointer has left. A leaf of a link-register architecture may stand at its CFA, so there equality
+// counts only where the program went on behind a call: longjmp.
+static void drop_left_frames(struct shadow *shadow, uint64_t sp, bool equal_counts)
+{
+    while (shadow->depth) {
+        const struct shadow_frame *top = shadow_top(shadow);
+        if (sp < top->cfa || (sp == top->cfa && !equal_counts) || (top->kind == SHADOW_SIGNAL && !equal_counts))
+            return;
+        shadow->depth--;
+        shadow->unwound++;
+    }
+}
+
+void shadow_arrive(struct shadow *shadow, const struct qut_frame_regs *regs, enum instruction_kind kind,
+                   uint64_t next_pc)
+{
+    const struct qut_arch *arch = shadow->guest->arch;
+    const struct shadow_before *before = &shadow->before;
+    uint64_t sp = regs->reg[arch->sp_reg];
+    if (shadow->ready && regs->pc != before->next_pc && !arrive_by_call(shadow, regs) &&
+        !arrive_by_signal(shadow, regs) && !arrive_by_signal_return(shadow, regs->pc) &&
+        before->kind == INSTRUCTION_OTHER && !arrive_by_return(shadow, regs->pc, sp) &&
+        is_return_site(shadow, regs->pc))
+        drop_left_frames(shadow, sp, true);
+    drop_left_frames(shadow, sp, !arch->ra_in_register);
+    shadow->before = (struct shadow_before){kind, regs->pc, next_pc, sp};
+    shadow->ready = true;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/oracle/whole_walk.h"
+
+static bool read_word(void *context, uint64_t address, uint64_t *value)
+{
+    const struct whole_walks *walks = context;
+    return guest_read_word(walks->guest, address, value);
+}
+
+static size_t read_code(void *context, uint64_t pc, void *bytes, size_t size)
+{
+    const struct whole_walks *walks = context;
+    return guest_read_bytes(walks->guest, pc, bytes, size);
+}
+
+static uint64_t strip(void *context, uint64_t pc)
+{
+    const struct whole_walks *walks = context;
+    return guest_strip(walks->guest, pc);
+}
+
+static void find(void *context, uint64_t pc, struct qut_code *code)
+{
+    struct whole_walks *walks = context;
+    const struct oracle_module *module = modules_find(walks->modules, pc);
+    *code = (struct qut_code){.state = QUT_CODE_NO_MODULE};
+    if (!module)
+        return;
+    code->state = module->file->has_table ? QUT_CODE_READY : QUT_CODE_NO_TABLE;
+    code->table = module->file->has_table ? &module->file->table : NULL;
+    code->load_bias = module->load_bias;
+    code->entry = module->file->entry_vaddr + module->load_bias;
+}
+
+static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong, const struct qut_walk *walk)
+{
+    if (walk->end.guessed_frame != QUT_NO_GUESS) {
+        walks->wrong_but_marked++;
+        return;
+    }
+    if (walks->wrong < WRONG_WALKS_KEPT)
+        walks->wrongs[walks->wrong] = *wrong;
+    walks->wrong++;
+}
+
+void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, const struct shadow *shadow)
+{
+    static const struct qut_walk_ops ops = {read_word, read_code, find, strip};
+    const struct qut_arch *arch = walks->guest->arch;
+    struct qut_walk walk;
+    size_t left = shadow->depth;
+    uint64_t left_pc = regs->pc;
+    qut_walk_begin(arch, &walk, regs, QUT_PC_EXACT);
+    walks->taken++;
+    for (uint32_t depth = 1; qut_walk_step(arch, &ops, walks, &walk); depth++, left--) {
+        struct qut_frame frame;
+        qut_walk_frame(arch, &ops, walks, &walk, &frame);
+        uint64_t wanted = left ? shadow->frames[left - 1].ra : 0;
+        if (frame.pc != wanted) {
+            walks->too_long += !left;
+            note_wrong(walks, &(struct wrong_walk){regs->pc, depth, left_pc, wanted, frame.pc}, &walk);
+            return;
+        }
+        walks->frames++;
+        left_pc = frame.pc;
+    }
+    if (left == 0 && walk.end.reason == QUT_END_OUTERMOST) {
+        walks->equal++;
+        return;
+    }
+    walks->early[walk.end.reason]++;
+    walks->early_pc[walk.end.reason] = walk.end.pc;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places where unwind information, not the walker, is wrong or at its end.
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "tests/storm/storm.h"
+
+// Found in libgcc, by whoever links it.
+struct bases {
+    void *text, *data, *function;
+};
+extern const void *_Unwind_Find_FDE(void *pc, struct bases *bases) __attribute__((weak));
+extern int _Unwind_RaiseException(void *exception) __attribute__((weak));
+
+static uintptr_t start_context, libgcc_low, libgcc_high;
+
+static void nothing(void) {}
+
+// makecontext lays the address of glibc's __start_context, which is exported nowhere, where the function will return
+// to: at the lowest word of the new stack.
+static uintptr_t find_start_context(void)
+{
+    static char stack[16 << 10];
+    ucontext_t context, after;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = sizeof stack;
+    context.uc_link = &after;
+    makecontext(&context, nothing, 0);
+    for (size_t at = 0; at + sizeof(uintptr_t) <= sizeof stack; at += sizeof(uintptr_t)) {
+        uintptr_t word;
+        memcpy(&word, stack + at, sizeof word);
+        if (word)
+            return word;
+    }
+    return 0;
+}
+
+void storm_explain_begin(void)
+{
+    start_context = find_start_context();
+    struct dl_find_object found;
+    if (_Unwind_RaiseException && _dl_find_object((void *)_Unwind_RaiseException, &found) == 0) {
+        libgcc_low = (uintptr_t)found.dlfo_map_start;
+        libgcc_high = (uintptr_t)found.dlfo_map_end;
+    }
+}
+
+// glibc 2.36 on x86-64: 26 bytes; nothing says there that it has no caller, and as nobody calls it, the byte before it
+// belongs to no function.
+bool storm_is_start_context(uintptr_t pc)
+{
+    return start_context && pc + 1 - start_context < 32;
+}
+
+bool storm_is_in_libgcc(uintptr_t pc)
+{
+    return pc >= libgcc_low && pc < libgcc_high;
+}
+
+// glibc 2.36: __mpn_addmul_1 and its like begin with push rbx, push rbp and have an empty frame program.
+bool storm_pushes_unsaid(uintptr_t pc)
+{
+    struct bases bases;
+    static const unsigned char pushes[] = {0x53, 0x55};
+    Dl_info info;
+    if (!_Unwind_Find_FDE || !_Unwind_Find_FDE((void *)pc, &bases) || !dladdr(bases.function, &info))
+        return false;
+    return strstr(info.dli_fname, "libc.so") && memcmp(bases.function, pushes, sizeof pushes) == 0;
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `qut stack --snapshot` prints what AOSP's unwinder prints, line by line, for the snapshots whose stacks are native code
+# alone. Where it does not, the difference stands here with its reason. Usage: snapshots_test.sh QUT
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+qut=$(readlink -f "$1")
+# shellcheck source=tests/tracer/lib.sh
+. "$here/lib.sh"
+
+corpus=$QUT_SHARED/corpus
+if [ ! -d "$corpus/snapshots" ]; then
+    echo "SKIP: no snapshots under $corpus"
+    exit 77
+fi
+export QUT_CACHE=$work/cache
+# Outside this process: expand changes directories.
+sh "$corpus/expand" "$work/snapshots"
+cd "$work/snapshots"
+
+snapshots='apk_rorx_arm64 apk_rorx_unreadable_arm64 apk_soname_at_end_arm64 bad_eh_frame_hdr_arm64 bluetooth_arm64/pc_1
+    bluetooth_arm64/pc_4 debug_frame_first_x86 eh_frame_hdr_begin_x86_64 gnu_debugdata_arm invalid_elf_offset_arm
+    pauth_pc_arm64 shared_lib_in_apk_arm64 shared_lib_in_apk_memory_only_arm64 signal_fde_x86_64 signal_load_bias_arm
+    straddle_arm64 vlenb_riscv64 zstd_compress_arm'
+
+# Turns AOSP's lines into those we print instead.
+known_differences() # SNAPSHOT
+{
+    case $1 in
+    # AOSP's test maps fake.apk under that name as well. The snapshot has no memory of it, so that nothing says where the
+    # file's image begins, nor how to go on.
+    apk_rorx_unreadable_arm64) echo '  #00 pc 0000000000000030  unreadable.apk (offset 0x5000)' ;;
+    # The rule there depends on vlenb, the length of vector registers: refused (CFA_EXPRESSION).
+    vlenb_riscv64) head -n 5 ;;
+    *) cat ;;
+    esac
+}
+
+for snapshot in $snapshots; do
+    run stack --snapshot "$snapshot"
+    grep '^  #' "$work/out" >"$work/lines" || true
+    known_differences "$snapshot" <"$snapshot/output.txt" >"$work/wanted"
+    good=0
+    diff "$work/wanted" "$work/lines" >"$work/diff" || good=1
+    [ "$status" -eq 0 ] || good=1
+    result "$snapshot" "$good" "status $status; < AOSP, > qut: $(head -c 3000 "$work/diff") $(grep end: "$work/out")"
+done
+finish

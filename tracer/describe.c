@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/describe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/symbols/demangle.h"
+
+// Thumb has calls of two and of four bytes. The second half of the latter begins with two set bits, which no call of
+// two bytes (blx register) does.
+static uint64_t thumb_call_bytes(struct qut_target *target, uint64_t pc)
+{
+    uint16_t halves[2];
+    if (qut_target_read(target, pc - sizeof halves, halves, sizeof halves) != sizeof halves)
+        return 2;
+    return (halves[0] & 0xf000) == 0xf000 && (halves[1] & 0xc000) == 0xc000 ? 4 : 2;
+}
+
+// AOSP's convention, so that lines can be compared: the last instruction before a return address, in steps that are
+// right for calls. On riscv64 it takes 4 bytes for compressed calls as well. Code that a signal interrupted it treats
+// as if it had made a call; we do so where a snapshot is to give the same lines, and tell the truth elsewhere.
+static uint64_t call_bytes(const struct stack_modules *modules, const struct stack_options *options,
+                           const struct qut_frame *frame, size_t index)
+{
+    bool is_exact = (frame->flags & QUT_FRAME_INTERRUPTED) && (index == 0 || !options->snapshot);
+    if (is_exact || (frame->flags & QUT_FRAME_SIGNAL))
+        return 0;
+    if ((frame->flags & QUT_FRAME_THUMB) && !(frame->flags & QUT_FRAME_INTERRUPTED))
+        return thumb_call_bytes(modules->target, frame->pc);
+    return strncmp(qut_target_arch(modules->target), "x86", 3) == 0 ? 1 : 4;
+}
+
+static void name_function(const struct stack_options *options, const struct qut_symbol *symbol,
+                          struct stack_place *place)
+{
+    place->function = strndup(symbol->name, symbol->name_length);
+    char *readable = place->function && !options->raw_names ? qut_demangle(place->function) : NULL;
+    if (!readable)
+        return;
+    if (strcmp(readable, place->function) == 0) {
+        free(readable);
+        return;
+    }
+    place->mangled = place->function;
+    place->function = readable;
+}
+
+void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
+                    size_t index, struct stack_place *place)
+{
+    *place = (struct stack_place){.pc = frame->pc, .module = stack_module_at(modules, frame->lookup_pc)};
+    if (!place->module)
+        return;
+    uint64_t before = call_bytes(modules, options, frame, index);
+    uint64_t vaddr = frame->pc - before - stack_module_base(place->module);
+    if (qut_target_word_bytes(modules->target) == 4)
+        vaddr = (uint32_t)vaddr;
+    // The registers of a thread have the Thumb bit apart from pc, unless somebody wrote them down with it (frame 0).
+    bool has_bit = (frame->flags & QUT_FRAME_THUMB) && (index == 0 || !(frame->flags & QUT_FRAME_INTERRUPTED));
+    place->pc = vaddr | (has_bit ? 1 : 0);
+    struct qut_symbol symbol;
+    // stack_module_at hands out what modules own.
+    struct stack_module *module = (struct stack_module *)(uintptr_t)place->module;
+    if (options->no_names || !stack_module_symbol(modules, module, vaddr, &symbol))
+        return;
+    place->function_offset = vaddr - symbol.start_vaddr;
+    name_function(options, &symbol, place);
+}
+
+void stack_place_free(struct stack_place *place)
+{
+    free(place->function);
+    free(place->mangled);
+    *place = (struct stack_place){0};
+}
+
+const char *stack_module_name(const struct stack_module *module, char *text, size_t text_size)
+{
+    const struct qut_module_info *info = &module->info;
+    uint64_t offset = info->is_elf ? info->file_offset : info->start - info->load_bias;
+    char anonymous[32], suffix[32] = "";
+    snprintf(anonymous, sizeof anonymous, "<anonymous:%" PRIx64 ">", info->start);
+    if (offset)
+        snprintf(suffix, sizeof suffix, " (offset 0x%" PRIx64 ")", offset);
+    bool has_soname = info->is_elf && info->file_offset && *info->file_path && *info->soname;
+    snprintf(text, text_size, "%s%s%s%s%s", *info->path ? info->path : anonymous, info->deleted ? " (deleted)" : "",
+             has_soname ? "!" : "", has_soname ? info->soname : "", suffix);
+    return text;
+}
+
+const char *stack_end_text(struct stack_modules *modules, const struct qut_end *end, char *text, size_t text_size)
+{
+    const struct stack_module *module = stack_module_at(modules, end->pc);
+    const char *path = module && *module->info.path ? module->info.path : "a mapping without a file";
+    const char *why = module && module->info.table_reason ? module->info.table_reason : "reason unknown";
+    uint64_t pc = end->pc;
+    switch (end->reason) {
+    case QUT_END_LIMIT: snprintf(text, text_size, "there are more frames (--limit)"); break;
+    case QUT_END_NO_MODULE: snprintf(text, text_size, "no module at 0x%" PRIx64, pc); break;
+    case QUT_END_NO_TABLE: snprintf(text, text_size, "no unwind table for %s: %s", path, why); break;
+    case QUT_END_NO_ROW: snprintf(text, text_size, "no unwind information at 0x%" PRIx64 " in %s", pc, path); break;
+    case QUT_END_REFUSED:
+        snprintf(text, text_size, "unwind information at 0x%" PRIx64 " in %s: %s", pc, path,
+                 qut_refusal_name(end->refusal));
+        break;
+    case QUT_END_NO_REGISTER:
+        snprintf(text, text_size, "the rule at 0x%" PRIx64 " in %s needs a register that is not known here", pc, path);
+        break;
+    case QUT_END_BAD_MEMORY:
+        snprintf(text, text_size, "the rule at 0x%" PRIx64 " in %s reads 0x%" PRIx64 ", which cannot be read", pc, path,
+                 end->address);
+        break;
+    case QUT_END_NO_PROGRESS: snprintf(text, text_size, "no caller further out on the stack at 0x%" PRIx64, pc); break;
+    default: snprintf(text, text_size, "%s at 0x%" PRIx64, qut_end_reason_name(end->reason), pc); break;
+    }
+    return text;
+}

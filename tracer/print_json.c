@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields are told in docs/qut-stack.md; programs rely on them.
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "formats/qut_table_name.h"
+#include "tracer/print.h"
+
+enum { TEXT_BYTES = 8192 };
+
+static void write_address(struct cli_json *json, const char *key, uint64_t address)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    cli_json_string(json, key, text);
+}
+
+static void write_module(struct cli_json *json, const struct stack_module *module)
+{
+    const struct qut_module_info *info = &module->info;
+    char build_id[2 * 64 + 1];
+    cli_json_string(json, "module", info->path);
+    if (info->is_elf && info->file_offset)
+        write_address(json, "module_offset", info->file_offset);
+    if (*info->soname)
+        cli_json_string(json, "soname", info->soname);
+    if (info->build_id_size && info->build_id_size <= 64) {
+        qut_hex(info->build_id, info->build_id_size, build_id);
+        cli_json_string(json, "build_id", build_id);
+    }
+    if (info->deleted)
+        cli_json_bool(json, "deleted", true);
+}
+
+static void write_frame(struct cli_json *json, const struct stack_report *report, const struct qut_frame *frame,
+                        size_t index)
+{
+    struct stack_place place;
+    stack_describe(report->modules, report->options, frame, index, &place);
+    cli_json_open(json, NULL, '{');
+    write_address(json, "pc", frame->pc);
+    write_address(json, "sp", frame->sp);
+    if (place.module) {
+        write_address(json, "module_pc", place.pc);
+        write_module(json, place.module);
+    }
+    if (place.function) {
+        cli_json_string(json, "function", place.function);
+        cli_json_number(json, "function_offset", place.function_offset);
+    }
+    if (place.mangled)
+        cli_json_string(json, "mangled", place.mangled);
+    if (frame->flags & QUT_FRAME_SIGNAL)
+        cli_json_bool(json, "signal_frame", true);
+    if (frame->flags & QUT_FRAME_GUESSED)
+        cli_json_bool(json, "guessed", true);
+    cli_json_close(json, '}');
+    stack_place_free(&place);
+}
+
+static void write_threads(struct cli_json *json, const struct stack_report *report, size_t group)
+{
+    const struct stack_groups *groups = report->groups;
+    cli_json_open(json, "threads", '[');
+    for (size_t i = groups->first[group]; i != SIZE_MAX; i = groups->next[i]) {
+        const struct qut_thread_info *info = &report->take->threads[i].info;
+        cli_json_open(json, NULL, '{');
+        cli_json_number(json, "tid", (uint64_t)info->tid);
+        cli_json_string(json, "name", info->name);
+        if (info->signal_number)
+            cli_json_number(json, "signal", (uint64_t)info->signal_number);
+        if (info->crashed)
+            cli_json_bool(json, "crashed", true);
+        cli_json_close(json, '}');
+    }
+    cli_json_close(json, ']');
+}
+
+static void write_end(struct cli_json *json, const struct stack_report *report, const struct qut_end *end)
+{
+    char text[TEXT_BYTES];
+    cli_json_open(json, "end", '{');
+    cli_json_string(json, "reason", qut_end_reason_name(end->reason));
+    cli_json_bool(json, "outermost", end->reason == QUT_END_OUTERMOST);
+    if (end->reason != QUT_END_OUTERMOST) {
+        cli_json_string(json, "text", stack_end_text(report->modules, end, text, sizeof text));
+        write_address(json, "pc", end->pc);
+    }
+    if (end->reason == QUT_END_REFUSED)
+        cli_json_string(json, "refusal", qut_refusal_name(end->refusal));
+    if (end->reason == QUT_END_BAD_MEMORY)
+        write_address(json, "address", end->address);
+    cli_json_close(json, '}');
+}
+
+void stack_print_json(const struct stack_report *report)
+{
+    const struct stack_options *options = report->options;
+    struct cli_json json = {.stream = stdout};
+    cli_json_open(&json, NULL, '{');
+    cli_json_string(&json, "qut", QUT_VERSION);
+    cli_json_string(&json, "arch", qut_target_arch(report->modules->target));
+    if (options->pid) {
+        cli_json_number(&json, "pid", (uint64_t)options->pid);
+        cli_json_number(&json, "stopped_us", report->take->stopped_ns / 1000);
+    }
+    if (options->core)
+        cli_json_string(&json, "core", options->core);
+    if (options->snapshot)
+        cli_json_string(&json, "snapshot", options->snapshot);
+    cli_json_open(&json, "stacks", '[');
+    for (size_t group = 0; group < report->groups->count; group++) {
+        const struct stack_thread *thread = &report->take->threads[report->groups->first[group]];
+        cli_json_open(&json, NULL, '{');
+        write_threads(&json, report, group);
+        cli_json_open(&json, "frames", '[');
+        for (size_t i = 0; i < thread->count; i++)
+            write_frame(&json, report, &thread->frames[i], i);
+        cli_json_close(&json, ']');
+        write_end(&json, report, &thread->end);
+        cli_json_close(&json, '}');
+    }
+    cli_json_close(&json, ']');
+    cli_json_close(&json, '}');
+    fputc('\n', stdout);
+}
