@@ -33,10 +33,12 @@ static const char help[] =
     "Prints the stack of each thread of a process, of a core file, or of a directory as AOSP's offline unwinding "
     "tests\n"
     "have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
-    "A process is stopped only while its stacks are read; what can be done before or after that is. A stack that does\n"
-    "not reach its outermost frame says why in a line \"end:\". That is no failure: exit status 1 means that no "
-    "thread\n"
-    "could be walked at all, or that the process was gone.\n\n"
+    "A process is stopped only while its stacks are read; what can be done before or after that is. A few system "
+    "calls\n"
+    "(epoll_wait, semop) return EINTR then; with --no-stop none does.\n\n"
+    "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit status 1 "
+    "means\n"
+    "that no thread could be walked at all, or that the process was gone.\n\n"
     "Example: qut stack -p 1234\n";
 
 static const struct cli_argument arguments[] = {

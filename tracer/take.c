@@ -4,16 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "libqut/os/os.h"
 #include "tracer/interrupt.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 static void take_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
                         struct stack_thread *thread)
@@ -67,7 +60,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
         take_all(target, options, frames, take);
         if (stops)
             qut_target_resume(target);
-        take->stopped_ns = stops ? now_ns() - qut_target_stop_began_ns(target) : 0;
+        take->stopped_ns = stops ? qut_os_now_ns() - qut_target_stop_began_ns(target) : 0;
     }
     free(frames);
     return result;

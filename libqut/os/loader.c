@@ -47,7 +47,7 @@ bool qut_os_loader_generation(uint64_t *generation)
     return from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
 }
 
-#if defined(__GLIBC__) && defined(RTLD_DL_SYMENT)
+#if defined(__GLIBC__) && defined(__USE_GNU)
 static bool loader_object(uintptr_t *start, size_t *size)
 {
     void *object = dlsym(RTLD_DEFAULT, "_rtld_global");

@@ -10,7 +10,8 @@
 
 // No page is smaller. What a call could read of a page that is only partly there is not documented, so no part of a
 // request crosses from one to the next.
-enum { PAGE_BYTES = 4096, PARTS_MAX = 8 };
+// Walks read a few words, at most over one page boundary, and have little stack.
+enum { PAGE_BYTES = 4096, PARTS_MAX = 2 };
 
 static _Atomic bool read_by_memfd; // process_vm_readv was refused once
 
@@ -26,7 +27,7 @@ static size_t rest_of_page(uintptr_t address)
 
 // As far as it gets with one call, or -errno. By the thread's id, not the process's: when the first thread of a process
 // has ended, the process's id no longer leads to its memory.
-static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
+__attribute__((noinline)) static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
 {
     struct iovec parts[PARTS_MAX];
     size_t part_count = 0, total = 0;
@@ -43,7 +44,7 @@ static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
 }
 
 // A file of its own for each call: nothing is shared with other threads, with a handler, or with a child after fork.
-static size_t read_through_memfd(uintptr_t address, uint8_t *bytes, size_t size)
+__attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, uint8_t *bytes, size_t size)
 {
     int fd = (int)syscall(SYS_memfd_create, "qut", 1u /* MFD_CLOEXEC */);
     if (fd < 0)

@@ -34,8 +34,8 @@ static size_t read_from_memory(void *context, uint64_t position, void *bytes, si
 
 static bool is_same_head(const struct qut_elf_head *a, const struct qut_elf_head *b)
 {
-    bool same = a->is_64 == b->is_64 && a->machine == b->machine && a->entry == b->entry &&
-                a->load_count == b->load_count;
+    bool same =
+        a->is_64 == b->is_64 && a->machine == b->machine && a->entry == b->entry && a->load_count == b->load_count;
     for (unsigned i = 0; same && i < a->load_count; i++)
         same = a->loads[i].offset == b->loads[i].offset && a->loads[i].vaddr == b->loads[i].vaddr &&
                a->loads[i].file_size == b->loads[i].file_size && a->loads[i].memory_size == b->loads[i].memory_size;

@@ -73,8 +73,7 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
     }
     size_t table_size = 0;
     char reason[QUT_REASON_BYTES - 64] = "";
-    int result =
-        target->compile(target->compile_context, &request, &table, &table_size, reason, sizeof reason);
+    int result = target->compile(target->compile_context, &request, &table, &table_size, reason, sizeof reason);
     if (memory)
         qut_os_free_pages(memory, request.memory_size);
     if (result != 0) {

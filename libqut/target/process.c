@@ -157,8 +157,8 @@ static int find_arch(struct qut_target *target, struct qut_target_error *error)
         return qut_target_fail(error, "%d: %s with 32-bit pointers is not supported", (int)live->pid,
                                target->arch->name);
     return target->arch ? 0
-                        : qut_target_fail(error, "%d: not of a supported architecture (ELF machine %u)",
-                                          (int)live->pid, is_elf ? head.machine : 0u);
+                        : qut_target_fail(error, "%d: not of a supported architecture (ELF machine %u)", (int)live->pid,
+                                          is_elf ? head.machine : 0u);
 }
 
 static int open_process(struct qut_target *target, pid_t pid, struct qut_target_error *error)

@@ -135,8 +135,11 @@ static const struct qut_arch *find_arch(const struct qut_target *target, const c
     static const struct {
         const char *line;
         enum qut_arch_id arch;
-    } known[] = {{"rip:", QUT_ARCH_X86_64}, {"eip:", QUT_ARCH_X86}, {"x0:", QUT_ARCH_AARCH64},
-                 {"r0:", QUT_ARCH_ARM},     {"ra:", QUT_ARCH_RISCV64}};
+    } known[] = {{"rip:", QUT_ARCH_X86_64},
+                 {"eip:", QUT_ARCH_X86},
+                 {"x0:", QUT_ARCH_AARCH64},
+                 {"r0:", QUT_ARCH_ARM},
+                 {"ra:", QUT_ARCH_RISCV64}};
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
         const char *found = strstr(text, known[i].line);
         while (found && found != text && found[-1] != '\n' && found[-1] != ' ')

@@ -204,8 +204,8 @@ bool qut_live_registers(struct qut_target *target, struct qut_target_thread *thr
     uint8_t bytes[REGISTERS_BYTES_MAX];
     size_t size = sizeof bytes;
     // The kernel gives 32-bit registers of a 32-bit thread: a set of another size is of another mode.
-    if (!thread->stopped || !layout ||
-        qut_os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) != 0 || size != layout->size_bytes)
+    if (!thread->stopped || !layout || qut_os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) != 0 ||
+        size != layout->size_bytes)
         return false;
     qut_registers_from_block(layout, bytes, &thread->regs);
 

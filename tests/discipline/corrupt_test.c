@@ -240,8 +240,9 @@ static void on_gone(int number, siginfo_t *info, void *context)
     struct qut_end end;
     bool kept;
     size_t count = discipline_walk(&copy, pcs, 8, &end, &kept);
-    CHECK(count == 1 || end.guessed_frame <= 1, "%zu frames, the first in a library that was unloaded, end %s", count,
-          qut_end_reason_name(end.reason));
+    CHECK((count == 1 && end.reason == QUT_END_NO_MODULE) || end.reason == QUT_END_TABLE_PENDING ||
+              end.guessed_frame <= 1,
+          "%zu frames, the first in a library that was unloaded, end %s", count, qut_end_reason_name(end.reason));
 }
 
 TEST(code_that_was_unloaded_has_no_rules)
@@ -253,17 +254,28 @@ TEST(code_that_was_unloaded_has_no_rules)
     if (!symbol)
         SKIP("no libresolv");
     gone_pc = (uintptr_t)symbol + 8;
+    // Once before: what the walker watches may notice the first time and not the second.
     qut_refresh();
     dlclose(library);
+    qut_refresh();
+    library = dlopen("libresolv.so.2", RTLD_NOW);
+    symbol = library ? dlsym(library, "ns_name_pton") : NULL;
+    gone_pc = (uintptr_t)symbol + 8;
+    qut_refresh();
+    if (library)
+        dlclose(library);
     struct sigaction action = {.sa_sigaction = on_gone, .sa_flags = SA_SIGINFO};
     sigaction(SIGUSR1, &action, NULL);
     raise(SIGUSR1);
 }
 
-void discipline_corrupt_tests(void)
+int main(void)
 {
+    if (!discipline_start())
+        return 1;
     RUN(corrupt_contexts_of_the_first_thread);
     RUN(corrupt_contexts_of_another_registered_thread);
     RUN(corrupt_contexts_of_an_unregistered_thread);
     RUN(code_that_was_unloaded_has_no_rules);
+    return tap_finish();
 }

@@ -222,12 +222,15 @@ TEST(a_walk_that_is_jumped_out_of_holds_nothing_up)
     CHECK(jumps > 0, "%u jumps", jumps);
 }
 
-void discipline_deadlock_tests(void)
+int main(void)
 {
+    if (!discipline_start())
+        return 1;
     RUN(walks_inside_malloc);
     RUN(walks_inside_dlopen);
     RUN(walks_inside_pthread_create);
     RUN(walks_while_the_thread_registers);
     RUN(walks_while_another_thread_holds_the_loaders_lock);
     RUN(a_walk_that_is_jumped_out_of_holds_nothing_up);
+    return tap_finish();
 }

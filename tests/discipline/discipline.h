@@ -25,10 +25,4 @@ uint64_t discipline_watched_calls(void); // that came while nobody watched: show
 // A walk with everything on: watched, errno poisoned. Returns the number of frames; false in *errno_kept if changed.
 size_t discipline_walk(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end, bool *errno_kept);
 
-// ---- seccomp_test.c, stack_test.c, deadlock_test.c: each has its tests in one function
-void discipline_seccomp_tests(void);
-void discipline_stack_tests(void);
-void discipline_deadlock_tests(void);
-void discipline_corrupt_tests(void);
-
 #endif

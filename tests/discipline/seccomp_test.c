@@ -126,9 +126,10 @@ TEST(registered_no_system_call_on_its_own_stack)
     walk_under_filter((struct situation){.registered = true}, NULL, 0);
 }
 
+// The stack that was interrupted may have grown since a walk last saw it: then its pages are probed.
 TEST(registered_on_an_alternate_stack)
 {
-    walk_under_filter((struct situation){.registered = true, .alternate = true}, NULL, 0);
+    walk_under_filter((struct situation){.registered = true, .alternate = true}, reading_calls, 2);
 }
 
 TEST(unregistered)
@@ -151,12 +152,15 @@ TEST(unregistered_in_a_coroutine)
     walk_under_filter((struct situation){.elsewhere = true, .alternate = true}, waking_calls, 4);
 }
 
-void discipline_seccomp_tests(void)
+int main(void)
 {
+    if (!discipline_start())
+        return 1;
     RUN(registered_no_system_call_on_its_own_stack);
     RUN(registered_on_an_alternate_stack);
     RUN(unregistered);
     RUN(unregistered_on_an_alternate_stack);
     RUN(registered_in_a_coroutine);
     RUN(unregistered_in_a_coroutine);
+    return tap_finish();
 }

@@ -5,6 +5,7 @@
 
 const char *const verdict_names[VERDICT_COUNT] = {
     [VERDICT_EXACT] = "exact",
+    [VERDICT_TRAMPOLINE] = "trampoline",
     [VERDICT_BODY_RIGHT] = "body_right",
     [VERDICT_BODY_DOUBTFUL] = "body_doubtful",
     [VERDICT_REFUSED] = "refused",
@@ -169,7 +170,12 @@ static enum verdict judge_rule(const struct judge *judge, struct judged_pc *at, 
     struct qut_frame_regs caller = {0};
     uint64_t cfa = 0;
     switch (qut_rule_eval(judge->guest->arch, &at->rule, regs, guest_read_word, judge->guest, &caller, &cfa)) {
-    case QUT_EVAL_OK: return truth ? compare(judge, at, &caller, cfa, truth) : VERDICT_WRONG_CALLER;
+    case QUT_EVAL_OK:
+        if (truth)
+            return compare(judge, at, &caller, cfa, truth);
+        at->wanted = 0;
+        at->given = guest_strip(judge->guest, caller.pc);
+        return at->given == 0 ? VERDICT_EXACT : VERDICT_WRONG_CALLER; // nothing returns to 0
     case QUT_EVAL_END: return truth ? VERDICT_WRONG_END : VERDICT_EXACT;
     case QUT_EVAL_NO_RULE: return VERDICT_REFUSED;
     case QUT_EVAL_NO_REGISTER: return VERDICT_NO_REGISTER;
@@ -180,6 +186,10 @@ static enum verdict judge_rule(const struct judge *judge, struct judged_pc *at, 
 void judge_instruction(struct judge *judge, struct judged_pc *at, const struct qut_frame_regs *regs,
                        const struct shadow_frame *truth)
 {
+    if (truth && truth->kind == SHADOW_SIGNAL) {
+        at->counts[VERDICT_TRAMPOLINE]++;
+        return;
+    }
     if (at->without_rule != VERDICT_EXACT) {
         at->counts[at->without_rule]++;
         return;

@@ -8,6 +8,7 @@
 
 enum verdict {
     VERDICT_EXACT = 0,
+    VERDICT_TRAMPOLINE,    // a signal trampoline: the walk knows it by its bytes, and is asked at each of these
     VERDICT_BODY_RIGHT,    // a function-level rule, at an instruction where it holds
     VERDICT_BODY_DOUBTFUL, // ... where it does not: a walk marks what it finds there as a guess
     VERDICT_REFUSED,

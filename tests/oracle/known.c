@@ -1,68 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/oracle/known.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "tests/oracle/report.h"
+enum { CODE_BYTES_MIN = 8 };
 
-enum { KNOWN_MAX = 32, CODE_MAX = 16 };
-
-// A function, known by its module's name and its first bytes: the libraries are stripped, and addresses differ from
-// build to build.
-struct known {
-    char module[64], symbol[64];
-    uint64_t size_bytes;
-    uint8_t code[CODE_MAX];
-    unsigned code_bytes;
-};
-
-static struct known all[KNOWN_MAX];
-static unsigned count;
-
-static unsigned parse_hex(const char *text, uint8_t code[CODE_MAX])
+static unsigned parse_hex(const char *text, uint8_t code[KNOWN_CODE_MAX])
 {
     unsigned bytes = 0, value;
-    while (bytes < CODE_MAX && sscanf(text + 2 * bytes, "%2x", &value) == 1)
+    while (bytes < KNOWN_CODE_MAX && sscanf(text + 2 * (size_t)bytes, "%2x", &value) == 1)
         code[bytes++] = (uint8_t)value;
     return bytes;
 }
 
-static void read_all(const char *path)
+void known_open(struct known_mistakes *known, struct guest *guest, const char *path)
 {
-    char line[512], code[2 * CODE_MAX + 1];
-    FILE *file = fopen(path, "r");
-    while (file && count < KNOWN_MAX && fgets(line, sizeof line, file)) {
-        struct known *known = &all[count];
+    char line[512], code[2 * KNOWN_CODE_MAX + 1];
+    *known = (struct known_mistakes){.guest = guest};
+    FILE *file = path ? fopen(path, "r") : NULL;
+    while (file && known->count < KNOWN_MISTAKES_MAX && fgets(line, sizeof line, file)) {
+        struct known_mistake *item = &known->items[known->count];
         unsigned long size_bytes;
-        if (line[0] == '#' ||
-            sscanf(line, "%63s %63s %lu %32s", known->module, known->symbol, &size_bytes, code) != 4)
+        if (line[0] == '#' || sscanf(line, "%63s %63s %lu %32s", item->module, item->symbol, &size_bytes, code) != 4)
             continue;
-        known->size_bytes = size_bytes;
-        known->code_bytes = parse_hex(code, known->code);
-        count += known->code_bytes >= 8;
+        item->size_bytes = size_bytes;
+        item->code_bytes = parse_hex(code, item->code);
+        known->count += item->code_bytes >= CODE_BYTES_MIN;
     }
     if (file)
         fclose(file);
 }
 
-static bool is_inside(struct oracle *oracle, const struct known *known, uint64_t pc)
+static bool is_inside(const struct known_mistakes *known, const struct known_mistake *item, uint64_t pc)
 {
-    uint8_t code[CODE_MAX];
-    for (uint64_t back = 0; back < known->size_bytes && back <= pc; back++)
-        if (guest_read_bytes(&oracle->guest, pc - back, code, known->code_bytes) == known->code_bytes &&
-            memcmp(code, known->code, known->code_bytes) == 0)
+    uint8_t code[KNOWN_CODE_MAX];
+    for (uint64_t back = 0; back < item->size_bytes && back <= pc; back++)
+        if (guest_read_bytes(known->guest, pc - back, code, item->code_bytes) == item->code_bytes &&
+            memcmp(code, item->code, item->code_bytes) == 0)
             return true;
     return false;
 }
 
-const char *known_mistake(struct oracle *oracle, const struct judged_pc *at)
+const char *known_mistake(const struct known_mistakes *known, const struct oracle_file *file, uint64_t pc)
 {
-    if (oracle->known_path && !count)
-        read_all(oracle->known_path);
-    const char *slash = strrchr(at->file->path, '/');
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(all[i].module, slash ? slash + 1 : at->file->path) == 0 && is_inside(oracle, &all[i], at->pc))
-            return all[i].symbol;
+    if (!file)
+        return NULL;
+    const char *slash = strrchr(file->path, '/');
+    for (unsigned i = 0; i < known->count; i++)
+        if ((strcmp(known->items[i].module, "*") == 0 ||
+             strcmp(known->items[i].module, slash ? slash + 1 : file->path) == 0) &&
+            is_inside(known, &known->items[i], pc))
+            return known->items[i].symbol;
     return NULL;
 }

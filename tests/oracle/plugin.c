@@ -13,7 +13,7 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 static struct oracle oracle;
 static const struct qut_arch *target_arch;
-static const char *out_path;
+static const char *out_path, *known_path;
 static uint64_t walk_every, until_walk;
 static bool opened, silent; // silent: a forked child, or a register that was not found
 
@@ -29,9 +29,11 @@ static void before_instruction(unsigned vcpu_index, void *user)
     }
     guest_registers(&oracle.guest, at->pc, &regs);
     shadow_arrive(&oracle.shadow, &regs, at->kind, at->next_pc);
-    judge_instruction(&oracle.judge, at, &regs, shadow_top(&oracle.shadow));
-    if (walk_every && --until_walk == 0) {
-        until_walk = walk_every;
+    const struct shadow_frame *top = shadow_top(&oracle.shadow);
+    judge_instruction(&oracle.judge, at, &regs, top);
+    if (walk_every && (--until_walk == 0 || (top && top->kind == SHADOW_SIGNAL))) {
+        if (until_walk == 0)
+            until_walk = walk_every;
         whole_walk(&oracle.walks, &regs, &oracle.shadow);
     }
 }
@@ -48,6 +50,8 @@ static void open_oracle(void)
     modules_open(&oracle.modules, &oracle.guest);
     oracle.judge.guest = &oracle.guest;
     oracle.judge.modules = &oracle.modules;
+    known_open(&oracle.known, &oracle.guest, known_path);
+    oracle.walks.known = &oracle.known;
     oracle.walks.guest = &oracle.guest;
     oracle.walks.modules = &oracle.modules;
 }
@@ -115,7 +119,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         else if (strncmp(argv[i], "spoil=", 6) == 0)
             oracle.judge.spoil_seed = strtoull(argv[i] + 6, NULL, 10);
         else if (strncmp(argv[i], "known=", 6) == 0)
-            oracle.known_path = strdup(argv[i] + 6);
+            known_path = strdup(argv[i] + 6);
         else
             return -1;
     }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "qutc/table/rule_text.h"
-#include "tests/oracle/known.h"
 
 enum { WRONG_LINES_MAX = 400 };
 
@@ -79,7 +78,7 @@ static void add_pc(struct oracle *oracle, const struct judged_pc *at, struct sum
         sums->spoiled_unflagged += !verdict_is_wrong(worst);
         return;
     }
-    const char *known = verdict_is_wrong(worst) ? known_mistake(oracle, at) : NULL;
+    const char *known = verdict_is_wrong(worst) ? known_mistake(&oracle->known, at->file, at->pc) : NULL;
     if (known) {
         sums->known_instructions += executed;
         sums->known_pcs++;
@@ -103,9 +102,10 @@ static void report_walks(const struct oracle *oracle, FILE *out)
 {
     const struct whole_walks *walks = &oracle->walks;
     uint64_t vaddr, left_vaddr;
-    fprintf(out, "walks %" PRIu64 " equal %" PRIu64 " wrong %" PRIu64 " wrong_but_marked %" PRIu64 " frames %" PRIu64
+    fprintf(out, "walks %" PRIu64 " equal %" PRIu64 " wrong %" PRIu64 " wrong_but_marked %" PRIu64 " wrong_by_known %" PRIu64
+                 " frames %" PRIu64
                  "\n",
-            walks->taken, walks->equal, walks->wrong, walks->wrong_but_marked, walks->frames);
+            walks->taken, walks->equal, walks->wrong, walks->wrong_but_marked, walks->wrong_by_known, walks->frames);
     for (unsigned reason = 0; reason < QUT_END_REASON_COUNT; reason++) {
         if (!walks->early[reason])
             continue;

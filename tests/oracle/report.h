@@ -15,7 +15,7 @@ struct oracle {
     struct judge judge;
     struct whole_walks walks;
     uint64_t other_threads; // instructions of threads that were not judged
-    const char *known_path; // file of known mistakes of toolchains; NULL: none
+    struct known_mistakes known;
 };
 
 void report(struct oracle *oracle, FILE *out);

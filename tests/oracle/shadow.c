@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/oracle/shadow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     DEPTH_MAX = 1 << 22,
     SIGNAL_FRAME_BYTES_MIN = 100, // less than any kernel's, more than any instruction moves sp by
+    SIGNAL_FRAME_BYTES_MAX = 1 << 14,
     POPPED_ARGUMENT_BYTES_MAX = 0xffff,
 };
 
@@ -103,45 +105,6 @@ static bool arrive_by_call(struct shadow *shadow, const struct qut_frame_regs *r
     return true;
 }
 
-// Where a handler's ucontext keeps pc and sp; `ucontext` is the handler's third argument.
-static bool interrupted(const struct shadow *shadow, const struct qut_frame_regs *regs, uint64_t *pc, uint64_t *sp)
-{
-    static const struct {
-        uint8_t argument_reg; // DWARF number; i386 has it at sp + 12
-        uint16_t sp_offset, pc_offset;
-    } layout[QUT_ARCH_END] = {
-        [QUT_ARCH_X86_64] = {1, 160, 168},
-        [QUT_ARCH_X86] = {0, 48, 76},
-        [QUT_ARCH_AARCH64] = {2, 432, 440},
-        [QUT_ARCH_ARM] = {2, 84, 92},
-    };
-    const struct qut_arch *arch = shadow->guest->arch;
-    uint64_t ucontext = regs->reg[layout[arch->id].argument_reg];
-    if (arch->id == QUT_ARCH_X86 && !guest_read_word(shadow->guest, regs->reg[arch->sp_reg] + 12, &ucontext))
-        return false;
-    return guest_read_word(shadow->guest, ucontext + layout[arch->id].pc_offset, pc) &&
-           guest_read_word(shadow->guest, ucontext + layout[arch->id].sp_offset, sp);
-}
-
-// The kernel keeps every tracked register when it enters a handler, so those are the interrupted code's.
-static bool arrive_by_signal(struct shadow *shadow, const struct qut_frame_regs *regs)
-{
-    const struct shadow_before *before = &shadow->before;
-    const struct qut_arch *arch = shadow->guest->arch;
-    uint64_t sp = regs->reg[arch->sp_reg], ra, pc, interrupted_sp;
-    uint8_t code[SIGNAL_RETURN_BYTES];
-    if (before->sp - sp < SIGNAL_FRAME_BYTES_MIN || sp - before->sp < SIGNAL_FRAME_BYTES_MIN ||
-        !return_address(shadow, regs, &ra) || guest_read_bytes(shadow->guest, ra, code, sizeof code) != sizeof code ||
-        !instruction_is_signal_return(arch, code) || !interrupted(shadow, regs, &pc, &interrupted_sp))
-        return false;
-    if (before->kind == INSTRUCTION_CALL && pc != before->next_pc)
-        call(shadow, before->sp, regs); // interrupted before the callee's first instruction
-    push(shadow, SHADOW_SIGNAL, interrupted_sp, pc, regs);
-    push(shadow, SHADOW_CALL, sp + (arch->ra_in_register ? 0 : arch->word_bytes), ra, regs);
-    shadow->signals++;
-    return true;
-}
-
 static bool arrive_by_return(struct shadow *shadow, uint64_t pc, uint64_t sp)
 {
     const struct shadow_frame *top = shadow_top(shadow);
@@ -152,6 +115,64 @@ static bool arrive_by_return(struct shadow *shadow, uint64_t pc, uint64_t sp)
         return false;
     shadow->depth--;
     shadow->returns++;
+    return true;
+}
+
+// The interrupted registers, from the handler's third argument. The kernel keeps the tracked ones when it enters a
+// handler, but for aarch64's frame pointer: a handler's points to a frame record that the kernel made.
+static bool interrupted(const struct shadow *shadow, const struct qut_frame_regs *regs, struct qut_frame_regs *before)
+{
+    static const struct {
+        uint8_t argument_reg; // DWARF number; i386 has it at sp + 12
+        uint16_t sp_offset, pc_offset, fp_offset;
+    } layout[QUT_ARCH_END] = {
+        [QUT_ARCH_X86_64] = {1, 160, 168, 120},
+        [QUT_ARCH_X86] = {0, 48, 76, 44},
+        [QUT_ARCH_AARCH64] = {2, 432, 440, 416},
+        [QUT_ARCH_ARM] = {2, 84, 92, 76},
+    };
+    const struct qut_arch *arch = shadow->guest->arch;
+    uint64_t ucontext = regs->reg[layout[arch->id].argument_reg];
+    if (arch->id == QUT_ARCH_X86 && !guest_read_word(shadow->guest, regs->reg[arch->sp_reg] + 12, &ucontext))
+        return false;
+    *before = *regs;
+    return guest_read_word(shadow->guest, ucontext + layout[arch->id].pc_offset, &before->pc) &&
+           guest_read_word(shadow->guest, ucontext + layout[arch->id].sp_offset, &before->reg[arch->sp_reg]) &&
+           guest_read_word(shadow->guest, ucontext + layout[arch->id].fp_offset, &before->reg[arch->tracked[0]]);
+}
+
+static bool arrive_by_signal(struct shadow *shadow, const struct qut_frame_regs *regs)
+{
+    const struct shadow_before *before = &shadow->before;
+    const struct qut_arch *arch = shadow->guest->arch;
+    uint64_t sp = regs->reg[arch->sp_reg], ra;
+    struct qut_frame_regs code_before;
+    uint8_t code[SIGNAL_RETURN_BYTES];
+    if (getenv("ORACLE_DEBUG") && before->kind == INSTRUCTION_SYSCALL && return_address(shadow, regs, &ra)) {
+        fprintf(stderr, "arrive pc %lx ra %lx sp %lx before sp %lx:", regs->pc, ra, sp, before->sp);
+        guest_read_bytes(shadow->guest, ra, code, sizeof code);
+        for (unsigned i = 0; i < sizeof code; i++) fprintf(stderr, " %02x", code[i]);
+        fprintf(stderr, "\n");
+    }
+    bool far = before->sp - sp >= SIGNAL_FRAME_BYTES_MIN && sp - before->sp >= SIGNAL_FRAME_BYTES_MIN;
+    if ((!far && before->kind != INSTRUCTION_SYSCALL) || !return_address(shadow, regs, &ra) ||
+        guest_read_bytes(shadow->guest, ra, code, sizeof code) != sizeof code ||
+        !instruction_is_signal_return(arch, code) || !interrupted(shadow, regs, &code_before))
+        return false;
+    if (before->kind == INSTRUCTION_CALL && code_before.pc != before->next_pc)
+        call(shadow, before->sp, &code_before); // interrupted before the callee's first instruction
+    if (before->kind == INSTRUCTION_OTHER) // or behind a return
+        arrive_by_return(shadow, plain(shadow, code_before.pc), code_before.reg[arch->sp_reg]);
+    const struct shadow_frame *top = shadow_top(shadow);
+    if (before->kind == INSTRUCTION_SYSCALL && top && top->kind == SHADOW_SIGNAL && code_before.pc == top->ra) {
+        shadow->depth--; // one signal after the other, with no instruction in between
+        shadow->signal_returns++;
+    }
+    uint64_t interrupted_sp = code_before.reg[arch->sp_reg];
+    push(shadow, SHADOW_SIGNAL, interrupted_sp, plain(shadow, code_before.pc), &code_before);
+    shadow->frames[shadow->depth - 1].other_stack = interrupted_sp - sp > SIGNAL_FRAME_BYTES_MAX;
+    push(shadow, SHADOW_CALL, sp + (arch->ra_in_register ? 0 : arch->word_bytes), ra, regs);
+    shadow->signals++;
     return true;
 }
 
@@ -172,7 +193,7 @@ static void drop_left_frames(struct shadow *shadow, uint64_t sp, bool equal_coun
 {
     while (shadow->depth) {
         const struct shadow_frame *top = shadow_top(shadow);
-        if (sp < top->cfa || (sp == top->cfa && !equal_counts) || (top->kind == SHADOW_SIGNAL && !equal_counts))
+        if (sp < top->cfa || (sp == top->cfa && !equal_counts) || top->other_stack)
             return;
         shadow->depth--;
         shadow->unwound++;

@@ -24,6 +24,7 @@ struct shadow_frame {
     uint64_t ra;
     uint64_t tracked[QUT_TRACKED_MAX]; // the caller's
     enum shadow_kind kind;
+    bool other_stack; // SIGNAL: the handler runs on a stack of its own
 };
 
 // What the instruction before left behind.

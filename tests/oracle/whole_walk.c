@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/oracle/whole_walk.h"
 
+enum { PASSED_MAX = 256 };
+
 static bool read_word(void *context, uint64_t address, uint64_t *value)
 {
     const struct whole_walks *walks = context;
@@ -32,8 +34,29 @@ static void find(void *context, uint64_t pc, struct qut_code *code)
     code->entry = module->file->entry_vaddr + module->load_bias;
 }
 
-static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong, const struct qut_walk *walk)
+// Code that this walk went through, until it was wrong.
+struct passed {
+    uint64_t pcs[PASSED_MAX];
+    uint32_t count;
+};
+
+static bool passed_known_mistake(const struct whole_walks *walks, const struct passed *passed)
 {
+    for (uint32_t i = 0; i < passed->count; i++) {
+        const struct oracle_module *module = modules_find(walks->modules, passed->pcs[i]);
+        if (module && known_mistake(walks->known, module->file, passed->pcs[i]))
+            return true;
+    }
+    return false;
+}
+
+static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong, const struct qut_walk *walk,
+                       const struct passed *passed)
+{
+    if (passed_known_mistake(walks, passed)) {
+        walks->wrong_by_known++;
+        return;
+    }
     if (walk->end.guessed_frame != QUT_NO_GUESS) {
         walks->wrong_but_marked++;
         return;
@@ -49,7 +72,7 @@ void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, co
     const struct qut_arch *arch = walks->guest->arch;
     struct qut_walk walk;
     size_t left = shadow->depth;
-    uint64_t left_pc = regs->pc;
+    struct passed passed = {{regs->pc}, 1};
     qut_walk_begin(arch, &walk, regs, QUT_PC_EXACT);
     walks->taken++;
     for (uint32_t depth = 1; qut_walk_step(arch, &ops, walks, &walk); depth++, left--) {
@@ -58,14 +81,20 @@ void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, co
         uint64_t wanted = left ? shadow->frames[left - 1].ra : 0;
         if (frame.pc != wanted) {
             walks->too_long += !left;
-            note_wrong(walks, &(struct wrong_walk){regs->pc, depth, left_pc, wanted, frame.pc}, &walk);
+            note_wrong(walks, &(struct wrong_walk){regs->pc, depth, passed.pcs[passed.count - 1], wanted, frame.pc}, &walk,
+                       &passed);
             return;
         }
         walks->frames++;
-        left_pc = frame.pc;
+        if (passed.count < PASSED_MAX)
+            passed.pcs[passed.count++] = frame.pc;
     }
     if (left == 0 && walk.end.reason == QUT_END_OUTERMOST) {
         walks->equal++;
+        return;
+    }
+    if (passed_known_mistake(walks, &passed)) {
+        walks->wrong_by_known++;
         return;
     }
     walks->early[walk.end.reason]++;

@@ -60,12 +60,21 @@ bool storm_is_in_libgcc(uintptr_t pc)
     return pc >= libgcc_low && pc < libgcc_high;
 }
 
+// glibc 2.36: swapcontext describes its own frame still when sp is already that of the other context.
+static bool switches_stacks(uintptr_t pc)
+{
+    Dl_info info;
+    return dladdr((void *)pc, &info) && info.dli_sname && strcmp(info.dli_sname, "swapcontext") == 0;
+}
+
 // glibc 2.36: __mpn_addmul_1 and its like begin with push rbx, push rbp and have an empty frame program.
-bool storm_pushes_unsaid(uintptr_t pc)
+bool storm_has_wrong_rule(uintptr_t pc)
 {
     struct bases bases;
     static const unsigned char pushes[] = {0x53, 0x55};
     Dl_info info;
+    if (switches_stacks(pc))
+        return true;
     if (!_Unwind_Find_FDE || !_Unwind_Find_FDE((void *)pc, &bases) || !dladdr(bases.function, &info))
         return false;
     return strstr(info.dli_fname, "libc.so") && memcmp(bases.function, pushes, sizeof pushes) == 0;

@@ -161,6 +161,8 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
     bool on_coroutine = self && sp >= self->coroutine_low && sp < self->coroutine_high;
     if (reason == QUT_END_OUTERMOST) {
         bool good = nested ? root || coroutine_root : on_coroutine ? coroutine_root : root;
+        if (!good && left_libgcc_late(pcs, count)) // a word behind it was 0, where stacks end
+            return storm_add(STORM_EH_RETURN, 1);
         if (!good)
             return note_wrong(on_coroutine ? "outermost without the coroutine's root" : "outermost without the root",
                               pcs, count, reason, sp, nested);
@@ -287,7 +289,7 @@ void storm_explain(void)
 {
     for (unsigned i = 0; i < PLACES_MAX; i++) {
         uint64_t count = places[i].count;
-        if (!count || !storm_pushes_unsaid(places[i].pc))
+        if (!count || !storm_has_wrong_rule(places[i].pc))
             continue;
         storm_add(STORM_BAD_CFI, count);
         storm_add(STORM_UNEXPLAINED, 0 - count);

@@ -80,7 +80,7 @@ static int report(double seconds, const struct qut_stats *stats)
     printf("storm: %.0f s, %" PRIu64 " walks (%" PRIu64 " in handlers, %.0f a second; %" PRIu64 " of these in handlers "
            "of handlers), %.1f frames each; outermost %" PRIu64 ", table pending %" PRIu64
            ", end of a coroutine %" PRIu64 ", in libgcc's change of frames %" PRIu64
-           ", in libc functions that push without saying so %" PRIu64 ", in C runtime code %" PRIu64
+           ", in libc functions whose unwind information is wrong %" PRIu64 ", in C runtime code %" PRIu64
            ", unexplained %" PRIu64 ", wrong %" PRIu64 ", lost %" PRIu64 ", errno changed %" PRIu64
            "; in libraries that came and went %" PRIu64 ", in coroutines %" PRIu64 "; %" PRIu64 " dlopens (%" PRIu64
            " in another's place), %" PRIu64 " forks (%" PRIu64 " bad), %" PRIu64

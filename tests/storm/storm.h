@@ -80,7 +80,7 @@ void storm_print_wrong(FILE *out);
 void storm_explain_begin(void);
 bool storm_is_start_context(uintptr_t pc);
 bool storm_is_in_libgcc(uintptr_t pc);
-bool storm_pushes_unsaid(uintptr_t pc); // not in handlers
+bool storm_has_wrong_rule(uintptr_t pc); // not in handlers
 
 // ---- thread.c
 int storm_thread_begin(struct storm_thread *thread); // timers, alternate stack; storm_self is set

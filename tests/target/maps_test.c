@@ -93,10 +93,11 @@ START_TEST(load_bias_of_segments)
     // As lld lays libraries out for Android: each segment lies a page further in memory than in the file.
     const struct qut_elf_head head = {
         .load_count = 4,
-        .loads = {{.offset = 0, .vaddr = 0, .file_size = 0x29f10, .memory_size = 0x29f10},
-                  {.offset = 0x29f10, .vaddr = 0x2af10, .file_size = 0x7f000, .memory_size = 0x7f000, .executable = true},
-                  {.offset = 0xa8f10, .vaddr = 0xaaf10, .file_size = 0x3000, .memory_size = 0x3000},
-                  {.offset = 0xabf10, .vaddr = 0xaef10, .file_size = 0x100, .memory_size = 0x9000}},
+        .loads =
+            {{.offset = 0, .vaddr = 0, .file_size = 0x29f10, .memory_size = 0x29f10},
+             {.offset = 0x29f10, .vaddr = 0x2af10, .file_size = 0x7f000, .memory_size = 0x7f000, .executable = true},
+             {.offset = 0xa8f10, .vaddr = 0xaaf10, .file_size = 0x3000, .memory_size = 0x3000},
+             {.offset = 0xabf10, .vaddr = 0xaef10, .file_size = 0x100, .memory_size = 0x9000}},
     };
     const uint64_t base = 0x7f0000000000;
     ck_assert_uint_eq(bias(&head, base, 0, 0x2a000, false), base);

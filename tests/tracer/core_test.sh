@@ -37,7 +37,7 @@ check 'the same' cmp -s out first
 expect 'core as JSON' 0 '"crashed": true' '^$' stack --json --core "$core"
 check 'parses' python3 -m json.tool out
 # Cut short: an answer or a refusal, but no crash.
-head -c 20000 "$core" >cut
-run stack --core cut
+head -c 20000 "$core" >short
+run stack --core short
 check 'a core that is cut short' test "$status" -le 2
 finish

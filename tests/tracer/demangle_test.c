@@ -75,7 +75,7 @@ START_TEST(deep_and_long)
 {
     static char name[3 * QUT_MANGLED_MAX];
     // void f(int ***...): nested as deep as it is long
-    memset(name, 'P', sizeof name);
+    memset(name, 'P', sizeof name - 1);
     memcpy(name, "_Z1f", 4);
     name[QUT_MANGLED_MAX - 1] = 'i';
     name[QUT_MANGLED_MAX] = '\0';

@@ -1,5 +1,8 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Counting, shared by the tests of the qut command. Sets $work, removes it at the end together with what was started.
+# Counting, shared by the tests of the qut command. Wants $qut; sets $work, removes it at the end together with what was
+# started.
+: "${qut:?}"
 work=$(mktemp -d)
 passed=0
 failed=0

@@ -15,7 +15,7 @@ cd "$work"
 # The names of the functions of the thread whose header matches, innermost first, in one line.
 functions_of() # HEADER_PATTERN
 {
-    awk -v pattern="$1" '/^[0-9]/ { on = $0 ~ pattern } on && /^  #/ && match($0, /\(.*\)/) {
+    awk -v pattern="$1" '/^[0-9]/ { on = $0 ~ pattern } { sub(/ \(deleted\)/, "") } on && /^  #/ && match($0, /\(.*\)/) {
         name = substr($0, RSTART + 1, RLENGTH - 2); sub(/\+[0-9]+$/, "", name); printf "%s ", name }' "$work/out"
 }
 
@@ -42,7 +42,8 @@ start_subject "$c_subject" threads
 expect 'threads' 0 '' '^$' stack -p "$subject"
 check 'four headers' test "$(grep -c '^[0-9]' out)" -eq 4
 has_chain 'main' "^$subject " 'read .*wait_in_main main .*_start $'
-for tid in $(ls "/proc/$subject/task"); do
+for tid in "/proc/$subject/task"/*; do
+    tid=${tid##*/}
     [ "$tid" = "$subject" ] || has_chain "thread $tid" "^$tid " 'pause wait_inner wait_middle wait_in_thread '
 done
 check 'a frame is as it should be' grep -Eq '^  #01 pc [0-9a-f]{16}  /.*/subject \(wait_inner\+[0-9]+\)$' out
@@ -90,6 +91,14 @@ expect 'handler' 0 '\[signal frame\]' '^$' stack -p "$subject"
 has_chain 'through the signal frame' '"handling"' \
     'pause wait_inner handler_inner on_signal .*raise_inner handle_in_thread '
 check 'nothing is guessed' bash -c '! grep -q guessed out'
+stop_subject
+
+# A file that is gone, while its process lives on.
+cp "$c_subject" gone
+start_subject ./gone threads 1
+rm gone
+expect 'a file that is gone' 0 '/gone \(deleted\) \(wait_in_main' '' stack -p "$subject"
+has_chain 'gone: chain' '^'"$subject"' ' 'wait_in_main main .*_start $'
 stop_subject
 
 # C++.

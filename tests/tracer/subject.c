@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEPT __attribute__((noinline, noclone)) // and no tail call: something happens after each call
+#define KEPT __attribute__((noinline)) // and no tail call: something happens after each call
 
 static atomic_int arrived;
 static atomic_uint_fast64_t turns;

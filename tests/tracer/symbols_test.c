@@ -262,6 +262,61 @@ START_TEST(from_gnu_debugdata)
 }
 END_TEST
 
+// As the loader leaves it: no section headers, and in glibc addresses in memory where the file has its own.
+static struct build_buffer dynamic_file(const struct spec *spec, uint64_t load_bias, bool gnu_hash, uint32_t claimed)
+{
+    const uint32_t hash[] = {1, claimed, 0, 0};
+    // 1 bucket, first index 1, 1 word of filter, shift, the filter; the bucket, then the chain
+    const uint32_t buckets[] = {1, 1, 1, 0, 0, 0, 1, 2, 4, claimed};
+    const Elf64_Dyn dynamic[] = {{DT_SYMTAB, {0x2000 + load_bias}},
+                                 {DT_STRTAB, {0x2800 + load_bias}},
+                                 {DT_STRSZ, {spec->names_size}},
+                                 {gnu_hash ? DT_GNU_HASH : DT_HASH, {0x2c00 + load_bias}},
+                                 {DT_NULL, {0}}};
+    const void *table = gnu_hash ? buckets : hash;
+    return build_elf(&(struct build_elf){
+        .no_section_headers = true,
+        .sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, code, sizeof code, 16},
+                     {".dynsym", SHT_DYNSYM, SHF_ALLOC, 0x2000, spec->symbols, spec->count * sizeof(Elf64_Sym), 8},
+                     {".dynstr", SHT_STRTAB, SHF_ALLOC, 0x2800, spec->names, spec->names_size, 8},
+                     {".hash", SHT_HASH, SHF_ALLOC, 0x2c00, table, gnu_hash ? sizeof buckets : sizeof hash, 8},
+                     {".dynamic", SHT_DYNAMIC, SHF_ALLOC, 0x3000, dynamic, sizeof dynamic, 8}},
+        .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0},
+                     {PT_LOAD, PF_R, ".dynsym", 0},
+                     {PT_LOAD, PF_R, ".dynstr", 0},
+                     {PT_LOAD, PF_R, ".hash", 0},
+                     {PT_DYNAMIC, PF_R, ".dynamic", 0}}});
+}
+
+START_TEST(without_sections)
+{
+    struct spec spec = {0};
+    function(&spec, "one", 0x1000, 0x10);
+    function(&spec, "two", 0x1010, 0x10);
+    function(&spec, "three", 0x1020, 0x10);
+    for (int i = 0; i < 4; i++) {
+        const uint64_t load_bias = i & 1 ? 0x7f0000000000 : 0;
+        // A chain ends at an odd hash, a table of buckets at its last symbol.
+        struct build_buffer file = dynamic_file(&spec, load_bias, i & 2, i & 2 ? 7 : (uint32_t)spec.count);
+        struct qutc_error error = {0};
+        struct qutc_image *image = build_open_bytes(&file, &error);
+        ck_assert_msg(image != NULL, "%s", error.detail);
+        struct qut_symbols *symbols = qut_symbols_read(image, load_bias, &error);
+        ck_assert_uint_eq(qut_symbols_count(symbols), 3);
+        expect(symbols, 0x1008, "one", 0x1000);
+        expect(symbols, 0x102f, "three", 0x1020);
+        qut_symbols_free(symbols);
+        free(file.data);
+        // More symbols than there are bytes, and a chain that does not end.
+        file = dynamic_file(&spec, load_bias, i & 2, i & 2 ? 6 : 0x7fffffff);
+        symbols = read_file(&file);
+        ck_assert_uint_eq(qut_symbols_count(symbols), 0);
+        qut_symbols_free(symbols);
+        free(file.data);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("symbols");
@@ -274,6 +329,7 @@ int main(void)
     tcase_add_test(tests, hostile_symbols);
     tcase_add_test(tests, spoiled_bytes);
     tcase_add_test(tests, from_gnu_debugdata);
+    tcase_add_test(tests, without_sections);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -28,7 +28,8 @@ TEST(walks_call_nothing_of_libc_that_locks_or_allocates)
     if (!discipline_watching_works())
         SKIP("functions of libc cannot be replaced in this build");
     uint64_t before = discipline_watched_calls();
-    free(malloc(1));
+    void *volatile block = malloc(1); // or the compiler leaves both out
+    free(block);
     CHECK(discipline_watched_calls() >= before + 2, "the watch does not see malloc");
     for (unsigned registered = 0; registered < 2; registered++) {
         if (registered)
@@ -57,23 +58,11 @@ TEST(walks_reach_the_outermost_frame)
           qut_end_reason_name(handler_end.reason));
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const char *only = argc > 1 ? argv[1] : "";
-    if (!discipline_start()) {
-        printf("0 passed, 1 failed, 0 skipped\n");
+    if (!discipline_start())
         return 1;
-    }
-    // What children find bound, later tests do not measure: so those that fork come first.
-    if (!*only || strcmp(only, "stack") == 0)
-        discipline_stack_tests();
-    if (!*only || strcmp(only, "seccomp") == 0)
-        discipline_seccomp_tests();
     RUN(walks_call_nothing_of_libc_that_locks_or_allocates);
     RUN(walks_reach_the_outermost_frame);
-    if (!*only || strcmp(only, "deadlock") == 0)
-        discipline_deadlock_tests();
-    if (!*only || strcmp(only, "corrupt") == 0)
-        discipline_corrupt_tests();
     return tap_finish();
 }
