@@ -36,12 +36,12 @@ bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high);
 #endif
 #endif
 #ifdef QUT_OS_SANITIZED
-__attribute__((noinline, unused, no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
+#define QUT_OS_AS_IT_IS                                                                                                \
+    __attribute__((noinline, unused, no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 #else
-__attribute__((always_inline))
+#define QUT_OS_AS_IT_IS __attribute__((always_inline)) inline
 #endif
-static inline uintptr_t
-qut_os_load(uintptr_t address)
+static QUT_OS_AS_IT_IS uintptr_t qut_os_load(uintptr_t address)
 {
     typedef uintptr_t __attribute__((may_alias, aligned(1))) any_word;
     return *(const volatile any_word *)address;

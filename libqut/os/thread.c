@@ -158,17 +158,16 @@ uint64_t qut_os_now_ns(void)
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 static bool end_key_exists;
-static void (*end_function)(void *);
+static _Atomic(void (*)(void *)) end_function; // always the same
 
 static void create_end_key(void)
 {
-    end_key_exists = pthread_key_create(&end_key, end_function) == 0;
+    end_key_exists = pthread_key_create(&end_key, atomic_load_explicit(&end_function, memory_order_relaxed)) == 0;
 }
 
 int qut_os_at_thread_end(void (*function)(void *), void *value)
 {
-    if (!end_function)
-        end_function = function;
+    atomic_store_explicit(&end_function, function, memory_order_relaxed);
     pthread_once(&end_key_once, create_end_key);
     return end_key_exists ? -pthread_setspecific(end_key, value) : -ENOMEM;
 }

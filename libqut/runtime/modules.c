@@ -32,11 +32,12 @@ const struct qut_module *qut_modules_find(const struct qut_modules *modules, uin
 
 bool qut_module_confirm(const struct qut_module *module, uintptr_t pc)
 {
-    if (!qut_os_confirm_module(pc, module->map_start, module->link_map))
-        return false;
+    // Without a build-id nothing that is quickly read tells it from another library, loaded where it was. (Seen: the
+    // loader gave two of them the same address and the same link map.) A scan compares everything.
     uint8_t now[QUT_CANARY_BYTES];
-    return !module->canary_address || (qut_os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
-                                       memcmp(now, module->canary, sizeof now) == 0);
+    return module->canary_address && qut_os_confirm_module(pc, module->map_start, module->link_map) &&
+           qut_os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
+           memcmp(now, module->canary, sizeof now) == 0;
 }
 
 void qut_modules_want_refresh(void)

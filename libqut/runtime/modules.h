@@ -16,7 +16,7 @@ struct qut_module {
     struct qut_code code; // code.table points into what the registry owns
     // What tells it from another module that the loader put in its place.
     uintptr_t map_start, link_map;
-    uintptr_t canary_address; // of bytes of its build-id; 0: it has none
+    uintptr_t canary_address; // of bytes of its build-id, or of what is never unloaded; 0: it cannot be confirmed
     uint8_t canary[QUT_CANARY_BYTES];
 };
 

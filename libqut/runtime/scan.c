@@ -84,16 +84,16 @@ static void find_build_id(struct qut_identity *identity, const ElfW(Phdr) * head
 }
 
 // The program's entry point, and the dynamic loader's: there a stack ends.
-static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header, bool has_entry)
+static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header)
 {
     ElfW(Ehdr) elf;
     uintptr_t address = address_of(identity, header);
     if (header->p_offset != 0 || qut_os_read_self(address, &elf, sizeof elf) != sizeof elf ||
         memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
         return;
-    if (has_entry && elf.e_entry)
+    if (elf.e_entry)
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)qut_native_arch.has_thumb;
-    // Without a build-id: where its section headers are differs from file to file.
+    // Nothing else ever takes their place: they need no build-id to be confirmed.
     if (!identity->canary_address)
         set_canary(identity, address + offsetof(ElfW(Ehdr), e_shoff));
 }
@@ -116,8 +116,9 @@ static void identify(struct qut_identity *identity, const struct qut_os_module *
             find_build_id(identity, &header, buffer);
         }
     }
-    for (uint32_t i = 0; i < identity->header_count; i++)
-        read_header(identity, &identity->headers[i], module->is_program || module->is_loader);
+    if (module->is_program || module->is_loader)
+        for (uint32_t i = 0; i < identity->header_count; i++)
+            read_header(identity, &identity->headers[i]);
 }
 
 static int collect(void *context, const struct qut_os_module *module)

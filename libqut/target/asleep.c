@@ -52,6 +52,12 @@ void qut_live_list_sleepers(struct qut_target *target)
     qut_target_sort_threads(target);
 }
 
+bool qut_live_fall_asleep(struct qut_target *target, struct qut_target_thread *thread)
+{
+    const struct qut_live *live = target->source;
+    return read_syscall(live->pid, thread->info.tid, thread, target->arch);
+}
+
 bool qut_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread)
 {
     const struct qut_live *live = target->source;

@@ -12,7 +12,7 @@
 #define IMAGE_BYTES_MAX ((uint64_t)1 << 30)
 
 // The image as in its file, as far as it is mapped: pages that nobody touches cost nothing.
-static void *rebuild(struct qut_target *target, const struct qut_image *image, size_t *size)
+static void *rebuild(struct qut_target *target, const struct qut_image *image, size_t *size, bool *incomplete)
 {
     const struct qut_elf_head *head = image->head;
     uint64_t end = 0;
@@ -38,6 +38,7 @@ static void *rebuild(struct qut_target *target, const struct qut_image *image, s
             done += got;
             if (done >= load->file_size)
                 break;
+            *incomplete = true;
             const struct qut_map *map = qut_maps_find(&target->maps, address + done);
             uint64_t page_left = 4096 - ((address + done) & 4095);
             uint64_t skip = map && map->end - (address + done) > page_left && got ? page_left : 0;
@@ -63,8 +64,9 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
         return -1;
     }
     void *memory = NULL, *table = NULL;
+    bool incomplete = false;
     if (!image->file_path) {
-        memory = rebuild(target, image, &request.memory_size);
+        memory = rebuild(target, image, &request.memory_size, &incomplete);
         request.memory = memory;
         if (!memory) {
             snprintf(image->reason, sizeof image->reason, "its mapped image is too large, or empty");
@@ -72,13 +74,14 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
         }
     }
     size_t table_size = 0;
-    char reason[QUT_REASON_BYTES - 64] = "";
+    char reason[QUT_REASON_BYTES - 72] = "";
     int result = target->compile(target->compile_context, &request, &table, &table_size, reason, sizeof reason);
     if (memory)
         qut_os_free_pages(memory, request.memory_size);
     if (result != 0) {
-        snprintf(image->reason, sizeof image->reason, "%s%s", reason,
-                 image->file_is_another ? " (the file at its path is another one than was mapped)" : "");
+        snprintf(image->reason, sizeof image->reason, "%s%s%s", reason,
+                 image->file_is_another ? "; the file at its path is another one" : "",
+                 incomplete ? "; not all of its memory is there" : "");
         return -1;
     }
     if (qut_stored_table_adopt(table, table_size, target->arch, stored) != 0) {

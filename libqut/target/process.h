@@ -19,6 +19,8 @@ bool qut_live_registers(struct qut_target *target, struct qut_target_thread *thr
 // ---- asleep.c
 
 void qut_live_list_sleepers(struct qut_target *target);
+// Registers of a thread that sleeps in a system call; false where it does not.
+bool qut_live_fall_asleep(struct qut_target *target, struct qut_target_thread *thread);
 bool qut_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread);
 // The thread's state as in its status: 'R', 'S', 'D', 'T', 'Z', ...; 0: it has gone.
 char qut_live_thread_state(pid_t pid, pid_t tid);

@@ -16,6 +16,8 @@ enum {
     WAIT_US = 50,
     WAIT_MAX_NS = 2000000000, // for a thread that sleeps where nothing wakes it
     ROUNDS_MAX = 1000,        // of looking for new threads
+    STUCK_MAX = 64,
+    STUCK_US = 20000,
 };
 #ifndef NT_ARM_PAC_MASK
 enum { NT_ARM_PAC_MASK = 0x406 };
@@ -26,7 +28,42 @@ struct stopping {
     size_t known;    // threads before this round, ascending by id
     int worst_error; // of seizing, where it was not that the thread had gone
     bool no_memory;
+    // Threads that sleep where nothing but the end of it wakes them (a parent in vfork, a dead file server). Once
+    // asked to stop they could not be let go before that end: they are left alone.
+    pid_t stuck[STUCK_MAX];
+    size_t stuck_count;
 };
+
+static int note_stuck(void *context, pid_t tid)
+{
+    struct stopping *stopping = context;
+    const struct qut_live *live = stopping->target->source;
+    if (stopping->stuck_count < STUCK_MAX && qut_live_thread_state(live->pid, tid) == 'D')
+        stopping->stuck[stopping->stuck_count++] = tid;
+    return 0;
+}
+
+static void find_stuck(struct stopping *stopping)
+{
+    const struct qut_live *live = stopping->target->source;
+    qut_live_each_tid(live->pid, note_stuck, stopping);
+    if (stopping->stuck_count == 0)
+        return;
+    qut_os_sleep_us(STUCK_US); // a disk is faster
+    size_t kept = 0;
+    for (size_t i = 0; i < stopping->stuck_count; i++)
+        if (qut_live_thread_state(live->pid, stopping->stuck[i]) == 'D')
+            stopping->stuck[kept++] = stopping->stuck[i];
+    stopping->stuck_count = kept;
+}
+
+static bool is_stuck(const struct stopping *stopping, pid_t tid)
+{
+    for (size_t i = 0; i < stopping->stuck_count; i++)
+        if (stopping->stuck[i] == tid)
+            return true;
+    return false;
+}
 
 static bool is_known(const struct stopping *stopping, pid_t tid)
 {
@@ -51,6 +88,13 @@ static int seize(void *context, pid_t tid)
     const struct qut_live *live = target->source;
     if (is_known(stopping, tid))
         return 0;
+    if (is_stuck(stopping, tid)) {
+        struct qut_target_thread *thread = qut_target_add_thread(target, tid);
+        stopping->no_memory |= !thread;
+        if (thread)
+            thread->state = qut_live_fall_asleep(target, thread) ? QUT_REGISTERS_ASLEEP : QUT_REGISTERS_NONE;
+        return thread ? 0 : -1;
+    }
     int result = qut_os_trace_seize(tid);
     if (result != 0) {
         char state = qut_live_thread_state(live->pid, tid);
@@ -100,7 +144,7 @@ static void wait_for(struct qut_target_thread *thread, bool block)
     }
 }
 
-static bool wait_for_all(struct qut_target *target)
+static void wait_for_all(struct qut_target *target)
 {
     uint64_t start_ns = qut_os_now_ns();
     for (;;) {
@@ -111,10 +155,8 @@ static bool wait_for_all(struct qut_target *target)
                 wait_for(thread, false);
             all &= !thread->traced || thread->stopped;
         }
-        if (all)
-            return true;
-        if (qut_os_now_ns() - start_ns > WAIT_MAX_NS)
-            return false;
+        if (all || qut_os_now_ns() - start_ns > WAIT_MAX_NS)
+            return;
         qut_os_sleep_us(WAIT_US);
     }
 }
@@ -123,7 +165,7 @@ static void drop_gone(struct qut_target *target)
 {
     size_t kept = 0;
     for (size_t i = 0; i < target->thread_count; i++)
-        if (target->threads[i].traced)
+        if (target->threads[i].traced || target->threads[i].state != QUT_REGISTERS_UNREAD)
             target->threads[kept++] = target->threads[i];
     target->thread_count = kept;
 }
@@ -155,12 +197,12 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
 
     target->thread_count = 0;
     target->stop_began_ns = qut_os_now_ns();
-    bool all = false;
+    find_stuck(&stopping);
     // A thread that was asked to stop can have started another one before it did.
     for (size_t before = SIZE_MAX; before != target->thread_count;) {
         before = target->thread_count;
         seize_all(&stopping);
-        all = wait_for_all(target);
+        wait_for_all(target); // one that does not stop in time has no registers
     }
     drop_gone(target);
     if (stopping.worst_error || stopping.no_memory || target->thread_count == 0) {
@@ -169,11 +211,11 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
         target->thread_count = 0;
         return -1;
     }
-    (void)all; // a thread that would not stop has no registers
     target->stopped = true;
     for (size_t i = 0; i < target->thread_count; i++) {
         struct qut_target_thread *thread = &target->threads[i];
-        thread->state = thread->stopped ? QUT_REGISTERS_UNREAD : QUT_REGISTERS_NONE;
+        if (thread->traced && !thread->stopped)
+            thread->state = QUT_REGISTERS_NONE;
         thread->info.signal_number = thread->pending_signal;
     }
     if (qut_live_refresh_maps(target, error) != 0) {

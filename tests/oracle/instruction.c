@@ -26,8 +26,7 @@ static enum instruction_kind x86_kind(bool is_64, const uint8_t *bytes, size_t s
     uint8_t op = bytes[0], next = size > 1 ? bytes[1] : 0;
     if (op == 0xe8 || (op == 0xff && ((next >> 3 & 7) == 2 || (next >> 3 & 7) == 3)))
         return INSTRUCTION_CALL;
-    if (op == 0xeb || op == 0xe9 || (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0 ||
-        (op == 0x0f && (next & 0xf0) == 0x80))
+    if (op == 0xeb || op == 0xe9 || (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0 || (op == 0x0f && (next & 0xf0) == 0x80))
         return INSTRUCTION_JUMP;
     if ((op == 0x0f && (next == 0x05 || next == 0x34)) || (op == 0xcd && next == 0x80))
         return INSTRUCTION_SYSCALL;
@@ -98,14 +97,16 @@ bool instruction_is_signal_return(const struct qut_arch *arch, const uint8_t byt
         enum qut_arch_id arch;
         uint8_t size, code[SIGNAL_RETURN_BYTES];
     } known[] = {
-        {QUT_ARCH_X86_64, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}},      // mov $15, %rax; syscall
-        {QUT_ARCH_X86, 7, {0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}},                     // mov $173, %eax; int $0x80
-        {QUT_ARCH_X86, 8, {0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80}},               // pop %eax; mov $119, %eax; int $0x80
-        {QUT_ARCH_AARCH64, 8, {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}},        // mov x8, #139; svc #0
-        {QUT_ARCH_ARM, 8, {0xad, 0x70, 0xa0, 0xe3, 0, 0, 0, 0xef}},               // mov r7, #173; svc #0
-        {QUT_ARCH_ARM, 4, {0xad, 0x27, 0x00, 0xdf}},                              // the same in Thumb
-        {QUT_ARCH_ARM, 8, {0x77, 0x70, 0xa0, 0xe3, 0, 0, 0, 0xef}},               // mov r7, #119; svc #0
-        {QUT_ARCH_ARM, 4, {0x77, 0x27, 0x00, 0xdf}},                              // the same in Thumb
+        {QUT_ARCH_X86_64, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}}, // mov $15, %rax; syscall
+        {QUT_ARCH_X86, 7, {0xb8, 0xad, 0, 0, 0, 0xcd, 0x80}},                // mov $173, %eax; int $0x80
+        {QUT_ARCH_X86, 8, {0x58, 0xb8, 0x77, 0, 0, 0, 0xcd, 0x80}},          // pop %eax; mov $119, %eax; int $0x80
+        {QUT_ARCH_AARCH64, 8, {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}},   // mov x8, #139; svc #0
+        {QUT_ARCH_ARM, 8, {0xad, 0x70, 0xa0, 0xe3, 0, 0, 0, 0xef}},          // mov r7, #173; svc #0
+        {QUT_ARCH_ARM, 4, {0xad, 0x27, 0x00, 0xdf}},                         // the same in Thumb
+        {QUT_ARCH_ARM, 6, {0x4f, 0xf0, 0xad, 0x07, 0x00, 0xdf}},             // the same, mov.w
+        {QUT_ARCH_ARM, 6, {0x4f, 0xf0, 0x77, 0x07, 0x00, 0xdf}},             // mov.w r7, #119; svc #0
+        {QUT_ARCH_ARM, 8, {0x77, 0x70, 0xa0, 0xe3, 0, 0, 0, 0xef}},          // mov r7, #119; svc #0
+        {QUT_ARCH_ARM, 4, {0x77, 0x27, 0x00, 0xdf}},                         // the same in Thumb
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].arch == arch->id && memcmp(known[i].code, bytes, known[i].size) == 0)

@@ -21,7 +21,7 @@ const char *const verdict_names[VERDICT_COUNT] = {
     [VERDICT_WRONG_CALLER] = "wrong_caller",
 };
 
-enum { SPOILED_PER_MILLE = 20 };
+enum { SPOILED_PER_MILLE = 20, SPOILED_BODIES_PER_MILLE = 200 }; // function-level rows are few
 
 static uint64_t hash(uint64_t value)
 {
@@ -72,10 +72,11 @@ static void spoil(const struct judge *judge, struct judged_pc *at)
 {
     const struct qut_arch *arch = judge->guest->arch;
     uint64_t dice = hash(hash(at->row_start) + judge->spoil_seed + (uintptr_t)at->file->entry_vaddr);
-    if (at->rule.ra.how == QUT_REG_UNDEFINED || dice % 1000 >= SPOILED_PER_MILLE)
+    if (at->rule.ra.how == QUT_REG_UNDEFINED ||
+        dice % 1000 >= (at->body_only ? SPOILED_BODIES_PER_MILLE : SPOILED_PER_MILLE))
         return;
     at->spoiled = true;
-    switch (dice >> 40 & 3) {
+    switch (dice >> 40 & (at->body_only ? 1 : 3)) {
     case 0: at->rule.ra = (struct qut_reg_rule){.how = QUT_REG_CFA_VALUE, .offset_bytes = -3}; return;
     case 1:
         at->rule.tracked[(dice >> 50) % arch->tracked_count] =
@@ -110,7 +111,7 @@ static void look_up(struct judge *judge, struct judged_pc *at, const struct orac
     at->body_only = at->rule.flags & QUT_RULE_BODY_ONLY;
     if (at->body_only)
         at_function_start(judge->guest->arch, table, at);
-    else if (judge->spoil_seed)
+    if (judge->spoil_seed)
         spoil(judge, at);
 }
 
@@ -154,7 +155,7 @@ static enum verdict compare(const struct judge *judge, struct judged_pc *at, con
     at->given = ra;
     if (ra != truth->ra)
         return VERDICT_WRONG_RA;
-    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+    for (unsigned slot = 0; slot < arch->tracked_count && !truth->is_thunk; slot++) {
         at->wanted = truth->tracked[slot];
         at->given = caller->reg[arch->tracked[slot]];
         at->wrong_slot = slot;
@@ -201,6 +202,7 @@ void judge_instruction(struct judge *judge, struct judged_pc *at, const struct q
     if (at->body_only)
         verdict = verdict == VERDICT_EXACT ? VERDICT_BODY_RIGHT : VERDICT_BODY_DOUBTFUL;
     at->counts[verdict]++;
+    at->judged |= truth != NULL;
     if (was_wrong) {
         at->wanted = wanted;
         at->given = given;

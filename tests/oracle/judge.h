@@ -39,6 +39,7 @@ struct judged_pc {
     enum instruction_kind kind;
     enum verdict without_rule; // where there is no frame rule
     bool body_only, spoiled;
+    bool judged;        // once at least, against a caller
     uint64_t row_start; // with body_only and with spoiled rows
     struct qut_rule rule;
     uint64_t counts[VERDICT_COUNT];
@@ -53,7 +54,7 @@ struct judge {
     struct oracle_modules *modules;
     struct judged_pc **slots; // hash table by pc and file
     size_t count, capacity;
-    uint64_t spoil_seed; // 0: nothing is spoiled; else 2 % of the rows are
+    uint64_t spoil_seed; // 0: nothing is spoiled; else 2 % of the rows are, and 20 % of function-level ones
 };
 
 // The record of an instruction; made, or brought up to date, when the emulator translates it.

@@ -7,8 +7,8 @@
 
 enum { KNOWN_MISTAKES_MAX = 32, KNOWN_CODE_MAX = 16 };
 
-// A piece of code, known by its module's name ("*": any) and its first bytes: the libraries are stripped, and addresses differ
-// from build to build.
+// A piece of code, known by its module's name ("*": any) and its first bytes: the libraries are stripped, and addresses
+// differ from build to build.
 struct known_mistake {
     char module[64], symbol[64];
     uint64_t size_bytes;

@@ -76,7 +76,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu_index, int64_t number,
 {
     (void)id, (void)vcpu_index, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     static const int64_t mapping_calls[QUT_ARCH_END][5] = {
-        [QUT_ARCH_X86_64] = {9, 10, 11, 25, -1},        // mmap mprotect munmap mremap
+        [QUT_ARCH_X86_64] = {9, 10, 11, 25, -1}, // mmap mprotect munmap mremap
         [QUT_ARCH_AARCH64] = {222, 226, 215, 216, -1},
         [QUT_ARCH_ARM] = {192, 125, 91, 163, -1},
         [QUT_ARCH_X86] = {192, 125, 91, 163, 90},
@@ -106,7 +106,7 @@ static void in_forked_child(void)
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
-                                                              int argc, char **argv)
+                                                               int argc, char **argv)
 {
     target_arch = guest_arch(info->target_name);
     if (!target_arch)

@@ -74,8 +74,9 @@ static void add_pc(struct oracle *oracle, const struct judged_pc *at, struct sum
     if (!executed)
         return;
     if (at->spoiled) {
-        sums->spoiled_pcs++;
-        sums->spoiled_unflagged += !verdict_is_wrong(worst);
+        // Where there is no caller, a wrong rule for it does no harm.
+        sums->spoiled_pcs += at->judged;
+        sums->spoiled_unflagged += at->judged && at->counts[VERDICT_EXACT] + at->counts[VERDICT_BODY_RIGHT] > 0;
         return;
     }
     const char *known = verdict_is_wrong(worst) ? known_mistake(&oracle->known, at->file, at->pc) : NULL;
@@ -102,9 +103,9 @@ static void report_walks(const struct oracle *oracle, FILE *out)
 {
     const struct whole_walks *walks = &oracle->walks;
     uint64_t vaddr, left_vaddr;
-    fprintf(out, "walks %" PRIu64 " equal %" PRIu64 " wrong %" PRIu64 " wrong_but_marked %" PRIu64 " wrong_by_known %" PRIu64
-                 " frames %" PRIu64
-                 "\n",
+    fprintf(out,
+            "walks %" PRIu64 " equal %" PRIu64 " wrong %" PRIu64 " wrong_but_marked %" PRIu64 " wrong_by_known %" PRIu64
+            " frames %" PRIu64 "\n",
             walks->taken, walks->equal, walks->wrong, walks->wrong_but_marked, walks->wrong_by_known, walks->frames);
     for (unsigned reason = 0; reason < QUT_END_REASON_COUNT; reason++) {
         if (!walks->early[reason])
@@ -144,8 +145,8 @@ void report(struct oracle *oracle, FILE *out)
         fprintf(out, "file %s %s%s\n", file->path, file->has_table ? "table" : "no table: ", file->reason);
     report_walks(oracle, out);
     fprintf(out,
-            "shadow calls %" PRIu64 " returns %" PRIu64 " unwound %" PRIu64 " signals %" PRIu64 " signal_returns %" PRIu64
-            " signal_mismatches %" PRIu64 " deepest %zu\n",
+            "shadow calls %" PRIu64 " returns %" PRIu64 " unwound %" PRIu64 " signals %" PRIu64
+            " signal_returns %" PRIu64 " signal_mismatches %" PRIu64 " deepest %zu\n",
             shadow->calls, shadow->returns, shadow->unwound, shadow->signals, shadow->signal_returns,
             shadow->signal_mismatches, shadow->deepest);
     fprintf(out, "other_threads %" PRIu64 "\n", oracle->other_threads);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/oracle/shadow.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,38 +16,31 @@ void shadow_open(struct shadow *shadow, struct guest *guest)
     *shadow = (struct shadow){.guest = guest};
 }
 
-static size_t site_slot(const struct shadow *shadow, uint64_t pc)
+static struct shadow_site *site_slot(const struct shadow *shadow, uint64_t pc)
 {
-    size_t at = (size_t)(pc * 0x9e3779b97f4a7c15u >> 20) & (shadow->return_site_capacity - 1);
-    while (shadow->return_sites[at] && shadow->return_sites[at] != pc)
-        at = (at + 1) & (shadow->return_site_capacity - 1);
-    return at;
+    size_t at = (size_t)(pc * 0x9e3779b97f4a7c15u >> 20) & (shadow->site_capacity - 1);
+    while (shadow->sites[at].pc && shadow->sites[at].pc != pc)
+        at = (at + 1) & (shadow->site_capacity - 1);
+    return &shadow->sites[at];
 }
 
-static bool is_return_site(const struct shadow *shadow, uint64_t pc)
+static void note_site(struct shadow *shadow, uint64_t pc, uint64_t sp)
 {
-    return shadow->return_site_capacity && shadow->return_sites[site_slot(shadow, pc)] == pc;
-}
-
-static void add_return_site(struct shadow *shadow, uint64_t pc)
-{
-    if (2 * shadow->return_site_count >= shadow->return_site_capacity) {
-        uint64_t *old = shadow->return_sites;
-        size_t old_capacity = shadow->return_site_capacity;
-        shadow->return_site_capacity = old_capacity ? 2 * old_capacity : 1 << 12;
-        shadow->return_sites = calloc(shadow->return_site_capacity, sizeof *old);
-        if (!shadow->return_sites)
+    if (2 * shadow->site_count >= shadow->site_capacity) {
+        struct shadow_site *old = shadow->sites;
+        size_t old_capacity = shadow->site_capacity;
+        shadow->site_capacity = old_capacity ? 2 * old_capacity : 1 << 12;
+        shadow->sites = calloc(shadow->site_capacity, sizeof *old);
+        if (!shadow->sites)
             abort();
         for (size_t i = 0; i < old_capacity; i++)
-            if (old[i])
-                shadow->return_sites[site_slot(shadow, old[i])] = old[i];
+            if (old[i].pc)
+                *site_slot(shadow, old[i].pc) = old[i];
         free(old);
     }
-    size_t at = site_slot(shadow, pc);
-    if (!shadow->return_sites[at]) {
-        shadow->return_sites[at] = pc;
-        shadow->return_site_count++;
-    }
+    struct shadow_site *site = site_slot(shadow, pc);
+    shadow->site_count += site->pc == 0;
+    *site = (struct shadow_site){pc, sp, shadow->depth};
 }
 
 static void push(struct shadow *shadow, enum shadow_kind kind, uint64_t cfa, uint64_t ra,
@@ -84,10 +76,20 @@ static bool return_address(const struct shadow *shadow, const struct qut_frame_r
     return true;
 }
 
+// __x86.get_pc_thunk.*: mov (%esp), REGISTER; ret. Gives its caller its own address in any register.
+static bool is_pc_thunk(const struct shadow *shadow, uint64_t pc)
+{
+    uint8_t code[4];
+    return shadow->guest->arch->id == QUT_ARCH_X86 &&
+           guest_read_bytes(shadow->guest, pc, code, sizeof code) == sizeof code && code[0] == 0x8b &&
+           (code[1] & 0xc7) == 0x04 && code[2] == 0x24 && code[3] == 0xc3;
+}
+
 static void call(struct shadow *shadow, uint64_t cfa, const struct qut_frame_regs *regs)
 {
+    note_site(shadow, shadow->before.next_pc, cfa);
     push(shadow, SHADOW_CALL, cfa, shadow->before.next_pc, regs);
-    add_return_site(shadow, shadow->before.next_pc);
+    shadow->frames[shadow->depth - 1].is_thunk = is_pc_thunk(shadow, regs->pc);
     shadow->calls++;
 }
 
@@ -148,12 +150,6 @@ static bool arrive_by_signal(struct shadow *shadow, const struct qut_frame_regs 
     uint64_t sp = regs->reg[arch->sp_reg], ra;
     struct qut_frame_regs code_before;
     uint8_t code[SIGNAL_RETURN_BYTES];
-    if (getenv("ORACLE_DEBUG") && before->kind == INSTRUCTION_SYSCALL && return_address(shadow, regs, &ra)) {
-        fprintf(stderr, "arrive pc %lx ra %lx sp %lx before sp %lx:", regs->pc, ra, sp, before->sp);
-        guest_read_bytes(shadow->guest, ra, code, sizeof code);
-        for (unsigned i = 0; i < sizeof code; i++) fprintf(stderr, " %02x", code[i]);
-        fprintf(stderr, "\n");
-    }
     bool far = before->sp - sp >= SIGNAL_FRAME_BYTES_MIN && sp - before->sp >= SIGNAL_FRAME_BYTES_MIN;
     if ((!far && before->kind != INSTRUCTION_SYSCALL) || !return_address(shadow, regs, &ra) ||
         guest_read_bytes(shadow->guest, ra, code, sizeof code) != sizeof code ||
@@ -161,7 +157,7 @@ static bool arrive_by_signal(struct shadow *shadow, const struct qut_frame_regs 
         return false;
     if (before->kind == INSTRUCTION_CALL && code_before.pc != before->next_pc)
         call(shadow, before->sp, &code_before); // interrupted before the callee's first instruction
-    if (before->kind == INSTRUCTION_OTHER) // or behind a return
+    if (before->kind == INSTRUCTION_OTHER)      // or behind a return
         arrive_by_return(shadow, plain(shadow, code_before.pc), code_before.reg[arch->sp_reg]);
     const struct shadow_frame *top = shadow_top(shadow);
     if (before->kind == INSTRUCTION_SYSCALL && top && top->kind == SHADOW_SIGNAL && code_before.pc == top->ra) {
@@ -187,10 +183,10 @@ static bool arrive_by_signal_return(struct shadow *shadow, uint64_t pc)
     return true;
 }
 
-// Frames that the stack pointer has left. A leaf of a link-register architecture may stand at its CFA, so there equality
-// counts only where the program went on behind a call: longjmp.
-static void drop_left_frames(struct shadow *shadow, uint64_t sp, bool equal_counts)
+// Frames that the stack pointer has left. A leaf of a link-register architecture may stand at its CFA.
+static void drop_left_frames(struct shadow *shadow, uint64_t sp)
 {
+    bool equal_counts = !shadow->guest->arch->ra_in_register;
     while (shadow->depth) {
         const struct shadow_frame *top = shadow_top(shadow);
         if (sp < top->cfa || (sp == top->cfa && !equal_counts) || top->other_stack)
@@ -198,6 +194,16 @@ static void drop_left_frames(struct shadow *shadow, uint64_t sp, bool equal_coun
         shadow->depth--;
         shadow->unwound++;
     }
+}
+
+// longjmp: to behind the call of setjmp, with the stack as it was there.
+static void arrive_by_jump(struct shadow *shadow, uint64_t pc, uint64_t sp)
+{
+    const struct shadow_site *site = shadow->site_capacity ? site_slot(shadow, pc) : NULL;
+    if (!site || site->pc != pc || site->sp != sp || site->depth > shadow->depth)
+        return;
+    shadow->unwound += shadow->depth - site->depth;
+    shadow->depth = site->depth;
 }
 
 void shadow_arrive(struct shadow *shadow, const struct qut_frame_regs *regs, enum instruction_kind kind,
@@ -208,10 +214,9 @@ void shadow_arrive(struct shadow *shadow, const struct qut_frame_regs *regs, enu
     uint64_t sp = regs->reg[arch->sp_reg];
     if (shadow->ready && regs->pc != before->next_pc && !arrive_by_call(shadow, regs) &&
         !arrive_by_signal(shadow, regs) && !arrive_by_signal_return(shadow, regs->pc) &&
-        before->kind == INSTRUCTION_OTHER && !arrive_by_return(shadow, regs->pc, sp) &&
-        is_return_site(shadow, regs->pc))
-        drop_left_frames(shadow, sp, true);
-    drop_left_frames(shadow, sp, !arch->ra_in_register);
+        before->kind == INSTRUCTION_OTHER && !arrive_by_return(shadow, regs->pc, sp))
+        arrive_by_jump(shadow, regs->pc, sp);
+    drop_left_frames(shadow, sp);
     shadow->before = (struct shadow_before){kind, regs->pc, next_pc, sp};
     shadow->ready = true;
 }

@@ -25,6 +25,7 @@ struct shadow_frame {
     uint64_t tracked[QUT_TRACKED_MAX]; // the caller's
     enum shadow_kind kind;
     bool other_stack; // SIGNAL: the handler runs on a stack of its own
+    bool is_thunk;    // i386: exists to change one of the tracked registers
 };
 
 // What the instruction before left behind.
@@ -33,13 +34,20 @@ struct shadow_before {
     uint64_t pc, next_pc, sp;   // next_pc: of the instruction behind it in memory; sp: before it ran
 };
 
+// The instruction behind a call: where longjmp can lead.
+struct shadow_site {
+    uint64_t pc; // 0: empty
+    uint64_t sp; // before the call, the last time
+    size_t depth;
+};
+
 struct shadow {
     struct guest *guest;
     struct shadow_frame *frames; // the top is frames[depth - 1]; with depth 0 the running code has no caller
     size_t depth, capacity;
     struct shadow_before before;
-    uint64_t *return_sites; // hash set
-    size_t return_site_count, return_site_capacity;
+    struct shadow_site *sites; // hash table
+    size_t site_count, site_capacity;
     bool ready, overflow;
     // Facts for the report.
     size_t deepest;

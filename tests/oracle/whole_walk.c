@@ -80,9 +80,8 @@ void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, co
         qut_walk_frame(arch, &ops, walks, &walk, &frame);
         uint64_t wanted = left ? shadow->frames[left - 1].ra : 0;
         if (frame.pc != wanted) {
-            walks->too_long += !left;
-            note_wrong(walks, &(struct wrong_walk){regs->pc, depth, passed.pcs[passed.count - 1], wanted, frame.pc}, &walk,
-                       &passed);
+            note_wrong(walks, &(struct wrong_walk){regs->pc, depth, passed.pcs[passed.count - 1], wanted, frame.pc},
+                       &walk, &passed);
             return;
         }
         walks->frames++;
@@ -95,6 +94,11 @@ void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, co
     }
     if (passed_known_mistake(walks, &passed)) {
         walks->wrong_by_known++;
+        return;
+    }
+    if (walk.end.reason == QUT_END_OUTERMOST) { // it says that it is whole
+        note_wrong(walks, &(struct wrong_walk){regs->pc, walk.index + 1, walk.end.pc, shadow_top(shadow)->ra, 0}, &walk,
+                   &passed);
         return;
     }
     walks->early[walk.end.reason]++;

@@ -19,12 +19,11 @@ struct whole_walks {
     struct guest *guest;
     struct oracle_modules *modules;
     uint64_t taken, equal, frames;
-    uint64_t early[QUT_END_REASON_COUNT]; // right so far, but it ended before the stack did
+    uint64_t early[QUT_END_REASON_COUNT];    // right so far, but it ended before the stack did
     uint64_t early_pc[QUT_END_REASON_COUNT]; // where, the last time
-    uint64_t wrong, wrong_but_marked; // marked: it said that it guessed
-    uint64_t wrong_by_known;          // a frame before it lies in code with a known mistake
+    uint64_t wrong, wrong_but_marked;        // marked: it said that it guessed
+    uint64_t wrong_by_known;                 // a frame before it lies in code with a known mistake
     const struct known_mistakes *known;
-    uint64_t too_long; // it found more frames than there are
     struct wrong_walk wrongs[WRONG_WALKS_KEPT];
 };
 

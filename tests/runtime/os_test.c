@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libqut/os/os.h"
@@ -328,17 +329,53 @@ TEST(mappings_are_found)
     CHECK(qut_os_mapping_at(0, &mapping) == -ENOENT, "%s", mapping.path);
 }
 
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+// Not under qemu-i386 7.2, where the smallest program that creates a thread hangs in pthread_create.
+static bool threads_work(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct qut_os_thread *thread;
+        if (qut_os_thread_start(&thread, nothing, NULL) == 0)
+            qut_os_thread_join(thread);
+        _exit(0);
+    }
+    int status = -1;
+    _Atomic uint32_t never = 0;
+    for (int i = 0; i < 500 && waitpid(child, &status, WNOHANG) == 0; i++)
+        qut_os_wait(&never, 0, 10);
+    if (status == 0)
+        return true;
+    kill(child, SIGKILL); // it answers to no other signal
+    waitpid(child, &status, 0);
+    return false;
+}
+
+TEST(threads)
+{
+    SKIP("a program with a thread hangs here");
+}
+
 int main(void)
 {
+    bool with_threads = threads_work();
     RUN(own_memory_is_read_without_faults);
     RUN(pages_are_zeroed_and_writable);
     RUN(stacks_have_bounds);
-    RUN(a_thread_runs_without_signals);
     RUN(the_alternate_stack_is_known_while_in_use);
-    RUN(waiting_ends_by_wake_change_or_time);
-    RUN(a_lock_is_held_by_one);
-    RUN(a_heavy_and_a_light_fence_make_one);
-    RUN(the_end_of_a_thread_is_told);
+    if (with_threads) {
+        RUN(a_thread_runs_without_signals);
+        RUN(waiting_ends_by_wake_change_or_time);
+        RUN(a_lock_is_held_by_one);
+        RUN(a_heavy_and_a_light_fence_make_one);
+        RUN(the_end_of_a_thread_is_told);
+    } else {
+        RUN(threads);
+    }
     RUN(modules_are_listed);
     RUN(mappings_are_found);
     return tap_finish();

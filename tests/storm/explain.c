@@ -55,6 +55,13 @@ bool storm_is_start_context(uintptr_t pc)
     return start_context && pc + 1 - start_context < 32;
 }
 
+// Before it changes sp, setcontext's unwind information already tells of the context it is about to enter.
+bool storm_is_in_setcontext(uintptr_t pc)
+{
+    enum { SETCONTEXT_BYTES = 256 };
+    return pc - (uintptr_t)setcontext < SETCONTEXT_BYTES;
+}
+
 bool storm_is_in_libgcc(uintptr_t pc)
 {
     return pc >= libgcc_low && pc < libgcc_high;

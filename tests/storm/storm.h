@@ -79,6 +79,7 @@ void storm_print_wrong(FILE *out);
 // ---- explain.c: ends that are not the walker's doing, each by its place
 void storm_explain_begin(void);
 bool storm_is_start_context(uintptr_t pc);
+bool storm_is_in_setcontext(uintptr_t pc);
 bool storm_is_in_libgcc(uintptr_t pc);
 bool storm_has_wrong_rule(uintptr_t pc); // not in handlers
 

@@ -8,7 +8,8 @@ enum { FIRST_TID = 100 };
 
 static void put(struct core_file *core, const void *bytes, size_t size)
 {
-    memcpy(core->bytes + core->size, bytes, size);
+    if (size)
+        memcpy(core->bytes + core->size, bytes, size);
     core->size += size;
 }
 

