@@ -32,7 +32,7 @@ static volatile int sink;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static struct gaps gaps; // of the thread that reads the clock
-static atomic_bool gaps_wanted;
+static atomic_uint asked; // questions so far
 
 static KEPT void wait_for_ever(void)
 {
@@ -106,6 +106,7 @@ static void *read_clock(void *argument)
     (void)argument;
     int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     uint64_t waited = waited_ns(schedstat);
+    unsigned answered = 0;
     uint64_t last = now_ns();
     for (;;) {
         uint64_t now = now_ns();
@@ -115,13 +116,13 @@ static void *read_clock(void *argument)
             waited = waited_now;
             now = now_ns();
         }
-        if (atomic_load_explicit(&gaps_wanted, memory_order_acquire)) {
+        if (atomic_load_explicit(&asked, memory_order_relaxed) != answered) {
             printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", gaps.largest_ns, gaps.stopped_ns, gaps.total_ns,
                    gaps.count);
             fflush(stdout);
             memset(&gaps, 0, sizeof gaps);
             waited = waited_ns(schedstat);
-            atomic_store_explicit(&gaps_wanted, false, memory_order_release);
+            answered++;
             now = now_ns();
         }
         last = now;
@@ -160,6 +161,6 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (int byte; (byte = getchar()) != EOF;)
         if (clock && byte == '\n')
-            atomic_store_explicit(&gaps_wanted, true, memory_order_release);
+            atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed);
     return 0;
 }

@@ -4,7 +4,8 @@
 // glibc counts the modules that it adds, but tells the count only under its lock (dl_iterate_phdr). The counter is a
 // member of _rtld_global, an object that ld.so exports to the other parts of glibc and whose layout is its own affair.
 // So it is found by its value: all words of that object that equal the count are taken, and those that ever differ from
-// it are dropped. Where none is left, there is no generation.
+// it are dropped. In the same way the number of modules that are loaded, which tells of those that go. Where no word is
+// left for either, there is no generation.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -15,6 +16,7 @@
 #include "libqut/os/os.h"
 
 enum { SLOTS_MAX = 8 };
+enum count { COUNT_ADDED, COUNT_LOADED, COUNT_KINDS };
 
 enum generation_source {
     SOURCE_UNKNOWN = 0, // nobody looked yet
@@ -25,7 +27,7 @@ enum generation_source {
 
 static _Atomic uint32_t source;
 // Words of _rtld_global, only ever read; 0: dropped. The lower half of the count, on 32-bit machines.
-static _Atomic uintptr_t slots[SLOTS_MAX];
+static _Atomic uintptr_t slots[COUNT_KINDS][SLOTS_MAX];
 static uint64_t constant_adds; // of a static program
 
 static uintptr_t slot_value(uintptr_t slot)
@@ -38,8 +40,8 @@ bool qut_os_loader_generation(uint64_t *generation)
     uint32_t from = atomic_load_explicit(&source, memory_order_acquire);
     uint64_t mixed = 1;
     if (from == SOURCE_SLOTS)
-        for (size_t i = 0; i < SLOTS_MAX; i++) {
-            uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
+        for (size_t i = 0; i < COUNT_KINDS * SLOTS_MAX; i++) {
+            uintptr_t slot = atomic_load_explicit(&slots[i / SLOTS_MAX][i % SLOTS_MAX], memory_order_relaxed);
             if (slot)
                 mixed = (mixed ^ slot_value(slot)) * 0x9e3779b97f4a7c15u;
         }
@@ -47,7 +49,7 @@ bool qut_os_loader_generation(uint64_t *generation)
     return from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
 }
 
-#if defined(__GLIBC__) && defined(__USE_GNU)
+#ifdef __GLIBC__
 static bool loader_object(uintptr_t *start, size_t *size)
 {
     void *object = dlsym(RTLD_DEFAULT, "_rtld_global");
@@ -71,41 +73,42 @@ static bool loader_object(uintptr_t *start, size_t *size)
 static uintptr_t object_start;
 static size_t object_size;
 
-// Under the loader's lock.
-static void find_slots(uint64_t adds)
+static bool holds(uintptr_t slot, enum count kind, uint64_t value)
 {
-    size_t count = 0;
-    for (size_t at = 0; adds && at + sizeof adds <= object_size; at += sizeof(uintptr_t)) {
-        uintptr_t slot = object_start + at;
-        bool equal = slot_value(slot) == (uintptr_t)adds;
-        if (sizeof(uintptr_t) < sizeof adds)
-            equal = equal && slot_value(slot + sizeof(uintptr_t)) == adds >> 32;
-        if (!equal)
-            continue;
-        if (count == SLOTS_MAX) {
-            count = 0; // too many to tell
-            break;
-        }
-        atomic_store_explicit(&slots[count++], slot, memory_order_relaxed);
-    }
-    atomic_store_explicit(&source, count ? SOURCE_SLOTS : SOURCE_NONE, memory_order_release);
+    // The first count has 64 bits, the second the machine's word, everywhere.
+    bool has_upper_half = kind == COUNT_ADDED && sizeof(uintptr_t) < sizeof value;
+    return slot_value(slot) == (uintptr_t)value &&
+           (!has_upper_half || slot_value(slot + sizeof(uintptr_t)) == value >> 32);
 }
 
-// Under the loader's lock.
-static void check_slots(uint64_t adds)
+// How many there are; 0 where there are too many to tell.
+static size_t find_slots(enum count kind, uint64_t value)
+{
+    size_t count = 0;
+    for (size_t at = 0; value && at + sizeof value <= object_size; at += sizeof(uintptr_t)) {
+        if (!holds(object_start + at, kind, value))
+            continue;
+        if (count == SLOTS_MAX)
+            return 0;
+        atomic_store_explicit(&slots[kind][count++], object_start + at, memory_order_relaxed);
+    }
+    return count;
+}
+
+// How many are left.
+static size_t check_slots(enum count kind, uint64_t value)
 {
     size_t left = 0;
     for (size_t i = 0; i < SLOTS_MAX; i++) {
-        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
+        uintptr_t slot = atomic_load_explicit(&slots[kind][i], memory_order_relaxed);
         if (!slot)
             continue;
-        if (slot_value(slot) == (uintptr_t)adds)
+        if (holds(slot, kind, value))
             left++;
         else
-            atomic_store_explicit(&slots[i], 0, memory_order_relaxed);
+            atomic_store_explicit(&slots[kind][i], 0, memory_order_relaxed);
     }
-    if (left == 0)
-        atomic_store_explicit(&source, SOURCE_NONE, memory_order_release);
+    return left;
 }
 
 static bool has_interpreter(const struct dl_phdr_info *program)
@@ -119,21 +122,20 @@ static bool has_interpreter(const struct dl_phdr_info *program)
 // Under the loader's lock, with what it told of the first module, which is the program.
 static void check_generation(const struct dl_phdr_info *program)
 {
-    switch (atomic_load_explicit(&source, memory_order_relaxed)) {
-    case SOURCE_UNKNOWN:
-        constant_adds = program->dlpi_adds;
-        if (has_interpreter(program))
-            find_slots(program->dlpi_adds);
-        else
-            atomic_store_explicit(&source, SOURCE_CONSTANT, memory_order_release);
-        break;
-    case SOURCE_CONSTANT:
-        if (program->dlpi_adds != constant_adds)
-            atomic_store_explicit(&source, SOURCE_NONE, memory_order_release);
-        break;
-    case SOURCE_SLOTS: check_slots(program->dlpi_adds); break;
-    default: break;
+    uint64_t added = program->dlpi_adds, loaded = program->dlpi_adds - program->dlpi_subs;
+    uint32_t now = atomic_load_explicit(&source, memory_order_relaxed), next = now;
+    if (now == SOURCE_UNKNOWN && !has_interpreter(program)) {
+        constant_adds = added;
+        next = SOURCE_CONSTANT;
+    } else if (now == SOURCE_UNKNOWN) {
+        next = find_slots(COUNT_ADDED, added) && find_slots(COUNT_LOADED, loaded) ? SOURCE_SLOTS : SOURCE_NONE;
+    } else if (now == SOURCE_CONSTANT) {
+        next = added == constant_adds ? SOURCE_CONSTANT : SOURCE_NONE;
+    } else if (now == SOURCE_SLOTS) {
+        size_t added_left = check_slots(COUNT_ADDED, added), loaded_left = check_slots(COUNT_LOADED, loaded);
+        next = added_left && loaded_left ? SOURCE_SLOTS : SOURCE_NONE;
     }
+    atomic_store_explicit(&source, next, memory_order_release);
 }
 
 // Since glibc 2.35. Weak, so that a program built here runs with an older one.

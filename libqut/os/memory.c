@@ -27,7 +27,7 @@ static size_t rest_of_page(uintptr_t address)
 
 // As far as it gets with one call, or -errno. By the thread's id, not the process's: when the first thread of a process
 // has ended, the process's id no longer leads to its memory.
-__attribute__((noinline)) static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
+static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
 {
     struct iovec parts[PARTS_MAX];
     size_t part_count = 0, total = 0;
@@ -71,20 +71,20 @@ size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size)
 {
     int saved_errno = errno;
     size_t done = 0;
-    while (done < size && address + done >= address) {
-        if (atomic_load_explicit(&read_by_memfd, memory_order_relaxed)) {
-            done += read_through_memfd(address + done, (uint8_t *)bytes + done, size - done);
-            break;
-        }
+    bool by_memfd = atomic_load_explicit(&read_by_memfd, memory_order_relaxed);
+    while (!by_memfd && done < size && address + done >= address) {
         ssize_t got = read_some(address + done, (uint8_t *)bytes + done, size - done);
         if (got == -ENOSYS || got == -EPERM) {
             atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
-            continue;
-        }
-        if (got <= 0)
+            by_memfd = true;
+        } else if (got <= 0) {
             break;
-        done += (size_t)got;
+        } else {
+            done += (size_t)got;
+        }
     }
+    if (by_memfd && address + done >= address)
+        done += read_through_memfd(address + done, (uint8_t *)bytes + done, size - done);
     errno = saved_errno;
     return done;
 }

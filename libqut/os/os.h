@@ -103,7 +103,7 @@ void qut_os_fence_heavy(void);
 
 // ---- the dynamic loader
 
-// Changes with every module that the loader adds. Reading it is signal-safe and needs no lock. False: there is no such
+// Changes with every module that the loader adds or removes. Reading it is signal-safe and needs no lock. False: there is no such
 // number here, modules must be confirmed one by one (qut_os_confirm_module).
 bool qut_os_loader_generation(uint64_t *generation);
 

@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,6 +72,57 @@ int qut_os_open_process_memory(pid_t pid)
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+int qut_os_open_tasks(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int qut_os_open_task_file(int tasks_fd, pid_t tid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%d/%s", (int)tid, name);
+    int fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+bool qut_os_task_file_link(int tasks_fd, pid_t tid, int fd, char *text, size_t text_size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%d/fd/%d", (int)tid, fd);
+    ssize_t got = readlinkat(tasks_fd, path, text, text_size - 1);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+bool qut_os_read_line(int fd, char *text, size_t size)
+{
+    ssize_t got = pread(fd, text, size - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
+
+int qut_os_socket_has_timeout(pid_t pid, int fd, bool reading)
+{
+    // By number: glibc knows these since 2.36 only.
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    int own = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+    struct timeval timeout;
+    socklen_t size = sizeof timeout;
+    int result = own < 0 ? -errno : 0;
+    if (own >= 0 && getsockopt(own, SOL_SOCKET, reading ? SO_RCVTIMEO : SO_SNDTIMEO, &timeout, &size) != 0)
+        result = -errno;
+    else if (own >= 0)
+        result = timeout.tv_sec != 0 || timeout.tv_usec != 0;
+    if (own >= 0)
+        close(own);
+    if (process >= 0)
+        close(process);
+    return result;
 }
 
 int qut_os_trace_seize(pid_t tid)

@@ -15,6 +15,17 @@ pid_t qut_os_own_pid(void);
 size_t qut_os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size);
 int qut_os_open_process_memory(pid_t pid); // a descriptor or -errno
 
+// /proc/PID/task: a descriptor or -errno. And a file of a thread there ("syscall"), likewise; of what a descriptor of
+// the thread is, as /proc words it ("socket:[123]"), only text.
+int qut_os_open_tasks(pid_t pid);
+int qut_os_open_task_file(int tasks_fd, pid_t tid, const char *name);
+bool qut_os_task_file_link(int tasks_fd, pid_t tid, int fd, char *text, size_t text_size);
+// What one read gives, at most size - 1 bytes and a NUL. False: nothing; the thread has gone.
+bool qut_os_read_line(int fd, char *text, size_t size);
+// Of a socket of another process: whether reading from it (or sending, connecting) has a timeout. 0, 1 or -errno. The
+// socket is a descriptor of ours for the time of the call.
+int qut_os_socket_has_timeout(pid_t pid, int fd, bool reading);
+
 // ptrace, without side effects on the traced: it is seized, never attached. Each is for the thread that seized; 0 or
 // -errno.
 int qut_os_trace_seize(pid_t tid);

@@ -35,6 +35,8 @@ bool qut_module_confirm(const struct qut_module *module, uintptr_t pc)
     // Without a build-id nothing that is quickly read tells it from another library, loaded where it was. (Seen: the
     // loader gave two of them the same address and the same link map.) A scan compares everything.
     uint8_t now[QUT_CANARY_BYTES];
+    if (module->is_permanent)
+        return true;
     return module->canary_address && qut_os_confirm_module(pc, module->map_start, module->link_map) &&
            qut_os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
            memcmp(now, module->canary, sizeof now) == 0;
@@ -68,6 +70,7 @@ static struct qut_module module_of(const struct qut_record *record)
                  .entry = identity->entry},
         .map_start = identity->map_start,
         .link_map = identity->link_map,
+        .is_permanent = identity->is_permanent,
         .canary_address = identity->canary_address,
     };
     memcpy(module.canary, identity->canary, sizeof module.canary);

@@ -16,7 +16,8 @@ struct qut_module {
     struct qut_code code; // code.table points into what the registry owns
     // What tells it from another module that the loader put in its place.
     uintptr_t map_start, link_map;
-    uintptr_t canary_address; // of bytes of its build-id, or of what is never unloaded; 0: it cannot be confirmed
+    bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
+    uintptr_t canary_address; // of bytes of its build-id; 0: it cannot be confirmed
     uint8_t canary[QUT_CANARY_BYTES];
 };
 
@@ -35,8 +36,8 @@ extern _Atomic(const struct qut_modules *) qut_modules_current;
 const struct qut_modules *qut_modules_enter(struct qut_thread *thread);
 void qut_modules_leave(struct qut_thread *thread);
 
-// Whether the loader has added nothing since the list was made: then every answer of the list holds. Else each module
-// has to be confirmed. Signal-safe.
+// Whether the loader has added and removed nothing since the list was made: then every answer of the list holds. Else
+// each module has to be confirmed. Signal-safe.
 bool qut_modules_up_to_date(const struct qut_modules *modules);
 
 // The module at pc, or NULL. Signal-safe.

@@ -26,6 +26,7 @@ struct qut_identity {
     uintptr_t start, end; // of its executable segments
     uint64_t load_bias, entry;
     uintptr_t map_start, link_map; // 0 where unknown
+    uint64_t is_permanent;         // 0 or 1; so that there is no padding
     uintptr_t canary_address;
     uint8_t canary[QUT_CANARY_BYTES];
     uint64_t content_hash; // of what is mapped and not written to, where there is no build-id

@@ -93,9 +93,6 @@ static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header
         return;
     if (elf.e_entry)
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)qut_native_arch.has_thumb;
-    // Nothing else ever takes their place: they need no build-id to be confirmed.
-    if (!identity->canary_address)
-        set_canary(identity, address + offsetof(ElfW(Ehdr), e_shoff));
 }
 
 static void identify(struct qut_identity *identity, const struct qut_os_module *module, uint8_t *buffer)
@@ -116,7 +113,8 @@ static void identify(struct qut_identity *identity, const struct qut_os_module *
             find_build_id(identity, &header, buffer);
         }
     }
-    if (module->is_program || module->is_loader)
+    identity->is_permanent = module->is_program || module->is_loader;
+    if (identity->is_permanent)
         for (uint32_t i = 0; i < identity->header_count; i++)
             read_header(identity, &identity->headers[i]);
 }

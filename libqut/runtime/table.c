@@ -33,7 +33,8 @@ struct hit {
     uint64_t next_units;  // of the next row or block
 };
 
-static struct hit find_in_block(const struct qut_table *table, uint64_t units)
+// Inlined: walks have little stack.
+static inline __attribute__((always_inline)) struct hit find_in_block(const struct qut_table *table, uint64_t units)
 {
     uint64_t block = units / QUT_BLOCK_UNITS;
     uint8_t x = (uint8_t)(units % QUT_BLOCK_UNITS);
@@ -69,7 +70,7 @@ static struct hit find_in_block(const struct qut_table *table, uint64_t units)
     return hit;
 }
 
-static struct hit find(const struct qut_table *table, uint64_t units)
+static inline __attribute__((always_inline)) struct hit find(const struct qut_table *table, uint64_t units)
 {
     struct hit hit = find_in_block(table, units);
     if (!(hit.ref & QUT_REF_RUN))

@@ -17,8 +17,9 @@ enum { WINDOW_BYTES = 32 };
 struct local {
     struct qut_thread *thread; // NULL: not registered
     const struct qut_modules *modules;
-    bool up_to_date; // every answer of `modules` holds; else each is confirmed
-    bool outermost;  // no other walk of this thread is under way: the cache may be written
+    bool up_to_date;                    // every answer of `modules` holds; else each is confirmed
+    bool outermost;                     // no other walk of this thread is under way: the cache may be written
+    const struct qut_module *confirmed; // the one that was found last
     // The part of the stack that is known to be there: read directly.
     uintptr_t direct_low, direct_high;
     // Elsewhere: what the last fault-safe read brought.
@@ -112,7 +113,8 @@ static void find_code(void *context, uint64_t pc, struct qut_code *code)
 {
     struct local *local = context;
     const struct qut_module *module = qut_modules_find(local->modules, (uintptr_t)pc);
-    if (module && (local->up_to_date || qut_module_confirm(module, (uintptr_t)pc))) {
+    if (module && (local->up_to_date || module == local->confirmed || qut_module_confirm(module, (uintptr_t)pc))) {
+        local->confirmed = module;
         *code = module->code;
         return;
     }
@@ -139,6 +141,7 @@ static void begin(struct local *local, uintptr_t sp, uintptr_t here)
     local->up_to_date = local->modules && qut_modules_up_to_date(local->modules);
     if (local->modules && !local->up_to_date)
         qut_modules_want_refresh();
+    local->confirmed = NULL;
     local->window_start = local->window_bytes = 0;
     choose_direct(local, sp, here);
 }
@@ -149,8 +152,8 @@ static void finish(struct local *local)
 }
 
 // cfa = base + k; ra, tracked registers = *(cfa + k). False: leave the frame by the long way, nothing is changed.
-static inline __attribute__((always_inline)) bool leave_by_cached(struct local *local, struct qut_walk *walk,
-                                                                  const struct qut_cached_rule *rule)
+__attribute__((noinline)) static bool leave_by_cached(struct local *local, struct qut_walk *walk,
+                                                      const struct qut_cached_rule *rule)
 {
     const struct qut_arch *arch = &qut_native_arch;
     struct qut_caller *regs = &walk->regs;
@@ -220,7 +223,7 @@ static size_t collect(struct local *local, struct qut_walk *walk, uintptr_t *pcs
     bool use_cache = local->thread && local->up_to_date;
     for (size_t count = 0;; count++) {
         if (count == max) {
-            qut_walk_ends(walk, QUT_END_LIMIT);
+            qut_walk_ends(&qut_native_arch, walk, QUT_END_LIMIT);
             return count;
         }
         uintptr_t pc = (uintptr_t)qut_plain_pc(arch, walk->regs.pc);
@@ -292,7 +295,7 @@ static size_t run(const struct qut_capture *capture, const void *ucontext, uintp
     if (local.modules)
         count = collect(&local, &walk, pcs, max, here);
     else
-        qut_walk_ends(&walk, QUT_END_NOT_STARTED);
+        qut_walk_ends(&qut_native_arch, &walk, QUT_END_NOT_STARTED);
     qut_stats_count_end(walk.end.reason);
     finish(&local);
     if (end)
@@ -337,7 +340,7 @@ void qut_cursor_context(struct qut_cursor *cursor, const void *ucontext)
 static bool enter(struct local *local, struct qut_walk *walk, uintptr_t here)
 {
     begin(local, (uintptr_t)walk->regs.sp, here);
-    return local->modules || qut_walk_ends(walk, QUT_END_NOT_STARTED);
+    return local->modules || qut_walk_ends(&qut_native_arch, walk, QUT_END_NOT_STARTED);
 }
 
 void qut_cursor_frame(struct qut_cursor *cursor, struct qut_frame *frame)

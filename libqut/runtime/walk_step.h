@@ -18,7 +18,7 @@
 
 enum {
     QUT_SWITCHES_MAX = 64,    // a corrupt stack could lead from signal frame to signal frame for ever
-    QUT_ENTRY_BYTES_MAX = 64, // how far a program's _start, which has no caller, may reach
+    QUT_ENTRY_BYTES_MAX = 52, // a program's _start, which has no caller: the longest is aarch64's and arm's in glibc
     QUT_VSYSCALL_BYTES = 4096,
 };
 
@@ -33,10 +33,10 @@ QUT_WALK_INLINE uint64_t qut_plain_pc(const struct qut_arch *arch, uint64_t pc)
     return arch->has_thumb ? pc & ~(uint64_t)1 : pc;
 }
 
-QUT_WALK_INLINE bool qut_walk_ends(struct qut_walk *walk, enum qut_end_reason reason)
+QUT_WALK_INLINE bool qut_walk_ends(const struct qut_arch *arch, struct qut_walk *walk, enum qut_end_reason reason)
 {
     walk->end.reason = reason;
-    walk->end.pc = walk->regs.pc;
+    walk->end.pc = qut_plain_pc(arch, walk->regs.pc);
     return false;
 }
 
@@ -202,10 +202,10 @@ QUT_WALK_INLINE bool qut_classify(const struct qut_arch *arch, const struct qut_
     if (code.entry && pc - code.entry < QUT_ENTRY_BYTES_MAX &&
         (found != QUT_END_NO_ROW ||
          qut_table_row_start(code.table, pc - code.load_bias) <= code.entry - code.load_bias))
-        return qut_walk_ends(walk, QUT_END_OUTERMOST);
+        return qut_walk_ends(arch, walk, QUT_END_OUTERMOST);
     if (found == QUT_END_REFUSED)
         walk->end.refusal = walk->rule.reason;
-    return qut_walk_ends(walk, found);
+    return qut_walk_ends(arch, walk, found);
 }
 
 // ---- leave
@@ -218,18 +218,18 @@ QUT_WALK_INLINE bool qut_enter_caller(const struct qut_arch *arch, struct qut_wa
     if (from_signal || !sp_is_known || !qut_knows_sp(arch, walk)) {
         // The interrupted stack may be any other, and one without a known sp cannot be compared; but not for ever.
         if (walk->switches == QUT_SWITCHES_MAX)
-            return qut_walk_ends(walk, QUT_END_NO_PROGRESS);
+            return qut_walk_ends(arch, walk, QUT_END_NO_PROGRESS);
         walk->switches++;
     } else {
         // Within a stack sp moves outward. Only an interrupted leaf can share its sp with its caller.
         bool leaf = walk->pc_kind == QUT_PC_EXACT && sp == walk->regs.sp;
         if (sp <= walk->regs.sp && !leaf)
-            return qut_walk_ends(walk, QUT_END_NO_PROGRESS);
+            return qut_walk_ends(arch, walk, QUT_END_NO_PROGRESS);
     }
     // Nothing returns to 0: thread libraries mark the outermost frame so where unwind information does not. An
     // interrupted pc of 0 is a call through a null pointer.
     if (!from_signal && pc == 0)
-        return qut_walk_ends(walk, QUT_END_OUTERMOST);
+        return qut_walk_ends(arch, walk, QUT_END_OUTERMOST);
 
     walk->pc_kind = from_signal ? QUT_PC_EXACT : QUT_PC_RETURN;
     walk->flags = (uint8_t)((from_signal ? QUT_FRAME_INTERRUPTED : 0) | (guessed ? QUT_FRAME_GUESSED : 0));
@@ -249,7 +249,7 @@ QUT_WALK_INLINE bool qut_read_saved(const struct qut_arch *arch, const struct qu
     if (ops->read(context, address, value))
         return true;
     walk->end.address = address;
-    return qut_walk_ends(walk, QUT_END_BAD_MEMORY);
+    return qut_walk_ends(arch, walk, QUT_END_BAD_MEMORY);
 }
 
 QUT_WALK_OUTLINE bool qut_leave_trampoline(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
@@ -315,10 +315,12 @@ QUT_WALK_OUTLINE bool qut_leave_by_rule(const struct qut_arch *arch, const struc
     struct qut_caller caller;
     switch (qut_rule_eval_inline(arch, &walk->rule, &evaluation, &caller, NULL)) {
     case QUT_EVAL_OK: break;
-    case QUT_EVAL_END: return qut_walk_ends(walk, QUT_END_OUTERMOST);
-    case QUT_EVAL_NO_RULE: return qut_walk_ends(walk, QUT_END_NO_ROW);
-    case QUT_EVAL_NO_REGISTER: return qut_walk_ends(walk, QUT_END_NO_REGISTER);
-    case QUT_EVAL_BAD_MEMORY: walk->end.address = access.failed_address; return qut_walk_ends(walk, QUT_END_BAD_MEMORY);
+    case QUT_EVAL_END: return qut_walk_ends(arch, walk, QUT_END_OUTERMOST);
+    case QUT_EVAL_NO_RULE: return qut_walk_ends(arch, walk, QUT_END_NO_ROW);
+    case QUT_EVAL_NO_REGISTER: return qut_walk_ends(arch, walk, QUT_END_NO_REGISTER);
+    case QUT_EVAL_BAD_MEMORY:
+        walk->end.address = access.failed_address;
+        return qut_walk_ends(arch, walk, QUT_END_BAD_MEMORY);
     }
     caller.pc = ops->strip(context, caller.pc);
     if (!qut_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))

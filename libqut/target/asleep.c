@@ -1,46 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of a process that is not stopped: those that sleep in a system call, as /proc/PID/task/TID/syscall tells.
-#include <stdio.h>
+// Threads of a process that are not stopped: those that sleep in a system call, as /proc/PID/task/TID/syscall tells.
 #include <stdlib.h>
 #include <string.h>
 
 #include "libqut/os/file.h"
+#include "libqut/os/process.h"
 #include "libqut/target/process.h"
 
-enum { SYSCALL_TEXT_BYTES = 256 };
+enum { STAT_BYTES = 1024 };
+
+static bool read_task(const struct qut_live *live, pid_t tid, const char *name, char *text, size_t size)
+{
+    int fd = qut_os_open_task_file(live->tasks_fd, tid, name);
+    if (fd < 0)
+        return false;
+    bool got = qut_os_read_line(fd, text, size);
+    qut_os_close_file(fd);
+    return got;
+}
+
+static bool take_number(const char **at, int base, uint64_t *number)
+{
+    char *end;
+    *number = strtoull(*at, &end, base);
+    bool is_number = end != *at;
+    *at = end;
+    return is_number;
+}
 
 // "NR ARG0 ... ARG5 SP PC", or "running", or "-1 SP PC" outside of system calls.
-static bool read_syscall(pid_t pid, pid_t tid, struct qut_target_thread *thread, const struct qut_arch *arch)
+bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep)
 {
-    char path[64], *text = NULL;
-    size_t size;
-    unsigned long long sp, pc;
-    long number;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-    if (qut_os_read_text(path, SYSCALL_TEXT_BYTES, &text, &size) != 0)
+    uint64_t number;
+    if (!read_task(live, tid, "syscall", sleep->text, sizeof sleep->text))
         return false;
-    bool asleep =
-        sscanf(text, "%ld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &sp, &pc) == 3 && size < sizeof thread->asleep;
-    if (asleep) {
-        memcpy(thread->asleep, text, size + 1);
-        thread->regs.pc = pc;
-        thread->regs.reg[arch->sp_reg] = sp;
-        thread->regs.valid = (uint64_t)1 << arch->sp_reg;
-        thread->state = QUT_REGISTERS_ASLEEP;
-    }
-    free(text);
-    return asleep;
+    const char *at = sleep->text;
+    bool good = take_number(&at, 10, &number);
+    sleep->number = (long)number;
+    for (unsigned i = 0; good && sleep->number != -1 && i < sizeof sleep->argument / sizeof *sleep->argument; i++)
+        good = take_number(&at, 16, &sleep->argument[i]);
+    return good && take_number(&at, 16, &sleep->sp) && take_number(&at, 16, &sleep->pc);
+}
+
+void qut_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,
+                          const struct qut_sleep *sleep, const char *call)
+{
+    memcpy(thread->asleep, sleep->text, sizeof thread->asleep);
+    thread->regs.pc = sleep->pc;
+    thread->regs.reg[target->arch->sp_reg] = sleep->sp;
+    thread->regs.valid = (uint64_t)1 << target->arch->sp_reg;
+    thread->state = QUT_REGISTERS_ASLEEP;
+    thread->info.asleep_in = call;
 }
 
 static int add_sleeper(void *context, pid_t tid)
 {
     struct qut_target *target = context;
-    const struct qut_live *live = target->source;
+    struct qut_sleep sleep;
+    if (!qut_live_look(target->source, tid, &sleep) || sleep.number == -1)
+        return 0;
     struct qut_target_thread *thread = qut_target_add_thread(target, tid);
     if (!thread)
         return -1;
-    if (!read_syscall(live->pid, tid, thread, target->arch))
-        target->thread_count--;
+    qut_live_fall_asleep(target, thread, &sleep, "");
     return 0;
 }
 
@@ -52,29 +74,26 @@ void qut_live_list_sleepers(struct qut_target *target)
     qut_target_sort_threads(target);
 }
 
-bool qut_live_fall_asleep(struct qut_target *target, struct qut_target_thread *thread)
-{
-    const struct qut_live *live = target->source;
-    return read_syscall(live->pid, thread->info.tid, thread, target->arch);
-}
-
 bool qut_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread)
 {
-    const struct qut_live *live = target->source;
-    struct qut_target_thread now = {0};
-    return read_syscall(live->pid, thread->info.tid, &now, target->arch) && strcmp(now.asleep, thread->asleep) == 0;
+    struct qut_sleep now;
+    return qut_live_look(target->source, thread->info.tid, &now) && strcmp(now.text, thread->asleep) == 0;
 }
 
-char qut_live_thread_state(pid_t pid, pid_t tid)
+char qut_live_thread_state(const struct qut_live *live, pid_t tid)
 {
-    char path[64], *text = NULL;
-    size_t size;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (qut_os_read_text(path, 4096, &text, &size) != 0)
+    char text[STAT_BYTES];
+    if (!read_task(live, tid, "stat", text, sizeof text))
         return 0;
     // The name before it can hold anything, parentheses included.
     const char *behind = strrchr(text, ')');
-    char state = behind && behind[1] == ' ' ? behind[2] : 0;
-    free(text);
-    return state;
+    return behind && behind[1] == ' ' ? behind[2] : 0;
+}
+
+void qut_live_name_thread(struct qut_target *target, struct qut_target_thread *thread)
+{
+    char *name = thread->info.name;
+    if (!read_task(target->source, thread->info.tid, "comm", name, sizeof thread->info.name))
+        *name = '\0';
+    name[strcspn(name, "\n")] = '\0';
 }

@@ -1,69 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stops a live process and lets it go again. Seized, not attached: no signal is sent, system calls go on as if nothing
-// had happened, a process that was stopped before stays so, and if we die, the kernel lets go of everything.
-#include <elf.h>
+// had happened (threads in those that would not are left asleep), a process that was stopped before stays so, and if we
+// die, the kernel lets go of everything.
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
 #include "libqut/target/process.h"
 
-enum {
-    REGISTERS_BYTES_MAX = 1024,
-    WAIT_US = 50,
-    WAIT_MAX_NS = 2000000000, // for a thread that sleeps where nothing wakes it
-    ROUNDS_MAX = 1000,        // of looking for new threads
-    STUCK_MAX = 64,
-    STUCK_US = 20000,
-};
-#ifndef NT_ARM_PAC_MASK
-enum { NT_ARM_PAC_MASK = 0x406 };
-#endif
+enum { PATIENCE_US = 20000 };
 
 struct stopping {
     struct qut_target *target;
     size_t known;    // threads before this round, ascending by id
     int worst_error; // of seizing, where it was not that the thread had gone
     bool no_memory;
-    // Threads that sleep where nothing but the end of it wakes them (a parent in vfork, a dead file server). Once
-    // asked to stop they could not be let go before that end: they are left alone.
-    pid_t stuck[STUCK_MAX];
-    size_t stuck_count;
 };
-
-static int note_stuck(void *context, pid_t tid)
-{
-    struct stopping *stopping = context;
-    const struct qut_live *live = stopping->target->source;
-    if (stopping->stuck_count < STUCK_MAX && qut_live_thread_state(live->pid, tid) == 'D')
-        stopping->stuck[stopping->stuck_count++] = tid;
-    return 0;
-}
-
-static void find_stuck(struct stopping *stopping)
-{
-    const struct qut_live *live = stopping->target->source;
-    qut_live_each_tid(live->pid, note_stuck, stopping);
-    if (stopping->stuck_count == 0)
-        return;
-    qut_os_sleep_us(STUCK_US); // a disk is faster
-    size_t kept = 0;
-    for (size_t i = 0; i < stopping->stuck_count; i++)
-        if (qut_live_thread_state(live->pid, stopping->stuck[i]) == 'D')
-            stopping->stuck[kept++] = stopping->stuck[i];
-    stopping->stuck_count = kept;
-}
-
-static bool is_stuck(const struct stopping *stopping, pid_t tid)
-{
-    for (size_t i = 0; i < stopping->stuck_count; i++)
-        if (stopping->stuck[i] == tid)
-            return true;
-    return false;
-}
 
 static bool is_known(const struct stopping *stopping, pid_t tid)
 {
@@ -81,84 +33,44 @@ static bool is_known(const struct stopping *stopping, pid_t tid)
     return false;
 }
 
-static int seize(void *context, pid_t tid)
+static int ask(void *context, pid_t tid)
 {
     struct stopping *stopping = context;
     struct qut_target *target = stopping->target;
-    const struct qut_live *live = target->source;
     if (is_known(stopping, tid))
         return 0;
-    if (is_stuck(stopping, tid)) {
-        struct qut_target_thread *thread = qut_target_add_thread(target, tid);
-        stopping->no_memory |= !thread;
-        if (thread)
-            thread->state = qut_live_fall_asleep(target, thread) ? QUT_REGISTERS_ASLEEP : QUT_REGISTERS_NONE;
-        return thread ? 0 : -1;
-    }
-    int result = qut_os_trace_seize(tid);
-    if (result != 0) {
-        char state = qut_live_thread_state(live->pid, tid);
-        // One that has ended, but whose process has not, cannot be seized and needs not be.
-        if (result != -ESRCH && state != 0 && state != 'Z' && state != 'X')
-            stopping->worst_error = result;
-        return 0;
-    }
     struct qut_target_thread *thread = qut_target_add_thread(target, tid);
-    if (!thread) {
-        stopping->no_memory = true;
-        qut_os_trace_interrupt(tid);
-        int signal_number;
-        if (qut_os_trace_wait(tid, true, &signal_number) != QUT_OS_STOP_GONE)
-            qut_os_trace_detach(tid, signal_number);
+    stopping->no_memory |= !thread;
+    if (!thread)
         return -1;
-    }
-    thread->traced = true;
-    qut_os_trace_interrupt(tid);
+    int result = qut_live_ask(target, thread);
+    if (result == 0)
+        return 0;
+    char state = result == -ESRCH ? 0 : qut_live_thread_state(target->source, tid);
+    // One that has ended, but whose process has not, cannot be seized and needs not be.
+    if (state != 0 && state != 'Z' && state != 'X')
+        stopping->worst_error = result;
+    target->thread_count--;
     return 0;
 }
 
-// Every thread is asked before any is waited for.
-static void seize_all(struct stopping *stopping)
+// Every thread is asked before any is waited for. One that was asked to stop can have started another before it did.
+static void ask_all(struct stopping *stopping)
 {
-    const struct qut_live *live = stopping->target->source;
-    for (unsigned round = 0; round < ROUNDS_MAX && !stopping->worst_error && !stopping->no_memory; round++) {
-        stopping->known = stopping->target->thread_count;
-        int result = qut_live_each_tid(live->pid, seize, stopping);
-        if (result == -ENOENT || stopping->target->thread_count == stopping->known)
-            return;
-        qut_target_sort_threads(stopping->target);
-    }
-}
-
-static void wait_for(struct qut_target_thread *thread, bool block)
-{
-    int signal_number;
-    switch (qut_os_trace_wait(thread->info.tid, block, &signal_number)) {
-    case QUT_OS_STOP_NONE: break;
-    case QUT_OS_STOP_ASKED: thread->stopped = true; break;
-    case QUT_OS_STOP_SIGNAL:
-        thread->stopped = true;
-        thread->pending_signal = signal_number;
-        break;
-    case QUT_OS_STOP_GONE: thread->traced = false; break;
-    }
-}
-
-static void wait_for_all(struct qut_target *target)
-{
-    uint64_t start_ns = qut_os_now_ns();
+    struct qut_target *target = stopping->target;
+    const struct qut_live *live = target->source;
     for (;;) {
-        bool all = true;
-        for (size_t i = 0; i < target->thread_count; i++) {
-            struct qut_target_thread *thread = &target->threads[i];
-            if (thread->traced && !thread->stopped)
-                wait_for(thread, false);
-            all &= !thread->traced || thread->stopped;
-        }
-        if (all || qut_os_now_ns() - start_ns > WAIT_MAX_NS)
-            return;
-        qut_os_sleep_us(WAIT_US);
+        size_t before = target->thread_count;
+        stopping->known = before;
+        int result = qut_live_each_tid(live->pid, ask, stopping);
+        if (result == -ENOENT || target->thread_count == before || stopping->worst_error || stopping->no_memory)
+            break;
+        qut_live_await_all(target->threads + before, target->thread_count - before);
+        qut_target_sort_threads(target);
     }
+    qut_target_sort_threads(target);
+    // One that does not stop in time has no registers.
+    qut_live_await_all(target->threads, stopping->no_memory ? target->thread_count : 0);
 }
 
 static void drop_gone(struct qut_target *target)
@@ -188,6 +100,7 @@ static int explain(struct qut_target *target, const struct stopping *stopping, s
 int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
 {
     struct stopping stopping = {.target = target};
+    struct qut_live *live = target->source;
     // What takes long is done while it runs.
     if (qut_live_refresh_maps(target, error) != 0)
         return -1;
@@ -196,14 +109,9 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
             qut_target_make_table(target, target->ranges[i].image);
 
     target->thread_count = 0;
+    live->patience_us = PATIENCE_US;
     target->stop_began_ns = qut_os_now_ns();
-    find_stuck(&stopping);
-    // A thread that was asked to stop can have started another one before it did.
-    for (size_t before = SIZE_MAX; before != target->thread_count;) {
-        before = target->thread_count;
-        seize_all(&stopping);
-        wait_for_all(target); // one that does not stop in time has no registers
-    }
+    ask_all(&stopping);
     drop_gone(target);
     if (stopping.worst_error || stopping.no_memory || target->thread_count == 0) {
         explain(target, &stopping, error);
@@ -223,38 +131,4 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
         return -1;
     }
     return 0;
-}
-
-void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread)
-{
-    (void)target;
-    if (!thread->traced)
-        return;
-    // One that did not stop cannot be let go before it does.
-    while (thread->traced && !thread->stopped)
-        wait_for(thread, true);
-    if (thread->traced)
-        qut_os_trace_detach(thread->info.tid, thread->pending_signal);
-    thread->traced = thread->stopped = false;
-    if (thread->state == QUT_REGISTERS_UNREAD)
-        thread->state = QUT_REGISTERS_NONE;
-}
-
-bool qut_live_registers(struct qut_target *target, struct qut_target_thread *thread)
-{
-    const struct qut_register_layout *layout = target->arch->core_registers;
-    uint8_t bytes[REGISTERS_BYTES_MAX];
-    size_t size = sizeof bytes;
-    // The kernel gives 32-bit registers of a 32-bit thread: a set of another size is of another mode.
-    if (!thread->stopped || !layout || qut_os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) != 0 ||
-        size != layout->size_bytes)
-        return false;
-    qut_registers_from_block(layout, bytes, &thread->regs);
-
-    uint64_t masks[2]; // of data and of code addresses
-    size = sizeof masks;
-    if (target->arch->has_signed_ra && qut_os_trace_registers(thread->info.tid, NT_ARM_PAC_MASK, masks, &size) == 0 &&
-        size == sizeof masks && !target->pac_mask_given)
-        target->pac_mask = masks[1];
-    return true;
 }

@@ -38,7 +38,7 @@ static uint64_t word_mask(const struct world *world)
 bool world_readable(const struct world *world, uint64_t address)
 {
     uint64_t offset = address - world->stack_address;
-    return world->all_readable || (offset <= WORLD_STACK_BYTES - world->arch->word_bytes);
+    return world->all_readable || (offset <= (uint64_t)(WORLD_STACK_BYTES - world->arch->word_bytes));
 }
 
 // What lies at an address that is not the stack's: the same every time.
@@ -53,7 +53,7 @@ static bool read_stack(void *context, uint64_t address, uint64_t *value)
     struct world *world = context;
     world->reads++;
     uint64_t offset = address - world->stack_address;
-    if (offset <= WORLD_STACK_BYTES - world->arch->word_bytes) {
+    if (offset <= (uint64_t)(WORLD_STACK_BYTES - world->arch->word_bytes)) {
         *value = 0;
         memcpy(value, world->stack + offset, world->arch->word_bytes);
         return true;

@@ -43,7 +43,7 @@ def end_of(end):
 
 
 def place_of(frame):
-    module = os.path.basename(frame.get("module", "<unknown>"))
+    module = os.path.basename(frame.get("module") or "<no file>")
     name = frame.get("function", "?") + f"+{frame.get('function_offset', 0)}"
     return f"{module} {frame.get('module_pc', frame['pc'])} {name}"
 

@@ -17,7 +17,8 @@ def deep(depth, then):
 
 
 def wait_for_condition():
-    with threading.Condition() as condition:
+    condition = threading.Condition()
+    with condition:
         condition.wait()
 
 
