@@ -109,40 +109,39 @@ qut_eval_register(const struct qut_evaluation *e, const struct qut_reg_rule *rul
     }
 }
 
-// `evaluation` is complete but for the cfa.
+// *e is complete but for the cfa.
 static inline __attribute__((always_inline)) enum qut_eval_result
-qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, const struct qut_evaluation *evaluation,
+qut_rule_eval_inline(const struct qut_arch *arch, const struct qut_rule *rule, struct qut_evaluation *e,
                      struct qut_caller *caller, uint64_t *cfa)
 {
     if (rule->kind != QUT_RULE_FRAME)
         return QUT_EVAL_NO_RULE;
 
-    struct qut_evaluation e = *evaluation;
-    enum qut_eval_result result = qut_eval_cfa(&e, &rule->cfa);
+    enum qut_eval_result result = qut_eval_cfa(e, &rule->cfa);
     if (result != QUT_EVAL_OK)
         return result;
     if (cfa)
-        *cfa = e.cfa;
+        *cfa = e->cfa;
 
     if (rule->ra.how == QUT_REG_UNDEFINED)
         return QUT_EVAL_END;
-    result = qut_eval_register(&e, &rule->ra, arch->ra_reg, &caller->pc);
+    result = qut_eval_register(e, &rule->ra, arch->ra_reg, &caller->pc);
     if (result != QUT_EVAL_OK)
         return result;
 
     caller->valid = (uint64_t)1 << arch->sp_reg;
-    caller->sp = e.cfa;
+    caller->sp = e->cfa;
     if (rule->sp.how == QUT_REG_UNDEFINED) {
         caller->valid = 0;
     } else if (rule->sp.how != QUT_REG_SAME) {
-        result = qut_eval_register(&e, &rule->sp, arch->sp_reg, &caller->sp);
+        result = qut_eval_register(e, &rule->sp, arch->sp_reg, &caller->sp);
         if (result != QUT_EVAL_OK)
             return result;
     }
 
     // A tracked register that cannot be found ends the walk only where a later rule asks for it.
     for (unsigned slot = 0; slot < arch->tracked_count; slot++)
-        if (qut_eval_register(&e, &rule->tracked[slot], arch->tracked[slot], &caller->tracked[slot]) == QUT_EVAL_OK)
+        if (qut_eval_register(e, &rule->tracked[slot], arch->tracked[slot], &caller->tracked[slot]) == QUT_EVAL_OK)
             caller->valid |= (uint64_t)1 << arch->tracked[slot];
     return QUT_EVAL_OK;
 }
