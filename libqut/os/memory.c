@@ -44,49 +44,59 @@ static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
 }
 
 // A file of its own for each call: nothing is shared with other threads, with a handler, or with a child after fork.
+// System calls without libc's cancellation points: those take more stack.
 __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, uint8_t *bytes, size_t size)
 {
-    int fd = (int)syscall(SYS_memfd_create, "qut", 1u /* MFD_CLOEXEC */);
+    long fd = syscall(SYS_memfd_create, "qut", 1u /* MFD_CLOEXEC */);
     if (fd < 0)
         return 0;
     size_t done = 0;
-    while (done < size) {
+    while (done < size && address + done >= address) {
         size_t part = min_size(size - done, rest_of_page(address + done));
-        if (address + done < address || write(fd, (const void *)(address + done), part) != (ssize_t)part)
+        if (syscall(SYS_write, fd, address + done, part) != (long)part)
             break;
         done += part;
     }
     size_t kept = 0;
-    while (kept < done) {
-        ssize_t got = pread(fd, bytes + kept, done - kept, (off_t)kept);
+    while (syscall(SYS_lseek, fd, (long)kept, SEEK_SET) == (long)kept && kept < done) {
+        long got = syscall(SYS_read, fd, bytes + kept, done - kept);
         if (got <= 0)
             break;
         kept += (size_t)got;
     }
-    close(fd);
+    syscall(SYS_close, fd);
     return kept;
 }
 
+// What process_vm_readv gets, or -errno where it is not to be had at all.
+__attribute__((noinline)) static ssize_t read_by_call(uintptr_t address, uint8_t *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size && address + done >= address) {
+        ssize_t got = read_some(address + done, bytes + done, size - done);
+        if (got == -ENOSYS || got == -EPERM)
+            return got;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
+}
+
+// Each way out of line: the stack of one is not needed while the other is gone.
 size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size)
 {
     int saved_errno = errno;
-    size_t done = 0;
-    bool by_memfd = atomic_load_explicit(&read_by_memfd, memory_order_relaxed);
-    while (!by_memfd && done < size && address + done >= address) {
-        ssize_t got = read_some(address + done, (uint8_t *)bytes + done, size - done);
-        if (got == -ENOSYS || got == -EPERM) {
+    ssize_t got = -1;
+    if (!atomic_load_explicit(&read_by_memfd, memory_order_relaxed)) {
+        got = read_by_call(address, bytes, size);
+        if (got < 0)
             atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
-            by_memfd = true;
-        } else if (got <= 0) {
-            break;
-        } else {
-            done += (size_t)got;
-        }
     }
-    if (by_memfd && address + done >= address)
-        done += read_through_memfd(address + done, (uint8_t *)bytes + done, size - done);
+    if (got < 0)
+        got = (ssize_t)read_through_memfd(address, bytes, size);
     errno = saved_errno;
-    return done;
+    return (size_t)got;
 }
 
 void qut_os_set_read_by_memfd(bool by_memfd)

@@ -147,6 +147,19 @@ static int start(struct qut_registry *registry, const struct qut_options *option
     return result;
 }
 
+// A walk's first calls of libc are bound now, not by the loader in a signal handler, on kilobytes of its stack.
+static void bind_calls(void)
+{
+    uintptr_t low, high;
+    uint8_t byte = 0, copy;
+    qut_os_read_self((uintptr_t)&byte, &copy, 1);
+    qut_os_alternate_stack(&low, &high);
+    qut_os_wake(&qut_registry.bell);
+    struct qut_cursor cursor;
+    qut_cursor_here(&cursor);
+    qut_cursor_next(&cursor);
+}
+
 int qut_start(const struct qut_options *options)
 {
     struct qut_registry *registry = &qut_registry;
@@ -156,6 +169,8 @@ int qut_start(const struct qut_options *options)
     qut_os_lock(&registry->control);
     int result = atomic_load_explicit(&registry->started, memory_order_relaxed) ? -EALREADY : start(registry, options);
     qut_os_unlock(&registry->control);
+    if (result == 0)
+        bind_calls();
     return result;
 }
 

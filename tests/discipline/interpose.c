@@ -128,7 +128,8 @@ static void *find(const char *name)
 
 __attribute__((constructor)) static void find_all(void)
 {
-    *(void **)&next.mmap = find("mmap");
+    // With 64-bit file offsets on a 32-bit machine the headers give mmap this name.
+    *(void **)&next.mmap = find(sizeof(off_t) > sizeof(long) ? "mmap64" : "mmap");
     *(void **)&next.munmap = find("munmap");
     *(void **)&next.mutex_lock = find("pthread_mutex_lock");
     *(void **)&next.mutex_unlock = find("pthread_mutex_unlock");
