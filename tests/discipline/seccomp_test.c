@@ -123,6 +123,9 @@ static void walk_under_filter(struct situation situation, const int *allowed, si
 
 TEST(registered_no_system_call_on_its_own_stack)
 {
+    // The one frame that a walk without tables sees is looked at for a signal trampoline: its code is read with care.
+    if (!discipline_has_compiler())
+        SKIP("no QUT_TEST_QUTC: no tables");
     walk_under_filter((struct situation){.registered = true}, NULL, 0);
 }
 
