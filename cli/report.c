@@ -6,8 +6,16 @@
 
 void cli_print_name(FILE *stream, const char *name)
 {
-    for (; *name; name++)
-        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stream);
+    for (;;) {
+        size_t plain = 0;
+        while ((unsigned char)name[plain] >= 0x20 && name[plain] != 0x7f)
+            plain++;
+        fwrite(name, 1, plain, stream);
+        name += plain;
+        if (!*name++)
+            return;
+        fputc('?', stream);
+    }
 }
 
 void cli_report(FILE *stream, const char *name, const char *format, ...)

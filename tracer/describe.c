@@ -90,8 +90,29 @@ const char *stack_module_name(const struct stack_module *module, char *text, siz
     return text;
 }
 
-const char *stack_end_text(struct stack_modules *modules, const struct qut_end *end, char *text, size_t text_size)
+// What was not known of a thread because it was not stopped, or that it did not stay.
+static bool asleep_text(const struct stack_thread *thread, char *text, size_t text_size)
 {
+    const char *call = thread->info.asleep_in;
+    bool moved = thread->end.reason == QUT_END_NO_PROGRESS && thread->count == 0;
+    if (!call || (thread->end.reason != QUT_END_NO_REGISTER && !moved))
+        return false;
+    const char *what = moved ? "it did not sleep for long enough" : "more than its pc and sp would be needed";
+    if (*call)
+        snprintf(text, text_size,
+                 "not stopped: it sleeps in %s, which stopping would interrupt; --interrupt stops it too (%s)", call,
+                 what);
+    else
+        snprintf(text, text_size, "not stopped: %s", what);
+    return true;
+}
+
+const char *stack_end_text(struct stack_modules *modules, const struct stack_thread *thread, char *text,
+                           size_t text_size)
+{
+    const struct qut_end *end = &thread->end;
+    if (asleep_text(thread, text, text_size))
+        return text;
     const struct stack_module *module = stack_module_at(modules, end->pc);
     const char *path = module && *module->info.path ? module->info.path : "a mapping without a file";
     const char *why = module && module->info.table_reason ? module->info.table_reason : "reason unknown";

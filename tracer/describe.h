@@ -6,6 +6,7 @@
 #include "libqut/arch/arch.h"
 #include "tracer/modules.h"
 #include "tracer/stack_options.h"
+#include "tracer/take.h"
 
 struct stack_place {
     uint64_t pc; // in its module, as AOSP counts: inside the call for a caller, on arm with the Thumb bit; with no
@@ -21,8 +22,9 @@ void stack_describe(struct stack_modules *modules, const struct stack_options *o
                     size_t index, struct stack_place *place);
 void stack_place_free(struct stack_place *place);
 
-// Why the stack has no more frames, in words. Returns text.
-const char *stack_end_text(struct stack_modules *modules, const struct qut_end *end, char *text, size_t text_size);
+// Why the thread's stack has no more frames, in words. Returns text.
+const char *stack_end_text(struct stack_modules *modules, const struct stack_thread *thread, char *text,
+                           size_t text_size);
 
 // "crasher.apk!libx.so (offset 0x4000)". Returns text.
 const char *stack_module_name(const struct stack_module *module, char *text, size_t text_size);

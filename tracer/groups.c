@@ -15,7 +15,7 @@ static uint64_t hash_of(const struct stack_thread *thread)
 static bool are_equal(const struct stack_thread *a, const struct stack_thread *b)
 {
     if (a->count != b->count || a->end.reason != b->end.reason || a->end.refusal != b->end.refusal ||
-        a->info.signal_number != b->info.signal_number)
+        a->info.signal_number != b->info.signal_number || a->info.asleep_in != b->info.asleep_in)
         return false;
     for (size_t i = 0; i < a->count; i++)
         if (a->frames[i].pc != b->frames[i].pc || a->frames[i].flags != b->frames[i].flags)

@@ -72,19 +72,22 @@ static void write_threads(struct cli_json *json, const struct stack_report *repo
             cli_json_number(json, "signal", (uint64_t)info->signal_number);
         if (info->crashed)
             cli_json_bool(json, "crashed", true);
+        if (info->asleep_in && *info->asleep_in)
+            cli_json_string(json, "asleep_in", info->asleep_in);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
 }
 
-static void write_end(struct cli_json *json, const struct stack_report *report, const struct qut_end *end)
+static void write_end(struct cli_json *json, const struct stack_report *report, const struct stack_thread *thread)
 {
+    const struct qut_end *end = &thread->end;
     char text[TEXT_BYTES];
     cli_json_open(json, "end", '{');
     cli_json_string(json, "reason", qut_end_reason_name(end->reason));
     cli_json_bool(json, "outermost", end->reason == QUT_END_OUTERMOST);
     if (end->reason != QUT_END_OUTERMOST) {
-        cli_json_string(json, "text", stack_end_text(report->modules, end, text, sizeof text));
+        cli_json_string(json, "text", stack_end_text(report->modules, thread, text, sizeof text));
         write_address(json, "pc", end->pc);
     }
     if (end->reason == QUT_END_REFUSED)
@@ -118,7 +121,7 @@ void stack_print_json(const struct stack_report *report)
         for (size_t i = 0; i < thread->count; i++)
             write_frame(&json, report, &thread->frames[i], i);
         cli_json_close(&json, ']');
-        write_end(&json, report, &thread->end);
+        write_end(&json, report, thread);
         cli_json_close(&json, '}');
     }
     cli_json_close(&json, ']');

@@ -109,7 +109,7 @@ void stack_print_text(const struct stack_report *report)
         char text[NAME_TEXT_BYTES];
         if (thread->end.reason != QUT_END_OUTERMOST) {
             fputs("      end: ", stdout);
-            cli_print_name(stdout, stack_end_text(report->modules, &thread->end, text, sizeof text));
+            cli_print_name(stdout, stack_end_text(report->modules, thread, text, sizeof text));
             fputc('\n', stdout);
         }
     }

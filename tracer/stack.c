@@ -14,6 +14,8 @@
 #include "tracer/interrupt.h"
 #include "tracer/print.h"
 
+enum { OUTPUT_BUFFER_BYTES = 65536 };
+
 struct session {
     struct stack_options options;
     struct qutc_provide_options provide;
@@ -45,7 +47,8 @@ static void open_target(struct session *session, struct qut_target_error *error)
                                                       .cache_directory = cache,
                                                       .compile = compile,
                                                       .compile_context = session,
-                                                      .sysroot = options->sysroot};
+                                                      .sysroot = options->sysroot,
+                                                      .interrupt = options->interrupt};
     if (options->pid)
         session->target = qut_target_process((pid_t)options->pid, &target_options, error);
     else if (options->core)
@@ -70,6 +73,9 @@ static int print(struct session *session)
         cli_report(stderr, "stack", "no memory for %zu threads", session->take.count);
         return CLI_BAD;
     }
+    // Many threads make megabytes; glibc heeds a size only with a buffer.
+    static char buffer[OUTPUT_BUFFER_BYTES];
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     const struct stack_report report = {&session->options, &session->take, &groups, &modules};
     if (session->options.json)
         stack_print_json(&report);

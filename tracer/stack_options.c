@@ -16,6 +16,7 @@ enum {
     ID_TID,
     ID_LIMIT,
     ID_NO_STOP,
+    ID_INTERRUPT,
     ID_NO_NAMES,
     ID_RAW,
     ID_GROUP,
@@ -33,9 +34,12 @@ static const char help[] =
     "Prints the stack of each thread of a process, of a core file, or of a directory as AOSP's offline unwinding "
     "tests\n"
     "have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
-    "A process is stopped only while its stacks are read; what can be done before or after that is. A few system "
-    "calls\n"
-    "(epoll_wait, semop) return EINTR then; with --no-stop none does.\n\n"
+    "A process is stopped only while its stacks are read; what can be done before or after that is. Threads in a "
+    "system\n"
+    "call that would return EINTR because of that (epoll_wait, semop, ...) are not stopped: their stacks are read "
+    "while "
+    "they\n"
+    "sleep, without their registers, which now and then is not enough. --interrupt stops them too.\n\n"
     "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit status 1 "
     "means\n"
     "that no thread could be walked at all, or that the process was gone.\n\n"
@@ -48,6 +52,7 @@ static const struct cli_argument arguments[] = {
     {"tid", "TID", ID_TID, 0, "this thread only"},
     {"limit", "N", ID_LIMIT, 0, "at most N frames of each thread (default: 256)"},
     {"no-stop", NULL, ID_NO_STOP, 0, "stop nothing: only threads that sleep in a system call"},
+    {"interrupt", NULL, ID_INTERRUPT, 0, "stop all threads, also where a system call returns EINTR then"},
     {"group", NULL, ID_GROUP, 0, "threads with the same stack together"},
     {"no-names", NULL, ID_NO_NAMES, 0, "no function names"},
     {"raw", NULL, ID_RAW, 0, "function names as in the files, not as C++ or Rust"},
@@ -92,6 +97,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_CORE: options->core = value; return 0;
     case ID_SNAPSHOT: options->snapshot = value; return 0;
     case ID_NO_STOP: options->no_stop = true; return 0;
+    case ID_INTERRUPT: options->interrupt = true; return 0;
     case ID_NO_NAMES: options->no_names = true; return 0;
     case ID_RAW: options->raw_names = true; return 0;
     case ID_GROUP: options->group = true; return 0;
@@ -121,6 +127,10 @@ static int check(const struct stack_options *options)
         return refuse("stack", "one of -p, --core and --snapshot, not several");
     if (options->no_stop && !options->pid)
         return refuse("--no-stop", "is for a live process (-p)");
+    if (options->interrupt && !options->pid)
+        return refuse("--interrupt", "is for a live process (-p)");
+    if (options->interrupt && options->no_stop)
+        return refuse("--interrupt", "contradicts --no-stop");
     if (options->cache && options->no_cache)
         return refuse("--no-cache", "contradicts --cache");
     return CLI_GO_ON;

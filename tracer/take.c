@@ -8,11 +8,11 @@
 #include "libqut/os/os.h"
 #include "tracer/interrupt.h"
 
-static void take_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
+static void walk_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
                         struct stack_thread *thread)
 {
-    qut_target_thread(target, index, &thread->info);
     thread->count = qut_target_walk(target, index, frames, limit, &thread->end);
+    thread->is_walked = true;
     thread->frames = malloc((thread->count + 1) * sizeof *frames);
     if (thread->frames)
         memcpy(thread->frames, frames, thread->count * sizeof *frames);
@@ -20,26 +20,53 @@ static void take_thread(struct qut_target *target, size_t index, struct qut_fram
         thread->count = 0;
 }
 
+// Threads are in the order of their ids. Nothing is asked of them but that: the process waits.
+static size_t find_thread(const struct qut_target *target, size_t count, pid_t tid)
+{
+    size_t i = 0;
+    while (i < count && qut_target_tid(target, i, NULL) != tid)
+        i++;
+    return i;
+}
+
 static void take_all(struct qut_target *target, const struct stack_options *options, struct qut_frame *frames,
                      struct stack_take *take)
 {
-    size_t count = qut_target_thread_count(target);
+    size_t first = 0, count = qut_target_thread_count(target), end = count;
     take->threads = calloc(count + 1, sizeof *take->threads);
     if (!take->threads)
         return;
-    struct qut_thread_info info;
-    // Who is not asked for goes on first.
-    for (size_t i = 0; options->tid && i < count; i++) {
-        qut_target_thread(target, i, &info);
-        if (info.tid != options->tid)
-            qut_target_resume_thread(target, i);
+    take->count = count;
+    if (options->tid) {
+        first = find_thread(target, count, options->tid);
+        end = first < count ? first + 1 : count;
     }
-    for (size_t i = 0; i < count && !interrupt_came(); i++) {
-        qut_target_thread(target, i, &info);
-        if (options->tid && info.tid != options->tid)
+    // Who is not asked for goes on first.
+    for (size_t i = 0; options->tid && i < count; i++)
+        if (i != first)
+            qut_target_resume_thread(target, i);
+    // Those that were left asleep wait for nobody, and can take long.
+    for (int asleep = 0; asleep < 2; asleep++)
+        for (size_t i = first; i < end && !interrupt_came(); i++) {
+            const char *asleep_in;
+            qut_target_tid(target, i, &asleep_in);
+            if ((asleep_in != NULL) != asleep || take->threads[i].is_walked)
+                continue;
+            walk_thread(target, i, frames, options->limit, &take->threads[i]);
+            qut_target_resume_thread(target, i);
+        }
+}
+
+// Names are asked for once nobody waits. What was not walked is dropped.
+static void name_all(struct qut_target *target, struct stack_take *take)
+{
+    size_t count = take->count;
+    take->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!take->threads[i].is_walked)
             continue;
-        take_thread(target, i, frames, options->limit, &take->threads[take->count++]);
-        qut_target_resume_thread(target, i);
+        take->threads[take->count] = take->threads[i];
+        qut_target_thread(target, i, &take->threads[take->count++].info);
     }
 }
 
@@ -61,6 +88,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
         if (stops)
             qut_target_resume(target);
         take->stopped_ns = stops ? qut_os_now_ns() - qut_target_stop_began_ns(target) : 0;
+        name_all(target, take);
     }
     free(frames);
     return result;

@@ -12,6 +12,7 @@ struct stack_thread {
     struct qut_frame *frames;
     size_t count;
     struct qut_end end;
+    bool is_walked; // true
 };
 
 struct stack_take {

@@ -46,7 +46,7 @@ struct qut_trampoline {
         // the interrupted registers lie at sp + offset
         int16_t registers_offset;
     } entries[3];
-    const struct qut_register_layout *layout;
+    const struct qut_register_layout *layout; // NULL: no signal frame, but code at which a stack begins
 };
 
 // What to try for the innermost frame where there is no unwind information.

@@ -7,8 +7,14 @@
     {                                                                                                                  \
         -1, x86_64, aarch64, arm, x86, riscv64                                                                         \
     }
-#define CALL(name, effect, ...) {#name, NUMBERS(__VA_ARGS__), effect, QUT_CALL_NO_FLAGS}
-#define CALL_WITH_FLAGS(name, effect, argument, ...) {#name, NUMBERS(__VA_ARGS__), effect, argument}
+#define CALL(name, effect, ...)                                                                                        \
+    {                                                                                                                  \
+#name, NUMBERS(__VA_ARGS__), effect, QUT_CALL_NO_FLAGS                                                         \
+    }
+#define CALL_WITH_FLAGS(name, effect, argument, ...)                                                                   \
+    {                                                                                                                  \
+#name, NUMBERS(__VA_ARGS__), effect, argument                                                                  \
+    }
 
 // signal(7), "Interruption of system calls and library functions by stop signals", and what the kernel's sources and
 // tests/target/eintr_test.c add: io_uring_enter and ioctl (binder, KVM_RUN, seccomp's: what a driver does with a signal
@@ -54,8 +60,8 @@ static const struct qut_call calls[] = {
     CALL(rt_sigtimedwait, QUT_CALL_SEEN, 128, 137, 177, 177, 137),
     CALL(rt_sigtimedwait_time64, QUT_CALL_SEEN, -1, -1, 421, 421, -1),
     CALL(io_getevents, QUT_CALL_SEEN, 208, 4, 245, 247, 4),
-    CALL(io_pgetevents, QUT_CALL_SEEN, 333, 292, 399, 385, 292),
-    CALL(io_pgetevents_time64, QUT_CALL_SEEN, -1, -1, 416, 416, -1),
+    CALL(io_pgetevents, QUT_CALL_RESTARTED, 333, 292, 399, 385, 292),
+    CALL(io_pgetevents_time64, QUT_CALL_RESTARTED, -1, -1, 416, 416, -1),
     CALL(io_uring_enter, QUT_CALL_SEEN, 426, 426, 426, 426, 426),
     CALL(ioctl, QUT_CALL_SEEN, 16, 29, 54, 54, 29),
     CALL(recvmmsg, QUT_CALL_SEEN, 299, 243, 365, 337, 243),

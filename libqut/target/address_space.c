@@ -133,7 +133,8 @@ void qut_target_free_images(struct qut_target *target)
 {
     for (size_t i = 0; i < target->image_count; i++) {
         struct qut_image *image = target->images[i];
-        qut_stored_table_free(&image->stored);
+        if (!image->shares_table)
+            qut_stored_table_free(&image->stored);
         free(image->path);
         free(image->file_path);
         free(image->soname);

@@ -48,7 +48,7 @@ int qut_live_ask(struct qut_target *target, struct qut_target_thread *thread)
     return 0;
 }
 
-void qut_live_await(struct qut_target_thread *thread, bool block)
+static void await(struct qut_target_thread *thread, bool block)
 {
     int signal_number;
     switch (qut_os_trace_wait(thread->info.tid, block, &signal_number)) {
@@ -65,15 +65,13 @@ void qut_live_await(struct qut_target_thread *thread, bool block)
 void qut_live_await_all(struct qut_target_thread *threads, size_t count)
 {
     uint64_t start_ns = qut_os_now_ns();
-    // Those before are done.
-    for (size_t first = 0; first < count;) {
-        struct qut_target_thread *thread = &threads[first];
+    for (size_t i = 0; i < count;) {
+        struct qut_target_thread *thread = &threads[i];
         if (thread->traced && !thread->stopped)
-            qut_live_await(thread, false);
-        if (!thread->traced || thread->stopped)
-            first++;
-        else if (qut_os_now_ns() - start_ns > WAIT_MAX_NS)
-            return;
+            await(thread, false);
+        // Those after one that does not stop in time are still asked once.
+        if (!thread->traced || thread->stopped || qut_os_now_ns() - start_ns > WAIT_MAX_NS)
+            i++;
         else
             qut_os_sleep_us(WAIT_US);
     }
@@ -107,7 +105,7 @@ void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread 
         return;
     // One that did not stop cannot be let go before it does.
     while (thread->traced && !thread->stopped)
-        qut_live_await(thread, true);
+        await(thread, true);
     if (thread->traced)
         qut_os_trace_detach(thread->info.tid, thread->pending_signal);
     thread->traced = thread->stopped = false;

@@ -31,6 +31,7 @@ struct qut_image {
     // Its table.
     enum qut_table_state table_state;
     struct qut_stored_table stored;
+    bool shares_table;             // `stored` is a copy of another image's, which owns it
     char reason[QUT_REASON_BYTES]; // with QUT_TABLE_NONE
 };
 

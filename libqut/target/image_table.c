@@ -92,6 +92,21 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
     return 0;
 }
 
+// node maps a part of itself once for each of its virtual machines: eight images, and one table to read and check.
+static bool share(struct qut_target *target, struct qut_image *image)
+{
+    for (size_t i = 0; image->build_id_size && i < target->image_count; i++) {
+        const struct qut_image *other = target->images[i];
+        if (other->table_state == QUT_TABLE_READY && other->build_id_size == image->build_id_size &&
+            memcmp(other->build_id, image->build_id, image->build_id_size) == 0) {
+            image->stored = other->stored;
+            image->shares_table = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 void qut_target_make_table(struct qut_target *target, struct qut_image *image)
 {
     if (image->table_state != QUT_TABLE_UNTRIED)
@@ -103,6 +118,10 @@ void qut_target_make_table(struct qut_target *target, struct qut_image *image)
     }
     if (image->head->machine != target->arch->elf_machine) {
         snprintf(image->reason, sizeof image->reason, "for another machine (ELF machine %u)", image->head->machine);
+        return;
+    }
+    if (share(target, image)) {
+        image->table_state = QUT_TABLE_READY;
         return;
     }
     if (target->cache_directory && image->build_id_size &&

@@ -38,9 +38,12 @@ static enum qut_wake of_sockets(struct qut_target *target, pid_t tid, const stru
         const char *name;
         uint8_t number, reads, flags_argument;
     } known[] = {
-        {"connect", SOCKETS_CONNECT, false, QUT_CALL_NO_FLAGS}, {"accept", SOCKETS_ACCEPT, true, QUT_CALL_NO_FLAGS},
-        {"recv", SOCKETS_RECV, true, 3},                        {"recvfrom", SOCKETS_RECVFROM, true, 3},
-        {"recvmsg", SOCKETS_RECVMSG, true, 2},                  {"accept4", SOCKETS_ACCEPT4, true, QUT_CALL_NO_FLAGS},
+        {"connect", SOCKETS_CONNECT, false, QUT_CALL_NO_FLAGS},
+        {"accept", SOCKETS_ACCEPT, true, QUT_CALL_NO_FLAGS},
+        {"recv", SOCKETS_RECV, true, 3},
+        {"recvfrom", SOCKETS_RECVFROM, true, 3},
+        {"recvmsg", SOCKETS_RECVMSG, true, 2},
+        {"accept4", SOCKETS_ACCEPT4, true, QUT_CALL_NO_FLAGS},
     };
     uint32_t words[4] = {0};
     size_t size = qut_target_read_any(target, sleep->argument[1], words, sizeof words);

@@ -65,18 +65,6 @@ long qut_live_status_number(pid_t pid, const char *field)
     return number;
 }
 
-static void name_thread(struct qut_target *target, struct qut_target_thread *thread)
-{
-    const struct qut_live *live = target->source;
-    char path[64], *text = NULL;
-    size_t size;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)live->pid, (int)thread->info.tid);
-    if (qut_os_read_text(path, 4096, &text, &size) != 0)
-        return;
-    snprintf(thread->info.name, sizeof thread->info.name, "%.*s", (int)strcspn(text, "\n"), text);
-    free(text);
-}
-
 struct each_tid {
     int (*each)(void *context, pid_t tid);
     void *context;
@@ -119,13 +107,24 @@ int qut_live_fail(struct qut_target_error *error, pid_t pid, int result)
 
 int qut_live_refresh_maps(struct qut_target *target, struct qut_target_error *error)
 {
-    const struct qut_live *live = target->source;
+    struct qut_live *live = target->source;
     struct qut_maps maps;
     size_t size;
     int result;
     char *text = read_proc(live->pid, "maps", &size, &result);
     if (!text)
         return qut_live_fail(error, live->pid, result);
+    // Read once more while the process stands still; mostly nothing has changed.
+    if (live->maps_text && size == live->maps_text_size && memcmp(text, live->maps_text, size) == 0) {
+        free(text);
+        return 0;
+    }
+    free(live->maps_text);
+    // Parsing takes the text. Without memory for a copy everything is parsed again.
+    live->maps_text = malloc(size + 1);
+    live->maps_text_size = size;
+    if (live->maps_text)
+        memcpy(live->maps_text, text, size);
     if (qut_maps_parse(&maps, text, size) != 0 || qut_target_take_maps(target, &maps) != 0)
         return qut_target_fail(error, "%d: out of memory", (int)live->pid);
     if (target->maps.count == 0)
@@ -173,6 +172,7 @@ static int open_process(struct qut_target *target, pid_t pid, struct qut_target_
     if (find_arch(target, error) != 0)
         return -1;
     live->memory_fd = qut_os_open_process_memory(live->pid);
+    live->tasks_fd = qut_os_open_tasks(live->pid);
     size_t size;
     int result;
     char *auxv = read_proc(live->pid, "auxv", &size, &result);
@@ -194,6 +194,9 @@ static void close_process(struct qut_target *target)
     qut_target_resume(target);
     if (live->memory_fd >= 0)
         qut_os_close_file(live->memory_fd);
+    if (live->tasks_fd >= 0)
+        qut_os_close_file(live->tasks_fd);
+    free(live->maps_text);
     free(live);
 }
 
@@ -201,9 +204,10 @@ static const struct qut_target_kind live_kind = {
     .read = read_memory,
     .file = mapped_file,
     .registers = qut_live_registers,
-    .name_thread = name_thread,
+    .name_thread = qut_live_name_thread,
     .list_threads = qut_live_list_sleepers,
     .still_asleep = qut_live_still_asleep,
+    .retake = qut_live_retake,
     .resume_thread = qut_live_resume_thread,
     .stop = qut_live_stop,
     .close = close_process,
@@ -219,7 +223,7 @@ struct qut_target *qut_target_process(pid_t pid, const struct qut_target_options
         qut_target_fail(error, "%d: out of memory", (int)pid);
         return NULL;
     }
-    live->memory_fd = -1;
+    live->memory_fd = live->tasks_fd = -1;
     target->source = live;
     if (open_process(target, pid, error) != 0) {
         qut_target_close(target);

@@ -7,23 +7,57 @@
 
 struct qut_live {
     pid_t pid; // of the whole process
-    int memory_fd;
+    int memory_fd, tasks_fd;
+    unsigned patience_us; // what is left of the time for threads that wait for a disk
+    char *maps_text;      // what target->maps was made of
+    size_t maps_text_size;
+};
+
+// What /proc tells of a thread that does not run.
+struct qut_sleep {
+    char text[QUT_SLEEP_TEXT_BYTES];
+    long number; // of the system call; -1: it is in none, and the arguments are not set
+    uint64_t argument[6];
+    uint64_t sp, pc;
 };
 
 // ---- stop.c
 
 int qut_live_stop(struct qut_target *target, struct qut_target_error *error);
+
+// ---- ask.c
+
+// Asks a thread to stop, or finds that it must be left asleep (thread->state). 0, or -errno: it cannot be asked.
+int qut_live_ask(struct qut_target *target, struct qut_target_thread *thread);
+// Waits for those that were asked, until all stand still, have gone, or too much time went by.
+void qut_live_await_all(struct qut_target_thread *threads, size_t count);
+// A thread that was left asleep and can have woken: asked anew. False: it has no registers.
+bool qut_live_retake(struct qut_target *target, struct qut_target_thread *thread);
 void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread);
 bool qut_live_registers(struct qut_target *target, struct qut_target_thread *thread);
 
+// ---- interrupted.c
+
+// What a thread that sleeps notices of being stopped.
+enum qut_wake {
+    QUT_WAKE_UNKNOWN, // nothing, as far as we know; it can be where nothing wakes it
+    QUT_WAKE_UNSEEN,  // nothing, and it can be woken
+    QUT_WAKE_SEEN,    // its system call, *name, ends
+};
+enum qut_wake qut_live_wake(struct qut_target *target, pid_t tid, const struct qut_sleep *sleep, const char **name);
+
 // ---- asleep.c
 
+// False: it runs, or has gone.
+bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep);
+// Its registers are what was seen. `call`: for info.asleep_in.
+void qut_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,
+                          const struct qut_sleep *sleep, const char *call);
 void qut_live_list_sleepers(struct qut_target *target);
-// Registers of a thread that sleeps in a system call; false where it does not.
-bool qut_live_fall_asleep(struct qut_target *target, struct qut_target_thread *thread);
 bool qut_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread);
 // The thread's state as in its status: 'R', 'S', 'D', 'T', 'Z', ...; 0: it has gone.
-char qut_live_thread_state(pid_t pid, pid_t tid);
+char qut_live_thread_state(const struct qut_live *live, pid_t tid);
+void qut_live_name_thread(struct qut_target *target, struct qut_target_thread *thread);
 
 // ---- process.c
 

@@ -68,9 +68,6 @@ static void ask_all(struct stopping *stopping)
         qut_live_await_all(target->threads + before, target->thread_count - before);
         qut_target_sort_threads(target);
     }
-    qut_target_sort_threads(target);
-    // One that does not stop in time has no registers.
-    qut_live_await_all(target->threads, stopping->no_memory ? target->thread_count : 0);
 }
 
 static void drop_gone(struct qut_target *target)

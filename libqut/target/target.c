@@ -39,6 +39,7 @@ struct qut_target *qut_target_new(const struct qut_target_kind *kind, const stru
     target->kind = kind;
     target->pac_mask = options.pac_mask;
     target->pac_mask_given = options.pac_mask != 0;
+    target->interrupt = options.interrupt;
     target->compile = options.compile;
     target->compile_context = options.compile_context;
     target->open_fd = -1;
@@ -67,7 +68,7 @@ void qut_target_close(struct qut_target *target)
     for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++)
         free(target->windows[i].bytes);
     free(target->code_window.bytes);
-    free(target->notes);
+    free(target->note_room);
     free(target->threads);
     free(target->cache_directory);
     free(target->sysroot);
@@ -168,6 +169,14 @@ size_t qut_target_thread_count(struct qut_target *target)
     if (!target->stopped && target->kind->list_threads)
         target->kind->list_threads(target);
     return target->thread_count;
+}
+
+pid_t qut_target_tid(const struct qut_target *target, size_t thread, const char **asleep_in)
+{
+    bool is_there = thread < target->thread_count;
+    if (asleep_in)
+        *asleep_in = is_there ? target->threads[thread].info.asleep_in : NULL;
+    return is_there ? target->threads[thread].info.tid : 0;
 }
 
 void qut_target_thread(struct qut_target *target, size_t thread, struct qut_thread_info *info)

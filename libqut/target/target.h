@@ -9,6 +9,8 @@
 #include "libqut/target/image.h"
 #include "libqut/target/maps.h"
 
+enum { QUT_SLEEP_TEXT_BYTES = 256 };
+
 // What a thread's registers are worth.
 enum qut_registers_state {
     QUT_REGISTERS_UNREAD = 0, // stopped by us, not asked yet
@@ -23,7 +25,7 @@ struct qut_target_thread {
     struct qut_frame_regs regs;
     int pending_signal; // of a live thread: has arrived, and is delivered when it goes on
     bool traced, stopped;
-    char asleep[256]; // with QUT_REGISTERS_ASLEEP: the system call it sleeps in, as /proc words it
+    char asleep[QUT_SLEEP_TEXT_BYTES]; // with QUT_REGISTERS_ASLEEP: the system call it sleeps in, as /proc words it
 };
 
 // A piece of memory that was read once for all of a walk.
@@ -61,6 +63,9 @@ struct qut_target_kind {
     void (*list_threads)(struct qut_target *target);
     // Whether the thread still sleeps where it did when its registers were taken. With QUT_REGISTERS_ASLEEP only.
     bool (*still_asleep)(struct qut_target *target, struct qut_target_thread *thread);
+    // Another try at a thread with QUT_REGISTERS_ASLEEP that has woken, or that sleeps where it could not be asked to
+    // stop: asleep again, or stopped. False: neither. NULL: threads do not move.
+    bool (*retake)(struct qut_target *target, struct qut_target_thread *thread);
     void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
     int (*stop)(struct qut_target *target, struct qut_target_error *error);
     void (*close)(struct qut_target *target);
@@ -71,6 +76,7 @@ struct qut_target {
     const struct qut_arch *arch;
     uint64_t pac_mask;
     bool pac_mask_given;
+    bool interrupt; // as in struct qut_target_options
     // Options, copied.
     char *cache_directory, *sysroot;
     qut_compile_fn compile;
@@ -93,7 +99,8 @@ struct qut_target {
     struct qut_window windows[QUT_STACK_WINDOWS];
     struct qut_window code_window;
     unsigned older_window;
-    struct qut_read_note *notes; // NULL: not kept
+    struct qut_read_note *notes;     // NULL: not kept
+    struct qut_read_note *note_room; // where they are, if they are; NULL: never needed
     size_t note_count;
     bool notes_overflow;
     // The file whose bytes stand for memory, open.

@@ -5,6 +5,8 @@
 #include "libqut/runtime/walk.h"
 #include "libqut/target/target.h"
 
+enum { ATTEMPTS_MAX = 16 }; // at a thread that sleeps now and again
+
 static const struct qut_code_range *find_range(struct qut_target *target, uint64_t pc)
 {
     // Callers often lie in the same module.
@@ -62,6 +64,7 @@ static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs
     struct qut_frame_regs top = *regs;
     top.pc = strip(target, top.pc);
     struct qut_walk walk;
+    qut_target_begin_reads(target);
     qut_walk_begin(target->arch, &walk, &top, QUT_PC_EXACT);
     size_t count = 0;
     do {
@@ -81,6 +84,42 @@ static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
     return 0;
 }
 
+// What was read counts if nothing of it has changed, and the thread did not wake meanwhile.
+static bool walk_noted(struct qut_target *target, struct qut_target_thread *thread, struct qut_frame *frames,
+                       size_t max, struct qut_end *end, size_t *count)
+{
+    target->notes = target->note_room;
+    *count = walk_frames(target, &thread->regs, frames, max, end);
+    bool holds = qut_target_words_hold(target) && target->kind->still_asleep(target, thread);
+    target->notes = NULL;
+    return holds;
+}
+
+static size_t walk_asleep(struct qut_target *target, struct qut_target_thread *thread, struct qut_frame *frames,
+                          size_t max, struct qut_end *end)
+{
+    if (!target->note_room)
+        target->note_room = malloc(QUT_READ_NOTES_MAX * sizeof *target->note_room);
+    if (!target->note_room)
+        return no_frames(end, QUT_END_NO_PROGRESS);
+    bool can_retake = target->kind->retake && target->stopped;
+    // Whoever waited for a disk may be done by now.
+    if (can_retake && !*thread->info.asleep_in && !target->kind->retake(target, thread))
+        return no_frames(end, QUT_END_NO_REGISTER);
+    for (unsigned attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        size_t count;
+        if (thread->state == QUT_REGISTERS_READ)
+            return walk_frames(target, &thread->regs, frames, max, end);
+        if (walk_noted(target, thread, frames, max, end, &count))
+            return count;
+        if (!can_retake)
+            break;
+        if (!target->kind->retake(target, thread))
+            return no_frames(end, QUT_END_NO_REGISTER);
+    }
+    return no_frames(end, QUT_END_NO_PROGRESS);
+}
+
 size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame *frames, size_t max,
                        struct qut_end *end)
 {
@@ -96,15 +135,7 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
         thread->state = target->kind->registers(target, thread) ? QUT_REGISTERS_READ : QUT_REGISTERS_NONE;
     if (thread->state == QUT_REGISTERS_NONE)
         return no_frames(end, QUT_END_NO_REGISTER);
-    qut_target_begin_reads(target);
     if (thread->state == QUT_REGISTERS_READ)
         return walk_frames(target, &thread->regs, frames, max, end);
-
-    // Asleep: what was read counts if nothing of it has changed, and the thread did not wake meanwhile.
-    target->notes = malloc(QUT_READ_NOTES_MAX * sizeof *target->notes);
-    size_t count = target->notes ? walk_frames(target, &thread->regs, frames, max, end) : 0;
-    bool holds = target->notes && qut_target_words_hold(target) && target->kind->still_asleep(target, thread);
-    free(target->notes);
-    target->notes = NULL;
-    return holds ? count : no_frames(end, QUT_END_NO_PROGRESS);
+    return walk_asleep(target, thread, frames, max, end);
 }

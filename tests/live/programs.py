@@ -22,6 +22,7 @@ class Program:
     name: str
     command: list  # {build}: the directory with our C programs; {work}: scratch
     short: bool = False
+    rounds: int = 1  # it goes on in between: each time its threads are somewhere else
     ready: str = "ready"  # what it prints, somewhere in a line
     build: list = field(default_factory=list)  # a command that makes it
     environment: dict = field(default_factory=dict)
@@ -30,11 +31,11 @@ class Program:
 ALL = [
     Program("C, 500 threads of depth 50", ["{subject}", "500", "50"], short=True),
     Program("C, handlers on alternate stacks", ["{build}/live_handlers"], short=True),
-    Program("C, no frame pointer, alloca", ["{build}/live_frameless"], short=True),
-    Program("python3", [sys.executable, f"{PROGRAMS}/threads.py"], short=True),
-    Program("python3 of Debian", ["/usr/bin/python3", f"{PROGRAMS}/threads.py"]),
-    Program("node", ["node", f"{PROGRAMS}/threads.js"]),
-    Program("java", ["java", f"{PROGRAMS}/Threads.java"]),
+    Program("C, no frame pointer, alloca", ["{build}/live_frameless"], short=True, rounds=10),
+    Program("python3", [sys.executable, f"{PROGRAMS}/threads.py"], short=True, rounds=3),
+    Program("python3 of Debian", ["/usr/bin/python3", f"{PROGRAMS}/threads.py"], rounds=3),
+    Program("node", ["node", f"{PROGRAMS}/threads.js"], rounds=3),
+    Program("java", ["java", f"{PROGRAMS}/Threads.java"], rounds=3),
     Program("java -Xint", ["java", "-Xint", f"{PROGRAMS}/Threads.java"]),
     Program("Rust", ["{work}/threads-rs"],
             build=["rustc", "-O", "-o", "{work}/threads-rs", f"{PROGRAMS}/threads.rs"]),
@@ -95,6 +96,10 @@ class Running:
                 return
             time.sleep(0.01)
         raise Missing("it cannot be stopped")
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+        time.sleep(0.05)
 
     def states(self):
         for tid in os.listdir(f"/proc/{self.pid}/task"):

@@ -121,7 +121,7 @@ TEST(a_library_is_met_soon)
 static void replace(const char *first, const char *second)
 {
     uintptr_t pc, other_pc;
-    uint32_t epoch, other_epoch;
+    uint32_t epoch = 0, other_epoch = 0;
     if (!start(NULL, QUT_START_NO_THREAD))
         return;
     void *library = load(first, &pc);

@@ -155,7 +155,7 @@ TEST(trampolines_are_entered_at_their_instructions)
                           t->entries[e].code_offset < t->code_bytes &&
                           t->entries[e].code_offset % (1u << arch->pc_shift) == 0,
                       "%s: entry %u at %u", t->name, e, t->entries[e].code_offset);
-            CHECK(t->layout == arch->ucontext_registers, "%s", t->name);
+            CHECK(!t->layout || t->layout == arch->ucontext_registers, "%s", t->name);
         }
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program to take stacks of. Usage: subject threads|same N|handler|spin. Says "ready" once every thread is where it
-// stays; ends when standard input does, or after two minutes.
+// A program to take stacks of. Usage: subject threads|same N|handler|spin|epoll. Says "ready" once every thread is
+// where it stays; ends when standard input does, or after two minutes.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define KEPT __attribute__((noinline)) // and no tail call: something happens after each call
@@ -47,6 +48,35 @@ static KEPT void *spin_in_thread(void *argument)
     (void)argument;
     spin_inner();
     sink = 3;
+    return NULL;
+}
+
+// Says by its name that it was interrupted.
+static KEPT void poll_inner(void)
+{
+    struct epoll_event event;
+    int fd = epoll_create1(0);
+    atomic_fetch_add_explicit(&arrived, 1, memory_order_release);
+    for (;;)
+        if (epoll_wait(fd, &event, 1, -1) < 0)
+            pthread_setname_np(pthread_self(), "interrupted");
+}
+
+static KEPT void *poll_in_thread(void *argument)
+{
+    (void)argument;
+    poll_inner();
+    sink = 9;
+    return NULL;
+}
+
+// What it has on its stack is as large as somebody says: its caller is found by a frame pointer only.
+static KEPT void *poll_in_frame(void *argument)
+{
+    volatile char *room = __builtin_alloca((size_t)atomic_load_explicit(&arrived, memory_order_relaxed) + 100);
+    *room = argument != NULL;
+    poll_inner();
+    sink = *room;
     return NULL;
 }
 
@@ -114,6 +144,10 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "spin") == 0) {
         start(spin_in_thread, "spinning");
         count = 0;
+    } else if (strcmp(mode, "epoll") == 0) {
+        start(poll_in_thread, "polling");
+        start(poll_in_frame, "framed");
+        count = 2;
     } else {
         for (int i = 0; i < count; i++)
             start(wait_in_thread, strcmp(mode, "same") == 0 ? "worker" : "wait \"er\"");

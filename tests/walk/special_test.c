@@ -116,6 +116,20 @@ START_TEST(interrupted_inside_the_trampoline)
 }
 END_TEST
 
+START_TEST(code_at_which_a_coroutine_s_stack_begins)
+{
+    begin_on(&qut_arch_x86_64, 0x10, 0);
+    row(0, world_frame(&world, 2));
+    row(0x100, hole());
+    row(0x200, world_frame(&world, 2)); // what glibc says of __start_context
+    put_code(0x200, &world.arch->trampolines[1]);
+    world_put(&world, 1, WORLD_TEXT + 0x200);
+    ck_assert_uint_eq(go(QUT_PC_EXACT), 2);
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+    ck_assert_uint_eq(frames[1].flags, 0);
+}
+END_TEST
+
 START_TEST(signal_frames_that_lead_to_themselves_end)
 {
     begin_on(&qut_arch_x86_64, 0x200, 2);
@@ -295,6 +309,7 @@ int main(void)
         trampoline_whose_rule_is_marked,
         marked_rule_without_known_code,
         interrupted_inside_the_trampoline,
+        code_at_which_a_coroutine_s_stack_begins,
         signal_frames_that_lead_to_themselves_end,
         entry_point_has_no_caller,
         leaf_by_link_register_is_marked,

@@ -9,7 +9,7 @@
 
 extern const char *const qut_x86_64_register_names[];
 extern const struct qut_register_layout qut_x86_64_core_registers, qut_x86_64_ucontext_registers;
-extern const struct qut_trampoline qut_x86_64_trampolines[1];
+extern const struct qut_trampoline qut_x86_64_trampolines[2];
 
 // Tracked is every callee-saved register: rbp and rbx, r12..r15 all occur as CFA base in Debian's libraries, and ART's
 // interpreters keep their frame in r12 and r15.
@@ -20,7 +20,7 @@ extern const struct qut_trampoline qut_x86_64_trampolines[1];
         .tracked = {6, 3, 12, 13, 14, 15}, .guess = QUT_GUESS_STACK_TOP, .vsyscall = 0xffffffffff600000,               \
         .register_names = qut_x86_64_register_names, .core_registers = &qut_x86_64_core_registers,                     \
         .ucontext_registers = &qut_x86_64_ucontext_registers, .trampolines = qut_x86_64_trampolines,                   \
-        .trampoline_count = 1,                                                                                         \
+        .trampoline_count = 2,                                                                                         \
     }
 
 #endif

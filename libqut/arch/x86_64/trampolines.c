@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/arch/x86_64/definition.h"
 
-const struct qut_trampoline qut_x86_64_trampolines[1] = {
+const struct qut_trampoline qut_x86_64_trampolines[2] = {
     {
         // glibc, musl and bionic alike: mov rax, __NR_rt_sigreturn (15); syscall. The handler's return popped the
         // address: sp is at the ucontext_t.
@@ -11,5 +11,13 @@ const struct qut_trampoline qut_x86_64_trampolines[1] = {
         .entry_count = 2,
         .entries = {{0, 0}, {7, 0}},
         .layout = &qut_x86_64_ucontext_registers,
+    },
+    {
+        // glibc's __start_context, where makecontext lets a coroutine's function return to: mov rsp, rbx; mov rdi,
+        // [rsp]; test rdi, rdi; je. Its unwind information does not say that it is the end.
+        .name = "x86_64 glibc __start_context",
+        .code = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff, 0x74},
+        .code_bytes = 11,
+        .entry_count = 1,
     },
 };

@@ -23,6 +23,7 @@ struct qut_target_options {
     void *compile_context;
     const char *sysroot; // directory that stands for "/" when the files of modules are opened; NULL: "/"
     uint64_t pac_mask;   // aarch64: bits of a code address that hold its signature; 0: found out
+    bool interrupt;      // of a live process: stop threads also where their system call returns EINTR then
 };
 
 // One line about what went wrong: "core.123: not a core file (ELF type 3)".
@@ -49,6 +50,16 @@ QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
 
 // A live process only; the others count as stopped from the start. Stops every thread, those that are created meanwhile
 // included, and brings the list of modules up to date. If this process dies, the kernel resumes them.
+//
+// Not stopped, but left asleep, are threads that
+// - sleep in a system call that would return because of it (signal(7), "Interruption of system calls ... by stop
+//   signals"): epoll_wait, semop, sigtimedwait, io_getevents, io_uring_enter, ioctl; recv, accept, connect with a
+//   timeout or MSG_WAITALL; write and send, which would return how much they had written. With options.interrupt they
+//   are stopped. A thread that falls asleep there within the microseconds between our look at it and its being
+//   stopped does get EINTR: one that sleeps long never does.
+// - cannot be woken: a parent in vfork, whoever waits for a dead file server.
+// Of these only pc and sp are known, and their walk counts as without a stop. If one wakes before it is walked,
+// qut_target_walk asks it to stop after all; so it is best to walk the others, and let them go, first.
 QUT_API int qut_target_stop(struct qut_target *target, struct qut_target_error *error);
 // When stopping began: the first thread was asked to stop, by CLOCK_MONOTONIC. What qut_target_stop does before that
 // costs the process nothing. 0: it was never stopped.
@@ -65,7 +76,13 @@ struct qut_thread_info {
     char name[32];     // "" where it is not known
     bool crashed;      // a core file: the thread that the signal was for
     int signal_number; // 0: none
+    // NULL: all its registers are known. Else it was not stopped: the name of the system call that would have returned
+    // EINTR or the like ("epoll_wait"; lives for ever), or "" where that was not the reason.
+    const char *asleep_in;
 };
+// The id alone; the name of a live process's thread is read when somebody asks for it, which takes time while the
+// process stands still. asleep_in as above, or NULL. 0: there is no such thread.
+QUT_API pid_t qut_target_tid(const struct qut_target *target, size_t thread, const char **asleep_in);
 QUT_API void qut_target_thread(struct qut_target *target, size_t thread, struct qut_thread_info *info);
 
 // The frames of a thread, innermost first; returns how many (at most max) and why there are no more. Of a process that
