@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many threads, deep, that wait for ever; and with "clock" one that reads the clock without a pause and so sees for how
-// long it was stopped. Usage: stack_subject THREADS DEPTH [clock]. Says "ready". Each line on standard input asks for what
-// was seen since the one before: "LARGEST_NS STOPPED_NS TOTAL_NS COUNT".
+// long it was stopped. Usage: stack_subject THREADS DEPTH [clock]. Says "ready". Each line on standard input asks for
+// what was seen since the one before: "LARGEST_NS STOPPED_NS TOTAL_NS COUNT".
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ static atomic_int arrived;
 static volatile int sink;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-static struct gaps gaps; // of the thread that reads the clock
+static struct gaps gaps;  // of the thread that reads the clock
 static atomic_uint asked; // questions so far
 
 static KEPT void wait_for_ever(void)

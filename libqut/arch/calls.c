@@ -35,7 +35,8 @@ static const struct qut_call calls[] = {
     CALL(accept4, QUT_CALL_SOCKET_READ, 288, 242, 366, 364, 242),
 
     CALL(ppoll_time64, QUT_CALL_RESTARTED, -1, -1, 414, 414, -1),
-    CALL(select, QUT_CALL_RESTARTED, 23, -1, 142, 142, -1),
+    CALL(select, QUT_CALL_RESTARTED, 23, -1, -1, 82, -1),
+    CALL(_newselect, QUT_CALL_RESTARTED, -1, -1, 142, 142, -1),
     CALL(pselect6, QUT_CALL_RESTARTED, 270, 72, 335, 308, 72),
     CALL(pselect6_time64, QUT_CALL_RESTARTED, -1, -1, 413, 413, -1),
     CALL(futex_time64, QUT_CALL_RESTARTED, -1, -1, 422, 422, -1),

@@ -137,7 +137,7 @@ static long wait_pause(int unused)
 
 // ---- asynchronous I/O
 
-// 0 is a descriptor that read does not wait for here, and no context.
+// One for all cases; 0: not made yet.
 static uintptr_t aio_context;
 
 static int new_aio(void)

@@ -52,14 +52,18 @@ static KEPT void *spin_in_thread(void *argument)
 }
 
 // Says by its name that it was interrupted.
-static KEPT void poll_inner(void)
+static inline __attribute__((always_inline)) void poll_for_ever(int fd)
 {
     struct epoll_event event;
-    int fd = epoll_create1(0);
     atomic_fetch_add_explicit(&arrived, 1, memory_order_release);
     for (;;)
         if (epoll_wait(fd, &event, 1, -1) < 0)
             pthread_setname_np(pthread_self(), "interrupted");
+}
+
+static KEPT void poll_inner(void)
+{
+    poll_for_ever(epoll_create1(0));
 }
 
 static KEPT void *poll_in_thread(void *argument)
@@ -70,12 +74,13 @@ static KEPT void *poll_in_thread(void *argument)
     return NULL;
 }
 
-// What it has on its stack is as large as somebody says: its caller is found by a frame pointer only.
+// What it has on its stack is as large as somebody says: its caller is found by a frame pointer only, which epoll_wait
+// has no reason to save.
 static KEPT void *poll_in_frame(void *argument)
 {
     volatile char *room = __builtin_alloca((size_t)atomic_load_explicit(&arrived, memory_order_relaxed) + 100);
     *room = argument != NULL;
-    poll_inner();
+    poll_for_ever(epoll_create1(0));
     sink = *room;
     return NULL;
 }

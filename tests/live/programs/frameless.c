@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built with -fomit-frame-pointer: frames of every size, some of a size known at run time only. One thread waits, one never
-// does: wherever it is frozen, in prologues and epilogues as well.
+// Built with -fomit-frame-pointer: frames of every size, some of a size known at run time only. One thread waits, one
+// never does: wherever it is frozen, in prologues and epilogues as well.
 #include <alloca.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -63,8 +63,8 @@ static void *in_thread(void *wait)
 int main(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, in_thread, (void *)&sink) != 0 || pthread_create(&thread, NULL, in_thread, NULL) != 0 ||
-        pthread_create(&thread, NULL, in_thread, NULL) != 0)
+    if (pthread_create(&thread, NULL, in_thread, (void *)&sink) != 0 ||
+        pthread_create(&thread, NULL, in_thread, NULL) != 0 || pthread_create(&thread, NULL, in_thread, NULL) != 0)
         return 1;
     sleep(1);
     puts("ready");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal handlers on an alternate stack: one sent to itself, one for a fault, one for a fault in the handler of another.
+// Signal handlers on an alternate stack: one sent to itself, one for a fault, one for a fault in the handler of
+// another.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
