@@ -71,33 +71,79 @@ static void print_header(const struct stack_report *report, size_t group, bool c
     fputs(color ? "\033[0m\n" : "\n", stdout);
 }
 
-static void print_frame(const struct stack_report *report, const struct qut_frame *frame, size_t index)
+// What follows "  #NN ", for one pc of a caller: threads share most of their frames.
+struct line {
+    uint64_t pc, lookup_pc;
+    uint32_t flags;
+    char *text; // NULL: empty
+    size_t size;
+};
+enum { LINES = 1 << 12 };
+
+static void print_place(FILE *out, const struct stack_report *report, const struct qut_frame *frame, size_t index)
 {
     struct stack_place place;
     char name[NAME_TEXT_BYTES];
     stack_describe(report->modules, report->options, frame, index, &place);
     int digits = 2 * (int)qut_target_word_bytes(report->modules->target);
-    printf("  #%02zu pc %0*" PRIx64 "  ", index, digits, place.pc);
-    cli_print_name(stdout, place.module ? stack_module_name(place.module, name, sizeof name) : "<unknown>");
+    fprintf(out, "pc %0*" PRIx64 "  ", digits, place.pc);
+    cli_print_name(out, place.module ? stack_module_name(place.module, name, sizeof name) : "<unknown>");
     if (place.function) {
-        fputs(" (", stdout);
-        cli_print_name(stdout, place.function);
+        fputs(" (", out);
+        cli_print_name(out, place.function);
         if (place.function_offset)
-            printf("+%" PRIu64, place.function_offset);
-        fputc(')', stdout);
+            fprintf(out, "+%" PRIu64, place.function_offset);
+        fputc(')', out);
     }
     // The lines of a snapshot are compared with AOSP's to the last byte.
     const char *before_mark = report->options->snapshot ? "\n     " : "";
     if (frame->flags & QUT_FRAME_SIGNAL)
-        printf("%s [signal frame]", before_mark);
+        fprintf(out, "%s [signal frame]", before_mark);
     if (frame->flags & QUT_FRAME_GUESSED)
-        printf("%s [guessed]", before_mark);
-    fputc('\n', stdout);
+        fprintf(out, "%s [guessed]", before_mark);
+    fputc('\n', out);
     stack_place_free(&place);
+}
+
+static bool make_line(const struct stack_report *report, const struct qut_frame *frame, size_t index, struct line *line)
+{
+    free(line->text);
+    *line = (struct line){.pc = frame->pc, .lookup_pc = frame->lookup_pc, .flags = frame->flags};
+    FILE *out = open_memstream(&line->text, &line->size);
+    if (!out)
+        return false;
+    print_place(out, report, frame, index);
+    if (fclose(out) == 0)
+        return true;
+    free(line->text);
+    line->text = NULL;
+    return false;
+}
+
+static void print_frame(const struct stack_report *report, const struct qut_frame *frame, size_t index,
+                        struct line *lines)
+{
+    fputs(index < 10 ? "  #0" : "  #", stdout);
+    char number[24];
+    size_t at = sizeof number;
+    number[--at] = ' ';
+    for (size_t rest = index; at == sizeof number - 1 || rest; rest /= 10)
+        number[--at] = (char)('0' + rest % 10);
+    fwrite(number + at, 1, sizeof number - at, stdout);
+
+    // Frame 0 is counted in its own way; 2^32 divided by the golden ratio spreads the rest.
+    struct line *line = &lines[(uint32_t)frame->pc * 0x9e3779b1u >> 20];
+    bool fits =
+        line->text && line->pc == frame->pc && line->lookup_pc == frame->lookup_pc && line->flags == frame->flags;
+    if (index == 0 || (!fits && !make_line(report, frame, index, line)))
+        print_place(stdout, report, frame, index);
+    else
+        fwrite(line->text, 1, line->size, stdout);
 }
 
 void stack_print_text(const struct stack_report *report)
 {
+    static struct line lines[LINES];
     bool color = use_color();
     for (size_t group = 0; group < report->groups->count && !interrupt_came(); group++) {
         const struct stack_thread *thread = &report->take->threads[report->groups->first[group]];
@@ -105,12 +151,16 @@ void stack_print_text(const struct stack_report *report)
             fputc('\n', stdout);
         print_header(report, group, color);
         for (size_t i = 0; i < thread->count; i++)
-            print_frame(report, &thread->frames[i], i);
+            print_frame(report, &thread->frames[i], i, lines);
         char text[NAME_TEXT_BYTES];
         if (thread->end.reason != QUT_END_OUTERMOST) {
             fputs("      end: ", stdout);
             cli_print_name(stdout, stack_end_text(report->modules, thread, text, sizeof text));
             fputc('\n', stdout);
         }
+    }
+    for (size_t i = 0; i < LINES; i++) {
+        free(lines[i].text);
+        lines[i].text = NULL;
     }
 }

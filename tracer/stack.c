@@ -48,7 +48,8 @@ static void open_target(struct session *session, struct qut_target_error *error)
                                                       .compile = compile,
                                                       .compile_context = session,
                                                       .sysroot = options->sysroot,
-                                                      .interrupt = options->interrupt};
+                                                      .interrupt = options->interrupt,
+                                                      .one_by_one = !options->together};
     if (options->pid)
         session->target = qut_target_process((pid_t)options->pid, &target_options, error);
     else if (options->core)
@@ -90,7 +91,8 @@ static void print_remarks(const struct session *session, size_t walked)
 {
     const struct stack_options *options = &session->options;
     if (options->verbose && options->pid && !options->no_stop)
-        cli_report(stderr, "stack", "stopped for %llu us", (unsigned long long)(session->take.stopped_ns / 1000));
+        cli_report(stderr, "stack", "no thread was stopped for longer than %llu us",
+                   (unsigned long long)(session->take.stopped_ns / 1000));
     if (options->verbose)
         cli_report(stderr, "stack", "%zu threads, %zu walked; %u tables compiled", session->take.count, walked,
                    session->tables_made);

@@ -17,6 +17,7 @@ enum {
     ID_LIMIT,
     ID_NO_STOP,
     ID_INTERRUPT,
+    ID_TOGETHER,
     ID_NO_NAMES,
     ID_RAW,
     ID_GROUP,
@@ -34,7 +35,8 @@ static const char help[] =
     "Prints the stack of each thread of a process, of a core file, or of a directory as AOSP's offline unwinding "
     "tests\n"
     "have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
-    "A process is stopped only while its stacks are read; what can be done before or after that is. Threads in a "
+    "Each thread is stopped by itself, for the microseconds that reading its stack takes; --together stops all first,\n"
+    "so that their stacks are of one moment. What can be done before or after that is. Threads in a "
     "system\n"
     "call that would return EINTR because of that (epoll_wait, semop, ...) are not stopped: their stacks are read "
     "while "
@@ -52,6 +54,7 @@ static const struct cli_argument arguments[] = {
     {"tid", "TID", ID_TID, 0, "this thread only"},
     {"limit", "N", ID_LIMIT, 0, "at most N frames of each thread (default: 256)"},
     {"no-stop", NULL, ID_NO_STOP, 0, "stop nothing: only threads that sleep in a system call"},
+    {"together", NULL, ID_TOGETHER, 0, "stop all threads, walk them, let them go: stacks of one moment"},
     {"interrupt", NULL, ID_INTERRUPT, 0, "stop all threads, also where a system call returns EINTR then"},
     {"group", NULL, ID_GROUP, 0, "threads with the same stack together"},
     {"no-names", NULL, ID_NO_NAMES, 0, "no function names"},
@@ -98,6 +101,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_SNAPSHOT: options->snapshot = value; return 0;
     case ID_NO_STOP: options->no_stop = true; return 0;
     case ID_INTERRUPT: options->interrupt = true; return 0;
+    case ID_TOGETHER: options->together = true; return 0;
     case ID_NO_NAMES: options->no_names = true; return 0;
     case ID_RAW: options->raw_names = true; return 0;
     case ID_GROUP: options->group = true; return 0;
@@ -131,6 +135,10 @@ static int check(const struct stack_options *options)
         return refuse("--interrupt", "is for a live process (-p)");
     if (options->interrupt && options->no_stop)
         return refuse("--interrupt", "contradicts --no-stop");
+    if (options->together && !options->pid)
+        return refuse("--together", "is for a live process (-p)");
+    if (options->together && options->no_stop)
+        return refuse("--together", "contradicts --no-stop");
     if (options->cache && options->no_cache)
         return refuse("--no-cache", "contradicts --cache");
     return CLI_GO_ON;

@@ -13,7 +13,7 @@ struct stack_options {
     const char *snapshot; // ... and snapshot
     int tid;              // 0: all threads
     size_t limit;         // frames of a thread
-    bool no_stop, interrupt, no_names, raw_names, group;
+    bool no_stop, interrupt, together, no_names, raw_names, group;
     bool json, quiet, verbose;
     const char *debug_root;
     const char *sysroot;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/os/os.h"
 #include "tracer/interrupt.h"
 
 static void walk_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
@@ -87,7 +86,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
         take_all(target, options, frames, take);
         if (stops)
             qut_target_resume(target);
-        take->stopped_ns = stops ? qut_os_now_ns() - qut_target_stop_began_ns(target) : 0;
+        take->stopped_ns = stops ? qut_target_stopped_ns(target) : 0;
         name_all(target, take);
     }
     free(frames);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -166,6 +167,11 @@ enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
     if (status >> 16 == 0)
         *signal_number = WSTOPSIG(status);
     return QUT_OS_STOP_SIGNAL;
+}
+
+void qut_os_yield(void)
+{
+    sched_yield();
 }
 
 void qut_os_sleep_us(unsigned microseconds)

@@ -43,6 +43,7 @@ enum qut_os_stop {
 };
 enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number);
 
+void qut_os_yield(void);
 void qut_os_sleep_us(unsigned microseconds);
 
 #endif

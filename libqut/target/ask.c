@@ -7,7 +7,7 @@
 #include "libqut/os/process.h"
 #include "libqut/target/process.h"
 
-enum { REGISTERS_BYTES_MAX = 1024, WAIT_US = 50, WAIT_MAX_NS = 2000000000, NAP_US = 1000 };
+enum { REGISTERS_BYTES_MAX = 1024, WAIT_US = 50, WAIT_MAX_NS = 2000000000, NAP_US = 1000, YIELDS = 64 };
 #ifndef NT_ARM_PAC_MASK
 enum { NT_ARM_PAC_MASK = 0x406 };
 #endif
@@ -65,6 +65,7 @@ static void await(struct qut_target_thread *thread, bool block)
 void qut_live_await_all(struct qut_target_thread *threads, size_t count)
 {
     uint64_t start_ns = qut_os_now_ns();
+    unsigned yields = 0; // a thread that can run stops within microseconds, far less than the shortest sleep
     for (size_t i = 0; i < count;) {
         struct qut_target_thread *thread = &threads[i];
         if (thread->traced && !thread->stopped)
@@ -72,6 +73,8 @@ void qut_live_await_all(struct qut_target_thread *threads, size_t count)
         // Those after one that does not stop in time are still asked once.
         if (!thread->traced || thread->stopped || qut_os_now_ns() - start_ns > WAIT_MAX_NS)
             i++;
+        else if (yields++ < YIELDS)
+            qut_os_yield();
         else
             qut_os_sleep_us(WAIT_US);
     }
@@ -83,13 +86,14 @@ bool qut_live_retake(struct qut_target *target, struct qut_target_thread *thread
     if (!target->stopped)
         return false;
     // What waits for a disk is given the time that a disk needs.
-    while (!*thread->info.asleep_in && live->patience_us >= NAP_US &&
+    while (thread->info.asleep_in && !*thread->info.asleep_in && live->patience_us >= NAP_US &&
            qut_live_thread_state(live, thread->info.tid) == 'D') {
         qut_os_sleep_us(NAP_US);
         live->patience_us -= NAP_US;
     }
     thread->state = QUT_REGISTERS_UNREAD;
     thread->info.asleep_in = NULL;
+    target->taken_ns = qut_os_now_ns();
     if (qut_live_ask(target, thread) == 0 && thread->state == QUT_REGISTERS_ASLEEP)
         return true;
     qut_live_await_all(thread, 1);
@@ -100,7 +104,6 @@ bool qut_live_retake(struct qut_target *target, struct qut_target_thread *thread
 
 void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread)
 {
-    (void)target;
     if (!thread->traced)
         return;
     // One that did not stop cannot be let go before it does.
@@ -109,6 +112,9 @@ void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread 
     if (thread->traced)
         qut_os_trace_detach(thread->info.tid, thread->pending_signal);
     thread->traced = thread->stopped = false;
+    uint64_t stopped_ns = target->one_by_one ? qut_os_now_ns() - target->taken_ns : 0;
+    if (stopped_ns > target->longest_ns)
+        target->longest_ns = stopped_ns;
     if (thread->state == QUT_REGISTERS_UNREAD)
         thread->state = QUT_REGISTERS_NONE;
 }

@@ -59,6 +59,16 @@ static const uint8_t *in_window(const struct qut_window *window, uint64_t addres
     return into < window->size && window->size - into >= size ? window->bytes + into : NULL;
 }
 
+// Not beyond the mapping: a stack's outermost frames end there, and asking for more costs a refused call.
+static void fill_window(struct qut_target *target, struct qut_window *window, uint64_t start)
+{
+    const struct qut_map *map = qut_maps_find(&target->maps, start);
+    uint64_t left = map ? map->end - start : QUT_STACK_WINDOW_BYTES;
+    size_t size = left < QUT_STACK_WINDOW_BYTES ? (size_t)left : QUT_STACK_WINDOW_BYTES;
+    window->start = start;
+    window->size = qut_target_read_any(target, start, window->bytes, size);
+}
+
 static const uint8_t *stack_bytes(struct qut_target *target, uint64_t address, size_t size)
 {
     for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++) {
@@ -70,12 +80,9 @@ static const uint8_t *stack_bytes(struct qut_target *target, uint64_t address, s
     }
     // From a little below, as frames are read from the inside out. Where that cannot be read, from the address itself.
     struct qut_window *window = &target->windows[target->older_window];
-    window->start = address & ~(uint64_t)(WINDOW_ALIGN - 1);
-    window->size = qut_target_read_any(target, window->start, window->bytes, QUT_STACK_WINDOW_BYTES);
-    if (!in_window(window, address, size)) {
-        window->start = address;
-        window->size = qut_target_read_any(target, address, window->bytes, QUT_STACK_WINDOW_BYTES);
-    }
+    fill_window(target, window, address & ~(uint64_t)(WINDOW_ALIGN - 1));
+    if (!in_window(window, address, size))
+        fill_window(target, window, address);
     const uint8_t *found = in_window(window, address, size);
     if (found)
         target->older_window = (target->older_window + 1) % QUT_STACK_WINDOWS;

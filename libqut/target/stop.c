@@ -70,6 +70,36 @@ static void ask_all(struct stopping *stopping)
     }
 }
 
+static int note(void *context, pid_t tid)
+{
+    struct stopping *stopping = context;
+    stopping->no_memory |= !qut_target_add_thread(stopping->target, tid);
+    return stopping->no_memory ? -1 : 0;
+}
+
+// Nobody is stopped but one, for a moment: it tells whether we may.
+static void note_all(struct stopping *stopping)
+{
+    struct qut_target *target = stopping->target;
+    const struct qut_live *live = target->source;
+    qut_live_each_tid(live->pid, note, stopping);
+    qut_target_sort_threads(target);
+    for (size_t i = 0; i < target->thread_count; i++) {
+        struct qut_target_thread *thread = &target->threads[i];
+        int result = qut_live_ask(target, thread);
+        if (result == 0 && thread->traced)
+            qut_live_await_all(thread, 1);
+        qut_live_resume_thread(target, thread);
+        thread->state = QUT_REGISTERS_UNREAD;
+        thread->info.asleep_in = NULL;
+        if (result == 0)
+            break;
+        if (result != -ESRCH && qut_live_thread_state(live, thread->info.tid) != 'Z')
+            stopping->worst_error = result;
+    }
+    target->longest_ns = 0;
+}
+
 static void drop_gone(struct qut_target *target)
 {
     size_t kept = 0;
@@ -108,8 +138,12 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
     target->thread_count = 0;
     live->patience_us = PATIENCE_US;
     target->stop_began_ns = qut_os_now_ns();
-    ask_all(&stopping);
-    drop_gone(target);
+    if (target->one_by_one) {
+        note_all(&stopping);
+    } else {
+        ask_all(&stopping);
+        drop_gone(target);
+    }
     if (stopping.worst_error || stopping.no_memory || target->thread_count == 0) {
         explain(target, &stopping, error);
         qut_target_resume(target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public face of every kind of target.
 #include "libqut/target/target.h"
+#include "libqut/os/os.h"
 
 #include <elf.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "libqut/os/file.h"
+#include "libqut/os/os.h"
 
 int qut_target_fail(struct qut_target_error *error, const char *format, ...)
 {
@@ -40,6 +42,7 @@ struct qut_target *qut_target_new(const struct qut_target_kind *kind, const stru
     target->pac_mask = options.pac_mask;
     target->pac_mask_given = options.pac_mask != 0;
     target->interrupt = options.interrupt;
+    target->one_by_one = options.one_by_one;
     target->compile = options.compile;
     target->compile_context = options.compile_context;
     target->open_fd = -1;
@@ -156,12 +159,14 @@ void qut_target_resume(struct qut_target *target)
         return;
     for (size_t i = 0; i < target->thread_count; i++)
         target->kind->resume_thread(target, &target->threads[i]);
+    if (target->stopped && !target->one_by_one)
+        target->longest_ns = qut_os_now_ns() - target->stop_began_ns;
     target->stopped = false;
 }
 
-uint64_t qut_target_stop_began_ns(const struct qut_target *target)
+uint64_t qut_target_stopped_ns(const struct qut_target *target)
 {
-    return target->stop_began_ns;
+    return target->longest_ns;
 }
 
 size_t qut_target_thread_count(struct qut_target *target)

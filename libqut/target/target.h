@@ -63,8 +63,8 @@ struct qut_target_kind {
     void (*list_threads)(struct qut_target *target);
     // Whether the thread still sleeps where it did when its registers were taken. With QUT_REGISTERS_ASLEEP only.
     bool (*still_asleep)(struct qut_target *target, struct qut_target_thread *thread);
-    // Another try at a thread with QUT_REGISTERS_ASLEEP that has woken, or that sleeps where it could not be asked to
-    // stop: asleep again, or stopped. False: neither. NULL: threads do not move.
+    // Takes a thread that was not stopped yet; another try at one with QUT_REGISTERS_ASLEEP that has woken, or that
+    // sleeps where it could not be asked to stop. Asleep, or stopped. False: neither. NULL: threads do not move.
     bool (*retake)(struct qut_target *target, struct qut_target_thread *thread);
     void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
     int (*stop)(struct qut_target *target, struct qut_target_error *error);
@@ -76,7 +76,7 @@ struct qut_target {
     const struct qut_arch *arch;
     uint64_t pac_mask;
     bool pac_mask_given;
-    bool interrupt; // as in struct qut_target_options
+    bool interrupt, one_by_one; // as in struct qut_target_options
     // Options, copied.
     char *cache_directory, *sysroot;
     qut_compile_fn compile;
@@ -95,6 +95,8 @@ struct qut_target {
     size_t thread_count, thread_capacity;
     bool stopped;
     uint64_t stop_began_ns; // 0: never
+    uint64_t taken_ns;      // one by one: when the thread that was walked last was asked to stop
+    uint64_t longest_ns;    // ... the longest time from there to when it was let go
     // Of the walk that is under way.
     struct qut_window windows[QUT_STACK_WINDOWS];
     struct qut_window code_window;

@@ -131,6 +131,10 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
     if (max == 0)
         return no_frames(end, QUT_END_LIMIT);
     struct qut_target_thread *thread = &target->threads[index];
+    if (thread->state == QUT_REGISTERS_UNREAD && target->one_by_one && target->kind->retake) {
+        if (!target->kind->retake(target, thread))
+            thread->state = QUT_REGISTERS_NONE;
+    }
     if (thread->state == QUT_REGISTERS_UNREAD)
         thread->state = target->kind->registers(target, thread) ? QUT_REGISTERS_READ : QUT_REGISTERS_NONE;
     if (thread->state == QUT_REGISTERS_NONE)

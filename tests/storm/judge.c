@@ -160,9 +160,11 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
 
     bool on_coroutine = self && sp >= self->coroutine_low && sp < self->coroutine_high;
     if (reason == QUT_END_OUTERMOST) {
+        // A handler on its alternate stack can have interrupted the coroutine.
+        bool has_coroutine = self && self->coroutine_high;
         bool good = nested         ? root || coroutine_root
                     : on_coroutine ? coroutine_root || (root && storm_is_in_setcontext(pcs[0]))
-                                   : root;
+                                   : root || (coroutine_root && has_coroutine);
         if (!good && left_libgcc_late(pcs, count)) // a word behind it was 0, where stacks end
             return storm_add(STORM_EH_RETURN, 1);
         if (!good)

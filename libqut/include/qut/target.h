@@ -24,6 +24,7 @@ struct qut_target_options {
     const char *sysroot; // directory that stands for "/" when the files of modules are opened; NULL: "/"
     uint64_t pac_mask;   // aarch64: bits of a code address that hold its signature; 0: found out
     bool interrupt;      // of a live process: stop threads also where their system call returns EINTR then
+    bool one_by_one;     // of a live process: each thread is stopped by itself, by its walk, not all by qut_target_stop
 };
 
 // One line about what went wrong: "core.123: not a core file (ELF type 3)".
@@ -58,12 +59,15 @@ QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
 //   are stopped. A thread that falls asleep there within the microseconds between our look at it and its being
 //   stopped does get EINTR: one that sleeps long never does.
 // - cannot be woken: a parent in vfork, whoever waits for a dead file server.
-// Of these only pc and sp are known, and their walk counts as without a stop. If one wakes before it is walked,
-// qut_target_walk asks it to stop after all; so it is best to walk the others, and let them go, first.
+// With options.one_by_one it stops none: qut_target_walk stops the thread it walks, until qut_target_resume_thread.
+// Stacks are then of different moments, and a thread that was created since is not among them.
+//
+// Of those left asleep only pc and sp are known, and their walk counts as without a stop. If one wakes before it is
+// walked, qut_target_walk asks it to stop after all; so it is best to walk the others, and let them go, first.
 QUT_API int qut_target_stop(struct qut_target *target, struct qut_target_error *error);
-// When stopping began: the first thread was asked to stop, by CLOCK_MONOTONIC. What qut_target_stop does before that
-// costs the process nothing. 0: it was never stopped.
-QUT_API uint64_t qut_target_stop_began_ns(const struct qut_target *target);
+// The longest that a thread stood still because of us, in the last stop; it counts once all are let go. What
+// qut_target_stop does before the first is asked to stop costs the process nothing.
+QUT_API uint64_t qut_target_stopped_ns(const struct qut_target *target);
 // One thread lets go before the others, for instance once it was walked.
 QUT_API void qut_target_resume_thread(struct qut_target *target, size_t thread);
 QUT_API void qut_target_resume(struct qut_target *target);
