@@ -8,10 +8,9 @@
 
 #include "libqut/os/os.h"
 
-// No page is smaller. What a call could read of a page that is only partly there is not documented, so no part of a
-// request crosses from one to the next.
-// Walks read a few words, at most over one page boundary, and have little stack.
-enum { PAGE_BYTES = 4096, PARTS_MAX = 2 };
+// No page is smaller. What a call could read of a page that is only partly there is not documented, so no request
+// crosses from one to the next.
+enum { PAGE_BYTES = 4096 };
 
 static _Atomic bool read_by_memfd; // process_vm_readv was refused once
 
@@ -23,24 +22,6 @@ static size_t min_size(size_t a, size_t b)
 static size_t rest_of_page(uintptr_t address)
 {
     return PAGE_BYTES - (size_t)(address & (PAGE_BYTES - 1));
-}
-
-// As far as it gets with one call, or -errno. By the thread's id, not the process's: when the first thread of a process
-// has ended, the process's id no longer leads to its memory.
-static ssize_t read_some(uintptr_t address, uint8_t *bytes, size_t size)
-{
-    struct iovec parts[PARTS_MAX];
-    size_t part_count = 0, total = 0;
-    while (total < size && part_count < PARTS_MAX) {
-        size_t part = min_size(size - total, rest_of_page(address + total));
-        if (address + total < address)
-            break; // the end of the address space
-        parts[part_count++] = (struct iovec){(void *)(address + total), part};
-        total += part;
-    }
-    struct iovec to = {bytes, total};
-    long read = syscall(SYS_process_vm_readv, syscall(SYS_gettid), &to, 1ul, parts, part_count, 0ul);
-    return read < 0 ? -errno : (ssize_t)read;
 }
 
 // A file of its own for each call: nothing is shared with other threads, with a handler, or with a child after fork.
@@ -68,14 +49,17 @@ __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, ui
     return kept;
 }
 
-// What process_vm_readv gets, or -errno where it is not to be had at all.
+// What process_vm_readv gets, or -errno where it is not to be had at all. By the thread's id, not the process's: when
+// the first thread of a process has ended, the process's id no longer leads to its memory.
 __attribute__((noinline)) static ssize_t read_by_call(uintptr_t address, uint8_t *bytes, size_t size)
 {
     size_t done = 0;
     while (done < size && address + done >= address) {
-        ssize_t got = read_some(address + done, bytes + done, size - done);
-        if (got == -ENOSYS || got == -EPERM)
-            return got;
+        size_t part = min_size(size - done, rest_of_page(address + done));
+        struct iovec from = {(void *)(address + done), part}, to = {bytes + done, part};
+        long got = syscall(SYS_process_vm_readv, syscall(SYS_gettid), &to, 1ul, &from, 1ul, 0ul);
+        if (got < 0 && (errno == ENOSYS || errno == EPERM))
+            return -errno;
         if (got <= 0)
             break;
         done += (size_t)got;

@@ -199,9 +199,9 @@ QUT_WALK_INLINE bool qut_classify(const struct qut_arch *arch, const struct qut_
     if (walk->end.reason != QUT_END_NOT)
         return false;
     // A hole that begins behind the entry point is another function: crt1.o's _start was described and ends before it.
-    if (code.entry && pc - code.entry < QUT_ENTRY_BYTES_MAX &&
-        (found != QUT_END_NO_ROW ||
-         qut_table_row_start(code.table, pc - code.load_bias) <= code.entry - code.load_bias))
+    uint64_t entry = qut_plain_pc(arch, code.entry);
+    if (entry && pc - entry < QUT_ENTRY_BYTES_MAX &&
+        (found != QUT_END_NO_ROW || qut_table_row_start(code.table, pc - code.load_bias) <= entry - code.load_bias))
         return qut_walk_ends(arch, walk, QUT_END_OUTERMOST);
     if (found == QUT_END_REFUSED)
         walk->end.refusal = walk->rule.reason;

@@ -52,7 +52,7 @@ cp out first
 run stack -p "$subject"
 check 'the same again' cmp -s out first
 check 'goes on' runs_on "$subject"
-expect 'verbose' 0 '' 'stopped for [0-9]+ us.*4 threads, 4 walked; 0 tables compiled' stack -v -p "$subject"
+expect 'verbose' 0 '' 'longer than [0-9]+ us.*4 threads, 4 walked; 0 tables compiled' stack -v -p "$subject"
 expect 'without a cache' 0 '' '4 walked; [1-9][0-9]* tables compiled' stack -v --no-cache -p "$subject"
 expect 'a cache of its own' 0 '' '' stack --cache "$work/own" -p "$subject"
 check 'is filled' bash -c 'ls own/*.qut'

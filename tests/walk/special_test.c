@@ -157,6 +157,19 @@ START_TEST(entry_point_has_no_caller)
 }
 END_TEST
 
+START_TEST(code_behind_a_thumb_entry_point_is_another_function)
+{
+    begin_on(&qut_arch_arm, 0x134, 0);
+    world.entry = WORLD_TEXT + 0x101; // as the file has it
+    row(0, refused(QUT_REFUSED_CANTUNWIND));
+    ck_assert_uint_eq(go(QUT_PC_EXACT), 1);
+    ck_assert_uint_eq(end.reason, QUT_END_REFUSED);
+    world.regs.pc = WORLD_TEXT + 0x132;
+    ck_assert_uint_eq(world_walk(&world, QUT_PC_EXACT, frames, FRAMES, &end), 1);
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+}
+END_TEST
+
 START_TEST(leaf_by_link_register_is_marked)
 {
     begin_on(&qut_arch_aarch64, 0x100, 0);
@@ -312,6 +325,7 @@ int main(void)
         code_at_which_a_coroutine_s_stack_begins,
         signal_frames_that_lead_to_themselves_end,
         entry_point_has_no_caller,
+        code_behind_a_thumb_entry_point_is_another_function,
         leaf_by_link_register_is_marked,
         leaf_that_was_built_without_tables_on_arm,
         link_register_that_cannot_be_right_is_not_believed,
