@@ -9,7 +9,7 @@
 
 #include "formats/qut_rule.h"
 
-enum { QUT_REGISTERS_MAX = 33, QUT_NOT_KEPT = 0xffff };
+enum { QUT_REGISTERS_MAX = 33, QUT_NOT_KEPT = 0xffff, QUT_TRAMPOLINE_OFFSET_MAX = 8 };
 
 // The registers of one frame.
 struct qut_frame_regs {
@@ -42,7 +42,7 @@ struct qut_trampoline {
     uint8_t code_bytes;
     uint8_t entry_count; // instruction starts at which a thread can be; the first is 0, where the handler returns to
     struct {
-        uint8_t code_offset;
+        uint8_t code_offset; // at most QUT_TRAMPOLINE_OFFSET_MAX
         // the interrupted registers lie at sp + offset
         int16_t registers_offset;
     } entries[3];

@@ -28,59 +28,55 @@ static size_t rest_of_page(uintptr_t address)
 // System calls without libc's cancellation points: those take more stack.
 __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, uint8_t *bytes, size_t size)
 {
+    int saved_errno = errno;
+    size_t done = 0, kept = 0;
     long fd = syscall(SYS_memfd_create, "qut", 1u /* MFD_CLOEXEC */);
-    if (fd < 0)
-        return 0;
-    size_t done = 0;
-    while (done < size && address + done >= address) {
+    while (fd >= 0 && done < size && address + done >= address) {
         size_t part = min_size(size - done, rest_of_page(address + done));
         if (syscall(SYS_write, fd, address + done, part) != (long)part)
             break;
         done += part;
     }
-    size_t kept = 0;
-    while (syscall(SYS_lseek, fd, (long)kept, SEEK_SET) == (long)kept && kept < done) {
+    while (kept < done && syscall(SYS_lseek, fd, (long)kept, SEEK_SET) == (long)kept) {
         long got = syscall(SYS_read, fd, bytes + kept, done - kept);
         if (got <= 0)
             break;
         kept += (size_t)got;
     }
-    syscall(SYS_close, fd);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    errno = saved_errno;
     return kept;
 }
 
-// What process_vm_readv gets, or -errno where it is not to be had at all. By the thread's id, not the process's: when
-// the first thread of a process has ended, the process's id no longer leads to its memory.
-__attribute__((noinline)) static ssize_t read_by_call(uintptr_t address, uint8_t *bytes, size_t size)
+// By the thread's id, not the process's: when the first thread of a process has ended, the process's id no longer leads
+// to its memory.
+__attribute__((noinline)) static size_t read_by_call(uintptr_t address, uint8_t *bytes, size_t size)
 {
+    int saved_errno = errno;
     size_t done = 0;
     while (done < size && address + done >= address) {
         size_t part = min_size(size - done, rest_of_page(address + done));
         struct iovec from = {(void *)(address + done), part}, to = {bytes + done, part};
         long got = syscall(SYS_process_vm_readv, syscall(SYS_gettid), &to, 1ul, &from, 1ul, 0ul);
-        if (got < 0 && (errno == ENOSYS || errno == EPERM))
-            return -errno;
+        if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
+            atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
+            done += read_through_memfd(address + done, bytes + done, size - done);
+            break;
+        }
         if (got <= 0)
             break;
         done += (size_t)got;
     }
-    return (ssize_t)done;
+    errno = saved_errno;
+    return done;
 }
 
-// Each way out of line: the stack of one is not needed while the other is gone.
+// Each way is a function of its own, which is jumped to: walks have little stack.
 size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size)
 {
-    int saved_errno = errno;
-    ssize_t got = -1;
-    if (!atomic_load_explicit(&read_by_memfd, memory_order_relaxed)) {
-        got = read_by_call(address, bytes, size);
-        if (got < 0)
-            atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
-    }
-    if (got < 0)
-        got = (ssize_t)read_through_memfd(address, bytes, size);
-    errno = saved_errno;
-    return (size_t)got;
+    return atomic_load_explicit(&read_by_memfd, memory_order_relaxed) ? read_through_memfd(address, bytes, size)
+                                                                      : read_by_call(address, bytes, size);
 }
 
 void qut_os_set_read_by_memfd(bool by_memfd)

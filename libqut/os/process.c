@@ -176,6 +176,6 @@ void qut_os_yield(void)
 
 void qut_os_sleep_us(unsigned microseconds)
 {
-    const struct timespec time = {microseconds / 1000000, (long)(microseconds % 1000000) * 1000};
+    const struct timespec time = {(long)(microseconds / 1000000), (long)(microseconds % 1000000 * 1000)};
     nanosleep(&time, NULL);
 }

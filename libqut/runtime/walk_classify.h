@@ -71,7 +71,7 @@ QUT_WALK_OUTLINE bool qut_find_trampoline(const struct qut_arch *arch, const str
         return false;
     uint64_t pc = qut_plain_pc(arch, walk->regs.pc), sp = walk->regs.sp;
     // The code from the furthest entry before pc on, read once.
-    enum { BEFORE_BYTES = 16, AFTER_BYTES = sizeof arch->trampolines->code };
+    enum { BEFORE_BYTES = QUT_TRAMPOLINE_OFFSET_MAX, AFTER_BYTES = sizeof arch->trampolines->code };
     uint8_t code[BEFORE_BYTES + AFTER_BYTES];
     unsigned before_bytes = walk->pc_kind == QUT_PC_EXACT ? BEFORE_BYTES : 0;
     size_t code_bytes = ops->read_code(context, pc - before_bytes, code, before_bytes + AFTER_BYTES);

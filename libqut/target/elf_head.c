@@ -92,7 +92,7 @@ static uint32_t build_id_in_notes(const uint8_t *bytes, size_t size, uint8_t bui
             memcpy(build_id, bytes + at + name_bytes, note.n_descsz);
             return note.n_descsz;
         }
-        at += name_bytes + value_bytes;
+        at += (size_t)(name_bytes + value_bytes);
     }
     return 0;
 }

@@ -53,20 +53,6 @@ static bool mapped_file(struct qut_target *target, const struct qut_map *map, un
     return snprintf(path, PATH_MAX, "%s/%s", snapshot->directory, name) < PATH_MAX;
 }
 
-static bool registers(struct qut_target *target, struct qut_target_thread *thread)
-{
-    (void)target;
-    (void)thread;
-    return false;
-}
-
-static int stop(struct qut_target *target, struct qut_target_error *error)
-{
-    (void)error;
-    target->stopped = true;
-    return 0;
-}
-
 static void close_snapshot(struct qut_target *target)
 {
     struct snapshot *snapshot = target->source;
@@ -78,8 +64,6 @@ static void close_snapshot(struct qut_target *target)
 static const struct qut_target_kind snapshot_kind = {
     .read = read_memory,
     .file = mapped_file,
-    .registers = registers,
-    .stop = stop,
     .close = close_snapshot,
 };
 

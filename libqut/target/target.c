@@ -144,7 +144,10 @@ unsigned qut_target_word_bytes(const struct qut_target *target)
 
 int qut_target_stop(struct qut_target *target, struct qut_target_error *error)
 {
-    return target->stopped ? 0 : target->kind->stop(target, error);
+    if (!target->stopped && target->kind->stop)
+        return target->kind->stop(target, error);
+    target->stopped = true;
+    return 0;
 }
 
 void qut_target_resume_thread(struct qut_target *target, size_t thread)

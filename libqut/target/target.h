@@ -55,7 +55,7 @@ struct qut_target_kind {
     size_t (*read)(struct qut_target *target, uint64_t address, void *bytes, size_t size);
     // The n-th file that could be what is mapped, as a path of PATH_MAX bytes. False: there are no more.
     bool (*file)(struct qut_target *target, const struct qut_map *map, unsigned n, char *path);
-    // Fills thread->regs. False: it has gone.
+    // Fills thread->regs. False: it has gone. NULL: they were read when the target was opened.
     bool (*registers)(struct qut_target *target, struct qut_target_thread *thread);
     // Fills thread->info.name; NULL: whoever made the thread did.
     void (*name_thread)(struct qut_target *target, struct qut_target_thread *thread);
@@ -67,7 +67,7 @@ struct qut_target_kind {
     // sleeps where it could not be asked to stop. Asleep, or stopped. False: neither. NULL: threads do not move.
     bool (*retake)(struct qut_target *target, struct qut_target_thread *thread);
     void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
-    int (*stop)(struct qut_target *target, struct qut_target_error *error);
+    int (*stop)(struct qut_target *target, struct qut_target_error *error); // NULL: nothing moves
     void (*close)(struct qut_target *target);
 };
 

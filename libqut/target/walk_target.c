@@ -136,7 +136,8 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
             thread->state = QUT_REGISTERS_NONE;
     }
     if (thread->state == QUT_REGISTERS_UNREAD)
-        thread->state = target->kind->registers(target, thread) ? QUT_REGISTERS_READ : QUT_REGISTERS_NONE;
+        thread->state = target->kind->registers && target->kind->registers(target, thread) ? QUT_REGISTERS_READ
+                                                                                           : QUT_REGISTERS_NONE;
     if (thread->state == QUT_REGISTERS_NONE)
         return no_frames(end, QUT_END_NO_REGISTER);
     if (thread->state == QUT_REGISTERS_READ)

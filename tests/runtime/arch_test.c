@@ -156,6 +156,8 @@ TEST(trampolines_are_entered_at_their_instructions)
                           t->entries[e].code_offset % (1u << arch->pc_shift) == 0,
                       "%s: entry %u at %u", t->name, e, t->entries[e].code_offset);
             CHECK(!t->layout || t->layout == arch->ucontext_registers, "%s", t->name);
+            for (unsigned e = 0; e < t->entry_count; e++)
+                CHECK(t->entries[e].code_offset <= QUT_TRAMPOLINE_OFFSET_MAX, "%s", t->name);
         }
     }
 }
@@ -169,8 +171,8 @@ TEST(no_trampoline_hides_a_later_one)
                 const struct qut_trampoline *first = &arch->trampolines[a], *later = &arch->trampolines[b];
                 CHECK(strcmp(first->name, later->name) != 0, "two are named %s", first->name);
                 if (first->code_bytes <= later->code_bytes)
-                    CHECK(memcmp(first->code, later->code, first->code_bytes) != 0,
-                          "%s is always taken for %s", later->name, first->name);
+                    CHECK(memcmp(first->code, later->code, first->code_bytes) != 0, "%s is always taken for %s",
+                          later->name, first->name);
             }
     }
 }
