@@ -62,12 +62,18 @@ bool storm_is_in_setcontext(uintptr_t pc)
     return pc - (uintptr_t)setcontext < SETCONTEXT_BYTES;
 }
 
+// glibc 2.36: it describes its own frame still when sp is already that of the other context.
+bool storm_is_in_swapcontext(uintptr_t pc)
+{
+    enum { SWAPCONTEXT_BYTES = 512 };
+    return pc - (uintptr_t)swapcontext < SWAPCONTEXT_BYTES;
+}
+
 bool storm_is_in_libgcc(uintptr_t pc)
 {
     return pc >= libgcc_low && pc < libgcc_high;
 }
 
-// glibc 2.36: swapcontext describes its own frame still when sp is already that of the other context.
 static bool switches_stacks(uintptr_t pc)
 {
     Dl_info info;

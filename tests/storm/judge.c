@@ -167,10 +167,9 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
                                    : root || (coroutine_root && has_coroutine);
         if (!good && left_libgcc_late(pcs, count)) // a word behind it was 0, where stacks end
             return storm_add(STORM_EH_RETURN, 1);
-        if (!good &&
-            count == 1) { // a rule that tells of another stack, where a word was 0: by what is known of pc later
+        if (!good && storm_is_in_swapcontext(pcs[count - 1])) { // a word of the other stack was 0
             storm_add(STORM_UNEXPLAINED, 1);
-            return note_place(pcs[0], reason, refusal);
+            return note_place(pcs[count - 1], reason, refusal);
         }
         if (!good)
             return note_wrong(on_coroutine ? "outermost without the coroutine's root" : "outermost without the root",
