@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which shortcuts walks of this process may take. All give what the table gives; tests and benchmarks turn them off,
+// at any moment, in any thread.
+#ifndef QUT_RUNTIME_TIERS_H
+#define QUT_RUNTIME_TIERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum qut_tier {
+    QUT_TIER_LINKED = 1, // rules are taken from the thread's cache, each with a guess which one comes next
+    QUT_TIER_MEMO = 2,   // and frames from the thread's last walk. Without LINKED it does nothing
+    QUT_TIERS_ALL = 3,
+};
+
+// Read once by each walk, relaxed: whatever is found in a cache is as true as when it was put there.
+extern _Atomic uint32_t qut_tiers;
+
+// Of the walks that the calling thread has ended, since it was registered: where their frames came from. Walks of
+// handlers that interrupted a walk are not counted. False: the thread is not registered.
+struct qut_tier_counts {
+    uint64_t walks;
+    uint64_t frames;     // given out; of these,
+    uint64_t remembered; // ... taken from the last walk
+    uint64_t looked_up;  // ... found in a table, or left by the long way. The rest: from the cache
+};
+_Bool qut_tier_counts(struct qut_tier_counts *counts);
+
+// What a trace store needs to store only what has changed. Of the calling thread's last walk, where that came to a real
+// end: its outermost `kept_count` frames are, each with all of its callers, those of the walk before. nodes[i] belongs
+// to frame i, innermost first, i < frame_count; the store writes there what it likes, and finds it again where the frame
+// was kept. 0: nothing was written yet. Valid until the thread walks again. False: nothing is known of the last walk.
+struct qut_last_walk {
+    uint32_t frame_count;
+    uint32_t kept_count;
+    uint32_t *nodes;
+};
+_Bool qut_last_walk(struct qut_last_walk *last);
+
+#endif
