@@ -15,8 +15,11 @@
 
 #include "libqut/os/os.h"
 
-enum { SLOTS_MAX = 8 };
-enum count { COUNT_ADDED, COUNT_LOADED, COUNT_KINDS };
+enum count { COUNT_ADDED, COUNT_LOADED };
+enum {
+    SLOTS_MAX = sizeof qut_os_generation.slots / sizeof qut_os_generation.slots[0],
+    SLOTS_OF_A_KIND_MAX = SLOTS_MAX / 2
+};
 
 enum generation_source {
     SOURCE_UNKNOWN = 0, // nobody looked yet
@@ -25,28 +28,16 @@ enum generation_source {
     SOURCE_NONE,
 };
 
+// Words of _rtld_global. The lower half of the count, on 32-bit machines.
+struct qut_os_generation qut_os_generation;
+
 static _Atomic uint32_t source;
-// Words of _rtld_global, only ever read; 0: dropped. The lower half of the count, on 32-bit machines.
-static _Atomic uintptr_t slots[COUNT_KINDS][SLOTS_MAX];
-static uint64_t constant_adds; // of a static program
+static enum count slot_kinds[SLOTS_MAX]; // under the loader's lock
+static uint64_t constant_adds;           // of a static program
 
 static uintptr_t slot_value(uintptr_t slot)
 {
     return __atomic_load_n((const uintptr_t *)slot, __ATOMIC_RELAXED);
-}
-
-bool qut_os_loader_generation(uint64_t *generation)
-{
-    uint32_t from = atomic_load_explicit(&source, memory_order_acquire);
-    uint64_t mixed = 1;
-    if (from == SOURCE_SLOTS)
-        for (size_t i = 0; i < COUNT_KINDS * SLOTS_MAX; i++) {
-            uintptr_t slot = atomic_load_explicit(&slots[i / SLOTS_MAX][i % SLOTS_MAX], memory_order_relaxed);
-            if (slot)
-                mixed = (mixed ^ slot_value(slot)) * 0x9e3779b97f4a7c15u;
-        }
-    *generation = mixed;
-    return from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
 }
 
 #ifdef __GLIBC__
@@ -81,34 +72,45 @@ static bool holds(uintptr_t slot, enum count kind, uint64_t value)
            (!has_upper_half || slot_value(slot + sizeof(uintptr_t)) == value >> 32);
 }
 
-// How many there are; 0 where there are too many to tell.
-static size_t find_slots(enum count kind, uint64_t value)
+static void set_slot(uint32_t i, uintptr_t slot, enum count kind)
 {
-    size_t count = 0;
+    slot_kinds[i] = kind;
+    atomic_store_explicit(&qut_os_generation.slots[i], slot, memory_order_relaxed);
+}
+
+// Appends those that hold the value. False: there are none, or too many to tell.
+static bool find_slots(enum count kind, uint64_t value)
+{
+    uint32_t first = atomic_load_explicit(&qut_os_generation.slot_count, memory_order_relaxed), count = first;
     for (size_t at = 0; value && at + sizeof value <= object_size; at += sizeof(uintptr_t)) {
         if (!holds(object_start + at, kind, value))
             continue;
-        if (count == SLOTS_MAX)
-            return 0;
-        atomic_store_explicit(&slots[kind][count++], object_start + at, memory_order_relaxed);
+        if (count - first == SLOTS_OF_A_KIND_MAX)
+            return false;
+        set_slot(count++, object_start + at, kind);
     }
-    return count;
+    atomic_store_explicit(&qut_os_generation.slot_count, count, memory_order_release);
+    return count > first;
 }
 
-// How many are left.
-static size_t check_slots(enum count kind, uint64_t value)
+// Drops those that hold another value. Whoever reads meanwhile gets a number that is no list's. False: of one of the
+// kinds none are left.
+static bool check_slots(const uint64_t *values)
 {
-    size_t left = 0;
-    for (size_t i = 0; i < SLOTS_MAX; i++) {
-        uintptr_t slot = atomic_load_explicit(&slots[kind][i], memory_order_relaxed);
-        if (!slot)
+    uint32_t count = atomic_load_explicit(&qut_os_generation.slot_count, memory_order_relaxed), kept = 0;
+    unsigned kinds_left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uintptr_t slot = atomic_load_explicit(&qut_os_generation.slots[i], memory_order_relaxed);
+        enum count kind = slot_kinds[i];
+        if (!holds(slot, kind, values[kind]))
             continue;
-        if (holds(slot, kind, value))
-            left++;
-        else
-            atomic_store_explicit(&slots[kind][i], 0, memory_order_relaxed);
+        if (kept != i)
+            set_slot(kept, slot, kind);
+        kept++;
+        kinds_left |= 1u << kind;
     }
-    return left;
+    atomic_store_explicit(&qut_os_generation.slot_count, kept, memory_order_release);
+    return kinds_left == 3;
 }
 
 static bool has_interpreter(const struct dl_phdr_info *program)
@@ -122,20 +124,22 @@ static bool has_interpreter(const struct dl_phdr_info *program)
 // Under the loader's lock, with what it told of the first module, which is the program.
 static void check_generation(const struct dl_phdr_info *program)
 {
-    uint64_t added = program->dlpi_adds, loaded = program->dlpi_adds - program->dlpi_subs;
+    uint64_t values[] = {[COUNT_ADDED] = program->dlpi_adds, [COUNT_LOADED] = program->dlpi_adds - program->dlpi_subs};
     uint32_t now = atomic_load_explicit(&source, memory_order_relaxed), next = now;
     if (now == SOURCE_UNKNOWN && !has_interpreter(program)) {
-        constant_adds = added;
+        constant_adds = values[COUNT_ADDED];
         next = SOURCE_CONSTANT;
     } else if (now == SOURCE_UNKNOWN) {
-        next = find_slots(COUNT_ADDED, added) && find_slots(COUNT_LOADED, loaded) ? SOURCE_SLOTS : SOURCE_NONE;
+        bool found = find_slots(COUNT_ADDED, values[COUNT_ADDED]) && find_slots(COUNT_LOADED, values[COUNT_LOADED]);
+        next = found ? SOURCE_SLOTS : SOURCE_NONE;
     } else if (now == SOURCE_CONSTANT) {
-        next = added == constant_adds ? SOURCE_CONSTANT : SOURCE_NONE;
+        next = values[COUNT_ADDED] == constant_adds ? SOURCE_CONSTANT : SOURCE_NONE;
     } else if (now == SOURCE_SLOTS) {
-        size_t added_left = check_slots(COUNT_ADDED, added), loaded_left = check_slots(COUNT_LOADED, loaded);
-        next = added_left && loaded_left ? SOURCE_SLOTS : SOURCE_NONE;
+        next = check_slots(values) ? SOURCE_SLOTS : SOURCE_NONE;
     }
-    atomic_store_explicit(&source, next, memory_order_release);
+    atomic_store_explicit(&source, next, memory_order_relaxed);
+    bool is_known = next == SOURCE_SLOTS || next == SOURCE_CONSTANT;
+    atomic_store_explicit(&qut_os_generation.is_known, is_known, memory_order_release);
 }
 
 // Since glibc 2.35. Weak, so that a program built here runs with an older one.

@@ -4,6 +4,7 @@
 #ifndef QUT_OS_OS_H
 #define QUT_OS_OS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,10 @@
 // Copies size bytes of this process's own memory; returns how many could be read from the start on. Never faults,
 // whatever the address. Signal-safe. (process_vm_readv on itself; where that is forbidden, through a memfd.)
 size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size);
+
+// The same, 64 pages with each system call instead of one: for images of modules. Not signal-safe, and not for walks:
+// it takes more than 1 KiB of stack.
+size_t qut_os_copy_self(uintptr_t address, void *bytes, size_t size);
 
 // For tests: whether the way through a memfd is taken. Found out by itself.
 void qut_os_set_read_by_memfd(bool by_memfd);
@@ -103,9 +108,28 @@ void qut_os_fence_heavy(void);
 
 // ---- the dynamic loader
 
-// Changes with every module that the loader adds or removes. Reading it is signal-safe and needs no lock. False: there is no such
-// number here, modules must be confirmed one by one (qut_os_confirm_module).
-bool qut_os_loader_generation(uint64_t *generation);
+// Changes with every module that the loader adds or removes. Reading it is signal-safe and needs no lock. False: there
+// is no such number here, modules must be confirmed one by one (qut_os_confirm_module).
+struct qut_os_generation {
+    _Atomic uint32_t is_known;
+    _Atomic uint32_t slot_count;
+    _Atomic uintptr_t slots[16]; // words of the loader's that change, only ever read
+};
+extern struct qut_os_generation qut_os_generation;
+
+static inline bool qut_os_loader_generation(uint64_t *generation)
+{
+    const struct qut_os_generation *from = &qut_os_generation;
+    bool is_known = atomic_load_explicit(&from->is_known, memory_order_acquire);
+    uint32_t count = atomic_load_explicit(&from->slot_count, memory_order_relaxed);
+    uint64_t mixed = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uintptr_t *slot = (const uintptr_t *)atomic_load_explicit(&from->slots[i], memory_order_relaxed);
+        mixed = (mixed ^ __atomic_load_n(slot, __ATOMIC_RELAXED)) * 0x9e3779b97f4a7c15u;
+    }
+    *generation = mixed;
+    return is_known;
+}
 
 // Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock
 // (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), else false.

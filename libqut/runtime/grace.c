@@ -17,7 +17,7 @@ static _Atomic uint32_t unregistered_walks[2];
 static _Atomic uint32_t unregistered_index;
 static _Thread_local _Atomic uintptr_t unregistered_levels __attribute__((tls_model("initial-exec")));
 
-static void enter_unregistered(void)
+void qut_walk_enter_unregistered(void)
 {
     uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
     uint32_t index = atomic_load_explicit(&unregistered_index, memory_order_relaxed);
@@ -26,39 +26,11 @@ static void enter_unregistered(void)
     atomic_store_explicit(&unregistered_levels, levels << LEVEL_BITS | LEVEL_USED | index, memory_order_relaxed);
 }
 
-static void leave_unregistered(void)
+void qut_walk_leave_unregistered(void)
 {
     uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
     atomic_store_explicit(&unregistered_levels, levels >> LEVEL_BITS, memory_order_relaxed);
     atomic_fetch_sub_explicit(&unregistered_walks[levels & LEVEL_INDEX], 1, memory_order_release);
-}
-
-// ---- walks
-
-const struct qut_modules *qut_modules_enter(struct qut_thread *thread)
-{
-    if (thread) {
-        uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
-        atomic_store_explicit(&thread->walking, walking + 1, memory_order_relaxed);
-        qut_os_fence_light();
-    } else {
-        enter_unregistered();
-    }
-    return atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
-}
-
-void qut_modules_leave(struct qut_thread *thread)
-{
-    if (!thread) {
-        leave_unregistered();
-        return;
-    }
-    uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
-    if (walking == 1) {
-        uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
-        atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
-    }
-    atomic_store_explicit(&thread->walking, walking - 1, memory_order_release);
 }
 
 // ---- freeing

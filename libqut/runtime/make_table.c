@@ -40,7 +40,7 @@ static void *copy_image(const struct qut_identity *identity, size_t size)
     uint8_t *image = qut_os_pages(size, false);
     for (uint32_t i = 0; image && i < identity->header_count; i++) {
         const ElfW(Phdr) *header = &identity->headers[i];
-        qut_os_read_self((uintptr_t)(identity->load_bias + header->p_vaddr), image + header->p_offset,
+        qut_os_copy_self((uintptr_t)(identity->load_bias + header->p_vaddr), image + header->p_offset,
                          (size_t)header->p_filesz);
     }
     return image;

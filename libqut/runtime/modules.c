@@ -8,13 +8,6 @@
 
 _Atomic(const struct qut_modules *) qut_modules_current;
 
-bool qut_modules_up_to_date(const struct qut_modules *modules)
-{
-    uint64_t generation;
-    return modules->generation_known && qut_os_loader_generation(&generation) &&
-           generation == modules->loader_generation;
-}
-
 const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc)
 {
     size_t low = 0, high = modules->count;

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "libqut/os/os.h"
 #include "libqut/runtime/thread.h"
 #include "libqut/runtime/walk.h"
 
@@ -32,13 +33,45 @@ struct qut_modules {
 // NULL before qut_start and after qut_stop.
 extern _Atomic(const struct qut_modules *) qut_modules_current;
 
+// Of a thread that is not registered. grace.c
+void qut_walk_enter_unregistered(void);
+void qut_walk_leave_unregistered(void);
+
 // Every walk stands between these two. `thread` is NULL for a thread that is not registered. Signal-safe, nests.
-const struct qut_modules *qut_modules_enter(struct qut_thread *thread);
-void qut_modules_leave(struct qut_thread *thread);
+static inline const struct qut_modules *qut_modules_enter(struct qut_thread *thread)
+{
+    if (thread) {
+        uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
+        atomic_store_explicit(&thread->walking, walking + 1, memory_order_relaxed);
+        qut_os_fence_light();
+    } else {
+        qut_walk_enter_unregistered();
+    }
+    return atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
+}
+
+static inline void qut_modules_leave(struct qut_thread *thread)
+{
+    if (!thread) {
+        qut_walk_leave_unregistered();
+        return;
+    }
+    uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
+    if (walking == 1) {
+        uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+        atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
+    }
+    atomic_store_explicit(&thread->walking, walking - 1, memory_order_release);
+}
 
 // Whether the loader has added and removed nothing since the list was made: then every answer of the list holds. Else
 // each module has to be confirmed. Signal-safe.
-bool qut_modules_up_to_date(const struct qut_modules *modules);
+static inline bool qut_modules_up_to_date(const struct qut_modules *modules)
+{
+    uint64_t generation;
+    return modules->generation_known && qut_os_loader_generation(&generation) &&
+           generation == modules->loader_generation;
+}
 
 // The module at pc, or NULL. Signal-safe.
 const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc);

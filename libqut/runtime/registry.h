@@ -15,10 +15,11 @@
 #include <qut/local.h>
 
 #include "libqut/os/os.h"
+#include "libqut/runtime/build_id.h"
 #include "libqut/runtime/modules.h"
 #include "libqut/runtime/table_store.h"
 
-enum { QUT_BUILD_ID_MAX = 64, QUT_HEADERS_MAX = 32 };
+enum { QUT_HEADERS_MAX = 32 };
 
 // What tells one module from another, and what its table is made from. Zeroed before it is filled, so that it can be
 // compared as bytes.
@@ -29,7 +30,7 @@ struct qut_identity {
     uint64_t is_permanent;         // 0 or 1; so that there is no padding
     uintptr_t canary_address;
     uint8_t canary[QUT_CANARY_BYTES];
-    uint64_t content_hash; // of what is mapped and not written to, where there is no build-id
+    uint64_t content_hash; // of what is mapped and not written to, where nothing else tells it from its successor
     uint32_t build_id_size;
     uint8_t build_id[QUT_BUILD_ID_MAX];
     uint32_t header_count;

@@ -8,7 +8,7 @@
 #include "libqut/arch/native.h"
 #include "libqut/runtime/registry.h"
 
-enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16 };
+enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16, HEADERS_READ = 32 };
 
 struct found {
     struct qut_identity identity;
@@ -39,47 +39,17 @@ static void add_code(struct qut_identity *identity, const ElfW(Phdr) * header)
         identity->end = end;
 }
 
-static void set_canary(struct qut_identity *identity, uintptr_t address)
-{
-    if (qut_os_read_self(address, identity->canary, sizeof identity->canary) == sizeof identity->canary)
-        identity->canary_address = address;
-    else
-        memset(identity->canary, 0, sizeof identity->canary);
-}
-
-static size_t note_padded(uint32_t size, size_t alignment)
-{
-    return ((size_t)size + alignment - 1) & ~(alignment - 1);
-}
-
 // The build-id among the notes of a segment.
 static void find_build_id(struct qut_identity *identity, const ElfW(Phdr) * header, uint8_t *buffer)
 {
     uintptr_t address = address_of(identity, header);
     size_t wanted = header->p_memsz < NOTE_BYTES_MAX ? (size_t)header->p_memsz : NOTE_BYTES_MAX;
-    size_t size = qut_os_read_self(address, buffer, wanted);
-    size_t alignment = header->p_align == 8 ? 8 : 4;
-    ElfW(Nhdr) note;
-    for (size_t at = 0; size - at >= sizeof note;) {
-        memcpy(&note, buffer + at, sizeof note);
-        if (note.n_namesz > size || note.n_descsz > size)
-            return;
-        size_t name_at = at + sizeof note;
-        size_t desc_at = name_at + note_padded(note.n_namesz, alignment);
-        size_t next = desc_at + note_padded(note.n_descsz, alignment);
-        if (desc_at > size || note.n_descsz > size - desc_at)
-            return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(buffer + name_at, "GNU", 4) == 0 &&
-            note.n_descsz > 0 && note.n_descsz <= QUT_BUILD_ID_MAX) {
-            identity->build_id_size = note.n_descsz;
-            memcpy(identity->build_id, buffer + desc_at, note.n_descsz);
-            if (note.n_descsz >= QUT_CANARY_BYTES)
-                set_canary(identity, address + desc_at);
-            return;
-        }
-        if (next > size)
-            return;
-        at = next;
+    size_t at = 0, size = qut_os_read_self(address, buffer, wanted);
+    identity->build_id_size = qut_find_build_id(buffer, size, header->p_align, &at);
+    memcpy(identity->build_id, buffer + at, identity->build_id_size);
+    if (identity->build_id_size >= QUT_CANARY_BYTES) {
+        identity->canary_address = address + at;
+        memcpy(identity->canary, identity->build_id, QUT_CANARY_BYTES);
     }
 }
 
@@ -95,23 +65,29 @@ static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)qut_native_arch.has_thumb;
 }
 
+static void take_header(struct qut_identity *identity, const ElfW(Phdr) * header, uint8_t *buffer)
+{
+    if (header->p_type == PT_LOAD && identity->header_count < QUT_HEADERS_MAX) {
+        identity->headers[identity->header_count++] = *header;
+        add_code(identity, header);
+    } else if (header->p_type == PT_NOTE && identity->build_id_size == 0) {
+        find_build_id(identity, header, buffer);
+    }
+}
+
 static void identify(struct qut_identity *identity, const struct qut_os_module *module, uint8_t *buffer)
 {
-    static const ElfW(Phdr) none;
-    ElfW(Phdr) header = none;
+    ElfW(Phdr) headers[HEADERS_READ];
     identity->load_bias = module->load_bias;
     identity->map_start = module->map_start;
     identity->link_map = module->link_map;
-    for (unsigned i = 0; i < module->program_header_count; i++) {
-        uintptr_t at = (uintptr_t)module->program_headers + i * sizeof header;
-        if (qut_os_read_self(at, &header, sizeof header) != sizeof header)
-            break;
-        if (header.p_type == PT_LOAD && identity->header_count < QUT_HEADERS_MAX) {
-            identity->headers[identity->header_count++] = header;
-            add_code(identity, &header);
-        } else if (header.p_type == PT_NOTE && identity->build_id_size == 0) {
-            find_build_id(identity, &header, buffer);
-        }
+    size_t got = HEADERS_READ;
+    for (size_t first = 0; got == HEADERS_READ && first < module->program_header_count; first += got) {
+        size_t left = module->program_header_count - first, wanted = left < HEADERS_READ ? left : HEADERS_READ;
+        uintptr_t at = (uintptr_t)module->program_headers + first * sizeof *headers;
+        got = qut_os_read_self(at, headers, wanted * sizeof *headers) / sizeof *headers;
+        for (size_t i = 0; i < got; i++)
+            take_header(identity, &headers[i], buffer);
     }
     identity->is_permanent = module->is_program || module->is_loader;
     if (identity->is_permanent)
@@ -151,7 +127,7 @@ static void hash_content(struct qut_identity *identity, uint8_t *buffer)
         uintptr_t address = address_of(identity, header);
         size_t rest = header->p_flags & PF_W ? 0 : (size_t)header->p_filesz;
         while (rest > 0) {
-            size_t got = qut_os_read_self(address, buffer, rest < READ_BYTES ? rest : READ_BYTES);
+            size_t got = qut_os_copy_self(address, buffer, rest < READ_BYTES ? rest : READ_BYTES);
             for (size_t at = 0; at < got; at += sizeof(uint64_t)) {
                 uint64_t word = 0;
                 memcpy(&word, buffer + at, got - at < sizeof word ? got - at : sizeof word);
@@ -281,7 +257,7 @@ static int list_modules(struct scan *scan)
         return -ENOMEM;
     int result = qut_os_each_module(collect, scan, NULL);
     for (size_t i = 0; i < scan->count && result == 0; i++)
-        if (scan->found[i].identity.build_id_size == 0)
+        if (scan->found[i].identity.build_id_size == 0 && !scan->found[i].identity.is_permanent)
             hash_content(&scan->found[i].identity, scan->buffer);
     free(scan->buffer);
     return result;

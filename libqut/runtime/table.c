@@ -175,6 +175,18 @@ void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule 
     read_cell(table, hit.ref, rule);
 }
 
+const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end)
+{
+    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    if (pc < table->text_start || units >= table->text_size_units)
+        return NULL;
+    struct hit hit = find(table, units);
+    if (!hit.carried && units < padding_end(table, &hit))
+        return NULL;
+    *row_end = table->text_start + (hit.next_units << table->header->pc_shift);
+    return &table->cells[hit.ref].rule;
+}
+
 uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc)
 {
     uint64_t units = (pc - table->text_start) >> table->header->pc_shift;

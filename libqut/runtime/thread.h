@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a registered thread owns: the bounds of its stack, its cache of rules, and the mark that it is walking.
+// What a registered thread owns: the bounds of its stack, what it remembers of its walks, and the mark that it is
+// walking.
 #ifndef QUT_RUNTIME_THREAD_H
 #define QUT_RUNTIME_THREAD_H
 
@@ -9,8 +10,11 @@
 
 #include <qut/frame.h>
 
-#include "libqut/runtime/rule_cache.h"
+#include "libqut/runtime/link_cache.h"
+#include "libqut/runtime/memo.h"
+#include "libqut/runtime/tiers.h"
 
+// What a walk reads first comes first, in one cache line.
 struct qut_thread {
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
     // Written by the thread itself only; read by whoever wants to free what walks may read.
@@ -19,6 +23,8 @@ struct qut_thread {
     // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
     // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
     uintptr_t stack_limit, stack_low, stack_high;
+    uint16_t first_guess, later_guess; // where the last walk's first link was, and the first behind what was remembered
+    struct qut_tier_counts counts;
     // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
     _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
     struct qut_thread *next, *previous; // list of all threads, under the registry's lock
@@ -26,7 +32,8 @@ struct qut_thread {
     // `walks` at its beginning.
     bool in_grace;
     uint32_t grace_walks;
-    struct qut_rule_cache cache;
+    struct qut_link_cache links;
+    struct qut_memo memo;
 };
 
 // NULL where the thread is not registered. In the static TLS block, so that reading it is signal-safe.

@@ -5,7 +5,10 @@
 #define QUT_RUNTIME_TIERS_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct qut_memo_frame;
 
 enum qut_tier {
     QUT_TIER_LINKED = 1, // rules are taken from the thread's cache, each with a guess which one comes next
@@ -27,14 +30,16 @@ struct qut_tier_counts {
 _Bool qut_tier_counts(struct qut_tier_counts *counts);
 
 // What a trace store needs to store only what has changed. Of the calling thread's last walk, where that came to a real
-// end: its outermost `kept_count` frames are, each with all of its callers, those of the walk before. nodes[i] belongs
-// to frame i, innermost first, i < frame_count; the store writes there what it likes, and finds it again where the frame
-// was kept. 0: nothing was written yet. Valid until the thread walks again. False: nothing is known of the last walk.
+// end: its outermost `kept_count` frames are, each with all of its callers, as they were when their nodes were written.
+// Valid until the thread walks again. False: nothing is known of the last walk.
 struct qut_last_walk {
-    uint32_t frame_count;
-    uint32_t kept_count;
-    uint32_t *nodes;
+    size_t frame_count; // as many as the walk gave
+    size_t kept_count;
+    struct qut_memo_frame *frames;
 };
 _Bool qut_last_walk(struct qut_last_walk *last);
+
+// The store's own word for a frame, innermost first: it stays with the frame as long as that is kept. 0 in new ones.
+uint32_t *qut_last_walk_node(const struct qut_last_walk *last, size_t frame);
 
 #endif

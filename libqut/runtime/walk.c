@@ -24,16 +24,14 @@ bool qut_walk_register(const struct qut_arch *arch, const struct qut_walk_ops *o
 void qut_walk_frame(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk,
                     struct qut_frame *frame)
 {
-    bool cacheable;
     if (!walk->classified)
-        qut_classify(arch, ops, context, walk, &cacheable);
+        qut_classify(arch, ops, context, walk);
     qut_describe(arch, walk, frame);
 }
 
 bool qut_walk_step(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk)
 {
-    bool cacheable;
     if (!walk->classified)
-        qut_classify(arch, ops, context, walk, &cacheable);
+        qut_classify(arch, ops, context, walk);
     return qut_leave(arch, ops, context, walk);
 }

@@ -153,14 +153,12 @@ QUT_WALK_INLINE enum qut_end_reason qut_find_rule(const struct qut_arch *arch, c
     return walk->rule.kind == QUT_RULE_FRAME ? QUT_END_NOT : QUT_END_NO_ROW;
 }
 
-// Fills what says how to leave this frame. False: the walk ends here. *cacheable: the rule holds for every
-// walk that looks up the same pc.
+// Fills what says how to leave this frame. False: the walk ends here.
 QUT_WALK_INLINE bool qut_classify(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
-                                  struct qut_walk *walk, bool *cacheable)
+                                  struct qut_walk *walk)
 {
     struct qut_code code = {0};
     bool row_reaches_pc;
-    *cacheable = false;
     walk->classified = true;
     walk->trampoline = NULL;
     enum qut_end_reason found = qut_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
@@ -181,10 +179,7 @@ QUT_WALK_INLINE bool qut_classify(const struct qut_arch *arch, const struct qut_
         if (walk->rule.flags & QUT_RULE_BODY_ONLY) {
             if (walk->pc_kind == QUT_PC_EXACT)
                 qut_judge_body_only(arch, &code, walk);
-            return true;
         }
-        // Remembered by lookup pc alone: a row that ends right behind it could be asked for as either kind of pc.
-        *cacheable = walk->pc_kind == QUT_PC_RETURN || row_reaches_pc;
         return true;
     }
 

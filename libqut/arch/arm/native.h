@@ -6,6 +6,13 @@
 
 static const struct qut_arch qut_native_arch = QUT_ARCH_ARM_DEFINITION;
 
+// Thumb code has its frames in r7, Arm code in r11.
+#ifdef __thumb__
+enum { QUT_NATIVE_FP_SLOT = 1 };
+#else
+enum { QUT_NATIVE_FP_SLOT = 0 };
+#endif
+
 static inline uint64_t qut_native_strip(uint64_t pc)
 {
     return pc;

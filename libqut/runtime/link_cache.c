@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/runtime/link_cache.h"
+
+#include <string.h>
+
+void qut_link_cache_restart(struct qut_link_cache *cache, uint32_t epoch)
+{
+    if (cache->epoch) // else it was never used
+        memset(cache, 0, sizeof *cache);
+    cache->epoch = epoch;
+}

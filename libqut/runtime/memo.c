@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/runtime/memo.h"
+
+enum {
+    USELESS_WALKS_MAX = 8, // before a pause
+    PAUSE_LOG2_MIN = 3,
+    PAUSE_LOG2_MAX = 7,
+    USEFUL_SHARE = 4, // one remembered for so many recorded: less does not pay
+};
+
+void qut_memo_restart(struct qut_memo *memo)
+{
+    memo->good = memo->good_end = memo->next = memo->kept_from = QUT_MEMO_CAPACITY;
+    memo->new_count = 0;
+    memo->complete = memo->contiguous = false;
+    memo->useless_walks = 0;
+    memo->pause = 0;
+    memo->pause_log2 = PAUSE_LOG2_MIN;
+    memo->frames[QUT_MEMO_CAPACITY].sp = UINTPTR_MAX;
+}
+
+void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp)
+{
+    struct qut_memo_frame *first_new = memo->frames, *first_good = memo->frames + memo->good;
+    struct qut_memo_frame *frame = qut_memo_last(memo);
+    while (!(frame->step.fp_offset_bytes & QUT_MEMO_LIVE)) {
+        frame->step.fp_offset_bytes |= QUT_MEMO_LIVE;
+        frame->fp = fp; // where nobody asked for it, an older walk's may stand
+        if (frame->step.ra_offset_bytes == 0 || qut_memo_fp_offset_bytes(frame) != 0)
+            return;
+        // The same fp as in the frame that it called.
+        if (memo->new_count && frame == first_new) {
+            if (memo->good == memo->good_end)
+                return;
+            frame = memo->frames + memo->good_end;
+        }
+        if (frame == first_good)
+            return;
+        frame--;
+    }
+}
+
+static void move_frames(struct qut_memo_frame *to, const struct qut_memo_frame *from, size_t count)
+{
+    if (to < from)
+        for (size_t i = 0; i < count; i++)
+            to[i] = from[i];
+    else if (to > from)
+        for (size_t i = count; i-- > 0;)
+            to[i] = from[i];
+}
+
+// All of this walk's frames become [good, next).
+static void gather(struct qut_memo *memo)
+{
+    uint32_t good_count = memo->good_end - memo->good, new_count = memo->new_count;
+    if (new_count == 0 && memo->good_end == memo->next)
+        return;
+    memo->kept_from = memo->next;
+    memo->new_count = 0;
+    // What is moved must not run into what has not been moved yet. That can only be in stacks of about the capacity.
+    if (good_count + (good_count ? 2 : 1) * new_count > memo->next) {
+        memo->contiguous = false;
+        memo->good = memo->good_end = memo->next;
+        return;
+    }
+    struct qut_memo_frame *end = memo->frames + memo->next, *good = end - new_count - good_count;
+    move_frames(good, memo->frames + memo->good, good_count);
+    move_frames(end - new_count, memo->frames, new_count);
+    memo->good = memo->next - new_count - good_count;
+    memo->good_end = memo->next;
+    for (struct qut_memo_frame *frame = good; frame < end; frame++)
+        frame->node = 0;
+}
+
+void qut_memo_join(struct qut_memo *memo, struct qut_link_step step)
+{
+    gather(memo);
+    if (memo->good == memo->next)
+        memo->kept_from = memo->next;
+    struct qut_memo_frame *frame = &memo->frames[memo->next];
+    int16_t flags = frame->step.fp_offset_bytes & QUT_MEMO_FLAGS;
+    frame->step.ra_offset_bytes = step.ra_offset_bytes;
+    frame->step.fp_offset_bytes = (int16_t)((step.fp_offset_bytes & ~QUT_MEMO_FLAGS) | flags);
+    bool is_same_fp = step.ra_offset_bytes != 0 && qut_memo_fp_offset_bytes(frame) == 0;
+    if ((flags & QUT_MEMO_LIVE) && is_same_fp && memo->good < memo->good_end)
+        qut_memo_mark_live(memo, frame->fp);
+}
+
+void qut_memo_cut(struct qut_memo *memo)
+{
+    gather(memo);
+    if (memo->next == QUT_MEMO_CAPACITY)
+        memo->complete = false;
+    else if (memo->good < memo->next) {
+        memo->frames[memo->next].step.ra_offset_bytes = 0;
+        memo->frames[memo->next].step.fp_offset_bytes &= QUT_MEMO_FLAGS;
+    }
+}
+
+void qut_memo_end(struct qut_memo *memo)
+{
+    memo->next = QUT_MEMO_CAPACITY;
+    gather(memo);
+    memo->complete = memo->good < memo->next;
+}
+
+bool qut_memo_make_room(struct qut_memo *memo)
+{
+    memo->contiguous = false;
+    if (memo->good_end > memo->good) {
+        memo->new_count = 0; // what is good stays
+        return false;
+    }
+    if (memo->good == QUT_MEMO_CAPACITY)
+        return false;
+    memo->good = memo->good_end = memo->next = QUT_MEMO_CAPACITY;
+    memo->complete = false;
+    return true;
+}
+
+void qut_memo_judge(struct qut_memo *memo, size_t frame_count, size_t remembered_count)
+{
+    size_t recorded_count = frame_count - remembered_count;
+    if (recorded_count > QUT_MEMO_CAPACITY)
+        recorded_count = QUT_MEMO_CAPACITY;
+    if (remembered_count * USEFUL_SHARE >= recorded_count) {
+        memo->useless_walks = 0;
+        memo->pause_log2 = PAUSE_LOG2_MIN;
+        return;
+    }
+    if (++memo->useless_walks < USELESS_WALKS_MAX)
+        return;
+    // After a pause two walks show whether it is of use again: one that records, one that may match.
+    memo->useless_walks = USELESS_WALKS_MAX - 2;
+    memo->pause = 1u << memo->pause_log2;
+    if (memo->pause_log2 < PAUSE_LOG2_MAX)
+        memo->pause_log2++;
+}

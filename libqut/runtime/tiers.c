@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/runtime/tiers.h"
+
+#include "libqut/runtime/thread.h"
+
+_Atomic uint32_t qut_tiers = QUT_TIERS_ALL;
+
+bool qut_tier_counts(struct qut_tier_counts *counts)
+{
+    const struct qut_thread *thread = qut_thread_self;
+    if (thread)
+        *counts = thread->counts;
+    return thread != NULL;
+}
+
+bool qut_last_walk(struct qut_last_walk *last)
+{
+    struct qut_thread *thread = qut_thread_self;
+    // Where a walk is under way, the caller is a handler that interrupted it: its own walks were not remembered.
+    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0 || !thread->memo.contiguous ||
+        !thread->memo.complete)
+        return false;
+    struct qut_memo *memo = &thread->memo;
+    *last = (struct qut_last_walk){
+        .frame_count = QUT_MEMO_CAPACITY - memo->good,
+        .kept_count = QUT_MEMO_CAPACITY - memo->kept_from,
+        .frames = &memo->frames[memo->good],
+    };
+    return true;
+}
+
+uint32_t *qut_last_walk_node(const struct qut_last_walk *last, size_t frame)
+{
+    return &last->frames[frame].node;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking the calling thread, frame by frame: what the backtrace and the cursor have in common. Everything here is
+// signal-safe: it allocates nothing, takes no lock, keeps errno, and all of its state is on its own stack, below 1 KiB.
+#ifndef QUT_RUNTIME_WALK_LOCAL_H
+#define QUT_RUNTIME_WALK_LOCAL_H
+
+#include "libqut/arch/native.h"
+#include "libqut/runtime/modules.h"
+#include "libqut/runtime/walk_step.h"
+
+enum { QUT_WINDOW_BYTES = 32 };
+
+// What one walk works with.
+struct qut_local {
+    struct qut_thread *thread; // NULL: not registered
+    const struct qut_modules *modules;
+    bool up_to_date;                    // every answer of `modules` holds; else each is confirmed
+    const struct qut_module *confirmed; // the one that was found last
+    // The part of the stack that is known to be there: read directly.
+    uintptr_t direct_low, direct_high;
+    // Elsewhere: what the last fault-safe read brought.
+    uintptr_t window_start;
+    size_t window_bytes;
+    uint8_t window[QUT_WINDOW_BYTES];
+};
+
+// `modules` is what qut_modules_enter gave. `here` is an address on the running stack.
+void qut_local_begin(struct qut_local *local, struct qut_thread *thread, const struct qut_modules *modules,
+                     uintptr_t sp, uintptr_t here);
+
+// Which stack is sp on, and what of it is sure to be there?
+void qut_local_choose_direct(struct qut_local *local, uintptr_t sp, uintptr_t here);
+
+// Whether sp is on the stack of a registered thread, which then can be read from sp up to stack_high.
+bool qut_local_on_own_stack(struct qut_thread *thread, uintptr_t sp, uintptr_t here);
+
+extern const struct qut_walk_ops qut_local_ops; // context: struct qut_local
+
+// Fills how the frame is left, unless it is known.
+void qut_local_classify(struct qut_local *local, struct qut_walk *walk);
+
+// To the caller. False: the walk has ended.
+bool qut_local_step(struct qut_local *local, struct qut_walk *walk, uintptr_t here);
+
+void qut_local_begin_at_capture(struct qut_walk *walk, const struct qut_capture *capture);
+void qut_local_begin_at_context(struct qut_walk *walk, const void *ucontext);
+
+// How a walk that could not begin ends.
+bool qut_local_not_started(struct qut_walk *walk);
+
+#endif
