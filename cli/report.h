@@ -18,7 +18,8 @@ extern const char cli_program[];
 
 // "PROGRAM: NAME: what: why" and a newline. Control characters in the name come out as "?".
 void cli_report_error(FILE *stream, const char *name, const struct qutc_error *error);
-void cli_report(FILE *stream, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void cli_report(FILE *stream, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4), nonnull(3)));
 
 // The name as it is safe on a terminal and in line-based output.
 void cli_print_name(FILE *stream, const char *name);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/os/os.h"
 #include "libqut/target/elf_head.h"
+#include "libqut/target/target.h"
 
 static const size_t memory_image_max_bytes = (size_t)256 << 20;
 
@@ -66,53 +68,34 @@ static size_t read_memory(void *context, uint64_t position, void *bytes, size_t 
     return qut_target_read(image->target, image->start + position, bytes, size);
 }
 
-// The image put together as in its file; what cannot be read stays zero.
-static size_t copy_segments(const struct stack_modules *modules, const struct qut_module_info *info,
-                            const struct qut_elf_head *head, uint8_t **bytes)
+// The vdso is mapped whole, section headers and all. What is behind it is zero, or whatever is mapped there.
+static void *copy_whole(const struct stack_modules *modules, const struct qut_module_info *info, size_t *size)
 {
-    uint64_t end = 0;
-    for (unsigned i = 0; i < head->load_count; i++) {
-        const struct qut_elf_segment *load = &head->loads[i];
-        if (load->offset > memory_image_max_bytes || load->file_size > memory_image_max_bytes - load->offset)
-            return 0;
-        end = load->offset + load->file_size > end ? load->offset + load->file_size : end;
-    }
-    *bytes = calloc(1, end + 1);
-    for (unsigned i = 0; i < head->load_count && *bytes; i++) {
-        const struct qut_elf_segment *load = &head->loads[i];
-        qut_target_read(modules->target, info->load_bias + load->vaddr, *bytes + load->offset, load->file_size);
-    }
-    return *bytes ? (size_t)end : 0;
-}
-
-// The vdso is mapped whole, section headers and all.
-static size_t copy_whole(const struct stack_modules *modules, const struct qut_module_info *info, uint8_t **bytes)
-{
-    enum { VDSO_MAX_BYTES = 65536, PAGE_BYTES = 4096 };
-    *bytes = malloc(VDSO_MAX_BYTES);
-    size_t size = 0, got = PAGE_BYTES;
-    while (*bytes && size < VDSO_MAX_BYTES && got == PAGE_BYTES) {
-        got = qut_target_read(modules->target, info->start + size, *bytes + size, PAGE_BYTES);
-        size += got;
-    }
-    return size;
+    enum { VDSO_MAX_BYTES = 65536 };
+    *size = VDSO_MAX_BYTES;
+    void *bytes = qut_os_pages(VDSO_MAX_BYTES, false);
+    if (bytes)
+        qut_target_read(modules->target, info->start, bytes, VDSO_MAX_BYTES);
+    return bytes;
 }
 
 // What has no file any more, or never had one.
 static struct qutc_image *open_memory(const struct stack_modules *modules, const struct qut_module_info *info)
 {
-    bool is_kernels = info->path[0] == '[';
+    bool is_kernels = info->path[0] == '[', incomplete;
     struct memory_image memory = {modules->target, info->start};
     struct qut_elf_head head;
     if ((!is_kernels && !info->deleted) || !qut_elf_head_read(&head, read_memory, &memory))
         return NULL;
-    uint8_t *bytes = NULL;
     struct qutc_image *image = NULL;
     const struct qutc_image_options options = {.debug_root = modules->debug_root, .as_mapped = !is_kernels};
-    size_t size = is_kernels ? copy_whole(modules, info, &bytes) : copy_segments(modules, info, &head, &bytes);
-    if (size)
+    size_t size;
+    void *bytes = is_kernels ? copy_whole(modules, info, &size)
+                             : qut_target_rebuild(modules->target, &head, info->load_bias, &size, &incomplete);
+    if (bytes && size <= memory_image_max_bytes)
         qutc_image_open_memory((struct qutc_bytes){bytes, size}, NULL, &options, &image, NULL);
-    free(bytes);
+    if (bytes)
+        qut_os_free_pages(bytes, size);
     return image;
 }
 

@@ -101,6 +101,14 @@ static void print_remarks(const struct session *session, size_t walked)
                    options->no_stop ? "no thread slept in a system call" : "no thread could be walked");
 }
 
+// It names the file or the process already; the name can hold anything.
+static void print_error(const struct qut_target_error *error)
+{
+    fprintf(stderr, "%s: ", cli_program);
+    cli_print_name(stderr, error->text);
+    fputc('\n', stderr);
+}
+
 static int run(struct session *session)
 {
     const struct stack_options *options = &session->options;
@@ -111,13 +119,13 @@ static int run(struct session *session)
     }
     open_target(session, &error);
     if (!session->target) {
-        fprintf(stderr, "%s: %s\n", cli_program, error.text);
+        print_error(&error);
         return CLI_BAD;
     }
     if (interrupt_came())
         return INTERRUPT_STATUS;
     if (stack_take(session->target, options, &session->take, &error) != 0) {
-        fprintf(stderr, "%s: %s\n", cli_program, error.text);
+        print_error(&error);
         return CLI_NO;
     }
     if (interrupt_came())

@@ -32,19 +32,15 @@ enum { LIMIT_DEFAULT = 256, LIMIT_MAX = 1000000 };
 
 static const char help[] =
     "Usage: qut stack -p PID | --core FILE [EXE] | --snapshot DIR\n\n"
-    "Prints the stack of each thread of a process, of a core file, or of a directory as AOSP's offline unwinding "
-    "tests\n"
-    "have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
-    "Each thread is stopped by itself, for the microseconds that reading its stack takes; --together stops all first,\n"
-    "so that their stacks are of one moment. What can be done before or after that is. Threads in a "
-    "system\n"
-    "call that would return EINTR because of that (epoll_wait, semop, ...) are not stopped: their stacks are read "
-    "while "
-    "they\n"
-    "sleep, without their registers, which now and then is not enough. --interrupt stops them too.\n\n"
-    "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit status 1 "
-    "means\n"
-    "that no thread could be walked at all, or that the process was gone.\n\n"
+    "Prints the stack of each thread of a process, of a core file, or of a directory as AOSP's offline\n"
+    "unwinding tests have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
+    "Each thread is stopped by itself, for the microseconds that reading its stack takes; --together\n"
+    "stops all first, so that their stacks are of one moment. What can be done before or after that is.\n"
+    "Threads in a system call that would return EINTR because of that (epoll_wait, semop, ...) are not\n"
+    "stopped: their stacks are read while they sleep, without their registers, which now and then is not\n"
+    "enough. --interrupt stops them too.\n\n"
+    "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit\n"
+    "status 1 means that no thread could be walked at all, or that the process was gone.\n\n"
     "Example: qut stack -p 1234\n";
 
 static const struct cli_argument arguments[] = {
@@ -55,7 +51,7 @@ static const struct cli_argument arguments[] = {
     {"limit", "N", ID_LIMIT, 0, "at most N frames of each thread (default: 256)"},
     {"no-stop", NULL, ID_NO_STOP, 0, "stop nothing: only threads that sleep in a system call"},
     {"together", NULL, ID_TOGETHER, 0, "stop all threads, walk them, let them go: stacks of one moment"},
-    {"interrupt", NULL, ID_INTERRUPT, 0, "stop all threads, also where a system call returns EINTR then"},
+    {"interrupt", NULL, ID_INTERRUPT, 0, "stop threads also where their system call returns EINTR then"},
     {"group", NULL, ID_GROUP, 0, "threads with the same stack together"},
     {"no-names", NULL, ID_NO_NAMES, 0, "no function names"},
     {"raw", NULL, ID_RAW, 0, "function names as in the files, not as C++ or Rust"},
@@ -64,7 +60,7 @@ static const struct cli_argument arguments[] = {
     {"cache", "DIR", ID_CACHE, 0, "where tables are kept ($QUT_CACHE, else $XDG_CACHE_HOME/qut, else ~/.cache/qut)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "make all tables anew, and keep none"},
     {"json", NULL, ID_JSON, 0, "one JSON document (docs/qut-stack.md)"},
-    {"verbose", NULL, ID_VERBOSE, 0, "on standard error: how long the process was stopped, tables made"},
+    {"verbose", NULL, ID_VERBOSE, 0, "on standard error: how long threads were stopped, tables made"},
     {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };

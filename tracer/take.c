@@ -7,16 +7,18 @@
 
 #include "tracer/interrupt.h"
 
-static void walk_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
+// False: no memory.
+static bool walk_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
                         struct stack_thread *thread)
 {
-    thread->count = qut_target_walk(target, index, frames, limit, &thread->end);
+    size_t count = qut_target_walk(target, index, frames, limit, &thread->end);
+    thread->frames = malloc((count + 1) * sizeof *frames);
+    if (!thread->frames)
+        return false;
+    memcpy(thread->frames, frames, count * sizeof *frames);
+    thread->count = count;
     thread->is_walked = true;
-    thread->frames = malloc((thread->count + 1) * sizeof *frames);
-    if (thread->frames)
-        memcpy(thread->frames, frames, thread->count * sizeof *frames);
-    else
-        thread->count = 0;
+    return true;
 }
 
 // Threads are in the order of their ids. Nothing is asked of them but that: the process waits.
@@ -28,13 +30,13 @@ static size_t find_thread(const struct qut_target *target, size_t count, pid_t t
     return i;
 }
 
-static void take_all(struct qut_target *target, const struct stack_options *options, struct qut_frame *frames,
+static bool take_all(struct qut_target *target, const struct stack_options *options, struct qut_frame *frames,
                      struct stack_take *take)
 {
     size_t first = 0, count = qut_target_thread_count(target), end = count;
     take->threads = calloc(count + 1, sizeof *take->threads);
     if (!take->threads)
-        return;
+        return false;
     take->count = count;
     if (options->tid) {
         first = find_thread(target, count, options->tid);
@@ -51,9 +53,11 @@ static void take_all(struct qut_target *target, const struct stack_options *opti
             qut_target_tid(target, i, &asleep_in);
             if ((asleep_in != NULL) != asleep || take->threads[i].is_walked)
                 continue;
-            walk_thread(target, i, frames, options->limit, &take->threads[i]);
+            if (!walk_thread(target, i, frames, options->limit, &take->threads[i]))
+                return false;
             qut_target_resume_thread(target, i);
         }
+    return true;
 }
 
 // Names are asked for once nobody waits. What was not walked is dropped.
@@ -69,21 +73,27 @@ static void name_all(struct qut_target *target, struct stack_take *take)
     }
 }
 
+static int no_memory(const struct stack_options *options, struct qut_target_error *error)
+{
+    snprintf(error->text, sizeof error->text, "stack: no memory for stacks of %zu frames", options->limit);
+    return -1;
+}
+
 int stack_take(struct qut_target *target, const struct stack_options *options, struct stack_take *take,
                struct qut_target_error *error)
 {
     *take = (struct stack_take){0};
     struct qut_frame *frames = malloc(options->limit * sizeof *frames);
-    if (!frames) {
-        snprintf(error->text, sizeof error->text, "no memory for %zu frames", options->limit);
-        return -1;
-    }
+    if (!frames)
+        return no_memory(options, error);
     // Touched now, so that no page of it is made while threads wait.
     memset(frames, 0, options->limit * sizeof *frames);
     bool stops = options->pid && !options->no_stop;
     int result = stops ? qut_target_stop(target, error) : 0;
     if (result == 0) {
-        take_all(target, options, frames, take);
+        // Half of the threads would look like all of them.
+        if (!take_all(target, options, frames, take))
+            result = no_memory(options, error);
         if (stops)
             qut_target_resume(target);
         take->stopped_ns = stops ? qut_target_stopped_ns(target) : 0;

@@ -18,11 +18,11 @@ struct stack_thread {
 struct stack_take {
     struct stack_thread *threads;
     size_t count;
-    uint64_t stopped_ns; // from asking the first thread to stop until the last one went on
+    uint64_t stopped_ns; // as qut_target_stopped_ns says
 };
 
-// Returns 0, or -1 with *error filled. Nothing is left stopped. Without memory for all, fewer threads or frames. What
-// was taken is the caller's to free, also after an error.
+// Returns 0, or -1 with *error filled. Nothing is left stopped. What was taken is the caller's to free, also after an
+// error.
 int stack_take(struct qut_target *target, const struct stack_options *options, struct stack_take *take,
                struct qut_target_error *error);
 void stack_take_free(struct stack_take *take);

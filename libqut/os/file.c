@@ -3,58 +3,120 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "libqut/os/os.h"
 
-static int read_fully(int fd, uint8_t *bytes, size_t size)
+// A pipe in a file's place must not block us.
+static int open_to_read(const char *path)
 {
-    for (size_t done = 0; done < size;) {
-        ssize_t got = pread(fd, bytes + done, size - done, (off_t)done);
-        if (got < 0 && errno != EINTR)
-            return -errno;
-        if (got == 0)
-            return -ENODATA;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
+
+int qut_os_open_file(const char *path, uint64_t *size)
+{
+    int fd = open_to_read(path);
+    if (fd < 0)
+        return fd;
+    struct stat status;
+    int result = fstat(fd, &status) != 0 ? -errno : !S_ISREG(status.st_mode) ? -EINVAL : 0;
+    if (result != 0) {
+        close(fd);
+        return result;
+    }
+    if (size)
+        *size = status.st_size > 0 ? (uint64_t)status.st_size : 0;
+    return fd;
+}
+
+void qut_os_close_file(int fd)
+{
+    close(fd);
+}
+
+size_t qut_os_read_at(int fd, uint64_t offset, void *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size && offset <= (uint64_t)INT64_MAX - done) {
+        ssize_t got = pread(fd, (uint8_t *)bytes + done, size - done, (off_t)(offset + done));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            break;
         if (got > 0)
             done += (size_t)got;
     }
-    return 0;
+    return done;
 }
 
-static int read_open_file(int fd, size_t max_bytes, void **pages, size_t *size)
+static int read_whole(int fd, size_t size, void **pages)
 {
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return -errno;
-    if (!S_ISREG(status.st_mode))
-        return -EINVAL;
-    if (status.st_size <= 0)
-        return -ENODATA;
-    if ((uintmax_t)status.st_size > max_bytes)
-        return -EFBIG;
-    size_t wanted = (size_t)status.st_size;
-    void *read_pages = qut_os_pages(wanted, false);
-    if (!read_pages)
+    void *whole = qut_os_pages(size, false);
+    if (!whole)
         return -ENOMEM;
-    int result = read_fully(fd, read_pages, wanted);
-    if (result != 0) {
-        qut_os_free_pages(read_pages, wanted);
-        return result;
+    if (qut_os_read_at(fd, 0, whole, size) != size) {
+        qut_os_free_pages(whole, size);
+        return -ENODATA;
     }
-    *pages = read_pages;
-    *size = wanted;
+    *pages = whole;
     return 0;
 }
 
 int qut_os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
-    // A pipe in a file's place must not block us.
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    uint64_t file_bytes = 0;
+    int fd = qut_os_open_file(path, &file_bytes);
     if (fd < 0)
-        return -errno;
-    int result = read_open_file(fd, max_bytes, pages, size);
+        return fd;
+    int result = file_bytes == 0          ? -ENODATA
+                 : file_bytes > max_bytes ? -EFBIG
+                                          : read_whole(fd, (size_t)file_bytes, pages);
+    close(fd);
+    if (result == 0)
+        *size = (size_t)file_bytes;
+    return result;
+}
+
+// Reads on until the end, however the size changes meanwhile.
+static int read_to_end(int fd, size_t max_bytes, char **text, size_t *size)
+{
+    size_t capacity = 4096, done = 0;
+    char *bytes = malloc(capacity);
+    for (;;) {
+        if (!bytes)
+            return -ENOMEM;
+        size_t room = capacity - 1 - done;
+        ssize_t got = read(fd, bytes + done, room < max_bytes - done ? room : max_bytes - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int result = -errno;
+            free(bytes);
+            return result;
+        }
+        done += (size_t)got;
+        if (got == 0 || done == max_bytes)
+            break;
+        if (done + 1 == capacity) {
+            char *more = realloc(bytes, capacity *= 2);
+            if (!more)
+                free(bytes);
+            bytes = more;
+        }
+    }
+    bytes[done] = '\0';
+    *text = bytes;
+    *size = done;
+    return 0;
+}
+
+int qut_os_read_text(const char *path, size_t max_bytes, char **text, size_t *size)
+{
+    int fd = open_to_read(path);
+    if (fd < 0)
+        return fd;
+    int result = read_to_end(fd, max_bytes, text, size);
     close(fd);
     return result;
 }

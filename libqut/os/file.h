@@ -7,7 +7,7 @@
 
 // The whole of a regular file of 1 to max_bytes bytes, in fresh pages: qut_os_free_pages(*pages, *size). Read, not
 // mapped: a file that is cut off later must not kill who looks into it. 0 or -errno (-EFBIG: over max_bytes; -ENODATA:
-// it is empty, or became shorter meanwhile; -EINVAL: not a regular file). Blocks, not signal-safe.
+// it is empty, or not all of it can be read; -EINVAL: not a regular file). Blocks, not signal-safe.
 int qut_os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size);
 
 // A file of which only parts are read: a descriptor (qut_os_close_file) or -errno. Only regular files. *size may be

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libqut/os/os.h"
+#include "libqut/os/process.h"
 
 // No page is smaller. What a call could read of a page that is only partly there is not documented, so no request
 // crosses from one to the next.
@@ -77,6 +78,17 @@ size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size)
 {
     return atomic_load_explicit(&read_by_memfd, memory_order_relaxed) ? read_through_memfd(address, bytes, size)
                                                                       : read_by_call(address, bytes, size);
+}
+
+size_t qut_os_copy_self(uintptr_t address, void *bytes, size_t size)
+{
+    int saved_errno = errno;
+    size_t done = 0;
+    if (!atomic_load_explicit(&read_by_memfd, memory_order_relaxed))
+        done = qut_os_read_process((pid_t)syscall(SYS_gettid), -1, address, bytes, size);
+    errno = saved_errno;
+    // Forbidden, or nothing more is there: the careful way finds out which.
+    return done + qut_os_read_self(address + done, (uint8_t *)bytes + done, size - done);
 }
 
 void qut_os_set_read_by_memfd(bool by_memfd)

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/runtime/backtrace.h"
-
+// A whole walk of the calling thread: the fast ways as far as they go (walk_fast.h), then the slow one (walk_local.h),
+// which leaves signal frames, frames with rarer rules or none, and those of stacks that are not the thread's own; then
+// the fast ones again. Where it turns out that a register was needed that they do not know, the walk is done once more,
+// slowly from its beginning.
 #include <qut/local.h>
 
 #include "libqut/runtime/stats.h"
+#include "libqut/runtime/walk_fast.h"
+#include "libqut/runtime/walk_local.h"
 
-// ---- slowly
+// What the slow way has to know.
+struct backtrace {
+    struct qut_fast *fast;             // where the walk is; pcs, counts
+    const struct qut_capture *capture; // where it began,
+    const void *ucontext;              // ... or here
+    uintptr_t here;                    // on the running stack
+    bool is_fast;                      // else only the slow way is taken
+    bool forgot;                       // registers but pc, sp and fp
+    uint8_t switches;                  // from one time to the next
+    uint32_t guessed_frame;
+    size_t slow_count; // of the frames given out
+};
 
-static void begin_slowly(struct qut_backtrace *b, struct qut_walk *walk)
+#define FAST_REGISTERS                                                                                                 \
+    ((uint64_t)1 << qut_native_arch.sp_reg | (uint64_t)1 << qut_native_arch.tracked[QUT_NATIVE_FP_SLOT])
+
+static void begin_slowly(struct backtrace *b, struct qut_walk *walk)
 {
-    if (b->count <= 1) {
+    const struct qut_fast *f = b->fast;
+    if (f->count <= 1) {
         if (b->capture)
             qut_local_begin_at_capture(walk, b->capture);
         else
@@ -17,144 +36,206 @@ static void begin_slowly(struct qut_backtrace *b, struct qut_walk *walk)
         return;
     }
     qut_begin(walk, QUT_PC_RETURN);
-    walk->index = (uint32_t)b->count - 1;
+    walk->index = (uint32_t)f->count - 1;
     walk->switches = b->switches;
     walk->end.guessed_frame = b->guessed_frame;
-    walk->regs.pc = b->key;
-    walk->regs.sp = b->at.sp;
-    walk->regs.tracked[QUT_NATIVE_FP_SLOT] = b->at.fp;
-    walk->regs.valid = (uint64_t)1 << qut_native_arch.sp_reg | (uint64_t)1
-                                                                   << qut_native_arch.tracked[QUT_NATIVE_FP_SLOT];
+    walk->regs.pc = f->key;
+    walk->regs.sp = f->sp;
+    walk->regs.tracked[QUT_NATIVE_FP_SLOT] = f->fp;
+    walk->regs.valid = FAST_REGISTERS;
     b->forgot = true;
 }
 
 // At a caller on the thread's own stack, of which all is known that the fast ways want to know.
-static bool go_on_fast(struct qut_backtrace *b, const struct qut_walk *walk)
+static bool go_on_fast(struct backtrace *b, const struct qut_walk *walk)
 {
-    uint64_t needed = (uint64_t)1 << qut_native_arch.sp_reg | (uint64_t)1
-                                                                  << qut_native_arch.tracked[QUT_NATIVE_FP_SLOT];
+    struct qut_fast *f = b->fast;
     uintptr_t sp = (uintptr_t)walk->regs.sp;
-    if (!b->is_fast || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & needed) != needed ||
-        !qut_local_on_own_stack(b->thread, sp, b->here))
+    if (!b->is_fast || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
+        !qut_local_on_own_stack(f->thread, sp, b->here))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
-    if (b->remembers && !b->memo_is_done && qut_memo_last(&b->thread->memo)->sp >= sp)
-        qut_walk_fast_end(b, STOP_STUCK);
+    if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp)
+        qut_fast_end(f, QUT_STOP_STUCK);
     b->switches = walk->switches;
     b->guessed_frame = walk->end.guessed_frame;
-    b->key = (uintptr_t)qut_plain_pc(&qut_native_arch, walk->regs.pc);
-    b->at = (struct qut_memo_frame){
-        .sp = sp, .fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT], .ra = (uintptr_t)walk->regs.pc};
+    f->sp = sp;
+    f->fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT];
+    f->ra = (uintptr_t)walk->regs.pc;
+    f->key = qut_key_of(f->ra);
+    f->thread->later_link.step = (struct qut_link_step){0};
     return true;
 }
 
-// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: b->end is set.
-__attribute__((noinline)) static bool run_slowly(struct qut_backtrace *b)
+// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: *end is set.
+__attribute__((noinline)) static bool run_slowly(struct backtrace *b, struct qut_end *end)
 {
+    struct qut_fast *f = b->fast;
     struct qut_walk walk;
     struct qut_local local;
     begin_slowly(b, &walk);
-    qut_local_begin(&local, b->thread, b->modules, (uintptr_t)walk.regs.sp, b->here);
+    qut_local_begin(&local, f->thread, f->modules, (uintptr_t)walk.regs.sp, b->here);
     bool moved = true;
-    for (bool is_given = b->count != 0; moved; is_given = false) {
+    for (bool is_given = f->count != 0; moved; is_given = false) {
         uintptr_t pc = (uintptr_t)qut_plain_pc(&qut_native_arch, walk.regs.pc);
         if (!is_given) {
-            if (b->count && go_on_fast(b, &walk))
+            if (f->count && go_on_fast(b, &walk))
                 return true;
-            if (b->count == b->max) {
+            if (f->count == f->max) {
                 qut_walk_ends(&qut_native_arch, &walk, QUT_END_LIMIT);
                 break;
             }
-            if (b->count && b->remembers)
-                b->thread->memo.contiguous = false;
-            b->pcs[b->count++] = (uintptr_t)qut_lookup_pc(pc, walk.pc_kind);
+            if (f->count && f->remember != QUT_REMEMBER_NOT)
+                f->thread->memo.contiguous = false;
+            f->pcs[f->count++] = (uintptr_t)qut_lookup_pc(pc, walk.pc_kind);
         }
         b->slow_count++;
         moved = qut_local_step(&local, &walk, b->here);
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? walk.pc_kind == QUT_PC_EXACT : (walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
-            b->pcs[b->count - 1] = pc;
+            f->pcs[f->count - 1] = pc;
     }
-    b->end = walk.end;
+    *end = walk.end;
     return false;
+}
+
+// ---- how walks end
+
+static inline void set_end(struct qut_end *end, enum qut_end_reason reason, uintptr_t pc, uint32_t guessed_frame)
+{
+    end->reason = reason;
+    end->refusal = 0;
+    end->pc = pc;
+    end->address = 0;
+    end->guessed_frame = guessed_frame;
+    end->zero = 0;
+}
+
+// A walk that the fast ways have brought to its end. Only where no frame was left yet can the pc be an interrupted one.
+static inline enum qut_end_reason end_fast(const struct qut_fast *f, enum qut_stop stop, bool from_context,
+                                           uint32_t guessed_frame, struct qut_end *end)
+{
+    bool is_exact = from_context && f->count <= (stop == QUT_STOP_END);
+    enum qut_end_reason reason = stop == QUT_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT;
+    if (end)
+        set_end(end, reason, is_exact ? f->key - 1 : f->key, guessed_frame);
+    return reason;
+}
+
+static inline void count_frames(const struct qut_fast *f, size_t slow_count)
+{
+    struct qut_tier_counts *counts = &f->thread->counts;
+    counts->walks++;
+    counts->frames += f->count;
+    counts->remembered += f->remembered_count;
+    counts->looked_up += slow_count;
+}
+
+// What is left to do where the whole walk was not remembered.
+__attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast, const struct qut_capture *capture,
+                                               const void *ucontext, uintptr_t here, struct qut_end *end)
+{
+    struct qut_end unwanted;
+    struct backtrace b = {.fast = f,
+                          .capture = capture,
+                          .ucontext = ucontext,
+                          .here = here,
+                          .is_fast = is_fast,
+                          .guessed_frame = QUT_NO_GUESS};
+    enum qut_stop stop = is_fast ? qut_fast_run(f) : QUT_STOP_STUCK;
+    if (!end)
+        end = &unwanted;
+    while (stop == QUT_STOP_STUCK && run_slowly(&b, end))
+        stop = qut_fast_run(f);
+    qut_fast_end(f, stop);
+    if (stop == QUT_STOP_STUCK && end->reason == QUT_END_NO_REGISTER && b.forgot) {
+        b.is_fast = false;
+        f->count = 0;
+        run_slowly(&b, end);
+    }
+    if (stop != QUT_STOP_STUCK)
+        end_fast(f, stop, ucontext != NULL, b.guessed_frame, end);
+    if (is_fast) {
+        f->thread->memo.contiguous &= stop == QUT_STOP_END;
+        count_frames(f, b.slow_count);
+    }
+    if (f->remember != QUT_REMEMBER_NOT)
+        qut_memo_judge(&f->thread->memo, f->count, f->remembered_count);
+    qut_stats_count_end(end->reason);
+    qut_modules_leave(f->thread);
+    return f->count;
 }
 
 // ---- where walks begin
 
 // Whether the fast ways can be taken at all.
-static bool begin_fast(struct qut_backtrace *b)
+static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
 {
-    struct qut_thread *thread = b->thread;
-    uint32_t tiers = atomic_load_explicit(&qut_tiers, memory_order_relaxed);
+    struct qut_thread *thread = f->thread;
     if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
         return false;
+    uint32_t tiers = atomic_load_explicit(&qut_tiers, memory_order_relaxed);
     thread->memo.contiguous = false;
-    if (!(tiers & QUT_TIER_LINKED) || !qut_local_on_own_stack(thread, b->at.sp, b->here) ||
-        !qut_modules_up_to_date(b->modules))
+    if (!f->modules || !(tiers & QUT_TIER_LINKED) || !qut_local_on_own_stack(thread, f->sp, here) ||
+        !qut_modules_up_to_date(f->modules))
         return false;
-    if (__builtin_expect(thread->links.epoch != b->modules->epoch, 0)) {
-        qut_link_cache_restart(&thread->links, b->modules->epoch);
+    if (__builtin_expect(thread->links.epoch != f->modules->epoch, 0)) {
+        qut_link_cache_restart(&thread->links, f->modules->epoch);
         qut_memo_restart(&thread->memo);
     }
-    b->remembers = (tiers & QUT_TIER_MEMO) && qut_memo_begin(&thread->memo);
+    if ((tiers & QUT_TIER_MEMO) && qut_memo_begin(&thread->memo))
+        f->remember = QUT_REMEMBER;
     return true;
 }
 
-static void run_all(struct qut_backtrace *b)
+static size_t not_started(struct qut_fast *f, bool from_context, struct qut_end *end)
 {
-    enum qut_stop stop = STOP_STUCK;
-    b->is_fast = begin_fast(b);
-    if (b->is_fast)
-        stop = qut_walk_fast(b);
-    while (stop == STOP_STUCK && run_slowly(b))
-        stop = qut_walk_fast(b);
-    if (b->remembers)
-        qut_walk_fast_end(b, stop);
-    if (b->is_fast && stop != STOP_END)
-        b->thread->memo.contiguous = false;
-    if (stop == STOP_STUCK && b->end.reason == QUT_END_NO_REGISTER && b->forgot) {
-        b->is_fast = b->remembers = false;
-        b->count = 0;
-        run_slowly(b);
-    }
-    if (stop == STOP_STUCK)
-        return;
-    // Only where no frame was left yet can the pc be an interrupted one.
-    bool is_exact = b->ucontext && b->count <= (stop == STOP_END);
-    b->end = (struct qut_end){.reason = stop == STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT,
-                              .pc = is_exact ? b->key - 1 : b->key,
-                              .guessed_frame = b->guessed_frame};
-}
-
-static void count(const struct qut_backtrace *b)
-{
-    struct qut_thread *thread = b->thread;
-    qut_stats_count_end(b->end.reason);
-    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
-        return;
-    thread->counts.walks++;
-    thread->counts.frames += b->count;
-    thread->counts.remembered += b->remembered_count;
-    thread->counts.looked_up += b->slow_count;
-    if (b->remembers)
-        qut_memo_judge(&thread->memo, b->count, b->remembered_count);
-}
-
-static size_t run(struct qut_backtrace *b, struct qut_end *end)
-{
-    b->thread = qut_thread_self;
-    b->modules = qut_modules_enter(b->thread);
-    if (b->modules)
-        run_all(b);
-    else
-        b->end = (struct qut_end){
-            .reason = QUT_END_NOT_STARTED, .pc = b->ucontext ? b->key - 1 : b->key, .guessed_frame = QUT_NO_GUESS};
-    count(b);
-    qut_modules_leave(b->thread);
     if (end)
-        *end = b->end;
-    return b->count;
+        set_end(end, QUT_END_NOT_STARTED, from_context ? f->key - 1 : f->key, QUT_NO_GUESS);
+    qut_stats_count_end(QUT_END_NOT_STARTED);
+    qut_modules_leave(f->thread);
+    return 0;
+}
+
+// The frame where the walk begins is where the last one began. True: all that is given out is what it was.
+static inline bool run_as_remembered(struct qut_fast *f, struct qut_link_step step, enum qut_stop *stop)
+{
+    struct qut_memo *memo = &f->thread->memo;
+    const struct qut_memo_frame *first = &memo->frames[memo->good];
+    if (f->max == 0 || !qut_memo_is_state(first, f->sp, f->ra, f->fp, step))
+        return false;
+    memo->kept_from = memo->good;
+    f->pcs[f->count++] = f->key - 1;
+    if (qut_fast_follow(f, memo, first, stop))
+        return true;
+    f->is_given = true;
+    return false;
+}
+
+static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const struct qut_capture *capture,
+                                                        const void *ucontext, uintptr_t here, struct qut_end *end)
+{
+    f.thread = qut_thread_self;
+    f.modules = qut_modules_enter(f.thread);
+    if (!f.modules)
+        return not_started(&f, ucontext != NULL, end);
+    bool is_fast = begin_fast(&f, here);
+    if (is_fast) {
+        enum qut_stop stop;
+        struct qut_link_step step = {.fp_offset_bytes = ucontext ? QUT_MEMO_EXACT : 0};
+        f.thread->first_link.step = step;
+        if (f.remember == QUT_REMEMBER && run_as_remembered(&f, step, &stop)) {
+            qut_stats_count_end(end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end));
+            f.thread->memo.contiguous = stop == QUT_STOP_END;
+            f.thread->memo.useless_walks = 0;
+            count_frames(&f, 0);
+            qut_modules_leave(f.thread);
+            return f.count;
+        }
+    }
+    struct qut_fast in_memory = f;
+    return run_on(&in_memory, is_fast, capture, ucontext, here, end);
 }
 
 // capture.S calls it.
@@ -162,32 +243,28 @@ size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, c
 
 size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture)
 {
-    struct qut_backtrace b = {
+    struct qut_fast f = {
         .pcs = pcs,
         .max = max,
-        .capture = capture,
-        .here = (uintptr_t)__builtin_frame_address(0),
-        .at = {.sp = capture->sp, .fp = capture->tracked[QUT_NATIVE_FP_SLOT], .ra = capture->pc},
+        .sp = capture->sp,
+        .fp = capture->tracked[QUT_NATIVE_FP_SLOT],
+        .ra = capture->pc,
         .key = qut_key_of(capture->pc),
-        .guessed_frame = QUT_NO_GUESS,
     };
-    return run(&b, end);
+    return run(f, capture, NULL, (uintptr_t)__builtin_frame_address(0), end);
 }
 
 size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
 {
     const struct qut_register_layout *layout = qut_native_arch.ucontext_registers;
     uintptr_t block = (uintptr_t)ucontext, pc = qut_os_load(block + layout->pc_offset);
-    uintptr_t sp = qut_os_load(block + layout->reg_offset[qut_native_arch.sp_reg]);
-    uintptr_t fp = qut_os_load(block + layout->reg_offset[qut_native_arch.tracked[QUT_NATIVE_FP_SLOT]]);
-    struct qut_backtrace b = {
+    struct qut_fast f = {
         .pcs = pcs,
         .max = max,
-        .ucontext = ucontext,
-        .here = (uintptr_t)__builtin_frame_address(0),
-        .at = {.sp = sp, .fp = fp, .ra = pc, .step.fp_offset_bytes = QUT_MEMO_EXACT},
+        .sp = qut_os_load(block + layout->reg_offset[qut_native_arch.sp_reg]),
+        .fp = qut_os_load(block + layout->reg_offset[qut_native_arch.tracked[QUT_NATIVE_FP_SLOT]]),
+        .ra = pc,
         .key = qut_key_of(pc) + 1,
-        .guessed_frame = QUT_NO_GUESS,
     };
-    return run(&b, end);
+    return run(f, NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end);
 }

@@ -37,7 +37,8 @@ static_assert(sizeof(struct qut_link) * QUT_LINK_COUNT <= UINT16_MAX, "next_byte
 enum { QUT_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
 
 struct qut_link_cache {
-    struct qut_link links[QUT_LINK_COUNT]; // in the order in which they were made: neighbours on the stack lie together
+    struct qut_link links[QUT_LINK_COUNT + 1]; // the last one stays empty. In the order in which they were made:
+                                               // neighbours on the stack lie together
     uint16_t sets[1 << QUT_LINK_SET_BITS][QUT_LINK_WAYS]; // by key: entries, the newer one first
     uint32_t epoch;                                       // of the module list that all entries were made from
     uint32_t hand;                                        // the entry that is replaced next

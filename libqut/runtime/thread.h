@@ -23,7 +23,8 @@ struct qut_thread {
     // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
     // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
     uintptr_t stack_limit, stack_low, stack_high;
-    uint16_t first_guess, later_guess; // where the last walk's first link was, and the first behind what was remembered
+    // They stand before the first link of a walk, and before the first behind what was remembered.
+    struct qut_link first_link, later_link;
     struct qut_tier_counts counts;
     // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
     _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];

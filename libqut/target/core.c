@@ -115,23 +115,6 @@ static int read_header(struct qut_target *target, struct core_header *out, struc
     return 0;
 }
 
-struct segment {
-    uint32_t type, flags;
-    uint64_t offset, vaddr, file_size, memory_size;
-};
-
-static struct segment decode_segment(const uint8_t *bytes, bool is_64)
-{
-    if (is_64) {
-        Elf64_Phdr p;
-        memcpy(&p, bytes, sizeof p);
-        return (struct segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz};
-    }
-    Elf32_Phdr p;
-    memcpy(&p, bytes, sizeof p);
-    return (struct segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz};
-}
-
 // What of [offset, offset + size) is in the file.
 static uint64_t stored(struct qut_core *core, uint64_t offset, uint64_t size)
 {
@@ -140,7 +123,7 @@ static uint64_t stored(struct qut_core *core, uint64_t offset, uint64_t size)
     return size < left ? size : left;
 }
 
-static void add_load(struct qut_core *core, const struct segment *segment)
+static void add_load(struct qut_core *core, const struct qut_elf_segment *segment)
 {
     uint64_t size = segment->memory_size > segment->file_size ? segment->memory_size : segment->file_size;
     if (size == 0 || segment->vaddr > UINT64_MAX - size)
@@ -156,13 +139,15 @@ static void add_load(struct qut_core *core, const struct segment *segment)
     };
 }
 
-static int add_notes(struct qut_core *core, const struct segment *segment)
+static int add_notes(struct qut_core *core, const struct qut_elf_segment *segment)
 {
-    uint64_t size = stored(core, segment->offset, segment->file_size);
-    if (size > NOTES_BYTES_MAX - core->notes_size)
-        size = NOTES_BYTES_MAX - core->notes_size;
     // Each segment of notes begins aligned.
     size_t start = (core->notes_size + 7) & ~(size_t)7;
+    if (start >= NOTES_BYTES_MAX)
+        return 0;
+    uint64_t size = stored(core, segment->offset, segment->file_size);
+    if (size > NOTES_BYTES_MAX - start)
+        size = NOTES_BYTES_MAX - start;
     uint8_t *notes = realloc(core->notes, start + (size_t)size + 1);
     if (!notes)
         return -1;
@@ -195,7 +180,7 @@ static int read_segments(struct qut_target *target, const struct core_header *he
     size_t got = qut_os_read_at(core->fd, header->segment_table, table, (size_t)room) / header->segment_bytes;
     int result = 0;
     for (size_t i = 0; result == 0 && i < got; i++) {
-        const struct segment segment = decode_segment(table + i * header->segment_bytes, header->is_64);
+        const struct qut_elf_segment segment = qut_elf_segment_of(table + i * header->segment_bytes, header->is_64);
         if (segment.type == PT_LOAD)
             add_load(core, &segment);
         else if (segment.type == PT_NOTE)

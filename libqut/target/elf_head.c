@@ -38,8 +38,21 @@ static bool read_header(struct qut_elf_head *head, qut_image_read read, void *co
            *count <= PROGRAM_HEADERS_MAX;
 }
 
-static void add_segment(struct qut_elf_head *head, uint32_t type, const struct qut_elf_segment *segment)
+struct qut_elf_segment qut_elf_segment_of(const uint8_t *header, bool is_64)
 {
+    if (is_64) {
+        Elf64_Phdr p;
+        memcpy(&p, header, sizeof p);
+        return (struct qut_elf_segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz, p.p_align};
+    }
+    Elf32_Phdr p;
+    memcpy(&p, header, sizeof p);
+    return (struct qut_elf_segment){p.p_type, p.p_flags, p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz, p.p_align};
+}
+
+static void add_segment(struct qut_elf_head *head, const struct qut_elf_segment *segment)
+{
+    uint32_t type = segment->type;
     if (type == PT_LOAD && head->load_count < QUT_ELF_LOADS_MAX)
         head->loads[head->load_count++] = *segment;
     else if (type == PT_NOTE && head->note_count < QUT_ELF_NOTES_MAX)
@@ -62,52 +75,26 @@ bool qut_elf_head_read(struct qut_elf_head *head, qut_image_read read, void *con
     if (table > UINT32_MAX || read(context, table, entries, wanted) != wanted)
         return false;
     for (unsigned i = 0; i < count; i++) {
-        if (head->is_64) {
-            Elf64_Phdr p;
-            memcpy(&p, entries + i * sizeof p, sizeof p);
-            const struct qut_elf_segment s = {p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz, p.p_flags & PF_X};
-            add_segment(head, p.p_type, &s);
-        } else {
-            Elf32_Phdr p;
-            memcpy(&p, entries + i * sizeof p, sizeof p);
-            const struct qut_elf_segment s = {p.p_offset, p.p_vaddr, p.p_filesz, p.p_memsz, p.p_flags & PF_X};
-            add_segment(head, p.p_type, &s);
-        }
+        const struct qut_elf_segment segment = qut_elf_segment_of(entries + (size_t)i * entry_bytes, head->is_64);
+        add_segment(head, &segment);
     }
     return true;
 }
 
-static uint32_t build_id_in_notes(const uint8_t *bytes, size_t size, uint8_t build_id[QUT_ELF_BUILD_ID_MAX])
-{
-    for (size_t at = 0; at <= size && size - at >= sizeof(Elf32_Nhdr);) {
-        Elf32_Nhdr note;
-        memcpy(&note, bytes + at, sizeof note);
-        at += sizeof note;
-        uint64_t name_bytes = ((uint64_t)note.n_namesz + 3) & ~(uint64_t)3;
-        uint64_t value_bytes = ((uint64_t)note.n_descsz + 3) & ~(uint64_t)3;
-        if (name_bytes > size - at || note.n_descsz > size - at - name_bytes)
-            return 0;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(bytes + at, "GNU", 4) == 0 &&
-            note.n_descsz > 0 && note.n_descsz <= QUT_ELF_BUILD_ID_MAX) {
-            memcpy(build_id, bytes + at + name_bytes, note.n_descsz);
-            return note.n_descsz;
-        }
-        at += (size_t)(name_bytes + value_bytes);
-    }
-    return 0;
-}
-
 static uint32_t build_id_in_segment(const struct qut_elf_segment *note, qut_image_read read, void *context,
-                                    bool by_vaddr, uint8_t build_id[QUT_ELF_BUILD_ID_MAX])
+                                    bool by_vaddr, uint8_t build_id[QUT_BUILD_ID_MAX])
 {
     uint8_t bytes[NOTE_BYTES_MAX];
     size_t wanted = note->file_size < sizeof bytes ? (size_t)note->file_size : sizeof bytes;
     size_t got = read(context, by_vaddr ? note->vaddr : note->offset, bytes, wanted);
-    return build_id_in_notes(bytes, got, build_id);
+    size_t at = 0;
+    uint32_t size = qut_find_build_id(bytes, got, note->alignment, &at);
+    memcpy(build_id, bytes + at, size);
+    return size;
 }
 
 static uint32_t build_id_in_sections(const struct qut_elf_head *head, qut_image_read read, void *context,
-                                     uint8_t build_id[QUT_ELF_BUILD_ID_MAX])
+                                     uint8_t build_id[QUT_BUILD_ID_MAX])
 {
     for (unsigned i = 0; i < head->section_count && i < SECTIONS_MAX; i++) {
         struct qut_elf_segment note = {0};
@@ -119,6 +106,7 @@ static uint32_t build_id_in_sections(const struct qut_elf_head *head, qut_image_
             type = s.sh_type;
             note.offset = s.sh_offset;
             note.file_size = s.sh_size;
+            note.alignment = s.sh_addralign;
         } else {
             Elf32_Shdr s;
             if (read(context, head->section_table + i * sizeof s, &s, sizeof s) != sizeof s)
@@ -126,6 +114,7 @@ static uint32_t build_id_in_sections(const struct qut_elf_head *head, qut_image_
             type = s.sh_type;
             note.offset = s.sh_offset;
             note.file_size = s.sh_size;
+            note.alignment = s.sh_addralign;
         }
         uint32_t size = type == SHT_NOTE ? build_id_in_segment(&note, read, context, false, build_id) : 0;
         if (size)
@@ -135,7 +124,7 @@ static uint32_t build_id_in_sections(const struct qut_elf_head *head, qut_image_
 }
 
 uint32_t qut_elf_build_id(const struct qut_elf_head *head, qut_image_read read, void *context, bool by_vaddr,
-                          uint8_t build_id[QUT_ELF_BUILD_ID_MAX])
+                          uint8_t build_id[QUT_BUILD_ID_MAX])
 {
     for (unsigned i = 0; i < head->note_count; i++) {
         uint32_t size = build_id_in_segment(&head->notes[i], read, context, by_vaddr, build_id);
@@ -195,6 +184,11 @@ static uint64_t overlap(uint64_t a, uint64_t a_size, uint64_t b, uint64_t b_size
     return a - b < b_size ? (b_size - (a - b) < a_size ? b_size - (a - b) : a_size) : 0;
 }
 
+static bool is_executable(const struct qut_elf_segment *segment)
+{
+    return segment->flags & PF_X;
+}
+
 bool qut_elf_mapped_vaddr(const struct qut_elf_head *head, uint64_t offset, uint64_t size, bool executable,
                           uint64_t *vaddr)
 {
@@ -207,7 +201,7 @@ bool qut_elf_mapped_vaddr(const struct qut_elf_head *head, uint64_t offset, uint
         uint64_t bytes = overlap(offset, size, load->offset, load->file_size);
         if (bytes == 0)
             continue;
-        bool fits = load->executable == executable, best_fits = best && best->executable == executable;
+        bool fits = is_executable(load) == executable, best_fits = best && is_executable(best) == executable;
         if (!best || fits > best_fits || (fits == best_fits && bytes > best_overlap)) {
             best = load;
             best_overlap = bytes;

@@ -8,12 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QUT_ELF_LOADS_MAX = 32, QUT_ELF_NOTES_MAX = 8, QUT_ELF_BUILD_ID_MAX = 64 };
+#include "libqut/runtime/build_id.h"
+
+enum { QUT_ELF_LOADS_MAX = 32, QUT_ELF_NOTES_MAX = 8 };
 
 struct qut_elf_segment {
+    uint32_t type, flags; // PT_*, PF_*
     uint64_t offset, vaddr;
     uint64_t file_size, memory_size;
-    bool executable;
+    uint64_t alignment;
 };
 
 struct qut_elf_head {
@@ -33,13 +36,16 @@ struct qut_elf_head {
 // first byte, or, where a function says so, a virtual address.
 typedef size_t (*qut_image_read)(void *context, uint64_t position, void *bytes, size_t size);
 
+// One program header, as it stands in a file of that class.
+struct qut_elf_segment qut_elf_segment_of(const uint8_t *header, bool is_64);
+
 // False: these are not the headers of a little-endian ELF program, library or core.
 bool qut_elf_head_read(struct qut_elf_head *head, qut_image_read read, void *context);
 
 // Returns the size of the build-id, 0 where there is none. by_vaddr: what `read` takes; with offsets, sections count as
 // well (a library that went through a tool without PT_NOTE has it in a section only).
 uint32_t qut_elf_build_id(const struct qut_elf_head *head, qut_image_read read, void *context, bool by_vaddr,
-                          uint8_t build_id[QUT_ELF_BUILD_ID_MAX]);
+                          uint8_t build_id[QUT_BUILD_ID_MAX]);
 
 // The image's DT_SONAME, from malloc; NULL where there is none. `read` takes offsets.
 char *qut_elf_soname(const struct qut_elf_head *head, qut_image_read read, void *context);

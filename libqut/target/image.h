@@ -24,7 +24,7 @@ struct qut_image {
     char *soname;    // NULL: not known
     uint64_t start;  // first address of its first mapping
     uint64_t entry;  // address of the entry point, where execution began there; else 0
-    uint8_t build_id[QUT_ELF_BUILD_ID_MAX];
+    uint8_t build_id[QUT_BUILD_ID_MAX];
     uint32_t build_id_size;
     bool file_is_another; // the file at its path has another build-id
     struct qut_elf_head *head;

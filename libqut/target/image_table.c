@@ -11,10 +11,10 @@
 // What a hostile image may claim to occupy.
 #define IMAGE_BYTES_MAX ((uint64_t)1 << 30)
 
-// The image as in its file, as far as it is mapped: pages that nobody touches cost nothing.
-static void *rebuild(struct qut_target *target, const struct qut_image *image, size_t *size, bool *incomplete)
+// Pages that nobody touches cost nothing.
+void *qut_target_rebuild(struct qut_target *target, const struct qut_elf_head *head, uint64_t load_bias, size_t *size,
+                         bool *incomplete)
 {
-    const struct qut_elf_head *head = image->head;
     uint64_t end = 0;
     for (unsigned i = 0; i < head->load_count; i++) {
         const struct qut_elf_segment *load = &head->loads[i];
@@ -28,7 +28,7 @@ static void *rebuild(struct qut_target *target, const struct qut_image *image, s
         return NULL;
     for (unsigned i = 0; i < head->load_count; i++) {
         const struct qut_elf_segment *load = &head->loads[i];
-        uint64_t address = image->load_bias + load->vaddr;
+        uint64_t address = load_bias + load->vaddr;
         if (target->arch->word_bytes == 4)
             address &= UINT32_MAX;
         // Pages that cannot be read stay zero, those behind them are read all the same.
@@ -66,7 +66,7 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
     void *memory = NULL, *table = NULL;
     bool incomplete = false;
     if (!image->file_path) {
-        memory = rebuild(target, image, &request.memory_size, &incomplete);
+        memory = qut_target_rebuild(target, image->head, image->load_bias, &request.memory_size, &incomplete);
         request.memory = memory;
         if (!memory) {
             snprintf(image->reason, sizeof image->reason, "its mapped image is too large, or empty");

@@ -11,7 +11,7 @@
 #include "libqut/os/file.h"
 #include "libqut/os/process.h"
 
-enum { STATUS_BYTES_MAX = 65536, MAPS_BYTES_MAX = 256 << 20 };
+enum { PROC_BYTES_MAX = 256 << 20 };
 
 static size_t read_memory(struct qut_target *target, uint64_t address, void *bytes, size_t size)
 {
@@ -44,7 +44,7 @@ static char *read_proc(pid_t pid, const char *name, size_t *size, int *result)
 {
     char path[64], *text = NULL;
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    *result = qut_os_read_text(path, MAPS_BYTES_MAX, &text, size);
+    *result = qut_os_read_text(path, PROC_BYTES_MAX, &text, size);
     return text;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public face of every kind of target.
 #include "libqut/target/target.h"
-#include "libqut/os/os.h"
 
 #include <elf.h>
 #include <stdarg.h>

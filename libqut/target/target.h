@@ -143,6 +143,10 @@ struct qut_image *qut_target_intern_image(struct qut_target *target, const struc
 
 // Makes the table, if that was not tried before.
 void qut_target_make_table(struct qut_target *target, struct qut_image *image);
+// An image as in its file, as far as its segments are mapped and can be read; the rest is zero, and *incomplete is set
+// where something could not. In pages, for qut_os_free_pages. NULL: it is empty, or over 1 GiB, or there is no memory.
+void *qut_target_rebuild(struct qut_target *target, const struct qut_elf_head *head, uint64_t load_bias, size_t *size,
+                         bool *incomplete);
 
 // ---- memory.c
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/support/rows.h"
+#include "tests/support/run_suite.h"
 
 // Compares and frees.
 static inline void expect_text(char *text, const char *expected)
@@ -26,15 +27,6 @@ static inline void expect_program(const struct qut_arch *arch, const uint8_t *pr
                                   const char *expected)
 {
     expect_text(rows_of_program(arch, program, size), expected);
-}
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "qutc/check/dwarf_eval.h"
+#include "tests/support/run_suite.h"
 
 static bool read_word(void *context, uint64_t address, uint64_t *value)
 {
@@ -182,9 +183,5 @@ int main(void)
     tcase_add_test(tcase, branches);
     tcase_add_test(tcase, plt_expression);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

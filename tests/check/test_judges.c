@@ -6,6 +6,7 @@
 
 #include "qutc/check/cfi_walk.h"
 #include "qutc/check/compare.h"
+#include "tests/support/run_suite.h"
 
 static const struct qutc_judge_class *const judges[] = {&qutc_judge_libdw, &qutc_judge_libdwarf};
 enum { LIBDW, LIBDWARF, JUDGES };
@@ -276,9 +277,5 @@ int main(void)
     tcase_add_test(tcase, dex_pc_mark);
     tcase_add_test(tcase, damaged_sections);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

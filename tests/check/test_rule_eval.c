@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libqut/runtime/rule_eval.h"
+#include "tests/support/run_suite.h"
 
 // Memory: a word is its address plus a mark; 0xdead0000 to 0xdeadffff cannot be read.
 static bool read_word(void *context, uint64_t address, uint64_t *value)
@@ -183,9 +184,5 @@ int main(void)
     tcase_add_test(tcase, refusals);
     tcase_add_test(tcase, words_wrap);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 #include "formats/qut_table_code.h"
 #include "qutc/check/verify.h"
 #include "qutc/qutc.h"
+#include "tests/support/run_suite.h"
 
 enum {
     JUDGES = QUTC_JUDGE_LIBDW | QUTC_JUDGE_LIBDWARF,
@@ -199,9 +200,5 @@ int main(void)
     tcase_add_test(tests, two_percent_at_once);
     tcase_add_test(tests, row_for_row);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "qutc/check/verify.h"
 #include "qutc/qutc.h"
+#include "tests/support/run_suite.h"
 
 enum { JUDGES = QUTC_JUDGE_LIBDW | QUTC_JUDGE_LIBDWARF };
 
@@ -157,9 +158,5 @@ int main(void)
     tcase_add_test(tcase, refused_is_counted_by_reason);
     tcase_add_test(tcase, no_judge_no_proof);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

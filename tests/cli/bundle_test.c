@@ -11,6 +11,7 @@
 #include "formats/qut_table_check.h"
 #include "qutc/qutc.h"
 #include "qutc/table_file.h"
+#include "tests/support/run_suite.h"
 
 enum { TABLES = 3 };
 static const char *const names[TABLES] = {"a.qut", "libb.so-0123.qut", "z"};
@@ -409,9 +410,5 @@ int main(void)
     tcase_add_test(tests, lies_of_frames);
     tcase_add_test(tests, a_frame_that_holds_less_than_it_claims);
     tcase_add_test(tests, random_damage);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that dies takes nothing with it.
 #include "qutc/cli/pool.h"
+#include "tests/support/run_suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -103,9 +104,5 @@ int main(void)
     tcase_add_loop_test(tests, the_dead_cost_only_their_piece, 0, 4);
     tcase_add_test(tests, nothing_to_do);
     tcase_add_test(tests, the_taker_can_stop);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

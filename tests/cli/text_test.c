@@ -8,6 +8,7 @@
 
 #include "cli/json.h"
 #include "qutc/table/rule_text.h"
+#include "tests/support/run_suite.h"
 
 enum { RAX = 0, RCX = 2, RBP = 6, RSP = 7, R10 = 10, R12 = 12, SLOT_RBP = 0, SLOT_RBX = 1, SLOT_R12 = 2 };
 
@@ -169,9 +170,5 @@ int main(void)
     tcase_add_test(tests, text_stays_in_bounds);
     tcase_add_test(tests, json_of_any_bytes);
     tcase_add_test(tests, json_nests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

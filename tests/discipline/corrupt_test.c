@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/runtime/tiers.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 
-enum { WALKS_DEFAULT = 100000, TEXTS_MAX = 32, ISLAND_BYTES = 16 << 10, MAX = 40, CANARY = 0x5a };
+enum { WALKS_DEFAULT = 100000, TEXTS_MAX = 32, ISLAND_BYTES = 16 << 10, MAX = 40, CANARY = 0x5a, WAYS = 2 };
 
 static struct text {
     uintptr_t start, size;
@@ -26,7 +27,8 @@ static unsigned text_count;
 static char *island; // readable pages between two that are not
 static uint64_t random_state;
 static volatile uint64_t seed;
-static unsigned long walks, reasons[QUT_END_REASON_COUNT], frames, errno_changed, overrun, no_reason;
+static unsigned long walks, reasons[QUT_END_REASON_COUNT], frames, errno_changed, overrun, no_reason, differing,
+    first_differing;
 
 static uint64_t next_random(void)
 {
@@ -113,23 +115,48 @@ static void corrupt(void *ucontext, uintptr_t here)
     put(ucontext, layout->pc_offset, below(16) ? random_pc() : random_word(here));
 }
 
+// Whether the walk looks at what lies below `here`: walks themselves write there, each something else.
+static bool reads_below(const void *context, uintptr_t here)
+{
+    struct qut_cursor cursor;
+    struct qut_frame frame;
+    bool below = false;
+    qut_cursor_context(&cursor, context);
+    do {
+        qut_cursor_frame(&cursor, &frame);
+        below |= frame.sp < here;
+    } while (qut_cursor_next(&cursor));
+    return below;
+}
+
 static void walk_once(const void *real, uintptr_t here)
 {
     static _Thread_local ucontext_t context;
+    static const uint32_t tiers[WAYS] = {QUT_TIERS_ALL, 0};
     memcpy(&context, real, qut_native_arch.ucontext_registers->size_bytes);
     corrupt(&context, here);
-    uintptr_t pcs[MAX + 1];
-    pcs[MAX] = CANARY;
-    struct qut_end end = {.reason = ~0u};
-    bool kept;
-    size_t count = discipline_walk(&context, pcs, MAX, &end, &kept);
-    errno_changed += !kept;
-    overrun += pcs[MAX] != CANARY || count > MAX;
-    if (end.reason == QUT_END_NOT || end.reason >= QUT_END_NOT_STARTED || count == 0)
-        no_reason++;
-    else
-        reasons[end.reason]++;
-    frames += count;
+    uintptr_t pcs[WAYS][MAX + 1];
+    struct qut_end ends[WAYS];
+    size_t counts[WAYS];
+    for (unsigned way = 0; way < WAYS; way++) {
+        struct qut_end *end = &ends[way];
+        pcs[way][MAX] = CANARY;
+        *end = (struct qut_end){.reason = ~0u};
+        bool kept;
+        atomic_store_explicit(&qut_tiers, tiers[way], memory_order_relaxed);
+        counts[way] = discipline_walk(&context, pcs[way], MAX, end, &kept);
+        errno_changed += !kept;
+        overrun += pcs[way][MAX] != CANARY || counts[way] > MAX;
+        if (end->reason == QUT_END_NOT || end->reason >= QUT_END_NOT_STARTED || counts[way] == 0)
+            no_reason++;
+    }
+    if (ends[0].reason < QUT_END_REASON_COUNT)
+        reasons[ends[0].reason]++;
+    frames += counts[0];
+    bool same = counts[0] == counts[1] && memcmp(pcs[0], pcs[1], counts[0] * sizeof **pcs) == 0 &&
+                memcmp(&ends[0], &ends[1], sizeof *ends) == 0;
+    if (!same && !reads_below(&context, here) && !differing++)
+        first_differing = (unsigned long)seed;
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -177,7 +204,7 @@ static void prepare(void)
     sigaction(SIGSEGV, &fault, NULL);
     sigaction(SIGBUS, &fault, NULL);
     memset(reasons, 0, sizeof reasons);
-    frames = errno_changed = overrun = no_reason = 0;
+    frames = errno_changed = overrun = no_reason = differing = 0;
 }
 
 static void *raise_there(void *argument)
@@ -194,9 +221,12 @@ static void finish(const char *who)
     for (unsigned reason = 0; reason < QUT_END_REASON_COUNT; reason++)
         if (reasons[reason])
             printf(" %s %lu;", qut_end_reason_name(reason), reasons[reason]);
-    putchar('\n');
+    struct qut_tier_counts tiers = {0};
+    qut_tier_counts(&tiers);
+    printf(" remembered %lu\n", (unsigned long)tiers.remembered);
     CHECK(errno_changed == 0 && overrun == 0 && no_reason == 0, "errno changed %lu, overrun %lu, without a reason %lu",
           errno_changed, overrun, no_reason);
+    CHECK(differing == 0, "with shortcuts %lu walks went another way; the first: %lu", differing, first_differing);
     signal(SIGSEGV, SIG_DFL);
     signal(SIGBUS, SIG_DFL);
 }

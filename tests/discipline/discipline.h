@@ -24,5 +24,9 @@ uint64_t discipline_watched_calls(void); // that came while nobody watched: show
 
 // A walk with everything on: watched, errno poisoned. Returns the number of frames; false in *errno_kept if changed.
 size_t discipline_walk(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end, bool *errno_kept);
+// As often as there are ways to walk: without shortcuts, with them, and once more, when the walk is remembered. The
+// last one counts; *errno_kept is that of all.
+size_t discipline_walk_every_way(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end,
+                                 bool *errno_kept);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libqut/runtime/tiers.h"
 #include "tests/discipline/discipline.h"
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -43,6 +44,21 @@ size_t discipline_walk(const void *ucontext, uintptr_t *pcs, size_t max, struct 
     discipline_watch(false);
     *errno_kept = errno == 4711;
     errno = saved;
+    return count;
+}
+
+size_t discipline_walk_every_way(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end,
+                                 bool *errno_kept)
+{
+    static const uint32_t tiers[] = {0, QUT_TIER_LINKED, QUT_TIERS_ALL, QUT_TIERS_ALL};
+    size_t count = 0;
+    *errno_kept = true;
+    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++) {
+        bool kept;
+        atomic_store_explicit(&qut_tiers, tiers[i], memory_order_relaxed);
+        count = discipline_walk(ucontext, pcs, max, end, &kept);
+        *errno_kept &= kept;
+    }
     return count;
 }
 

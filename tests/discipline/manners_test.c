@@ -15,7 +15,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info;
     static uintptr_t pcs[64];
-    handler_count = discipline_walk(context, pcs, 64, &handler_end, &handler_kept);
+    handler_count = discipline_walk_every_way(context, pcs, 64, &handler_end, &handler_kept);
 }
 
 TEST(walks_call_nothing_of_libc_that_locks_or_allocates)
@@ -36,7 +36,7 @@ TEST(walks_call_nothing_of_libc_that_locks_or_allocates)
             qut_thread_register();
         else
             qut_thread_unregister();
-        size_t count = discipline_walk(NULL, pcs, 64, &end, &kept);
+        size_t count = discipline_walk_every_way(NULL, pcs, 64, &end, &kept);
         CHECK(count >= 1 && kept, "%zu frames, errno %s", count, kept ? "kept" : "changed");
         raise(SIGUSR1);
         CHECK(handler_count >= 1 && handler_kept, "%zu frames, errno %s", handler_count,
@@ -51,7 +51,7 @@ TEST(walks_reach_the_outermost_frame)
     uintptr_t pcs[64];
     struct qut_end end;
     bool kept;
-    size_t count = discipline_walk(NULL, pcs, 64, &end, &kept);
+    size_t count = discipline_walk_every_way(NULL, pcs, 64, &end, &kept);
     CHECK(end.reason == QUT_END_OUTERMOST && count >= 4, "%zu frames, %s", count, qut_end_reason_name(end.reason));
     raise(SIGUSR1);
     CHECK(handler_end.reason == QUT_END_OUTERMOST && handler_count >= 5, "%zu frames, %s", handler_count,

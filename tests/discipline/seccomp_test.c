@@ -58,7 +58,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     bool kept;
     if (!install_filter(handler_allowed, handler_allowed_count))
         _exit(EXIT_NO_FILTER);
-    size_t count = discipline_walk(context, pcs, 64, &end, &kept);
+    size_t count = discipline_walk_every_way(context, pcs, 64, &end, &kept);
     _exit(!kept ? EXIT_ERRNO : count < handler_frames_least ? EXIT_SHORT : 0);
 }
 

@@ -8,6 +8,7 @@
 #include "qutc/input/inputs.h"
 #include "qutc/input/unpack.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 struct listing {
     uint64_t eh_frame, debug_frame, exidx; // sizes; 0: absent
@@ -184,9 +185,5 @@ int main(void)
     tcase_add_test(tests, a_library_in_an_apk);
     tcase_add_test(tests, an_image_inside_a_file_that_is_no_archive);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "qutc/input/image.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 static const uint8_t frame_bytes[24] = {20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1};
 static const uint8_t note_a[] = {4,   0,   0,   0, 4,    0,    0,    0, NT_GNU_BUILD_ID, 0, 0, 0,
@@ -180,9 +181,5 @@ int main(void)
     tcase_add_test(tests, by_link);
     tcase_add_test(tests, a_debug_file_itself_has_no_frames_but_is_no_damage);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

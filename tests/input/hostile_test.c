@@ -4,6 +4,7 @@
 
 #include "qutc/input/image.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 // Damaged and made-up files: a part of the image, or an error with its reason; never more.
 static const uint8_t eh_frame[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0, 0, 0, 0, 0};
@@ -184,9 +185,5 @@ int main(void)
     tcase_add_test(tests, section_count_in_the_first_header);
     tcase_add_loop_test(tests, hostile_files, 0, 4);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

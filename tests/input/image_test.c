@@ -5,6 +5,7 @@
 
 #include "qutc/input/image.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 static const uint8_t eh_frame[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0, 0, 0, 0, 0};
 static const uint8_t code[64] = {0xc3};
@@ -287,9 +288,5 @@ int main(void)
     tcase_add_test(tests, own_executable);
     tcase_add_test(tests, unreadable_files_say_why);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

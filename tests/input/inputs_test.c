@@ -9,6 +9,7 @@
 
 #include "qutc/input/inputs.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 static const uint8_t eh_frame[] = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0, 0, 0, 0, 0};
 
@@ -357,9 +358,5 @@ int main(void)
     tcase_add_test(tests, the_system);
     tcase_add_test(tests, the_vdso);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "qutc/input/image.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 static const uint8_t code[64] = {0xc3};
 static char packed_text[4096];
@@ -150,9 +151,5 @@ int main(void)
     tcase_add_test(tests, gnu_debugdata);
     tcase_add_test(tests, unpacking_is_bounded);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

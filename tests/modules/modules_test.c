@@ -118,6 +118,37 @@ TEST(a_library_is_met_soon)
     qut_stop();
 }
 
+TEST(a_module_says_why_it_has_no_table)
+{
+    struct qut_loaded_module module;
+    uintptr_t pc;
+    memset(&module, 0xff, sizeof module);
+    CHECK(qut_module_at((uintptr_t)start, &module, sizeof module) == 0 && module.end == 0, "not started");
+    if (!start("nothing", QUT_START_NO_THREAD))
+        return;
+    void *library = load(NAMED1, &pc);
+    CHECK(qut_module_at(pc, &module, sizeof module) == 0, "nobody looked");
+    CHECK(qut_module_at((uintptr_t)start, &module, sizeof module) == 1 && !module.has_table, "the program");
+    CHECK(strcmp(module.reason, "its table is being made") == 0 && !*module.path, "%s %s", module.reason, module.path);
+    qut_refresh();
+    CHECK(qut_module_at(pc, &module, sizeof module) == 1 && !module.has_table, "the library");
+    CHECK(strcmp(module.reason, "none here") == 0, "%s", module.reason);
+    CHECK(strcmp(module.path, NAMED1) == 0 && module.build_id_size == 20, "%s %u", module.path, module.build_id_size);
+    CHECK(module.start <= pc && pc < module.end && module.load_bias <= module.start, "0x%zx in [0x%zx, 0x%zx)",
+          (size_t)pc, (size_t)module.start, (size_t)module.end);
+    uintptr_t end = module.end;
+    memset(&module, 0xff, sizeof module);
+    CHECK(qut_module_at(end - 1, &module, offsetof(struct qut_loaded_module, load_bias)) == 1 && module.end == end &&
+              module.load_bias == UINT64_MAX,
+          "an older caller's");
+    CHECK(qut_module_at(0, &module, sizeof module) == 0 && qut_module_at(UINTPTR_MAX, &module, sizeof module) == 0 &&
+              qut_module_at((uintptr_t)&module, &module, sizeof module) == 0,
+          "no code");
+    if (library)
+        dlclose(library);
+    qut_stop();
+}
+
 static void replace(const char *first, const char *second)
 {
     uintptr_t pc, other_pc;
@@ -245,6 +276,7 @@ int main(void)
 {
     RUN(starts_and_stops_again_and_again);
     RUN(a_library_is_met_soon);
+    RUN(a_module_says_why_it_has_no_table);
     RUN(another_library_at_the_same_address_is_noticed);
     RUN(even_without_build_ids);
     RUN(a_library_whose_file_is_gone_is_read_from_memory);

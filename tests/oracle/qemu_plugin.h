@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of QEMU's plugin interface, version 1, that the oracle uses, and what qemu-user 7.2 exports besides.
+// The part of QEMU's plugin interface, version 1, that the oracle and bench/count use, and what qemu-user 7.2 exports
+// besides.
 // Debian's qemu-user ships no header for either.
 #ifndef QUT_TESTS_ORACLE_QEMU_PLUGIN_H
 #define QUT_TESTS_ORACLE_QEMU_PLUGIN_H
@@ -21,7 +22,7 @@ struct qemu_info {
     bool system_emulation;
 };
 
-enum { QEMU_PLUGIN_CB_R_REGS = 1 };
+enum { QEMU_PLUGIN_CB_NO_REGS = 0, QEMU_PLUGIN_CB_R_REGS = 1 };
 
 typedef void (*qemu_plugin_tb_trans_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*qemu_plugin_insn_cb)(unsigned vcpu_index, void *user);
@@ -33,6 +34,7 @@ typedef void (*qemu_plugin_exit_cb)(qemu_plugin_id_t id, void *user);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_trans_cb cb);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_insn_cb cb, int flags,
                                             void *user);
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_insn_cb cb, int flags, void *user);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_plugin_syscall_cb cb);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_exit_cb cb, void *user);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
@@ -40,6 +42,7 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+const char *qemu_plugin_insn_symbol(const struct qemu_plugin_insn *insn); // NULL: none
 
 // Ours, found by qemu by name.
 extern int qemu_plugin_version;

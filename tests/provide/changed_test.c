@@ -13,6 +13,7 @@
 #include "qutc/qutc.h"
 #include "qutc/table_file.h"
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 
 enum { HEADER = sizeof(struct qut_table_header) };
 
@@ -151,9 +152,5 @@ int main(void)
     tcase_add_test(tests, replaced_by_rename);
     tcase_add_test(tests, truncated_all_the_time);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

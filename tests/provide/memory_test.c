@@ -11,6 +11,7 @@
 #include "qutc/qutc.h"
 #include "qutc/table_file.h"
 #include "tests/provide/mapped.h"
+#include "tests/support/run_suite.h"
 
 static const char *const libraries[] = {
     "/lib/x86_64-linux-gnu/libc.so.6",
@@ -125,9 +126,5 @@ int main(void)
     tcase_add_loop_test(tests, rows_are_those_of_the_file, 0, LIBRARIES * RESTS);
     tcase_add_loop_test(tests, a_file_that_is_read_is_the_file_mapped, 0, LIBRARIES);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -14,6 +14,7 @@
 #include "qutc/table_file.h"
 #include "tests/input/builder.h"
 #include "tests/provide/mapped.h"
+#include "tests/support/run_suite.h"
 
 static const char *libc_path; // of this process
 static struct qutc_bytes libc_file;
@@ -262,9 +263,5 @@ int main(void)
     tcase_add_test(tests, a_cache_that_cannot_be_written_is_no_failure);
     tcase_add_test(tests, options_of_older_callers);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -9,6 +9,7 @@
 
 #include <qut/local.h>
 
+#include "libqut/runtime/tiers.h"
 #include "tests/storm/storm.h"
 
 extern const char __start_storm_roots[], __stop_storm_roots[];
@@ -220,6 +221,23 @@ static uint64_t stack_pointer_of(const void *context)
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t handler_depth;
 
+// The same walk again, without shortcuts. Where one of the two met a table that was not there yet, or guessed, they
+// need not be the same. Out of line: it has its own room for the pcs.
+__attribute__((noinline)) static void walk_again(const void *context, const uintptr_t *pcs, size_t count,
+                                                 const struct qut_end *end)
+{
+    uintptr_t again[STORM_PCS_MAX];
+    struct qut_end again_end;
+    uint32_t tiers = atomic_exchange_explicit(&qut_tiers, 0, memory_order_relaxed);
+    size_t again_count = qut_backtrace_context(context, again, STORM_PCS_MAX, &again_end);
+    atomic_store_explicit(&qut_tiers, tiers, memory_order_relaxed);
+    storm_add(STORM_TWICE, 1);
+    bool comparable = end->reason == QUT_END_OUTERMOST && again_end.reason == QUT_END_OUTERMOST &&
+                      end->guessed_frame == again_end.guessed_frame;
+    if (comparable && (count != again_count || memcmp(pcs, again, count * sizeof *pcs) != 0))
+        storm_add(STORM_DIFFERENT, 1);
+}
+
 static void walk_in_handler(void *context)
 {
     if (!storm_self)
@@ -235,6 +253,8 @@ static void walk_in_handler(void *context)
     errno = POISON;
     size_t count = qut_backtrace_context(context, pcs, STORM_PCS_MAX, &end);
     bool kept = errno == POISON;
+    if (count % 4 == 0)
+        walk_again(context, pcs, count, &end);
     uint64_t sp = stack_pointer_of(context);
     storm_judge(pcs, count, end.reason, (uintptr_t)end.pc, end.refusal, (uintptr_t)sp, handler_depth > 1, kept);
     uint64_t took = now_ns() - start, most = storm_handler_ns_most();

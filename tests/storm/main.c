@@ -9,6 +9,7 @@
 
 #include <qut/local.h>
 
+#include "libqut/runtime/tiers.h"
 #include "qutc/include/qutc/provide.h"
 #include "tests/storm/storm.h"
 
@@ -34,6 +35,9 @@ STORM_ROOT static void *thread_root(void *argument)
         atomic_fetch_add_explicit(&self->progress, 1, memory_order_relaxed);
     }
     storm_thread_end(self);
+    struct qut_tier_counts tiers;
+    if (qut_tier_counts(&tiers))
+        storm_add(STORM_REMEMBERED, tiers.remembered);
     atomic_store_explicit(&self->ended, true, memory_order_release);
     return NULL;
 }
@@ -46,14 +50,28 @@ static bool all_ended(void)
     return true;
 }
 
+// Which shortcuts all threads may take, another choice every few milliseconds; all of them half of the time.
+static void switch_tiers_for_a_tenth(void)
+{
+    enum { SWITCHES = 20 };
+    static uint32_t state = 2463534242u;
+    for (unsigned i = 0; i < SWITCHES; i++) {
+        struct timespec pause = {.tv_nsec = 100000000 / SWITCHES};
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        atomic_store_explicit(&qut_tiers, state & 4 ? QUT_TIERS_ALL : state & 3, memory_order_relaxed);
+        nanosleep(&pause, NULL);
+    }
+}
+
 // Until all threads ended, which they shall after some seconds; a thread that gets nothing done for long is stuck.
 static void watch(unsigned seconds)
 {
     uint64_t seen[STORM_THREADS] = {0};
     unsigned still[STORM_THREADS] = {0};
     for (unsigned tenth = 0; !all_ended(); tenth++) {
-        struct timespec pause = {.tv_nsec = 100000000};
-        nanosleep(&pause, NULL);
+        switch_tiers_for_a_tenth();
         if (tenth >= seconds * 10)
             atomic_store_explicit(&storm_over, true, memory_order_relaxed);
         for (unsigned i = 0; i < STORM_THREADS; i++) {
@@ -77,28 +95,30 @@ static int report(double seconds, const struct qut_stats *stats)
     for (int which = STORM_OUTERMOST; which <= STORM_WRONG; which++)
         counted += storm_get((enum storm_count)which);
     uint64_t bad = atomic_load_explicit(&storm_children_bad, memory_order_relaxed);
-    printf("storm: %.0f s, %" PRIu64 " walks (%" PRIu64 " in handlers, %.0f a second; %" PRIu64 " of these in handlers "
-           "of handlers), %.1f frames each; outermost %" PRIu64 ", table pending %" PRIu64
-           ", end of a coroutine %" PRIu64 ", in libgcc's change of frames %" PRIu64
-           ", in libc functions whose unwind information is wrong %" PRIu64 ", in C runtime code %" PRIu64
-           ", unexplained %" PRIu64 ", wrong %" PRIu64 ", lost %" PRIu64 ", errno changed %" PRIu64
-           "; in libraries that came and went %" PRIu64 ", in coroutines %" PRIu64 "; %" PRIu64 " dlopens (%" PRIu64
-           " in another's place), %" PRIu64 " forks (%" PRIu64 " bad), %" PRIu64
-           " threads; handler %.1f us on average, %.1f ms at most; tables %" PRIu64
-           ", the last walkable after %.1f ms, the slowest after %.1f ms\n",
-           seconds, walks, handled, (double)handled / seconds, storm_get(STORM_NESTED),
-           walks ? (double)storm_get(STORM_FRAMES) / (double)walks : 0, storm_get(STORM_OUTERMOST),
-           storm_get(STORM_PENDING), storm_get(STORM_START_CONTEXT), storm_get(STORM_EH_RETURN),
-           storm_get(STORM_BAD_CFI), storm_get(STORM_CRT), storm_get(STORM_UNEXPLAINED), storm_get(STORM_WRONG),
-           walks - counted, storm_get(STORM_ERRNO), storm_get(STORM_LIBRARY_HITS), storm_get(STORM_COROUTINE_HITS),
-           storm_loads, storm_replaced, storm_forks, bad, storm_threads_made,
-           handled ? (double)storm_get(STORM_HANDLER_NS) / (double)handled * 1e-3 : 0,
-           (double)storm_handler_ns_most() * 1e-6, stats->tables_compiled, (double)stats->walkable_last_ns * 1e-6,
-           (double)stats->walkable_most_ns * 1e-6);
+    printf(
+        "storm: %.0f s, %" PRIu64 " walks (%" PRIu64 " in handlers, %.0f a second; %" PRIu64 " of these in handlers "
+        "of handlers), %.1f frames each; outermost %" PRIu64 ", table pending %" PRIu64 ", end of a coroutine %" PRIu64
+        ", in libgcc's change of frames %" PRIu64 ", in libc functions whose unwind information is wrong %" PRIu64
+        ", in C runtime code %" PRIu64 ", unexplained %" PRIu64 ", wrong %" PRIu64 ", lost %" PRIu64
+        ", errno changed %" PRIu64 "; walked again without shortcuts %" PRIu64 ", of these another way %" PRIu64
+        "; frames remembered %" PRIu64 "; in libraries that came and went %" PRIu64 ", in coroutines %" PRIu64
+        "; %" PRIu64 " dlopens (%" PRIu64 " in another's place), %" PRIu64 " forks (%" PRIu64 " bad), %" PRIu64
+        " threads; handler %.1f us on average, %.1f ms at most; tables %" PRIu64
+        ", the last walkable after %.1f ms, the slowest after %.1f ms\n",
+        seconds, walks, handled, (double)handled / seconds, storm_get(STORM_NESTED),
+        walks ? (double)storm_get(STORM_FRAMES) / (double)walks : 0, storm_get(STORM_OUTERMOST),
+        storm_get(STORM_PENDING), storm_get(STORM_START_CONTEXT), storm_get(STORM_EH_RETURN), storm_get(STORM_BAD_CFI),
+        storm_get(STORM_CRT), storm_get(STORM_UNEXPLAINED), storm_get(STORM_WRONG), walks - counted,
+        storm_get(STORM_ERRNO), storm_get(STORM_TWICE), storm_get(STORM_DIFFERENT), storm_get(STORM_REMEMBERED),
+        storm_get(STORM_LIBRARY_HITS), storm_get(STORM_COROUTINE_HITS), storm_loads, storm_replaced, storm_forks, bad,
+        storm_threads_made, handled ? (double)storm_get(STORM_HANDLER_NS) / (double)handled * 1e-3 : 0,
+        (double)storm_handler_ns_most() * 1e-6, stats->tables_compiled, (double)stats->walkable_last_ns * 1e-6,
+        (double)stats->walkable_most_ns * 1e-6);
     storm_print_ends(stdout);
     storm_print_wrong(stdout);
     bool good = handled > 0 && walks == counted && storm_get(STORM_UNEXPLAINED) == 0 && storm_get(STORM_WRONG) == 0 &&
-                storm_get(STORM_ERRNO) == 0 && bad == 0;
+                storm_get(STORM_ERRNO) == 0 && bad == 0 && storm_get(STORM_TWICE) > 0 &&
+                storm_get(STORM_DIFFERENT) == 0 && storm_get(STORM_REMEMBERED) > 0;
     printf("%d passed, %d failed, 0 skipped\n", good, !good);
     return good ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 
 #include "qutc/cfi/rule_set.h"
 #include "qutc/table/row_merge.h"
+#include "tests/support/run_suite.h"
 
 static struct qutc_rule_set rules;
 static struct qutc_row_list first, second;
@@ -93,9 +94,5 @@ int main(void)
     tcase_add_test(tests, a_refusal_wins_too);
     tcase_add_test(tests, what_resumes_inside_a_function_keeps_its_mark);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/run_suite.h"
 #include "tests/table/table_maker.h"
 
 static const struct qut_arch *const archs[] = {&qut_arch_x86_64, &qut_arch_aarch64, &qut_arch_arm, &qut_arch_x86,
@@ -129,9 +130,5 @@ int main(void)
     tcase_add_test(tests, many_rules);
     tcase_add_test(tests, very_many_rules);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/runtime/table_sample.h"
+#include "tests/support/run_suite.h"
 #include "tests/table/sample.h"
 
 START_TEST(the_runtimes_sample_is_fresh)
@@ -55,9 +56,5 @@ int main(void)
     tcase_add_test(tests, the_runtimes_sample_is_fresh);
     tcase_add_test(tests, it_has_every_form);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

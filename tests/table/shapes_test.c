@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/qut_table_code.h"
+#include "tests/support/run_suite.h"
 #include "tests/table/table_maker.h"
 
 static uint32_t plain(struct maker *m, int32_t cfa_bytes)
@@ -270,9 +271,5 @@ int main(void)
     tcase_add_test(tests, text_of_any_size);
     tcase_add_test(tests, small_tables_share_runs);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/run_suite.h"
 #include "tests/table/sample.h"
 
 enum { SUMMED_AT = offsetof(struct qut_table_header, checksum) + 8 };
@@ -183,9 +184,5 @@ int main(void)
     tcase_add_test(tests, more_than_a_table);
     tcase_add_test(tests, foreign_headers);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

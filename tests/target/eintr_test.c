@@ -21,6 +21,7 @@
 #include <qut/target.h>
 #include <qutc/provide.h>
 
+#include "tests/support/run_suite.h"
 #include "tests/target/eintr_cases.h"
 
 enum { CASES_MAX = 64, FRAMES_MAX = 64, ROUNDS = 200, INTERRUPT_ROUNDS = 5, SHORT_ROUNDS = 500, SHORT_MS = 1 };
@@ -255,9 +256,5 @@ int main(void)
     tcase_add_test(tests, with_interrupt_they_do);
     tcase_add_test(tests, short_sleeps);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -17,6 +17,8 @@
 #include <qut/target.h>
 #include <qutc/provide.h>
 
+#include "tests/support/run_suite.h"
+
 enum { FRAMES_MAX = 128, FUNCTION_BYTES = 512, SLEEPERS = 4, DEPTH = 10, SIGNALS = 5000 };
 
 static const struct qutc_provide_options provide = {.size = sizeof provide};
@@ -442,9 +444,5 @@ int main(void)
     tcase_add_test(tests, sleepers_are_walked_without_a_stop);
     tcase_add_test(tests, refusals_say_why);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

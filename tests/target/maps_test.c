@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps as text, and where an image's segments lie.
 #include <check.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libqut/target/elf_head.h"
 #include "libqut/target/maps.h"
+#include "tests/support/run_suite.h"
 
 static struct qut_maps parse(const char *text)
 {
@@ -93,11 +95,10 @@ START_TEST(load_bias_of_segments)
     // As lld lays libraries out for Android: each segment lies a page further in memory than in the file.
     const struct qut_elf_head head = {
         .load_count = 4,
-        .loads =
-            {{.offset = 0, .vaddr = 0, .file_size = 0x29f10, .memory_size = 0x29f10},
-             {.offset = 0x29f10, .vaddr = 0x2af10, .file_size = 0x7f000, .memory_size = 0x7f000, .executable = true},
-             {.offset = 0xa8f10, .vaddr = 0xaaf10, .file_size = 0x3000, .memory_size = 0x3000},
-             {.offset = 0xabf10, .vaddr = 0xaef10, .file_size = 0x100, .memory_size = 0x9000}},
+        .loads = {{.offset = 0, .vaddr = 0, .file_size = 0x29f10, .memory_size = 0x29f10},
+                  {.offset = 0x29f10, .vaddr = 0x2af10, .file_size = 0x7f000, .memory_size = 0x7f000, .flags = PF_X},
+                  {.offset = 0xa8f10, .vaddr = 0xaaf10, .file_size = 0x3000, .memory_size = 0x3000},
+                  {.offset = 0xabf10, .vaddr = 0xaef10, .file_size = 0x100, .memory_size = 0x9000}},
     };
     const uint64_t base = 0x7f0000000000;
     ck_assert_uint_eq(bias(&head, base, 0, 0x2a000, false), base);
@@ -110,7 +111,7 @@ START_TEST(load_bias_of_segments)
     // All of the file as one mapping: the code counts.
     const struct qut_elf_head one = {
         .load_count = 1,
-        .loads = {{.offset = 0, .vaddr = 0x8000, .file_size = 0x5000, .memory_size = 0x5000, .executable = true}},
+        .loads = {{.offset = 0, .vaddr = 0x8000, .file_size = 0x5000, .memory_size = 0x5000, .flags = PF_X}},
     };
     ck_assert_uint_eq(bias(&one, 0x10000, 0, 0x5000, true), 0x8000);
     uint64_t vaddr;
@@ -151,9 +152,5 @@ int main(void)
     tcase_add_test(tests, load_bias_of_segments);
     tcase_add_test(tests, headers_that_are_none);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -22,22 +22,23 @@ static inline __attribute__((always_inline)) bool go_on(struct play *play)
 
 #define ENTER(play) play_enter((play), (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 
-static inline __attribute__((always_inline)) void fill(volatile char *room, size_t size, const struct play *play)
+static inline __attribute__((always_inline)) void fill(volatile unsigned char *room, size_t size,
+                                                       const struct play *play)
 {
-    room[0] = (char)play->depth;
-    room[size - 1] = (char)play->data;
+    room[0] = (unsigned char)play->depth;
+    room[size - 1] = (unsigned char)play->data;
 }
 
 // `number` keeps equal functions from being made one.
 #define SIZED(name, size, number)                                                                                      \
     __attribute__((noinline)) static void name(struct play *play)                                                      \
     {                                                                                                                  \
-        volatile char room[size];                                                                                      \
+        volatile unsigned char room[size];                                                                             \
         ENTER(play);                                                                                                   \
         do                                                                                                             \
             fill(room, size, play);                                                                                    \
         while (go_on(play));                                                                                           \
-        play->sink += (uintptr_t)room[0] * number;                                                                     \
+        play->sink += room[0] * number;                                                                                \
     }
 
 SIZED(twin, 48, 1001)
@@ -45,35 +46,35 @@ SIZED(other_twin, 48, 1002)
 
 __attribute__((noinline)) static void with_alloca(struct play *play)
 {
-    volatile char *room = __builtin_alloca(play->bytes + 64);
+    volatile unsigned char *room = __builtin_alloca(play->bytes + 64);
     size_t size = play->bytes + 64;
     ENTER(play);
     do
         fill(room, size, play);
     while (go_on(play));
-    play->sink += (uintptr_t)room[0];
+    play->sink += room[0];
 }
 
 __attribute__((noinline)) static void aligned(struct play *play)
 {
-    alignas(64) volatile char room[128];
+    alignas(64) volatile unsigned char room[128];
     ENTER(play);
     do
         fill(room, sizeof room, play);
     while (go_on(play));
-    play->sink += (uintptr_t)room[0] + ((uintptr_t)room & 63);
+    play->sink += room[0] + ((uintptr_t)room & 63);
 }
 
 __attribute__((noinline)) static void aligned_with_alloca(struct play *play)
 {
-    alignas(64) volatile char room[64];
-    volatile char *more = __builtin_alloca(play->bytes + 64);
+    alignas(64) volatile unsigned char room[64];
+    volatile unsigned char *more = __builtin_alloca(play->bytes + 64);
     ENTER(play);
     do {
         fill(room, sizeof room, play);
         fill(more, 64, play);
     } while (go_on(play));
-    play->sink += (uintptr_t)room[0] + (uintptr_t)more[0];
+    play->sink += (uintptr_t)room[0] + more[0];
 }
 
 __attribute__((noinline)) static void heavy(struct play *play)

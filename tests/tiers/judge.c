@@ -57,7 +57,10 @@ static bool same_end(const struct qut_end *a, const struct qut_end *b)
 // Beneath walk() and play_judge().
 static void judge_truth(const struct play *play, const uintptr_t *pcs, size_t count, const struct qut_end *end)
 {
-    enum { OWN = 2 };
+    enum { OWN = 2, OUTER_OWN = 3 }; // the latter: of the walk that noted what is beneath the play
+    struct qut_end outer_end = play->outer_end;
+    if (outer_end.guessed_frame != QUT_NO_GUESS)
+        outer_end.guessed_frame += (uint32_t)play->depth + OWN - OUTER_OWN;
     size_t all = known_count(play) + OWN;
     bool cut = all > play->walk_max;
     for (size_t i = OWN; i < count && i < all; i++)
@@ -66,8 +69,7 @@ static void judge_truth(const struct play *play, const uintptr_t *pcs, size_t co
                               (size_t)known(play, i - OWN), (size_t)play->depth);
     if (play->may_lose_fp && end->reason == QUT_END_NO_REGISTER && count < all)
         return;
-    if (count != (cut ? play->walk_max : all) ||
-        (cut ? end->reason != QUT_END_LIMIT : !same_end(end, &play->outer_end)))
+    if (count != (cut ? play->walk_max : all) || (cut ? end->reason != QUT_END_LIMIT : !same_end(end, &outer_end)))
         note_wrong("%zu frames and %s, not %zu; at most %zu", count, qut_end_reason_name(end->reason), all,
                    play->walk_max);
 }
@@ -162,10 +164,14 @@ static void compare(const struct level *level)
             if (level->pcs[mode][i] != level->pcs[MODES - 1][i])
                 return note_wrong("tiers %u: frame %zu of %zu is at %#zx; without: %#zx", level->tiers[mode], i, count,
                                   (size_t)level->pcs[mode][i], (size_t)level->pcs[MODES - 1][i]);
-        if (!same_end(&level->ends[mode], &level->ends[MODES - 1]))
-            return note_wrong("tiers %u: end %s at %#zx; without: %s at %#zx", level->tiers[mode],
-                              qut_end_reason_name(level->ends[mode].reason), (size_t)level->ends[mode].pc,
-                              qut_end_reason_name(level->ends[MODES - 1].reason), (size_t)level->ends[MODES - 1].pc);
+        const struct qut_end *end = &level->ends[mode], *right = &level->ends[MODES - 1];
+        if (!same_end(end, right))
+            return note_wrong("tiers %u: end %s at %#zx, refusal %u, address %#zx, guess %u; without: %s at %#zx, "
+                              "refusal %u, address %#zx, guess %u",
+                              level->tiers[mode], qut_end_reason_name(end->reason), (size_t)end->pc,
+                              (unsigned)end->refusal, (size_t)end->address, (unsigned)end->guessed_frame,
+                              qut_end_reason_name(right->reason), (size_t)right->pc, (unsigned)right->refusal,
+                              (size_t)right->address, (unsigned)right->guessed_frame);
     }
 }
 
@@ -239,7 +245,7 @@ void play_judge_context(struct play *play, const void *ucontext)
         walk(level, i, play, ucontext, PLAY_PCS_MAX);
     compare(level);
     // Interrupted code can lie anywhere, and not all of it has rules.
-    if (level->ends[0].reason != play->outer_end.reason)
+    if (level->ends[0].reason != play->outer_end.reason || level->ends[0].guessed_frame != QUT_NO_GUESS)
         judged.ended_elsewhere++;
     else if (!play_is_outer_part(play, level->pcs[0], level->counts[0], level->ends[0].reason))
         note_wrong("%zu frames from a context, not those of the play; depth %zu", level->counts[0],

@@ -126,8 +126,8 @@ struct judged {
     uint64_t common;
     size_t missed_most, missed_last;
     uint64_t nodes_kept;      // found again by qut_last_walk
-    uint64_t ended_elsewhere; // from contexts: not where the play's root is
-    char first_wrong[256];
+    uint64_t ended_elsewhere; // from contexts: not where the play's root is, or by a guess
+    char first_wrong[320];
     // Of the last one that was judged:
     size_t count, last_remembered, last_kept;
     bool last_known; // qut_last_walk knew it

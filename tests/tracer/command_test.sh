@@ -31,6 +31,7 @@ expect 'option without argument' 2 '^$' '^qut: --limit: needs an argument' stack
 expect 'no such process' 2 '^$' '^qut: .*no such process' stack -p 2147483646
 expect 'no such core' 2 '^$' '^qut: ./missing: .*No such file' stack --core ./missing
 expect 'no such snapshot' 2 '^$' '^qut: .*missing' stack --snapshot ./missing
+expect 'a name with control characters' 2 '^$' '^qut: a[?]b: No such file' stack --core $'a\nb'
 echo nothing >text
 expect 'not a core' 2 '^$' '^qut: text: ' stack --core text
 expect 'a program is not a core' 2 '^$' '^qut: .*core' stack --core "$qut"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/support/run_suite.h"
 #include "tracer/symbols/demangle.h"
 
 static void expect(const char *name, const char *wanted)
@@ -102,9 +103,5 @@ int main(void)
     tcase_add_test(tests, doubling);
     tcase_add_test(tests, deep_and_long);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

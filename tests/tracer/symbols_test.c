@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/input/builder.h"
+#include "tests/support/run_suite.h"
 #include "tracer/symbols/symbols.h"
 
 static const uint8_t code[0x400];
@@ -331,9 +332,5 @@ int main(void)
     tcase_add_test(tests, from_gnu_debugdata);
     tcase_add_test(tests, without_sections);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

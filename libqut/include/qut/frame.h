@@ -13,7 +13,8 @@ enum qut_end_reason {
     QUT_END_LIMIT,         // there is no room for more frames
     QUT_END_NO_MODULE,     // `pc` lies in no known module
     QUT_END_TABLE_PENDING, // `pc` lies in a module whose table is being made; a later walk gets further
-    QUT_END_NO_TABLE,      // `pc` lies in a module without unwind information, or its table could not be made
+    QUT_END_NO_TABLE,      // `pc` lies in a module without unwind information, or its table could not be made:
+                           // qut_module_at, qut_target_module say why
     QUT_END_NO_ROW,        // no unwind information covers `pc`
     QUT_END_REFUSED,       // unwind information for `pc` cannot be expressed or trusted: `refusal`
     QUT_END_NO_REGISTER,   // the rule at `pc` needs a register whose value is not known here

@@ -80,6 +80,21 @@ QUT_API int qut_cursor_register(const struct qut_cursor *cursor, unsigned dwarf_
 QUT_API int qut_cursor_next(struct qut_cursor *cursor);
 QUT_API void qut_cursor_end(const struct qut_cursor *cursor, struct qut_end *end);
 
+// A module of this process, as walks know it: for names of code, and for why a walk ended in it.
+struct qut_loaded_module {
+    uintptr_t start, end;   // its first byte of code; behind its last
+    uint64_t load_bias;     // address = virtual address in the ELF file + load_bias
+    uint32_t has_table;     // 1: walks go through it
+    uint32_t build_id_size; // 0: it has none
+    uint8_t build_id[64];
+    char reason[128]; // with has_table 0: why
+    char path[4096];  // as the loader calls it; "" for the program itself. Cut off where it is longer
+};
+
+// The module that has code at an address: 1, or 0 where none is known. Of size bytes those that this version knows are
+// filled, the others 0. [not signal-safe, blocks; any thread]
+QUT_API int qut_module_at(uintptr_t address, struct qut_loaded_module *module, size_t size);
+
 // What happened since qut_start. Times are of CLOCK_MONOTONIC.
 struct qut_stats {
     uint64_t ends[16];         // walks that ended, by enum qut_end_reason: approximate while walks run

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who makes the tables that the cache directory does not have: libqutc (tables.c), or nobody, where it is not built for
+// the machine that walks (no_tables.c).
+#ifndef QUT_BENCH_WALK_TABLES_H
+#define QUT_BENCH_WALK_TABLES_H
+
+#include <qut/local.h>
+
+void bench_tables_compiler(struct qut_options *options);
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast ways to leave a frame, for walks on the thread's own stack. They know of a frame only pc, sp and fp.
+//
+//   links    the thread's cache of rules; what is not in it comes from the module's table
+//   follow   the thread's memory of its last walks says where the callers are, if what was read is what it was
+//
+#ifndef QUT_RUNTIME_WALK_FAST_H
+#define QUT_RUNTIME_WALK_FAST_H
+
+#include "libqut/arch/native.h"
+#include "libqut/os/os.h"
+#include "libqut/runtime/modules.h"
+#include "libqut/runtime/walk_classify.h"
+
+enum qut_stop {
+    QUT_STOP_END,   // the last frame given out is the outermost one
+    QUT_STOP_LIMIT, // there is no room for the frame the walk is at
+    QUT_STOP_STUCK, // the last frame given out has to be left slowly
+};
+
+// What the memo does in this walk.
+enum qut_remember {
+    QUT_REMEMBER_NOT,
+    QUT_REMEMBER,
+    QUT_REMEMBER_DONE, // no more: it has its new state
+};
+
+struct qut_fast {
+    struct qut_thread *thread;
+    const struct qut_modules *modules;
+    uintptr_t *pcs;
+    size_t max, count; // frames given out
+    // The frame the walk is at.
+    uintptr_t sp, fp;
+    uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
+    uintptr_t key; // one more than the pc to look up
+    enum qut_remember remember;
+    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
+    size_t remembered_count; // of the frames given out
+};
+
+static inline uintptr_t qut_key_of(uintptr_t ra)
+{
+    return (uintptr_t)qut_plain_pc(&qut_native_arch, qut_native_strip(ra));
+}
+
+static inline uintptr_t qut_load_at(uintptr_t base, intptr_t offset_bytes)
+{
+    return qut_os_load(base + (uintptr_t)offset_bytes);
+}
+
+// ---- follow
+
+// The step to a remembered frame would be taken again.
+QUT_WALK_INLINE bool qut_memo_holds(const struct qut_memo_frame *frame)
+{
+    struct qut_link_step step = frame->step;
+    if (step.ra_offset_bytes == 0 || qut_load_at(frame->sp, step.ra_offset_bytes) != frame->ra)
+        return false;
+    if (!(step.fp_offset_bytes & QUT_MEMO_LIVE))
+        return true;
+    intptr_t fp_offset_bytes = step.fp_offset_bytes & ~QUT_MEMO_FLAGS;
+    return fp_offset_bytes == 0 || qut_load_at(frame->sp, fp_offset_bytes) == frame->fp;
+}
+
+// The remembered frame is the one that a walk has come to, by `step`.
+QUT_WALK_INLINE bool qut_memo_is_state(const struct qut_memo_frame *older, uintptr_t sp, uintptr_t ra, uintptr_t fp,
+                                       struct qut_link_step step)
+{
+    int16_t older_flags = older->step.fp_offset_bytes;
+    return older->sp == sp && older->ra == ra && ((older_flags ^ step.fp_offset_bytes) & QUT_MEMO_EXACT) == 0 &&
+           (!(older_flags & QUT_MEMO_LIVE) || older->fp == fp);
+}
+
+// From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped.
+QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, const struct qut_memo_frame *first,
+                                     enum qut_stop *stop)
+{
+    const struct qut_memo_frame *frame = first, *last = &memo->frames[QUT_MEMO_CAPACITY - 1];
+    size_t room = f->max - f->count;
+    const struct qut_memo_frame *room_end = (size_t)(last - first) < room ? last : first + room;
+    uintptr_t *pc = f->pcs + f->count;
+    for (; frame < room_end && qut_memo_holds(frame + 1); frame++)
+        *pc++ = qut_key_of(frame[1].ra) - 1;
+    size_t followed_count = (size_t)(frame - first);
+    f->count += followed_count;
+    f->remembered_count += followed_count + 1;
+    if (frame != first)
+        f->key = qut_key_of(frame->ra);
+    if (frame == last && memo->complete) {
+        f->remember = QUT_REMEMBER_DONE;
+        *stop = QUT_STOP_END;
+        return true;
+    }
+    if (f->count == f->max && frame < last && qut_memo_holds(frame + 1)) {
+        f->key = qut_key_of(frame[1].ra);
+        f->remember = QUT_REMEMBER_DONE;
+        *stop = QUT_STOP_LIMIT;
+        return true;
+    }
+    memo->good_end = memo->next = (uint32_t)(frame + 1 - memo->frames);
+    f->sp = frame->sp;
+    if (frame->step.fp_offset_bytes & QUT_MEMO_LIVE) {
+        f->fp = frame->fp;
+        return false;
+    }
+    // Nobody looked at an fp that is not live: it is what was read last, if anything was.
+    for (; frame != first; frame--)
+        if (qut_memo_fp_offset_bytes(frame)) {
+            f->fp = qut_load_at(frame->sp, qut_memo_fp_offset_bytes(frame));
+            break;
+        }
+    return false;
+}
+
+// From the frame the walk is at.
+enum qut_stop qut_fast_run(struct qut_fast *f);
+
+// The memo gets its new state: the walk has stopped, or goes on where it cannot be remembered.
+void qut_fast_end(struct qut_fast *f, enum qut_stop stop);
+
+#endif
