@@ -26,6 +26,15 @@ __attribute__((noinline)) static struct qut_link *look_up(struct qut_thread *thr
     return link;
 }
 
+// A function of its own: all that it needs stays in registers.
+__attribute__((noinline)) const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame,
+                                                                       const struct qut_memo_frame *end, uintptr_t *pc)
+{
+    for (; frame < end && qut_memo_holds(frame + 1); frame++)
+        *pc++ = qut_key_of(frame[1].ra) - 1;
+    return frame;
+}
+
 // A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
 static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, uintptr_t sp, uintptr_t ra, uintptr_t fp,
                           struct qut_link_step step, const struct qut_link *link)

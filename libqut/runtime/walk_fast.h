@@ -51,7 +51,12 @@ static inline uintptr_t qut_load_at(uintptr_t base, intptr_t offset_bytes)
 
 // ---- follow
 
-// The step to a remembered frame would be taken again.
+// Goes from frame to frame while the steps between them would be taken again, and writes the pc of each that it comes
+// to; not beyond `end`. Returns where it stands.
+const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame, const struct qut_memo_frame *end,
+                                             uintptr_t *pc);
+
+// Whether the step to a remembered frame would be taken again.
 QUT_WALK_INLINE bool qut_memo_holds(const struct qut_memo_frame *frame)
 {
     struct qut_link_step step = frame->step;
@@ -76,12 +81,10 @@ QUT_WALK_INLINE bool qut_memo_is_state(const struct qut_memo_frame *older, uintp
 QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, const struct qut_memo_frame *first,
                                      enum qut_stop *stop)
 {
-    const struct qut_memo_frame *frame = first, *last = &memo->frames[QUT_MEMO_CAPACITY - 1];
+    const struct qut_memo_frame *frame, *last = &memo->frames[QUT_MEMO_CAPACITY - 1];
     size_t room = f->max - f->count;
     const struct qut_memo_frame *room_end = (size_t)(last - first) < room ? last : first + room;
-    uintptr_t *pc = f->pcs + f->count;
-    for (; frame < room_end && qut_memo_holds(frame + 1); frame++)
-        *pc++ = qut_key_of(frame[1].ra) - 1;
+    frame = qut_memo_follow(first, room_end, f->pcs + f->count);
     size_t followed_count = (size_t)(frame - first);
     f->count += followed_count;
     f->remembered_count += followed_count + 1;

@@ -65,12 +65,9 @@ static void note_growth(struct qut_thread *thread, uintptr_t sp, uintptr_t here)
         thread->stack_low = sp;
 }
 
-bool qut_local_on_own_stack(struct qut_thread *thread, uintptr_t sp, uintptr_t here)
+bool qut_local_grown(struct qut_thread *thread, uintptr_t sp, uintptr_t here)
 {
-    if (sp >= thread->stack_high || sp < thread->stack_limit)
-        return false;
-    if (here < thread->stack_low || sp < thread->stack_low)
-        note_growth(thread, sp, here);
+    note_growth(thread, sp, here);
     return sp >= thread->stack_low;
 }
 

@@ -32,7 +32,13 @@ void qut_local_begin(struct qut_local *local, struct qut_thread *thread, const s
 void qut_local_choose_direct(struct qut_local *local, uintptr_t sp, uintptr_t here);
 
 // Whether sp is on the stack of a registered thread, which then can be read from sp up to stack_high.
-bool qut_local_on_own_stack(struct qut_thread *thread, uintptr_t sp, uintptr_t here);
+bool qut_local_grown(struct qut_thread *thread, uintptr_t sp, uintptr_t here); // if it lies further in than ever
+static inline bool qut_local_on_own_stack(struct qut_thread *thread, uintptr_t sp, uintptr_t here)
+{
+    if (sp >= thread->stack_high || sp < thread->stack_limit)
+        return false;
+    return (here >= thread->stack_low && sp >= thread->stack_low) || qut_local_grown(thread, sp, here);
+}
 
 extern const struct qut_walk_ops qut_local_ops; // context: struct qut_local
 
