@@ -53,6 +53,25 @@ static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, u
     qut_memo_mark_live(memo, fp);
 }
 
+// The walk has come to a frame for which there is no room.
+__attribute__((noinline)) static struct qut_memo_frame *
+stop_at_limit(struct qut_fast *f, struct qut_memo_frame *new_frame, const struct qut_memo_frame *older, uintptr_t sp,
+              uintptr_t ra, uintptr_t fp, struct qut_link_step step)
+{
+    struct qut_memo *memo = &f->thread->memo;
+    while (older->sp < sp)
+        older++;
+    if (qut_memo_is_state(older, sp, ra, fp, step)) {
+        memo->new_count = (uint32_t)(new_frame - memo->frames);
+        memo->next = (uint32_t)(older - memo->frames);
+        qut_memo_join(memo, step);
+        f->remember = QUT_REMEMBER_DONE;
+    } else if (new_frame < memo->frames + memo->good) {
+        record(memo, new_frame++, sp, ra, fp, step, NULL);
+    }
+    return new_frame;
+}
+
 enum { STOP_FULL = QUT_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
 
 // One source for walks that remember and others.
@@ -74,13 +93,15 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     bool is_remembered = f->is_given;
     f->is_given = false;
     for (;; is_remembered = false) {
-        if (!(remember && is_remembered)) {
-            if (pc == pcs_end) {
-                stop = QUT_STOP_LIMIT;
-                break;
-            }
-            *pc++ = key - 1;
+        if (pc == pcs_end && !(remember && is_remembered)) {
+            // The frame is remembered though it is not given out: so that the step to it can be.
+            if (remember)
+                new_frame = stop_at_limit(f, new_frame, older, sp, ra, fp, last->step);
+            stop = QUT_STOP_LIMIT;
+            break;
         }
+        if (!(remember && is_remembered))
+            *pc++ = key - 1;
         if (remember && !is_remembered) {
             while (older->sp < sp)
                 older++;
@@ -166,7 +187,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     f->key = key;
     f->ra = ra;
     f->count = (size_t)(pc - f->pcs);
-    if (remember && stop != STOP_FULL) {
+    if (remember && f->remember == QUT_REMEMBER) {
         memo->new_count = (uint32_t)(new_frame - memo->frames);
         memo->next = (uint32_t)(older - memo->frames);
     }
