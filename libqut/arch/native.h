@@ -4,6 +4,7 @@
 //
 //   qut_native_arch              static const struct qut_arch, equal to the folder's qut_arch_NAME
 //   qut_native_strip(pc)         a code address without its signature
+//   QUT_NATIVE_RA_OFFSET_BYTES   where every frame's return address lies, from its cfa; 0 where rules say
 //   QUT_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp
 //
 // and each folder's capture.S the entry points qut_backtrace and qut_cursor_here, which save what their caller's frame
@@ -34,5 +35,12 @@ struct qut_capture {
 #else
 #error "QUT has no local walker for this architecture"
 #endif
+
+// What a return address is looked up as, plus 1.
+static inline uintptr_t qut_native_key(uintptr_t ra)
+{
+    uintptr_t stripped = (uintptr_t)qut_native_strip(ra);
+    return qut_native_arch.has_thumb ? stripped & ~(uintptr_t)1 : stripped;
+}
 
 #endif

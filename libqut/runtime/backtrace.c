@@ -62,8 +62,8 @@ static bool go_on_fast(struct backtrace *b, const struct qut_walk *walk)
     f->sp = sp;
     f->fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT];
     f->ra = (uintptr_t)walk->regs.pc;
-    f->key = qut_key_of(f->ra);
-    f->thread->later_link.step = (struct qut_link_step){0};
+    f->key = qut_native_key(f->ra);
+    f->thread->later_link.step = qut_memo_unknown_step;
     return true;
 }
 
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
     bool is_fast = begin_fast(&f, here);
     if (is_fast) {
         enum qut_stop stop;
-        struct qut_link_step step = {.fp_offset_bytes = ucontext ? QUT_MEMO_EXACT : 0};
+        struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
         f.thread->first_link.step = step;
         if (f.remember == QUT_REMEMBER && run_as_remembered(&f, step, &stop)) {
             qut_stats_count_end(end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end));
@@ -249,7 +249,7 @@ size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, c
         .sp = capture->sp,
         .fp = capture->tracked[QUT_NATIVE_FP_SLOT],
         .ra = capture->pc,
-        .key = qut_key_of(capture->pc),
+        .key = qut_native_key(capture->pc),
     };
     return run(f, capture, NULL, (uintptr_t)__builtin_frame_address(0), end);
 }
@@ -264,7 +264,7 @@ size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, s
         .sp = qut_os_load(block + layout->reg_offset[qut_native_arch.sp_reg]),
         .fp = qut_os_load(block + layout->reg_offset[qut_native_arch.tracked[QUT_NATIVE_FP_SLOT]]),
         .ra = pc,
-        .key = qut_key_of(pc) + 1,
+        .key = qut_native_key(pc) + 1,
     };
     return run(f, NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end);
 }

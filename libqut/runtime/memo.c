@@ -24,9 +24,9 @@ void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp)
     struct qut_memo_frame *first_new = memo->frames, *first_good = memo->frames + memo->good;
     struct qut_memo_frame *frame = qut_memo_last(memo);
     while (!(frame->step.fp_offset_bytes & QUT_MEMO_LIVE)) {
-        frame->step.fp_offset_bytes |= QUT_MEMO_LIVE;
+        qut_memo_set_live(frame);
         frame->fp = fp; // where nobody asked for it, an older walk's may stand
-        if (frame->step.ra_offset_bytes == 0 || qut_memo_fp_offset_bytes(frame) != 0)
+        if (qut_memo_ra_offset_bytes(frame->step) == 0 || qut_memo_fp_offset_bytes(frame->step) != 0)
             return;
         // The same fp as in the frame that it called.
         if (memo->new_count && frame == first_new) {
@@ -38,6 +38,14 @@ void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp)
             return;
         frame--;
     }
+}
+
+const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame, const struct qut_memo_frame *end,
+                                             uintptr_t *pc)
+{
+    for (; frame < end && qut_memo_holds(frame + 1); frame++)
+        *pc++ = qut_native_key(frame[1].ra) - 1;
+    return frame;
 }
 
 static void move_frames(struct qut_memo_frame *to, const struct qut_memo_frame *from, size_t count)
@@ -81,9 +89,12 @@ void qut_memo_join(struct qut_memo *memo, struct qut_link_step step)
     struct qut_memo_frame *frame = &memo->frames[memo->next];
     int16_t flags = frame->step.fp_offset_bytes & QUT_MEMO_FLAGS;
     frame->step.ra_offset_bytes = step.ra_offset_bytes;
-    frame->step.fp_offset_bytes = (int16_t)((step.fp_offset_bytes & ~QUT_MEMO_FLAGS) | flags);
-    bool is_same_fp = step.ra_offset_bytes != 0 && qut_memo_fp_offset_bytes(frame) == 0;
-    if ((flags & QUT_MEMO_LIVE) && is_same_fp && memo->good < memo->good_end)
+    frame->step.fp_offset_bytes = (int16_t)(qut_memo_fp_offset_bytes(step) | flags);
+    if (!(flags & QUT_MEMO_LIVE))
+        return;
+    qut_memo_set_live(frame);
+    bool is_same_fp = qut_memo_ra_offset_bytes(step) != 0 && qut_memo_fp_offset_bytes(step) == 0;
+    if (is_same_fp && memo->good < memo->good_end)
         qut_memo_mark_live(memo, frame->fp);
 }
 
@@ -93,7 +104,7 @@ void qut_memo_cut(struct qut_memo *memo)
     if (memo->next == QUT_MEMO_CAPACITY)
         memo->complete = false;
     else if (memo->good < memo->next) {
-        memo->frames[memo->next].step.ra_offset_bytes = 0;
+        memo->frames[memo->next].step.ra_offset_bytes = qut_memo_unknown_step.ra_offset_bytes;
         memo->frames[memo->next].step.fp_offset_bytes &= QUT_MEMO_FLAGS;
     }
 }

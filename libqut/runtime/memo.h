@@ -13,25 +13,30 @@
 #ifndef QUT_RUNTIME_MEMO_H
 #define QUT_RUNTIME_MEMO_H
 
+#include "libqut/arch/native.h"
+#include "libqut/os/os.h"
 #include "libqut/runtime/link_cache.h"
 
 enum { QUT_MEMO_CAPACITY = 512 };
 
-// In the low bits of a step's fp_offset_bytes, which is a multiple of the word.
+// In the low bits of a step's offsets, which are multiples of the word.
 enum {
+    // fp_offset_bytes
     QUT_MEMO_LIVE = 1,  // frames further out are found by this frame's fp
     QUT_MEMO_EXACT = 2, // pc was interrupted, else it is a return address
+    // ra_offset_bytes: what has to be read again, to know that the step would be taken again
+    QUT_MEMO_PAIR = 1, // ra, and fp, which lies in the word before it
+    QUT_MEMO_OTHER =
+        2, // ra, and fp from where it lies; but without an offset, it is not known how this frame is reached
     QUT_MEMO_FLAGS = 3,
 };
 
 struct qut_memo_frame {
     uintptr_t sp;
-    uintptr_t fp;  // counts only where LIVE is set
-    uintptr_t ra;  // as it stands on the stack; with EXACT, the pc
-    uint32_t node; // the store's
-    // To this frame from the one it called. ra_offset_bytes 0: not by a link; the step has to be taken, to know where
-    // it leads.
-    struct qut_link_step step;
+    uintptr_t fp;              // counts only where LIVE is set
+    uintptr_t ra;              // as it stands on the stack; with EXACT, the pc
+    uint32_t node;             // the store's
+    struct qut_link_step step; // to this frame from the one it called
 };
 static_assert(sizeof(void *) != 8 || sizeof(struct qut_memo_frame) == 32, "two in a cache line");
 
@@ -74,11 +79,58 @@ static inline struct qut_memo_frame *qut_memo_last(struct qut_memo *memo)
 // A frame further out is found by the fp of this walk's last frame, whose value this is.
 void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp);
 
-// Where fp was read in the step to this frame. 0: it was not.
-static inline intptr_t qut_memo_fp_offset_bytes(const struct qut_memo_frame *frame)
+// The step to a frame that was not reached by a link.
+static const struct qut_link_step qut_memo_unknown_step = {.ra_offset_bytes = QUT_MEMO_OTHER};
+
+static inline intptr_t qut_memo_ra_offset_bytes(struct qut_link_step step)
 {
-    return frame->step.fp_offset_bytes & ~QUT_MEMO_FLAGS;
+    return step.ra_offset_bytes & ~QUT_MEMO_FLAGS;
 }
+
+// 0: fp was not read, it is the one before.
+static inline intptr_t qut_memo_fp_offset_bytes(struct qut_link_step step)
+{
+    return step.fp_offset_bytes & ~QUT_MEMO_FLAGS;
+}
+
+static inline void qut_memo_set_live(struct qut_memo_frame *frame)
+{
+    intptr_t ra_offset_bytes = qut_memo_ra_offset_bytes(frame->step);
+    intptr_t fp_offset_bytes = qut_memo_fp_offset_bytes(frame->step);
+    bool is_pair = fp_offset_bytes == ra_offset_bytes - (intptr_t)sizeof(uintptr_t);
+    frame->step.fp_offset_bytes |= QUT_MEMO_LIVE;
+    if (fp_offset_bytes)
+        frame->step.ra_offset_bytes = (int16_t)(ra_offset_bytes | (is_pair ? QUT_MEMO_PAIR : QUT_MEMO_OTHER));
+}
+
+// Whether the step to a remembered frame would be taken again.
+static inline bool qut_memo_holds(const struct qut_memo_frame *frame)
+{
+    intptr_t ra_offset_bytes = QUT_NATIVE_RA_OFFSET_BYTES;
+    if (!QUT_NATIVE_RA_OFFSET_BYTES)
+        ra_offset_bytes = qut_memo_ra_offset_bytes(frame->step);
+    uintptr_t ra_address = frame->sp + (uintptr_t)ra_offset_bytes;
+    if (!(frame->step.ra_offset_bytes & QUT_MEMO_FLAGS))
+        return qut_os_load(ra_address) == frame->ra;
+    if (frame->step.ra_offset_bytes & QUT_MEMO_PAIR)
+        return qut_os_load(ra_address) == frame->ra && qut_os_load(ra_address - sizeof(uintptr_t)) == frame->fp;
+    return qut_memo_ra_offset_bytes(frame->step) && qut_os_load(ra_address) == frame->ra &&
+           qut_os_load(frame->sp + (uintptr_t)qut_memo_fp_offset_bytes(frame->step)) == frame->fp;
+}
+
+// The remembered frame is the one that a walk has come to, by `step`.
+static inline bool qut_memo_is_state(const struct qut_memo_frame *older, uintptr_t sp, uintptr_t ra, uintptr_t fp,
+                                     struct qut_link_step step)
+{
+    int16_t older_flags = older->step.fp_offset_bytes;
+    return older->sp == sp && older->ra == ra && ((older_flags ^ step.fp_offset_bytes) & QUT_MEMO_EXACT) == 0 &&
+           (!(older_flags & QUT_MEMO_LIVE) || older->fp == fp);
+}
+
+// Goes from frame to frame while the steps between them would be taken again, and writes the pc of each that it comes
+// to; not beyond `end`. Returns where it stands.
+const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame, const struct qut_memo_frame *end,
+                                             uintptr_t *pc);
 
 // This walk has come to the state of frame `next`, by `step`. From here on that frame is its last one.
 void qut_memo_join(struct qut_memo *memo, struct qut_link_step step);

@@ -16,7 +16,8 @@ __attribute__((noinline)) static struct qut_link *look_up(struct qut_thread *thr
     if (!cell || (row_end <= vaddr + 1 && qut_table_cell(table, vaddr + 1, &row_end) != cell))
         return NULL;
     struct qut_link rule;
-    if (!qut_link_pack(&qut_native_arch, QUT_NATIVE_FP_SLOT, cell, &rule))
+    if (!qut_link_pack(&qut_native_arch, QUT_NATIVE_FP_SLOT, cell, &rule) ||
+        (QUT_NATIVE_RA_OFFSET_BYTES && rule.cfa && rule.step.ra_offset_bytes != QUT_NATIVE_RA_OFFSET_BYTES))
         return NULL;
     struct qut_link *link = qut_link_make(&thread->links, key);
     link->next_bytes = 0;
@@ -24,15 +25,6 @@ __attribute__((noinline)) static struct qut_link *look_up(struct qut_thread *thr
     link->step = rule.step;
     thread->counts.looked_up++;
     return link;
-}
-
-// A function of its own: all that it needs stays in registers.
-__attribute__((noinline)) const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame,
-                                                                       const struct qut_memo_frame *end, uintptr_t *pc)
-{
-    for (; frame < end && qut_memo_holds(frame + 1); frame++)
-        *pc++ = qut_key_of(frame[1].ra) - 1;
-    return frame;
 }
 
 // A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
@@ -45,8 +37,8 @@ static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, u
     frame->step = step;
     if (!link || !(link->cfa & QUT_LINK_FP))
         return;
-    if ((step.fp_offset_bytes & ~QUT_MEMO_FLAGS) || step.ra_offset_bytes == 0) {
-        frame->step.fp_offset_bytes = (int16_t)(step.fp_offset_bytes | QUT_MEMO_LIVE);
+    if (qut_memo_fp_offset_bytes(step) != 0 || qut_memo_ra_offset_bytes(step) == 0) {
+        qut_memo_set_live(frame);
         return;
     }
     memo->new_count = (uint32_t)(frame + 1 - memo->frames);
@@ -168,7 +160,9 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, cfa = base + frame_bytes;
         if (cfa > thread->stack_high)
             break;
-        uintptr_t outer_ra = qut_load_at(cfa, link->step.ra_offset_bytes), outer_key = qut_key_of(outer_ra);
+        uintptr_t outer_ra = qut_load_at(cfa, QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES
+                                                                         : link->step.ra_offset_bytes),
+                  outer_key = qut_native_key(outer_ra);
         if (outer_key == 0)
             break;
         if (link->step.fp_offset_bytes) {

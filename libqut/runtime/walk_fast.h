@@ -39,42 +39,9 @@ struct qut_fast {
     size_t remembered_count; // of the frames given out
 };
 
-static inline uintptr_t qut_key_of(uintptr_t ra)
-{
-    return (uintptr_t)qut_plain_pc(&qut_native_arch, qut_native_strip(ra));
-}
-
 static inline uintptr_t qut_load_at(uintptr_t base, intptr_t offset_bytes)
 {
     return qut_os_load(base + (uintptr_t)offset_bytes);
-}
-
-// ---- follow
-
-// Goes from frame to frame while the steps between them would be taken again, and writes the pc of each that it comes
-// to; not beyond `end`. Returns where it stands.
-const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame, const struct qut_memo_frame *end,
-                                             uintptr_t *pc);
-
-// Whether the step to a remembered frame would be taken again.
-QUT_WALK_INLINE bool qut_memo_holds(const struct qut_memo_frame *frame)
-{
-    struct qut_link_step step = frame->step;
-    if (step.ra_offset_bytes == 0 || qut_load_at(frame->sp, step.ra_offset_bytes) != frame->ra)
-        return false;
-    if (!(step.fp_offset_bytes & QUT_MEMO_LIVE))
-        return true;
-    intptr_t fp_offset_bytes = step.fp_offset_bytes & ~QUT_MEMO_FLAGS;
-    return fp_offset_bytes == 0 || qut_load_at(frame->sp, fp_offset_bytes) == frame->fp;
-}
-
-// The remembered frame is the one that a walk has come to, by `step`.
-QUT_WALK_INLINE bool qut_memo_is_state(const struct qut_memo_frame *older, uintptr_t sp, uintptr_t ra, uintptr_t fp,
-                                       struct qut_link_step step)
-{
-    int16_t older_flags = older->step.fp_offset_bytes;
-    return older->sp == sp && older->ra == ra && ((older_flags ^ step.fp_offset_bytes) & QUT_MEMO_EXACT) == 0 &&
-           (!(older_flags & QUT_MEMO_LIVE) || older->fp == fp);
 }
 
 // From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped.
@@ -89,14 +56,14 @@ QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, 
     f->count += followed_count;
     f->remembered_count += followed_count + 1;
     if (frame != first)
-        f->key = qut_key_of(frame->ra);
+        f->key = qut_native_key(frame->ra);
     if (frame == last && memo->complete) {
         f->remember = QUT_REMEMBER_DONE;
         *stop = QUT_STOP_END;
         return true;
     }
     if (f->count == f->max && frame < last && qut_memo_holds(frame + 1)) {
-        f->key = qut_key_of(frame[1].ra);
+        f->key = qut_native_key(frame[1].ra);
         f->remember = QUT_REMEMBER_DONE;
         *stop = QUT_STOP_LIMIT;
         return true;
@@ -109,8 +76,8 @@ QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, 
     }
     // Nobody looked at an fp that is not live: it is what was read last, if anything was.
     for (; frame != first; frame--)
-        if (qut_memo_fp_offset_bytes(frame)) {
-            f->fp = qut_load_at(frame->sp, qut_memo_fp_offset_bytes(frame));
+        if (qut_memo_fp_offset_bytes(frame->step)) {
+            f->fp = qut_load_at(frame->sp, qut_memo_fp_offset_bytes(frame->step));
             break;
         }
     return false;

@@ -12,6 +12,7 @@ enum { QUT_NATIVE_FP_SLOT = 1 };
 #else
 enum { QUT_NATIVE_FP_SLOT = 0 };
 #endif
+enum { QUT_NATIVE_RA_OFFSET_BYTES = 0 }; // rules say
 
 static inline uint64_t qut_native_strip(uint64_t pc)
 {
