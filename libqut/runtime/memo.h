@@ -103,19 +103,32 @@ static inline void qut_memo_set_live(struct qut_memo_frame *frame)
         frame->step.ra_offset_bytes = (int16_t)(ra_offset_bytes | (is_pair ? QUT_MEMO_PAIR : QUT_MEMO_OTHER));
 }
 
-// Whether the step to a remembered frame would be taken again.
+static inline uintptr_t qut_memo_ra_address(const struct qut_memo_frame *frame)
+{
+    intptr_t from_sp = QUT_NATIVE_RA_OFFSET_BYTES;
+    if (!QUT_NATIVE_RA_OFFSET_BYTES)
+        from_sp = qut_memo_ra_offset_bytes(frame->step);
+    return frame->sp + (uintptr_t)from_sp;
+}
+
+// Whether the step to a remembered frame is of this kind, and would be taken again: the words it read are what they
+// were.
+static inline __attribute__((always_inline)) bool qut_memo_holds_as(const struct qut_memo_frame *frame, unsigned check)
+{
+    if ((frame->step.ra_offset_bytes & QUT_MEMO_FLAGS) != check ||
+        (check == QUT_MEMO_OTHER && !qut_memo_ra_offset_bytes(frame->step)) ||
+        qut_os_load(qut_memo_ra_address(frame)) != frame->ra)
+        return false;
+    if (check == QUT_MEMO_PAIR)
+        return qut_os_load(qut_memo_ra_address(frame) - sizeof(uintptr_t)) == frame->fp;
+    return check != QUT_MEMO_OTHER ||
+           qut_os_load(frame->sp + (uintptr_t)qut_memo_fp_offset_bytes(frame->step)) == frame->fp;
+}
+
 static inline bool qut_memo_holds(const struct qut_memo_frame *frame)
 {
-    intptr_t ra_offset_bytes = QUT_NATIVE_RA_OFFSET_BYTES;
-    if (!QUT_NATIVE_RA_OFFSET_BYTES)
-        ra_offset_bytes = qut_memo_ra_offset_bytes(frame->step);
-    uintptr_t ra_address = frame->sp + (uintptr_t)ra_offset_bytes;
-    if (!(frame->step.ra_offset_bytes & QUT_MEMO_FLAGS))
-        return qut_os_load(ra_address) == frame->ra;
-    if (frame->step.ra_offset_bytes & QUT_MEMO_PAIR)
-        return qut_os_load(ra_address) == frame->ra && qut_os_load(ra_address - sizeof(uintptr_t)) == frame->fp;
-    return qut_memo_ra_offset_bytes(frame->step) && qut_os_load(ra_address) == frame->ra &&
-           qut_os_load(frame->sp + (uintptr_t)qut_memo_fp_offset_bytes(frame->step)) == frame->fp;
+    return qut_memo_holds_as(frame, 0) || qut_memo_holds_as(frame, QUT_MEMO_PAIR) ||
+           qut_memo_holds_as(frame, QUT_MEMO_OTHER);
 }
 
 // The remembered frame is the one that a walk has come to, by `step`.
