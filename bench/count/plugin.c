@@ -5,6 +5,7 @@
 //   qemu-ARCH -plugin libcount.so,out=FILE PROGRAM...
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,57 +16,42 @@ __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum role { ROLE_NONE, ROLE_ON, ROLE_OFF };
 
-// A translation block ends at the first jump, so that it is executed as a whole or not at all.
+// A translation block ends at the first jump, so that it is executed as a whole or not at all, but for a fault.
 struct block {
     uint32_t instruction_count;
     enum role role;
 };
 
-static const char *const mark_names[] = {[ROLE_ON] = "bench_count_on", [ROLE_OFF] = "bench_count_off"};
-static uint64_t mark_address[ROLE_OFF + 1]; // 0: not seen yet
 static FILE *out;
-static bool counting;
-static unsigned counted_vcpu; // the thread that turned it on
-static uint64_t count, bracket_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of mark_address: threads translate at the same time
+static _Atomic unsigned counted;      // 1 + the number of the thread that turned it on; 0: nothing is counted
+static uint64_t count, bracket_count; // of that thread
 
 static void before_block(unsigned vcpu_index, void *user)
 {
     const struct block *block = user;
     if (block->role == ROLE_ON) {
-        counting = true;
-        counted_vcpu = vcpu_index;
+        atomic_store_explicit(&counted, vcpu_index + 1, memory_order_relaxed);
         count = 0;
     }
-    if (!counting || vcpu_index != counted_vcpu)
+    if (atomic_load_explicit(&counted, memory_order_relaxed) != vcpu_index + 1)
         return;
     if (block->role == ROLE_OFF) {
-        counting = false;
+        atomic_store_explicit(&counted, 0, memory_order_relaxed);
         fprintf(out, "%" PRIu64 " %" PRIu64 "\n", bracket_count++, count);
         return;
     }
     count += block->instruction_count;
 }
 
-// The emulator tells which symbol an address lies in, not whether it is the first there. Where a mark is called first,
-// it is.
+// The marks are too short to be more than one block; were they more, the last one would turn it on, the first one off.
 static enum role role_of(struct qemu_plugin_tb *tb)
 {
-    struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
-    const char *symbol = qemu_plugin_insn_symbol(first);
-    uint64_t address = qemu_plugin_insn_vaddr(first);
-    enum role found = ROLE_NONE;
-    pthread_mutex_lock(&lock);
-    for (enum role role = ROLE_ON; symbol && role <= ROLE_OFF; role++) {
-        if (strcmp(symbol, mark_names[role]) != 0)
-            continue;
-        if (mark_address[role] == 0)
-            mark_address[role] = address;
-        if (mark_address[role] == address)
-            found = role;
-    }
-    pthread_mutex_unlock(&lock);
-    return found;
+    const char *symbol = qemu_plugin_insn_symbol(qemu_plugin_tb_get_insn(tb, 0));
+    if (!symbol)
+        return ROLE_NONE;
+    return strcmp(symbol, "bench_count_on") == 0    ? ROLE_ON
+           : strcmp(symbol, "bench_count_off") == 0 ? ROLE_OFF
+                                                    : ROLE_NONE;
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

@@ -8,6 +8,7 @@
 static int (*glibc_backtrace)(void **, int);
 static _Unwind_Reason_Code (*libgcc_backtrace)(_Unwind_Trace_Fn, void *);
 static uintptr_t (*libgcc_ip)(struct _Unwind_Context *);
+static int (*libgcc_register)(struct _Unwind_Context *, int, uint32_t, int, void *); // arm's EHABI has no _Unwind_GetIP
 
 // By the library's own handle: dlsym(RTLD_DEFAULT) gives whoever came first.
 static void *symbol(const char *library, const char *name)
@@ -31,7 +32,21 @@ static const char *open_libgcc(void)
 {
     libgcc_backtrace = (_Unwind_Reason_Code(*)(_Unwind_Trace_Fn, void *))symbol("libgcc_s.so.1", "_Unwind_Backtrace");
     libgcc_ip = (uintptr_t(*)(struct _Unwind_Context *))symbol("libgcc_s.so.1", "_Unwind_GetIP");
-    return libgcc_backtrace && libgcc_ip ? NULL : "no libgcc_s.so.1 with _Unwind_Backtrace and _Unwind_GetIP";
+    libgcc_register =
+        (int (*)(struct _Unwind_Context *, int, uint32_t, int, void *))symbol("libgcc_s.so.1", "_Unwind_VRS_Get");
+    if (!libgcc_backtrace || (!libgcc_ip && !libgcc_register))
+        return "no libgcc_s.so.1 with _Unwind_Backtrace and _Unwind_GetIP or _Unwind_VRS_Get";
+    return NULL;
+}
+
+static uintptr_t ip_of(struct _Unwind_Context *context)
+{
+    enum { CORE_REGISTERS = 0, PC = 15, AS_UINT32 = 0 };
+    uint32_t pc = 0;
+    if (libgcc_ip)
+        return libgcc_ip(context);
+    libgcc_register(context, CORE_REGISTERS, PC, AS_UINT32, &pc);
+    return pc;
 }
 
 struct frames {
@@ -42,7 +57,7 @@ struct frames {
 static _Unwind_Reason_Code one_frame(struct _Unwind_Context *context, void *argument)
 {
     struct frames *frames = argument;
-    frames->pcs[frames->count++] = libgcc_ip(context);
+    frames->pcs[frames->count++] = ip_of(context);
     return frames->count == frames->max ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 

@@ -17,8 +17,8 @@
 
 enum count { COUNT_ADDED, COUNT_LOADED };
 enum {
-    SLOTS_MAX = sizeof qut_os_generation.slots / sizeof qut_os_generation.slots[0],
-    SLOTS_OF_A_KIND_MAX = SLOTS_MAX / 2
+    SLOTS_MAX = sizeof((struct qut_os_generation *)0)->words / sizeof(struct qut_os_word),
+    SLOTS_OF_A_KIND_MAX = SLOTS_MAX / 2,
 };
 
 enum generation_source {
@@ -28,16 +28,28 @@ enum generation_source {
     SOURCE_NONE,
 };
 
-// Words of _rtld_global. The lower half of the count, on 32-bit machines.
-struct qut_os_generation qut_os_generation;
-
 static _Atomic uint32_t source;
-static enum count slot_kinds[SLOTS_MAX]; // under the loader's lock
-static uint64_t constant_adds;           // of a static program
+// Words of _rtld_global; on 32-bit machines the lower half of the count. Changed under the loader's lock.
+static _Atomic uint32_t slot_count;
+static _Atomic uintptr_t slots[SLOTS_MAX];
+static enum count slot_kinds[SLOTS_MAX];
+static uint64_t constant_adds; // of a static program
 
 static uintptr_t slot_value(uintptr_t slot)
 {
     return __atomic_load_n((const uintptr_t *)slot, __ATOMIC_RELAXED);
+}
+
+void qut_os_loader_generation(struct qut_os_generation *generation)
+{
+    uint32_t from = atomic_load_explicit(&source, memory_order_acquire);
+    memset(generation, 0, sizeof *generation);
+    generation->is_known = from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
+    generation->word_count = atomic_load_explicit(&slot_count, memory_order_acquire);
+    for (uint32_t i = 0; i < generation->word_count; i++) {
+        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
+        generation->words[i] = (struct qut_os_word){slot, slot_value(slot)};
+    }
 }
 
 #ifdef __GLIBC__
@@ -75,13 +87,13 @@ static bool holds(uintptr_t slot, enum count kind, uint64_t value)
 static void set_slot(uint32_t i, uintptr_t slot, enum count kind)
 {
     slot_kinds[i] = kind;
-    atomic_store_explicit(&qut_os_generation.slots[i], slot, memory_order_relaxed);
+    atomic_store_explicit(&slots[i], slot, memory_order_relaxed);
 }
 
 // Appends those that hold the value. False: there are none, or too many to tell.
 static bool find_slots(enum count kind, uint64_t value)
 {
-    uint32_t first = atomic_load_explicit(&qut_os_generation.slot_count, memory_order_relaxed), count = first;
+    uint32_t first = atomic_load_explicit(&slot_count, memory_order_relaxed), count = first;
     for (size_t at = 0; value && at + sizeof value <= object_size; at += sizeof(uintptr_t)) {
         if (!holds(object_start + at, kind, value))
             continue;
@@ -89,7 +101,7 @@ static bool find_slots(enum count kind, uint64_t value)
             return false;
         set_slot(count++, object_start + at, kind);
     }
-    atomic_store_explicit(&qut_os_generation.slot_count, count, memory_order_release);
+    atomic_store_explicit(&slot_count, count, memory_order_release);
     return count > first;
 }
 
@@ -97,10 +109,10 @@ static bool find_slots(enum count kind, uint64_t value)
 // kinds none are left.
 static bool check_slots(const uint64_t *values)
 {
-    uint32_t count = atomic_load_explicit(&qut_os_generation.slot_count, memory_order_relaxed), kept = 0;
+    uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed), kept = 0;
     unsigned kinds_left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uintptr_t slot = atomic_load_explicit(&qut_os_generation.slots[i], memory_order_relaxed);
+        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
         enum count kind = slot_kinds[i];
         if (!holds(slot, kind, values[kind]))
             continue;
@@ -109,7 +121,7 @@ static bool check_slots(const uint64_t *values)
         kept++;
         kinds_left |= 1u << kind;
     }
-    atomic_store_explicit(&qut_os_generation.slot_count, kept, memory_order_release);
+    atomic_store_explicit(&slot_count, kept, memory_order_release);
     return kinds_left == 3;
 }
 
@@ -137,9 +149,7 @@ static void check_generation(const struct dl_phdr_info *program)
     } else if (now == SOURCE_SLOTS) {
         next = check_slots(values) ? SOURCE_SLOTS : SOURCE_NONE;
     }
-    atomic_store_explicit(&source, next, memory_order_relaxed);
-    bool is_known = next == SOURCE_SLOTS || next == SOURCE_CONSTANT;
-    atomic_store_explicit(&qut_os_generation.is_known, is_known, memory_order_release);
+    atomic_store_explicit(&source, next, memory_order_release);
 }
 
 // Since glibc 2.35. Weak, so that a program built here runs with an older one.

@@ -4,7 +4,6 @@
 #ifndef QUT_OS_OS_H
 #define QUT_OS_OS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,27 +107,27 @@ void qut_os_fence_heavy(void);
 
 // ---- the dynamic loader
 
-// Changes with every module that the loader adds or removes. Reading it is signal-safe and needs no lock. False: there
-// is no such number here, modules must be confirmed one by one (qut_os_confirm_module).
+// Words of the loader's that change with every module that it adds or removes, and what they were. Looking at them is
+// signal-safe and needs no lock.
 struct qut_os_generation {
-    _Atomic uint32_t is_known;
-    _Atomic uint32_t slot_count;
-    _Atomic uintptr_t slots[16]; // words of the loader's that change, only ever read
+    uint32_t is_known; // 0: there are none here, modules must be confirmed one by one (qut_os_confirm_module)
+    uint32_t word_count;
+    struct qut_os_word {
+        uintptr_t address, value;
+    } words[16];
 };
-extern struct qut_os_generation qut_os_generation;
 
-static inline bool qut_os_loader_generation(uint64_t *generation)
+// As it is now. The rest of *generation is 0: two of them can be compared as bytes.
+void qut_os_loader_generation(struct qut_os_generation *generation);
+
+static inline bool qut_os_is_generation(const struct qut_os_generation *generation)
 {
-    const struct qut_os_generation *from = &qut_os_generation;
-    bool is_known = atomic_load_explicit(&from->is_known, memory_order_acquire);
-    uint32_t count = atomic_load_explicit(&from->slot_count, memory_order_relaxed);
-    uint64_t mixed = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const uintptr_t *slot = (const uintptr_t *)atomic_load_explicit(&from->slots[i], memory_order_relaxed);
-        mixed = (mixed ^ __atomic_load_n(slot, __ATOMIC_RELAXED)) * 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < generation->word_count; i++) {
+        const uintptr_t *word = (const uintptr_t *)generation->words[i].address;
+        if (__atomic_load_n(word, __ATOMIC_RELAXED) != generation->words[i].value)
+            return false;
     }
-    *generation = mixed;
-    return is_known;
+    return generation->is_known;
 }
 
 // Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock

@@ -123,16 +123,20 @@ static inline enum qut_end_reason end_fast(const struct qut_fast *f, enum qut_st
     return reason;
 }
 
-static inline void count_frames(const struct qut_fast *f, size_t slow_count)
+static inline void count_frames(const struct qut_fast *f, enum qut_stop stop, size_t slow_count)
 {
     struct qut_tier_counts *counts = &f->thread->counts;
     counts->walks++;
     counts->frames += f->count;
     counts->remembered += f->remembered_count;
     counts->looked_up += slow_count;
+    if (stop != QUT_STOP_END)
+        f->thread->memo.contiguous = false;
+    if (f->remember != QUT_REMEMBER_NOT)
+        qut_memo_judge(&f->thread->memo, f->count, f->remembered_count);
 }
 
-// What is left to do where the whole walk was not remembered.
+// What is left to do where the fast ways could not be taken, or got stuck.
 __attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast, const struct qut_capture *capture,
                                                const void *ucontext, uintptr_t here, struct qut_end *end)
 {
@@ -143,7 +147,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast,
                           .here = here,
                           .is_fast = is_fast,
                           .guessed_frame = QUT_NO_GUESS};
-    enum qut_stop stop = is_fast ? qut_fast_run(f) : QUT_STOP_STUCK;
+    enum qut_stop stop = QUT_STOP_STUCK;
     if (!end)
         end = &unwanted;
     while (stop == QUT_STOP_STUCK && run_slowly(&b, end))
@@ -156,12 +160,8 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast,
     }
     if (stop != QUT_STOP_STUCK)
         end_fast(f, stop, ucontext != NULL, b.guessed_frame, end);
-    if (is_fast) {
-        f->thread->memo.contiguous &= stop == QUT_STOP_END;
-        count_frames(f, b.slow_count);
-    }
-    if (f->remember != QUT_REMEMBER_NOT)
-        qut_memo_judge(&f->thread->memo, f->count, f->remembered_count);
+    if (is_fast)
+        count_frames(f, stop, b.slow_count);
     qut_stats_count_end(end->reason);
     qut_modules_leave(f->thread);
     return f->count;
@@ -220,22 +220,27 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
     f.modules = qut_modules_enter(f.thread);
     if (!f.modules)
         return not_started(&f, ucontext != NULL, end);
-    bool is_fast = begin_fast(&f, here);
-    if (is_fast) {
-        enum qut_stop stop;
-        struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
-        f.thread->first_link.step = step;
-        if (f.remember == QUT_REMEMBER && run_as_remembered(&f, step, &stop)) {
-            qut_stats_count_end(end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end));
-            f.thread->memo.contiguous = stop == QUT_STOP_END;
-            f.thread->memo.useless_walks = 0;
-            count_frames(&f, 0);
-            qut_modules_leave(f.thread);
-            return f.count;
-        }
+    struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
+    enum qut_stop stop;
+    if (!begin_fast(&f, here)) {
+        struct qut_fast in_memory = f;
+        return run_on(&in_memory, false, capture, ucontext, here, end);
     }
-    struct qut_fast in_memory = f;
-    return run_on(&in_memory, is_fast, capture, ucontext, here, end);
+    if (f.remember != QUT_REMEMBER || !run_as_remembered(&f, step, &stop)) {
+        struct qut_fast in_memory = f;
+        f.thread->first_link.step = step;
+        stop = qut_fast_run(&in_memory);
+        if (stop == QUT_STOP_STUCK)
+            return run_on(&in_memory, true, capture, ucontext, here, end);
+        qut_fast_end(&in_memory, stop);
+        f.count = in_memory.count;
+        f.key = in_memory.key;
+        f.remembered_count = in_memory.remembered_count;
+    }
+    qut_stats_count_end(end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end));
+    count_frames(&f, stop, 0);
+    qut_modules_leave(f.thread);
+    return f.count;
 }
 
 // capture.S calls it.

@@ -3,9 +3,7 @@
 
 enum {
     USELESS_WALKS_MAX = 8, // before a pause
-    PAUSE_LOG2_MIN = 3,
     PAUSE_LOG2_MAX = 7,
-    USEFUL_SHARE = 4, // one remembered for so many recorded: less does not pay
 };
 
 void qut_memo_restart(struct qut_memo *memo)
@@ -15,7 +13,7 @@ void qut_memo_restart(struct qut_memo *memo)
     memo->complete = memo->contiguous = false;
     memo->useless_walks = 0;
     memo->pause = 0;
-    memo->pause_log2 = PAUSE_LOG2_MIN;
+    memo->pause_log2 = QUT_MEMO_PAUSE_LOG2_MIN;
     memo->frames[QUT_MEMO_CAPACITY].sp = UINTPTR_MAX;
 }
 
@@ -68,14 +66,23 @@ const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame,
     }
 }
 
+// Word by word, as they were just stored: a wider load would wait until those stores are done.
+static inline void move_frame(struct qut_memo_frame *to, const volatile struct qut_memo_frame *from)
+{
+    uintptr_t sp = from->sp, fp = from->fp, ra = from->ra;
+    int16_t ra_offset_bytes = from->step.ra_offset_bytes, fp_offset_bytes = from->step.fp_offset_bytes;
+    uint32_t node = from->node;
+    *to = (struct qut_memo_frame){sp, fp, ra, node, {ra_offset_bytes, fp_offset_bytes}};
+}
+
 static void move_frames(struct qut_memo_frame *to, const struct qut_memo_frame *from, size_t count)
 {
     if (to < from)
         for (size_t i = 0; i < count; i++)
-            to[i] = from[i];
+            move_frame(&to[i], &from[i]);
     else if (to > from)
         for (size_t i = count; i-- > 0;)
-            to[i] = from[i];
+            move_frame(&to[i], &from[i]);
 }
 
 // All of this walk's frames become [good, next).
@@ -150,16 +157,8 @@ bool qut_memo_make_room(struct qut_memo *memo)
     return true;
 }
 
-void qut_memo_judge(struct qut_memo *memo, size_t frame_count, size_t remembered_count)
+void qut_memo_judge_useless(struct qut_memo *memo)
 {
-    size_t recorded_count = frame_count - remembered_count;
-    if (recorded_count > QUT_MEMO_CAPACITY)
-        recorded_count = QUT_MEMO_CAPACITY;
-    if (remembered_count * USEFUL_SHARE >= recorded_count) {
-        memo->useless_walks = 0;
-        memo->pause_log2 = PAUSE_LOG2_MIN;
-        return;
-    }
     if (++memo->useless_walks < USELESS_WALKS_MAX)
         return;
     // After a pause two walks show whether it is of use again: one that records, one that may match.

@@ -158,6 +158,22 @@ void qut_memo_end(struct qut_memo *memo);
 bool qut_memo_make_room(struct qut_memo *memo);
 
 // After a walk of frame_count frames, of which so many came from the memo.
-void qut_memo_judge(struct qut_memo *memo, size_t frame_count, size_t remembered_count);
+enum {
+    QUT_MEMO_USEFUL_SHARE = 4, // one remembered for so many recorded: less does not pay
+    QUT_MEMO_PAUSE_LOG2_MIN = 3,
+};
+void qut_memo_judge_useless(struct qut_memo *memo);
+static inline void qut_memo_judge(struct qut_memo *memo, size_t frame_count, size_t remembered_count)
+{
+    size_t recorded_count = frame_count - remembered_count;
+    if (recorded_count > QUT_MEMO_CAPACITY)
+        recorded_count = QUT_MEMO_CAPACITY;
+    if (remembered_count * QUT_MEMO_USEFUL_SHARE < recorded_count) {
+        qut_memo_judge_useless(memo);
+    } else {
+        memo->useless_walks = 0;
+        memo->pause_log2 = QUT_MEMO_PAUSE_LOG2_MIN;
+    }
+}
 
 #endif

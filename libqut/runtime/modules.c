@@ -97,8 +97,7 @@ static void fill(struct qut_registry *registry, struct qut_modules *modules)
 {
     uint64_t now_ns = qut_os_now_ns();
     modules->epoch = next_epoch();
-    modules->generation_known = registry->generation_known;
-    modules->loader_generation = registry->loader_generation;
+    modules->loader = registry->loader;
     registry->stats.pending_count = registry->stats.no_table_count = registry->stats.table_bytes = 0;
     for (size_t i = 0; i < registry->record_count; i++) {
         struct qut_module module = module_of(registry->records[i]);

@@ -23,9 +23,8 @@ struct qut_module {
 };
 
 struct qut_modules {
-    uint32_t epoch;        // differs from that of every other list; never 0
-    bool generation_known; // the loader has a generation, and this was the one before it was listed
-    uint64_t loader_generation;
+    uint32_t epoch;                  // differs from that of every other list; never 0
+    struct qut_os_generation loader; // before it was listed
     size_t count;
     struct qut_module items[]; // ascending, not overlapping
 };
@@ -68,9 +67,7 @@ static inline void qut_modules_leave(struct qut_thread *thread)
 // each module has to be confirmed. Signal-safe.
 static inline bool qut_modules_up_to_date(const struct qut_modules *modules)
 {
-    uint64_t generation;
-    return modules->generation_known && qut_os_loader_generation(&generation) &&
-           generation == modules->loader_generation;
+    return qut_os_is_generation(&modules->loader);
 }
 
 // The module at pc, or NULL. Signal-safe.

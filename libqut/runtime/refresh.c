@@ -80,7 +80,7 @@ enum qut_step qut_registry_step(void)
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
         if (atomic_load_explicit(&registry->wanted, memory_order_acquire)) {
             int changes = qut_registry_scan();
-            step = changes == 0 && !registry->generation_known ? QUT_STEP_SCAN_POINTLESS : QUT_STEP_SCAN;
+            step = changes == 0 && !registry->loader.is_known ? QUT_STEP_SCAN_POINTLESS : QUT_STEP_SCAN;
         } else if (make_table(registry)) {
             step = QUT_STEP_TABLE;
         }
@@ -170,7 +170,7 @@ int qut_refresh(void)
 static bool is_pending(struct qut_registry *registry)
 {
     const struct qut_modules *modules = qut_modules_enter(qut_thread_self);
-    bool newer = modules && modules->generation_known && !qut_modules_up_to_date(modules);
+    bool newer = modules && modules->loader.is_known && !qut_modules_up_to_date(modules);
     qut_modules_leave(qut_thread_self);
     if (newer)
         qut_modules_want_refresh();

@@ -74,9 +74,8 @@ struct qut_registry {
     struct qut_os_thread *thread; // NULL: none, or lost in a fork
     struct qut_record **records;  // ascending by start
     size_t record_count;
-    bool generation_known;
-    uint64_t loader_generation;
-    struct qut_list *list; // the one that is current
+    struct qut_os_generation loader; // at the last scan
+    struct qut_list *list;           // the one that is current
     struct qut_retired *retired;
     struct qut_thread *threads;
     uintptr_t ended[QUT_END_REASON_COUNT];  // walks of threads that were registered

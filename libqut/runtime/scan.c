@@ -269,22 +269,19 @@ int qut_registry_scan(void)
     struct scan scan = {0};
     // What is asked for from here on may have been loaded after the list was taken: another scan.
     atomic_exchange_explicit(&registry->wanted, 0, memory_order_acq_rel);
-    uint64_t generation, later;
-    bool known = qut_os_loader_generation(&generation);
+    struct qut_os_generation before, later;
+    qut_os_loader_generation(&before);
     int result = list_modules(&scan);
-    // The listing is what finds out that the number was none.
-    known = known && qut_os_loader_generation(&later);
+    // The listing is what finds out that the words were none.
+    qut_os_loader_generation(&later);
+    before.is_known = before.is_known && later.is_known;
     if (result == 0) {
         qut_os_lock(&registry->lock);
-        bool known_before = registry->generation_known;
-        uint64_t generation_before = registry->loader_generation;
-        registry->generation_known = known;
-        registry->loader_generation = generation;
+        struct qut_os_generation last = registry->loader;
+        registry->loader = before;
         result = merge(registry, &scan);
-        if (result < 0) {
-            registry->generation_known = known_before;
-            registry->loader_generation = generation_before;
-        }
+        if (result < 0)
+            registry->loader = last;
         qut_os_unlock(&registry->lock);
     }
     for (size_t i = 0; i < scan.count; i++)

@@ -32,8 +32,8 @@ enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes
 // Outside the table's text: a hole.
 void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule);
 
-// The same for those who know the form of cells: the one at a pc, which holds up to *row_end (exclusive) at least. NULL: a
-// hole. Signal-safe, constant time, no allocation, any thread.
+// The same for those who know the form of cells: the one at a pc, which holds up to *row_end (exclusive) at least.
+// NULL: a hole. Signal-safe, constant time, no allocation, any thread.
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end);
 
 // Where the row in force at a pc begins. For a rule with QUT_RULE_BODY_ONLY that is its function's first instruction,

@@ -188,22 +188,15 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     return stop;
 }
 
-__attribute__((noinline)) static unsigned run_and_remember(struct qut_fast *f)
+enum qut_stop qut_fast_run_links(struct qut_fast *f)
 {
-    return run_as(f, true);
+    return (enum qut_stop)run_as(f, false);
 }
 
-__attribute__((noinline)) static unsigned run_links(struct qut_fast *f)
+enum qut_stop qut_fast_run_and_remember(struct qut_fast *f)
 {
-    return run_as(f, false);
-}
-
-enum qut_stop qut_fast_run(struct qut_fast *f)
-{
-    unsigned stop = f->remember == QUT_REMEMBER ? run_and_remember(f) : STOP_FULL;
-    if (stop == STOP_FULL)
-        stop = run_links(f);
-    return (enum qut_stop)stop;
+    unsigned stop = run_as(f, true);
+    return stop == STOP_FULL ? qut_fast_run_links(f) : (enum qut_stop)stop;
 }
 
 void qut_fast_end(struct qut_fast *f, enum qut_stop stop)

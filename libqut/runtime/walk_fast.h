@@ -84,7 +84,13 @@ QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, 
 }
 
 // From the frame the walk is at.
-enum qut_stop qut_fast_run(struct qut_fast *f);
+enum qut_stop qut_fast_run_links(struct qut_fast *f);
+enum qut_stop qut_fast_run_and_remember(struct qut_fast *f);
+
+static inline enum qut_stop qut_fast_run(struct qut_fast *f)
+{
+    return f->remember == QUT_REMEMBER ? qut_fast_run_and_remember(f) : qut_fast_run_links(f);
+}
 
 // The memo gets its new state: the walk has stopped, or goes on where it cannot be remembered.
 void qut_fast_end(struct qut_fast *f, enum qut_stop stop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one source of the walk, with walk_classify.h. Nearly every function here is inlined into its user: with `arch` and
-// `ops` constant it becomes the local walker, else the generic one (walk.c).
+// The one source of the walk, with walk_classify.h. Nearly every function here is inlined into its user: with `arch`
+// and `ops` constant it becomes the local walker, else the generic one (walk.c).
 //
 //   classify   pc -> how to leave this frame: a rule, a signal trampoline, or an end
 //   leave      rule, trampoline or guess + registers -> the caller's registers, or an end

@@ -250,10 +250,14 @@ static void walk_in_handler(void *context)
     storm_add(STORM_IN_HANDLER, 1);
     if (handler_depth > 1)
         storm_add(STORM_NESTED, 1);
+    struct qut_tier_counts before = {0}, after = {0};
+    qut_tier_counts(&before);
     errno = POISON;
     size_t count = qut_backtrace_context(context, pcs, STORM_PCS_MAX, &end);
     bool kept = errno == POISON;
-    if (count % 4 == 0)
+    qut_tier_counts(&after);
+    storm_add(STORM_REMEMBERED, after.remembered - before.remembered);
+    if (storm_get(STORM_IN_HANDLER) % 4 == 0)
         walk_again(context, pcs, count, &end);
     uint64_t sp = stack_pointer_of(context);
     storm_judge(pcs, count, end.reason, (uintptr_t)end.pc, end.refusal, (uintptr_t)sp, handler_depth > 1, kept);

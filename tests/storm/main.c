@@ -35,9 +35,6 @@ STORM_ROOT static void *thread_root(void *argument)
         atomic_fetch_add_explicit(&self->progress, 1, memory_order_relaxed);
     }
     storm_thread_end(self);
-    struct qut_tier_counts tiers;
-    if (qut_tier_counts(&tiers))
-        storm_add(STORM_REMEMBERED, tiers.remembered);
     atomic_store_explicit(&self->ended, true, memory_order_release);
     return NULL;
 }

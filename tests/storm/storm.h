@@ -64,7 +64,7 @@ enum storm_count {
     STORM_ERRNO,         // errno changed
     STORM_FRAMES,
     STORM_HANDLER_NS,
-    STORM_REMEMBERED,   // frames that threads took from their last walks
+    STORM_REMEMBERED,   // frames that walks in handlers took from their thread's last ones
     STORM_TWICE,        // walks that were done a second time, without shortcuts
     STORM_DIFFERENT,    // ... and then went another way, though both came to the end
     STORM_LIBRARY_HITS, // walks through a generated library

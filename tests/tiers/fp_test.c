@@ -4,7 +4,7 @@
 #include "tests/runtime/tap.h"
 #include "tests/tiers/play.h"
 
-enum { ROUNDS = 60, MISSED_MAX = 2, LONGEST = 40 };
+enum { ROUNDS = 60, MISSED_MAX = 2, ALWAYS_REMEMBERED = 40, LONGEST = 600 };
 
 static struct play play;
 static struct play_script script;
@@ -159,49 +159,62 @@ static void random_rounds(unsigned kinds, unsigned rounds, size_t length)
     }
 }
 
-static void at_random(unsigned kinds, bool data_varies, uintptr_t data, uint64_t seed)
+struct plan {
+    unsigned kinds; // of frames
+    bool data_varies;
+    uintptr_t data;
+    unsigned rounds;
+    size_t shortest, longest;
+};
+
+static void at_random(uint64_t seed, struct plan plan)
 {
-    enum { BATCHES = 8, BATCH = 400 };
+    enum { BATCHES = 8 };
     uint64_t remembered = 0, common = 0;
     size_t missed = 0;
     for (unsigned batch = 0; batch < BATCHES; batch++) {
-        begin(data_varies);
+        begin(plan.data_varies);
         play.random_state = seed * 1000 + batch + 1;
-        play.data = data;
-        play.may_lose_fp = kinds > PLAY_LOSE;
-        random_rounds(kinds, BATCH, 3 + batch * 5);
+        play.data = plan.data;
+        play.may_lose_fp = plan.kinds > PLAY_LOSE;
+        random_rounds(plan.kinds, plan.rounds, plan.shortest + batch * (plan.longest - plan.shortest) / (BATCHES - 1));
         run();
         remembered += judged.remembered;
         common += judged.common;
         missed = judged.missed_most > missed ? judged.missed_most : missed;
     }
-    printf("# %u kinds of frames, data %s: %zu of %zu frames in common remembered\n", kinds,
-           data_varies ? "changes" : "stays", (size_t)remembered, (size_t)common);
+    printf("# %u kinds of %zu to %zu frames, data %s: %zu of %zu frames in common remembered\n", plan.kinds,
+           plan.shortest, plan.longest, plan.data_varies ? "changes" : "stays", (size_t)remembered, (size_t)common);
     // A walk that finds itself without a register it needs begins anew, and remembers nothing.
-    if (kinds <= PLAY_LOSE)
+    if (plan.kinds <= PLAY_LOSE && plan.longest <= ALWAYS_REMEMBERED)
         CHECK(missed <= MISSED_MAX, "%zu missed in one walk", missed);
-    CHECK(remembered > (kinds <= PLAY_OTHER ? common / 4 : 0), "%zu of %zu", (size_t)remembered, (size_t)common);
+    CHECK(remembered > (plan.kinds <= PLAY_OTHER ? common / 4 : 0), "%zu of %zu", (size_t)remembered, (size_t)common);
 }
 
 TEST(any_frame_may_be_replaced_by_any)
 {
-    at_random(PLAY_BASE + 1, true, 0, 1);
-    at_random(PLAY_BASE + 1, false, 0, 2);
-    at_random(PLAY_BASE + 1, false, (uintptr_t)&play, 3);
-    at_random(PLAY_BASE + 1, false, (uintptr_t)__builtin_frame_address(0), 4);
+    at_random(1, (struct plan){PLAY_BASE + 1, true, 0, 400, 3, 38});
+    at_random(2, (struct plan){PLAY_BASE + 1, false, 0, 400, 3, 38});
+    at_random(3, (struct plan){PLAY_BASE + 1, false, (uintptr_t)&play, 400, 3, 38});
+    at_random(4, (struct plan){PLAY_BASE + 1, false, (uintptr_t)__builtin_frame_address(0), 400, 3, 38});
 }
 
 TEST(even_where_the_frame_pointer_is_lost)
 {
-    at_random(PLAY_LOSE + 1, true, 0, 5);
-    at_random(PLAY_LOSE + 1, false, 0, 6);
-    at_random(PLAY_LOSE + 1, false, (uintptr_t)__builtin_frame_address(0), 7);
+    at_random(5, (struct plan){PLAY_LOSE + 1, true, 0, 400, 3, 38});
+    at_random(6, (struct plan){PLAY_LOSE + 1, false, 0, 400, 3, 38});
+    at_random(7, (struct plan){PLAY_LOSE + 1, false, (uintptr_t)__builtin_frame_address(0), 400, 3, 38});
 }
 
 TEST(even_where_other_registers_are_needed)
 {
-    at_random(PLAY_OTHER + 1, true, 0, 8);
-    at_random(PLAY_OTHER + 1, false, 0, 9);
+    at_random(8, (struct plan){PLAY_OTHER + 1, true, 0, 400, 3, 38});
+    at_random(9, (struct plan){PLAY_OTHER + 1, false, 0, 400, 3, 38});
+}
+
+TEST(in_stacks_as_deep_as_the_memory)
+{
+    at_random(10, (struct plan){PLAY_BASE + 1, true, 0, 40, 440, 580});
 }
 
 int main(void)
@@ -215,5 +228,6 @@ int main(void)
     RUN(any_frame_may_be_replaced_by_any);
     RUN(even_where_the_frame_pointer_is_lost);
     RUN(even_where_other_registers_are_needed);
+    RUN(in_stacks_as_deep_as_the_memory);
     return tap_finish();
 }

@@ -120,6 +120,7 @@ play_function *const play_functions[] = {
     [PLAY_BASE] = play_base,
     [PLAY_LOSE] = play_lose,
     [PLAY_OTHER] = play_other_base,
+    [PLAY_TURN] = play_turn,
     [PLAY_TWIN] = twin,
     [PLAY_OTHER_TWIN] = other_twin,
     [PLAY_ALLOCA] = with_alloca,

@@ -106,7 +106,7 @@ play_function *play_next(struct play *play)
 struct play_op play_any_call(struct play *play)
 {
     uint16_t function = (uint16_t)play_below(play, play_function_count);
-    if (function == PLAY_LOSE || (function == PLAY_OTHER && !play->needs_others))
+    if (function == PLAY_LOSE || function == PLAY_TURN || (function == PLAY_OTHER && !play->needs_others))
         function = PLAY_BASE;
     return (struct play_op){PLAY_CALL, (uint8_t)play_below(play, 2), function, (uint16_t)(play_below(play, 4) * 64), 0};
 }

@@ -100,6 +100,7 @@ enum {
     PLAY_BASE,  // saves it and finds its own frame by it; of `bytes` more
     PLAY_LOSE,  // as DATA, but does not say where it was saved
     PLAY_OTHER, // as BASE, by a register that is not the frame pointer
+    PLAY_TURN,  // plain; its rule is another where it is interrupted as soon as a call has returned
     PLAY_FIRST, // the first of the compiled ones. Two of equal size:
     PLAY_TWIN = PLAY_FIRST,
     PLAY_OTHER_TWIN,
@@ -116,6 +117,8 @@ void play_keep_data(struct play *play);
 void play_base(struct play *play);
 void play_lose(struct play *play);
 void play_other_base(struct play *play);
+void play_turn(struct play *play);
+extern const char play_turned[]; // there
 
 // ---- judge.c
 struct judged {

@@ -2,17 +2,20 @@
 // Walks in handlers: on the interrupted stack and on one of their own, called by the program and out of nowhere, and in
 // the middle of another walk.
 #include <signal.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
 
+#include "libqut/arch/native.h"
 #include "tests/runtime/tap.h"
 #include "tests/tiers/play.h"
 
-enum { ROUNDS = 40, MISSED_MAX = 2, ALTERNATE_BYTES = 512 << 10, TICK_US = 200, TICKS = 1500, PATIENCE_SECONDS = 20 };
+enum { ROUNDS = 40, MISSED_MAX = 2, ALTERNATE_BYTES = 512 << 10, TICK_US = 200, TICKS = 1500, PATIENCE_SECONDS = 8 };
 
 static struct play play, inner;
 static struct play_script script, inner_script;
-static _Alignas(64) char alternate[ALTERNATE_BYTES];
+static _Alignas(64) char alternate_memory[ALTERNATE_BYTES], *alternate = alternate_memory;
 static unsigned handled, inner_wrong;
 static bool from_context;
 
@@ -36,7 +39,7 @@ static void set_handler(void (*handler)(int, siginfo_t *, void *), int number, i
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
-    stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+    stack_t stack = {.ss_sp = alternate, .ss_size = ALTERNATE_BYTES};
     if (!(flags & SA_ONSTACK))
         stack = (stack_t){.ss_flags = SS_DISABLE};
     sigaltstack(&stack, NULL);
@@ -147,6 +150,62 @@ TEST(a_context_is_remembered)
     }
 }
 
+// ---- the same pc and sp, interrupted there and called from there: that is not the same state
+
+static struct play nobody; // whom no walk is compared with
+
+static void put(ucontext_t *context, unsigned offset_bytes, uintptr_t value)
+{
+    memcpy((char *)context + offset_bytes, &value, sizeof value);
+}
+
+static void on_turn(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    static ucontext_t turned;
+    const struct qut_register_layout *layout = qut_native_arch.ucontext_registers;
+    struct qut_cursor cursor;
+    struct qut_frame frame;
+    uintptr_t pc = (uintptr_t)play_turned & ~(uintptr_t)qut_native_arch.has_thumb;
+    qut_cursor_context(&cursor, context);
+    do
+        qut_cursor_frame(&cursor, &frame);
+    while (frame.pc != pc && qut_cursor_next(&cursor));
+    memcpy(&turned, context, layout->size_bytes);
+    put(&turned, layout->pc_offset, pc);
+    put(&turned, layout->reg_offset[qut_native_arch.sp_reg], (uintptr_t)frame.sp);
+    for (unsigned slot = 0; slot < qut_native_arch.tracked_count; slot++) {
+        uint64_t value;
+        unsigned reg = qut_native_arch.tracked[slot];
+        if (qut_cursor_register(&cursor, reg, &value))
+            put(&turned, layout->reg_offset[reg], (uintptr_t)value);
+    }
+    for (unsigned i = 0; i < 1 + handled % 3; i++)
+        play_judge_context(&nobody, &turned);
+    handled += frame.pc == pc && judged.count == 1 && judged.reason == QUT_END_OUTERMOST;
+}
+
+TEST(interrupted_where_a_call_returns)
+{
+    begin();
+    set_handler(on_turn, SIGUSR1, 0);
+    play.act = raise_it;
+    descend(&script, 5, 1);
+    play_call(&script, PLAY_TURN, 0, 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        descend(&script, i % 3, 1);
+        for (unsigned k = 0; k < i % 4; k++)
+            play_walk(&script, 0);
+        play_act(&script);
+        play_walk(&script, i % 5 < 2 ? 3 + i % 2 * 9 : 0); // cut within and outside of where the last one ended
+        play_walk(&script, 0);
+        play_back(&script, i % 3);
+    }
+    play_run(&play, script.ops, script.count);
+    CHECK_JUDGED();
+    CHECK(handled == ROUNDS, "%u of %u walks ended where they began", handled, ROUNDS);
+}
+
 // ---- ticks: handlers at any instruction, also of a walk
 
 static volatile unsigned ticks;
@@ -222,13 +281,28 @@ TEST(handlers_that_walk_from_where_they_are)
     tick(SA_ONSTACK, true);
 }
 
+// The alternate stack lies in a frame further out: walks come from it to what lies below.
+TEST(handlers_on_a_part_of_the_same_stack)
+{
+    _Alignas(64) char part[ALTERNATE_BYTES];
+    alternate = part;
+    play_in_handler(SA_ONSTACK, false);
+    play_in_handler(SA_ONSTACK, true);
+    tick(SA_ONSTACK, true);
+    stack_t none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&none, NULL);
+    alternate = alternate_memory;
+}
+
 int main(void)
 {
     if (!play_start())
         return 77;
     RUN(handlers_on_the_same_stack);
     RUN(handlers_on_a_stack_of_their_own);
+    RUN(handlers_on_a_part_of_the_same_stack);
     RUN(a_context_is_remembered);
+    RUN(interrupted_where_a_call_returns);
     RUN(interrupted_anywhere);
     RUN(handlers_that_walk_from_where_they_are);
     return tap_finish();

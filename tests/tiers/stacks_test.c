@@ -233,6 +233,31 @@ TEST(deeper_than_any_memory)
           judged.last_remembered, judged.count);
 }
 
+// In a stack that fills the memory some frames in the middle become twice as many of half the size: those within stay
+// where they were, and have to make room.
+TEST(more_frames_in_the_middle_of_a_full_memory)
+{
+    enum { INNER = 120, TWO = 64 };
+    for (unsigned outer = 240; outer <= 400; outer += 8) {
+        for (unsigned few = 5; few <= 45; few += 20) {
+            begin();
+            for (unsigned i = 0; i < outer; i++)
+                play_call(&script, PLAY_PLAIN, 0, 0);
+            for (unsigned i = 0; i < 6; i++) {
+                for (unsigned k = 0; k < (i % 2 ? 2 * few : few); k++)
+                    play_call(&script, i % 2 ? PLAY_PLAIN : PLAY_BASE, 0, TWO);
+                // Within it the frame pointer is data: nobody sees what it was further out.
+                for (unsigned k = 0; k < INNER; k++)
+                    play_call(&script, k ? PLAY_PLAIN : PLAY_DATA, 0, 0);
+                play_walk(&script, 0);
+                play_walk(&script, 0);
+                play_back(&script, INNER + (i % 2 ? 2 * few : few));
+            }
+            run();
+        }
+    }
+}
+
 // ---- no plan at all
 
 static size_t walks_left, shallowest, deepest;
@@ -304,6 +329,7 @@ int main(void)
     RUN(recursion_goes_one_deeper);
     RUN(walks_that_are_cut);
     RUN(deeper_than_any_memory);
+    RUN(more_frames_in_the_middle_of_a_full_memory);
     RUN(thousands_of_random_stacks);
     RUN(random_stacks_that_need_all_registers);
     RUN(random_stacks_as_deep_as_the_memory);

@@ -109,4 +109,28 @@
         .cfi_restore FP
         end     play_lose
 
+// Here a rule says that the stack ends, at the instruction behind the call only: true of code that is interrupted
+// there, not of a call that will return there.
+        begin   play_turn
+        str     r0, [sp, #8]
+        mov     r1, lr
+        bl      play_enter
+1:
+        ldr     r0, [sp, #8]
+        bl      play_next
+        cmp     r0, #0
+        beq     3f
+        mov     r2, r0
+        ldr     r0, [sp, #8]
+        blx     r2
+        .globl  play_turned
+play_turned:
+        .cfi_remember_state
+        .cfi_undefined lr
+        nop
+        .cfi_restore_state
+        b       1b
+3:
+        end     play_turn
+
         .section .note.GNU-stack, "", %progbits

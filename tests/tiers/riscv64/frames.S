@@ -96,4 +96,27 @@
         .cfi_restore s0
         end     play_lose
 
+// Here a rule says that the stack ends, at the instruction behind the call only: true of code that is interrupted
+// there, not of a call that will return there.
+        begin   play_turn
+        sd      a0, 16(sp)
+        mv      a1, ra
+        call    play_enter
+1:
+        ld      a0, 16(sp)
+        call    play_next
+        beqz    a0, 3f
+        mv      t0, a0
+        ld      a0, 16(sp)
+        jalr    t0
+        .globl  play_turned
+play_turned:
+        .cfi_remember_state
+        .cfi_undefined ra
+        nop
+        .cfi_restore_state
+        j       1b
+3:
+        end     play_turn
+
         .section .note.GNU-stack, "", @progbits

@@ -115,4 +115,36 @@
         ret
         end     play_lose
 
+// Here a rule says that the stack ends, at the instruction behind the call only: true of code that is interrupted
+// there, not of a call that will return there.
+        begin   play_turn
+        subl    $44, %esp
+        .cfi_def_cfa_offset 48
+        movl    %ecx, 12(%esp)
+        movl    %ecx, (%esp)
+        movl    %edx, 4(%esp)
+        call    play_enter
+1:
+        movl    12(%esp), %ecx
+        movl    %ecx, (%esp)
+        call    play_next
+        testl   %eax, %eax
+        jz      3f
+        movl    12(%esp), %ecx
+        movl    %ecx, (%esp)
+        call    *%eax
+        .globl  play_turned
+play_turned:
+        .cfi_remember_state
+        .cfi_undefined eip
+        nop
+        nop
+        .cfi_restore_state
+        jmp     1b
+3:
+        addl    $44, %esp
+        .cfi_def_cfa_offset 4
+        ret
+        end     play_turn
+
         .section .note.GNU-stack, "", @progbits
