@@ -54,18 +54,18 @@ static inline unsigned qut_count_reached(const uint8_t *pcs, unsigned n, uint8_t
 {
     const uint64_t ones = 0x0101010101010101u, high = ones << 7;
     const uint64_t wanted = x * ones;
-    unsigned reached = 0;
     for (unsigned i = 0; i < n; i += 8) {
         uint64_t bytes;
         memcpy(&bytes, pcs + i, 8);
         // Per byte, without borrows between them: bit 7 of `low` says x's low bits >= the byte's.
         uint64_t low = (wanted | high) - (bytes & ~high);
-        uint64_t at_least = ((wanted & ~bytes) | (~(wanted ^ bytes) & low)) & high;
-        if (n - i < 8)
-            at_least &= ((uint64_t)1 << (8 * (n - i))) - 1;
-        reached += (unsigned)__builtin_popcountll(at_least);
+        uint64_t beyond = ~((wanted & ~bytes) | (~(wanted ^ bytes) & low)) & high;
+        if (beyond) { // they ascend: it is the first that is not reached
+            unsigned reached = i + (unsigned)__builtin_ctzll(beyond) / 8;
+            return reached < n ? reached : n;
+        }
     }
-    return reached;
+    return n;
 }
 
 // Sum of the first `count` block sizes of a group.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libqut/runtime/registry.h"
+#include "libqut/runtime/shared_rules.h"
 
 _Atomic(const struct qut_modules *) qut_modules_current;
 
@@ -120,7 +121,10 @@ struct qut_list {
 
 static void free_list(struct qut_retired *retired)
 {
-    free(retired);
+    struct qut_list *list = (struct qut_list *)retired;
+    if (list->modules.shared)
+        qut_os_free_pages(list->modules.shared, sizeof *list->modules.shared);
+    free(list);
 }
 static_assert(offsetof(struct qut_list, retired) == 0, "a list is freed by its node");
 
@@ -143,6 +147,8 @@ bool qut_registry_publish(void)
         return false;
     list->retired = (struct qut_retired){.free = free_list};
     list->modules.count = 0;
+    // Without it walks look up by themselves.
+    list->modules.shared = QUT_SHARED_IS_POSSIBLE ? qut_os_pages(sizeof *list->modules.shared, true) : NULL;
     fill(registry, &list->modules);
     replace(registry, list);
     return true;

@@ -22,9 +22,11 @@ struct qut_module {
     uint8_t canary[QUT_CANARY_BYTES];
 };
 
+struct qut_shared_rules;
 struct qut_modules {
     uint32_t epoch;                  // differs from that of every other list; never 0
     struct qut_os_generation loader; // before it was listed
+    struct qut_shared_rules *shared; // NULL: none
     size_t count;
     struct qut_module items[]; // ascending, not overlapping
 };

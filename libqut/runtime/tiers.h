@@ -12,8 +12,9 @@ struct qut_memo_frame;
 
 enum qut_tier {
     QUT_TIER_LINKED = 1, // rules are taken from the thread's cache, each with a guess which one comes next
-    QUT_TIER_MEMO = 2,   // and frames from the thread's last walk. Without LINKED it does nothing
-    QUT_TIERS_ALL = 3,
+    QUT_TIER_MEMO = 2,   // and frames from the thread's last walks. Without LINKED it does nothing
+    QUT_TIER_SHARED = 4, // and rules from what other threads have looked up. Without LINKED it does nothing
+    QUT_TIERS_ALL = 7,
 };
 
 // Read once by each walk, relaxed: whatever is found in a cache is as true as when it was put there.

@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/runtime/walk_fast.h"
 
-// A link made from the module's table. NULL: there is no rule, or none that a link can say.
-__attribute__((noinline)) static struct qut_link *look_up(struct qut_thread *thread, const struct qut_modules *modules,
-                                                          uintptr_t key)
+#include "libqut/runtime/shared_rules.h"
+
+// All of a link but its key and what comes next. False: there is no rule, or none that a link can say.
+static bool find_rule(const struct qut_modules *modules, uintptr_t key, struct qut_link *link)
 {
     uintptr_t pc = key - 1;
     const struct qut_module *module = qut_modules_find(modules, pc);
     if (!module || module->code.state != QUT_CODE_READY)
-        return NULL;
+        return false;
     const struct qut_table *table = module->code.table;
     uint64_t vaddr = pc - module->code.load_bias, row_end;
     const struct qut_rule_cell *cell = qut_table_cell(table, vaddr, &row_end);
     // A row that ends here may have a signal trampoline behind it: pc is then not what was called from.
     if (!cell || (row_end <= vaddr + 1 && qut_table_cell(table, vaddr + 1, &row_end) != cell))
-        return NULL;
-    struct qut_link rule;
-    if (!qut_link_pack(&qut_native_arch, QUT_NATIVE_FP_SLOT, cell, &rule) ||
-        (QUT_NATIVE_RA_OFFSET_BYTES && rule.cfa && rule.step.ra_offset_bytes != QUT_NATIVE_RA_OFFSET_BYTES))
-        return NULL;
+        return false;
+    link->step = (struct qut_link_step){0};
+    return qut_link_pack(&qut_native_arch, QUT_NATIVE_FP_SLOT, cell, link) &&
+           (!QUT_NATIVE_RA_OFFSET_BYTES || link->cfa == 0 || link->step.ra_offset_bytes == QUT_NATIVE_RA_OFFSET_BYTES);
+}
+
+// A link that the thread has not: from what others have looked up, else from the module's table. NULL: there is none.
+__attribute__((noinline)) static struct qut_link *look_up(struct qut_thread *thread, const struct qut_modules *modules,
+                                                          uintptr_t key)
+{
+    struct qut_link found;
+    bool shares = modules->shared && (atomic_load_explicit(&qut_tiers, memory_order_relaxed) & QUT_TIER_SHARED);
+    if (!shares || !qut_shared_find(modules->shared, key, &found)) {
+        if (!find_rule(modules, key, &found))
+            return NULL;
+        if (shares)
+            qut_shared_put(modules->shared, key, &found);
+        thread->counts.looked_up++;
+    }
     struct qut_link *link = qut_link_make(&thread->links, key);
     link->next_bytes = 0;
-    link->cfa = rule.cfa;
-    link->step = rule.step;
-    thread->counts.looked_up++;
+    link->cfa = found.cfa;
+    link->step = found.step;
     return link;
 }
 
@@ -145,31 +159,37 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
             record(memo, new_frame++, sp, ra, fp, last->step, link);
         if (!link)
             break;
-        uintptr_t base = sp;
-        if (link->cfa & QUT_LINK_FP) {
-            base = fp;
-            if (remember && is_remembered)
-                qut_memo_mark_live(memo, fp);
-            if (fp < sp || fp >= thread->stack_high)
-                break;
-        }
         if (link->cfa == 0) {
             stop = QUT_STOP_END;
             break;
         }
-        uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, cfa = base + frame_bytes;
-        if (cfa > thread->stack_high)
+        uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, base = sp, cfa = sp + frame_bytes;
+        bool by_fp = link->cfa & QUT_LINK_FP;
+        if (by_fp) {
+            if (remember && is_remembered)
+                qut_memo_mark_live(memo, fp);
+            if (fp < sp || fp >= thread->stack_high)
+                break;
+            base = fp;
+            cfa = fp + frame_bytes;
+        }
+        if (cfa > thread->stack_high - sizeof(uintptr_t))
             break;
-        uintptr_t outer_ra = qut_load_at(cfa, QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES
-                                                                         : link->step.ra_offset_bytes),
-                  outer_key = qut_native_key(outer_ra);
+        uintptr_t outer_ra =
+            qut_load_at(cfa, QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES : link->step.ra_offset_bytes);
+        uintptr_t outer_key = qut_native_key(outer_ra);
         if (outer_key == 0)
             break;
-        if (link->step.fp_offset_bytes) {
+        if (by_fp) {
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
             uintptr_t from_base = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
             __asm__("" : "+r"(from_base));
-            fp = qut_os_load(base + from_base);
+            if (link->step.fp_offset_bytes)
+                fp = qut_os_load(base + from_base);
+        } else {
+            // No jump: whether code that leaves fp alone saves it is as good as random.
+            uintptr_t saved_fp = qut_load_at(cfa, link->step.fp_offset_bytes);
+            fp = link->step.fp_offset_bytes ? saved_fp : fp;
         }
         ra = outer_ra;
         sp = cfa;
