@@ -132,7 +132,7 @@ static inline void count_frames(const struct qut_fast *f, enum qut_stop stop, si
     counts->looked_up += slow_count;
     if (stop != QUT_STOP_END)
         f->thread->memo.contiguous = false;
-    if (f->remember != QUT_REMEMBER_NOT)
+    if (f->remember != QUT_REMEMBER_NOT && !f->is_stubborn)
         qut_memo_judge(&f->thread->memo, f->count, f->remembered_count);
 }
 
@@ -184,7 +184,8 @@ static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
         qut_link_cache_restart(&thread->links, f->modules->epoch);
         qut_memo_restart(&thread->memo);
     }
-    if ((tiers & QUT_TIER_MEMO) && qut_memo_begin(&thread->memo))
+    f->is_stubborn = tiers & QUT_TIER_STUBBORN;
+    if ((tiers & QUT_TIER_MEMO) && qut_memo_begin(&thread->memo, f->is_stubborn))
         f->remember = QUT_REMEMBER;
     return true;
 }

@@ -56,10 +56,10 @@ struct qut_memo {
 void qut_memo_restart(struct qut_memo *memo);
 
 // Before a walk: whether it shall match and record.
-static inline bool qut_memo_begin(struct qut_memo *memo)
+static inline bool qut_memo_begin(struct qut_memo *memo, bool in_any_case)
 {
     memo->contiguous = false;
-    if (memo->pause) {
+    if (memo->pause && !in_any_case) {
         memo->pause--;
         return false;
     }
@@ -159,7 +159,7 @@ bool qut_memo_make_room(struct qut_memo *memo);
 
 // After a walk of frame_count frames, of which so many came from the memo.
 enum {
-    QUT_MEMO_USEFUL_SHARE = 4, // one remembered for so many recorded: less does not pay
+    QUT_MEMO_WORTH = 5, // remembered for each one recorded: fewer do not pay
     QUT_MEMO_PAUSE_LOG2_MIN = 3,
 };
 void qut_memo_judge_useless(struct qut_memo *memo);
@@ -168,7 +168,7 @@ static inline void qut_memo_judge(struct qut_memo *memo, size_t frame_count, siz
     size_t recorded_count = frame_count - remembered_count;
     if (recorded_count > QUT_MEMO_CAPACITY)
         recorded_count = QUT_MEMO_CAPACITY;
-    if (remembered_count * QUT_MEMO_USEFUL_SHARE < recorded_count) {
+    if (remembered_count < recorded_count * QUT_MEMO_WORTH) {
         qut_memo_judge_useless(memo);
     } else {
         memo->useless_walks = 0;

@@ -15,6 +15,7 @@ enum qut_tier {
     QUT_TIER_MEMO = 2,   // and frames from the thread's last walks. Without LINKED it does nothing
     QUT_TIER_SHARED = 4, // and rules from what other threads have looked up. Without LINKED it does nothing
     QUT_TIERS_ALL = 7,
+    QUT_TIER_STUBBORN = 8, // for tests: MEMO is used even where that does not pay
 };
 
 // Read once by each walk, relaxed: whatever is found in a cache is as true as when it was put there.

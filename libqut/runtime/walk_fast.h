@@ -35,6 +35,7 @@ struct qut_fast {
     uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
     uintptr_t key; // one more than the pc to look up
     enum qut_remember remember;
+    bool is_stubborn;        // whether it pays is not asked
     bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
     size_t remembered_count; // of the frames given out
 };
