@@ -48,7 +48,7 @@ bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high);
 static QUT_OS_AS_IT_IS uintptr_t qut_os_load(uintptr_t address)
 {
     typedef uintptr_t __attribute__((may_alias, aligned(1))) any_word;
-    return *(const volatile any_word *)address;
+    return *(const any_word *)address;
 }
 
 // The alternate signal stack that this thread runs on now. False if it does not. Signal-safe.

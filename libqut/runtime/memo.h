@@ -115,8 +115,10 @@ static inline uintptr_t qut_memo_ra_address(const struct qut_memo_frame *frame)
 // were.
 static inline __attribute__((always_inline)) bool qut_memo_holds_as(const struct qut_memo_frame *frame, unsigned check)
 {
-    if ((frame->step.ra_offset_bytes & QUT_MEMO_FLAGS) != check ||
-        (check == QUT_MEMO_OTHER && !qut_memo_ra_offset_bytes(frame->step)) ||
+    bool is_of_kind = (frame->step.ra_offset_bytes & QUT_MEMO_FLAGS) == check;
+    if (QUT_NATIVE_RA_OFFSET_BYTES) // in one comparison: there is only one such offset, or none
+        is_of_kind = frame->step.ra_offset_bytes == (int16_t)(QUT_NATIVE_RA_OFFSET_BYTES | (int)check);
+    if (!is_of_kind || (check == QUT_MEMO_OTHER && !qut_memo_ra_offset_bytes(frame->step)) ||
         qut_os_load(qut_memo_ra_address(frame)) != frame->ra)
         return false;
     if (check == QUT_MEMO_PAIR)

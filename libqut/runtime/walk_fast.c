@@ -49,7 +49,7 @@ static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, u
     frame->fp = fp;
     frame->ra = ra;
     frame->step = step;
-    if (!link || !(link->cfa & QUT_LINK_FP))
+    if (__builtin_expect(!link || !(link->cfa & QUT_LINK_FP), 1))
         return;
     if (qut_memo_fp_offset_bytes(step) != 0 || qut_memo_ra_offset_bytes(step) == 0) {
         qut_memo_set_live(frame);
@@ -57,6 +57,11 @@ static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, u
     }
     memo->new_count = (uint32_t)(frame + 1 - memo->frames);
     qut_memo_mark_live(memo, fp);
+}
+
+static inline intptr_t ra_offset_bytes(const struct qut_link *link)
+{
+    return QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES : link->step.ra_offset_bytes;
 }
 
 // The walk has come to a frame for which there is no room.
@@ -111,7 +116,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         if (remember && !is_remembered) {
             while (older->sp < sp)
                 older++;
-            if (qut_memo_is_state(older, sp, ra, fp, last->step)) {
+            if (__builtin_expect(qut_memo_is_state(older, sp, ra, fp, last->step), 0)) {
                 memo->new_count = (uint32_t)(new_frame - memo->frames);
                 memo->next = (uint32_t)(older - memo->frames);
                 qut_memo_join(memo, last->step);
@@ -145,7 +150,8 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
                 older = memo->frames + memo->next;
             }
         }
-        if (link->key != key) {
+        // What is expected here lies in one line of code: jumps are what a frame costs most.
+        if (__builtin_expect(link->key != key, 0)) {
             link = qut_link_at(links, last->next_bytes);
             if (link->key != key) {
                 link = qut_link_find(links, key);
@@ -157,41 +163,40 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         }
         if (remember && !is_remembered)
             record(memo, new_frame++, sp, ra, fp, last->step, link);
-        if (!link)
+        if (__builtin_expect(!link, 0))
             break;
-        if (link->cfa == 0) {
-            stop = QUT_STOP_END;
-            break;
-        }
-        uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, base = sp, cfa = sp + frame_bytes;
-        bool by_fp = link->cfa & QUT_LINK_FP;
-        if (by_fp) {
+        uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, cfa, outer_fp = fp;
+        if (__builtin_expect(link->cfa & QUT_LINK_FP, 0)) {
             if (remember && is_remembered)
                 qut_memo_mark_live(memo, fp);
             if (fp < sp || fp >= thread->stack_high)
                 break;
-            base = fp;
             cfa = fp + frame_bytes;
-        }
-        if (cfa > thread->stack_high - sizeof(uintptr_t))
-            break;
-        uintptr_t outer_ra =
-            qut_load_at(cfa, QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES : link->step.ra_offset_bytes);
-        uintptr_t outer_key = qut_native_key(outer_ra);
-        if (outer_key == 0)
-            break;
-        if (by_fp) {
+            if (cfa > thread->stack_high)
+                break;
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
-            uintptr_t from_base = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
-            __asm__("" : "+r"(from_base));
+            uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
+            __asm__("" : "+r"(from_fp));
             if (link->step.fp_offset_bytes)
-                fp = qut_os_load(base + from_base);
+                outer_fp = qut_os_load(fp + from_fp);
         } else {
+            if (__builtin_expect(frame_bytes == 0, 0)) {
+                stop = QUT_STOP_END;
+                break;
+            }
+            cfa = sp + frame_bytes;
+            if (__builtin_expect(cfa >= thread->stack_high, 0))
+                break;
             // No jump: whether code that leaves fp alone saves it is as good as random.
             uintptr_t saved_fp = qut_load_at(cfa, link->step.fp_offset_bytes);
-            fp = link->step.fp_offset_bytes ? saved_fp : fp;
+            __asm__("" : "+r"(saved_fp));
+            outer_fp = link->step.fp_offset_bytes ? saved_fp : fp;
         }
+        uintptr_t outer_ra = qut_load_at(cfa, ra_offset_bytes(link)), outer_key = qut_native_key(outer_ra);
+        if (__builtin_expect(outer_key == 0, 0))
+            break;
         ra = outer_ra;
+        fp = outer_fp;
         sp = cfa;
         key = outer_key;
         last = link++;
