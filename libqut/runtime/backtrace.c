@@ -123,17 +123,26 @@ static inline enum qut_end_reason end_fast(const struct qut_fast *f, enum qut_st
     return reason;
 }
 
-static inline void count_frames(const struct qut_fast *f, enum qut_stop stop, size_t slow_count)
+// Of the thread's outermost walk, so that nobody else counts at the same time.
+static inline void count(struct qut_thread *thread, enum qut_end_reason reason, size_t frame_count,
+                         size_t remembered_count, size_t slow_count)
 {
-    struct qut_tier_counts *counts = &f->thread->counts;
-    counts->walks++;
-    counts->frames += f->count;
-    counts->remembered += f->remembered_count;
-    counts->looked_up += slow_count;
-    if (stop != QUT_STOP_END)
-        f->thread->memo.contiguous = false;
-    if (f->remember != QUT_REMEMBER_NOT && !f->is_stubborn)
-        qut_memo_judge(&f->thread->memo, f->count, f->remembered_count);
+    uintptr_t ended = atomic_load_explicit(&thread->ends[reason], memory_order_relaxed);
+    atomic_store_explicit(&thread->ends[reason], ended + 1, memory_order_relaxed);
+    thread->counts.frames += frame_count;
+    thread->counts.remembered += remembered_count;
+    thread->counts.looked_up += slow_count;
+}
+
+// Of a walk that was not remembered as a whole.
+static void end_memo(struct qut_fast *f, enum qut_stop stop)
+{
+    struct qut_memo *memo = &f->thread->memo;
+    bool is_used = f->remember != QUT_REMEMBER_NOT;
+    qut_fast_end(f, stop);
+    memo->contiguous = is_used && memo->contiguous && stop == QUT_STOP_END;
+    if (is_used && !f->is_stubborn)
+        qut_memo_judge(memo, f->count, f->remembered_count);
 }
 
 // What is left to do where the fast ways could not be taken, or got stuck.
@@ -152,17 +161,22 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast,
         end = &unwanted;
     while (stop == QUT_STOP_STUCK && run_slowly(&b, end))
         stop = qut_fast_run(f);
-    qut_fast_end(f, stop);
     if (stop == QUT_STOP_STUCK && end->reason == QUT_END_NO_REGISTER && b.forgot) {
+        qut_fast_end(f, stop);
         b.is_fast = false;
         f->count = 0;
         run_slowly(&b, end);
     }
     if (stop != QUT_STOP_STUCK)
         end_fast(f, stop, ucontext != NULL, b.guessed_frame, end);
-    if (is_fast)
-        count_frames(f, stop, b.slow_count);
-    qut_stats_count_end(end->reason);
+    if (is_fast) {
+        count(f->thread, (enum qut_end_reason)end->reason, f->count, f->remembered_count, b.slow_count);
+        end_memo(f, stop);
+    } else {
+        qut_stats_count_end(end->reason);
+        if (f->thread && atomic_load_explicit(&f->thread->walking, memory_order_relaxed) == 1)
+            f->thread->memo.contiguous = false;
+    }
     qut_modules_leave(f->thread);
     return f->count;
 }
@@ -176,7 +190,6 @@ static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
     if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
         return false;
     uint32_t tiers = atomic_load_explicit(&qut_tiers, memory_order_relaxed);
-    thread->memo.contiguous = false;
     if (!f->modules || !(tiers & QUT_TIER_LINKED) || !qut_local_on_own_stack(thread, f->sp, here) ||
         !qut_modules_up_to_date(f->modules))
         return false;
@@ -185,7 +198,7 @@ static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
         qut_memo_restart(&thread->memo);
     }
     f->is_stubborn = tiers & QUT_TIER_STUBBORN;
-    if ((tiers & QUT_TIER_MEMO) && qut_memo_begin(&thread->memo, f->is_stubborn))
+    if ((tiers & QUT_TIER_MEMO) && qut_memo_is_wanted(&thread->memo, f->is_stubborn))
         f->remember = QUT_REMEMBER;
     return true;
 }
@@ -204,14 +217,22 @@ static inline bool run_as_remembered(struct qut_fast *f, struct qut_link_step st
 {
     struct qut_memo *memo = &f->thread->memo;
     const struct qut_memo_frame *first = &memo->frames[memo->good];
-    if (f->max == 0 || !qut_memo_is_state(first, f->sp, f->ra, f->fp, step))
+    if (f->max == 0 || !qut_memo_is_state(first, f->sp, f->ra, f->fp, step)) {
+        qut_memo_start(memo, memo->good, QUT_MEMO_CAPACITY);
         return false;
-    memo->kept_from = memo->good;
+    }
     f->pcs[f->count++] = f->key - 1;
-    if (qut_fast_follow(f, memo, first, stop))
-        return true;
-    f->is_given = true;
-    return false;
+    const struct qut_memo_frame *frame;
+    bool has_stopped = qut_fast_follow(f, memo, first, stop, &frame);
+    if (has_stopped) {
+        memo->kept_from = memo->good;
+        memo->contiguous = *stop == QUT_STOP_END;
+        qut_memo_is_worth_it(memo);
+    } else {
+        qut_memo_start(memo, (uint32_t)(frame + 1 - memo->frames), memo->good);
+        f->is_given = true;
+    }
+    return has_stopped;
 }
 
 static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const struct qut_capture *capture,
@@ -233,13 +254,12 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
         stop = qut_fast_run(&in_memory);
         if (stop == QUT_STOP_STUCK)
             return run_on(&in_memory, true, capture, ucontext, here, end);
-        qut_fast_end(&in_memory, stop);
+        end_memo(&in_memory, stop);
         f.count = in_memory.count;
         f.key = in_memory.key;
         f.remembered_count = in_memory.remembered_count;
     }
-    qut_stats_count_end(end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end));
-    count_frames(&f, stop, 0);
+    count(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
     qut_modules_leave(f.thread);
     return f.count;
 }

@@ -11,9 +11,8 @@ void qut_memo_restart(struct qut_memo *memo)
     memo->good = memo->good_end = memo->next = memo->kept_from = QUT_MEMO_CAPACITY;
     memo->new_count = 0;
     memo->complete = memo->contiguous = false;
-    memo->useless_walks = 0;
     memo->pause = 0;
-    memo->pause_log2 = QUT_MEMO_PAUSE_LOG2_MIN;
+    qut_memo_is_worth_it(memo);
     memo->frames[QUT_MEMO_CAPACITY].sp = UINTPTR_MAX;
 }
 
@@ -157,7 +156,7 @@ bool qut_memo_make_room(struct qut_memo *memo)
     return true;
 }
 
-void qut_memo_judge_useless(struct qut_memo *memo)
+void qut_memo_is_useless(struct qut_memo *memo)
 {
     if (++memo->useless_walks < USELESS_WALKS_MAX)
         return;

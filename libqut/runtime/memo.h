@@ -56,18 +56,22 @@ struct qut_memo {
 void qut_memo_restart(struct qut_memo *memo);
 
 // Before a walk: whether it shall match and record.
-static inline bool qut_memo_begin(struct qut_memo *memo, bool in_any_case)
+static inline bool qut_memo_is_wanted(struct qut_memo *memo, bool in_any_case)
 {
-    memo->contiguous = false;
-    if (memo->pause && !in_any_case) {
-        memo->pause--;
-        return false;
-    }
-    memo->good_end = memo->next = memo->good;
+    if (memo->pause == 0 || in_any_case)
+        return true;
+    memo->pause--;
+    return false;
+}
+
+// A walk begins that has come to frame next - 1, all before it being the last walk's; or to none: then `next` is the
+// first.
+static inline void qut_memo_start(struct qut_memo *memo, uint32_t next, uint32_t kept_from)
+{
+    memo->good_end = memo->next = next;
     memo->new_count = 0;
-    memo->kept_from = QUT_MEMO_CAPACITY;
+    memo->kept_from = kept_from;
     memo->contiguous = true;
-    return true;
 }
 
 // This walk's frame that was remembered last. There is one.
@@ -161,21 +165,27 @@ bool qut_memo_make_room(struct qut_memo *memo);
 
 // After a walk of frame_count frames, of which so many came from the memo.
 enum {
-    QUT_MEMO_WORTH = 5, // remembered for each one recorded: fewer do not pay
+    // Remembered for each one recorded, and once for the walk: fewer do not pay. Measured on x86-64: following a frame
+    // saves 0.7 of the time that a chase of frame pointers takes for one; recording one costs 5 of these.
+    QUT_MEMO_WORTH = 8,
     QUT_MEMO_PAUSE_LOG2_MIN = 3,
 };
-void qut_memo_judge_useless(struct qut_memo *memo);
+void qut_memo_is_useless(struct qut_memo *memo);
+static inline void qut_memo_is_worth_it(struct qut_memo *memo)
+{
+    memo->useless_walks = 0;
+    memo->pause_log2 = QUT_MEMO_PAUSE_LOG2_MIN;
+}
+
 static inline void qut_memo_judge(struct qut_memo *memo, size_t frame_count, size_t remembered_count)
 {
     size_t recorded_count = frame_count - remembered_count;
     if (recorded_count > QUT_MEMO_CAPACITY)
         recorded_count = QUT_MEMO_CAPACITY;
-    if (remembered_count < recorded_count * QUT_MEMO_WORTH) {
-        qut_memo_judge_useless(memo);
-    } else {
-        memo->useless_walks = 0;
-        memo->pause_log2 = QUT_MEMO_PAUSE_LOG2_MIN;
-    }
+    if (remembered_count < (recorded_count + 1) * QUT_MEMO_WORTH)
+        qut_memo_is_useless(memo);
+    else
+        qut_memo_is_worth_it(memo);
 }
 
 #endif

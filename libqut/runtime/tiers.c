@@ -8,9 +8,11 @@ _Atomic uint32_t qut_tiers = QUT_TIERS_ALL;
 bool qut_tier_counts(struct qut_tier_counts *counts)
 {
     const struct qut_thread *thread = qut_thread_self;
-    if (thread)
-        *counts = thread->counts;
-    return thread != NULL;
+    if (!thread)
+        return false;
+    *counts = thread->counts;
+    counts->walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+    return true;
 }
 
 bool qut_last_walk(struct qut_last_walk *last)

@@ -123,12 +123,14 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
                 f->count = (size_t)(pc - f->pcs);
                 f->fp = fp;
                 f->key = key;
+                const struct qut_memo_frame *end;
                 enum qut_stop followed;
-                if (qut_fast_follow(f, memo, older, &followed))
+                if (qut_fast_follow(f, memo, older, &followed, &end))
                     return followed;
+                memo->good_end = (uint32_t)(end + 1 - memo->frames);
                 new_frame = memo->frames;
                 room_end = memo->frames + memo->good;
-                older = memo->frames + memo->next;
+                older = memo->frames + memo->good_end;
                 pc = f->pcs + f->count;
                 sp = f->sp;
                 fp = f->fp;

@@ -45,9 +45,11 @@ static inline uintptr_t qut_load_at(uintptr_t base, intptr_t offset_bytes)
     return qut_os_load(base + (uintptr_t)offset_bytes);
 }
 
-// From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped.
-QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, const struct qut_memo_frame *first,
-                                     enum qut_stop *stop)
+// From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped. False: it
+// has come to *end.
+QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, const struct qut_memo *memo,
+                                     const struct qut_memo_frame *first, enum qut_stop *stop,
+                                     const struct qut_memo_frame **end)
 {
     const struct qut_memo_frame *frame, *last = &memo->frames[QUT_MEMO_CAPACITY - 1];
     size_t room = f->max - f->count;
@@ -69,7 +71,7 @@ QUT_WALK_INLINE bool qut_fast_follow(struct qut_fast *f, struct qut_memo *memo, 
         *stop = QUT_STOP_LIMIT;
         return true;
     }
-    memo->good_end = memo->next = (uint32_t)(frame + 1 - memo->frames);
+    *end = frame;
     f->sp = frame->sp;
     if (frame->step.fp_offset_bytes & QUT_MEMO_LIVE) {
         f->fp = frame->fp;
