@@ -65,9 +65,8 @@ static inline struct qut_link *qut_link_find(struct qut_link_cache *cache, uintp
 {
     const uint16_t *set = qut_link_set(cache, key);
     struct qut_link *first = qut_link_at(cache, set[0]), *second = qut_link_at(cache, set[1]);
-    if (first->key == key)
-        return first;
-    return second->key == key ? second : NULL;
+    struct qut_link *link = first->key == key ? first : second;
+    return link->key == key ? link : NULL;
 }
 
 // Makes room for a key that is not there; the caller fills the rest. Entry 0 is nobody's: empty sets name it.

@@ -14,10 +14,10 @@
 #include "libqut/runtime/link_cache.h"
 
 enum {
-    QUT_SHARED_SET_BITS = 11,
+    QUT_SHARED_SET_BITS = 12,
     QUT_SHARED_WAYS = 4,
     // Of a rule, in words of the machine.
-    QUT_SHARED_CFA_BITS = 11,
+    QUT_SHARED_CFA_BITS = 12,
     QUT_SHARED_RA_BITS = 7,
     QUT_SHARED_FP_BITS = 8,
     QUT_SHARED_BY_FP_SHIFT = QUT_SHARED_CFA_BITS,
@@ -45,6 +45,19 @@ static inline unsigned qut_shared_bits(uint64_t word, unsigned shift, unsigned c
     return (unsigned)(word >> shift) & ((1u << count) - 1);
 }
 
+static inline uint64_t qut_shared_pick(const _Atomic uint64_t *word, uint64_t tag)
+{
+    uint64_t there = atomic_load_explicit(word, memory_order_relaxed);
+    return there >> QUT_SHARED_RULE_BITS == tag ? there : 0;
+}
+static_assert(QUT_SHARED_WAYS == 4, "all are picked from");
+
+// It will be looked for soon.
+static inline void qut_shared_expect(const struct qut_shared_rules *shared, uintptr_t key)
+{
+    __builtin_prefetch(&shared->words[qut_shared_mix(key) >> QUT_SHARED_TAG_BITS]);
+}
+
 // False: nobody looked it up, or its rule does not fit.
 static inline bool qut_shared_find(const struct qut_shared_rules *shared, uintptr_t key, struct qut_link *link)
 {
@@ -52,11 +65,8 @@ static inline bool qut_shared_find(const struct qut_shared_rules *shared, uintpt
     uint64_t mixed = qut_shared_mix(key), tag = mixed & tag_mask;
     const _Atomic uint64_t *set = shared->words[mixed >> QUT_SHARED_TAG_BITS];
     // No jumps: where it stands nobody can foretell. It can stand in several ways, then it is the same in all.
-    uint64_t word = 0;
-    for (unsigned way = 0; way < QUT_SHARED_WAYS; way++) {
-        uint64_t there = atomic_load_explicit(&set[way], memory_order_relaxed);
-        word |= there >> QUT_SHARED_RULE_BITS == tag ? there : 0;
-    }
+    uint64_t word = qut_shared_pick(&set[0], tag) | qut_shared_pick(&set[1], tag) | qut_shared_pick(&set[2], tag) |
+                    qut_shared_pick(&set[3], tag);
     unsigned ra_words = qut_shared_bits(word, QUT_SHARED_RA_SHIFT, QUT_SHARED_RA_BITS);
     if (ra_words == 0 || (uint64_t)key >> QUT_SHARED_KEY_BITS)
         return false;

@@ -156,6 +156,8 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         if (__builtin_expect(link->key != key, 0)) {
             link = qut_link_at(links, last->next_bytes);
             if (link->key != key) {
+                if (f->modules->shared)
+                    qut_shared_expect(f->modules->shared, key);
                 link = qut_link_find(links, key);
                 if (!link)
                     link = look_up(thread, f->modules, key);
