@@ -11,17 +11,11 @@ _Atomic(const struct qut_modules *) qut_modules_current;
 
 const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc)
 {
-    size_t low = 0, high = modules->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pc < modules->items[middle].start)
-            high = middle;
-        else if (pc >= modules->items[middle].end)
-            low = middle + 1;
-        else
-            return &modules->items[middle];
-    }
-    return NULL;
+    // The last one that begins at or before pc. No jumps but the loop's: which half it is in is as good as random.
+    const struct qut_module *first = modules->items;
+    for (size_t count = modules->count; count > 1; count -= count / 2)
+        first = first[count / 2].start <= pc ? first + count / 2 : first;
+    return modules->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
 bool qut_module_confirm(const struct qut_module *module, uintptr_t pc)
