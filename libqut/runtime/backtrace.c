@@ -9,96 +9,22 @@
 #include "libqut/runtime/walk_fast.h"
 #include "libqut/runtime/walk_local.h"
 
-// What the slow way has to know.
+// The slow way's own state. As little as can be: all of this stands on the stack of the code that is interrupted.
 struct backtrace {
-    struct qut_fast *fast;             // where the walk is; pcs, counts
+    struct qut_fast *fast;             // NULL: only the slow way is taken
     const struct qut_capture *capture; // where it began,
     const void *ucontext;              // ... or here
     uintptr_t here;                    // on the running stack
-    bool is_fast;                      // else only the slow way is taken
-    bool forgot;                       // registers but pc, sp and fp
-    uint8_t switches;                  // from one time to the next
-    uint32_t guessed_frame;
-    size_t slow_count; // of the frames given out
+    uintptr_t *pcs;
+    size_t max, count;
+    uint32_t slow_count; // of the frames given out
+    bool forgot;         // registers but pc, sp and fp
+    struct qut_walk walk;
+    struct qut_local local;
 };
 
 #define FAST_REGISTERS                                                                                                 \
     ((uint64_t)1 << qut_native_arch.sp_reg | (uint64_t)1 << qut_native_arch.tracked[QUT_NATIVE_FP_SLOT])
-
-static void begin_slowly(struct backtrace *b, struct qut_walk *walk)
-{
-    const struct qut_fast *f = b->fast;
-    if (f->count <= 1) {
-        if (b->capture)
-            qut_local_begin_at_capture(walk, b->capture);
-        else
-            qut_local_begin_at_context(walk, b->ucontext);
-        return;
-    }
-    qut_begin(walk, QUT_PC_RETURN);
-    walk->index = (uint32_t)f->count - 1;
-    walk->switches = b->switches;
-    walk->end.guessed_frame = b->guessed_frame;
-    walk->regs.pc = f->key;
-    walk->regs.sp = f->sp;
-    walk->regs.tracked[QUT_NATIVE_FP_SLOT] = f->fp;
-    walk->regs.valid = FAST_REGISTERS;
-    b->forgot = true;
-}
-
-// At a caller on the thread's own stack, of which all is known that the fast ways want to know.
-static bool go_on_fast(struct backtrace *b, const struct qut_walk *walk)
-{
-    struct qut_fast *f = b->fast;
-    uintptr_t sp = (uintptr_t)walk->regs.sp;
-    if (!b->is_fast || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
-        !qut_local_on_own_stack(f->thread, sp, b->here))
-        return false;
-    // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
-    if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp)
-        qut_fast_end(f, QUT_STOP_STUCK);
-    b->switches = walk->switches;
-    b->guessed_frame = walk->end.guessed_frame;
-    f->sp = sp;
-    f->fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT];
-    f->ra = (uintptr_t)walk->regs.pc;
-    f->key = qut_native_key(f->ra);
-    f->thread->later_link.step = qut_memo_unknown_step;
-    return true;
-}
-
-// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: *end is set.
-__attribute__((noinline)) static bool run_slowly(struct backtrace *b, struct qut_end *end)
-{
-    struct qut_fast *f = b->fast;
-    struct qut_walk walk;
-    struct qut_local local;
-    begin_slowly(b, &walk);
-    qut_local_begin(&local, f->thread, f->modules, (uintptr_t)walk.regs.sp, b->here);
-    bool moved = true;
-    for (bool is_given = f->count != 0; moved; is_given = false) {
-        uintptr_t pc = (uintptr_t)qut_plain_pc(&qut_native_arch, walk.regs.pc);
-        if (!is_given) {
-            if (f->count && go_on_fast(b, &walk))
-                return true;
-            if (f->count == f->max) {
-                qut_walk_ends(&qut_native_arch, &walk, QUT_END_LIMIT);
-                break;
-            }
-            if (f->count && f->remember != QUT_REMEMBER_NOT)
-                f->thread->memo.contiguous = false;
-            f->pcs[f->count++] = (uintptr_t)qut_lookup_pc(pc, walk.pc_kind);
-        }
-        b->slow_count++;
-        moved = qut_local_step(&local, &walk, b->here);
-        // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
-        bool was_signal = moved ? walk.pc_kind == QUT_PC_EXACT : (walk.flags & QUT_FRAME_SIGNAL) != 0;
-        if (was_signal)
-            f->pcs[f->count - 1] = pc;
-    }
-    *end = walk.end;
-    return false;
-}
 
 // ---- how walks end
 
@@ -145,40 +71,138 @@ static void end_memo(struct qut_fast *f, enum qut_stop stop)
         qut_memo_judge(memo, f->count, f->remembered_count);
 }
 
-// What is left to do where the fast ways could not be taken, or got stuck.
-__attribute__((noinline)) static size_t run_on(struct qut_fast *f, bool is_fast, const struct qut_capture *capture,
-                                               const void *ucontext, uintptr_t here, struct qut_end *end)
+// ---- slowly
+
+static void begin_slowly(struct backtrace *b)
 {
-    struct qut_end unwanted;
-    struct backtrace b = {.fast = f,
-                          .capture = capture,
-                          .ucontext = ucontext,
-                          .here = here,
-                          .is_fast = is_fast,
-                          .guessed_frame = QUT_NO_GUESS};
+    if (b->capture)
+        qut_local_begin_at_capture(&b->walk, b->capture);
+    else
+        qut_local_begin_at_context(&b->walk, b->ucontext);
+}
+
+// From where the fast ways got stuck, in a frame that was given out.
+static void take_over(struct backtrace *b)
+{
+    const struct qut_fast *f = b->fast;
+    struct qut_walk *walk = &b->walk;
+    b->count = f->count;
+    if (f->count == 1)
+        return; // as it began
+    uint8_t switches = walk->switches;
+    uint32_t guessed_frame = walk->end.guessed_frame;
+    qut_begin(walk, QUT_PC_RETURN);
+    walk->index = (uint32_t)f->count - 1;
+    walk->switches = switches;
+    walk->end.guessed_frame = guessed_frame;
+    walk->regs.pc = f->key;
+    walk->regs.sp = f->sp;
+    walk->regs.tracked[QUT_NATIVE_FP_SLOT] = f->fp;
+    walk->regs.valid = FAST_REGISTERS;
+    b->forgot = true;
+}
+
+// At a caller on the thread's own stack, of which all is known that the fast ways want to know.
+static bool hand_back(struct backtrace *b)
+{
+    struct qut_fast *f = b->fast;
+    const struct qut_walk *walk = &b->walk;
+    uintptr_t sp = (uintptr_t)walk->regs.sp;
+    if (!f || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
+        !qut_local_on_own_stack(f->thread, sp, b->here))
+        return false;
+    // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
+    if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp)
+        qut_fast_end(f, QUT_STOP_STUCK);
+    f->count = b->count;
+    f->sp = sp;
+    f->fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT];
+    f->ra = (uintptr_t)walk->regs.pc;
+    f->key = qut_native_key(f->ra);
+    f->thread->later_link.step = qut_memo_unknown_step;
+    return true;
+}
+
+// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
+// why not.
+static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
+{
+    bool moved = true;
+    for (bool is_given = b->count != 0; moved; is_given = false) {
+        uintptr_t pc = (uintptr_t)qut_plain_pc(&qut_native_arch, b->walk.regs.pc);
+        if (!is_given) {
+            if (b->count && hand_back(b))
+                return true;
+            if (b->count == b->max) {
+                qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_LIMIT);
+                break;
+            }
+            if (b->count && b->fast)
+                b->fast->thread->memo.contiguous = false;
+            b->pcs[b->count++] = (uintptr_t)qut_lookup_pc(pc, b->walk.pc_kind);
+        }
+        b->slow_count++;
+        moved = qut_local_step(&b->local, &b->walk, b->here);
+        // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
+        bool was_signal = moved ? b->walk.pc_kind == QUT_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
+        if (was_signal)
+            b->pcs[b->count - 1] = pc;
+    }
+    return false;
+}
+
+// The fast ways cannot be taken, or got stuck: then thread->fast is where.
+__attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pcs, size_t max, struct qut_end *end,
+                                               const struct qut_capture *capture, const void *ucontext)
+{
+    struct backtrace b;
+    b.fast = f;
+    b.capture = capture;
+    b.ucontext = ucontext;
+    b.here = (uintptr_t)__builtin_frame_address(0);
+    b.pcs = pcs;
+    b.max = max;
+    b.count = b.slow_count = b.forgot = 0;
+    begin_slowly(&b);
+    struct qut_thread *thread = qut_thread_self;
+    const struct qut_modules *modules =
+        f ? f->modules : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
     enum qut_stop stop = QUT_STOP_STUCK;
-    if (!end)
-        end = &unwanted;
-    while (stop == QUT_STOP_STUCK && run_slowly(&b, end))
-        stop = qut_fast_run(f);
-    if (stop == QUT_STOP_STUCK && end->reason == QUT_END_NO_REGISTER && b.forgot) {
-        qut_fast_end(f, stop);
-        b.is_fast = false;
-        f->count = 0;
-        run_slowly(&b, end);
+    if (!modules)
+        qut_walk_ends(&qut_native_arch, &b.walk, QUT_END_NOT_STARTED);
+    while (modules && stop == QUT_STOP_STUCK) {
+        if (b.fast)
+            take_over(&b);
+        qut_local_begin(&b.local, thread, modules, (uintptr_t)b.walk.regs.sp, b.here);
+        if (run_slowly(&b)) {
+            stop = qut_fast_run(f);
+        } else if (b.walk.end.reason == QUT_END_NO_REGISTER && b.forgot) {
+            b.fast = NULL;
+            b.forgot = false;
+            b.count = 0;
+            begin_slowly(&b);
+        } else {
+            break;
+        }
     }
-    if (stop != QUT_STOP_STUCK)
-        end_fast(f, stop, ucontext != NULL, b.guessed_frame, end);
-    if (is_fast) {
-        count(f->thread, (enum qut_end_reason)end->reason, f->count, f->remembered_count, b.slow_count);
+    enum qut_end_reason reason = (enum qut_end_reason)b.walk.end.reason;
+    if (stop != QUT_STOP_STUCK) {
+        reason = end_fast(f, stop, ucontext != NULL, b.walk.end.guessed_frame, end);
+        b.count = f->count;
+    } else if (end) {
+        *end = b.walk.end;
+    }
+    if (f) {
+        f->count = b.count;
         end_memo(f, stop);
+        count(thread, reason, b.count, f->remembered_count, b.slow_count);
     } else {
-        qut_stats_count_end(end->reason);
-        if (f->thread && atomic_load_explicit(&f->thread->walking, memory_order_relaxed) == 1)
-            f->thread->memo.contiguous = false;
+        qut_stats_count_end(reason);
+        if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
+            thread->memo.contiguous = false;
     }
-    qut_modules_leave(f->thread);
-    return f->count;
+    qut_modules_leave(thread);
+    return b.count;
 }
 
 // ---- where walks begin
@@ -201,15 +225,6 @@ static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
     if ((tiers & QUT_TIER_MEMO) && qut_memo_is_wanted(&thread->memo, f->is_stubborn))
         f->remember = QUT_REMEMBER;
     return true;
-}
-
-static size_t not_started(struct qut_fast *f, bool from_context, struct qut_end *end)
-{
-    if (end)
-        set_end(end, QUT_END_NOT_STARTED, from_context ? f->key - 1 : f->key, QUT_NO_GUESS);
-    qut_stats_count_end(QUT_END_NOT_STARTED);
-    qut_modules_leave(f->thread);
-    return 0;
 }
 
 // The frame where the walk begins is where the last one began. True: all that is given out is what it was.
@@ -240,24 +255,21 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
 {
     f.thread = qut_thread_self;
     f.modules = qut_modules_enter(f.thread);
-    if (!f.modules)
-        return not_started(&f, ucontext != NULL, end);
     struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
     enum qut_stop stop;
-    if (!begin_fast(&f, here)) {
-        struct qut_fast in_memory = f;
-        return run_on(&in_memory, false, capture, ucontext, here, end);
-    }
+    if (!begin_fast(&f, here))
+        return run_on(NULL, f.pcs, f.max, end, capture, ucontext);
     if (f.remember != QUT_REMEMBER || !run_as_remembered(&f, step, &stop)) {
-        struct qut_fast in_memory = f;
+        struct qut_fast *in_memory = &f.thread->fast;
+        *in_memory = f;
         f.thread->first_link.step = step;
-        stop = qut_fast_run(&in_memory);
+        stop = qut_fast_run(in_memory);
         if (stop == QUT_STOP_STUCK)
-            return run_on(&in_memory, true, capture, ucontext, here, end);
-        end_memo(&in_memory, stop);
-        f.count = in_memory.count;
-        f.key = in_memory.key;
-        f.remembered_count = in_memory.remembered_count;
+            return run_on(in_memory, f.pcs, f.max, end, capture, ucontext);
+        end_memo(in_memory, stop);
+        f.count = in_memory->count;
+        f.key = in_memory->key;
+        f.remembered_count = in_memory->remembered_count;
     }
     count(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
     qut_modules_leave(f.thread);

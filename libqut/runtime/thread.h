@@ -14,6 +14,31 @@
 #include "libqut/runtime/memo.h"
 #include "libqut/runtime/tiers.h"
 
+struct qut_modules;
+
+// What the memo does in this walk.
+enum qut_remember {
+    QUT_REMEMBER_NOT,
+    QUT_REMEMBER,
+    QUT_REMEMBER_DONE, // no more: it has its new state
+};
+
+// A walk by the fast ways (walk_fast.h).
+struct qut_fast {
+    struct qut_thread *thread;
+    const struct qut_modules *modules;
+    uintptr_t *pcs;
+    size_t max, count; // frames given out
+    // The frame the walk is at.
+    uintptr_t sp, fp;
+    uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
+    uintptr_t key; // one more than the pc to look up
+    enum qut_remember remember;
+    bool is_stubborn;        // whether it pays is not asked
+    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
+    size_t remembered_count; // of the frames given out
+};
+
 // What a walk reads first comes first, in one cache line.
 struct qut_thread {
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
@@ -26,6 +51,7 @@ struct qut_thread {
     // They stand before the first link of a walk, and before the first behind what was remembered.
     struct qut_link first_link, later_link;
     struct qut_tier_counts counts;
+    struct qut_fast fast; // of the outermost walk, where it has to be in memory: there is little room on stacks
     // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
     _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
     struct qut_thread *next, *previous; // list of all threads, under the registry's lock

@@ -18,28 +18,6 @@ enum qut_stop {
     QUT_STOP_STUCK, // the last frame given out has to be left slowly
 };
 
-// What the memo does in this walk.
-enum qut_remember {
-    QUT_REMEMBER_NOT,
-    QUT_REMEMBER,
-    QUT_REMEMBER_DONE, // no more: it has its new state
-};
-
-struct qut_fast {
-    struct qut_thread *thread;
-    const struct qut_modules *modules;
-    uintptr_t *pcs;
-    size_t max, count; // frames given out
-    // The frame the walk is at.
-    uintptr_t sp, fp;
-    uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
-    uintptr_t key; // one more than the pc to look up
-    enum qut_remember remember;
-    bool is_stubborn;        // whether it pays is not asked
-    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
-    size_t remembered_count; // of the frames given out
-};
-
 static inline uintptr_t qut_load_at(uintptr_t base, intptr_t offset_bytes)
 {
     return qut_os_load(base + (uintptr_t)offset_bytes);

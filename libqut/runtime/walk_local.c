@@ -135,15 +135,9 @@ __attribute__((noinline)) void qut_local_classify(struct qut_local *local, struc
         qut_classify(&qut_native_arch, &qut_local_ops, local, walk);
 }
 
-bool qut_local_step(struct qut_local *local, struct qut_walk *walk, uintptr_t here)
+bool qut_local_leave(struct qut_local *local, struct qut_walk *walk)
 {
-    qut_local_classify(local, walk);
-    bool was_signal = walk->flags & QUT_FRAME_SIGNAL;
-    if (!qut_leave(&qut_native_arch, &qut_local_ops, local, walk))
-        return false;
-    if (was_signal)
-        qut_local_choose_direct(local, (uintptr_t)walk->regs.sp, here);
-    return true;
+    return qut_leave(&qut_native_arch, &qut_local_ops, local, walk);
 }
 
 bool qut_local_not_started(struct qut_walk *walk)

@@ -45,8 +45,20 @@ extern const struct qut_walk_ops qut_local_ops; // context: struct qut_local
 // Fills how the frame is left, unless it is known.
 void qut_local_classify(struct qut_local *local, struct qut_walk *walk);
 
+// By what is filled.
+bool qut_local_leave(struct qut_local *local, struct qut_walk *walk);
+
 // To the caller. False: the walk has ended.
-bool qut_local_step(struct qut_local *local, struct qut_walk *walk, uintptr_t here);
+static inline bool qut_local_step(struct qut_local *local, struct qut_walk *walk, uintptr_t here)
+{
+    qut_local_classify(local, walk);
+    bool was_signal = walk->flags & QUT_FRAME_SIGNAL;
+    if (!qut_local_leave(local, walk))
+        return false;
+    if (was_signal)
+        qut_local_choose_direct(local, (uintptr_t)walk->regs.sp, here);
+    return true;
+}
 
 void qut_local_begin_at_capture(struct qut_walk *walk, const struct qut_capture *capture);
 void qut_local_begin_at_context(struct qut_walk *walk, const void *ucontext);

@@ -57,7 +57,8 @@ static void switch_tiers_for_a_tenth(void)
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        atomic_store_explicit(&qut_tiers, state & 4 ? QUT_TIERS_ALL : state & 3, memory_order_relaxed);
+        atomic_store_explicit(&qut_tiers, state & 16 ? QUT_TIERS_ALL : state % (QUT_TIERS_ALL + 1),
+                              memory_order_relaxed);
         nanosleep(&pause, NULL);
     }
 }

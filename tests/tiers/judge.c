@@ -183,6 +183,7 @@ static void count_shortcuts(const struct qut_tier_counts *before)
     judged.frames += after.frames - before->frames;
     judged.last_remembered = (size_t)(after.remembered - before->remembered);
     judged.remembered += judged.last_remembered;
+    judged.last_looked_up = (size_t)(after.looked_up - before->looked_up);
 }
 
 __attribute__((noinline)) static void walk(struct level *level, unsigned mode, const struct play *play,
@@ -207,10 +208,12 @@ __attribute__((noinline)) static void walk(struct level *level, unsigned mode, c
 
 static struct level *enter_level(struct play *play)
 {
-    static const uint32_t tiers[MODES] = {QUT_TIERS_ALL, QUT_TIER_LINKED, 0};
+    const uint32_t all = QUT_TIERS_ALL | (play->lets_memory_pause ? 0 : QUT_TIER_STUBBORN);
+    const uint32_t tiers[MODES] = {all, QUT_TIER_LINKED, 0};
     struct level *level = &levels[level_count++ % LEVELS];
     for (unsigned i = 0; i < MODES; i++)
-        level->tiers[i] = play->switches_at_random ? (uint32_t)play_below(play, QUT_TIERS_ALL + 1) : tiers[i];
+        level->tiers[i] =
+            play->switches_at_random ? (uint32_t)play_below(play, (QUT_TIERS_ALL | QUT_TIER_STUBBORN) + 1) : tiers[i];
     return level;
 }
 
@@ -244,10 +247,12 @@ void play_judge_context(struct play *play, const void *ucontext)
     for (unsigned i = 0; i < mode_count; i++)
         walk(level, i, play, ucontext, PLAY_PCS_MAX);
     compare(level);
-    // Interrupted code can lie anywhere, and not all of it has rules.
-    if (level->ends[0].reason != play->outer_end.reason || level->ends[0].guessed_frame != QUT_NO_GUESS)
+    // Interrupted code can lie anywhere, and not all of it has rules: a guess may lead astray.
+    const struct qut_end *end = &level->ends[0];
+    bool is_true = play_is_outer_part(play, level->pcs[0], level->counts[0], end->reason);
+    if (end->reason != play->outer_end.reason || (!is_true && end->guessed_frame != QUT_NO_GUESS))
         judged.ended_elsewhere++;
-    else if (!play_is_outer_part(play, level->pcs[0], level->counts[0], level->ends[0].reason))
+    else if (!is_true)
         note_wrong("%zu frames from a context, not those of the play; depth %zu", level->counts[0],
                    (size_t)play->depth);
     leave_level(level);

@@ -48,6 +48,7 @@ struct play {
     bool switches_at_random; // the three walks of a judge take any shortcuts, in any order
     bool needs_others;       // any function: also those that are found by other registers
     bool may_lose_fp;        // a walk may end for lack of the frame pointer
+    bool lets_memory_pause;  // where it does not pay; else it is stubborn
     bool skip_nodes;         // handlers walk in between: the last walk is not the judge's
     volatile bool is_on;     // it has noted what is beneath it, and has not ended
     // What is truly on the stack, outermost first: return addresses, of the functions under way.
@@ -132,7 +133,7 @@ struct judged {
     uint64_t ended_elsewhere; // from contexts: not where the play's root is, or by a guess
     char first_wrong[320];
     // Of the last one that was judged:
-    size_t count, last_remembered, last_kept;
+    size_t count, last_remembered, last_looked_up, last_kept;
     bool last_known; // qut_last_walk knew it
     uint32_t reason;
 };

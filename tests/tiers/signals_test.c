@@ -93,7 +93,7 @@ static void play_in_handler(int flags, bool with_context)
     play_run(&play, script.ops, script.count);
     CHECK_JUDGED();
     CHECK(handled > ROUNDS && inner_wrong == 0, "%u of %u handlers not above the play", inner_wrong, handled);
-    // A walk that begins on another stack remembers nothing, and many of these make others pause.
+    // After a walk that began on another stack nothing may be remembered.
     CHECK(judged.remembered > 0 && (flags & SA_ONSTACK || judged.missed_last <= MISSED_MAX),
           "%zu remembered, %zu missed in the last walk", (size_t)judged.remembered, judged.missed_last);
     CHECK(judged.ended_elsewhere == 0, "%zu walks did not end where the play's do", (size_t)judged.ended_elsewhere);
