@@ -61,12 +61,12 @@ static inline void count(struct qut_thread *thread, enum qut_end_reason reason, 
 }
 
 // Of a walk that was not remembered as a whole.
-static void end_memo(struct qut_fast *f, enum qut_stop stop)
+static void end_memo(struct qut_fast *f, enum qut_stop stop, enum qut_end_reason reason)
 {
     struct qut_memo *memo = &f->thread->memo;
     bool is_used = f->remember != QUT_REMEMBER_NOT;
     qut_fast_end(f, stop);
-    memo->contiguous = is_used && memo->contiguous && stop == QUT_STOP_END;
+    memo->contiguous = is_used && memo->contiguous && reason == QUT_END_OUTERMOST;
     if (is_used && !f->is_stubborn)
         qut_memo_judge(memo, f->count, f->remembered_count);
 }
@@ -112,8 +112,10 @@ static bool hand_back(struct backtrace *b)
         !qut_local_on_own_stack(f->thread, sp, b->here))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
-    if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp)
+    if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp) {
+        f->thread->memo.contiguous = false;
         qut_fast_end(f, QUT_STOP_STUCK);
+    }
     f->count = b->count;
     f->sp = sp;
     f->fp = (uintptr_t)walk->regs.tracked[QUT_NATIVE_FP_SLOT];
@@ -177,6 +179,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
         if (run_slowly(&b)) {
             stop = qut_fast_run(f);
         } else if (b.walk.end.reason == QUT_END_NO_REGISTER && b.forgot) {
+            f->thread->memo.contiguous = false;
             b.fast = NULL;
             b.forgot = false;
             b.count = 0;
@@ -194,7 +197,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
     }
     if (f) {
         f->count = b.count;
-        end_memo(f, stop);
+        end_memo(f, stop, reason);
         count(thread, reason, b.count, f->remembered_count, b.slow_count);
     } else {
         qut_stats_count_end(reason);
@@ -266,7 +269,7 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
         stop = qut_fast_run(in_memory);
         if (stop == QUT_STOP_STUCK)
             return run_on(in_memory, f.pcs, f.max, end, capture, ucontext);
-        end_memo(in_memory, stop);
+        end_memo(in_memory, stop, stop == QUT_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
         f.count = in_memory->count;
         f.key = in_memory->key;
         f.remembered_count = in_memory->remembered_count;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "formats/qut_table.h"
-#include "libqut/arch/arch.h"
+#include "libqut/arch/native.h"
 
 enum { QUT_LINK_COUNT = 1024, QUT_LINK_SET_BITS = 9, QUT_LINK_WAYS = 2 };
 
@@ -86,29 +86,29 @@ static inline struct qut_link *qut_link_make(struct qut_link_cache *cache, uintp
 void qut_link_cache_restart(struct qut_link_cache *cache, uint32_t epoch);
 
 // A table's rule as an entry keeps it: all but key and next_bytes. False: it has not the shape.
-static inline bool qut_link_pack(const struct qut_arch *arch, unsigned fp_slot, const struct qut_rule_cell *cell,
-                                 struct qut_link *link)
+static inline bool qut_link_pack(const struct qut_rule_cell *cell, struct qut_link *link)
 {
-    // Rules of whole functions hold where calls are made, and a pc that was interrupted may not pass for such a place:
-    // key is then its successor, which is a return address only where instructions begin at every byte.
-    unsigned refused_flags = QUT_RULE_SIGNAL | (arch->pc_shift == 0 ? QUT_RULE_BODY_ONLY : 0);
-    int fp = cell->slot[1 + fp_slot], ra = cell->slot[QUT_SLOT_RA], word = arch->word_bytes;
-    bool by_fp = cell->reg == arch->tracked[fp_slot];
-    if (cell->form != QUT_CELL_FRAME || cell->flags & refused_flags ||
+    const struct qut_arch *arch = &qut_native_arch;
+    int fp = cell->slot[1 + QUT_NATIVE_FP_SLOT], ra = cell->slot[QUT_SLOT_RA], word = arch->word_bytes;
+    bool by_fp = cell->reg == arch->tracked[QUT_NATIVE_FP_SLOT];
+    if (cell->form != QUT_CELL_FRAME || cell->flags & QUT_RULE_SIGNAL ||
         (cell->flags >> QUT_CELL_AUX_SHIFT & 3) != QUT_CELL_AUX_NONE || (!by_fp && cell->reg != arch->sp_reg))
         return false;
     if (ra == QUT_SLOT_UNDEFINED) {
         link->cfa = 0;
+        link->step = (struct qut_link_step){0};
         return true;
     }
     int cfa = cell->cfa_words * word;
     int ra_offset = (ra - cell->anchor_words) * word, fp_offset = (fp - cell->anchor_words) * word;
     if (fp == QUT_SLOT_SAME)
         fp_offset = 0;
-    // What is read lies between the base and the cfa; that the base is not below sp, the walk checks.
-    int lowest = -cfa > INT16_MIN ? -cfa : INT16_MIN;
-    if (cfa <= 0 || cfa > UINT16_MAX || ra == QUT_SLOT_SAME || ra_offset >= 0 || ra_offset < lowest ||
-        fp == QUT_SLOT_UNDEFINED || fp_offset > (fp == QUT_SLOT_SAME ? 0 : -word) || fp_offset < lowest)
+    // All that is read lies between the base and the cfa. Where it need not, the walk checks.
+    bool is_below_fp = by_fp && QUT_NATIVE_FRAME_IS_BELOW_FP;
+    int lowest = is_below_fp || cfa > -INT16_MIN ? INT16_MIN : -cfa;
+    if (cfa < (is_below_fp ? 0 : word) || cfa > UINT16_MAX || ra == QUT_SLOT_SAME || ra_offset >= 0 ||
+        ra_offset < lowest || fp == QUT_SLOT_UNDEFINED || fp_offset > (fp == QUT_SLOT_SAME ? 0 : -word) ||
+        fp_offset < lowest)
         return false;
     link->cfa = (uint16_t)(cfa | (by_fp ? QUT_LINK_FP : 0));
     link->step.ra_offset_bytes = (int16_t)ra_offset;

@@ -85,7 +85,7 @@ static inline void qut_shared_put(struct qut_shared_rules *shared, uintptr_t key
     unsigned cfa_words = (link->cfa & ~(unsigned)QUT_LINK_FP) / word_bytes, by_fp = link->cfa & QUT_LINK_FP;
     unsigned ra_words = (unsigned)-link->step.ra_offset_bytes / word_bytes;
     unsigned fp_words = (unsigned)-link->step.fp_offset_bytes / word_bytes;
-    if (cfa_words == 0)
+    if (link->cfa == 0)
         ra_words = 1; // an outermost frame has none, but no rule is without
     if ((uint64_t)key >> QUT_SHARED_KEY_BITS || cfa_words >> QUT_SHARED_CFA_BITS || ra_words == 0 ||
         ra_words >> QUT_SHARED_RA_BITS || fp_words >> QUT_SHARED_FP_BITS)

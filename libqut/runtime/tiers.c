@@ -19,8 +19,7 @@ bool qut_last_walk(struct qut_last_walk *last)
 {
     struct qut_thread *thread = qut_thread_self;
     // Where a walk is under way, the caller is a handler that interrupted it: its own walks were not remembered.
-    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0 || !thread->memo.contiguous ||
-        !thread->memo.complete)
+    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0 || !thread->memo.contiguous)
         return false;
     struct qut_memo *memo = &thread->memo;
     *last = (struct qut_last_walk){

@@ -16,8 +16,12 @@ static bool find_rule(const struct qut_modules *modules, uintptr_t key, struct q
     // A row that ends here may have a signal trampoline behind it: pc is then not what was called from.
     if (!cell || (row_end <= vaddr + 1 && qut_table_cell(table, vaddr + 1, &row_end) != cell))
         return false;
-    link->step = (struct qut_link_step){0};
-    return qut_link_pack(&qut_native_arch, QUT_NATIVE_FP_SLOT, cell, link) &&
+    // A rule of a whole function holds where calls are made. A pc that was interrupted may not pass for such a place:
+    // its key lies within an instruction, where not every byte can begin one.
+    uintptr_t within = ((uintptr_t)1 << qut_native_arch.pc_shift) - 1;
+    if (cell->flags & QUT_RULE_BODY_ONLY && (within == 0 || key & within))
+        return false;
+    return qut_link_pack(cell, link) &&
            (!QUT_NATIVE_RA_OFFSET_BYTES || link->cfa == 0 || link->step.ra_offset_bytes == QUT_NATIVE_RA_OFFSET_BYTES);
 }
 
@@ -62,6 +66,13 @@ static inline void record(struct qut_memo *memo, struct qut_memo_frame *frame, u
 static inline intptr_t ra_offset_bytes(const struct qut_link *link)
 {
     return QUT_NATIVE_RA_OFFSET_BYTES ? QUT_NATIVE_RA_OFFSET_BYTES : link->step.ra_offset_bytes;
+}
+
+// All that a frame saved below its fp lies not further in than the frame, and its caller further out.
+static inline bool is_within(const struct qut_link *link, uintptr_t sp, uintptr_t cfa)
+{
+    intptr_t ra_offset = ra_offset_bytes(link), fp_offset = link->step.fp_offset_bytes;
+    return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
 }
 
 // The walk has come to a frame for which there is no room.
@@ -173,10 +184,10 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         if (__builtin_expect(link->cfa & QUT_LINK_FP, 0)) {
             if (remember && is_remembered)
                 qut_memo_mark_live(memo, fp);
-            if (fp < sp || fp >= thread->stack_high)
+            if (fp < sp || fp > thread->stack_high)
                 break;
             cfa = fp + frame_bytes;
-            if (cfa > thread->stack_high)
+            if (cfa > thread->stack_high || (QUT_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
                 break;
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
             uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
@@ -237,6 +248,5 @@ void qut_fast_end(struct qut_fast *f, enum qut_stop stop)
         qut_memo_end(memo);
     else
         qut_memo_cut(memo);
-    memo->contiguous &= stop == QUT_STOP_END;
     f->remember = QUT_REMEMBER_DONE;
 }

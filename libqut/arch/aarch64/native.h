@@ -9,6 +9,7 @@ static const struct qut_arch qut_native_arch = QUT_ARCH_AARCH64_DEFINITION;
 enum { QUT_NATIVE_FP_SLOT = 0 }; // x29
 
 enum { QUT_NATIVE_RA_OFFSET_BYTES = 0 }; // rules say
+enum { QUT_NATIVE_FRAME_IS_BELOW_FP = 0 };
 
 // xpaclri in its hint encoding: where there are no signatures, it does nothing.
 static inline uint64_t qut_native_strip(uint64_t pc)

@@ -13,6 +13,7 @@ enum { QUT_NATIVE_FP_SLOT = 1 };
 enum { QUT_NATIVE_FP_SLOT = 0 };
 #endif
 enum { QUT_NATIVE_RA_OFFSET_BYTES = 0 }; // rules say
+enum { QUT_NATIVE_FRAME_IS_BELOW_FP = 0 };
 
 static inline uint64_t qut_native_strip(uint64_t pc)
 {

@@ -9,6 +9,7 @@ static const struct qut_arch qut_native_arch = QUT_ARCH_X86_DEFINITION;
 enum { QUT_NATIVE_FP_SLOT = 0 }; // ebp
 // A call pushes the return address: it lies there in every frame.
 enum { QUT_NATIVE_RA_OFFSET_BYTES = -4 };
+enum { QUT_NATIVE_FRAME_IS_BELOW_FP = 0 };
 
 static inline uint64_t qut_native_strip(uint64_t pc)
 {
