@@ -75,23 +75,39 @@ static inline bool is_within(const struct qut_link *link, uintptr_t sp, uintptr_
     return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
 }
 
+// Where in the memo a walk is.
+struct cursor {
+    struct qut_memo_frame *new_frame; // the next one to record
+    struct qut_memo_frame *room_end;
+    struct qut_memo_frame *older; // not further in than the walk, as far as it has looked
+};
+
+static inline struct cursor take_cursor(struct qut_memo *memo)
+{
+    return (struct cursor){memo->frames + memo->new_count, memo->frames + memo->good, memo->frames + memo->next};
+}
+
+static inline void put_cursor(struct qut_memo *memo, struct cursor at)
+{
+    memo->new_count = (uint32_t)(at.new_frame - memo->frames);
+    memo->next = (uint32_t)(at.older - memo->frames);
+}
+
 // The walk has come to a frame for which there is no room.
-__attribute__((noinline)) static struct qut_memo_frame *
-stop_at_limit(struct qut_fast *f, struct qut_memo_frame *new_frame, const struct qut_memo_frame *older, uintptr_t sp,
-              uintptr_t ra, uintptr_t fp, struct qut_link_step step)
+__attribute__((noinline)) static struct cursor stop_at_limit(struct qut_fast *f, struct cursor at, uintptr_t sp,
+                                                             uintptr_t ra, uintptr_t fp, struct qut_link_step step)
 {
     struct qut_memo *memo = &f->thread->memo;
-    while (older->sp < sp)
-        older++;
-    if (qut_memo_is_state(older, sp, ra, fp, step)) {
-        memo->new_count = (uint32_t)(new_frame - memo->frames);
-        memo->next = (uint32_t)(older - memo->frames);
+    while (at.older->sp < sp)
+        at.older++;
+    if (qut_memo_is_state(at.older, sp, ra, fp, step)) {
+        put_cursor(memo, at);
         qut_memo_join(memo, step);
         f->remember = QUT_REMEMBER_DONE;
-    } else if (new_frame < memo->frames + memo->good) {
-        record(memo, new_frame++, sp, ra, fp, step, NULL);
+    } else if (at.new_frame < at.room_end) {
+        record(memo, at.new_frame++, sp, ra, fp, step, NULL);
     }
-    return new_frame;
+    return at;
 }
 
 enum { STOP_FULL = QUT_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
@@ -102,8 +118,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     struct qut_thread *thread = f->thread;
     struct qut_link_cache *links = &thread->links;
     struct qut_memo *memo = &thread->memo;
-    struct qut_memo_frame *new_frame = memo->frames + memo->new_count, *room_end = memo->frames + memo->good;
-    struct qut_memo_frame *older = memo->frames + memo->next;
+    struct cursor at = take_cursor(memo);
     uintptr_t sp = f->sp, fp = f->fp, ra = f->ra, key = f->key;
     uintptr_t *pc = f->pcs + f->count, *pcs_end = f->pcs + f->max;
     // The link by which the walk came here, and the one by which it leaves. Walks that met a frame for the first time
@@ -118,30 +133,27 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         if (pc == pcs_end && !(remember && is_remembered)) {
             // The frame is remembered though it is not given out: so that the step to it can be.
             if (remember)
-                new_frame = stop_at_limit(f, new_frame, older, sp, ra, fp, last->step);
+                at = stop_at_limit(f, at, sp, ra, fp, last->step);
             stop = QUT_STOP_LIMIT;
             break;
         }
         if (!(remember && is_remembered))
             *pc++ = key - 1;
         if (remember && !is_remembered) {
-            while (older->sp < sp)
-                older++;
-            if (__builtin_expect(qut_memo_is_state(older, sp, ra, fp, last->step), 0)) {
-                memo->new_count = (uint32_t)(new_frame - memo->frames);
-                memo->next = (uint32_t)(older - memo->frames);
+            while (at.older->sp < sp)
+                at.older++;
+            if (__builtin_expect(qut_memo_is_state(at.older, sp, ra, fp, last->step), 0)) {
+                put_cursor(memo, at);
                 qut_memo_join(memo, last->step);
                 f->count = (size_t)(pc - f->pcs);
                 f->fp = fp;
                 f->key = key;
                 const struct qut_memo_frame *end;
                 enum qut_stop followed;
-                if (qut_fast_follow(f, memo, older, &followed, &end))
+                if (qut_fast_follow(f, memo, at.older, &followed, &end))
                     return followed;
-                memo->good_end = (uint32_t)(end + 1 - memo->frames);
-                new_frame = memo->frames;
-                room_end = memo->frames + memo->good;
-                older = memo->frames + memo->good_end;
+                memo->good_end = memo->next = (uint32_t)(end + 1 - memo->frames);
+                at = take_cursor(memo);
                 pc = f->pcs + f->count;
                 sp = f->sp;
                 fp = f->fp;
@@ -149,9 +161,8 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
                 last = &thread->later_link;
                 link = qut_link_at(links, last->next_bytes);
                 is_remembered = true;
-            } else if (__builtin_expect(new_frame == room_end, 0)) {
-                memo->new_count = (uint32_t)(new_frame - memo->frames);
-                memo->next = (uint32_t)(older - memo->frames);
+            } else if (__builtin_expect(at.new_frame == at.room_end, 0)) {
+                put_cursor(memo, at);
                 if (!qut_memo_make_room(memo)) {
                     qut_memo_cut(memo);
                     pc--;
@@ -159,8 +170,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
                     stop = STOP_FULL;
                     break;
                 }
-                room_end = memo->frames + memo->good;
-                older = memo->frames + memo->next;
+                at = take_cursor(memo);
             }
         }
         // What is expected here lies in one line of code: jumps are what a frame costs most.
@@ -177,7 +187,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
             }
         }
         if (remember && !is_remembered)
-            record(memo, new_frame++, sp, ra, fp, last->step, link);
+            record(memo, at.new_frame++, sp, ra, fp, last->step, link);
         if (__builtin_expect(!link, 0))
             break;
         uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, cfa, outer_fp = fp;
@@ -200,7 +210,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
                 break;
             }
             cfa = sp + frame_bytes;
-            if (__builtin_expect(cfa >= thread->stack_high, 0))
+            if (__builtin_expect(cfa > thread->stack_high - sizeof(uintptr_t), 0))
                 break;
             // No jump: whether code that leaves fp alone saves it is as good as random.
             uintptr_t saved_fp = qut_load_at(cfa, link->step.fp_offset_bytes);
@@ -221,10 +231,8 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     f->key = key;
     f->ra = ra;
     f->count = (size_t)(pc - f->pcs);
-    if (remember && f->remember == QUT_REMEMBER) {
-        memo->new_count = (uint32_t)(new_frame - memo->frames);
-        memo->next = (uint32_t)(older - memo->frames);
-    }
+    if (remember && f->remember == QUT_REMEMBER)
+        put_cursor(memo, at);
     return stop;
 }
 
