@@ -200,7 +200,8 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
             if (cfa > thread->stack_high || (QUT_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
                 break;
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
-            uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
+            intptr_t fp_offset_bytes = link->step.fp_offset_bytes;
+            uintptr_t from_fp = frame_bytes + (uintptr_t)fp_offset_bytes;
             __asm__("" : "+r"(from_fp));
             if (link->step.fp_offset_bytes)
                 outer_fp = qut_os_load(fp + from_fp);
