@@ -50,8 +50,8 @@ static inline enum qut_end_reason end_fast(const struct qut_fast *f, enum qut_st
 }
 
 // Of the thread's outermost walk, so that nobody else counts at the same time.
-static inline void count(struct qut_thread *thread, enum qut_end_reason reason, size_t frame_count,
-                         size_t remembered_count, size_t slow_count)
+static inline void count_walk(struct qut_thread *thread, enum qut_end_reason reason, size_t frame_count,
+                              size_t remembered_count, size_t slow_count)
 {
     uintptr_t ended = atomic_load_explicit(&thread->ends[reason], memory_order_relaxed);
     atomic_store_explicit(&thread->ends[reason], ended + 1, memory_order_relaxed);
@@ -198,7 +198,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
     if (f) {
         f->count = b.count;
         end_memo(f, stop, reason);
-        count(thread, reason, b.count, f->remembered_count, b.slow_count);
+        count_walk(thread, reason, b.count, f->remembered_count, b.slow_count);
     } else {
         qut_stats_count_end(reason);
         if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
@@ -274,7 +274,7 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
         f.key = in_memory->key;
         f.remembered_count = in_memory->remembered_count;
     }
-    count(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
+    count_walk(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
     qut_modules_leave(f.thread);
     return f.count;
 }
