@@ -11,10 +11,7 @@
 
 // The slow way's own state. As little as can be: all of this stands on the stack of the code that is interrupted.
 struct backtrace {
-    struct qut_fast *fast;             // NULL: only the slow way is taken
-    const struct qut_capture *capture; // where it began,
-    const void *ucontext;              // ... or here
-    uintptr_t here;                    // on the running stack
+    struct qut_fast *fast; // NULL: only the slow way is taken
     uintptr_t *pcs;
     size_t max, count;
     uint32_t slow_count; // of the frames given out
@@ -73,12 +70,18 @@ static void end_memo(struct qut_fast *f, enum qut_stop stop, enum qut_end_reason
 
 // ---- slowly
 
-static void begin_slowly(struct backtrace *b)
+static void begin_slowly(struct backtrace *b, const struct qut_capture *capture, const void *ucontext)
 {
-    if (b->capture)
-        qut_local_begin_at_capture(&b->walk, b->capture);
+    if (capture)
+        qut_local_begin_at_capture(&b->walk, capture);
     else
-        qut_local_begin_at_context(&b->walk, b->ucontext);
+        qut_local_begin_at_context(&b->walk, ucontext);
+}
+
+// An address on the running stack.
+static uintptr_t here(const struct backtrace *b)
+{
+    return (uintptr_t)b;
 }
 
 // From where the fast ways got stuck, in a frame that was given out.
@@ -109,7 +112,7 @@ static bool hand_back(struct backtrace *b)
     const struct qut_walk *walk = &b->walk;
     uintptr_t sp = (uintptr_t)walk->regs.sp;
     if (!f || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
-        !qut_local_on_own_stack(f->thread, sp, b->here))
+        !qut_local_on_own_stack(f->thread, sp, here(b)))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
     if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp) {
@@ -144,7 +147,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             b->pcs[b->count++] = (uintptr_t)qut_lookup_pc(pc, b->walk.pc_kind);
         }
         b->slow_count++;
-        moved = qut_local_step(&b->local, &b->walk, b->here);
+        moved = qut_local_step(&b->local, &b->walk, here(b));
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? b->walk.pc_kind == QUT_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
@@ -159,13 +162,10 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
 {
     struct backtrace b;
     b.fast = f;
-    b.capture = capture;
-    b.ucontext = ucontext;
-    b.here = (uintptr_t)__builtin_frame_address(0);
     b.pcs = pcs;
     b.max = max;
     b.count = b.slow_count = b.forgot = 0;
-    begin_slowly(&b);
+    begin_slowly(&b, capture, ucontext);
     struct qut_thread *thread = qut_thread_self;
     const struct qut_modules *modules =
         f ? f->modules : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
@@ -175,7 +175,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
     while (modules && stop == QUT_STOP_STUCK) {
         if (b.fast)
             take_over(&b);
-        qut_local_begin(&b.local, thread, modules, (uintptr_t)b.walk.regs.sp, b.here);
+        qut_local_begin(&b.local, thread, modules, (uintptr_t)b.walk.regs.sp, here(&b));
         if (run_slowly(&b)) {
             stop = qut_fast_run(f);
         } else if (b.walk.end.reason == QUT_END_NO_REGISTER && b.forgot) {
@@ -183,7 +183,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
             b.fast = NULL;
             b.forgot = false;
             b.count = 0;
-            begin_slowly(&b);
+            begin_slowly(&b, capture, ucontext);
         } else {
             break;
         }
