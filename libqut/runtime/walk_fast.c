@@ -126,6 +126,7 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
     // one that the link names.
     struct qut_link *last = f->count ? &thread->later_link : &thread->first_link;
     struct qut_link *link = qut_link_at(links, last->next_bytes);
+    const uintptr_t last_word = thread->stack_high - sizeof(uintptr_t); // of the stack
     unsigned stop = QUT_STOP_STUCK;
     bool is_remembered = f->is_given;
     f->is_given = false;
@@ -190,8 +191,9 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
             record(memo, at.new_frame++, sp, ra, fp, last->step, link);
         if (__builtin_expect(!link, 0))
             break;
-        uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP, cfa, outer_fp = fp;
+        uintptr_t cfa, outer_fp = fp;
         if (__builtin_expect(link->cfa & QUT_LINK_FP, 0)) {
+            uintptr_t frame_bytes = link->cfa & ~(uintptr_t)QUT_LINK_FP;
             if (remember && is_remembered)
                 qut_memo_mark_live(memo, fp);
             if (fp < sp || fp > thread->stack_high)
@@ -206,12 +208,12 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
             if (link->step.fp_offset_bytes)
                 outer_fp = qut_os_load(fp + from_fp);
         } else {
-            if (__builtin_expect(frame_bytes == 0, 0)) {
+            if (__builtin_expect(link->cfa == 0, 0)) {
                 stop = QUT_STOP_END;
                 break;
             }
-            cfa = sp + frame_bytes;
-            if (__builtin_expect(cfa > thread->stack_high - sizeof(uintptr_t), 0))
+            cfa = sp + link->cfa;
+            if (__builtin_expect(cfa > last_word, 0))
                 break;
             // No jump: whether code that leaves fp alone saves it is as good as random.
             uintptr_t saved_fp = qut_load_at(cfa, link->step.fp_offset_bytes);
@@ -221,11 +223,13 @@ QUT_WALK_INLINE unsigned run_as(struct qut_fast *f, const bool remember)
         uintptr_t outer_ra = qut_load_at(cfa, ra_offset_bytes(link)), outer_key = qut_native_key(outer_ra);
         if (__builtin_expect(outer_key == 0, 0))
             break;
-        ra = outer_ra;
+        if (remember)
+            ra = outer_ra;
         fp = outer_fp;
         sp = cfa;
         key = outer_key;
-        last = link++;
+        last = link;
+        link = last + 1;
     }
     f->sp = sp;
     f->fp = fp;
