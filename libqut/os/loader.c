@@ -29,27 +29,15 @@ enum generation_source {
 };
 
 static _Atomic uint32_t source;
-// Words of _rtld_global; on 32-bit machines the lower half of the count. Changed under the loader's lock.
-static _Atomic uint32_t slot_count;
-static _Atomic uintptr_t slots[SLOTS_MAX];
+// Changed by who lists modules, under the loader's lock.
+static uint32_t slot_count;
+static uintptr_t slots[SLOTS_MAX]; // words of _rtld_global; on 32-bit machines the lower half of the count
 static enum count slot_kinds[SLOTS_MAX];
 static uint64_t constant_adds; // of a static program
 
 static uintptr_t slot_value(uintptr_t slot)
 {
     return __atomic_load_n((const uintptr_t *)slot, __ATOMIC_RELAXED);
-}
-
-void qut_os_loader_generation(struct qut_os_generation *generation)
-{
-    uint32_t from = atomic_load_explicit(&source, memory_order_acquire);
-    memset(generation, 0, sizeof *generation);
-    generation->is_known = from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
-    generation->word_count = atomic_load_explicit(&slot_count, memory_order_acquire);
-    for (uint32_t i = 0; i < generation->word_count; i++) {
-        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
-        generation->words[i] = (struct qut_os_word){slot, slot_value(slot)};
-    }
 }
 
 #ifdef __GLIBC__
@@ -84,44 +72,34 @@ static bool holds(uintptr_t slot, enum count kind, uint64_t value)
            (!has_upper_half || slot_value(slot + sizeof(uintptr_t)) == value >> 32);
 }
 
-static void set_slot(uint32_t i, uintptr_t slot, enum count kind)
-{
-    slot_kinds[i] = kind;
-    atomic_store_explicit(&slots[i], slot, memory_order_relaxed);
-}
-
 // Appends those that hold the value. False: there are none, or too many to tell.
 static bool find_slots(enum count kind, uint64_t value)
 {
-    uint32_t first = atomic_load_explicit(&slot_count, memory_order_relaxed), count = first;
+    uint32_t first = slot_count;
     for (size_t at = 0; value && at + sizeof value <= object_size; at += sizeof(uintptr_t)) {
         if (!holds(object_start + at, kind, value))
             continue;
-        if (count - first == SLOTS_OF_A_KIND_MAX)
+        if (slot_count - first == SLOTS_OF_A_KIND_MAX)
             return false;
-        set_slot(count++, object_start + at, kind);
+        slots[slot_count] = object_start + at;
+        slot_kinds[slot_count++] = kind;
     }
-    atomic_store_explicit(&slot_count, count, memory_order_release);
-    return count > first;
+    return slot_count > first;
 }
 
-// Drops those that hold another value. Whoever reads meanwhile gets a number that is no list's. False: of one of the
-// kinds none are left.
+// Drops those that hold another value. False: of one of the kinds none are left.
 static bool check_slots(const uint64_t *values)
 {
-    uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed), kept = 0;
+    uint32_t kept = 0;
     unsigned kinds_left = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uintptr_t slot = atomic_load_explicit(&slots[i], memory_order_relaxed);
-        enum count kind = slot_kinds[i];
-        if (!holds(slot, kind, values[kind]))
+    for (uint32_t i = 0; i < slot_count; i++) {
+        if (!holds(slots[i], slot_kinds[i], values[slot_kinds[i]]))
             continue;
-        if (kept != i)
-            set_slot(kept, slot, kind);
-        kept++;
-        kinds_left |= 1u << kind;
+        slots[kept] = slots[i];
+        slot_kinds[kept++] = slot_kinds[i];
+        kinds_left |= 1u << slot_kinds[i];
     }
-    atomic_store_explicit(&slot_count, kept, memory_order_release);
+    slot_count = kept;
     return kinds_left == 3;
 }
 
@@ -134,8 +112,11 @@ static bool has_interpreter(const struct dl_phdr_info *program)
 }
 
 // Under the loader's lock, with what it told of the first module, which is the program.
-static void check_generation(const struct dl_phdr_info *program)
+static int check_generation(struct dl_phdr_info *program, size_t info_size, void *context)
 {
+    (void)context;
+    if (info_size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof program->dlpi_subs)
+        return 1;
     uint64_t values[] = {[COUNT_ADDED] = program->dlpi_adds, [COUNT_LOADED] = program->dlpi_adds - program->dlpi_subs};
     uint32_t now = atomic_load_explicit(&source, memory_order_relaxed), next = now;
     if (now == SOURCE_UNKNOWN && !has_interpreter(program)) {
@@ -150,6 +131,35 @@ static void check_generation(const struct dl_phdr_info *program)
         next = check_slots(values) ? SOURCE_SLOTS : SOURCE_NONE;
     }
     atomic_store_explicit(&source, next, memory_order_release);
+    return 1; // no more modules
+}
+
+// Appends what the words are now. A word that is both counts, so far, is told once.
+static void tell_words(struct qut_os_generation *generation)
+{
+    for (uint32_t i = 0; i < slot_count; i++) {
+        bool is_told = false;
+        for (uint32_t j = 0; j < generation->word_count; j++)
+            is_told = is_told || generation->words[j].address == slots[i];
+        if (!is_told)
+            generation->words[generation->word_count++] = (struct qut_os_word){slots[i], slot_value(slots[i])};
+    }
+}
+
+// Those that were dropped since may change at any time.
+static void keep_words(struct qut_os_generation *generation)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < generation->word_count; i++) {
+        bool is_slot = false;
+        for (uint32_t j = 0; j < slot_count; j++)
+            is_slot = is_slot || generation->words[i].address == slots[j];
+        if (is_slot)
+            generation->words[kept++] = generation->words[i];
+    }
+    generation->word_count = kept;
+    uint32_t from = atomic_load_explicit(&source, memory_order_relaxed);
+    generation->is_known = from == SOURCE_SLOTS || from == SOURCE_CONSTANT;
 }
 
 // Since glibc 2.35. Weak, so that a program built here runs with an older one.
@@ -202,19 +212,16 @@ bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map
 struct each {
     int (*function)(void *context, const struct qut_os_module *module);
     void *context;
-    struct qut_os_module_list_counts counts;
-    bool counts_known;
+    bool goes_on;
 };
 
 static int each_object(struct dl_phdr_info *info, size_t info_size, void *context)
 {
     struct each *each = context;
-    bool is_program = !each->counts_known;
-    if (!each->counts_known && info_size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs) {
-        check_generation(info);
-        each->counts = (struct qut_os_module_list_counts){info->dlpi_adds, info->dlpi_subs};
-    }
-    each->counts_known = true;
+    bool is_program = !each->goes_on;
+    each->goes_on = true;
+    if (is_program)
+        check_generation(info, info_size, NULL);
     struct qut_os_module module = {
         .path = info->dlpi_name ? info->dlpi_name : "",
         .load_bias = info->dlpi_addr,
@@ -229,19 +236,23 @@ static int each_object(struct dl_phdr_info *info, size_t info_size, void *contex
             find_object((uintptr_t)(info->dlpi_addr + header->p_vaddr), &module.map_start, &module.link_map))
             break;
     }
-    return each->function ? each->function(each->context, &module) : 0;
+    return each->function(each->context, &module);
 }
 
 int qut_os_each_module(int (*function)(void *context, const struct qut_os_module *module), void *context,
-                       struct qut_os_module_list_counts *counts)
+                       struct qut_os_generation *generation)
 {
-    // dlsym takes a lock of the loader's own, so it is not for the callback.
-    if (atomic_load_explicit(&source, memory_order_acquire) == SOURCE_UNKNOWN &&
-        !loader_object(&object_start, &object_size))
-        object_size = 0;
+    if (atomic_load_explicit(&source, memory_order_acquire) == SOURCE_UNKNOWN) {
+        // dlsym takes a lock of the loader's own, so it is not for the callback.
+        if (!loader_object(&object_start, &object_size))
+            object_size = 0;
+        dl_iterate_phdr(check_generation, NULL);
+    }
+    // Not under the lock: the lock lies among the words, and would be told as it is while it is held.
+    memset(generation, 0, sizeof *generation);
+    tell_words(generation);
     struct each each = {.function = function, .context = context};
     int result = dl_iterate_phdr(each_object, &each);
-    if (counts)
-        *counts = each.counts;
+    keep_words(generation);
     return result;
 }

@@ -117,9 +117,7 @@ struct qut_os_generation {
     } words[16];
 };
 
-// As it is now. The rest of *generation is 0: two of them can be compared as bytes.
-void qut_os_loader_generation(struct qut_os_generation *generation);
-
+// Whether the loader has added and removed nothing since.
 static inline bool qut_os_is_generation(const struct qut_os_generation *generation)
 {
     for (uint32_t i = 0; i < generation->word_count; i++) {
@@ -143,12 +141,10 @@ struct qut_os_module {
     bool is_program, is_loader;    // the program itself, or its dynamic loader
 };
 
-// Every loaded module, under the loader's lock: not signal-safe. `adds` and `subs` are the loader's own counts.
-struct qut_os_module_list_counts {
-    uint64_t adds, subs;
-};
+// Every loaded module, under the loader's lock: not signal-safe, and for one thread at a time. *generation is one from
+// before: if it still is, then nothing was added or removed since they were told.
 int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
-                       struct qut_os_module_list_counts *counts);
+                       struct qut_os_generation *generation);
 
 // What /proc/self/maps says of an address. 0 or -errno. Not signal-safe.
 struct qut_os_mapping {

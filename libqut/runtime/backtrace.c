@@ -111,8 +111,9 @@ static bool hand_back(struct backtrace *b)
     struct qut_fast *f = b->fast;
     const struct qut_walk *walk = &b->walk;
     uintptr_t sp = (uintptr_t)walk->regs.sp;
-    if (!f || walk->pc_kind != QUT_PC_RETURN || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
-        !qut_local_on_own_stack(f->thread, sp, here(b)))
+    // A key of 0 is that of an empty link. (pc: 1, on Arm.)
+    if (!f || walk->pc_kind != QUT_PC_RETURN || qut_native_key((uintptr_t)walk->regs.pc) == 0 ||
+        (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS || !qut_local_on_own_stack(f->thread, sp, here(b)))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
     if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp) {
@@ -217,7 +218,7 @@ static inline bool begin_fast(struct qut_fast *f, uintptr_t here)
     if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
         return false;
     uint32_t tiers = atomic_load_explicit(&qut_tiers, memory_order_relaxed);
-    if (!f->modules || !(tiers & QUT_TIER_LINKED) || !qut_local_on_own_stack(thread, f->sp, here) ||
+    if (!f->modules || f->key == 0 || !(tiers & QUT_TIER_LINKED) || !qut_local_on_own_stack(thread, f->sp, here) ||
         !qut_modules_up_to_date(f->modules))
         return false;
     if (__builtin_expect(thread->links.epoch != f->modules->epoch, 0)) {

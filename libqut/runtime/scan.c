@@ -250,12 +250,12 @@ static int merge(struct qut_registry *registry, struct scan *scan)
     return changes;
 }
 
-static int list_modules(struct scan *scan)
+static int list_modules(struct scan *scan, struct qut_os_generation *generation)
 {
     scan->buffer = malloc(READ_BYTES);
     if (!scan->buffer)
         return -ENOMEM;
-    int result = qut_os_each_module(collect, scan, NULL);
+    int result = qut_os_each_module(collect, scan, generation);
     for (size_t i = 0; i < scan->count && result == 0; i++)
         if (scan->found[i].identity.build_id_size == 0 && !scan->found[i].identity.is_permanent)
             hash_content(&scan->found[i].identity, scan->buffer);
@@ -269,12 +269,8 @@ int qut_registry_scan(void)
     struct scan scan = {0};
     // What is asked for from here on may have been loaded after the list was taken: another scan.
     atomic_exchange_explicit(&registry->wanted, 0, memory_order_acq_rel);
-    struct qut_os_generation before, later;
-    qut_os_loader_generation(&before);
-    int result = list_modules(&scan);
-    // The listing is what finds out that the words were none.
-    qut_os_loader_generation(&later);
-    before.is_known = before.is_known && later.is_known;
+    struct qut_os_generation before;
+    int result = list_modules(&scan, &before);
     if (result == 0) {
         qut_os_lock(&registry->lock);
         struct qut_os_generation last = registry->loader;

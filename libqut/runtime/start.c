@@ -127,8 +127,6 @@ static int start(struct qut_registry *registry, const struct qut_options *option
         result = set_options(registry, options);
     if (result != 0)
         return result;
-    // The first listing finds the loader's generation, the second, in the scan, uses it.
-    qut_os_each_module(NULL, NULL, NULL);
     qut_os_lock(&registry->work);
     qut_os_lock(&registry->lock);
     sum_ends(registry, registry->before);

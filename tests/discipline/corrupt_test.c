@@ -112,7 +112,9 @@ static void corrupt(void *ucontext, uintptr_t here)
         if (below(2))
             put(ucontext, layout->reg_offset[qut_native_arch.tracked[0]], random_pointer(here));
     }
-    put(ucontext, layout->pc_offset, below(16) ? random_pc() : random_word(here));
+    uintptr_t next_to_0 = (uintptr_t)below(4) - 2;
+    uintptr_t no_code = below(4) ? random_word(here) : next_to_0;
+    put(ucontext, layout->pc_offset, below(16) ? random_pc() : no_code);
 }
 
 // Whether the walk looks at what lies below `here`: walks themselves write there, each something else.

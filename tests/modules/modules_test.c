@@ -91,6 +91,12 @@ TEST(starts_and_stops_again_and_again)
     CHECK(qut_start(&bad) == -EINVAL && qut_start(NULL) == -EINVAL, "bad options");
 }
 
+static int nothing(void *context, const struct qut_os_module *module)
+{
+    (void)context, (void)module;
+    return 0;
+}
+
 TEST(a_library_is_met_soon)
 {
     uintptr_t pc;
@@ -98,7 +104,7 @@ TEST(a_library_is_met_soon)
         return;
     CHECK(known((uintptr_t)start, NULL, NULL), "the program itself");
     struct qut_os_generation before;
-    qut_os_loader_generation(&before);
+    CHECK(qut_os_each_module(nothing, NULL, &before) == 0, "listed");
     CHECK(qut_os_is_generation(&before), "there is a generation");
     uint64_t start_ns = qut_os_now_ns();
     void *library = load(NAMED1, &pc);
@@ -174,6 +180,31 @@ static void replace(const char *first, const char *second)
     if (library)
         dlclose(library);
     qut_stop();
+}
+
+// At first words of the loader's are taken for a count that only equal it. One library for another tells the two counts
+// apart: as many modules as before, but one more was added.
+TEST(words_that_are_no_counts_are_told_no_more)
+{
+    uintptr_t pc;
+    struct qut_os_generation first, last, again;
+    qut_os_each_module(nothing, NULL, &first);
+    void *library = load(NAMED1, &pc);
+    CHECK(!qut_os_is_generation(&first), "dlopen changes it");
+    if (library)
+        dlclose(library);
+    library = load(NAMED2, &pc);
+    CHECK(!qut_os_is_generation(&first), "dlclose, dlopen too");
+    qut_os_each_module(nothing, NULL, &last);
+    qut_os_each_module(nothing, NULL, &again);
+    CHECK(qut_os_is_generation(&last) && last.word_count > 0, "known at the first listing");
+    CHECK(last.word_count == again.word_count, "%u words, then %u", last.word_count, again.word_count);
+    for (uint32_t i = 0; i < last.word_count; i++)
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(last.words[i].address != last.words[j].address, "word %u is word %u", i, j);
+    if (library)
+        dlclose(library);
+    CHECK(!qut_os_is_generation(&last), "dlclose changes it");
 }
 
 TEST(another_library_at_the_same_address_is_noticed)
@@ -275,6 +306,7 @@ TEST(a_child_goes_on)
 
 int main(void)
 {
+    RUN(words_that_are_no_counts_are_told_no_more);
     RUN(starts_and_stops_again_and_again);
     RUN(a_library_is_met_soon);
     RUN(a_module_says_why_it_has_no_table);

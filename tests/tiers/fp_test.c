@@ -69,37 +69,48 @@ TEST(data_above_frames_that_need_the_frame_pointer_may_change)
     SAME_CALLS(PLAY_DATA, PLAY_DATA, PLAY_ALIGNED, PLAY_DATA, PLAY_DATA, PLAY_ALIGNED_ALLOCA, PLAY_DATA, PLAY_DATA);
 }
 
-// The frame that is found by the frame pointer moves; those within it do not: only a saved frame pointer tells. Where
-// its return address was, it still stands: in memory that the frame has taken and not written.
-static void frame_moves(unsigned outer, const unsigned *inner, size_t count)
+// In place of one frame that is found by the frame pointer, several as large together: the innermost has the pc and sp
+// of the one that was there, and where the return address of that was, there is the same one. Only the frame pointer,
+// saved further in, tells. With `max`, walks of so many frames come first: cut at that frame, they have not asked for
+// it.
+static void frame_is_split(unsigned outer, const unsigned *inner, size_t count, size_t max)
 {
+    // As large where frames are of 64 bytes, of 32 (arm), of 48 (i386).
+    static const struct split {
+        unsigned more, bytes;
+    } splits[] = {{1, 128}, {2, 128}, {4, 0}}, whole = {0, 192};
     begin(true);
-    call_all((const unsigned[]){PLAY_SIZES, PLAY_DATA, PLAY_SIZES + 3}, 3);
+    call_all((const unsigned[]){PLAY_SIZES, PLAY_DATA, PLAY_SIZES + 3, outer}, 4);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        unsigned bytes = i * 3 % 4 * 64;
-        play_call(&script, outer, 0, bytes);
-        play_call(&script, PLAY_BASE, 0, 192 - bytes);
+        struct split split = i % 2 ? splits[i / 2 % 3] : whole;
+        for (unsigned k = 0; k < split.more; k++)
+            play_call(&script, PLAY_BASE, 0, 0);
+        play_call(&script, PLAY_BASE, 0, split.bytes);
         call_all(inner, count);
+        if (max)
+            play_walk(&script, max);
         play_walk(&script, 0);
         play_walk(&script, 0);
-        play_back(&script, 2 + count);
+        play_back(&script, 1 + split.more + count);
     }
     run();
     check_remembered();
 }
 
-#define FRAME_MOVES(outer, ...)                                                                                        \
-    frame_moves(outer, (const unsigned[]){__VA_ARGS__}, sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+#define FRAME_IS_SPLIT(outer, ...)                                                                                     \
+    for (size_t max = 0; max < sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned) + 5; max++)                  \
+    frame_is_split(outer, (const unsigned[]){__VA_ARGS__}, sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned), \
+                   max)
 
 TEST(a_saved_frame_pointer_that_is_needed_is_looked_at)
 {
     static const unsigned outer[] = {PLAY_BASE, PLAY_ALLOCA, PLAY_ALIGNED_ALLOCA};
     for (size_t i = 0; i < sizeof outer / sizeof *outer; i++) {
-        FRAME_MOVES(outer[i], PLAY_PLAIN);
-        FRAME_MOVES(outer[i], PLAY_DATA);
-        FRAME_MOVES(outer[i], PLAY_DATA, PLAY_DATA, PLAY_PLAIN, PLAY_HEAVY);
-        FRAME_MOVES(outer[i], PLAY_PLAIN, PLAY_PLAIN, PLAY_DATA, PLAY_PLAIN);
-        FRAME_MOVES(outer[i], PLAY_PLAIN, PLAY_HEAVY, PLAY_BASE, PLAY_DATA);
+        FRAME_IS_SPLIT(outer[i], PLAY_PLAIN);
+        FRAME_IS_SPLIT(outer[i], PLAY_DATA);
+        FRAME_IS_SPLIT(outer[i], PLAY_DATA, PLAY_DATA, PLAY_PLAIN, PLAY_HEAVY);
+        FRAME_IS_SPLIT(outer[i], PLAY_PLAIN, PLAY_PLAIN, PLAY_DATA, PLAY_PLAIN);
+        FRAME_IS_SPLIT(outer[i], PLAY_PLAIN, PLAY_HEAVY, PLAY_BASE, PLAY_DATA);
     }
 }
 
