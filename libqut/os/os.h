@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 // ---- memory
 
 // Copies size bytes of this process's own memory; returns how many could be read from the start on. Never faults,
@@ -155,5 +158,7 @@ struct qut_os_mapping {
     char path[4096]; // "" where there is none
 };
 int qut_os_mapping_at(uintptr_t address, struct qut_os_mapping *mapping);
+
+#pragma GCC visibility pop
 
 #endif

@@ -17,6 +17,9 @@
 #include "libqut/os/os.h"
 #include "libqut/runtime/link_cache.h"
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 enum { QUT_MEMO_CAPACITY = 512 };
 
 // In the low bits of a step's offsets, which are multiples of the word.
@@ -187,5 +190,7 @@ static inline void qut_memo_judge(struct qut_memo *memo, size_t frame_count, siz
     else
         qut_memo_is_worth_it(memo);
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -10,6 +10,9 @@
 #include "libqut/runtime/thread.h"
 #include "libqut/runtime/walk.h"
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 enum { QUT_CANARY_BYTES = 8 };
 
 struct qut_module {
@@ -81,5 +84,7 @@ bool qut_module_confirm(const struct qut_module *module, uintptr_t pc);
 // A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
 // look. Signal-safe.
 void qut_modules_want_refresh(void);
+
+#pragma GCC visibility pop
 
 #endif

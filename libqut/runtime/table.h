@@ -12,6 +12,9 @@
 #include "formats/qut_table.h"
 #include "formats/qut_table_check.h"
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 struct qut_table {
     const struct qut_table_header *header;
     const struct qut_table_group *groups;
@@ -45,5 +48,7 @@ uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc);
 // All rows in ascending order. Not for handlers. start with *pc = table->text_start; each call yields the rule in force
 // from *pc up to *end (exclusive); false when the text is done. Neighbouring rows with one rule are not joined.
 bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule);
+
+#pragma GCC visibility pop
 
 #endif

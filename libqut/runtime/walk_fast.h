@@ -12,6 +12,9 @@
 #include "libqut/runtime/modules.h"
 #include "libqut/runtime/walk_classify.h"
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 enum qut_stop {
     QUT_STOP_END,   // the last frame given out is the outermost one
     QUT_STOP_LIMIT, // there is no room for the frame the walk is at
@@ -75,5 +78,7 @@ static inline enum qut_stop qut_fast_run(struct qut_fast *f)
 
 // The memo gets its new state: the walk has stopped, or goes on where it cannot be remembered.
 void qut_fast_end(struct qut_fast *f, enum qut_stop stop);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,6 +8,9 @@
 #include "libqut/runtime/modules.h"
 #include "libqut/runtime/walk_step.h"
 
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
 enum { QUT_WINDOW_BYTES = 32 };
 
 // What one walk works with.
@@ -65,5 +68,7 @@ void qut_local_begin_at_context(struct qut_walk *walk, const void *ucontext);
 
 // How a walk that could not begin ends.
 bool qut_local_not_started(struct qut_walk *walk);
+
+#pragma GCC visibility pop
 
 #endif

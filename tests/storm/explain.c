@@ -77,7 +77,8 @@ bool storm_is_in_libgcc(uintptr_t pc)
 static bool switches_stacks(uintptr_t pc)
 {
     Dl_info info;
-    return dladdr((void *)pc, &info) && info.dli_sname && strcmp(info.dli_sname, "swapcontext") == 0;
+    return dladdr((void *)pc, &info) && info.dli_sname &&
+           (strcmp(info.dli_sname, "swapcontext") == 0 || strcmp(info.dli_sname, "setcontext") == 0);
 }
 
 // glibc 2.36: __mpn_addmul_1 and its like begin with push rbx, push rbp and have an empty frame program.
