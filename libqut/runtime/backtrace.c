@@ -157,6 +157,31 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
     return false;
 }
 
+// How it ended, in a function of its own: the stack for that is not needed on the way.
+__attribute__((noinline)) static size_t end_on(struct backtrace *b, struct qut_fast *f, enum qut_stop stop,
+                                               bool from_context, struct qut_end *end)
+{
+    struct qut_thread *thread = qut_thread_self;
+    enum qut_end_reason reason = (enum qut_end_reason)b->walk.end.reason;
+    if (stop != QUT_STOP_STUCK) {
+        reason = end_fast(f, stop, from_context, b->walk.end.guessed_frame, end);
+        b->count = f->count;
+    } else if (end) {
+        *end = b->walk.end;
+    }
+    if (f) {
+        f->count = b->count;
+        end_memo(f, stop, reason);
+        count_walk(thread, reason, b->count, f->remembered_count, b->slow_count);
+    } else {
+        qut_stats_count_end(reason);
+        if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
+            thread->memo.contiguous = false;
+    }
+    qut_modules_leave(thread);
+    return b->count;
+}
+
 // The fast ways cannot be taken, or got stuck: then thread->fast is where.
 __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pcs, size_t max, struct qut_end *end,
                                                const struct qut_capture *capture, const void *ucontext)
@@ -189,24 +214,7 @@ __attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pc
             break;
         }
     }
-    enum qut_end_reason reason = (enum qut_end_reason)b.walk.end.reason;
-    if (stop != QUT_STOP_STUCK) {
-        reason = end_fast(f, stop, ucontext != NULL, b.walk.end.guessed_frame, end);
-        b.count = f->count;
-    } else if (end) {
-        *end = b.walk.end;
-    }
-    if (f) {
-        f->count = b.count;
-        end_memo(f, stop, reason);
-        count_walk(thread, reason, b.count, f->remembered_count, b.slow_count);
-    } else {
-        qut_stats_count_end(reason);
-        if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
-            thread->memo.contiguous = false;
-    }
-    qut_modules_leave(thread);
-    return b.count;
+    return end_on(&b, f, stop, ucontext != NULL, end);
 }
 
 // ---- where walks begin

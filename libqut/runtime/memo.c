@@ -110,8 +110,6 @@ static void gather(struct qut_memo *memo)
 void qut_memo_join(struct qut_memo *memo, struct qut_link_step step)
 {
     gather(memo);
-    if (memo->good == memo->next)
-        memo->kept_from = memo->next;
     struct qut_memo_frame *frame = &memo->frames[memo->next];
     int16_t flags = frame->step.fp_offset_bytes & QUT_MEMO_FLAGS;
     frame->step.ra_offset_bytes = step.ra_offset_bytes;
@@ -129,10 +127,8 @@ void qut_memo_cut(struct qut_memo *memo)
     gather(memo);
     if (memo->next == QUT_MEMO_CAPACITY)
         memo->complete = false;
-    else if (memo->good < memo->next) {
+    else if (memo->good < memo->next) // a walk that comes there says how
         memo->frames[memo->next].step.ra_offset_bytes = qut_memo_unknown_step.ra_offset_bytes;
-        memo->frames[memo->next].step.fp_offset_bytes &= QUT_MEMO_FLAGS;
-    }
 }
 
 void qut_memo_end(struct qut_memo *memo)

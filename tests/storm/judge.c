@@ -186,8 +186,8 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
         storm_add(STORM_EH_RETURN, 1);
     } else {
         storm_add(STORM_UNEXPLAINED, 1);
-        // Who led there: the last frame, or the one before it. Nothing returns to where a function begins: that is where
-        // a context is entered.
+        // Who led there: the last frame, or the one before it. Nothing returns to where a function begins: that is
+        // where a context is entered.
         bool is_entry = end_pc == (uintptr_t)__start_storm_coroutine_roots;
         bool misled = count >= 2 && (is_entry || !is_code(pcs[count - 1]));
         note_place(misled ? pcs[count - 2] : end_pc, reason, refusal);
