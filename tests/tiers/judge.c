@@ -65,8 +65,8 @@ static void judge_truth(const struct play *play, const uintptr_t *pcs, size_t co
     bool cut = all > play->walk_max;
     for (size_t i = OWN; i < count && i < all; i++)
         if (pcs[i] != known(play, i - OWN))
-            return note_wrong("frame %zu of %zu is at %#zx, not %#zx; depth %zu", i, count, (size_t)pcs[i],
-                              (size_t)known(play, i - OWN), (size_t)play->depth);
+            return note_wrong("frame %zu of %zu is at %#zx, not %#zx; depth %zu, guess %d", i, count, (size_t)pcs[i],
+                              (size_t)known(play, i - OWN), (size_t)play->depth, (int)outer_end.guessed_frame);
     if (play->may_lose_fp && end->reason == QUT_END_NO_REGISTER && count < all)
         return;
     if (count != (cut ? play->walk_max : all) || (cut ? end->reason != QUT_END_LIMIT : !same_end(end, &outer_end)))
