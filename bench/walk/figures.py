@@ -37,6 +37,8 @@ WALKERS = {
     "signal-qut-linked": "... QUT, linked cache",
     "signal-qut-table": "... QUT, table only",
 }
+# A round in which the core took so much longer than ever for the same work shared it with somebody.
+NEIGHBOUR = 1.15
 NEED_FRAME_POINTERS = ("chase", "chase-checked", "signal-chase")
 
 
@@ -59,10 +61,12 @@ class Figures:
         self.ratios, self.times_ns = {}, {}  # by (scenario, depth, code, walker): lists
         self.seconds_ns, self.firsts_ns = {}, {}
         self.against = {}  # by (scenario, depth, code, walker): its time to QUT's in the same round
+        self.rounds = []  # of all processes: how long the core took for the same work, and the times
+        self.dropped_count = 0
 
     def add(self, lines):
-        """The lines of one process."""
-        rounds = {}
+        """The lines of one process. Returns how many rounds had the core for themselves."""
+        rounds, core_ns = {}, {}
         for line in lines:
             kind, scenario, depth, code, walker, *values = line.split()
             key = (scenario, int(depth), code, walker)
@@ -71,19 +75,43 @@ class Figures:
                 self.seconds_ns.setdefault(key, []).append(float(values[1]))
             elif kind == "walk":
                 rounds.setdefault(int(values[0]), {})[key] = float(values[1])
-        for times_ns in rounds.values():
-            chase_ns = [time for key, time in times_ns.items() if key[3] == "chase"]
-            for key, time_ns in times_ns.items():
-                if key[3] == "nothing":
-                    continue
-                self.times_ns.setdefault(key, []).append(time_ns)
-                if chase_ns:
-                    self.ratios.setdefault(key, []).append(time_ns / chase_ns[0])
-                qut_ns = times_ns.get(key[:3] + ("qut",))
-                if qut_ns:
-                    self.against.setdefault(key, []).append(time_ns / qut_ns)
+            elif kind == "core":
+                core_ns[int(values[0])] = float(values[1])
+        self.rounds += [(core_ns[number], times_ns) for number, times_ns in rounds.items()]
+        return sum(core_ns[number] <= self.limit_ns() for number in rounds)
+
+    def limit_ns(self):
+        return NEIGHBOUR * min((core_ns for core_ns, _ in self.rounds), default=0)
+
+    def gather(self):
+        """The rounds that had the core for themselves; all of those of which too few had."""
+        calm, disturbed = {}, {}
+        for core_ns, times_ns in self.rounds:
+            kept = calm if core_ns <= self.limit_ns() else disturbed
+            kept.setdefault(frozenset(times_ns), []).append(times_ns)
+        for keys in set(calm) | set(disturbed):
+            rounds = calm.get(keys, [])
+            if len(rounds) < 3:
+                rounds = rounds + disturbed.get(keys, [])
+            else:
+                self.dropped_count += len(disturbed.get(keys, []))
+            for times_ns in rounds:
+                self.gather_round(times_ns)
+
+    def gather_round(self, times_ns):
+        chase_ns = [time for key, time in times_ns.items() if key[3] == "chase"]
+        for key, time_ns in times_ns.items():
+            if key[3] == "nothing":
+                continue
+            self.times_ns.setdefault(key, []).append(time_ns)
+            if chase_ns:
+                self.ratios.setdefault(key, []).append(time_ns / chase_ns[0])
+            qut_ns = times_ns.get(key[:3] + ("qut",))
+            if qut_ns:
+                self.against.setdefault(key, []).append(time_ns / qut_ns)
 
     def summary(self, machine, rounds):
+        self.gather()
         cells = []
         for key, times_ns in self.times_ns.items():
             cell = dict(zip(("scenario", "depth", "code", "walker"), key))
@@ -100,4 +128,5 @@ class Figures:
             if chase:
                 cell["ratio"] = [round(value / statistics.median(chase), 4) for value in cell["ns"]]
             cells.append(cell)
-        return {"machine": machine, "rounds": rounds, "missing": self.missing, "cells": cells}
+        return {"machine": machine, "rounds": rounds, "missing": self.missing, "cells": cells,
+                "dropped_rounds": self.dropped_count, "all_rounds": len(self.rounds)}

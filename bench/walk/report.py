@@ -109,7 +109,8 @@ def signal_table(cells):
 
 def tables(summary):
     cells = Cells(summary)
-    print(f"{summary['machine']}; {summary['rounds']} rounds")
+    print(f"{summary['machine']}; {summary['rounds']} rounds; {summary['dropped_rounds']} of {summary['all_rounds']} in all "
+          "shared the core with somebody and were repeated")
     for depth in cells.depths:
         for code in CODES:
             depth_tables(cells, depth, code)
