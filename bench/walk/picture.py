@@ -69,10 +69,7 @@ def panel(cells, scenario, left):
                      f'fill="{COLOURS[kind]}"/>')
         label = report.number(value)
         weight = "700" if kind == "qut" else "normal"
-        if value < 0.995:
-            parts.append(text(begin - 3, middle + 4, label, 11.5, "end", weight=weight))
-        else:
-            parts.append(text(end + 4, middle + 4, label, 11.5, weight=weight))
+        parts.append(text(end + 4, middle + 4, label, 11.5, weight=weight))
     return parts
 
 
