@@ -4,6 +4,7 @@
 #include <link.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "tests/storm/storm.h"
 
@@ -12,9 +13,19 @@ struct bases {
     void *text, *data, *function;
 };
 extern const void *_Unwind_Find_FDE(void *pc, struct bases *bases) __attribute__((weak));
-extern int _Unwind_RaiseException(void *exception) __attribute__((weak));
 
-static uintptr_t start_context, libgcc_low, libgcc_high;
+static uintptr_t start_context, libgcc_low, libgcc_high, setcontext_start, swapcontext_start;
+static uintptr_t sanitizer_low, sanitizer_high;
+
+// The library's own: a sanitizer has functions of the same names that call them.
+static uintptr_t find_in(const char *library_name, const char *name)
+{
+    void *library = dlopen(library_name, RTLD_NOW | RTLD_NOLOAD);
+    void *function = library ? dlsym(library, name) : NULL;
+    if (library)
+        dlclose(library);
+    return (uintptr_t)function;
+}
 
 static void nothing(void) {}
 
@@ -41,8 +52,16 @@ static uintptr_t find_start_context(void)
 void storm_explain_begin(void)
 {
     start_context = find_start_context();
+    setcontext_start = find_in("libc.so.6", "setcontext");
+    swapcontext_start = find_in("libc.so.6", "swapcontext");
     struct dl_find_object found;
-    if (_Unwind_RaiseException && _dl_find_object((void *)_Unwind_RaiseException, &found) == 0) {
+    uintptr_t libc_vfork = find_in("libc.so.6", "vfork");
+    if ((uintptr_t)vfork != libc_vfork && _dl_find_object((void *)vfork, &found) == 0) {
+        sanitizer_low = (uintptr_t)found.dlfo_map_start;
+        sanitizer_high = (uintptr_t)found.dlfo_map_end;
+    }
+    uintptr_t raise_exception = find_in("libgcc_s.so.1", "_Unwind_RaiseException");
+    if (raise_exception && _dl_find_object((void *)raise_exception, &found) == 0) {
         libgcc_low = (uintptr_t)found.dlfo_map_start;
         libgcc_high = (uintptr_t)found.dlfo_map_end;
     }
@@ -59,14 +78,20 @@ bool storm_is_start_context(uintptr_t pc)
 bool storm_is_in_setcontext(uintptr_t pc)
 {
     enum { SETCONTEXT_BYTES = 256 };
-    return pc - (uintptr_t)setcontext < SETCONTEXT_BYTES;
+    return setcontext_start && pc - setcontext_start < SETCONTEXT_BYTES;
 }
 
 // glibc 2.36: it describes its own frame still when sp is already that of the other context.
 bool storm_is_in_swapcontext(uintptr_t pc)
 {
     enum { SWAPCONTEXT_BYTES = 512 };
-    return pc - (uintptr_t)swapcontext < SWAPCONTEXT_BYTES;
+    return swapcontext_start && pc - swapcontext_start < SWAPCONTEXT_BYTES;
+}
+
+// A sanitizer's vfork is assembler without unwind information.
+bool storm_is_in_sanitizer(uintptr_t pc)
+{
+    return pc >= sanitizer_low && pc < sanitizer_high;
 }
 
 bool storm_is_in_libgcc(uintptr_t pc)

@@ -160,17 +160,20 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
     storm_add(STORM_COROUTINE_HITS, coroutine_root);
 
     bool on_coroutine = self && sp >= self->coroutine_low && sp < self->coroutine_high;
+    // A handler on its alternate stack can have interrupted the coroutine.
+    bool has_coroutine = self && self->coroutine_high;
     if (reason == QUT_END_OUTERMOST) {
-        // A handler on its alternate stack can have interrupted the coroutine.
-        bool has_coroutine = self && self->coroutine_high;
         bool good = nested         ? root || coroutine_root
                     : on_coroutine ? coroutine_root || (root && storm_is_in_setcontext(pcs[0]))
                                    : root || (coroutine_root && has_coroutine);
         if (!good && left_libgcc_late(pcs, count)) // a word behind it was 0, where stacks end
             return storm_add(STORM_EH_RETURN, 1);
-        if (!good && storm_is_in_swapcontext(pcs[count - 1])) { // a word of the other stack was 0
+        // Of the other stack: a word was 0, or the stack is new, and begins with __start_context.
+        size_t last = count - 1;
+        size_t switching = last > 0 && storm_is_start_context(pcs[last]) ? last - 1 : last;
+        if (!good && storm_is_in_swapcontext(pcs[switching])) {
             storm_add(STORM_UNEXPLAINED, 1);
-            return note_place(pcs[count - 1], reason, refusal);
+            return note_place(pcs[switching], reason, refusal);
         }
         if (!good)
             return note_wrong(on_coroutine ? "outermost without the coroutine's root" : "outermost without the root",
@@ -178,9 +181,9 @@ void storm_judge(const uintptr_t *pcs, size_t count, uint32_t reason, uintptr_t 
         storm_add(STORM_OUTERMOST, 1);
     } else if (reason == QUT_END_TABLE_PENDING && in_generated_library(end_pc)) {
         storm_add(STORM_PENDING, 1);
-    } else if (start_context && (on_coroutine || nested)) {
+    } else if (start_context && (on_coroutine || nested || has_coroutine)) {
         storm_add(STORM_START_CONTEXT, 1);
-    } else if (reason == QUT_END_NO_ROW && is_crt(end_pc)) {
+    } else if (reason == QUT_END_NO_ROW && (is_crt(end_pc) || storm_is_in_sanitizer(end_pc))) {
         storm_add(STORM_CRT, 1);
     } else if (left_libgcc_late(pcs, count)) {
         storm_add(STORM_EH_RETURN, 1);

@@ -84,6 +84,7 @@ void storm_explain_begin(void);
 bool storm_is_start_context(uintptr_t pc);
 bool storm_is_in_setcontext(uintptr_t pc);
 bool storm_is_in_swapcontext(uintptr_t pc);
+bool storm_is_in_sanitizer(uintptr_t pc);
 bool storm_is_in_libgcc(uintptr_t pc);
 bool storm_has_wrong_rule(uintptr_t pc); // not in handlers
 
