@@ -62,7 +62,7 @@ class Figures:
         self.seconds_ns, self.firsts_ns = {}, {}
         self.against = {}  # by (scenario, depth, code, walker): its time to QUT's in the same round
         self.rounds = []  # of all processes: how long the core took for the same work, and the times
-        self.dropped_count = 0
+        self.dropped_count = self.shared_count = 0  # rounds that shared the core: dropped, or kept for want of others
 
     def add(self, lines):
         """The lines of one process. Returns how many rounds had the core for themselves."""
@@ -93,6 +93,7 @@ class Figures:
             rounds = calm.get(keys, [])
             if len(rounds) < 3:
                 rounds = rounds + disturbed.get(keys, [])
+                self.shared_count += len(disturbed.get(keys, []))
             else:
                 self.dropped_count += len(disturbed.get(keys, []))
             for times_ns in rounds:
@@ -129,4 +130,5 @@ class Figures:
                 cell["ratio"] = [round(value / statistics.median(chase), 4) for value in cell["ns"]]
             cells.append(cell)
         return {"machine": machine, "rounds": rounds, "missing": self.missing, "cells": cells,
-                "dropped_rounds": self.dropped_count, "all_rounds": len(self.rounds)}
+                "dropped_rounds": self.dropped_count, "shared_rounds": self.shared_count,
+                "all_rounds": len(self.rounds)}

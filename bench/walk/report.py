@@ -110,7 +110,9 @@ def signal_table(cells):
 def tables(summary):
     cells = Cells(summary)
     print(f"{summary['machine']}; {summary['rounds']} rounds; {summary['dropped_rounds']} of {summary['all_rounds']} in all "
-          "shared the core with somebody and were repeated")
+          "shared the core with somebody and were dropped")
+    if summary.get("shared_rounds"):
+        print(f"{summary['shared_rounds']} more shared it and are in these figures, for want of others: they are too high")
     for depth in cells.depths:
         for code in CODES:
             depth_tables(cells, depth, code)

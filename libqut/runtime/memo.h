@@ -28,9 +28,8 @@ enum {
     QUT_MEMO_LIVE = 1,  // frames further out are found by this frame's fp
     QUT_MEMO_EXACT = 2, // pc was interrupted, else it is a return address
     // ra_offset_bytes: what has to be read again, to know that the step would be taken again
-    QUT_MEMO_PAIR = 1, // ra, and fp, which lies in the word before it
-    QUT_MEMO_OTHER =
-        2, // ra, and fp from where it lies; but without an offset, it is not known how this frame is reached
+    QUT_MEMO_PAIR = 1,  // ra, and fp, which lies in the word before it
+    QUT_MEMO_OTHER = 2, // ra, and fp from where it lies. Without an offset: how this frame is reached is not known
     QUT_MEMO_FLAGS = 3,
 };
 

@@ -51,6 +51,13 @@ void play_act(struct play_script *script)
     add(script, (struct play_op){.kind = PLAY_ACT});
 }
 
+void play_descend(struct play_script *script, unsigned count, unsigned first)
+{
+    unsigned from = PLAY_FIRST, functions = (unsigned)play_function_count - from;
+    for (unsigned i = first; i < first + count; i++)
+        play_call(script, from + i * 5 % functions, i & 1, i % 3 * 64);
+}
+
 uintptr_t play_pc_of_return(uintptr_t return_address)
 {
     return (return_address & ~(uintptr_t)qut_native_arch.has_thumb) - 1;

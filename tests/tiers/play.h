@@ -74,6 +74,8 @@ void play_call(struct play_script *script, unsigned function, unsigned site, uns
 void play_back(struct play_script *script, size_t levels);
 void play_walk(struct play_script *script, size_t max);
 void play_act(struct play_script *script);
+// Calls of so many compiled functions, of many shapes; which ones, `first` says.
+void play_descend(struct play_script *script, unsigned count, unsigned first);
 
 // ---- play.c
 // An empty play, nothing judged yet, and a thread that remembers nothing.
@@ -149,6 +151,13 @@ void judged_reset(void);
 // What the next walk finds is no longer what this play left: whoever walks in between says so.
 void judged_forget(void);
 // After a play, with tap.h: nothing was wrong.
+// Frames that a walk may go through before it finds itself where it was: the judge, and a caller of it.
+enum { PLAY_MISSED_MAX = 2 };
+#define CHECK_REMEMBERED()                                                                                             \
+    CHECK(judged.remembered > 0 && judged.missed_most <= PLAY_MISSED_MAX,                                              \
+          "%zu of %zu frames remembered, %zu missed in one walk", (size_t)judged.remembered, (size_t)judged.frames,    \
+          judged.missed_most)
+
 #define CHECK_JUDGED()                                                                                                 \
     CHECK(judged.wrong == 0 && judged.walks > 0, "%zu of %zu walks wrong; the first: %s", (size_t)judged.wrong,        \
           (size_t)judged.walks, judged.first_wrong)

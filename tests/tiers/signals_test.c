@@ -11,7 +11,7 @@
 #include "tests/runtime/tap.h"
 #include "tests/tiers/play.h"
 
-enum { ROUNDS = 40, MISSED_MAX = 2, ALTERNATE_BYTES = 512 << 10, TICK_US = 200, TICKS = 1500, PATIENCE_SECONDS = 8 };
+enum { ROUNDS = 40, ALTERNATE_BYTES = 512 << 10, TICK_US = 200, TICKS = 1500, PATIENCE_SECONDS = 8 };
 
 static struct play play, inner;
 static struct play_script script, inner_script;
@@ -25,13 +25,6 @@ static void begin(void)
     play_reset(&play);
     script.count = inner_script.count = 0;
     handled = inner_wrong = 0;
-}
-
-static void descend(struct play_script *to, unsigned count, unsigned first)
-{
-    unsigned from = PLAY_FIRST, functions = (unsigned)play_function_count - from;
-    for (unsigned i = first; i < first + count; i++)
-        play_call(to, from + i * 5 % functions, i & 1, i % 3 * 64);
 }
 
 static void set_handler(void (*handler)(int, siginfo_t *, void *), int number, int flags)
@@ -72,14 +65,14 @@ static void play_in_handler(int flags, bool with_context)
     from_context = with_context;
     set_handler(on_signal, SIGUSR1, flags);
     play.act = raise_it;
-    descend(&inner_script, 12, 4);
+    play_descend(&inner_script, 12, 4);
     for (unsigned i = 0; i < 4; i++) {
         play_walk(&inner_script, 0);
         play_walk(&inner_script, i ? 0 : 9);
         play_back(&inner_script, i);
-        descend(&inner_script, i, 3 + i);
+        play_descend(&inner_script, i, 3 + i);
     }
-    descend(&script, 25, 0);
+    play_descend(&script, 25, 0);
     for (unsigned i = 0; i < ROUNDS; i++) {
         if (i % 2)
             play_walk(&script, 0);
@@ -88,13 +81,13 @@ static void play_in_handler(int flags, bool with_context)
             play_act(&script);
         play_walk(&script, 0);
         play_back(&script, 1 + i % 9);
-        descend(&script, 1 + i % 9, i);
+        play_descend(&script, 1 + i % 9, i);
     }
     play_run(&play, script.ops, script.count);
     CHECK_JUDGED();
     CHECK(handled > ROUNDS && inner_wrong == 0, "%u of %u handlers not above the play", inner_wrong, handled);
     // After a walk that began on another stack nothing may be remembered.
-    CHECK(judged.remembered > 0 && (flags & SA_ONSTACK || judged.missed_last <= MISSED_MAX),
+    CHECK(judged.remembered > 0 && (flags & SA_ONSTACK || judged.missed_last <= PLAY_MISSED_MAX),
           "%zu remembered, %zu missed in the last walk", (size_t)judged.remembered, judged.missed_last);
     CHECK(judged.ended_elsewhere == 0, "%zu walks did not end where the play's do", (size_t)judged.ended_elsewhere);
     printf("# %zu walks, %zu frames, %zu remembered\n", (size_t)judged.walks, (size_t)judged.frames,
@@ -135,11 +128,11 @@ TEST(a_context_is_remembered)
         least_remembered = 0;
         set_handler(on_same_context, SIGUSR1, on_stack ? SA_ONSTACK : 0);
         play.act = raise_it;
-        descend(&script, 30, 1);
+        play_descend(&script, 30, 1);
         for (unsigned i = 0; i < ROUNDS; i++) {
             play_act(&script);
             play_back(&script, i % 4);
-            descend(&script, i % 4, i);
+            play_descend(&script, i % 4, i);
         }
         play_run(&play, script.ops, script.count);
         CHECK_JUDGED();
@@ -190,10 +183,10 @@ TEST(interrupted_where_a_call_returns)
     begin();
     set_handler(on_turn, SIGUSR1, 0);
     play.act = raise_it;
-    descend(&script, 5, 1);
+    play_descend(&script, 5, 1);
     play_call(&script, PLAY_TURN, 0, 0);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        descend(&script, i % 3, 1);
+        play_descend(&script, i % 3, 1);
         for (unsigned k = 0; k < i % 4; k++)
             play_walk(&script, 0);
         play_act(&script);
@@ -248,7 +241,7 @@ static void tick(int flags, bool walk)
 {
     begin();
     walk_in_tick = walk;
-    descend(&inner_script, 3, 2);
+    play_descend(&inner_script, 3, 2);
     play_walk(&inner_script, 0);
     set_handler(on_tick, SIGALRM, flags);
     play.invent = at_random;

@@ -3,11 +3,7 @@
 #include "tests/runtime/tap.h"
 #include "tests/tiers/play.h"
 
-enum {
-    ROUNDS = 50,
-    // Frames that a walk may go through before it finds itself where it was: the judge, and a caller of it.
-    MISSED_MAX = 2,
-};
+enum { ROUNDS = 50 };
 
 static struct play play;
 static struct play_script script;
@@ -22,13 +18,6 @@ static void run(void)
 {
     play_run(&play, script.ops, script.count);
     CHECK_JUDGED();
-}
-
-static void check_remembered(void)
-{
-    CHECK(judged.remembered > 0 && judged.missed_most <= MISSED_MAX,
-          "%zu of %zu frames remembered, %zu missed in one walk", (size_t)judged.remembered, (size_t)judged.frames,
-          judged.missed_most);
 }
 
 // Functions of many sizes and shapes, by number.
@@ -63,13 +52,13 @@ TEST(the_same_stack_is_remembered)
         for (unsigned i = 0; i < ROUNDS; i++)
             play_walk(&script, 0);
         run();
-        check_remembered();
+        CHECK_REMEMBERED();
         if (depth == 0)
             ends_by_rule = judged.last_known;
         CHECK(ends_by_rule || judged.last_looked_up > 0, "nothing is known of a walk that was remembered");
-        check_kept(judged.count - MISSED_MAX);
-        CHECK(!ends_by_rule || judged.nodes_kept >= (ROUNDS - 1) * (judged.count - MISSED_MAX), "%zu nodes found again",
-              (size_t)judged.nodes_kept);
+        check_kept(judged.count - PLAY_MISSED_MAX);
+        CHECK(!ends_by_rule || judged.nodes_kept >= (ROUNDS - 1) * (judged.count - PLAY_MISSED_MAX),
+              "%zu nodes found again", (size_t)judged.nodes_kept);
     }
 }
 
@@ -84,7 +73,7 @@ TEST(changes_at_the_top_leave_the_rest)
             play_back(&script, top);
         }
         run();
-        check_remembered();
+        CHECK_REMEMBERED();
         check_kept(60);
     }
 }
@@ -102,7 +91,7 @@ TEST(deeper_and_shallower)
         play_walk(&script, 0);
     }
     run();
-    check_remembered();
+    CHECK_REMEMBERED();
 }
 
 // From the root's first callee on.
@@ -136,7 +125,7 @@ static void middle(unsigned first_site, unsigned first, unsigned other_site, uns
         play_back(&script, 20 + 2 * how_many);
     }
     run();
-    check_remembered();
+    CHECK_REMEMBERED();
 }
 
 TEST(a_frame_in_the_middle_is_called_from_another_place)
@@ -170,7 +159,7 @@ TEST(frames_in_the_middle_move_alone)
             play_back(&script, 18);
         }
         run();
-        check_remembered();
+        CHECK_REMEMBERED();
     }
 }
 
@@ -187,7 +176,7 @@ TEST(recursion_goes_one_deeper)
         play_back(&script, levels + 3);
     }
     run();
-    check_remembered();
+    CHECK_REMEMBERED();
 }
 
 TEST(walks_that_are_cut)
@@ -216,7 +205,7 @@ TEST(walks_that_are_cut)
     for (unsigned i = 0; i < ROUNDS; i++)
         play_walk(&script, 0);
     run();
-    CHECK(judged.remembered > 0 && judged.missed_last <= MISSED_MAX, "%zu missed in the end", judged.missed_last);
+    CHECK(judged.remembered > 0 && judged.missed_last <= PLAY_MISSED_MAX, "%zu missed in the end", judged.missed_last);
 }
 
 TEST(deeper_than_any_memory)
@@ -241,7 +230,7 @@ TEST(deeper_than_any_memory)
     for (unsigned i = 0; i < SOON; i++)
         play_walk(&script, 0);
     run();
-    CHECK(judged.last_remembered + MISSED_MAX >= judged.count, "%zu of %zu frames remembered when it was shallow",
+    CHECK(judged.last_remembered + PLAY_MISSED_MAX >= judged.count, "%zu of %zu frames remembered when it was shallow",
           judged.last_remembered, judged.count);
 }
 

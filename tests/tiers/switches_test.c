@@ -13,8 +13,6 @@
 #include "tests/runtime/tap.h"
 #include "tests/tiers/play.h"
 
-enum { MISSED_MAX = 2 };
-
 static struct play play;
 static struct play_script script;
 
@@ -22,13 +20,6 @@ static void begin(void)
 {
     script.count = 0;
     play_reset(&play);
-}
-
-static void descend(unsigned count, unsigned first)
-{
-    unsigned from = PLAY_FIRST, functions = (unsigned)play_function_count - from;
-    for (unsigned i = first; i < first + count; i++)
-        play_call(&script, from + i * 5 % functions, i & 1, i % 3 * 64);
 }
 
 // ---- libraries, one in the place of another: the same code addresses, other frames
@@ -88,7 +79,7 @@ static void through_library(const char *path, bool refresh, unsigned *in_place, 
             enter(LIBRARY_FRAMES - 1, in_library, NULL);
         CHECK(library_frames == LIBRARY_FRAMES && play.outer_end.reason == QUT_END_OUTERMOST,
               "%u frames of the library, %s", library_frames, qut_end_reason_name(play.outer_end.reason));
-        CHECK(judged.missed_last <= MISSED_MAX, "%s: %zu missed in the last walk", path, judged.missed_last);
+        CHECK(judged.missed_last <= PLAY_MISSED_MAX, "%s: %zu missed in the last walk", path, judged.missed_last);
     }
     dlclose(library);
     if (refresh && *in_place % 2)
@@ -100,7 +91,7 @@ TEST(another_library_in_the_same_place)
     unsigned in_place = 0;
     uintptr_t last_start = 0;
     begin();
-    descend(10, 0);
+    play_descend(&script, 10, 0);
     for (unsigned i = 0; i < 4; i++)
         play_walk(&script, 0);
     for (unsigned i = 0; i < LOADS; i++)
@@ -218,11 +209,11 @@ static void *play_in_thread(void *looked_up)
 {
     struct qut_tier_counts counts;
     begin();
-    descend(40, 2);
+    play_descend(&script, 40, 2);
     for (unsigned i = 0; i < 20; i++) {
         play_walk(&script, 0);
         play_back(&script, i % 7);
-        descend(i % 7, i);
+        play_descend(&script, i % 7, i);
     }
     play_run(&play, script.ops, script.count);
     CHECK_JUDGED();
@@ -266,7 +257,7 @@ TEST(memory_comes_back)
     begin();
     play.lets_memory_pause = true;
     for (unsigned i = 0; i < USELESS_WALKS; i++) {
-        descend(DEEP, i * 3);
+        play_descend(&script, DEEP, i * 3);
         play_walk(&script, 0);
         play_back(&script, DEEP);
     }
@@ -279,13 +270,13 @@ TEST(memory_comes_back)
           (size_t)judged.frames);
     script.count = 0;
     judged_reset();
-    descend(DEEP, 1);
+    play_descend(&script, DEEP, 1);
     for (unsigned i = 0; i < SOON; i++)
         play_walk(&script, 0);
     play_run(&play, script.ops, script.count);
     CHECK_JUDGED();
-    CHECK(judged.missed_last <= MISSED_MAX && judged.remembered > 0, "after %u walks of the same stack %zu are missed",
-          SOON, judged.missed_last);
+    CHECK(judged.missed_last <= PLAY_MISSED_MAX && judged.remembered > 0,
+          "after %u walks of the same stack %zu are missed", SOON, judged.missed_last);
     printf("# %zu of %zu in the %u walks of one stack after these\n", (size_t)judged.remembered, (size_t)judged.frames,
            SOON);
 }
