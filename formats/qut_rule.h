@@ -51,6 +51,7 @@ enum qut_refusal {
     QUT_REFUSED_EXIDX_OPCODE,        // a reserved or unsupported EHABI opcode
     QUT_REFUSED_EXIDX_TRUNCATED,     // EHABI opcodes run past their table
     QUT_REFUSED_RA_LOST,             // the return address is the value of a register that is not known here
+    QUT_REFUSED_INSTRUMENTED,        // method tracing of Android's runtime put its own return address here
     QUT_REFUSAL_END,
 };
 

@@ -34,7 +34,9 @@ enum qut_table_flag {
     QUT_TABLE_FROM_EXIDX = 64,
     QUT_TABLE_FROM_GNU_DEBUGDATA = 128,
     QUT_TABLE_FROM_DEBUG_FILE = 256,
-    QUT_TABLE_FROM_PLT = 512, // leaf rules for .plt sections without CFI
+    QUT_TABLE_FROM_PLT = 512,          // leaf rules for .plt sections without CFI
+    QUT_TABLE_FROM_OAT_HEADERS = 1024, // from the headers of an OAT file's methods
+    QUT_TABLE_MANAGED = 2048,          // the source is an OAT file: its code is compiled Java code
 };
 
 struct qut_table_header {

@@ -24,6 +24,7 @@ struct qut_code {
     const struct qut_table *table; // READY
     uint64_t load_bias;            // address = virtual address in the file + load_bias
     uint64_t entry;                // address of the program's entry point, where it lies in this module; else 0
+    uint8_t frame_flags;           // QUT_FRAME_JIT, QUT_FRAME_MANAGED: what frames of this code are
 };
 
 // What a walk asks of the world. `context` is the caller's.

@@ -48,9 +48,13 @@ unsigned cli_origins(const struct qut_table_header *header, const char *names[CL
         uint32_t flag;
         const char *name;
     } origins[CLI_ORIGINS_MAX] = {
-        {QUT_TABLE_FROM_EH_FRAME, ".eh_frame"},    {QUT_TABLE_FROM_DEBUG_FRAME, ".debug_frame"},
-        {QUT_TABLE_FROM_EXIDX, ".ARM.exidx"},      {QUT_TABLE_FROM_GNU_DEBUGDATA, ".gnu_debugdata"},
-        {QUT_TABLE_FROM_DEBUG_FILE, "debug file"}, {QUT_TABLE_FROM_PLT, ".plt"},
+        {QUT_TABLE_FROM_EH_FRAME, ".eh_frame"},
+        {QUT_TABLE_FROM_DEBUG_FRAME, ".debug_frame"},
+        {QUT_TABLE_FROM_EXIDX, ".ARM.exidx"},
+        {QUT_TABLE_FROM_GNU_DEBUGDATA, ".gnu_debugdata"},
+        {QUT_TABLE_FROM_DEBUG_FILE, "debug file"},
+        {QUT_TABLE_FROM_PLT, ".plt"},
+        {QUT_TABLE_FROM_OAT_HEADERS, "OAT method headers"},
     };
     unsigned count = 0;
     for (unsigned i = 0; i < CLI_ORIGINS_MAX; i++)

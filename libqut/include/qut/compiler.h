@@ -16,7 +16,14 @@ struct qut_compile_request {
     size_t memory_size;      // segment (section headers, debug sections) is missing or zero
     const uint8_t *build_id; // as mapped. A file with another build-id is not the one that is wanted
     uint32_t build_id_size;  // 0: it has none
-    uint32_t zero;
+    uint32_t flags;          // enum qut_compile_flag
+};
+
+enum qut_compile_flag {
+    // `memory` is a symbol file that a just-in-time compiler registered for debuggers (__jit_debug_descriptor), whole,
+    // with section headers. Its addresses are those of the process; of a relocatable one, each section's sh_addr is
+    // where it was loaded, and its bytes are the relocated ones. The table's addresses are those of the process too.
+    QUT_COMPILE_JIT = 1,
 };
 
 // Makes a table. *table is from malloc, the caller frees it. Returns 0, or -1 where there is none to be had (no unwind

@@ -41,6 +41,12 @@ enum qut_frame_flag {
     QUT_FRAME_GUESSED = 4,     // found without unwind information, from the frame pointer or the link register, or by
                                // a rule that need not hold at an interrupted instruction
     QUT_FRAME_THUMB = 8,       // arm: Thumb code (pc has bit 0 clear all the same)
+    // Android's virtual machine.
+    QUT_FRAME_DEX = 16, // no machine code: pc is where the bytecode is that the frame before it interprets. sp is
+                        // that of the frame behind it
+    QUT_FRAME_INTERPRETER = 32, // runs bytecode: where that is known, a DEX frame follows
+    QUT_FRAME_MANAGED = 64,     // compiled Java code, of an OAT file or a JIT
+    QUT_FRAME_JIT = 128,        // code that was made at run time, of whatever language
 };
 
 struct qut_frame {

@@ -111,6 +111,14 @@ struct qut_module_info {
 };
 QUT_API bool qut_target_module(struct qut_target *target, uint64_t address, struct qut_module_info *info);
 
+// The symbol file that a just-in-time compiler registered for the code at an address (an ELF image, as in struct
+// qut_compile_request with QUT_COMPILE_JIT), for names. Its bytes live as long as the target. NULL: there is none.
+QUT_API const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, size_t *size);
+
+// The dex file that holds a dex pc, by the list that Android's runtime keeps (__dex_debug_descriptor): true, and where
+// in memory it is.
+QUT_API bool qut_target_dex_at(struct qut_target *target, uint64_t dex_pc, uint64_t *start, uint64_t *size);
+
 // Memory, up to size bytes; returns how many could be read from the start on.
 QUT_API size_t qut_target_read(struct qut_target *target, uint64_t address, void *bytes, size_t size);
 
