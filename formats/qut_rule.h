@@ -52,15 +52,17 @@ enum qut_refusal {
     QUT_REFUSED_EXIDX_TRUNCATED,     // EHABI opcodes run past their table
     QUT_REFUSED_RA_LOST,             // the return address is the value of a register that is not known here
     QUT_REFUSED_INSTRUMENTED,        // method tracing of Android's runtime put its own return address here
+    QUT_REFUSED_OAT_CODE, // an OAT method's code does from here on what its header does not explain
     QUT_REFUSAL_END,
 };
 
-// How the CFA is computed. `reg`, `reg2` are DWARF register numbers of the architecture.
+// How the CFA is computed. Stored in tables: append only. `reg`, `reg2` are DWARF register numbers of the architecture.
 enum qut_cfa_how {
     QUT_CFA_REG = 0,     // cfa = reg + offset_bytes
     QUT_CFA_DEREF = 1,   // cfa = *(reg + offset_bytes) + add_bytes
     QUT_CFA_INDEXED = 2, // cfa = *(reg + (reg2 << shift) + offset_bytes) + add_bytes
     QUT_CFA_PLT = 3,     // cfa = reg + offset_bytes + (((pc & mask) >= threshold) << shift)
+    QUT_CFA_VECTOR = 4,  // cfa = reg + offset_bytes + vector_count * bytes of a vector register
     QUT_CFA_HOW_END,
 };
 
@@ -71,7 +73,8 @@ struct qut_cfa {
     uint8_t shift; // INDEXED, PLT
     int32_t offset_bytes;
     union {
-        int32_t add_bytes; // DEREF, INDEXED
+        int32_t add_bytes;    // DEREF, INDEXED
+        int32_t vector_count; // VECTOR
         struct {
             uint8_t mask; // PLT
             uint8_t threshold;

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qutc/cfi/art.h"
 #include "qutc/cfi/exidx.h"
 #include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/oat_rows.h"
 #include "qutc/cfi/plt.h"
 #include "qutc/qutc.h"
 #include "qutc/table/row_merge.h"
@@ -25,7 +27,7 @@ static int find_text(struct compiler *c)
     const struct qutc_image *image = c->image;
     if (image->exec_count == 0)
         return qutc_fail(c->error, QUTC_ERR_NO_UNWIND, "", 0, "no executable code");
-    if (image->frame_count == 0)
+    if (image->frame_count == 0 && !image->oat.present)
         return qutc_fail(c->error, QUTC_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
     // Blocks begin at multiples of every padding alignment, on every architecture.
     uint64_t granule = (uint64_t)QUT_BLOCK_UNITS << 2;
@@ -92,6 +94,36 @@ static int take_rows(struct compiler *c, struct qutc_row_list *rows, uint32_t fl
     return result;
 }
 
+// The headers of an OAT file's methods describe what nothing else does.
+static int read_oat(struct compiler *c)
+{
+    if (!c->image->oat.present)
+        return 0;
+    c->flags |= QUT_TABLE_MANAGED;
+    struct qutc_row_list rows = {0};
+    if (qutc_oat_rows(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->oat, c->error) != 0) {
+        qutc_row_list_free(&rows);
+        return -1;
+    }
+    return take_rows(c, &rows, QUT_TABLE_FROM_OAT_HEADERS);
+}
+
+static int fail_without_rows(struct compiler *c)
+{
+    const struct qutc_image *image = c->image;
+    const struct qutc_error *why = &c->stats->first_skipped;
+    if (why->reason != QUTC_OK)
+        return qutc_fail(c->error, why->reason, why->section, why->offset, "%s", why->detail);
+    if (image->damage_count)
+        return qutc_fail(c->error, image->damage.reason, image->damage.section, image->damage.offset, "%s",
+                         image->damage.detail);
+    if (c->stats->oat.unknown_version)
+        return qutc_fail(c->error, QUTC_ERR_UNSUPPORTED, "oatdata", 0, "headers of OAT version %03u are not known",
+                         (unsigned)image->oat.version);
+    const char *name = image->frame_count ? image->frame[0].name : "oatdata";
+    return qutc_fail(c->error, QUTC_ERR_NO_UNWIND, name, 0, "it describes no code of this file");
+}
+
 static int read_rows(struct compiler *c)
 {
     for (unsigned i = 0; i < c->image->frame_count; i++) {
@@ -103,18 +135,18 @@ static int read_rows(struct compiler *c)
         if (take_rows(c, &rows, section_flags(&c->image->frame[i])) != 0)
             return -1;
     }
-    if (c->rows.count == 0) {
-        const struct qutc_error *why = &c->stats->first_skipped;
-        if (why->reason != QUTC_OK)
-            return qutc_fail(c->error, why->reason, why->section, why->offset, "%s", why->detail);
-        return qutc_fail(c->error, QUTC_ERR_NO_UNWIND, c->image->frame[0].name, 0, "it describes no code of this file");
-    }
+    if (read_oat(c) != 0)
+        return -1;
+    if (c->rows.count == 0)
+        return fail_without_rows(c);
     struct qutc_row_list plt = {0};
     if (qutc_plt_rows(c->image, c->text_start, c->text_end, &c->rules, &plt, c->error) != 0) {
         qutc_row_list_free(&plt);
         return -1;
     }
-    return take_rows(c, &plt, QUT_TABLE_FROM_PLT);
+    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0)
+        return -1;
+    return qutc_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error);
 }
 
 static uint32_t at_most_u32(uint64_t bytes)

@@ -42,10 +42,18 @@ static int open_file(const struct job *job, struct qutc_image **image, struct qu
     return qutc_image_open(job->request->path, NULL, job->request->offset_bytes, 0, &options, image, error);
 }
 
+static bool is_jit(const struct job *job)
+{
+    return job->request->flags & QUT_COMPILE_JIT;
+}
+
+// Separate debug files are for what was linked.
 static int open_memory(const struct job *job, struct qutc_image **image, struct qutc_error *error)
 {
-    const struct qutc_image_options options = {
-        .debug_root = job->options.debug_root, .read_files = true, .as_mapped = true};
+    const struct qutc_image_options options = {.debug_root = is_jit(job) ? NULL : job->options.debug_root,
+                                               .read_files = true,
+                                               .as_mapped = !is_jit(job),
+                                               .jit = is_jit(job)};
     struct qutc_bytes elf = {job->request->memory, job->request->memory_size};
     return qutc_image_open_memory(elf, job->request->path, &options, image, error);
 }
@@ -55,7 +63,7 @@ static void publish(const struct job *job, const struct qutc_image *image)
 {
     char *path = NULL;
     // The cache is for whole files: what one of them lost may be there again tomorrow.
-    if (!job->options.cache_directory || !image->identity_is_build_id || image->damage_count)
+    if (!job->options.cache_directory || is_jit(job) || !image->identity_is_build_id || image->damage_count)
         return;
     if (qutc_make_directories(job->options.cache_directory, NULL) == 0 &&
         qutc_cache_path(job->options.cache_directory, image, &path, NULL) == 0)
@@ -67,7 +75,7 @@ static void publish(const struct job *job, const struct qutc_image *image)
 
 static int compile(struct job *job, const struct qutc_image *image, struct qutc_error *error)
 {
-    if (!is_wanted(job, image))
+    if (!is_jit(job) && !is_wanted(job, image))
         return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "the build-id is another one than was mapped");
     const struct qutc_compile_options options = {.small = job->options.small};
     if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
@@ -98,7 +106,7 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
 {
     struct job job = {.options = known_options(context), .request = request};
     struct qutc_error error = {0};
-    bool has_file = request->path && *request->path;
+    bool has_file = request->path && *request->path && !is_jit(&job);
     bool has_memory = request->memory && request->memory_size;
     int result = -1;
     if (has_file && (request->build_id_size || !has_memory))

@@ -6,6 +6,7 @@
 
 #include "formats/qut_table.h"
 #include "qutc/base/error.h"
+#include "qutc/cfi/oat_rows.h"
 #include "qutc/input/image.h"
 
 struct qutc_compile_options {
@@ -24,6 +25,7 @@ struct qutc_compile_stats {
         skipped_fdes;  // records dropped whole because they contradict the format (each is in `first_skipped`'s kind)
     uint64_t overlaps; // FDEs that overlap an earlier one
     uint64_t table_bytes;
+    struct qutc_oat_counts oat;
     struct qutc_error first_skipped; // why the first of skipped_fdes was dropped
 };
 

@@ -18,7 +18,8 @@ void *qutc_alloc_aligned(size_t size)
     if (size > SIZE_MAX - MEMORY_ALIGN)
         return NULL;
     size_t whole = (size + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
-    return aligned_alloc(MEMORY_ALIGN, whole ? whole : MEMORY_ALIGN);
+    void *memory; // aligned_alloc came to Android with 9
+    return posix_memalign(&memory, MEMORY_ALIGN, whole ? whole : MEMORY_ALIGN) == 0 ? memory : NULL;
 }
 
 // Reads up to `size` bytes; less only at the end of the file.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/dex_names.h"
 #include "tracer/symbols/demangle.h"
 
 // Thumb has calls of two and of four bytes. The second half of the latter begins with two set bits, which no call of
@@ -47,22 +48,70 @@ static void name_function(const struct stack_options *options, const struct qut_
     place->function = readable;
 }
 
+// Code that was made at run time is in no file. Its pc counts from its mapping where the mapping's name tells where
+// that begins ("<anonymous:d0250000>"), or where a profiler made the mapping, of a file that stands for the code.
+// Elsewhere it is the address: "memfd:jit-cache" is mapped more than once.
+static bool counts_from_mapping(const struct qut_module_info *info)
+{
+    const char *name = info->path[0] == '<' ? info->path + 1 : info->path;
+    return !*info->path || strncmp(name, "anonymous:", 10) == 0 || (*info->file_path && !info->deleted);
+}
+
+static void describe_jit(struct stack_modules *modules, const struct stack_options *options, uint64_t address,
+                         uint64_t thumb_bit, struct stack_place *place)
+{
+    const struct qut_module_info *info = &place->module->info;
+    place->is_address = !counts_from_mapping(info);
+    place->pc = (place->is_address ? address : address - info->start) | thumb_bit;
+    struct qut_symbol symbol;
+    if (options->no_names || !stack_jit_symbol(modules, address, &symbol))
+        return;
+    place->function_offset = address - symbol.start_vaddr;
+    name_function(options, &symbol, place);
+}
+
+// Bytecode: pc is where it is interpreted, not behind a call.
+static void describe_dex(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame, struct stack_module *module, struct stack_place *place)
+{
+    struct stack_dex_place dex = {0};
+    if (!options->no_names)
+        stack_dex_at(modules, module, frame->pc, &dex);
+    if (module)
+        place->pc = frame->pc - stack_module_base(module);
+    if (dex.entry && module) {
+        place->entry = dex.entry;
+        place->entry_offset = dex.entry_offset;
+        place->pc = frame->pc - dex.entry_start;
+    }
+    place->function = dex.method;
+    place->function_offset = dex.code_offset;
+}
+
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
                     size_t index, struct stack_place *place)
 {
-    *place = (struct stack_place){.pc = frame->pc, .module = stack_module_at(modules, frame->lookup_pc)};
-    if (!place->module)
+    struct stack_module *module = stack_module_at(modules, frame->lookup_pc);
+    *place = (struct stack_place){.pc = frame->pc, .module = module};
+    if (frame->flags & QUT_FRAME_DEX) {
+        describe_dex(modules, options, frame, module, place);
         return;
-    uint64_t before = call_bytes(modules, options, frame, index);
-    uint64_t vaddr = frame->pc - before - stack_module_base(place->module);
+    }
+    if (!module)
+        return;
+    bool is_jit = (frame->flags & QUT_FRAME_JIT) && !module->info.is_elf;
+    uint64_t vaddr = frame->pc - call_bytes(modules, options, frame, index);
+    vaddr -= is_jit ? 0 : stack_module_base(module);
     if (qut_target_word_bytes(modules->target) == 4)
         vaddr = (uint32_t)vaddr;
     // The registers of a thread have the Thumb bit apart from pc, unless somebody wrote them down with it (frame 0).
     bool has_bit = (frame->flags & QUT_FRAME_THUMB) && (index == 0 || !(frame->flags & QUT_FRAME_INTERRUPTED));
+    if (is_jit) {
+        describe_jit(modules, options, vaddr, has_bit, place);
+        return;
+    }
     place->pc = vaddr | (has_bit ? 1 : 0);
     struct qut_symbol symbol;
-    // stack_module_at hands out what modules own.
-    struct stack_module *module = (struct stack_module *)(uintptr_t)place->module;
     if (options->no_names || !stack_module_symbol(modules, module, vaddr, &symbol))
         return;
     place->function_offset = vaddr - symbol.start_vaddr;
@@ -76,17 +125,33 @@ void stack_place_free(struct stack_place *place)
     *place = (struct stack_place){0};
 }
 
-const char *stack_module_name(const struct stack_module *module, char *text, size_t text_size)
+uint64_t stack_place_offset(const struct stack_place *place)
 {
-    const struct qut_module_info *info = &module->info;
-    uint64_t offset = info->is_elf ? info->file_offset : info->start - info->load_bias;
+    const struct qut_module_info *info = &place->module->info;
+    if (place->is_address)
+        return 0;
+    if (place->entry)
+        return place->entry_offset;
+    return info->is_elf ? info->file_offset : info->start - info->load_bias;
+}
+
+const char *stack_place_module(const struct stack_place *place, bool base_name, char *text, size_t text_size)
+{
+    if (!place->module) {
+        snprintf(text, text_size, "<unknown>");
+        return text;
+    }
+    const struct qut_module_info *info = &place->module->info;
+    uint64_t offset = stack_place_offset(place);
     char anonymous[32], suffix[32] = "";
     snprintf(anonymous, sizeof anonymous, "<anonymous:%" PRIx64 ">", info->start);
     if (offset)
         snprintf(suffix, sizeof suffix, " (offset 0x%" PRIx64 ")", offset);
     bool has_soname = info->is_elf && info->file_offset && *info->file_path && *info->soname;
-    snprintf(text, text_size, "%s%s%s%s%s", *info->path ? info->path : anonymous, info->deleted ? " (deleted)" : "",
-             has_soname ? "!" : "", has_soname ? info->soname : "", suffix);
+    const char *member = place->entry ? place->entry : has_soname ? info->soname : "";
+    const char *path = *info->path ? info->path : anonymous, *slash = strrchr(path, '/');
+    snprintf(text, text_size, "%s%s%s%s%s", base_name && slash ? slash + 1 : path,
+             info->deleted && !base_name ? " (deleted)" : "", *member ? "!" : "", member, suffix);
     return text;
 }
 

@@ -7,6 +7,7 @@
 #include "libqut/os/os.h"
 #include "libqut/target/elf_head.h"
 #include "libqut/target/target.h"
+#include "tracer/dex_names.h"
 
 static const size_t memory_image_max_bytes = (size_t)256 << 20;
 
@@ -130,5 +131,7 @@ void stack_modules_free(struct stack_modules *modules)
         free(modules->items[i]);
     }
     free(modules->items);
+    stack_jit_free(modules);
+    stack_dex_free(modules);
     *modules = (struct stack_modules){0};
 }

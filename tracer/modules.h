@@ -11,13 +11,24 @@ struct stack_module {
     struct qut_module_info info;
     bool is_read;                // symbols were looked for
     struct qut_symbols *symbols; // NULL: there are none to be had
+    unsigned dex_failures;       // how often no dex file was found in it
 };
+
+struct stack_jit_file;   // a symbol file of a just-in-time compiler
+struct stack_dex_source; // dex files, in a file or in memory
 
 struct stack_modules {
     struct qut_target *target;
     const char *debug_root;
     struct stack_module **items;
     size_t count, capacity;
+    struct stack_jit_file *jit_files; // jit_names.c
+    size_t jit_file_count, jit_file_capacity;
+    struct stack_dex_source *dex_sources; // dex_names.c
+    size_t dex_source_count, dex_source_capacity;
+    unsigned dex_refused;           // how many times no dex file could be had for bytecode
+    struct stack_module *dex_first; // ... the first time, and why
+    struct qutc_error dex_first_error;
 };
 
 // NULL where nothing is mapped, or without memory. Stays where it is until stack_modules_free.
@@ -30,6 +41,10 @@ uint64_t stack_module_base(const struct stack_module *module);
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct qut_symbol *symbol);
 
+// The function at an address, by the symbol file that a just-in-time compiler registered. False where there is none.
+bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct qut_symbol *symbol);
+
+void stack_jit_free(struct stack_modules *modules);
 void stack_modules_free(struct stack_modules *modules);
 
 #endif

@@ -16,13 +16,15 @@ static void write_address(struct cli_json *json, const char *key, uint64_t addre
     cli_json_string(json, key, text);
 }
 
-static void write_module(struct cli_json *json, const struct stack_module *module)
+static void write_module(struct cli_json *json, const struct stack_place *place)
 {
-    const struct qut_module_info *info = &module->info;
+    const struct qut_module_info *info = &place->module->info;
     char build_id[2 * 64 + 1];
     cli_json_string(json, "module", info->path);
-    if (info->is_elf && info->file_offset)
-        write_address(json, "module_offset", info->file_offset);
+    if (stack_place_offset(place))
+        write_address(json, "module_offset", stack_place_offset(place));
+    if (place->entry)
+        cli_json_string(json, "entry", place->entry);
     if (*info->soname)
         cli_json_string(json, "soname", info->soname);
     if (info->build_id_size && info->build_id_size <= 64) {
@@ -33,17 +35,29 @@ static void write_module(struct cli_json *json, const struct stack_module *modul
         cli_json_bool(json, "deleted", true);
 }
 
+static const char *kind_of(const struct qut_frame *frame)
+{
+    if (frame->flags & QUT_FRAME_DEX)
+        return "dex";
+    if (frame->flags & QUT_FRAME_INTERPRETER)
+        return "interpreter";
+    if (frame->flags & QUT_FRAME_JIT)
+        return "jit";
+    return frame->flags & QUT_FRAME_MANAGED ? "managed" : "native";
+}
+
 static void write_frame(struct cli_json *json, const struct stack_report *report, const struct qut_frame *frame,
                         size_t index)
 {
     struct stack_place place;
     stack_describe(report->modules, report->options, frame, index, &place);
     cli_json_open(json, NULL, '{');
+    cli_json_string(json, "kind", kind_of(frame));
     write_address(json, "pc", frame->pc);
     write_address(json, "sp", frame->sp);
     if (place.module) {
         write_address(json, "module_pc", place.pc);
-        write_module(json, place.module);
+        write_module(json, &place);
     }
     if (place.function) {
         cli_json_string(json, "function", place.function);

@@ -87,11 +87,13 @@ static void print_place(FILE *out, const struct stack_report *report, const stru
     stack_describe(report->modules, report->options, frame, index, &place);
     int digits = 2 * (int)qut_target_word_bytes(report->modules->target);
     fprintf(out, "pc %0*" PRIx64 "  ", digits, place.pc);
-    cli_print_name(out, place.module ? stack_module_name(place.module, name, sizeof name) : "<unknown>");
+    // A snapshot has its files by their last names.
+    cli_print_name(out, stack_place_module(&place, report->options->snapshot, name, sizeof name));
     if (place.function) {
         fputs(" (", out);
         cli_print_name(out, place.function);
-        if (place.function_offset)
+        // Of bytecode AOSP prints none.
+        if (place.function_offset && !(frame->flags & QUT_FRAME_DEX))
             fprintf(out, "+%" PRIu64, place.function_offset);
         fputc(')', out);
     }

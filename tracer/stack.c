@@ -66,6 +66,17 @@ static size_t walked_threads(const struct stack_take *take)
     return walked;
 }
 
+static void print_dex_refusals(const struct stack_modules *modules)
+{
+    const struct stack_module *first = modules->dex_first;
+    char text[256];
+    if (modules->dex_refused)
+        cli_report(stderr, first ? first->info.path : "stack", "no names for bytecode (%u times): %s",
+                   modules->dex_refused,
+                   modules->dex_first_error.reason ? qutc_error_text(&modules->dex_first_error, text, sizeof text)
+                                                   : "no dex file there");
+}
+
 static int print(struct session *session)
 {
     struct stack_modules modules = {.target = session->target, .debug_root = session->options.debug_root};
@@ -82,6 +93,8 @@ static int print(struct session *session)
         stack_print_json(&report);
     else
         stack_print_text(&report);
+    if (session->options.verbose)
+        print_dex_refusals(&modules);
     stack_groups_free(&groups);
     stack_modules_free(&modules);
     return CLI_OK;

@@ -55,7 +55,7 @@ static const struct cli_argument arguments[] = {
     {"group", NULL, ID_GROUP, 0, "threads with the same stack together"},
     {"no-names", NULL, ID_NO_NAMES, 0, "no function names"},
     {"raw", NULL, ID_RAW, 0, "function names as in the files, not as C++ or Rust"},
-    {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug)"},
+    {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug; of a snapshot: nowhere)"},
     {"sysroot", "DIR", ID_SYSROOT, 0, "open the files of modules below DIR: a core of another machine"},
     {"cache", "DIR", ID_CACHE, 0, "where tables are kept ($QUT_CACHE, else $XDG_CACHE_HOME/qut, else ~/.cache/qut)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "make all tables anew, and keep none"},
@@ -142,7 +142,7 @@ static int check(const struct stack_options *options)
 
 int stack_options_parse(struct stack_options *options, int argc, char **argv)
 {
-    *options = (struct stack_options){.limit = LIMIT_DEFAULT, .debug_root = "/usr/lib/debug"};
+    *options = (struct stack_options){.limit = LIMIT_DEFAULT};
     const struct cli_parser parser = {.command = "stack",
                                       .help = help,
                                       .arguments = arguments,
@@ -157,5 +157,8 @@ int stack_options_parse(struct stack_options *options, int argc, char **argv)
         options->exe = argv[first++];
     if (first < argc)
         return refuse(argv[first], "one argument too many");
+    // A snapshot has all its files: what it says does not depend on what is installed here.
+    if (!options->debug_root && !options->snapshot)
+        options->debug_root = "/usr/lib/debug";
     return check(options);
 }

@@ -15,7 +15,7 @@ struct stack_options {
     size_t limit;         // frames of a thread
     bool no_stop, interrupt, together, no_names, raw_names, group;
     bool json, quiet, verbose;
-    const char *debug_root;
+    const char *debug_root; // NULL: no separate debug files
     const char *sysroot;
     const char *cache; // NULL: the usual place
     bool no_cache;

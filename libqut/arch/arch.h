@@ -16,6 +16,7 @@ struct qut_frame_regs {
     uint64_t pc;
     uint64_t reg[QUT_REGISTERS_MAX]; // by DWARF number
     uint64_t valid;                  // bit i: reg[i] is known
+    uint64_t vector_bytes;           // of one vector register, where the machine says; 0: not known
 };
 
 // What unwinding knows of a caller's registers.
@@ -68,6 +69,10 @@ struct qut_arch {
     uint8_t tracked_count;
     uint8_t tracked[QUT_TRACKED_MAX];  // DWARF numbers by slot
     const char *const *register_names; // register_count names
+    // The register that says how many bytes a vector register has, which frames for vectors are sized by: its DWARF
+    // number, beyond the core registers, and its name. 0: there is none
+    uint16_t vector_bytes_reg;
+    const char *vector_bytes_name;
     enum qut_guess guess;
     bool has_thumb;                                       // bit 0 of a code address says Thumb, and is no part of it
     bool has_signed_ra;                                   // code addresses can carry a signature in their upper bits

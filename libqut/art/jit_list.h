@@ -83,4 +83,12 @@ enum qut_jit_fault qut_jit_copy_symfile(const struct qut_art_memory *memory,
 // they were loaded. False: no ELF image, or a loaded section cannot be read.
 bool qut_jit_complete_symfile(const struct qut_art_memory *memory, uint8_t *bytes, size_t size);
 
+// Where a symbol file's code lies: its executable sections. The last range spans what there is no room for. Returns how
+// many there are; 0: no ELF image of that architecture, or no code.
+struct qut_jit_range {
+    uint64_t start, end;
+};
+size_t qut_jit_code_ranges(const struct qut_arch *arch, const uint8_t *bytes, size_t size, struct qut_jit_range *ranges,
+                           size_t capacity);
+
 #endif

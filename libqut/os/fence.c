@@ -4,6 +4,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __ANDROID__
+#include <android/api-level.h>
+#endif
 
 #include "libqut/os/os.h"
 
@@ -15,8 +18,21 @@ static long membarrier(int command)
     return syscall(SYS_membarrier, command, 0, 0);
 }
 
+// The filter of Android's system calls, for apps since 8.0, lets this one pass since 10 only, where ART began to use it.
+// What it does not let pass raises SIGSYS.
+static bool may_call(void)
+{
+#ifdef __ANDROID__
+    return android_get_device_api_level() >= 29;
+#else
+    return true;
+#endif
+}
+
 bool qut_os_fences_init(void)
 {
+    if (!may_call())
+        return false;
     int saved_errno = errno;
     // qemu-user answers ENOSYS.
     bool has_heavy =

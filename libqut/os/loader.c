@@ -5,17 +5,19 @@
 // member of _rtld_global, an object that ld.so exports to the other parts of glibc and whose layout is its own affair.
 // So it is found by its value: all words of that object that equal the count are taken, and those that ever differ from
 // it are dropped. In the same way the number of modules that are loaded, which tells of those that go. Where no word is
-// left for either, there is no generation.
+// left for either, there is no generation. Android's linker counts as well, and its file says where
+// (linker_counters.c); musl removes nothing.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "libqut/os/os.h"
 
-enum count { COUNT_ADDED, COUNT_LOADED };
+enum count { COUNT_ADDED, COUNT_LOADED, COUNT_REMOVED, COUNTS };
 enum {
     SLOTS_MAX = sizeof((struct qut_os_generation *)0)->words / sizeof(struct qut_os_word),
     SLOTS_OF_A_KIND_MAX = SLOTS_MAX / 2,
@@ -31,7 +33,7 @@ enum generation_source {
 static _Atomic uint32_t source;
 // Changed by who lists modules, under the loader's lock.
 static uint32_t slot_count;
-static uintptr_t slots[SLOTS_MAX]; // words of _rtld_global; on 32-bit machines the lower half of the count
+static uintptr_t slots[SLOTS_MAX]; // words of the loader's; on 32-bit machines the lower half of the count
 static enum count slot_kinds[SLOTS_MAX];
 static uint64_t constant_adds; // of a static program
 
@@ -40,34 +42,13 @@ static uintptr_t slot_value(uintptr_t slot)
     return __atomic_load_n((const uintptr_t *)slot, __ATOMIC_RELAXED);
 }
 
-#ifdef __GLIBC__
-static bool loader_object(uintptr_t *start, size_t *size)
-{
-    void *object = dlsym(RTLD_DEFAULT, "_rtld_global");
-    Dl_info info;
-    const ElfW(Sym) *symbol = NULL;
-    if (!object || !dladdr1(object, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol || info.dli_saddr != object)
-        return false;
-    *start = (uintptr_t)object;
-    *size = symbol->st_size;
-    return true;
-}
-#else
-static bool loader_object(uintptr_t *start, size_t *size)
-{
-    (void)start;
-    (void)size;
-    return false;
-}
-#endif
-
 static uintptr_t object_start;
 static size_t object_size;
 
 static bool holds(uintptr_t slot, enum count kind, uint64_t value)
 {
-    // The first count has 64 bits, the second the machine's word, everywhere.
-    bool has_upper_half = kind == COUNT_ADDED && sizeof(uintptr_t) < sizeof value;
+    // The loaded are counted in the machine's word, the others in 64 bits, everywhere.
+    bool has_upper_half = kind != COUNT_LOADED && sizeof(uintptr_t) < sizeof value;
     return slot_value(slot) == (uintptr_t)value &&
            (!has_upper_half || slot_value(slot + sizeof(uintptr_t)) == value >> 32);
 }
@@ -100,28 +81,93 @@ static bool check_slots(const uint64_t *values)
         kinds_left |= 1u << slot_kinds[i];
     }
     slot_count = kept;
-    return kinds_left == 3;
+    return (kinds_left & 1u << COUNT_ADDED) && (kinds_left & (1u << COUNT_LOADED | 1u << COUNT_REMOVED));
 }
 
-static bool has_interpreter(const struct dl_phdr_info *program)
+#ifdef __ANDROID__
+// Which module is told first is not said: seen in the sources, it may be the linker.
+static bool is_the_program(const struct dl_phdr_info *module, bool is_first)
 {
-    for (unsigned i = 0; i < program->dlpi_phnum; i++)
-        if (program->dlpi_phdr[i].p_type == PT_INTERP)
-            return true;
-    return false;
+    (void)is_first;
+    return (uintptr_t)module->dlpi_phdr == getauxval(AT_PHDR);
 }
 
-// Under the loader's lock, with what it told of the first module, which is the program.
-static int check_generation(struct dl_phdr_info *program, size_t info_size, void *context)
+static bool is_static_program(const struct dl_phdr_info *first)
+{
+    (void)first;
+    return getauxval(AT_BASE) == 0;
+}
+
+static void know_slots(void)
+{
+    struct qut_os_mapping *linker = malloc(sizeof *linker);
+    uintptr_t base = getauxval(AT_BASE);
+    uint64_t vaddrs[2];
+    // The linker's first segment has the virtual address 0.
+    if (linker && base && qut_os_mapping_at(base, linker) == 0 && linker->is_there && linker->offset_bytes == 0 &&
+        qut_os_linker_counters(linker->path, vaddrs)) {
+        slots[0] = base + (uintptr_t)vaddrs[0];
+        slots[1] = base + (uintptr_t)vaddrs[1];
+        slot_kinds[0] = COUNT_ADDED;
+        slot_kinds[1] = COUNT_REMOVED;
+        slot_count = 2;
+    }
+    free(linker);
+}
+#else
+static bool is_the_program(const struct dl_phdr_info *module, bool is_first)
+{
+    (void)module;
+    return is_first;
+}
+
+static bool is_static_program(const struct dl_phdr_info *first)
+{
+    for (unsigned i = 0; i < first->dlpi_phnum; i++)
+        if (first->dlpi_phdr[i].p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
+#ifdef __GLIBC__
+static bool loader_object(uintptr_t *start, size_t *size)
+{
+    void *object = dlsym(RTLD_DEFAULT, "_rtld_global");
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (!object || !dladdr1(object, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol || info.dli_saddr != object)
+        return false;
+    *start = (uintptr_t)object;
+    *size = symbol->st_size;
+    return true;
+}
+
+// dlsym takes a lock of the loader's own, so it is not for the callback.
+static void know_slots(void)
+{
+    if (!loader_object(&object_start, &object_size))
+        object_size = 0;
+}
+#else
+static void know_slots(void) {}
+#endif
+#endif
+
+// Under the loader's lock, with what it told of the first module.
+static int check_generation(struct dl_phdr_info *first, size_t info_size, void *context)
 {
     (void)context;
-    if (info_size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof program->dlpi_subs)
+    if (info_size < offsetof(struct dl_phdr_info, dlpi_subs) + sizeof first->dlpi_subs)
         return 1;
-    uint64_t values[] = {[COUNT_ADDED] = program->dlpi_adds, [COUNT_LOADED] = program->dlpi_adds - program->dlpi_subs};
+    const uint64_t values[COUNTS] = {[COUNT_ADDED] = first->dlpi_adds,
+                                     [COUNT_LOADED] = first->dlpi_adds - first->dlpi_subs,
+                                     [COUNT_REMOVED] = first->dlpi_subs};
     uint32_t now = atomic_load_explicit(&source, memory_order_relaxed), next = now;
-    if (now == SOURCE_UNKNOWN && !has_interpreter(program)) {
+    if (now == SOURCE_UNKNOWN && is_static_program(first)) {
         constant_adds = values[COUNT_ADDED];
         next = SOURCE_CONSTANT;
+    } else if (now == SOURCE_UNKNOWN && slot_count) {
+        next = check_slots(values) ? SOURCE_SLOTS : SOURCE_NONE;
     } else if (now == SOURCE_UNKNOWN) {
         bool found = find_slots(COUNT_ADDED, values[COUNT_ADDED]) && find_slots(COUNT_LOADED, values[COUNT_LOADED]);
         next = found ? SOURCE_SLOTS : SOURCE_NONE;
@@ -218,9 +264,9 @@ struct each {
 static int each_object(struct dl_phdr_info *info, size_t info_size, void *context)
 {
     struct each *each = context;
-    bool is_program = !each->goes_on;
+    bool is_first = !each->goes_on, is_program = is_the_program(info, is_first);
     each->goes_on = true;
-    if (is_program)
+    if (is_first)
         check_generation(info, info_size, NULL);
     struct qut_os_module module = {
         .path = info->dlpi_name ? info->dlpi_name : "",
@@ -243,9 +289,7 @@ int qut_os_each_module(int (*function)(void *context, const struct qut_os_module
                        struct qut_os_generation *generation)
 {
     if (atomic_load_explicit(&source, memory_order_acquire) == SOURCE_UNKNOWN) {
-        // dlsym takes a lock of the loader's own, so it is not for the callback.
-        if (!loader_object(&object_start, &object_size))
-            object_size = 0;
+        know_slots();
         dl_iterate_phdr(check_generation, NULL);
     }
     // Not under the lock: the lock lies among the words, and would be told as it is while it is held.

@@ -108,6 +108,9 @@ static inline void qut_os_fence_light(void)
 #endif
 void qut_os_fence_heavy(void);
 
+// riscv64: whether this thread may use instructions for vectors; elsewhere false. Signal-safe.
+bool qut_os_vectors_are_on(void);
+
 // ---- the dynamic loader
 
 // Words of the loader's that change with every module that it adds or removes, and what they were. Looking at them is
@@ -132,7 +135,8 @@ static inline bool qut_os_is_generation(const struct qut_os_generation *generati
 }
 
 // Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock
-// (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), else false.
+// (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), and on Android,
+// where the bytes of the build-id at its address must do; else false.
 bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map);
 
 struct qut_os_module {
@@ -148,6 +152,10 @@ struct qut_os_module {
 // before: if it still is, then nothing was added or removed since they were told.
 int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
                        struct qut_os_generation *generation);
+
+// Virtual addresses, in its file, of the two 64-bit words in which Android's linker counts the modules that it added and
+// removed. False: the file has no symbols of that name. Not signal-safe.
+bool qut_os_linker_counters(const char *path, uint64_t vaddrs[2]);
 
 // What /proc/self/maps says of an address. 0 or -errno. Not signal-safe.
 struct qut_os_mapping {

@@ -31,6 +31,17 @@ bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high)
     return true;
 }
 
+// HWCAP is not enough: it stays set where the kernel has switched vectors off for a thread, and early kernels set it
+// for vectors that have no such register. Those kernels, and qemu, do not know this call.
+bool qut_os_vectors_are_on(void)
+{
+    enum { RISCV_V_GET_CONTROL = 70, CURRENT_MASK = 3, IS_ON = 2 }; // of <linux/prctl.h>, since 6.5
+    int saved_errno = errno;
+    long state = syscall(SYS_prctl, RISCV_V_GET_CONTROL, 0, 0, 0, 0);
+    errno = saved_errno;
+    return state >= 0 && (state & CURRENT_MASK) == IS_ON;
+}
+
 bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high)
 {
     int saved_errno = errno;

@@ -112,8 +112,9 @@ static bool hand_back(struct backtrace *b)
     const struct qut_walk *walk = &b->walk;
     uintptr_t sp = (uintptr_t)walk->regs.sp;
     // A key of 0 is that of an empty link. (pc: 1, on Arm.)
-    if (!f || walk->pc_kind != QUT_PC_RETURN || qut_native_key((uintptr_t)walk->regs.pc) == 0 ||
-        (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS || !qut_local_on_own_stack(f->thread, sp, here(b)))
+    if (!f || walk->pc_kind != QUT_PC_RETURN || (walk->flags & QUT_FRAME_DEX) ||
+        qut_native_key((uintptr_t)walk->regs.pc) == 0 || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
+        !qut_local_on_own_stack(f->thread, sp, here(b)))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
     if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp) {
@@ -129,13 +130,22 @@ static bool hand_back(struct backtrace *b)
     return true;
 }
 
+// A bytecode's frame is missing where its register is, though nothing that follows need be: that register is looked for
+// from the walk's beginning.
+static bool forgot_dex_pc(const struct backtrace *b)
+{
+    const struct qut_walk *walk = &b->walk;
+    return b->forgot && walk->end.reason == QUT_END_NOT && qut_keeps_dex_pc(&qut_native_arch, walk) &&
+           !(walk->regs.valid >> walk->rule.dex_pc_reg & 1);
+}
+
 // From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
 // why not.
 static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
 {
     bool moved = true;
     for (bool is_given = b->count != 0; moved; is_given = false) {
-        uintptr_t pc = (uintptr_t)qut_plain_pc(&qut_native_arch, b->walk.regs.pc);
+        uintptr_t pc = (uintptr_t)qut_walk_pc(&qut_native_arch, &b->walk);
         if (!is_given) {
             if (b->count && hand_back(b))
                 return true;
@@ -145,9 +155,14 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             }
             if (b->count && b->fast)
                 b->fast->thread->memo.contiguous = false;
-            b->pcs[b->count++] = (uintptr_t)qut_lookup_pc(pc, b->walk.pc_kind);
+            b->pcs[b->count++] = (uintptr_t)qut_walk_lookup_pc(&qut_native_arch, &b->walk);
         }
         b->slow_count++;
+        qut_local_classify(&b->local, &b->walk);
+        if (forgot_dex_pc(b)) {
+            qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_NO_REGISTER);
+            break;
+        }
         moved = qut_local_step(&b->local, &b->walk, here(b));
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? b->walk.pc_kind == QUT_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;

@@ -33,6 +33,7 @@ static const char *const refusal_names[QUT_REFUSAL_END] = {
     [QUT_REFUSED_EXIDX_TRUNCATED] = "EXIDX_TRUNCATED",
     [QUT_REFUSED_RA_LOST] = "RA_LOST",
     [QUT_REFUSED_INSTRUMENTED] = "INSTRUMENTED",
+    [QUT_REFUSED_OAT_CODE] = "OAT_CODE",
 };
 
 const char *qut_end_reason_name(uint32_t reason)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libqut/runtime/registry.h"
+#include "libqut/runtime/jit_registry.h"
 
 enum {
     PUBLISH_EVERY_NS = 2000000, // at start there are many tables, each there in no time
@@ -72,10 +72,11 @@ static bool make_table(struct qut_registry *registry)
     return true;
 }
 
-enum qut_step qut_registry_step(void)
+enum qut_step qut_registry_step(int *wait_ms)
 {
     struct qut_registry *registry = &qut_registry;
     enum qut_step step = QUT_STEP_NOTHING;
+    *wait_ms = -1;
     qut_os_lock(&registry->work);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
         if (atomic_load_explicit(&registry->wanted, memory_order_acquire)) {
@@ -83,6 +84,8 @@ enum qut_step qut_registry_step(void)
             step = changes == 0 && !registry->loader.is_known ? QUT_STEP_SCAN_POINTLESS : QUT_STEP_SCAN;
         } else if (make_table(registry)) {
             step = QUT_STEP_TABLE;
+        } else if (qut_jit_step(wait_ms)) {
+            step = QUT_STEP_JIT;
         }
         if (step != QUT_STEP_NOTHING)
             qut_registry_reclaim(WALK_PATIENCE_MS);
@@ -114,7 +117,8 @@ static void look_after_modules(void *context)
         uint32_t bell = atomic_load_explicit(&registry->bell, memory_order_acquire);
         if (atomic_load_explicit(&registry->stopping, memory_order_acquire))
             return;
-        enum qut_step step = qut_registry_step();
+        int due_ms;
+        enum qut_step step = qut_registry_step(&due_ms);
         if (step == QUT_STEP_SCAN_POINTLESS) {
             // Without a generation, code that belongs to no module makes every walk ask. It shall not keep us busy.
             back_off_ms = twice(back_off_ms, 1, BACK_OFF_MS_MAX);
@@ -128,7 +132,8 @@ static void look_after_modules(void *context)
             continue;
         }
         reclaim_ms = reclaim_idle() ? 0 : twice(reclaim_ms, RECLAIM_EVERY_MS, RECLAIM_EVERY_MS_MAX);
-        qut_os_wait(&registry->bell, bell, reclaim_ms ? reclaim_ms : -1);
+        bool is_due_first = due_ms >= 0 && (reclaim_ms == 0 || due_ms < reclaim_ms);
+        qut_os_wait(&registry->bell, bell, is_due_first ? due_ms : reclaim_ms ? reclaim_ms : -1);
     }
 }
 
@@ -158,8 +163,15 @@ int qut_refresh(void)
         return -EINVAL;
     ensure_thread();
     atomic_store_explicit(&registry->wanted, 1, memory_order_release);
-    while (qut_registry_step() != QUT_STEP_NOTHING) {
+    int wait_ms;
+    while (qut_registry_step(&wait_ms) != QUT_STEP_NOTHING) {
     }
+    qut_os_lock(&registry->work);
+    if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
+        qut_jit_refresh();
+        qut_registry_reclaim(WALK_PATIENCE_MS);
+    }
+    qut_os_unlock(&registry->work);
     qut_os_lock(&registry->lock);
     int without = (int)registry->stats.no_table_count;
     qut_os_unlock(&registry->lock);
@@ -175,9 +187,28 @@ static bool is_pending(struct qut_registry *registry)
     if (newer)
         qut_modules_want_refresh();
     qut_os_lock(&registry->lock);
-    bool pending = registry->stats.pending_count > 0;
+    bool pending = registry->stats.pending_count > 0 || qut_jit.waiting_next < qut_jit.waiting_count;
     qut_os_unlock(&registry->lock);
     return newer || pending;
+}
+
+// A compiler may register code all the time: only what is there now is waited for. The reading that will bring it; 0:
+// it is known.
+static uint32_t reading_to_wait_for(void)
+{
+    qut_modules_enter(qut_thread_self);
+    bool is_stale = qut_jit_is_stale();
+    qut_modules_leave(qut_thread_self);
+    if (!is_stale && atomic_load_explicit(&qut_jit.wanted, memory_order_acquire) == 0)
+        return 0;
+    uint32_t number = atomic_load_explicit(&qut_jit.begun, memory_order_acquire) + 1;
+    qut_jit_want(QUT_JIT_WANT);
+    return number;
+}
+
+static bool is_read(uint32_t number)
+{
+    return number == 0 || (int32_t)(atomic_load_explicit(&qut_jit.done, memory_order_acquire) - number) >= 0;
 }
 
 int qut_wait(int timeout_ms)
@@ -187,9 +218,11 @@ int qut_wait(int timeout_ms)
         return -EINVAL;
     ensure_thread();
     uint64_t limit_ns = qut_os_now_ns() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * 1000000u;
+    uint32_t reading = reading_to_wait_for();
     for (;;) {
         uint32_t progress = atomic_load_explicit(&registry->progress, memory_order_acquire);
-        if (!atomic_load_explicit(&registry->started, memory_order_acquire) || !is_pending(registry))
+        bool is_done = !is_pending(registry) && is_read(reading);
+        if (!atomic_load_explicit(&registry->started, memory_order_acquire) || is_done)
             return 0;
         uint64_t now_ns = qut_os_now_ns();
         if ((timeout_ms >= 0 && now_ns >= limit_ns) || (registry->flags & QUT_START_NO_THREAD))

@@ -48,8 +48,9 @@ struct qut_record {
     struct qut_identity identity;
     char *name; // as the loader calls it
     enum qut_code_state state;
-    bool seen;    // by the scan under way
-    bool counted; // its table came into use
+    bool seen;               // by the scan under way
+    bool counted;            // its table came into use
+    uint64_t jit_descriptor; // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t met_ns;
     struct qut_stored_table stored; // READY
     char reason[120];               // NO_TABLE
@@ -127,9 +128,10 @@ enum qut_step {
     QUT_STEP_NOTHING = 0,
     QUT_STEP_TABLE,         // a table was made, or could not be made
     QUT_STEP_SCAN,          // modules were listed
+    QUT_STEP_JIT,           // code made at run time was looked at
     QUT_STEP_SCAN_POINTLESS // ... again, with the same result, and the next walk may ask for it again
 };
-enum qut_step qut_registry_step(void);
+enum qut_step qut_registry_step(int *wait_ms); // NOTHING: until something will be due; -1: until the bell rings
 void qut_registry_ring(void);
 // The thread that looks after modules, where there should be one and is none. 0 or -errno. Under lock.
 int qut_registry_ensure_thread(void);

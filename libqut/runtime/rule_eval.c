@@ -6,6 +6,10 @@
 static bool frame_register(void *frame, unsigned reg, uint64_t *value)
 {
     const struct qut_frame_regs *regs = frame;
+    if (reg == QUT_VECTOR_BYTES) {
+        *value = regs->vector_bytes;
+        return regs->vector_bytes != 0;
+    }
     if (reg >= QUT_REGISTERS_MAX || !(regs->valid >> reg & 1))
         return false;
     *value = regs->reg[reg];

@@ -9,6 +9,8 @@
 #include "formats/qut_rule.h"
 #include "libqut/arch/arch.h"
 
+enum { QUT_VECTOR_BYTES = 0xfd }; // asked for like a register: how many bytes a vector register has
+
 // Reads one word of the walked stack; false where it cannot be read.
 typedef bool (*qut_read_word)(void *context, uint64_t address, uint64_t *value);
 

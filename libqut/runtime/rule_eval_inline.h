@@ -7,7 +7,7 @@
 #include "libqut/runtime/rule_eval.h"
 
 // One application of a rule: what every equation below refers to.
-// `reg` gives a register of the frame by its DWARF number; false where it is not known.
+// `reg` gives a register of the frame by its DWARF number, or QUT_VECTOR_BYTES; false where it is not known.
 struct qut_evaluation {
     bool (*reg)(void *frame, unsigned reg, uint64_t *value);
     void *frame;
@@ -71,6 +71,14 @@ static inline __attribute__((always_inline)) enum qut_eval_result qut_eval_cfa(s
     case QUT_CFA_PLT: { // cfa = reg + offset + (((pc & mask) >= threshold) << shift)
         uint64_t pushed = (e->pc & cfa->plt.mask) >= cfa->plt.threshold;
         e->cfa = qut_eval_moved(e, base + (pushed << (cfa->shift & 63)), cfa->offset_bytes);
+        return QUT_EVAL_OK;
+    }
+    case QUT_CFA_VECTOR: { // cfa = reg + offset + vector_count * bytes of a vector register
+        uint64_t vector_bytes;
+        if (!e->reg(e->frame, QUT_VECTOR_BYTES, &vector_bytes))
+            return QUT_EVAL_NO_REGISTER;
+        base += vector_bytes * (uint64_t)(int64_t)cfa->vector_count;
+        e->cfa = qut_eval_moved(e, base, cfa->offset_bytes);
         return QUT_EVAL_OK;
     }
     default: return QUT_EVAL_NO_RULE;

@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
-#include "libqut/runtime/registry.h"
+#include "libqut/art/dynamic_symbol.h"
+#include "libqut/runtime/jit_registry.h"
 
 enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16, HEADERS_READ = 32 };
 
 struct found {
     struct qut_identity identity;
     char *name;
+    uintptr_t dynamic; // of its dynamic section; 0: it has none
+    uint64_t jit_descriptor;
 };
 
 struct scan {
@@ -65,18 +68,22 @@ static void read_header(struct qut_identity *identity, const ElfW(Phdr) * header
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)qut_native_arch.has_thumb;
 }
 
-static void take_header(struct qut_identity *identity, const ElfW(Phdr) * header, uint8_t *buffer)
+static void take_header(struct found *found, const ElfW(Phdr) * header, uint8_t *buffer)
 {
+    struct qut_identity *identity = &found->identity;
     if (header->p_type == PT_LOAD && identity->header_count < QUT_HEADERS_MAX) {
         identity->headers[identity->header_count++] = *header;
         add_code(identity, header);
     } else if (header->p_type == PT_NOTE && identity->build_id_size == 0) {
         find_build_id(identity, header, buffer);
+    } else if (header->p_type == PT_DYNAMIC) {
+        found->dynamic = address_of(identity, header);
     }
 }
 
-static void identify(struct qut_identity *identity, const struct qut_os_module *module, uint8_t *buffer)
+static void identify(struct found *found, const struct qut_os_module *module, uint8_t *buffer)
 {
+    struct qut_identity *identity = &found->identity;
     ElfW(Phdr) headers[HEADERS_READ];
     identity->load_bias = module->load_bias;
     identity->map_start = module->map_start;
@@ -87,7 +94,7 @@ static void identify(struct qut_identity *identity, const struct qut_os_module *
         uintptr_t at = (uintptr_t)module->program_headers + first * sizeof *headers;
         got = qut_os_read_self(at, headers, wanted * sizeof *headers) / sizeof *headers;
         for (size_t i = 0; i < got; i++)
-            take_header(identity, &headers[i], buffer);
+            take_header(found, &headers[i], buffer);
     }
     identity->is_permanent = module->is_program || module->is_loader;
     if (identity->is_permanent)
@@ -108,7 +115,7 @@ static int collect(void *context, const struct qut_os_module *module)
     }
     struct found *found = &scan->found[scan->count];
     memset(found, 0, sizeof *found);
-    identify(&found->identity, module, scan->buffer);
+    identify(found, module, scan->buffer);
     if (found->identity.end == 0)
         return 0;
     found->name = strdup(module->path);
@@ -165,6 +172,7 @@ static struct qut_record *new_record(struct found *found)
     memcpy(&record->identity, &found->identity, sizeof record->identity);
     record->name = found->name;
     found->name = NULL;
+    record->jit_descriptor = found->jit_descriptor;
     record->state = QUT_CODE_PENDING;
     record->met_ns = qut_os_now_ns();
     record->retired = (struct qut_retired){.free = free_record_node};
@@ -263,6 +271,19 @@ static int list_modules(struct scan *scan, struct qut_os_generation *generation)
     return result;
 }
 
+// Under work, so that nobody changes the records.
+static void find_jit_descriptors(struct qut_registry *registry, struct scan *scan)
+{
+    for (size_t i = 0; i < registry->record_count; i++)
+        registry->records[i]->seen = false;
+    for (size_t i = 0; i < scan->count; i++) {
+        struct found *found = &scan->found[i];
+        if (found->dynamic && !find_known(registry, &found->identity))
+            found->jit_descriptor = qut_art_find_symbol(&qut_jit_own_memory, found->identity.load_bias, found->dynamic,
+                                                        "__jit_debug_descriptor");
+    }
+}
+
 int qut_registry_scan(void)
 {
     struct qut_registry *registry = &qut_registry;
@@ -272,6 +293,7 @@ int qut_registry_scan(void)
     struct qut_os_generation before;
     int result = list_modules(&scan, &before);
     if (result == 0) {
+        find_jit_descriptors(registry, &scan);
         qut_os_lock(&registry->lock);
         struct qut_os_generation last = registry->loader;
         registry->loader = before;
@@ -283,5 +305,5 @@ int qut_registry_scan(void)
     for (size_t i = 0; i < scan.count; i++)
         free(scan.found[i].name);
     free(scan.found);
-    return result;
+    return result >= 0 && !qut_jit_take_records() ? -ENOMEM : result;
 }

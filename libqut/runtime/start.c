@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/runtime/registry.h"
+#include "libqut/runtime/jit_registry.h"
 #include "libqut/runtime/stats.h"
 
 struct qut_registry qut_registry;
@@ -34,6 +34,7 @@ static void after_fork_in_child(void)
     atomic_store_explicit(&registry->control, 0, memory_order_relaxed);
     atomic_store_explicit(&registry->work, 0, memory_order_relaxed);
     atomic_store_explicit(&registry->stopping, 0, memory_order_relaxed);
+    qut_jit_after_fork();
     qut_os_unlock(&registry->lock);
 }
 
@@ -70,6 +71,7 @@ void qut_get_stats(struct qut_stats *stats, size_t size)
     struct qut_registry *registry = &qut_registry;
     qut_os_lock(&registry->lock);
     struct qut_stats now = registry->stats;
+    qut_jit_fill_stats(&now);
     uintptr_t ends[QUT_END_REASON_COUNT];
     sum_ends(registry, ends);
     for (unsigned i = 0; i < QUT_END_REASON_COUNT; i++)
@@ -103,6 +105,7 @@ static void drop_modules(struct qut_registry *registry, int patience_ms)
     qut_os_lock(&registry->lock);
     atomic_store_explicit(&registry->started, 0, memory_order_release);
     qut_registry_unpublish();
+    qut_jit_drop();
     for (size_t i = 0; i < registry->record_count; i++)
         qut_registry_push_retired(&registry->records[i]->retired);
     free(registry->records);

@@ -40,7 +40,7 @@ void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule 
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end);
 
 // Where the row in force at a pc begins. For a rule with QUT_RULE_BODY_ONLY that is its function's first instruction,
-// where cfa = sp and ra is in its register, whatever the rule says; but not where the row before it is a frame rule
+// where cfa = sp and ra is in its register, or has just been pushed, whatever the rule says; but not where the row before it is a frame rule
 // without that mark: then frame programs may describe the function's beginning, and this row only what they leave.
 // Signal-safe, no allocation; walks back over the blocks without rows in between.
 uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc);

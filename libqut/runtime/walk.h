@@ -33,12 +33,14 @@ struct qut_walk_ops {
     size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size); // how many bytes could be read
     void (*find)(void *context, uint64_t pc, struct qut_code *code);
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
+    uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of
 // signal handlers.
 struct qut_walk {
-    struct qut_caller regs; // of the current frame; regs.pc without signature, with the Thumb bit
+    struct qut_caller regs; // of the current frame, at a DEX frame of the next; regs.pc without signature, with the
+                            // Thumb bit
     // The other registers, known where the frame was interrupted: in a block that the walk can read, or in *top.
     uint64_t block_address;
     const struct qut_register_layout *block_layout; // NULL: there is none
@@ -51,7 +53,12 @@ struct qut_walk {
     struct qut_end end;
     // ---- how to leave this frame; nothing of it counts where end.reason is set
     const struct qut_trampoline *trampoline; // NULL, or the interrupted registers lie at trampoline_block
-    uint64_t trampoline_block;
+    union {
+        uint64_t trampoline_block;
+        // While an interpreter's frame is left, and at the DEX frame behind it, which counts as classified: where the
+        // bytecode is; 0: not known. `regs` is then the caller's already.
+        uint64_t dex_pc;
+    };
     struct qut_rule rule;
 };
 

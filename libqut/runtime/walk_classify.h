@@ -28,10 +28,23 @@ QUT_WALK_INLINE uint64_t qut_plain_pc(const struct qut_arch *arch, uint64_t pc)
     return arch->has_thumb ? pc & ~(uint64_t)1 : pc;
 }
 
+// Of the current frame, as it is given out.
+QUT_WALK_INLINE uint64_t qut_walk_pc(const struct qut_arch *arch, const struct qut_walk *walk)
+{
+    return walk->flags & QUT_FRAME_DEX ? walk->dex_pc : qut_plain_pc(arch, walk->regs.pc);
+}
+
+// ... and the address to look it up with: no machine code returns to bytecode.
+QUT_WALK_INLINE uint64_t qut_walk_lookup_pc(const struct qut_arch *arch, const struct qut_walk *walk)
+{
+    bool is_exact = walk->pc_kind == QUT_PC_EXACT || (walk->flags & (QUT_FRAME_SIGNAL | QUT_FRAME_DEX));
+    return qut_lookup_pc(qut_walk_pc(arch, walk), is_exact ? QUT_PC_EXACT : QUT_PC_RETURN);
+}
+
 QUT_WALK_INLINE bool qut_walk_ends(const struct qut_arch *arch, struct qut_walk *walk, enum qut_end_reason reason)
 {
     walk->end.reason = reason;
-    walk->end.pc = qut_plain_pc(arch, walk->regs.pc);
+    walk->end.pc = qut_walk_pc(arch, walk);
     return false;
 }
 
@@ -44,8 +57,12 @@ QUT_WALK_INLINE bool qut_knows_sp(const struct qut_arch *arch, const struct qut_
 QUT_WALK_INLINE bool qut_register(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
                                   const struct qut_walk *walk, unsigned reg, uint64_t *value)
 {
-    if (reg >= QUT_REGISTERS_MAX)
-        return false;
+    if (reg >= QUT_REGISTERS_MAX) {
+        if (reg != QUT_VECTOR_BYTES || !ops->vector_bytes)
+            return false;
+        *value = ops->vector_bytes(context);
+        return *value != 0;
+    }
     int slot = qut_arch_slot(arch, reg);
     if (reg == arch->sp_reg || slot >= 0) {
         *value = slot >= 0 ? walk->regs.tracked[slot] : walk->regs.sp;
@@ -109,7 +126,7 @@ QUT_WALK_INLINE void qut_set_leaf_rule(const struct qut_arch *arch, struct qut_r
 }
 
 // Function-level tables are true where calls are made. An interrupted pc may stand elsewhere: at the first instruction
-// cfa = sp and ra is in its register; in between, the rule is no more than a guess.
+// cfa = sp and ra is in its register, or the call has just pushed it; in between, the rule is no more than a guess.
 QUT_WALK_OUTLINE void qut_judge_body_only(const struct qut_arch *arch, const struct qut_code *code,
                                           struct qut_walk *walk)
 {
@@ -118,7 +135,9 @@ QUT_WALK_OUTLINE void qut_judge_body_only(const struct qut_arch *arch, const str
         // Where frame programs describe what is before, this row may be the rest of a function that they began.
         qut_table_rule(code->table, vaddr - 1, &walk->rule);
         if (walk->rule.kind != QUT_RULE_FRAME || (walk->rule.flags & QUT_RULE_BODY_ONLY)) {
-            qut_set_leaf_rule(arch, &walk->rule, 0);
+            qut_set_leaf_rule(arch, &walk->rule, arch->ra_in_register ? 0 : arch->word_bytes);
+            if (!arch->ra_in_register)
+                walk->rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -arch->word_bytes};
             return;
         }
         qut_table_rule(code->table, vaddr, &walk->rule);
@@ -126,6 +145,16 @@ QUT_WALK_OUTLINE void qut_judge_body_only(const struct qut_arch *arch, const str
     walk->flags |= QUT_FRAME_GUESSED;
     if (walk->end.guessed_frame == QUT_NO_GUESS)
         walk->end.guessed_frame = walk->index;
+}
+
+// An interpreter's frame whose register is its own. Where it is the caller's, not saved yet or restored already, the
+// mark stands there all the same: in Android 11's and 12's libart up to the end of the function.
+QUT_WALK_INLINE bool qut_keeps_dex_pc(const struct qut_arch *arch, const struct qut_walk *walk)
+{
+    if (!(walk->flags & QUT_FRAME_INTERPRETER))
+        return false;
+    int slot = qut_arch_slot(arch, walk->rule.dex_pc_reg);
+    return slot >= 0 && walk->rule.tracked[slot].how != QUT_REG_SAME;
 }
 
 // *row_reaches_pc: the row found for a return address also holds at the address itself, which then begins no row.
@@ -138,12 +167,15 @@ QUT_WALK_INLINE enum qut_end_reason qut_find_rule(const struct qut_arch *arch, c
     *row_reaches_pc = false;
     walk->rule.kind = QUT_RULE_HOLE;
     ops->find(context, lookup_pc, code);
+    walk->flags |= code->frame_flags;
     switch (code->state) {
     case QUT_CODE_NO_MODULE: return QUT_END_NO_MODULE;
     case QUT_CODE_PENDING: return QUT_END_TABLE_PENDING;
     case QUT_CODE_NO_TABLE: return QUT_END_NO_TABLE;
     case QUT_CODE_READY: break;
     }
+    if (code->table->header->flags & QUT_TABLE_MANAGED)
+        walk->flags |= QUT_FRAME_MANAGED;
     uint64_t vaddr = lookup_pc - code->load_bias, row_end;
     if (!qut_table_next_row(code->table, &vaddr, &row_end, &walk->rule))
         return QUT_END_NO_ROW;
@@ -180,6 +212,8 @@ QUT_WALK_INLINE bool qut_classify(const struct qut_arch *arch, const struct qut_
             if (walk->pc_kind == QUT_PC_EXACT)
                 qut_judge_body_only(arch, &code, walk);
         }
+        if (walk->rule.dex_pc_reg != QUT_NO_REGISTER)
+            walk->flags |= QUT_FRAME_INTERPRETER;
         return true;
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/runtime/walk_local.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "libqut/os/os.h"
+#include "libqut/runtime/jit.h"
 
 // ---- memory
 
@@ -100,6 +102,8 @@ static void find_code(void *context, uint64_t pc, struct qut_code *code)
         *code = module->code;
         return;
     }
+    if (!module && qut_jit_find((uintptr_t)pc, code))
+        return; // to be settled
     // A module that the list does not have yet, or code that belongs to none.
     *code = (struct qut_code){.state = module || !local->up_to_date ? QUT_CODE_PENDING : QUT_CODE_NO_MODULE};
     qut_modules_want_refresh();
@@ -111,7 +115,28 @@ static uint64_t strip(void *context, uint64_t pc)
     return qut_native_strip(pc);
 }
 
-const struct qut_walk_ops qut_local_ops = {read_stack, read_code, find_code, strip};
+// Code whose frames are sized by it has read it: so may we, unless the kernel has switched vectors off since. It never
+// changes.
+uint64_t qut_local_vector_bytes(void)
+{
+    static _Atomic uint32_t known;
+    if (!qut_native_arch.vector_bytes_reg)
+        return 0;
+    uint32_t bytes = atomic_load_explicit(&known, memory_order_relaxed); // whoever stores, stores the same
+    if (bytes == 0 && qut_os_vectors_are_on()) {
+        bytes = (uint32_t)qut_native_vector_bytes();
+        atomic_store_explicit(&known, bytes, memory_order_relaxed);
+    }
+    return bytes;
+}
+
+static uint64_t vector_bytes(void *context)
+{
+    (void)context;
+    return qut_local_vector_bytes();
+}
+
+const struct qut_walk_ops qut_local_ops = {read_stack, read_code, find_code, strip, vector_bytes};
 
 // ---- the walk
 
@@ -128,11 +153,26 @@ void qut_local_begin(struct qut_local *local, struct qut_thread *thread, const s
     qut_local_choose_direct(local, sp, here);
 }
 
-// A function of its own: the stack for looking a rule up is not needed while it is applied.
-__attribute__((noinline)) void qut_local_classify(struct qut_local *local, struct qut_walk *walk)
+// A function of its own: the stack for looking a rule up is not needed while it is applied, nor while it is confirmed.
+__attribute__((noinline)) static void classify(struct qut_local *local, struct qut_walk *walk)
 {
-    if (!walk->classified)
-        qut_classify(&qut_native_arch, &qut_local_ops, local, walk);
+    qut_classify(&qut_native_arch, &qut_local_ops, local, walk);
+}
+
+void qut_local_classify(struct qut_local *local, struct qut_walk *walk)
+{
+    if (walk->classified)
+        return;
+    classify(local, walk);
+    // Code that a compiler made may be other code by now, and what is no code may be some.
+    bool is_jit = (walk->flags & QUT_FRAME_JIT) && walk->end.reason != QUT_END_TABLE_PENDING;
+    if (!is_jit && walk->end.reason != QUT_END_NO_MODULE)
+        return;
+    uint64_t pc = qut_lookup_pc(qut_plain_pc(&qut_native_arch, walk->regs.pc), walk->pc_kind);
+    if (!qut_jit_confirm((uintptr_t)pc, &local->confirmed)) {
+        walk->end.refusal = 0;
+        qut_walk_ends(&qut_native_arch, walk, QUT_END_TABLE_PENDING);
+    }
 }
 
 bool qut_local_leave(struct qut_local *local, struct qut_walk *walk)

@@ -17,8 +17,8 @@ enum { QUT_WINDOW_BYTES = 32 };
 struct qut_local {
     struct qut_thread *thread; // NULL: not registered
     const struct qut_modules *modules;
-    bool up_to_date;                    // every answer of `modules` holds; else each is confirmed
-    const struct qut_module *confirmed; // the one that was found last
+    bool up_to_date;       // every answer of `modules` holds; else each is confirmed
+    const void *confirmed; // the module that was found last, or the code of a compiler in this process
     // The part of the stack that is known to be there: read directly.
     uintptr_t direct_low, direct_high;
     // Elsewhere: what the last fault-safe read brought.
@@ -44,6 +44,9 @@ static inline bool qut_local_on_own_stack(struct qut_thread *thread, uintptr_t s
 }
 
 extern const struct qut_walk_ops qut_local_ops; // context: struct qut_local
+
+// Of one vector register of this machine; 0: not known. Signal-safe.
+uint64_t qut_local_vector_bytes(void);
 
 // Fills how the frame is left, unless it is known.
 void qut_local_classify(struct qut_local *local, struct qut_walk *walk);

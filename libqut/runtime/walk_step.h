@@ -114,6 +114,8 @@ QUT_WALK_OUTLINE bool qut_leave_by_rule(const struct qut_arch *arch, const struc
         .context = &access,
         .word_mask = qut_word_mask(arch),
     };
+    if (!qut_keeps_dex_pc(arch, walk) || !qut_register(arch, ops, context, walk, walk->rule.dex_pc_reg, &walk->dex_pc))
+        walk->dex_pc = 0;
     struct qut_caller caller;
     switch (qut_rule_eval_inline(arch, &walk->rule, &evaluation, &caller, NULL)) {
     case QUT_EVAL_OK: break;
@@ -128,6 +130,19 @@ QUT_WALK_OUTLINE bool qut_leave_by_rule(const struct qut_arch *arch, const struc
     if (!qut_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))
         return false;
     walk->regs = caller;
+    if (walk->dex_pc) {
+        walk->flags = QUT_FRAME_DEX;
+        walk->classified = true;
+    }
+    return true;
+}
+
+// From the bytecode to who called its interpreter: its registers are there.
+QUT_WALK_INLINE bool qut_leave_dex(struct qut_walk *walk)
+{
+    walk->flags = 0;
+    walk->classified = false;
+    walk->index++;
     return true;
 }
 
@@ -205,6 +220,8 @@ QUT_WALK_INLINE bool qut_may_guess(const struct qut_walk *walk)
 QUT_WALK_INLINE bool qut_leave(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
                                struct qut_walk *walk)
 {
+    if (walk->flags & QUT_FRAME_DEX)
+        return qut_leave_dex(walk);
     if (walk->end.reason == QUT_END_NOT)
         return walk->trampoline ? qut_leave_trampoline(arch, ops, context, walk)
                                 : qut_leave_by_rule(arch, ops, context, walk);
@@ -234,13 +251,12 @@ QUT_WALK_INLINE void qut_begin(struct qut_walk *walk, enum qut_pc_kind kind)
 
 QUT_WALK_INLINE void qut_describe(const struct qut_arch *arch, const struct qut_walk *walk, struct qut_frame *frame)
 {
-    uint64_t pc = qut_plain_pc(arch, walk->regs.pc);
-    bool exact = walk->pc_kind == QUT_PC_EXACT || (walk->flags & QUT_FRAME_SIGNAL);
+    bool is_thumb = !(walk->flags & QUT_FRAME_DEX) && qut_plain_pc(arch, walk->regs.pc) != walk->regs.pc;
     *frame = (struct qut_frame){
-        .pc = pc,
-        .lookup_pc = qut_lookup_pc(pc, exact ? QUT_PC_EXACT : QUT_PC_RETURN),
+        .pc = qut_walk_pc(arch, walk),
+        .lookup_pc = qut_walk_lookup_pc(arch, walk),
         .sp = qut_knows_sp(arch, walk) ? walk->regs.sp : 0,
-        .flags = walk->flags | (pc != walk->regs.pc ? QUT_FRAME_THUMB : 0),
+        .flags = walk->flags | (is_thumb ? QUT_FRAME_THUMB : 0),
     };
 }
 

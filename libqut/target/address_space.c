@@ -126,6 +126,7 @@ int qut_target_take_maps(struct qut_target *target, struct qut_maps *maps)
             return -1;
     }
     spread_images(&target->maps);
+    qut_target_jit_new_maps(target);
     return list_ranges(target);
 }
 

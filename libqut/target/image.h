@@ -28,6 +28,8 @@ struct qut_image {
     uint32_t build_id_size;
     bool file_is_another; // the file at its path has another build-id
     struct qut_elf_head *head;
+    bool descriptors_are_known;
+    uint64_t descriptors[2]; // addresses of what it exports as enum qut_machine_subject has it; 0: nothing
     // Its table.
     enum qut_table_state table_state;
     struct qut_stored_table stored;

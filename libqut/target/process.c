@@ -10,6 +10,7 @@
 
 #include "libqut/os/file.h"
 #include "libqut/os/process.h"
+#include "libqut/runtime/walk_local.h"
 
 enum { PROC_BYTES_MAX = 256 << 20 };
 
@@ -155,6 +156,8 @@ static int find_arch(struct qut_target *target, struct qut_target_error *error)
     if (target->arch && head.is_64 != (target->arch->word_bytes == 8))
         return qut_target_fail(error, "%d: %s with 32-bit pointers is not supported", (int)live->pid,
                                target->arch->name);
+    if (target->arch && target->arch->id == qut_native_arch.id)
+        target->vector_bytes = qut_local_vector_bytes();
     return target->arch ? 0
                         : qut_target_fail(error, "%d: not of a supported architecture (ELF machine %u)", (int)live->pid,
                                           is_elf ? head.machine : 0u);

@@ -172,6 +172,8 @@ static int take_registers(struct qut_target *target, char *text, struct qut_targ
         if (strcmp(name, "pc") == 0 || strcmp(name, "rip") == 0 || strcmp(name, "eip") == 0) {
             thread->regs.pc = value;
             has_pc = true;
+        } else if (target->arch->vector_bytes_reg && strcmp(name, target->arch->vector_bytes_name) == 0) {
+            target->vector_bytes = value;
         } else if (number >= 0) {
             thread->regs.reg[number] = value;
             thread->regs.valid |= (uint64_t)1 << number;

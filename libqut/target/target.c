@@ -65,6 +65,7 @@ void qut_target_close(struct qut_target *target)
     target->kind->close(target);
     if (target->open_fd >= 0)
         qut_os_close_file(target->open_fd);
+    qut_target_free_machine(target);
     qut_target_free_images(target);
     qut_maps_free(&target->maps);
     for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++)

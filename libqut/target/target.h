@@ -6,6 +6,7 @@
 #include <qut/target.h>
 
 #include "libqut/arch/arch.h"
+#include "libqut/runtime/walk.h"
 #include "libqut/target/image.h"
 #include "libqut/target/maps.h"
 
@@ -49,6 +50,7 @@ struct qut_read_note {
 enum { QUT_READ_NOTES_MAX = 8192 };
 
 struct qut_target;
+struct qut_machine;
 
 struct qut_target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -76,6 +78,7 @@ struct qut_target {
     const struct qut_arch *arch;
     uint64_t pac_mask;
     bool pac_mask_given;
+    uint64_t vector_bytes;      // of one vector register; 0: not known
     bool interrupt, one_by_one; // as in struct qut_target_options
     // Options, copied.
     char *cache_directory, *sysroot;
@@ -105,6 +108,7 @@ struct qut_target {
     struct qut_read_note *note_room; // where they are, if they are; NULL: never needed
     size_t note_count;
     bool notes_overflow;
+    struct qut_machine *machine; // what virtual machines publish; NULL: nobody asked
     // The file whose bytes stand for memory, open.
     struct qut_image *open_image;
     int open_fd;
@@ -147,6 +151,28 @@ void qut_target_make_table(struct qut_target *target, struct qut_image *image);
 // where something could not. In pages, for qut_os_free_pages. NULL: it is empty, or over 1 GiB, or there is no memory.
 void *qut_target_rebuild(struct qut_target *target, const struct qut_elf_head *head, uint64_t load_bias, size_t *size,
                          bool *incomplete);
+
+// Whether a table says anything of a virtual address.
+static inline bool qut_target_has_row(const struct qut_table *table, uint64_t vaddr)
+{
+    struct qut_rule rule;
+    qut_table_rule(table, vaddr, &rule);
+    return rule.kind != QUT_RULE_HOLE;
+}
+
+// ---- virtual_machine.c
+
+// Code made at run time: *code as for a module. False: nothing is known of a pc, and *code is as it was.
+bool qut_target_find_jit(struct qut_target *target, uint64_t pc, struct qut_code *code);
+// Why a pc in executable memory that belongs to no ELF image has no table. False: nobody here makes code.
+bool qut_target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, size_t size);
+// A live process may have gone on since the last walk.
+void qut_target_jit_new_moment(struct qut_target *target);
+// Whether the symbol files that the walk used are still registered.
+bool qut_target_jit_holds(struct qut_target *target);
+// Mappings have changed.
+void qut_target_jit_new_maps(struct qut_target *target);
+void qut_target_free_machine(struct qut_target *target);
 
 // ---- memory.c
 

@@ -29,20 +29,38 @@ static const struct qut_code_range *find_range(struct qut_target *target, uint64
     return &target->ranges[low];
 }
 
+// Executable memory that is no ELF image.
+static void find_made_code(struct qut_target *target, struct qut_image *image, uint64_t pc, struct qut_code *code)
+{
+    if (qut_target_find_jit(target, pc, code))
+        return;
+    if (!qut_target_jit_reason(target, pc, image->reason, sizeof image->reason))
+        return;
+    image->table_state = QUT_TABLE_NONE;
+    code->state = QUT_CODE_NO_TABLE;
+}
+
 static void find_code(void *context, uint64_t pc, struct qut_code *code)
 {
     struct qut_target *target = context;
     const struct qut_code_range *range = find_range(target, pc);
     *code = (struct qut_code){.state = QUT_CODE_NO_MODULE};
-    if (!range || !range->image->is_elf)
+    if (!range)
         return;
     struct qut_image *image = range->image;
+    if (!image->is_elf) {
+        find_made_code(target, image, pc, code);
+        return;
+    }
     if (image->table_state == QUT_TABLE_UNTRIED)
         qut_target_make_table(target, image);
     code->state = image->table_state == QUT_TABLE_READY ? QUT_CODE_READY : QUT_CODE_NO_TABLE;
     code->table = &image->stored.table;
     code->load_bias = image->load_bias;
     code->entry = image->entry;
+    // A compiler may put its code into a buffer inside an image.
+    if (code->state != QUT_CODE_READY || !qut_target_has_row(code->table, pc - code->load_bias))
+        qut_target_find_jit(target, pc, code);
 }
 
 static uint64_t strip(void *context, uint64_t pc)
@@ -51,11 +69,18 @@ static uint64_t strip(void *context, uint64_t pc)
     return target->arch->has_signed_ra ? pc & ~target->pac_mask : pc;
 }
 
+static uint64_t vector_bytes(void *context)
+{
+    const struct qut_target *target = context;
+    return target->vector_bytes;
+}
+
 static const struct qut_walk_ops ops = {
     .read = qut_target_read_word,
     .read_code = qut_target_read_code,
     .find = find_code,
     .strip = strip,
+    .vector_bytes = vector_bytes,
 };
 
 static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_frame *frames,
@@ -65,6 +90,7 @@ static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs
     top.pc = strip(target, top.pc);
     struct qut_walk walk;
     qut_target_begin_reads(target);
+    qut_target_jit_new_moment(target);
     qut_walk_begin(target->arch, &walk, &top, QUT_PC_EXACT);
     size_t count = 0;
     do {
@@ -90,7 +116,8 @@ static bool walk_noted(struct qut_target *target, struct qut_target_thread *thre
 {
     target->notes = target->note_room;
     *count = walk_frames(target, &thread->regs, frames, max, end);
-    bool holds = qut_target_words_hold(target) && target->kind->still_asleep(target, thread);
+    bool holds =
+        qut_target_words_hold(target) && qut_target_jit_holds(target) && target->kind->still_asleep(target, thread);
     target->notes = NULL;
     return holds;
 }

@@ -68,3 +68,9 @@ void *qutc_array_malloc(size_t bytes)
     madvise(memory, bytes & ~(size_t)4095, MADV_HUGEPAGE);
     return memory;
 }
+
+void *qutc_array_of(void *array, size_t count, size_t item_bytes)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, item_bytes, &bytes) ? NULL : realloc(array, bytes);
+}

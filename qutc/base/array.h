@@ -10,6 +10,9 @@
 void *qutc_array_resize(void *array, size_t old_bytes, size_t new_bytes);
 void qutc_array_free(void *array, size_t bytes);
 
+// As reallocarray, which Android has since 10 only.
+void *qutc_array_of(void *array, size_t count, size_t item_bytes);
+
 // The same wish for memory that leaves as malloc's: free it with free. Not zeroed.
 void *qutc_array_malloc(size_t bytes);
 

@@ -18,6 +18,8 @@ enum value_kind {
     PC_MASKED,  // pc & mask
     PC_REACHED, // ((pc & mask) >= threshold) << shift
     PLT,        // base + k + (((pc & mask) >= threshold) << shift)
+    VECTORS,    // vectors * bytes of a vector register + k
+    VECTOR,     // base + vectors * bytes of a vector register + k
 };
 
 enum { BASE_CFA = 0xfe };
@@ -29,6 +31,7 @@ struct value {
     uint8_t shift;
     uint8_t mask, threshold;
     int64_t address_k;
+    int64_t vectors;
     int64_t k;
 };
 
@@ -45,7 +48,7 @@ static int64_t wrapping_add(int64_t a, int64_t b)
 static struct value add(struct value a, struct value b)
 {
     if (b.kind == CONSTANT && (a.kind == CONSTANT || a.kind == AFFINE || a.kind == INDEXED || a.kind == LOADED ||
-                               a.kind == ALIGNED || a.kind == PLT)) {
+                               a.kind == ALIGNED || a.kind == PLT || a.kind == VECTORS || a.kind == VECTOR)) {
         a.k = wrapping_add(a.k, b.k);
         return a;
     }
@@ -63,7 +66,13 @@ static struct value add(struct value a, struct value b)
         b.k = a.k;
         return b;
     }
-    if ((a.kind == SCALED || a.kind == PC_REACHED) && b.kind == AFFINE)
+    if (a.kind == AFFINE && b.kind == VECTORS && a.base != BASE_CFA) {
+        b.kind = VECTOR;
+        b.base = a.base;
+        b.k = wrapping_add(a.k, b.k);
+        return b;
+    }
+    if ((a.kind == SCALED || a.kind == PC_REACHED || a.kind == VECTORS) && b.kind == AFFINE)
         return add(b, a);
     return (struct value){0};
 }
@@ -80,6 +89,22 @@ static struct value shift_left(struct value a, struct value b)
         a.shift = (uint8_t)b.k;
         return a;
     }
+    return (struct value){0};
+}
+
+static struct value multiply(struct value a, struct value b)
+{
+    if (a.kind == CONSTANT && b.kind != CONSTANT)
+        return multiply(b, a);
+    if (b.kind != CONSTANT)
+        return (struct value){0};
+    if (a.kind == VECTORS) { // wraps, as the machine's arithmetic does
+        a.vectors = (int64_t)((uint64_t)a.vectors * (uint64_t)b.k);
+        a.k = (int64_t)((uint64_t)a.k * (uint64_t)b.k);
+        return a;
+    }
+    if (b.k > 0 && (b.k & (b.k - 1)) == 0) // a scale written as a factor
+        return shift_left(a, constant(__builtin_ctzll((uint64_t)b.k)));
     return (struct value){0};
 }
 
@@ -129,10 +154,7 @@ static struct value binary(const struct qut_arch *arch, uint8_t op, struct value
         return add(a, constant((int64_t)(0 - (uint64_t)b.k)));
     case OP_AND: return bit_and(arch, a, b);
     case OP_SHL: return shift_left(a, b);
-    case OP_MUL: // a scale written as a factor
-        if (b.kind == CONSTANT && b.k > 0 && (b.k & (b.k - 1)) == 0)
-            return shift_left(a, constant(__builtin_ctzll((uint64_t)b.k)));
-        return (struct value){0};
+    case OP_MUL: return multiply(a, b);
     case OP_GE: return greater_or_equal(a, b);
     default: return (struct value){0};
     }
@@ -178,9 +200,12 @@ static struct value evaluate(const struct qut_arch *arch, struct qutc_bytes ops,
         } else if ((op >= OP_BREG0 && op <= OP_BREG31) || op == OP_BREGX) {
             uint64_t reg = op == OP_BREGX ? qutc_read_uleb(&c) : (uint64_t)(op - OP_BREG0);
             k = qutc_read_sleb(&c);
-            if (reg >= arch->register_count)
+            if (reg < arch->register_count)
+                stack[depth++] = (struct value){.kind = AFFINE, .base = (uint8_t)reg, .index = QUT_NO_REGISTER, .k = k};
+            else if (reg == arch->vector_bytes_reg)
+                stack[depth++] = (struct value){.kind = VECTORS, .index = QUT_NO_REGISTER, .vectors = 1, .k = k};
+            else
                 return unknown;
-            stack[depth++] = (struct value){.kind = AFFINE, .base = (uint8_t)reg, .index = QUT_NO_REGISTER, .k = k};
         } else if (op == OP_NOP) {
             continue;
         } else if (depth >= 1 && op == OP_DEREF) {
@@ -217,7 +242,7 @@ static bool fits(int64_t k)
 enum qut_refusal qutc_expression_cfa(const struct qut_arch *arch, struct qutc_bytes ops, struct qut_cfa *cfa)
 {
     struct value v = at_width(arch, evaluate(arch, ops, false));
-    if (!fits(v.k) || !fits(v.address_k))
+    if (!fits(v.k) || !fits(v.address_k) || !fits(v.vectors))
         return QUT_REFUSED_OFFSET_RANGE;
     *cfa = (struct qut_cfa){.reg = v.base, .reg2 = 0, .offset_bytes = (int32_t)v.k};
     switch (v.kind) {
@@ -238,6 +263,10 @@ enum qut_refusal qutc_expression_cfa(const struct qut_arch *arch, struct qutc_by
         cfa->shift = v.shift;
         cfa->plt.mask = v.mask;
         cfa->plt.threshold = v.threshold;
+        return QUT_REFUSED_NOT;
+    case VECTOR: // cfa = reg + vectors * bytes of a vector register + k
+        cfa->how = QUT_CFA_VECTOR;
+        cfa->vector_count = (int32_t)v.vectors;
         return QUT_REFUSED_NOT;
     default: return QUT_REFUSED_CFA_EXPRESSION;
     }

@@ -27,6 +27,7 @@ void qutc_context_init(struct qutc_context *context, const struct qut_arch *arch
         context->frame.reg[i] = arch->word_bytes == 8 ? value : value & UINT32_MAX;
     }
     context->frame.valid = ((uint64_t)1 << QUT_REGISTERS_MAX) - 1;
+    context->frame.vector_bytes = arch->vector_bytes_reg ? mix64(~seed) | 1 : 0;
     context->frame.pc = 0;
 }
 

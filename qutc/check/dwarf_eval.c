@@ -117,6 +117,8 @@ static int64_t as_signed(const struct run *run, uint64_t value)
 static uint64_t register_value(struct run *run, uint64_t reg)
 {
     const struct qut_frame_regs *frame = run->machine->frame;
+    if (reg >= QUT_REGISTERS_MAX && reg == run->machine->vector_bytes_reg)
+        return frame->vector_bytes ? frame->vector_bytes : fault(run, QUTC_DWARF_NO_REGISTER);
     if (reg >= QUT_REGISTERS_MAX || !(frame->valid >> reg & 1))
         return fault(run, QUTC_DWARF_NO_REGISTER);
     return frame->reg[reg] & run->word_mask;

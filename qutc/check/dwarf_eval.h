@@ -32,6 +32,7 @@ enum qutc_dwarf_result {
 struct qutc_dwarf_machine {
     unsigned word_bytes;
     const struct qut_frame_regs *frame;
+    uint64_t vector_bytes_reg; // as struct qut_arch has it
     bool has_cfa; // call_frame_cfa pushes `cfa`
     uint64_t cfa;
     qut_read_word read;

@@ -117,7 +117,12 @@ void qutc_judge_row_values(const struct qutc_judge_row *row, const struct qut_ar
     judgement->depends_on_pc = reads_pc(row, pc_register(arch));
 
     struct qutc_dwarf_machine machine = {
-        .word_bytes = arch->word_bytes, .frame = frame, .read = read, .context = context};
+        .word_bytes = arch->word_bytes,
+        .frame = frame,
+        .vector_bytes_reg = arch->vector_bytes_reg,
+        .read = read,
+        .context = context,
+    };
     uint64_t cfa;
     enum qutc_dwarf_result result = QUTC_DWARF_BAD_PROGRAM;
     if (row->cfa.kind == QUTC_PLACE_PROGRAM)

@@ -223,6 +223,13 @@ static bool lookup_agrees(const struct verification *v, uint64_t pc, uint64_t la
     return memcmp(&first, rule, sizeof first) == 0 && memcmp(&last, rule, sizeof last) == 0;
 }
 
+static void note_refused(struct qutc_verify_result *result, const struct qut_rule *rule)
+{
+    result->rows++;
+    result->refused++;
+    result->refused_by_reason[rule->reason < QUT_REFUSAL_END ? rule->reason : 0]++;
+}
+
 static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
                            const struct expectation *expected)
 {
@@ -234,9 +241,14 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
         add_finding(v, pc, end, false, rule, "the table's lookup contradicts its list of rows");
         return;
     }
+    bool is_refused = rule->kind == QUT_RULE_REFUSED && rule->reason != QUT_REFUSED_CANTUNWIND;
     if (expected->section == v->image->frame_count) { // no judge has a row
         if (rule->kind == QUT_RULE_HOLE) {
             result->holes++;
+        } else if (is_refused && rule->reason == QUT_REFUSED_INSTRUMENTED) { // for what lies behind it
+            note_refused(result, rule);
+        } else if (v->image->oat.present && (v->table->header->flags & QUT_TABLE_FROM_OAT_HEADERS)) {
+            result->oat_headers++;
         } else if (expected->unjudged) {
             result->abstained++;
         } else if (rule->kind == QUT_RULE_FRAME && qutc_true_of_plt(v->image, pc, rule)) {
@@ -253,11 +265,8 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
         else if (v->sections[expected->section].judge[j])
             note_abstention(&result->judges[j], expected->by_judge[j].reason ? expected->by_judge[j].reason : "failed");
     }
-    bool is_refused = rule->kind == QUT_RULE_REFUSED && rule->reason != QUT_REFUSED_CANTUNWIND;
     if (is_refused) {
-        result->rows++;
-        result->refused++;
-        result->refused_by_reason[rule->reason < QUT_REFUSAL_END ? rule->reason : 0]++;
+        note_refused(result, rule);
         return;
     }
     if (!expected->spoke) {

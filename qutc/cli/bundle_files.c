@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "qutc/base/array.h"
 #include "qutc/cli/cli.h"
 #include "qutc/table_file.h"
 
@@ -14,7 +15,7 @@ static const uint64_t bundle_max_bytes = (uint64_t)1 << 36;
 
 static int append(struct cli_paths *paths, char *path)
 {
-    char **items = path ? reallocarray(paths->items, paths->count + 1, sizeof *items) : NULL;
+    char **items = path ? qutc_array_of(paths->items, paths->count + 1, sizeof *items) : NULL;
     if (!items) {
         free(path);
         cli_report(stderr, NULL, "out of memory");

@@ -15,6 +15,7 @@ int cli_stat(const struct cli_options *options);
 int cli_verify(const struct cli_options *options);
 int cli_pack(const struct cli_options *options);
 int cli_unpack(const struct cli_options *options);
+int cli_warm_up(const struct cli_options *options);
 int cli_list(const struct cli_options *options);
 
 #endif

@@ -25,6 +25,7 @@ static void print_json(const char *name, const struct qutc_verify_result *result
     cli_json_number(&json, "disputed", result->disputed);
     cli_json_number(&json, "abstained", result->abstained);
     cli_json_number(&json, "plt_leaf", result->plt_leaf);
+    cli_json_number(&json, "oat_headers", result->oat_headers);
     cli_json_number(&json, "holes", result->holes);
     cli_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
@@ -88,6 +89,10 @@ static void print_details(const char *name, const struct qutc_verify_result *res
             fprintf(output, ": %s abstains: %" PRIu64 " times: %s\n", judge->name, judge->reasons[i].rows,
                     judge->reasons[i].text);
         }
+    }
+    if (result->oat_headers) {
+        cli_print_name(output, name);
+        fprintf(output, ": from OAT method headers, which no judge reads: %" PRIu64 " rows\n", result->oat_headers);
     }
     if (result->disputed || result->abstained) {
         cli_print_name(output, name);

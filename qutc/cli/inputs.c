@@ -9,6 +9,7 @@
 
 #include "formats/qut_bundle.h"
 #include "formats/qut_table.h"
+#include "qutc/base/array.h"
 
 enum { MAGIC_NAME_BYTES = 7 }; // the eighth is a version, for the checker to refuse by name
 
@@ -52,7 +53,7 @@ bool cli_is_bundle(const char *path)
 
 static int append(struct cli_inputs *inputs, const struct cli_input *item)
 {
-    struct cli_input *items = reallocarray(inputs->items, inputs->count + 1, sizeof *items);
+    struct cli_input *items = qutc_array_of(inputs->items, inputs->count + 1, sizeof *items);
     if (!items)
         return -1;
     inputs->items = items;
@@ -106,7 +107,7 @@ static void note(struct cli_inputs *inputs, const char *name, int result, const 
         return;
     cli_report_error(stderr, name, error);
     inputs->failed++;
-    struct cli_failure *failures = reallocarray(inputs->failures, inputs->failure_count + 1, sizeof *failures);
+    struct cli_failure *failures = qutc_array_of(inputs->failures, inputs->failure_count + 1, sizeof *failures);
     if (!failures)
         return;
     inputs->failures = failures;

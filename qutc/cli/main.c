@@ -53,6 +53,17 @@ static const struct cli_command commands[] = {
      "Usage: qutc unpack [-o DIR] BUNDLE [NAME...]\n\n"
      "Writes the tables with these names, or all, to DIR (default: here).\n\n"
      "Example: qutc unpack -o tables system.qutz\n"},
+    {"warm-up", cli_warm_up,
+     CLI_OPT_OUTPUT | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES |
+         CLI_OPT_WARM_UP,
+     1, -1, "fill the cache in the background, in order of need",
+     "Usage: qutc warm-up [--cpu-share PERCENT] [--memory SIZE] [--budget SIZE] [--max-age DAYS] INPUT...\n\n"
+     "Compiles what the cache (-o DIR, else as for compile) does not have: what --pid has mapped comes first, then "
+     "libc, ART\n"
+     "and its boot images, then the rest of INPUT: files, APKs, directories. Runs with the lowest priority; may be "
+     "killed at\n"
+     "any moment, and goes on where it stopped. Of two at once in one cache the second leaves, with status 1.\n\n"
+     "Example: qutc warm-up --cpu-share 10 --budget 64M --pid 4711 /data/app/com.example\n"},
     {"list", cli_list, CLI_OPT_JSON, 0, 1, "say which tables a bundle or the cache has",
      "Usage: qutc list [BUNDLE|DIR]\n\n"
      "Prints name, architecture, text bytes, rows, table bytes and identity of each table (default: of the cache).\n\n"

@@ -23,6 +23,10 @@ enum option_id {
     ID_NO_DEBUG_FILES,
     ID_AGAINST,
     ID_TABLE,
+    ID_CPU_SHARE,
+    ID_MEMORY,
+    ID_BUDGET,
+    ID_MAX_AGE,
 };
 
 static const struct cli_argument arguments[] = {
@@ -33,6 +37,10 @@ static const struct cli_argument arguments[] = {
     {"pid", "PID", ID_PID, CLI_OPT_SYSTEM, "what a live process has mapped, its vdso included"},
     {"against", "READER", ID_AGAINST, CLI_OPT_AGAINST, "libdw, libdwarf, readelf or all (default)"},
     {"table", "FILE", ID_TABLE, CLI_OPT_TABLE, "check this table of the one ELF, instead of a fresh one"},
+    {"cpu-share", "PERCENT", ID_CPU_SHARE, CLI_OPT_WARM_UP, "of one processor: sleep after each file (default: 100)"},
+    {"memory", "SIZE", ID_MEMORY, CLI_OPT_WARM_UP, "leave out files that would take more (SIZE: 500K, 64M, 1G)"},
+    {"budget", "SIZE", ID_BUDGET, CLI_OPT_WARM_UP, "drop the oldest tables where all take more than this"},
+    {"max-age", "DAYS", ID_MAX_AGE, CLI_OPT_WARM_UP, "drop tables that no warm-up has needed for so long"},
     {"all", NULL, ID_ALL, CLI_OPT_ALL, "holes too"},
     {"force", NULL, ID_FORCE, CLI_OPT_FORCE, "compile although the cache has the table"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, CLI_OPT_DEBUG_FILES, "where separate debug files are (/usr/lib/debug)"},
@@ -92,6 +100,42 @@ static int take_jobs(struct cli_options *options, const char *text)
     return 0;
 }
 
+static int take_size(const char *option, const char *text, uint64_t *bytes)
+{
+    char number[24];
+    size_t size = strlen(text);
+    const char *units = "KMG", *unit = size ? strchr(units, text[size - 1]) : NULL;
+    long count;
+    snprintf(number, sizeof number, "%.*s", (int)(size < 20 ? size : 20) - (unit ? 1 : 0), text);
+    if (size >= 20 || !cli_number(number, 1, 1 << 30, &count))
+        return cli_bad_value(option, text, "a size like 500K, 64M or 1G");
+    *bytes = (uint64_t)count << (unit ? 10 * (unit - units + 1) : 0);
+    return 0;
+}
+
+static int take_bounded(const char *option, const char *text, long most, const char *wanted, long *number)
+{
+    return cli_number(text, 1, most, number) ? 0 : cli_bad_value(option, text, wanted);
+}
+
+static int take_warm_up(struct cli_options *options, int id, const char *text)
+{
+    long number = 0;
+    int result = -1;
+    if (id == ID_MEMORY)
+        return take_size("memory", text, &options->memory_bytes);
+    if (id == ID_BUDGET)
+        return take_size("budget", text, &options->budget_bytes);
+    if (id == ID_CPU_SHARE) {
+        result = take_bounded("cpu-share", text, 100, "a number from 1 to 100", &number);
+        options->cpu_share_percent = (unsigned)number;
+    } else {
+        result = take_bounded("max-age", text, 36500, "a number of days, from 1", &number);
+        options->max_age_seconds = (uint64_t)number * 24 * 3600;
+    }
+    return result;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct cli_options *options = context;
@@ -100,6 +144,10 @@ static int take_option(void *context, int id, const char *value)
     case ID_JOBS: return take_jobs(options, value);
     case ID_PID: return take_pid(options, value);
     case ID_AGAINST: return take_judges(options, value);
+    case ID_CPU_SHARE:
+    case ID_MEMORY:
+    case ID_BUDGET:
+    case ID_MAX_AGE: return take_warm_up(options, id, value);
     case ID_TABLE: options->table = value; return 0;
     // The cache knows a table by its file, not by what else it was made from.
     case ID_DEBUG_ROOT:

@@ -20,6 +20,7 @@ enum cli_option_set {
     CLI_OPT_DEBUG_FILES = 1 << 8,
     CLI_OPT_AGAINST = 1 << 9,
     CLI_OPT_TABLE = 1 << 10,
+    CLI_OPT_WARM_UP = 1 << 11, // --cpu-share, --memory, --budget, --max-age
 };
 
 enum { CLI_JOBS_MAX = 256, CLI_PIDS_MAX = 64 };
@@ -34,6 +35,8 @@ struct cli_options {
     struct qutc_image_options image;
     unsigned judges; // mask of enum QUTC_JUDGE_*
     const char *table;
+    unsigned cpu_share_percent;
+    uint64_t memory_bytes, budget_bytes, max_age_seconds;
     char **operands;
     int operand_count;
 };

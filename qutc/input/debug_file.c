@@ -2,10 +2,10 @@
 // Separate debug files, where distributions put what they strip: by build-id first, since nothing else proves that the
 // two belong together, then by .gnu_debuglink's name and CRC.
 #include <limits.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "qutc/input/identity.h"
 #include "qutc/input/image_store.h"
@@ -23,12 +23,6 @@ static void drop(struct qutc_image_store *store)
     qutc_file_map_close(&store->debug_file);
 }
 
-static uint32_t crc_of(struct qutc_bytes bytes)
-{
-    uLong crc = crc32_z(0, NULL, 0);
-    return (uint32_t)crc32_z(crc, bytes.data, bytes.size);
-}
-
 static int check_match(const struct search *search, const char *path, bool by_link, struct qutc_error *error)
 {
     const struct qutc_image_store *store = search->image->store;
@@ -40,7 +34,7 @@ static int check_match(const struct search *search, const char *path, bool by_li
         return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another build-id", path);
     if (by_link)
         qutc_elf_need_all(&store->debug_elf);
-    if (by_link && crc_of(store->debug_file.bytes) != search->link_crc)
+    if (by_link && lzma_crc32(store->debug_file.bytes.data, store->debug_file.bytes.size, 0) != search->link_crc)
         return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another CRC", path);
     return 0;
 }

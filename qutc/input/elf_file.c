@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/input/elf_file.h"
 
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 #include <stdlib.h>
 
-// Where the header tables are, after checking that they lie in the file. libelf refuses a file whose section headers
-// do not, and sizes its memory by counts it has not checked; we want neither.
+// Where the header tables are, after checking that they lie in the file.
 struct tables {
-    GElf_Ehdr header;
+    Elf64_Ehdr header;
     uint64_t section_count;
     uint64_t segment_count;
     uint32_t name_section;
@@ -46,7 +44,7 @@ void qutc_elf_need_all(const struct qutc_elf *elf)
     qutc_elf_need(elf, 0, elf->bytes.size);
 }
 
-static int read_header(struct qutc_bytes bytes, GElf_Ehdr *header, struct qutc_error *error)
+static int read_header(struct qutc_bytes bytes, Elf64_Ehdr *header, struct qutc_error *error)
 {
     if (bytes.size < SELFMAG || memcmp(bytes.data, ELFMAG, SELFMAG) != 0)
         return qutc_fail(error, QUTC_ERR_NOT_ELF, "", 0, "no ELF magic");
@@ -68,14 +66,14 @@ static int read_header(struct qutc_bytes bytes, GElf_Ehdr *header, struct qutc_e
     return 0;
 }
 
-static int check_kind(const GElf_Ehdr *header, const struct qut_arch **arch, struct qutc_error *error)
+static int check_kind(const Elf64_Ehdr *header, bool is_loaded, const struct qut_arch **arch, struct qutc_error *error)
 {
     const char *section = "ELF header";
-    if (header->e_type == ET_REL)
+    if (header->e_type == ET_REL && !is_loaded)
         return qutc_fail(error, QUTC_ERR_UNSUPPORTED, section, 16, "relocatable object: not linked");
     if (header->e_type == ET_CORE)
         return qutc_fail(error, QUTC_ERR_UNSUPPORTED, section, 16, "core dump");
-    if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+    if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
         return qutc_fail(error, QUTC_ERR_UNSUPPORTED, section, 16, "file type %u", header->e_type);
     *arch = qut_arch_by_elf_machine(header->e_machine);
     if (!*arch)
@@ -87,23 +85,33 @@ static int check_kind(const GElf_Ehdr *header, const struct qut_arch **arch, str
     return 0;
 }
 
-// Section header 0 holds what does not fit the ELF header's 16-bit fields.
-static void read_first_section(struct qutc_bytes bytes, const GElf_Ehdr *header, Elf64_Shdr *first)
+// 32-bit headers have the same fields as 64-bit ones, narrower and in part in another order.
+static void read_section(const struct qutc_elf *elf, const struct tables *tables, uint64_t index, Elf64_Shdr *section)
 {
-    if (header->e_ident[EI_CLASS] == ELFCLASS64) {
-        memcpy(first, bytes.data + header->e_shoff, sizeof *first);
+    const uint8_t *at = elf->bytes.data + tables->header.e_shoff + index * tables->header.e_shentsize;
+    if (elf->is_64) {
+        memcpy(section, at, sizeof *section);
         return;
     }
     Elf32_Shdr raw;
-    memcpy(&raw, bytes.data + header->e_shoff, sizeof raw);
-    *first = (Elf64_Shdr){.sh_size = raw.sh_size, .sh_link = raw.sh_link, .sh_info = raw.sh_info};
+    memcpy(&raw, at, sizeof raw);
+    *section = (Elf64_Shdr){.sh_name = raw.sh_name,
+                            .sh_type = raw.sh_type,
+                            .sh_flags = raw.sh_flags,
+                            .sh_addr = raw.sh_addr,
+                            .sh_offset = raw.sh_offset,
+                            .sh_size = raw.sh_size,
+                            .sh_link = raw.sh_link,
+                            .sh_info = raw.sh_info,
+                            .sh_addralign = raw.sh_addralign,
+                            .sh_entsize = raw.sh_entsize};
 }
 
 static void find_sections(struct qutc_elf *elf, struct tables *tables, Elf64_Shdr *first)
 {
     struct qutc_bytes bytes = elf->bytes;
     struct qutc_error *damage = &elf->damage;
-    const GElf_Ehdr *header = &tables->header;
+    const Elf64_Ehdr *header = &tables->header;
     uint64_t entry = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
     *first = (Elf64_Shdr){0};
     if (header->e_shoff == 0)
@@ -121,7 +129,7 @@ static void find_sections(struct qutc_elf *elf, struct tables *tables, Elf64_Shd
         return;
     }
     qutc_elf_need(elf, header->e_shoff, entry);
-    read_first_section(bytes, header, first);
+    read_section(elf, tables, 0, first); // it holds what does not fit the ELF header's 16-bit fields
     uint64_t count = header->e_shnum ? header->e_shnum : first->sh_size;
     if (count > (bytes.size - header->e_shoff) / entry) {
         qutc_fail(damage, QUTC_ERR_TRUNCATED, "section headers", header->e_shoff, "%ju of them end past the file's end",
@@ -137,7 +145,7 @@ static void find_segments(struct qutc_elf *elf, struct tables *tables, const Elf
 {
     struct qutc_bytes bytes = elf->bytes;
     struct qutc_error *damage = &elf->damage;
-    const GElf_Ehdr *header = &tables->header;
+    const Elf64_Ehdr *header = &tables->header;
     uint64_t entry = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
     uint64_t count = header->e_phnum == PN_XNUM && tables->section_count ? first->sh_info : header->e_phnum;
     if (header->e_phoff == 0 || count == 0)
@@ -163,13 +171,31 @@ static const char *section_name(struct qutc_bytes names, uint32_t offset)
     return memchr(name, 0, limit) ? (const char *)name : "";
 }
 
-static struct qutc_bytes name_table(struct qutc_elf *elf, Elf *handle, const struct tables *tables)
+static void read_segment(const struct qutc_elf *elf, const struct tables *tables, uint64_t index, Elf64_Phdr *segment)
+{
+    const uint8_t *at = elf->bytes.data + tables->header.e_phoff + index * tables->header.e_phentsize;
+    if (elf->is_64) {
+        memcpy(segment, at, sizeof *segment);
+        return;
+    }
+    Elf32_Phdr raw;
+    memcpy(&raw, at, sizeof raw);
+    *segment = (Elf64_Phdr){.p_type = raw.p_type,
+                            .p_flags = raw.p_flags,
+                            .p_offset = raw.p_offset,
+                            .p_vaddr = raw.p_vaddr,
+                            .p_filesz = raw.p_filesz,
+                            .p_memsz = raw.p_memsz,
+                            .p_align = raw.p_align};
+}
+
+static struct qutc_bytes name_table(struct qutc_elf *elf, const struct tables *tables)
 {
     struct qutc_bytes none = {(const uint8_t *)"", 0};
-    Elf_Scn *scn = tables->name_section ? elf_getscn(handle, tables->name_section) : NULL;
-    GElf_Shdr header;
-    if (!scn || !gelf_getshdr(scn, &header))
+    Elf64_Shdr header;
+    if (tables->name_section == 0 || tables->name_section >= tables->section_count)
         return none;
+    read_section(elf, tables, tables->name_section, &header);
     if (header.sh_type != SHT_STRTAB || !inside(elf->bytes, header.sh_offset, header.sh_size)) {
         qutc_fail(&elf->damage, QUTC_ERR_MALFORMED, "section names", header.sh_offset,
                   "not a string table in the file");
@@ -179,14 +205,12 @@ static struct qutc_bytes name_table(struct qutc_elf *elf, Elf *handle, const str
     return (struct qutc_bytes){elf->bytes.data + header.sh_offset, (size_t)header.sh_size};
 }
 
-static void copy_sections(struct qutc_elf *elf, Elf *handle, const struct tables *tables)
+static void copy_sections(struct qutc_elf *elf, const struct tables *tables)
 {
-    struct qutc_bytes names = name_table(elf, handle, tables);
+    struct qutc_bytes names = name_table(elf, tables);
     for (size_t i = 1; i < tables->section_count; i++) {
-        GElf_Shdr raw;
-        Elf_Scn *scn = elf_getscn(handle, i);
-        if (!scn || !gelf_getshdr(scn, &raw))
-            raw = (GElf_Shdr){.sh_type = SHT_NULL}; // others are linked to by number
+        Elf64_Shdr raw;
+        read_section(elf, tables, i, &raw);
         elf->sections[elf->section_count++] = (struct qutc_elf_section){
             .name = section_name(names, raw.sh_name),
             .type = raw.sh_type,
@@ -201,12 +225,11 @@ static void copy_sections(struct qutc_elf *elf, Elf *handle, const struct tables
     }
 }
 
-static void copy_segments(struct qutc_elf *elf, Elf *handle, const struct tables *tables)
+static void copy_segments(struct qutc_elf *elf, const struct tables *tables)
 {
     for (size_t i = 0; i < tables->segment_count; i++) {
-        GElf_Phdr raw;
-        if (!gelf_getphdr(handle, (int)i, &raw))
-            continue;
+        Elf64_Phdr raw;
+        read_segment(elf, tables, i, &raw);
         elf->segments[elf->segment_count++] = (struct qutc_elf_segment){
             .type = raw.p_type,
             .flags = raw.p_flags,
@@ -219,37 +242,6 @@ static void copy_segments(struct qutc_elf *elf, Elf *handle, const struct tables
     }
 }
 
-// Where the last table ends that is good.
-static size_t tables_end(const struct tables *tables)
-{
-    const GElf_Ehdr *header = &tables->header;
-    uint64_t sections = tables->section_count ? header->e_shoff + tables->section_count * header->e_shentsize : 0;
-    uint64_t segments = tables->segment_count ? header->e_phoff + tables->segment_count * header->e_phentsize : 0;
-    uint64_t end = header->e_ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
-    end = end > sections ? end : sections;
-    return (size_t)(end > segments ? end : segments);
-}
-
-// A copy of the file's beginning whose header admits only to the tables that are good. Damaged files, and images of
-// mapped ones.
-static uint8_t *copy_without_bad_tables(struct qutc_bytes bytes, const struct tables *tables)
-{
-    uint8_t *copy = malloc(bytes.size);
-    if (!copy)
-        return NULL;
-    memcpy(copy, bytes.data, bytes.size);
-    bool is_64 = tables->header.e_ident[EI_CLASS] == ELFCLASS64;
-    if (!tables->section_count) {
-        memset(copy + (is_64 ? offsetof(Elf64_Ehdr, e_shoff) : offsetof(Elf32_Ehdr, e_shoff)), 0, is_64 ? 8 : 4);
-        memset(copy + (is_64 ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 0, 4);
-    }
-    if (!tables->segment_count) {
-        memset(copy + (is_64 ? offsetof(Elf64_Ehdr, e_phoff) : offsetof(Elf32_Ehdr, e_phoff)), 0, is_64 ? 8 : 4);
-        memset(copy + (is_64 ? offsetof(Elf64_Ehdr, e_phnum) : offsetof(Elf32_Ehdr, e_phnum)), 0, 2);
-    }
-    return copy;
-}
-
 static int copy_tables(struct qutc_elf *elf, const struct tables *tables, struct qutc_error *error)
 {
     elf->sections = calloc(tables->section_count + 1, sizeof *elf->sections);
@@ -257,41 +249,38 @@ static int copy_tables(struct qutc_elf *elf, const struct tables *tables, struct
     if (!elf->sections || !elf->segments)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "ELF header", 0, "%ju headers",
                          (uintmax_t)(tables->section_count + tables->segment_count));
-    bool hide =
-        (tables->header.e_shoff && !tables->section_count) || (tables->header.e_phoff && !tables->segment_count);
-    struct qutc_bytes bytes = elf->bytes;
-    if (hide)
-        bytes.size = tables_end(tables);
-    uint8_t *copy = hide ? copy_without_bad_tables(bytes, tables) : NULL;
-    if (hide && !copy)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "ELF header", 0, "%zu bytes", bytes.size);
-    elf_version(EV_CURRENT);
-    // libelf takes a pointer to non-const, and does not write to what it was given to read.
-    Elf *handle = elf_memory(copy ? (char *)copy : (char *)(uintptr_t)bytes.data, bytes.size);
-    int result = 0;
-    if (!handle) {
-        result = qutc_fail(error, QUTC_ERR_MALFORMED, "ELF header", 0, "%s", elf_errmsg(-1));
-    } else {
-        copy_sections(elf, handle, tables);
-        copy_segments(elf, handle, tables);
-        elf_end(handle);
-    }
-    free(copy);
-    return result;
+    copy_sections(elf, tables);
+    copy_segments(elf, tables);
+    return 0;
 }
 
-static int read_elf(struct qutc_elf *elf, struct qutc_error *error)
+// libLLVM's files: .text, .eh_frame and .rodata have addresses, .debug_* have none.
+static int forget_unloaded(struct qutc_elf *elf, struct qutc_error *error)
+{
+    size_t loaded = 0;
+    for (size_t i = 0; i < elf->section_count; i++) {
+        struct qutc_elf_section *section = &elf->sections[i];
+        if (section->vaddr)
+            loaded++;
+        else if (section->type != SHT_SYMTAB && section->type != SHT_STRTAB)
+            section->type = SHT_NULL;
+    }
+    return loaded ? 0 : qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "relocatable object: no section was loaded");
+}
+
+static int read_elf(struct qutc_elf *elf, bool is_loaded, struct qutc_error *error)
 {
     struct qutc_bytes bytes = elf->bytes;
     struct tables tables = {0};
     Elf64_Shdr first;
     qutc_elf_need(elf, 0, sizeof(Elf64_Ehdr));
-    if (read_header(bytes, &tables.header, error) || check_kind(&tables.header, &elf->arch, error))
+    if (read_header(bytes, &tables.header, error) || check_kind(&tables.header, is_loaded, &elf->arch, error))
         return -1;
     elf->is_64 = tables.header.e_ident[EI_CLASS] == ELFCLASS64;
     find_sections(elf, &tables, &first);
     find_segments(elf, &tables, &first);
-    if (copy_tables(elf, &tables, error)) {
+    elf->is_relocatable = tables.header.e_type == ET_REL;
+    if (copy_tables(elf, &tables, error) || (elf->is_relocatable && forget_unloaded(elf, error))) {
         qutc_elf_free(elf);
         return -1;
     }
@@ -301,13 +290,19 @@ static int read_elf(struct qutc_elf *elf, struct qutc_error *error)
 int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error)
 {
     *elf = (struct qutc_elf){.bytes = bytes};
-    return read_elf(elf, error);
+    return read_elf(elf, false, error);
+}
+
+int qutc_elf_read_loaded(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error)
+{
+    *elf = (struct qutc_elf){.bytes = bytes};
+    return read_elf(elf, true, error);
 }
 
 int qutc_elf_read_file(struct qutc_elf *elf, struct qutc_file_map *source, struct qutc_error *error)
 {
     *elf = (struct qutc_elf){.bytes = source->bytes, .source = source};
-    return read_elf(elf, error);
+    return read_elf(elf, false, error);
 }
 
 void qutc_elf_free(struct qutc_elf *elf)
@@ -319,10 +314,10 @@ void qutc_elf_free(struct qutc_elf *elf)
 
 bool qutc_elf_probe(struct qutc_bytes start, bool *is_elf)
 {
-    GElf_Ehdr header = {0};
+    Elf64_Ehdr header = {0};
     const struct qut_arch *arch;
     *is_elf = start.size >= SELFMAG && memcmp(start.data, ELFMAG, SELFMAG) == 0;
-    return read_header(start, &header, NULL) == 0 && check_kind(&header, &arch, NULL) == 0;
+    return read_header(start, &header, NULL) == 0 && check_kind(&header, false, &arch, NULL) == 0;
 }
 
 const struct qutc_elf_section *qutc_elf_find(const struct qutc_elf *elf, const char *name)

@@ -42,12 +42,17 @@ struct qutc_elf {
     size_t section_count;
     struct qutc_elf_segment *segments;
     size_t segment_count;
+    bool is_relocatable;      // st_value of a symbol counts from its section's vaddr
     struct qutc_error damage; // a header table that was left out because it does not lie in the file
 };
 
 // The bytes must outlive *elf, and so must their source. Refuses everything but linked little-endian files of a machine
 // we know.
 int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error);
+// Takes a relocatable file too, as a just-in-time compiler describes what it loaded: a section's vaddr is where it is,
+// its bytes are relocated. Sections that were not loaded have no address; but for symbols and their names, they read as
+// SHT_NULL, since nobody relocated them.
+int qutc_elf_read_loaded(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error);
 int qutc_elf_read_file(struct qutc_elf *elf, struct qutc_file_map *source, struct qutc_error *error);
 void qutc_elf_free(struct qutc_elf *elf);
 

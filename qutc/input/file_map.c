@@ -119,10 +119,23 @@ bool qutc_file_map_is_whole(const struct qutc_file_map *map)
            same_time(now.st_mtim, map->opened.st_mtim);
 }
 
-void qutc_file_map_rest(const struct qutc_file_map *map)
+void qutc_file_map_each(struct qutc_file_map *map, void (*piece)(void *context, struct qutc_bytes bytes), void *context)
 {
-    if (map->base && !map->present)
-        madvise(map->base, map->base_bytes, MADV_DONTNEED);
+    size_t size = map->bytes.size;
+    for (size_t at = 0; map->present && at < size; at += CHUNK_BYTES) {
+        size_t piece_bytes = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
+        bool was_present = map->present[at / CHUNK_BYTES];
+        qutc_file_map_need(map, at, piece_bytes);
+        piece(context, (struct qutc_bytes){map->bytes.data + at, piece_bytes});
+        if (was_present)
+            continue;
+        madvise((uint8_t *)map->base + at, piece_bytes, MADV_DONTNEED);
+        map->present[at / CHUNK_BYTES] = 0;
+    }
+    if (map->present || !map->base)
+        return;
+    piece(context, map->bytes);
+    madvise(map->base, map->base_bytes, MADV_DONTNEED);
 }
 
 void qutc_file_map_close(struct qutc_file_map *map)

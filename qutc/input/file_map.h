@@ -37,8 +37,10 @@ int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t off
 bool qutc_file_map_need(struct qutc_file_map *map, uint64_t from, uint64_t size);
 // Whether what was read is the file as it was when it was opened. Where it is mapped: true, nobody knows.
 bool qutc_file_map_is_whole(const struct qutc_file_map *map);
-// Gives back the memory of pages that were read; they are read again when somebody asks. Only where it is mapped.
-void qutc_file_map_rest(const struct qutc_file_map *map);
+// Tells all bytes, in order, in pieces whose sizes are multiples of 64 KiB but for the last, and keeps no memory for
+// what nobody else asked for.
+void qutc_file_map_each(struct qutc_file_map *map, void (*piece)(void *context, struct qutc_bytes bytes),
+                        void *context);
 void qutc_file_map_close(struct qutc_file_map *map);
 
 #endif

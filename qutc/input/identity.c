@@ -75,22 +75,45 @@ static uint64_t avalanche(uint64_t value)
     return value ^ value >> 32;
 }
 
-void qutc_content_hash(struct qutc_bytes bytes, uint8_t hash[32])
+struct hash {
+    uint64_t lane[4];
+    uint64_t size;
+};
+
+// All pieces but the last are whole words of all lanes.
+static void feed_piece(void *context, struct qutc_bytes bytes)
 {
-    uint64_t lane[4] = {prime_1 + prime_2, prime_2, 0, 0 - prime_1};
-    const uint8_t *at = bytes.data;
+    struct hash *hash = context;
+    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
     uint64_t word[4];
-    for (; (size_t)(bytes.data + bytes.size - at) >= sizeof word; at += sizeof word) {
+    for (; (size_t)(end - at) >= sizeof word; at += sizeof word) {
         memcpy(word, at, sizeof word);
         for (unsigned i = 0; i < 4; i++)
-            lane[i] = feed(lane[i], word[i]);
+            hash->lane[i] = feed(hash->lane[i], word[i]);
     }
+    hash->size += (size_t)(at - bytes.data);
+    if (at == end)
+        return;
     memset(word, 0, sizeof word);
-    memcpy(word, at, (size_t)(bytes.data + bytes.size - at));
+    memcpy(word, at, (size_t)(end - at));
     for (unsigned i = 0; i < 4; i++)
-        lane[i] = feed(lane[i], word[i]);
+        hash->lane[i] = feed(hash->lane[i], word[i]);
+    hash->size += (size_t)(end - at);
+}
+
+void qutc_content_hash(const struct qutc_elf *elf, uint8_t hash[32])
+{
+    struct hash sum = {.lane = {prime_1 + prime_2, prime_2, 0, 0 - prime_1}};
+    if (elf->source)
+        qutc_file_map_each(elf->source, feed_piece, &sum);
+    else
+        feed_piece(&sum, elf->bytes);
+    if (sum.size % sizeof sum.lane == 0)
+        for (unsigned i = 0; i < 4; i++)
+            sum.lane[i] = feed(sum.lane[i], 0);
     for (unsigned round = 0; round < 2; round++)
         for (unsigned i = 0; i < 4; i++)
-            lane[i] = avalanche(feed(lane[i], lane[(i + 1) % 4] ^ lane[(i + 2) % 4] ^ lane[(i + 3) % 4]) + bytes.size);
-    memcpy(hash, lane, sizeof lane);
+            sum.lane[i] = avalanche(
+                feed(sum.lane[i], sum.lane[(i + 1) % 4] ^ sum.lane[(i + 2) % 4] ^ sum.lane[(i + 3) % 4]) + sum.size);
+    memcpy(hash, sum.lane, sizeof sum.lane);
 }

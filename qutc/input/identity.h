@@ -8,7 +8,8 @@
 // The NT_GNU_BUILD_ID note's description (size 0: there is none).
 struct qutc_bytes qutc_build_id(const struct qutc_elf *elf);
 
-// 256 bits over the bytes. Tells different files apart, not forged ones: it is no cryptographic hash.
-void qutc_content_hash(struct qutc_bytes bytes, uint8_t hash[32]);
+// 256 bits over all bytes. Tells different files apart, not forged ones: it is no cryptographic hash. Takes little memory
+// where the file is read by need.
+void qutc_content_hash(const struct qutc_elf *elf, uint8_t hash[32]);
 
 #endif

@@ -42,9 +42,7 @@ static void set_identity(struct qutc_image *image)
         memcpy(image->identity, id.data, image->identity_size);
     } else {
         image->identity_size = QUTC_IDENTITY_MAX;
-        qutc_elf_need_all(&image->store->elf);
-        qutc_content_hash(image->store->elf.bytes, image->identity);
-        qutc_file_map_rest(&image->store->file); // the whole file was read; little of it is needed
+        qutc_content_hash(&image->store->elf, image->identity);
     }
 }
 
@@ -89,9 +87,12 @@ static int analyse(struct qutc_image *image, const char *path, const struct qutc
     if (store->elf.damage.reason)
         qutc_image_note_damage(image, &store->elf.damage);
     set_identity(image);
+    if (options && options->identity_only)
+        return 0;
     if (qutc_image_map(image, error) || qutc_image_find_exec(image, error))
         return -1;
     qutc_image_find_plt(image);
+    qutc_image_find_oat(image);
     qutc_image_add_frames(image, &store->elf, QUTC_FROM_FILE);
     add_debugdata(image);
     if (options && options->debug_root && qutc_image_find_debug_file(image, path, options->debug_root))
@@ -99,8 +100,9 @@ static int analyse(struct qutc_image *image, const char *path, const struct qutc
     image->unpacked_bytes = store->unpacker.used_bytes;
     image->unpack_time_ns = store->unpacker.time_ns;
     image->xz_time_ns = store->unpacker.xz_time_ns;
-    // Without any frame section it is the damage that must be heard, not a bare "no unwind information".
-    if (image->frame_count == 0 && image->damage_count) {
+    // Without any frame section it is the damage that must be heard, not a bare "no unwind information". An OAT file has
+    // the headers of its methods.
+    if (image->frame_count == 0 && image->damage_count && !image->oat.present) {
         if (error && error->reason == QUTC_OK)
             *error = image->damage;
         return -1;
@@ -140,7 +142,9 @@ int qutc_image_open_memory(struct qutc_bytes elf, const char *name, const struct
     struct qutc_image_store *store = opened->store;
     if (elf.size)
         memcpy(store->copy, elf.data, elf.size);
-    if (qutc_elf_read(&store->elf, (struct qutc_bytes){store->copy, elf.size}, error) ||
+    const struct qutc_bytes copy = {store->copy, elf.size};
+    bool jit = options && options->jit;
+    if ((jit ? qutc_elf_read_loaded : qutc_elf_read)(&store->elf, copy, error) ||
         analyse(opened, NULL, options, error)) {
         qutc_image_close(opened);
         return -1;

@@ -42,6 +42,14 @@ struct qutc_range { // [start, end), virtual addresses of the file
     uint64_t end;
 };
 
+// An OAT file of Android's runtime: see oat.h.
+struct qutc_oat {
+    bool present;
+    uint32_t version;       // 64 for "064"; 0: not readable
+    struct qutc_range data; // from oatdata on, up to the code at most
+    struct qutc_range code; // oatexec ... oatlastword; empty where there is none
+};
+
 struct qutc_image {
     char *name; // for messages: path, or "base.apk!lib/arm64-v8a/libx.so", or "[vdso]"
     const struct qut_arch *arch;
@@ -56,6 +64,7 @@ struct qutc_image {
     unsigned exec_count;
     struct qutc_range plt[QUTC_PLT_RANGES_MAX]; // .plt, .iplt, .plt.* sections
     unsigned plt_count;
+    struct qutc_oat oat;
 
     // In order of precedence: the first that describes a pc wins.
     struct qutc_frame_section frame[QUTC_FRAME_SECTIONS_MAX];
@@ -80,8 +89,13 @@ struct qutc_image_options {
     // Files are read where they are needed, instead of mapped: one that somebody truncates meanwhile raises no SIGBUS,
     // but makes qutc_image_is_whole say no.
     bool read_files;
+    // Only the file's architecture and identity are wanted: no section is unpacked, nothing else is filled.
+    bool identity_only;
     // The image is one of memory, as the loader mapped it: section headers are not believed where there are segments.
     bool as_mapped;
+    // The image is a just-in-time compiler's symbol file (QUT_COMPILE_JIT): it may be relocatable, its sections have the
+    // addresses and bytes that they were loaded with. Only for qutc_image_open_memory.
+    bool jit;
 };
 
 // Opens an ELF file, or, with offset_bytes/size_bytes not both 0, an ELF image inside a file (an APK's stored entry).

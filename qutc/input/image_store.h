@@ -36,6 +36,9 @@ int qutc_image_find_exec(struct qutc_image *image, struct qutc_error *error);
 void qutc_image_find_plt(struct qutc_image *image);
 int qutc_image_map(struct qutc_image *image, struct qutc_error *error);
 
+// oat.c: whether the image is an OAT file.
+void qutc_image_find_oat(struct qutc_image *image);
+
 // frames.c: adds the frame sections of one ELF file. What cannot be read is left out and noted as damage.
 void qutc_image_add_frames(struct qutc_image *image, const struct qutc_elf *elf, enum qutc_provenance from);
 

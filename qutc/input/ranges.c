@@ -58,6 +58,11 @@ int qutc_image_find_exec(struct qutc_image *image, struct qutc_error *error)
             add_range(image, ranges, &count, elf->sections[i].name, elf->sections[i].vaddr,
                       elf->sections[i].size_bytes);
     count = merge(ranges, count);
+    // An object file may have a section for each function, anywhere.
+    if (count > QUTC_EXEC_RANGES_MAX && elf->is_relocatable) {
+        ranges[0].end = ranges[count - 1].end;
+        count = 1;
+    }
     bool fits = count <= QUTC_EXEC_RANGES_MAX;
     if (fits) {
         memcpy(image->exec, ranges, count * sizeof *ranges);

@@ -5,7 +5,7 @@
 
 #include "qutc/input/image_store.h"
 
-static bool by_section(struct qutc_image *image, const struct qutc_elf *elf, uint32_t type,
+static bool by_section(const struct qutc_image *image, const struct qutc_elf *elf, uint32_t type,
                        struct qutc_symbol_section *found)
 {
     for (size_t i = 0; i < elf->section_count; i++) {
@@ -81,7 +81,7 @@ static uint64_t count_by_hash(struct qutc_bytes bytes)
     return qutc_read_u32(&cursor);
 }
 
-static bool by_dynamic(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *found)
+static bool by_dynamic(const struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *found)
 {
     const struct qutc_elf *elf = &image->store->elf;
     struct dynamic dynamic = {0};
@@ -106,7 +106,8 @@ static bool by_dynamic(struct qutc_image *image, uint64_t load_bias, struct qutc
     return count > 0;
 }
 
-unsigned qutc_image_symbol_sections(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *sections)
+unsigned qutc_image_symbol_sections(const struct qutc_image *image, uint64_t load_bias,
+                                    struct qutc_symbol_section *sections)
 {
     const struct qutc_image_store *store = image->store;
     unsigned count = 0;
@@ -120,4 +121,9 @@ unsigned qutc_image_symbol_sections(struct qutc_image *image, uint64_t load_bias
         by_section(image, &store->debugdata_elf, SHT_SYMTAB, &sections[count]))
         count++;
     return count;
+}
+
+bool qutc_image_dynamic_symbols(const struct qutc_image *image, struct qutc_symbol_section *section)
+{
+    return by_section(image, &image->store->elf, SHT_DYNSYM, section) || by_dynamic(image, 0, section);
 }

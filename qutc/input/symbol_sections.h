@@ -17,6 +17,10 @@ struct qutc_symbol_section {
 // Returns how many. What lies outside its file, or cannot be unpacked, is left out. The bytes live
 // as long as the image. load_bias: of an image of memory,
 // where a loader may have replaced the addresses that the dynamic section gives by those in memory; else 0.
-unsigned qutc_image_symbol_sections(struct qutc_image *image, uint64_t load_bias, struct qutc_symbol_section *sections);
+unsigned qutc_image_symbol_sections(const struct qutc_image *image, uint64_t load_bias,
+                                    struct qutc_symbol_section *sections);
+
+// The dynamic symbols alone, by section header or as the loader finds them. False where there are none.
+bool qutc_image_dynamic_symbols(const struct qutc_image *image, struct qutc_symbol_section *section);
 
 #endif

@@ -125,6 +125,14 @@ static int add_cache(struct qutc_inputs *inputs, struct qutc_error *error)
 
 static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth, struct qutc_error *error);
 
+#ifdef __ANDROID__
+// It has no such file; and no glob before 9.
+static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigned depth, struct qutc_error *error)
+{
+    (void)inputs, (void)pattern, (void)depth, (void)error, (void)add_conf;
+    return 0;
+}
+#else
 static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigned depth, struct qutc_error *error)
 {
     glob_t matches;
@@ -141,6 +149,7 @@ static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigne
     free(absolute);
     return result;
 }
+#endif
 
 static int add_conf_line(struct qutc_inputs *inputs, char *line, unsigned depth, struct qutc_error *error)
 {
@@ -189,7 +198,31 @@ static int add_search_path(struct qutc_inputs *inputs, struct qutc_error *error)
 
 int qutc_inputs_add_system(struct qutc_inputs *inputs, struct qutc_error *error)
 {
+#ifdef __ANDROID__
+    // Boot images are in system/framework until 11, ART's libraries and images in its module since 10.
+    static const char *const directories[] = {"/system/lib64",
+                                              "/system/lib",
+                                              "/vendor/lib64",
+                                              "/vendor/lib",
+                                              "/system/bin",
+                                              "/apex/com.android.runtime/bin",
+                                              "/apex/com.android.runtime/lib64",
+                                              "/apex/com.android.runtime/lib",
+                                              "/apex/com.android.runtime/lib64/bionic",
+                                              "/apex/com.android.runtime/lib/bionic",
+                                              "/apex/com.android.art/lib64",
+                                              "/apex/com.android.art/lib",
+                                              "/apex/com.android.art/javalib/arm64",
+                                              "/apex/com.android.art/javalib/arm",
+                                              "/apex/com.android.art/javalib/x86_64",
+                                              "/apex/com.android.art/javalib/x86",
+                                              "/system/framework/arm64",
+                                              "/system/framework/arm",
+                                              "/system/framework/x86_64",
+                                              "/system/framework/x86"};
+#else
     static const char *const directories[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib32", "/usr/lib32"};
+#endif
     if (add_cache(inputs, error) || add_conf(inputs, conf_path, 0, error))
         return -1;
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)

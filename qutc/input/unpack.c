@@ -6,16 +6,18 @@
 #include <lzma.h>
 #include <stdlib.h>
 #include <time.h>
-#include <zlib.h>
-#include <zstd.h>
 
+#include "qutc/base/codec.h"
+
+#ifndef ELFCOMPRESS_ZLIB
+#define ELFCOMPRESS_ZLIB 1
+#endif
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
 enum { ZLIB_RATIO_MAX = 1032 };                           // what deflate can reach: more is a lie
 static const uint64_t xz_memory_max_bytes = 256ULL << 20; // xz -9 needs 65 MiB
-static const size_t unpack_chunk_bytes = (size_t)1 << 30; // zlib counts in 32 bits
 
 struct qutc_unpack_block {
     struct qutc_unpack_block *next;
@@ -38,35 +40,6 @@ static struct qutc_bytes keep(struct qutc_unpacker *unpacker, struct qutc_unpack
     return (struct qutc_bytes){block->data, size};
 }
 
-static int unpack_zlib(struct qutc_bytes packed, uint8_t *to, size_t size)
-{
-    z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed.data, .next_out = to};
-    if (inflateInit(&stream) != Z_OK)
-        return -1;
-    const uint8_t *packed_end = packed.data + packed.size;
-    const uint8_t *end = to + size;
-    int status = Z_OK;
-    while (status == Z_OK) {
-        size_t in = (size_t)(packed_end - stream.next_in);
-        size_t out = (size_t)(end - stream.next_out);
-        stream.avail_in = (uInt)(in < unpack_chunk_bytes ? in : unpack_chunk_bytes);
-        stream.avail_out = (uInt)(out < unpack_chunk_bytes ? out : unpack_chunk_bytes);
-        status = inflate(&stream, Z_NO_FLUSH);
-        // Linkers that merge compressed sections put one stream after the other.
-        if (status == Z_STREAM_END && stream.next_out < end && stream.next_in < packed_end)
-            status = inflateReset(&stream);
-    }
-    bool whole = status == Z_STREAM_END && stream.next_out == end;
-    inflateEnd(&stream);
-    return whole ? 0 : -1;
-}
-
-static int unpack_zstd(struct qutc_bytes packed, uint8_t *to, size_t size)
-{
-    size_t result = ZSTD_decompress(to, size, packed.data, packed.size);
-    return !ZSTD_isError(result) && result == size ? 0 : -1;
-}
-
 static int unpack_sized(struct qutc_unpacker *unpacker, struct qutc_bytes packed, uint32_t method, uint64_t size,
                         const char *section, struct qutc_bytes *bytes, struct qutc_error *error)
 {
@@ -82,14 +55,13 @@ static int unpack_sized(struct qutc_unpacker *unpacker, struct qutc_bytes packed
     if (!block)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, section, 0, "0x%jx bytes", (uintmax_t)size);
     uint64_t start_ns = now_ns();
-    int result = method == ELFCOMPRESS_ZLIB ? unpack_zlib(packed, block->data, (size_t)size)
-                                            : unpack_zstd(packed, block->data, (size_t)size);
+    int result =
+        (method == ELFCOMPRESS_ZLIB ? qutc_unzlib : qutc_unzstd)(packed, block->data, (size_t)size, section, error);
     unpacker->time_ns += now_ns() - start_ns;
     if (result) {
         free(block);
         unpacker->left_bytes -= size; // the work was done: a file full of such sections must not have it for free
-        return qutc_fail(error, QUTC_ERR_COMPRESSION, section, 0, "%s data does not unpack to 0x%jx bytes",
-                         method == ELFCOMPRESS_ZLIB ? "zlib" : "zstd", (uintmax_t)size);
+        return -1;
     }
     *bytes = keep(unpacker, block, (size_t)size);
     return 0;

@@ -54,6 +54,8 @@ static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct 
     }
     if (cfa->how == QUT_CFA_PLT)
         put(w, "+%u*((pc&%u)>=%u)", 1u << (cfa->shift & 31), cfa->plt.mask, cfa->plt.threshold);
+    if (cfa->how == QUT_CFA_VECTOR)
+        put(w, "%+" PRId32 "*%s", cfa->vector_count, arch->vector_bytes_name ? arch->vector_bytes_name : "vector?");
 }
 
 static void put_place(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *place)

@@ -90,6 +90,35 @@ START_TEST(loads)
 }
 END_TEST
 
+// Frames with room for vectors, whose size the machine says: clang's for riscv64, in Android's libc and in C++
+// programs.
+START_TEST(vectors)
+{
+#define R64   &qut_arch_riscv64
+#define VLENB OP_BREGX, 0xa2, 0x38, 0 // register 4096 + 0xc22
+    enum { SP = 2, FP = 8 };
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, OP_CONSTS, 0xb0, 1, OP_PLUS, OP_CONSTS, 2, VLENB, OP_MUL, OP_PLUS),
+               "10000-10040 cfa=sp+176+2*vlenb ra=ra fp=same\n");
+    expect_cfa(R64, BYTES(OP_BREG + FP, 0x70, VLENB, OP_LIT + 4, OP_MUL, OP_MINUS),
+               "10000-10040 refused: CFA_EXPRESSION\n");
+    expect_cfa(R64, BYTES(VLENB, OP_CONSTS, 0x7c, OP_MUL, OP_BREG + FP, 0x70, OP_PLUS),
+               "10000-10040 cfa=s0-16-4*vlenb ra=ra fp=same\n");
+    // (vlenb + 8) * 3 + sp + vlenb
+    expect_cfa(R64, BYTES(OP_BREGX, 0xa2, 0x38, 8, OP_LIT + 3, OP_MUL, OP_BREG + SP, 0, OP_PLUS),
+               "10000-10040 cfa=sp+24+3*vlenb ra=ra fp=same\n");
+    expect_cfa(R64, BYTES(VLENB), NOT_A_CFA);                                             // of no stack
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, VLENB, VLENB, OP_MUL, OP_PLUS), NOT_A_CFA);    // a square
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, VLENB, OP_PLUS, VLENB, OP_PLUS), NOT_A_CFA);   // two terms
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, VLENB, OP_PLUS, OP_DEREF), NOT_A_CFA);         // a load
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, OP_BREGX, 0xa1, 0x38, 0, OP_PLUS), NOT_A_CFA); // vtype
+    expect_cfa(&qut_arch_aarch64, BYTES(OP_BREG + 31, 0, VLENB, OP_PLUS), NOT_A_CFA);     // has none
+    expect_cfa(R64, BYTES(OP_BREG + SP, 0, VLENB, OP_CONST4U, 0, 0, 0, 0x80, OP_MUL, OP_PLUS),
+               "10000-10040 refused: OFFSET_RANGE\n");
+    // Nothing but a CFA is found so.
+    expect_program(R64, BYTES(CFA_EXPRESSION, FP, 5, VLENB, OP_PLUS), NOT_A_REGISTER);
+}
+END_TEST
+
 START_TEST(a_realigned_stack)
 {
     // gcc's DRAP: the registers of the caller lie around rbp, the cfa in memory.
@@ -174,6 +203,7 @@ int main(void)
     tcase_add_test(tests, the_plt);
     tcase_add_test(tests, registers_and_offsets);
     tcase_add_test(tests, loads);
+    tcase_add_test(tests, vectors);
     tcase_add_test(tests, a_realigned_stack);
     tcase_add_test(tests, rules_of_registers);
     tcase_add_test(tests, all_else_is_refused);

@@ -15,9 +15,16 @@ static bool read_word(void *context, uint64_t address, uint64_t *value)
 
 static enum qutc_dwarf_result run(unsigned word_bytes, const uint8_t *bytes, size_t size, uint64_t *value)
 {
-    static struct qut_frame_regs frame = {.reg = {[3] = 0x3000, [7] = 0x7000, [32] = 0x20}, .valid = 0x100000088};
+    static struct qut_frame_regs frame = {
+        .reg = {[3] = 0x3000, [7] = 0x7000, [32] = 0x20}, .valid = 0x100000088, .vector_bytes = 0x30};
     struct qutc_dwarf_machine machine = {
-        .word_bytes = word_bytes, .frame = &frame, .has_cfa = true, .cfa = 0xcfa0, .read = read_word};
+        .word_bytes = word_bytes,
+        .frame = &frame,
+        .vector_bytes_reg = 0x100,
+        .has_cfa = true,
+        .cfa = 0xcfa0,
+        .read = read_word,
+    };
     struct qutc_dwarf_op ops[64];
     unsigned count;
     if (!qutc_dwarf_decode((struct qutc_bytes){bytes, size}, word_bytes, ops, 64, &count))
@@ -72,6 +79,7 @@ START_TEST(registers_and_memory)
     EXPECT(0x55667710, DW_OP_lit16, DW_OP_deref_size, 4);
     EXPECT_FAULT(QUTC_DWARF_NO_REGISTER, DW_OP_breg4, 0);
     EXPECT_FAULT(QUTC_DWARF_NO_REGISTER, DW_OP_bregx, 0x80, 0x01, 0);
+    EXPECT(0x31, DW_OP_bregx, 0x80, 0x02, 1);
     EXPECT_FAULT(QUTC_DWARF_BAD_MEMORY, DW_OP_const2u, 0xad, 0x0b, DW_OP_deref);
     EXPECT_FAULT(QUTC_DWARF_BAD_PROGRAM, DW_OP_lit1, DW_OP_deref_size, 9);
     EXPECT_FAULT(QUTC_DWARF_VALUE, DW_OP_lit1, DW_OP_stack_value);

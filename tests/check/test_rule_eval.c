@@ -93,6 +93,23 @@ START_TEST(every_cfa)
 }
 END_TEST
 
+START_TEST(a_cfa_that_vectors_move)
+{
+    const struct qut_arch *riscv64 = &qut_arch_riscv64;
+    struct qut_rule rule = usual_rule();
+    rule.cfa = (struct qut_cfa){.how = QUT_CFA_VECTOR, .reg = 2, .offset_bytes = 176, .vector_count = 2};
+    struct qut_frame_regs frame = frame_of(riscv64), caller;
+    uint64_t cfa;
+    ck_assert_int_eq(eval(riscv64, &rule, &frame, &caller, &cfa), QUT_EVAL_NO_REGISTER);
+    frame.vector_bytes = 32;
+    ck_assert_int_eq(eval(riscv64, &rule, &frame, &caller, &cfa), QUT_EVAL_OK);
+    ck_assert_uint_eq(cfa, frame.reg[2] + 176 + 64);
+    rule.cfa.vector_count = -3;
+    ck_assert_int_eq(eval(riscv64, &rule, &frame, &caller, &cfa), QUT_EVAL_OK);
+    ck_assert_uint_eq(cfa, frame.reg[2] + 176 - 96);
+}
+END_TEST
+
 START_TEST(every_register_rule)
 {
     struct qut_frame_regs frame = frame_of(x86_64), caller;
@@ -180,6 +197,7 @@ int main(void)
     TCase *tcase = tcase_create("all");
     tcase_add_test(tcase, usual);
     tcase_add_test(tcase, every_cfa);
+    tcase_add_test(tcase, a_cfa_that_vectors_move);
     tcase_add_test(tcase, every_register_rule);
     tcase_add_test(tcase, refusals);
     tcase_add_test(tcase, words_wrap);

@@ -61,6 +61,8 @@ START_TEST(frame_addresses)
     rule.cfa = (struct qut_cfa){
         .how = QUT_CFA_PLT, .reg = RSP, .shift = 3, .offset_bytes = 8, .plt = {.mask = 15, .threshold = 11}};
     expect(&rule, "cfa=rsp+8+8*((pc&15)>=11) ra=[cfa-8] fp=same");
+    rule.cfa = (struct qut_cfa){.how = QUT_CFA_VECTOR, .reg = 2, .offset_bytes = 16, .vector_count = -2};
+    expect_on(&qut_arch_riscv64, &rule, "cfa=sp+16-2*vlenb ra=[cfa-8] fp=same");
     rule = frame(R10, 0);
     expect(&rule, "cfa=r10+0 ra=[cfa-8] fp=same");
 }

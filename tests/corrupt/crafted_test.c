@@ -44,7 +44,7 @@ static uint64_t as_it_is(void *context, uint64_t pc)
     return pc;
 }
 
-static const struct qut_walk_ops ops = {read_stack, no_code, find, as_it_is};
+static const struct qut_walk_ops ops = {read_stack, no_code, find, as_it_is, NULL};
 
 // Steps until the walk ends; all registers are known at first and point at the stack, every word of which is the
 // function's own address.

@@ -6,6 +6,8 @@
 
 #include "qutc/bundle.h"
 #include "qutc/input/file_map.h"
+#include "tests/dex/writer.h"
+#include "tests/jit/fake_list.h"
 #include "tests/support/rows.h"
 #include "tests/table/sample.h"
 
@@ -56,6 +58,7 @@ static void frame_seeds(const struct qut_arch *arch, enum qutc_frame_kind kind, 
     write_seed("cfi", name, -1, section.data, section.size);
     struct build_buffer file = frame_elf(&a);
     write_seed("elf", name, -1, file.data, file.size);
+    write_seed("jit_blob", name, -1, file.data, file.size);
 
     struct build_buffer xz = build_xz(file.data, file.size), zip;
     write_seed("xz", name, 0, xz.data, xz.size);
@@ -114,6 +117,83 @@ static void exidx_seed(void)
     write_seed("exidx", "three", -1, words, sizeof words);
 }
 
+// Three entries, whose symbol files are one ELF image and two that are none, and a change in the middle.
+static void jit_seeds(const struct qut_arch *arch)
+{
+    struct frame_asm a = frame_asm(arch, QUTC_FRAME_DEBUG);
+    struct frame_cie cie = {.version = 1};
+    frame_add_cie(&a, &cie);
+    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x40});
+    struct build_buffer elf = frame_elf(&a);
+    for (unsigned layout = 0; layout < 3; layout++) {
+        static struct fake_list list;
+        fake_init(&list, arch, (enum qut_jit_layout)layout);
+        for (unsigned i = 0; i < 3; i++)
+            fake_add(&list, i, fake_symfile_at(i), i ? 40 : elf.size);
+        size_t room = FAKE_BYTES - (FAKE_SYMFILES - FAKE_BASE);
+        memcpy(list.bytes + (FAKE_SYMFILES - FAKE_BASE), elf.data, elf.size < room ? elf.size : room);
+        struct build_buffer seed = {0};
+        const uint8_t head[] = {(uint8_t)(arch->id - 1), 1, 5, 24, 1};
+        build_add(&seed, head, sizeof head);
+        build_add(&seed, list.bytes, sizeof list.bytes);
+        char name[64];
+        snprintf(name, sizeof name, "%s-%u", arch->name, layout);
+        write_seed("jit_list", name, -1, seed.data, seed.size);
+        free(seed.data);
+    }
+    free(elf.data);
+    frame_free(&a);
+}
+
+// Headers of each form before the code, which is of zeros: a frame of 64 bytes with the return address in it.
+static void oat_seeds(const struct qut_arch *arch)
+{
+    static const uint32_t ra_bits[QUT_ARCH_END] = {0, 1u << 16, 1u << 30, 1u << 14, 1u << 8, 1u << 1};
+    static const uint16_t versions[] = {64, 88, 131};
+    enum { HEADER_BYTES = 32, CODE_BYTES = 64 };
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        uint32_t words[(HEADER_BYTES + CODE_BYTES) / 4] = {0};
+        const uint32_t method[] = {64, ra_bits[arch->id], 0, CODE_BYTES};
+        memcpy((uint8_t *)words + HEADER_BYTES - sizeof method, method, sizeof method);
+        const uint8_t head[] = {(uint8_t)(arch->id - 1), (uint8_t)versions[i], 0, HEADER_BYTES, 0};
+        struct build_buffer seed = {0};
+        build_add(&seed, head, sizeof head);
+        build_add(&seed, words, sizeof words);
+        char name[64];
+        snprintf(name, sizeof name, "%s-%u", arch->name, versions[i]);
+        write_seed("oat", name, -1, seed.data, seed.size);
+        free(seed.data);
+    }
+}
+
+// Every version of dex files, two of them in a file, and every version of what holds them.
+static void dex_seeds(void)
+{
+    static const struct dex_method methods[] = {{"a", 8, false, false}, {"b", 0, false, false}, {"c", 40, false, true}};
+    static const struct dex_class classes[] = {{"LA;", methods, 3}, {"Lx/B;", methods, 2}};
+    static const unsigned dex_versions[] = {0, 35, 39, 41}, vdex_versions[] = {6, 10, 19, 21, 27};
+    enum { AT_START, VDEX, SEARCHED }; // the first byte of fuzz_dex
+    char name[64];
+    for (size_t i = 0; i < sizeof dex_versions / sizeof *dex_versions; i++) {
+        const struct dex_spec specs[] = {{dex_versions[i], classes, 2}, {dex_versions[i], classes, 1}};
+        struct build_buffer file = {0};
+        uint64_t offsets[2];
+        dex_add(&file, specs, 2, 0, offsets, NULL);
+        snprintf(name, sizeof name, "dex-%u", dex_versions[i]);
+        write_seed("dex", name, AT_START, file.data, file.size);
+        snprintf(name, sizeof name, "searched-%u", dex_versions[i]);
+        write_seed("dex", name, SEARCHED, file.data, file.size);
+        free(file.data);
+    }
+    for (size_t i = 0; i < sizeof vdex_versions / sizeof *vdex_versions; i++) {
+        const struct dex_spec specs[] = {{vdex_versions[i] < 19 ? 37 : 0, classes, 2}};
+        struct build_buffer file = dex_vdex(vdex_versions[i], specs, 1, NULL);
+        snprintf(name, sizeof name, "vdex-%u", vdex_versions[i]);
+        write_seed("dex", name, VDEX, file.data, file.size);
+        free(file.data);
+    }
+}
+
 static void table_seeds(void)
 {
     struct maker m;
@@ -158,9 +238,12 @@ int main(int argument_count, char **arguments)
         frame_seeds(arch, QUTC_FRAME_EH, 1, false);
         frame_seeds(arch, QUTC_FRAME_DEBUG, 4, false);
         frame_seeds(arch, QUTC_FRAME_DEBUG, 3, true);
+        jit_seeds(arch);
+        oat_seeds(arch);
     }
     packed_seeds();
     exidx_seed();
+    dex_seeds();
     table_seeds();
     for (int i = 2; i < argument_count; i++)
         file_seed(arguments[i], i - 1);

@@ -8,7 +8,7 @@
 
 #include "qutc/input/image.h"
 
-enum { BUILD_SECTIONS_MAX = 12, BUILD_SEGMENTS_MAX = 12 };
+enum { BUILD_SECTIONS_MAX = 80, BUILD_SEGMENTS_MAX = 12 };
 
 struct build_section {
     const char *name;

@@ -22,6 +22,8 @@ class Walk:
     end: str = ""  # why it ended; empty: it says that it came to the end of the stack
     guessed: list = field(default_factory=list)  # indexes of frames that qut marks as guessed
     places: list = field(default_factory=list)  # what qut says about each frame
+    functions: list = field(default_factory=list)  # "" where it knows none
+    kinds: list = field(default_factory=list)  # "native", "jit", ...
 
 
 def output_of(command):
@@ -57,7 +59,8 @@ def qut(binary, pid):
         frames = stack["frames"]
         walk = Walk([int(frame["pc"], 16) for frame in frames], end_of(stack["end"]),
                     [index for index, frame in enumerate(frames) if frame.get("guessed")],
-                    [place_of(frame) for frame in frames])
+                    [place_of(frame) for frame in frames], [frame.get("function", "") for frame in frames],
+                    [frame["kind"] for frame in frames])
         walks.update({thread["tid"]: walk for thread in stack["threads"]})
     return walks
 

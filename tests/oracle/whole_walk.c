@@ -68,7 +68,7 @@ static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong
 
 void whole_walk(struct whole_walks *walks, const struct qut_frame_regs *regs, const struct shadow *shadow)
 {
-    static const struct qut_walk_ops ops = {read_word, read_code, find, strip};
+    static const struct qut_walk_ops ops = {read_word, read_code, find, strip, NULL};
     const struct qut_arch *arch = walks->guest->arch;
     struct qut_walk walk;
     size_t left = shadow->depth;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of the architecture this runs on, against what the C library's headers say and the kernel does.
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "libqut/arch/native.h"
+#include "libqut/runtime/walk_local.h"
 #include "native_case.h"
 #include "tests/runtime/native/native_call.h"
 #include "tests/runtime/tap.h"
@@ -34,6 +35,7 @@ TEST(the_native_copy_equals_the_folders)
     SAME(word_bytes);
     SAME(pc_shift);
     SAME(register_count);
+    SAME(vector_bytes_reg);
     SAME(sp_reg);
     SAME(ra_reg);
     SAME(ra_in_register);
@@ -274,6 +276,20 @@ TEST(stripping_removes_signatures)
           (long long)qut_native_strip(sealed), (long long)address);
 }
 
+// Where the kernel does not say that vectors are on, nothing may try to read their size.
+TEST(the_size_of_vectors_is_read_where_they_are_on)
+{
+    errno = 4711;
+    bool is_on = qut_os_vectors_are_on();
+    CHECK(errno == 4711, "errno is %d", errno);
+    CHECK(!is_on || native->vector_bytes_reg, "%s", native->name);
+    uint64_t bytes = qut_local_vector_bytes();
+    CHECK(is_on == (bytes != 0), "%llu bytes", (unsigned long long)bytes);
+    CHECK((bytes & (bytes - 1)) == 0, "%llu bytes", (unsigned long long)bytes);
+    if (!is_on)
+        SKIP("%s: no vectors here, or nobody says so", native->name);
+}
+
 int main(void)
 {
     page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -287,5 +303,6 @@ int main(void)
     RUN(a_plain_handler_returns_to_the_kernels_trampoline);
     RUN(stripping_keeps_plain_addresses);
     RUN(stripping_removes_signatures);
+    RUN(the_size_of_vectors_is_read_where_they_are_on);
     return tap_finish();
 }

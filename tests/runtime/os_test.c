@@ -315,9 +315,30 @@ TEST(modules_are_listed)
     CHECK(result == 0 && listing.count >= 1 && listing.programs == 1, "%d: %d modules, %d programs", result,
           listing.count, listing.programs);
     CHECK(listing.has_us, "the program is confirmed");
+#ifdef __GLIBC__
     CHECK(!qut_os_confirm_module((uintptr_t)list, 1, 1), "another is not");
     CHECK(generation.is_known, "the loader has a generation");
     CHECK(qut_os_is_generation(&generation), "it stays where nothing is loaded");
+#else
+    CHECK(!qut_os_is_generation(&generation), "nobody tells changes here");
+#endif
+}
+
+// Android's linker, read as a file.
+TEST(the_linker_counts)
+{
+    const char *shared = getenv("QUT_SHARED");
+    char path[512];
+    uint64_t vaddrs[2];
+    CHECK(!qut_os_linker_counters("/proc/self/exe", vaddrs), "this program does not");
+    CHECK(!qut_os_linker_counters("/does/not/exist", vaddrs), "nor what is not there");
+    snprintf(path, sizeof path, "%s/corpus/native/android14/linker64", shared ? shared : "");
+    if (sizeof(uintptr_t) != 8 || access(path, R_OK) != 0)
+        SKIP("no linker of Android for this word size");
+    CHECK(qut_os_linker_counters(path, vaddrs) && vaddrs[0] == 0x16e488 && vaddrs[1] == 0x16e490, "0x%llx 0x%llx",
+          (unsigned long long)vaddrs[0], (unsigned long long)vaddrs[1]);
+    snprintf(path, sizeof path, "%s/corpus/native/android8.1/linker64", shared);
+    CHECK(!qut_os_linker_counters(path, vaddrs), "that of 8.1 does not");
 }
 
 TEST(mappings_are_found)
@@ -381,6 +402,7 @@ int main(void)
         RUN(threads);
     }
     RUN(modules_are_listed);
+    RUN(the_linker_counts);
     RUN(mappings_are_found);
     return tap_finish();
 }

@@ -117,6 +117,8 @@ static void choose_cfa(struct maker *m, struct qut_cfa *cfa)
         cfa->reg2 = (uint8_t)maker_random(m, m->arch->register_count);
         cfa->shift = 3;
     }
+    if (cfa->how == QUT_CFA_VECTOR)
+        cfa->vector_count = random_offset(m);
     if (cfa->how == QUT_CFA_PLT) {
         cfa->shift = 3;
         cfa->plt.mask = 15;

@@ -12,7 +12,8 @@ def module_name(frame):
         return "<unknown>"
     name = frame["module"] + (" (deleted)" if frame.get("deleted") else "")
     if "module_offset" in frame:
-        name += f"!{frame['soname']}" if "soname" in frame else ""
+        member = frame.get("entry", frame.get("soname"))
+        name += f"!{member}" if member else ""
         name += f" (offset {frame['module_offset']})"
     return name
 
@@ -21,7 +22,7 @@ def frame_text(index, frame, digits):
     line = f"  #{index:02d} pc {int(frame.get('module_pc', frame['pc']), 16):0{digits}x}  {module_name(frame)}"
     if "function" in frame:
         offset = frame["function_offset"]
-        line += f" ({frame['function']}" + (f"+{offset}" if offset else "") + ")"
+        line += f" ({frame['function']}" + (f"+{offset}" if offset and frame["kind"] != "dex" else "") + ")"
     line += " [signal frame]" if frame.get("signal_frame") else ""
     return line + (" [guessed]" if frame.get("guessed") else "")
 

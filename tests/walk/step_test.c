@@ -25,6 +25,32 @@ START_TEST(interrupted_pc_is_looked_up_as_it_is_and_a_return_address_one_before)
 }
 END_TEST
 
+static size_t walk_vector_frames(uint64_t vector_bytes)
+{
+    begin_on(&qut_arch_riscv64, 0x100, 0);
+    world.vector_bytes = vector_bytes;
+    struct qut_rule rule = world_frame_saved(&world, 2, -1);
+    rule.cfa.how = QUT_CFA_VECTOR;
+    rule.cfa.vector_count = 3;
+    row(0x080, rule);
+    row(0x200, rule); // a caller's: no context gives its registers
+    row(0x300, outermost());
+    world_put(&world, 7, WORLD_TEXT + 0x210);
+    world_put(&world, 15, WORLD_TEXT + 0x310);
+    return go(QUT_PC_EXACT);
+}
+
+START_TEST(a_frame_for_vectors_needs_their_size)
+{
+    ck_assert_uint_eq(walk_vector_frames(16), 3);
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+    ck_assert_uint_eq(frames[2].sp, world_stack_address(&world, 16));
+    world_free(&world);
+    ck_assert_uint_eq(walk_vector_frames(0), 1);
+    ck_assert_uint_eq(end.reason, QUT_END_NO_REGISTER);
+}
+END_TEST
+
 START_TEST(return_to_zero_is_the_outermost_frame)
 {
     begin_on(&qut_arch_x86_64, 0x100, 0);
@@ -170,6 +196,19 @@ START_TEST(body_only_rule_at_a_function_s_first_instruction)
 }
 END_TEST
 
+START_TEST(body_only_rule_at_a_first_instruction_behind_a_call_that_pushed)
+{
+    begin_on(&qut_arch_x86_64, 0x100, 0);
+    row(0x100, body(4));
+    row(0x200, outermost());
+    world_put(&world, 0, WORLD_TEXT + 0x204);
+    ck_assert_uint_eq(go(QUT_PC_EXACT), 2);
+    ck_assert_uint_eq(frames[1].pc, WORLD_TEXT + 0x204);
+    ck_assert_uint_eq(frames[1].sp, frames[0].sp + 8);
+    ck_assert_uint_eq(end.guessed_frame, QUT_NO_GUESS);
+}
+END_TEST
+
 START_TEST(body_only_rule_inside_a_function_is_certain_at_calls_and_a_guess_elsewhere)
 {
     begin_on(&qut_arch_arm, 0x104, 0);
@@ -202,6 +241,7 @@ int main(void)
 {
     const TTest *tests[] = {
         interrupted_pc_is_looked_up_as_it_is_and_a_return_address_one_before,
+        a_frame_for_vectors_needs_their_size,
         return_to_zero_is_the_outermost_frame,
         each_state_of_the_module_has_its_own_end,
         unreadable_memory_is_named,
@@ -211,6 +251,7 @@ int main(void)
         signature_is_taken_off,
         thumb_bit_is_told_and_not_looked_up,
         body_only_rule_at_a_function_s_first_instruction,
+        body_only_rule_at_a_first_instruction_behind_a_call_that_pushed,
         body_only_rule_inside_a_function_is_certain_at_calls_and_a_guess_elsewhere,
         body_only_rest_of_a_function_that_a_frame_program_begins,
     };

@@ -87,7 +87,7 @@ static void world_find(void *context, uint64_t pc, struct qut_code *code)
     *code = (struct qut_code){0};
     if (pc < WORLD_TEXT || pc - WORLD_TEXT >= WORLD_TEXT_BYTES)
         return;
-    *code = (struct qut_code){world->state, &world->made.table, WORLD_BIAS, world->entry};
+    *code = (struct qut_code){world->state, &world->made.table, WORLD_BIAS, world->entry, world->frame_flags};
 }
 
 static uint64_t world_strip(void *context, uint64_t pc)
@@ -95,7 +95,12 @@ static uint64_t world_strip(void *context, uint64_t pc)
     return pc & ~((const struct world *)context)->signature_bits;
 }
 
-const struct qut_walk_ops world_ops = {world_read, world_read_code, world_find, world_strip};
+static uint64_t world_vector_bytes(void *context)
+{
+    return ((const struct world *)context)->vector_bytes;
+}
+
+const struct qut_walk_ops world_ops = {world_read, world_read_code, world_find, world_strip, world_vector_bytes};
 
 size_t world_walk(struct world *world, enum qut_pc_kind kind, struct qut_frame *frames, size_t max, struct qut_end *end)
 {

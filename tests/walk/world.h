@@ -20,7 +20,9 @@ struct world {
     struct made_table made;
     enum qut_code_state state; // of the module
     uint64_t entry;
+    uint8_t frame_flags;
     uint64_t signature_bits; // that strip takes away
+    uint64_t vector_bytes;
     uint8_t code[WORLD_TEXT_BYTES];
     uint8_t stack[WORLD_STACK_BYTES];
     struct qut_frame_regs regs; // where walks begin

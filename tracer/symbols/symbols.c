@@ -82,6 +82,9 @@ static void add_table(struct qut_symbols *symbols, unsigned table)
         if (!names_code(symbols, table, &symbol))
             continue;
         uint64_t start = is_arm ? symbol.st_value & ~(uint64_t)1 : symbol.st_value;
+        const struct qutc_elf *elf = symbols->tables[table].elf;
+        const struct qutc_elf_section *section = elf->is_relocatable ? section_of(elf, symbol.st_shndx) : NULL;
+        start += section ? section->vaddr : 0;
         uint64_t end = start + symbol.st_size;
         symbols->entries[symbols->count++] = (struct entry){
             .start = start,

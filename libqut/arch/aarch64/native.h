@@ -19,4 +19,9 @@ static inline uint64_t qut_native_strip(uint64_t pc)
     return x30;
 }
 
+static inline uint64_t qut_native_vector_bytes(void)
+{
+    return 0;
+}
+
 #endif

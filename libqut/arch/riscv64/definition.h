@@ -20,7 +20,7 @@ extern const struct qut_trampoline qut_riscv64_trampolines[1];
         .tracked = {8, 9, 18, 19, 20, 21, 22}, .guess = QUT_GUESS_LINK_REGISTER,                                       \
         .register_names = qut_riscv64_register_names, .core_registers = &qut_riscv64_core_registers,                   \
         .ucontext_registers = &qut_riscv64_ucontext_registers, .trampolines = qut_riscv64_trampolines,                 \
-        .trampoline_count = 1,                                                                                         \
+        .trampoline_count = 1, .vector_bytes_reg = 4096 + 0xc22 /* csr vlenb */, .vector_bytes_name = "vlenb",          \
     }
 
 #endif

@@ -16,4 +16,9 @@ static inline uint64_t qut_native_strip(uint64_t pc)
     return pc;
 }
 
+static inline uint64_t qut_native_vector_bytes(void)
+{
+    return 0;
+}
+
 #endif

@@ -37,8 +37,8 @@ QUT_API int qut_start(const struct qut_options *options);
 // Threads may stay registered. [not signal-safe, blocks, allocates]
 QUT_API void qut_stop(void);
 
-// Learns what was loaded and unloaded since, and has every table made before it returns. Nobody needs to call it: a
-// walk that meets an unknown module wakes the thread. Returns the number of modules without a table, or -EINVAL before
+// Learns what was loaded and unloaded since, and what just-in-time compilers registered and removed, and has every
+// table made before it returns. Nobody needs to call it: a walk that meets unknown code wakes the thread. Returns the number of modules without a table, or -EINVAL before
 // qut_start. [not signal-safe, blocks, allocates]
 QUT_API int qut_refresh(void);
 
@@ -55,7 +55,9 @@ QUT_API void qut_thread_unregister(void);
 
 // The stack of the caller, innermost first: frame 0 is the function that calls. Each pc lies inside the instruction
 // that runs in its frame (for a caller, the call): look it up as it is, never with one subtracted. Returns the number
-// of frames, at most max. `end` may be NULL. [signal-safe; any thread; uses less than 1 KiB of stack]
+// of frames, at most max. `end` may be NULL. Behind the frame of an interpreter of Android's virtual machine comes one
+// for the bytecode, whose pc lies in no module; qut_cursor_frame tells which are such (QUT_FRAME_DEX).
+// [signal-safe; any thread; uses less than 1 KiB of stack]
 QUT_API size_t qut_backtrace(uintptr_t *pcs, size_t max, struct qut_end *end);
 
 // The same from the ucontext_t that a signal handler was given: frame 0 is the interrupted code. Only in the thread
@@ -108,6 +110,18 @@ struct qut_stats {
     uint64_t compile_ns;       // time that took, together
     uint64_t walkable_last_ns; // for the module that came last: from the moment it was met to its table in use
     uint64_t walkable_most_ns; // the longest of these
+    // Code made at run time, which compilers register for debuggers (__jit_debug_descriptor).
+    uint64_t jit_lists;           // of registered code, in this process
+    uint64_t jit_list_faults;     // ... of these, that could not be read last
+    uint64_t jit_entries;         // symbol files in the lists
+    uint64_t jit_pending;         // ... of these, whose table is not there yet
+    uint64_t jit_not_elf;         // ... that are something else than ELF files
+    uint64_t jit_not_read;        // ... that could not be read, or are too large
+    uint64_t jit_no_table;        // ... of which no table could be made
+    uint64_t jit_table_bytes;     // memory of the others' tables
+    uint64_t jit_tables_compiled; // made
+    uint64_t jit_compile_ns;      // time that took, together
+    uint64_t jit_readings;        // of all lists
 };
 
 // [not signal-safe, blocks; any thread]

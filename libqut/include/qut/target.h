@@ -107,12 +107,14 @@ struct qut_module_info {
     uint32_t build_id_size;
     bool is_elf; // else load_bias is start - (offset of the mapping)
     bool deleted;
-    const char *table_reason; // NULL, or why it has no table: lives as long as the target
+    const char *table_reason; // NULL, or why it has no table. Of memory that is no ELF image: why the walk that came to
+                              // it last found no symbol file. Lives as long as the target
 };
 QUT_API bool qut_target_module(struct qut_target *target, uint64_t address, struct qut_module_info *info);
 
 // The symbol file that a just-in-time compiler registered for the code at an address (an ELF image, as in struct
-// qut_compile_request with QUT_COMPILE_JIT), for names. Its bytes live as long as the target. NULL: there is none.
+// qut_compile_request with QUT_COMPILE_JIT), for names. What a walk went through stays known, also if the process went
+// on since and removed it. Its bytes live as long as the target. NULL: there is none.
 QUT_API const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, size_t *size);
 
 // The dex file that holds a dex pc, by the list that Android's runtime keeps (__dex_debug_descriptor): true, and where

@@ -26,6 +26,9 @@ struct qutc_provide_options {
 // mapped module has no build-id, nothing proves that a file is the one it was mapped from: then the memory comes first,
 // and the file is taken only where there is no memory and it has no build-id either.
 //
+// A symbol file of a just-in-time compiler (QUT_COMPILE_JIT) is in memory only, and its table is put into no cache: the
+// next process has other code there.
+//
 // A file that is changed or cut off meanwhile makes it fail, and raises no signal. A table that cannot be put into the
 // cache is returned all the same. [not signal-safe, blocks, allocates; any threads]
 QUT_API int qutc_compile_for_qut(void *context, const struct qut_compile_request *request, void **table,

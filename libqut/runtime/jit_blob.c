@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// One symbol file, from its entry to its table.
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/runtime/jit_registry.h"
+
+static void free_node(struct qut_retired *retired)
+{
+    qut_jit_blob_free((struct qut_jit_blob *)((char *)retired - offsetof(struct qut_jit_blob, retired)));
+}
+
+void qut_jit_blob_free(struct qut_jit_blob *blob)
+{
+    free(blob->table_bytes);
+    free(blob->symfile);
+    free(blob->ranges);
+    free(blob);
+}
+
+static bool is_elf(const uint8_t *bytes, size_t size)
+{
+    return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
+}
+
+// Where its code lies, and what the compiler will be given.
+static enum qut_jit_fault look_into(struct qut_jit_blob *blob)
+{
+    struct qut_jit_range ranges[QUT_JIT_RANGES_MAX];
+    if (!is_elf(blob->symfile, blob->symfile_bytes)) {
+        blob->state = QUT_JIT_NOT_ELF;
+        return QUT_JIT_FINE;
+    }
+    size_t count =
+        qut_jit_code_ranges(&qut_native_arch, blob->symfile, blob->symfile_bytes, ranges, QUT_JIT_RANGES_MAX);
+    blob->state = QUT_JIT_NO_TABLE;
+    if (count == 0)
+        return QUT_JIT_FINE;
+    blob->ranges = malloc(count * sizeof *ranges);
+    if (!blob->ranges)
+        return QUT_JIT_NO_MEMORY;
+    memcpy(blob->ranges, ranges, count * sizeof *ranges);
+    blob->range_count = count;
+    if (qut_jit_complete_symfile(&qut_jit_own_memory, blob->symfile, blob->symfile_bytes))
+        blob->state = QUT_JIT_WAITS;
+    return QUT_JIT_FINE;
+}
+
+struct qut_jit_blob *qut_jit_blob_new(const struct qut_jit_descriptor *descriptor, const struct qut_jit_entry *entry,
+                                      enum qut_jit_fault *fault)
+{
+    struct qut_jit_blob *blob = calloc(1, sizeof *blob);
+    *fault = QUT_JIT_NO_MEMORY;
+    if (!blob)
+        return NULL;
+    blob->retired.free = free_node;
+    blob->code.entry = *entry;
+    bool is_hashed = qut_jit_hash(entry->symfile_address, entry->symfile_bytes, &blob->code.hash);
+    *fault = qut_jit_copy_symfile(&qut_jit_own_memory, descriptor, entry, &blob->symfile, &blob->symfile_bytes);
+    if (*fault == QUT_JIT_FINE && !is_hashed)
+        *fault = QUT_JIT_BUSY;
+    if (*fault == QUT_JIT_FINE)
+        *fault = look_into(blob);
+    if (*fault == QUT_JIT_TOO_LARGE || *fault == QUT_JIT_UNREADABLE) {
+        blob->state = QUT_JIT_NOT_READ;
+        *fault = QUT_JIT_FINE;
+    }
+    if (*fault != QUT_JIT_FINE) {
+        qut_jit_blob_free(blob);
+        return NULL;
+    }
+    blob->code.code = (struct qut_code){.state = QUT_CODE_NO_TABLE, .frame_flags = QUT_FRAME_JIT};
+    if (blob->state != QUT_JIT_WAITS) {
+        free(blob->symfile);
+        blob->symfile = NULL;
+        blob->symfile_bytes = 0;
+    }
+    return blob;
+}
+
+bool qut_jit_blob_is(const struct qut_jit_blob *blob, const struct qut_jit_entry *entry, bool doubted)
+{
+    const struct qut_jit_entry *known = &blob->code.entry;
+    uint64_t hash;
+    return known->seqlock == entry->seqlock && known->timestamp == entry->timestamp &&
+           known->symfile_address == entry->symfile_address && known->symfile_bytes == entry->symfile_bytes &&
+           (!doubted || (qut_jit_hash(entry->symfile_address, entry->symfile_bytes, &hash) && hash == blob->code.hash));
+}
+
+// ---- its table
+
+// Rows that lie in none of the file's sections of code are not its to answer for.
+static bool add_ranges(const struct qut_jit_blob *blob, uint64_t start, uint64_t end, struct qut_jit_made *made,
+                       size_t *capacity)
+{
+    for (size_t i = 0; i < blob->range_count; i++) {
+        const struct qut_jit_range *code = &blob->ranges[i];
+        struct qut_jit_range range = {start > code->start ? start : code->start, end < code->end ? end : code->end};
+        if (range.start >= range.end)
+            continue;
+        struct qut_jit_range *last = made->range_count ? &made->ranges[made->range_count - 1] : NULL;
+        if (last && last->end == range.start) {
+            last->end = range.end;
+            continue;
+        }
+        if (made->range_count == *capacity) {
+            size_t larger = *capacity ? *capacity * 2 : 4;
+            struct qut_jit_range *ranges = realloc(made->ranges, larger * sizeof *ranges);
+            if (!ranges)
+                return false;
+            made->ranges = ranges;
+            *capacity = larger;
+        }
+        made->ranges[made->range_count++] = range;
+    }
+    return true;
+}
+
+static bool find_ranges(const struct qut_jit_blob *blob, struct qut_jit_made *made)
+{
+    size_t capacity = 0;
+    struct qut_rule rule;
+    uint64_t pc = made->table.text_start, end;
+    for (; qut_table_next_row(&made->table, &pc, &end, &rule); pc = end)
+        if (rule.kind != QUT_RULE_HOLE && !add_ranges(blob, pc, end, made, &capacity))
+            return false;
+    return true;
+}
+
+// A copy where a table has to lie. There are many and small ones: pages of their own would be mostly empty.
+static bool adopt(const void *bytes, size_t size, struct qut_jit_made *made)
+{
+    size_t room = (size + QUT_TABLE_ALIGN - 1) / QUT_TABLE_ALIGN * QUT_TABLE_ALIGN;
+    void *memory; // aligned_alloc came to Android with 9
+    if (size > room || posix_memalign(&memory, QUT_TABLE_ALIGN, room) != 0)
+        return false;
+    made->table_bytes = memory;
+    memcpy(made->table_bytes, bytes, size);
+    return qut_table_attach(&made->table, made->table_bytes, size, NULL) == QUT_TABLE_OK &&
+           made->table.header->arch == qut_native_arch.id;
+}
+
+void qut_jit_blob_make(const struct qut_jit_blob *blob, struct qut_jit_made *made)
+{
+    struct qut_compile_request request = {
+        .path = "",
+        .memory = blob->symfile,
+        .memory_size = blob->symfile_bytes,
+        .flags = QUT_COMPILE_JIT,
+    };
+    void *bytes = NULL;
+    size_t size = 0;
+    char reason[120];
+    *made = (struct qut_jit_made){.state = QUT_JIT_NO_TABLE};
+    if (!qut_registry.compile ||
+        qut_registry.compile(qut_registry.compile_context, &request, &bytes, &size, reason, sizeof reason) != 0)
+        return;
+    if (adopt(bytes, size, made) && find_ranges(blob, made)) {
+        made->state = QUT_JIT_READY;
+    } else {
+        free(made->table_bytes);
+        free(made->ranges);
+        *made = (struct qut_jit_made){.state = QUT_JIT_NO_TABLE};
+    }
+    free(bytes);
+}
+
+void qut_jit_blob_settle(struct qut_jit_blob *blob, const struct qut_jit_made *made, uint8_t frame_flags)
+{
+    blob->state = made->state;
+    free(blob->symfile);
+    blob->symfile = NULL;
+    blob->symfile_bytes = 0;
+    if (made->state != QUT_JIT_READY)
+        return;
+    free(blob->ranges);
+    blob->ranges = made->ranges;
+    blob->range_count = made->range_count;
+    blob->table = made->table;
+    blob->table_bytes = made->table_bytes;
+    blob->code.code = (struct qut_code){.state = QUT_CODE_READY, .table = &blob->table, .frame_flags = frame_flags};
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking a compiler's memory whether an answer of the list in jit.h still counts. Signal-safe.
+#ifndef QUT_RUNTIME_JIT_CONFIRM_H
+#define QUT_RUNTIME_JIT_CONFIRM_H
+
+#include "libqut/runtime/jit.h"
+
+// Nobody outside libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
+bool qut_jit_code_holds(const struct qut_jit_source *source, const struct qut_jit_code *code, uintptr_t pc);
+
+// Whether its list has changed since it was read.
+bool qut_jit_source_is_stale(const struct qut_jit_source *source);
+
+// Of the bytes that tell a symbol file from another. False: they cannot be read.
+bool qut_jit_hash(uint64_t address, uint64_t size, uint64_t *hash);
+
+#pragma GCC visibility pop
+
+#endif

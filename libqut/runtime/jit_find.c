@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What walks ask.
+#include "libqut/runtime/jit_confirm.h"
+
+_Atomic(const struct qut_jit_index *) qut_jit_current;
+
+static const struct qut_jit_interval *find(const struct qut_jit_index *index, uintptr_t pc)
+{
+    const struct qut_jit_interval *first = index->items;
+    for (size_t count = index->count; count > 1; count -= count / 2)
+        first = first[count / 2].start <= pc ? first + count / 2 : first;
+    return index->count && pc >= first->start && pc < first->end ? first : NULL;
+}
+
+bool qut_jit_find(uintptr_t pc, struct qut_code *code)
+{
+    const struct qut_jit_index *index = atomic_load_explicit(&qut_jit_current, memory_order_seq_cst);
+    const struct qut_jit_interval *item = index ? find(index, pc) : NULL;
+    if (!item)
+        return false;
+    if (item->is_ready)
+        *code = item->code->code;
+    else
+        *code = (struct qut_code){.state = QUT_CODE_PENDING, .frame_flags = QUT_FRAME_JIT};
+    return true;
+}
+
+static bool any_is_stale(const struct qut_jit_index *index)
+{
+    for (size_t i = 0; i < index->source_count; i++)
+        if (qut_jit_source_is_stale(&index->sources[i]))
+            return true;
+    return false;
+}
+
+bool qut_jit_confirm(uintptr_t pc, const void **confirmed)
+{
+    const struct qut_jit_index *index = atomic_load_explicit(&qut_jit_current, memory_order_seq_cst);
+    const struct qut_jit_interval *item = index ? find(index, pc) : NULL;
+    if (item) {
+        if (item->code != *confirmed && !qut_jit_code_holds(&index->sources[item->source], item->code, pc)) {
+            qut_jit_want(QUT_JIT_WANT | QUT_JIT_DOUBT);
+            return false;
+        }
+        *confirmed = item->code;
+    } else if (index && any_is_stale(index)) {
+        qut_jit_want(QUT_JIT_WANT);
+        return false;
+    }
+    return true;
+}
+
+bool qut_jit_is_stale(void)
+{
+    const struct qut_jit_index *index = atomic_load_explicit(&qut_jit_current, memory_order_seq_cst);
+    return index && any_is_stale(index);
+}

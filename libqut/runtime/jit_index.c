@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what symbol files cover to intervals that do not overlap: where several cover a pc, the newest answers. Swept
+// from the lowest address up, with those that cover the place in a heap.
+#include <stdalign.h>
+#include <stdlib.h>
+
+#include "libqut/runtime/jit_registry.h"
+
+struct span {
+    uint64_t start, end;
+    const struct qut_jit_blob *blob;
+    uint32_t source;
+};
+
+// The sources follow, then the intervals.
+struct qut_jit_published {
+    struct qut_retired retired;
+    alignas(uint64_t) struct qut_jit_index index;
+};
+
+static void free_published(struct qut_retired *retired)
+{
+    free(retired);
+}
+static_assert(offsetof(struct qut_jit_published, retired) == 0, "a list is freed by its node");
+
+// Whether a answers before b: it is newer, or listed first.
+static bool is_before(const struct span *a, const struct span *b)
+{
+    uint64_t time = a->blob->code.entry.timestamp, other = b->blob->code.entry.timestamp;
+    if (time != other)
+        return time > other;
+    return a->source != b->source ? a->source < b->source : a->blob->rank < b->blob->rank;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    uint64_t start = ((const struct span *)a)->start, other = ((const struct span *)b)->start;
+    return (start > other) - (start < other);
+}
+
+static struct span *collect(size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < qut_jit.list_count; i++)
+        for (size_t j = 0; j < qut_jit.lists[i].blob_count; j++)
+            *count += qut_jit.lists[i].blobs[j]->range_count;
+    struct span *spans = malloc((*count + 1) * sizeof *spans), *to = spans;
+    for (size_t i = 0; spans && i < qut_jit.list_count; i++)
+        for (size_t j = 0; j < qut_jit.lists[i].blob_count; j++) {
+            const struct qut_jit_blob *blob = qut_jit.lists[i].blobs[j];
+            for (size_t k = 0; k < blob->range_count; k++)
+                *to++ = (struct span){blob->ranges[k].start, blob->ranges[k].end, blob, (uint32_t)i};
+        }
+    if (spans)
+        qsort(spans, *count, sizeof *spans, by_start);
+    return spans;
+}
+
+// ---- the heap: the one that answers is the first
+
+struct heap {
+    const struct span **items;
+    size_t count;
+};
+
+static void push(struct heap *heap, const struct span *span)
+{
+    size_t at = heap->count++;
+    for (; at > 0 && is_before(span, heap->items[(at - 1) / 2]); at = (at - 1) / 2)
+        heap->items[at] = heap->items[(at - 1) / 2];
+    heap->items[at] = span;
+}
+
+static void pop(struct heap *heap)
+{
+    const struct span *last = heap->items[--heap->count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < heap->count && is_before(heap->items[child + 1], heap->items[child]))
+            child++;
+        if (child >= heap->count || !is_before(heap->items[child], last))
+            break;
+        heap->items[at] = heap->items[child];
+        at = child;
+    }
+    heap->items[at] = last;
+}
+
+// ---- the sweep
+
+struct intervals {
+    struct qut_jit_interval *items;
+    size_t count;
+};
+
+static void emit(struct intervals *to, const struct span *span, uint64_t start, uint64_t end)
+{
+    struct qut_jit_interval *last = to->count ? &to->items[to->count - 1] : NULL;
+    if (last && last->code == &span->blob->code && last->end == start) {
+        last->end = (uintptr_t)end;
+        return;
+    }
+    to->items[to->count++] = (struct qut_jit_interval){
+        .start = (uintptr_t)start,
+        .end = (uintptr_t)end,
+        .code = &span->blob->code,
+        .source = span->source,
+        .is_ready = span->blob->state != QUT_JIT_WAITS,
+    };
+}
+
+// Every step begins or ends a span: no more intervals than twice as many.
+static void sweep(const struct span *spans, size_t count, struct heap *heap, struct intervals *to)
+{
+    uint64_t at = 0;
+    for (size_t next = 0; next < count || heap->count;) {
+        while (heap->count && heap->items[0]->end <= at)
+            pop(heap);
+        if (!heap->count && next < count)
+            at = spans[next].start;
+        for (; next < count && spans[next].start <= at; next++)
+            push(heap, &spans[next]);
+        while (heap->count && heap->items[0]->end <= at)
+            pop(heap);
+        if (!heap->count)
+            continue;
+        const struct span *first = heap->items[0];
+        uint64_t end = next < count && spans[next].start < first->end ? spans[next].start : first->end;
+        emit(to, first, at, end);
+        at = end;
+    }
+}
+
+// ---- publishing
+
+static void replace(struct qut_jit_published *published)
+{
+    atomic_store_explicit(&qut_jit_current, published ? &published->index : NULL, memory_order_seq_cst);
+    if (qut_jit.published)
+        qut_registry_push_retired(&qut_jit.published->retired);
+    qut_jit.published = published;
+    // Nothing that walks find leads to them any more.
+    while (qut_jit.gone) {
+        struct qut_retired *gone = qut_jit.gone;
+        qut_jit.gone = gone->next;
+        qut_registry_push_retired(gone);
+    }
+    qut_jit.is_unpublished = false;
+    atomic_fetch_add_explicit(&qut_registry.progress, 1, memory_order_release);
+    qut_os_wake(&qut_registry.progress);
+}
+
+static struct qut_jit_published *build(void)
+{
+    size_t span_count, sources_bytes = qut_jit.list_count * sizeof(struct qut_jit_source);
+    struct span *spans = collect(&span_count);
+    struct heap heap = {.items = spans ? malloc((span_count + 1) * sizeof *heap.items) : NULL};
+    struct qut_jit_published *published = NULL;
+    if (heap.items)
+        published = malloc(sizeof *published + sources_bytes + 2 * span_count * sizeof(struct qut_jit_interval));
+    if (published) {
+        struct qut_jit_source *sources = (struct qut_jit_source *)(void *)(published + 1);
+        struct intervals intervals = {.items = (struct qut_jit_interval *)(void *)(sources + qut_jit.list_count)};
+        for (size_t i = 0; i < qut_jit.list_count; i++)
+            sources[i] = qut_jit.lists[i].source;
+        sweep(spans, span_count, &heap, &intervals);
+        published->retired = (struct qut_retired){.free = free_published};
+        published->index = (struct qut_jit_index){qut_jit.list_count, intervals.count, sources, intervals.items};
+    }
+    free(heap.items);
+    free(spans);
+    return published;
+}
+static_assert(alignof(struct qut_jit_published) >= alignof(struct qut_jit_source) &&
+                  alignof(struct qut_jit_source) >= alignof(struct qut_jit_interval),
+              "they lie behind each other");
+
+bool qut_jit_publish(void)
+{
+    uint64_t began_ns = qut_os_now_ns();
+    struct qut_jit_published *published = NULL;
+    if (qut_jit.list_count) {
+        published = build();
+        if (!published)
+            return false;
+    }
+    qut_os_lock(&qut_registry.lock);
+    replace(published);
+    qut_jit.publish_ns = qut_os_now_ns() - began_ns;
+    qut_os_unlock(&qut_registry.lock);
+    return true;
+}
+
+void qut_jit_unpublish(void)
+{
+    replace(NULL);
+}

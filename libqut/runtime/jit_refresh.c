@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeping the list of jit.h as it should be: reading the compilers' lists, and making tables of what is new in them.
+// A compiler adds entries all the time, and each makes walks ask for more: so what is done unasked is done in short
+// pieces, with pauses between them that are longer.
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/runtime/jit_registry.h"
+
+enum {
+    PIECE_NS = 2000000, // of making tables, if a new list of intervals takes less
+    PAUSE_FACTOR = 7,   // an eighth of one core at most
+    PAUSE_NS_MAX = 250000000,
+    FAULT_PAUSE_NS = 1000000, // and twice as long each time, where a list cannot be read as a whole
+    FAULT_STREAK_MAX = 8,
+};
+
+struct qut_jit_registry qut_jit;
+
+void qut_jit_want(uint32_t want)
+{
+    if ((atomic_load_explicit(&qut_jit.wanted, memory_order_relaxed) & want) == want)
+        return;
+    if (atomic_fetch_or_explicit(&qut_jit.wanted, want, memory_order_acq_rel) == 0)
+        qut_registry_ring();
+}
+
+// ---- one list
+
+// Those that hold what walks compare with. Nothing, where it changed since its list was read.
+static void take_descriptor(struct qut_jit_source *source, const struct qut_jit_list *list)
+{
+    const struct qut_art_memory *memory = &qut_jit_own_memory;
+    const struct qut_jit_descriptor *descriptor = &list->descriptor;
+    source->descriptor = *descriptor;
+    size_t size = qut_native_arch.word_bytes == 8 ? 56 : 48;
+    if (descriptor->layout == QUT_JIT_GDB)
+        size = 8 + 2u * qut_native_arch.word_bytes;
+    bool is_read = qut_art_read(memory, descriptor->address, source->bytes, size);
+    source->byte_count = is_read && qut_jit_is_unchanged(memory, descriptor) ? (uint8_t)size : 0;
+    source->first = (struct qut_jit_entry){0};
+    if (descriptor->layout == QUT_JIT_GDB && descriptor->first_entry != 0 &&
+        !qut_jit_read_entry(memory, descriptor, descriptor->first_entry, &source->first))
+        source->byte_count = 0;
+}
+
+struct reading {
+    struct qut_jit_source source;
+    enum qut_jit_fault fault;
+    struct qut_jit_blob **blobs;
+    size_t count;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct qut_jit_entry *first = *(const struct qut_jit_entry *const *)a,
+                               *second = *(const struct qut_jit_entry *const *)b;
+    return (first->address > second->address) - (first->address < second->address);
+}
+
+// Both are ascending: what is known is found in one pass.
+static struct qut_jit_blob *find_known(const struct qut_jit_list_state *state, size_t *at,
+                                       const struct qut_jit_entry *entry, bool doubted)
+{
+    while (*at < state->blob_count && state->blobs[*at]->code.entry.address < entry->address)
+        ++*at;
+    if (*at == state->blob_count || state->blobs[*at]->code.entry.address != entry->address)
+        return NULL;
+    struct qut_jit_blob *blob = state->blobs[*at];
+    doubted = doubted && state->source.descriptor.layout == QUT_JIT_GDB;
+    return qut_jit_blob_is(blob, entry, doubted) ? blob : NULL;
+}
+
+static enum qut_jit_fault take_entries(const struct qut_jit_list_state *state, const struct qut_jit_list *list,
+                                       bool doubted, struct reading *reading)
+{
+    const struct qut_jit_entry **sorted = malloc((list->count + 1) * sizeof *sorted);
+    reading->blobs = malloc((list->count + 1) * sizeof *reading->blobs);
+    enum qut_jit_fault fault = sorted && reading->blobs ? QUT_JIT_FINE : QUT_JIT_NO_MEMORY;
+    for (size_t i = 0; i < list->count && fault == QUT_JIT_FINE; i++)
+        sorted[i] = &list->entries[i];
+    if (fault == QUT_JIT_FINE)
+        qsort(sorted, list->count, sizeof *sorted, by_address);
+    size_t known_at = 0, waiting_bytes = 0;
+    for (size_t i = 0; i < list->count && fault == QUT_JIT_FINE; i++) {
+        struct qut_jit_blob *blob = find_known(state, &known_at, sorted[i], doubted);
+        if (!blob) {
+            blob = qut_jit_blob_new(&list->descriptor, sorted[i], &fault);
+            if (fault == QUT_JIT_BUSY) { // it has gone meanwhile
+                reading->source.is_complete = false;
+                fault = QUT_JIT_FINE;
+            }
+        }
+        if (!blob)
+            continue;
+        blob->rank = (uint32_t)(sorted[i] - list->entries);
+        reading->blobs[reading->count++] = blob;
+        waiting_bytes += blob->symfile_bytes;
+        if (waiting_bytes > QUT_JIT_WAITING_BYTES_MAX)
+            fault = QUT_JIT_TOO_LARGE;
+    }
+    free(sorted);
+    return fault;
+}
+
+static bool is_known(const struct qut_jit_list_state *state, const struct qut_jit_blob *blob)
+{
+    size_t low = 0, high = state->blob_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (state->blobs[middle]->code.entry.address < blob->code.entry.address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < state->blob_count && state->blobs[low] == blob;
+}
+
+static void read_list(const struct qut_jit_list_state *state, bool doubted, struct reading *reading)
+{
+    struct qut_jit_list list;
+    *reading = (struct reading){.source.is_complete = true};
+    reading->fault = qut_jit_list_read(&qut_jit_own_memory, state->address, &list);
+    take_descriptor(&reading->source, &list);
+    if (reading->fault == QUT_JIT_FINE)
+        reading->fault = take_entries(state, &list, doubted, reading);
+    if (!reading->source.is_complete)
+        reading->source.byte_count = 0;
+    qut_jit_list_free(&list);
+    if (reading->fault == QUT_JIT_FINE)
+        return;
+    for (size_t i = 0; i < reading->count; i++)
+        if (!is_known(state, reading->blobs[i]))
+            qut_jit_blob_free(reading->blobs[i]);
+    reading->count = 0;
+}
+
+// ---- what becomes of what was known. Under lock
+
+// All that are in the first but not in the second. Both are ascending, and what both have is the same object.
+static void let_others_go(struct qut_jit_blob **blobs, size_t count, struct qut_jit_blob **kept, size_t kept_count)
+{
+    for (size_t i = 0, k = 0; i < count; i++) {
+        while (k < kept_count && kept[k]->code.entry.address < blobs[i]->code.entry.address)
+            k++;
+        if (k == kept_count || kept[k] != blobs[i])
+            qut_jit_let_go(blobs[i]);
+    }
+}
+
+static void put(struct qut_jit_list_state *state, struct reading *reading)
+{
+    // A list that never rests, or for which we have no memory: what is known stays, and is confirmed by walks.
+    bool is_kept = reading->fault == QUT_JIT_BUSY || reading->fault == QUT_JIT_NO_MEMORY;
+    state->fault = reading->fault;
+    if (is_kept) {
+        free(reading->blobs);
+        return;
+    }
+    let_others_go(state->blobs, state->blob_count, reading->blobs, reading->count);
+    free(state->blobs);
+    state->blobs = reading->blobs;
+    state->blob_count = reading->count;
+    state->source = reading->source;
+    qut_jit.waiting_next = qut_jit.waiting_count = 0; // some of them may have gone
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct qut_jit_blob *first = *(const struct qut_jit_blob *const *)a,
+                              *second = *(const struct qut_jit_blob *const *)b;
+    return (first->rank > second->rank) - (first->rank < second->rank);
+}
+
+// Under work, without lock.
+static void queue_waiting(void)
+{
+    size_t count = 0, bytes = 0;
+    for (size_t i = 0; i < qut_jit.list_count; i++)
+        count += qut_jit.lists[i].blob_count;
+    struct qut_jit_blob **waiting = malloc((count + 1) * sizeof(struct qut_jit_blob *));
+    count = 0;
+    for (size_t i = 0; waiting && i < qut_jit.list_count; i++)
+        for (size_t j = 0; j < qut_jit.lists[i].blob_count; j++) {
+            struct qut_jit_blob *blob = qut_jit.lists[i].blobs[j];
+            if (blob->state != QUT_JIT_WAITS)
+                continue;
+            waiting[count++] = blob;
+            bytes += blob->symfile_bytes;
+        }
+    if (waiting)
+        qsort(waiting, count, sizeof(struct qut_jit_blob *), newest_first);
+    qut_os_lock(&qut_registry.lock);
+    free(qut_jit.waiting);
+    qut_jit.waiting = waiting;
+    qut_jit.waiting_next = 0;
+    qut_jit.waiting_count = count;
+    qut_jit.waiting_bytes = bytes;
+    qut_os_unlock(&qut_registry.lock);
+}
+
+// ---- all lists
+
+static void read_lists(void)
+{
+    uint32_t number = atomic_fetch_add_explicit(&qut_jit.begun, 1, memory_order_acq_rel) + 1;
+    // What is asked for from here on may have been registered after its list was read: another reading.
+    uint32_t wanted = atomic_exchange_explicit(&qut_jit.wanted, 0, memory_order_acq_rel);
+    bool has_fault = false;
+    for (size_t i = 0; i < qut_jit.list_count; i++) {
+        struct qut_jit_list_state *state = &qut_jit.lists[i];
+        struct reading reading;
+        read_list(state, wanted & QUT_JIT_DOUBT, &reading);
+        has_fault = has_fault || reading.fault != QUT_JIT_FINE || !reading.source.is_complete;
+        qut_os_lock(&qut_registry.lock);
+        put(state, &reading);
+        qut_jit.is_unpublished = true;
+        qut_os_unlock(&qut_registry.lock);
+    }
+    queue_waiting();
+    qut_jit.fault_streak = !has_fault ? 0 : qut_jit.fault_streak + (qut_jit.fault_streak < FAULT_STREAK_MAX);
+    qut_registry.stats.jit_readings++;
+    atomic_store_explicit(&qut_jit.done, number, memory_order_release);
+}
+
+static bool is_wanted(void)
+{
+    return atomic_load_explicit(&qut_jit.wanted, memory_order_acquire) != 0;
+}
+
+static bool has_waiting(void)
+{
+    return qut_jit.waiting_next < qut_jit.waiting_count;
+}
+
+// Android 8's list has no mark of its own: there the library's name says what made the code.
+static uint8_t flags_of(const struct qut_jit_blob *blob)
+{
+    for (size_t i = 0; i < qut_jit.list_count; i++) {
+        const struct qut_jit_list_state *state = &qut_jit.lists[i];
+        if (is_known(state, blob) && (state->is_art || state->source.descriptor.layout != QUT_JIT_GDB))
+            return QUT_FRAME_JIT | QUT_FRAME_MANAGED;
+    }
+    return QUT_FRAME_JIT;
+}
+
+static void make_tables(uint64_t limit_ns)
+{
+    while (has_waiting()) {
+        struct qut_jit_blob *blob = qut_jit.waiting[qut_jit.waiting_next];
+        struct qut_jit_made made;
+        uint64_t began_ns = qut_os_now_ns();
+        qut_jit_blob_make(blob, &made);
+        uint64_t ended_ns = qut_os_now_ns();
+        uint8_t frame_flags = flags_of(blob);
+        qut_os_lock(&qut_registry.lock);
+        qut_jit.waiting_next++;
+        qut_jit.waiting_bytes -= blob->symfile_bytes;
+        qut_jit_blob_settle(blob, &made, frame_flags);
+        qut_jit.is_unpublished = true;
+        qut_registry.stats.jit_compile_ns += ended_ns - began_ns;
+        qut_registry.stats.jit_tables_compiled += made.state == QUT_JIT_READY;
+        qut_os_unlock(&qut_registry.lock);
+        if (ended_ns > limit_ns)
+            break;
+    }
+}
+
+static void publish(void)
+{
+    if (qut_jit.is_unpublished)
+        qut_jit_publish();
+}
+
+bool qut_jit_step(int *wait_ms)
+{
+    *wait_ms = -1;
+    if (qut_jit.list_count == 0 || !(is_wanted() || has_waiting() || qut_jit.is_unpublished))
+        return false;
+    uint64_t began_ns = qut_os_now_ns();
+    if (began_ns < qut_jit.due_ns) {
+        *wait_ms = (int)((qut_jit.due_ns - began_ns) / 1000000u) + 1;
+        return false;
+    }
+    if (is_wanted()) {
+        read_lists();
+        publish(); // what has gone, and what is pending from now on
+    }
+    uint64_t piece_ns = 2 * qut_jit.publish_ns > PIECE_NS ? 2 * qut_jit.publish_ns : PIECE_NS;
+    make_tables(qut_os_now_ns() + piece_ns);
+    publish();
+    uint64_t ended_ns = qut_os_now_ns(), pause_ns = (ended_ns - began_ns) * PAUSE_FACTOR;
+    if (qut_jit.fault_streak && pause_ns < (uint64_t)FAULT_PAUSE_NS << qut_jit.fault_streak)
+        pause_ns = (uint64_t)FAULT_PAUSE_NS << qut_jit.fault_streak;
+    qut_jit.due_ns = ended_ns + (pause_ns < PAUSE_NS_MAX ? pause_ns : PAUSE_NS_MAX);
+    return true;
+}
+
+void qut_jit_refresh(void)
+{
+    if (qut_jit.list_count == 0)
+        return;
+    atomic_fetch_or_explicit(&qut_jit.wanted, QUT_JIT_WANT | QUT_JIT_DOUBT, memory_order_acq_rel);
+    read_lists();
+    make_tables(UINT64_MAX);
+    publish();
+}
+
+// A reading under way was cut off in between: what it had put in place is whole, and it is done again.
+void qut_jit_after_fork(void)
+{
+    qut_jit.waiting_next = qut_jit.waiting_count = 0;
+    atomic_store_explicit(&qut_jit.done, atomic_load_explicit(&qut_jit.begun, memory_order_relaxed),
+                          memory_order_relaxed);
+    atomic_store_explicit(&qut_jit.wanted, QUT_JIT_WANT | QUT_JIT_DOUBT, memory_order_relaxed);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the list of jit.h: the descriptors, and every entry that was met in their lists. Changed under
+// work by one step at a time, which prepares what is new beside it and puts it in place under lock: so a child after
+// fork finds it whole.
+#ifndef QUT_RUNTIME_JIT_REGISTRY_H
+#define QUT_RUNTIME_JIT_REGISTRY_H
+
+#include "libqut/runtime/jit_confirm.h"
+#include "libqut/runtime/registry.h"
+
+enum {
+    QUT_JIT_RANGES_MAX = 8,               // sections of code in a symbol file
+    QUT_JIT_WAITING_BYTES_MAX = 256 << 20 // copies of symbol files without table
+};
+
+enum qut_jit_state {
+    QUT_JIT_WAITS, // for its table
+    QUT_JIT_READY,
+    QUT_JIT_NOT_ELF,  // Erlang's, for one
+    QUT_JIT_NOT_READ, // too large, or no memory of ours
+    QUT_JIT_NO_TABLE, // the compiler made none
+    QUT_JIT_STATES,
+};
+
+// One entry, from the moment it is met until no walk can look at its table any more.
+struct qut_jit_blob {
+    struct qut_retired retired; // its way out
+    struct qut_jit_code code;
+    enum qut_jit_state state;
+    uint32_t rank; // in its list
+    struct qut_table table;
+    void *table_bytes;
+    uint8_t *symfile; // while it waits
+    size_t symfile_bytes;
+    // What it answers for. READY: its table's rows; else its code: an older table shall not answer for that.
+    struct qut_jit_range *ranges;
+    size_t range_count;
+};
+
+struct qut_jit_list_state {
+    uint64_t address; // of the descriptor
+    bool is_art;      // of Android's runtime
+    struct qut_jit_source source;
+    enum qut_jit_fault fault;
+    struct qut_jit_blob **blobs; // ascending by their entries' addresses
+    size_t blob_count;
+};
+
+struct qut_jit_registry {
+    _Atomic uint32_t wanted;      // enum qut_jit_want: the lists are due to be read
+    _Atomic uint32_t begun, done; // readings of the lists: how many have begun, and the last that has ended
+
+    // ---- under lock
+    struct qut_jit_list_state *lists;
+    size_t list_count;
+    struct qut_jit_published *published;
+    struct qut_jit_blob **waiting; // the newest first
+    size_t waiting_next, waiting_count;
+    size_t waiting_bytes;
+    struct qut_retired *gone; // from their lists, but not from what is published
+    bool is_unpublished;
+    uint64_t due_ns; // nothing is done before, unless somebody waits for it
+    uint32_t fault_streak;
+    uint64_t publish_ns; // what the last one took
+};
+
+extern struct qut_jit_registry qut_jit;
+extern const struct qut_art_memory qut_jit_own_memory;
+
+// ---- jit_blob.c
+
+// A new entry: its symbol file is copied. NULL and *fault: QUT_JIT_NO_MEMORY, or QUT_JIT_BUSY: the entry is gone.
+struct qut_jit_blob *qut_jit_blob_new(const struct qut_jit_descriptor *descriptor, const struct qut_jit_entry *entry,
+                                      enum qut_jit_fault *fault);
+// Whether the entry still stands for the same symbol file.
+bool qut_jit_blob_is(const struct qut_jit_blob *blob, const struct qut_jit_entry *entry, bool doubted);
+// Its table. What it makes is put in place by qut_jit_blob_settle, under lock.
+struct qut_jit_made {
+    enum qut_jit_state state;
+    struct qut_table table;
+    void *table_bytes;
+    struct qut_jit_range *ranges;
+    size_t range_count;
+};
+void qut_jit_blob_make(const struct qut_jit_blob *blob, struct qut_jit_made *made);
+void qut_jit_blob_settle(struct qut_jit_blob *blob, const struct qut_jit_made *made, uint8_t frame_flags);
+void qut_jit_blob_free(struct qut_jit_blob *blob);
+
+// ---- jit_index.c
+
+// A new list of intervals, in place of the old one. False: no memory. Under work, without lock.
+bool qut_jit_publish(void);
+void qut_jit_unpublish(void); // under lock
+
+// ---- jit_lists.c
+
+// Which descriptors there are, after a scan. False: no memory. Under work, without lock.
+bool qut_jit_take_records(void);
+// Nothing is known any more. Under work and lock.
+void qut_jit_drop(void);
+// Of the entries known now. Under lock.
+void qut_jit_fill_stats(struct qut_stats *stats);
+// The entry is none of its list any more. It is freed when no walk can look at it. Under lock.
+void qut_jit_let_go(struct qut_jit_blob *blob);
+
+// ---- jit_refresh.c
+
+// What is due, a short while of it. False: nothing is. *wait_ms: until something will be due; -1: nothing will. Under
+// work, without lock.
+bool qut_jit_step(int *wait_ms);
+// All that was registered before the call. Under work, without lock.
+void qut_jit_refresh(void);
+void qut_jit_after_fork(void); // in the child, under lock
+
+#endif

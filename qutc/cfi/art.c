@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/cfi/art.h"
+
+#include <elf.h>
+
+#include "qutc/input/symbol_sections.h"
+
+enum place {
+    INTERPRETER,  // "mterp": handlers of bytecode, written in assembly, one behind another
+    HANDLERS,     // the first of them; what comes before is the interpreter's prologue
+    TRACING_EXIT, // where traced methods return to
+    PLACE_COUNT,
+};
+
+static const struct {
+    const char *name;
+    size_t size; // with the 0
+} names[PLACE_COUNT] = {
+#define NAME(TEXT)                                                                                                     \
+    {                                                                                                                  \
+        TEXT, sizeof TEXT                                                                                              \
+    }
+    [INTERPRETER] = NAME("ExecuteMterpImpl"),
+    [HANDLERS] = NAME("artMterpAsmInstructionStart"),
+    [TRACING_EXIT] = NAME("art_quick_instrumentation_exit"),
+#undef NAME
+};
+
+struct places {
+    struct qutc_range at[PLACE_COUNT]; // end 0: there is none
+};
+
+// ---- symbols
+
+static bool is_libart(const char *name)
+{
+    static const char *const libraries[] = {"libart.so", "libart.so.0", "libartd.so"}; // .so.0: Debian's
+    const char *base = name;
+    for (const char *at = name; *at; at++)
+        if (*at == '/' || *at == '!')
+            base = at + 1;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(base, libraries[i]) == 0)
+            return true;
+    return false;
+}
+
+static void note_symbol(const struct qutc_image *image, struct qutc_bytes strings, uint32_t name_offset, uint64_t value,
+                        uint64_t size_bytes, struct places *places)
+{
+    if (name_offset >= strings.size)
+        return;
+    const uint8_t *name = strings.data + name_offset;
+    for (unsigned i = 0; i < PLACE_COUNT; i++) {
+        if (names[i].size > strings.size - name_offset || memcmp(name, names[i].name, names[i].size) != 0)
+            continue;
+        uint64_t start = image->arch->has_thumb ? value & ~(uint64_t)1 : value;
+        if (start && size_bytes <= UINT64_MAX - start)
+            places->at[i] = (struct qutc_range){start, start + size_bytes};
+    }
+}
+
+static void find_places(const struct qutc_image *image, struct places *places)
+{
+    struct qutc_symbol_section sections[QUTC_SYMBOL_SECTIONS_MAX];
+    unsigned count = qutc_image_symbol_sections(image, 0, sections);
+    for (unsigned i = 0; i < count; i++) {
+        struct qutc_cursor cursor = qutc_cursor(sections[i].symbols);
+        size_t symbol_bytes = image->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+        while (qutc_cursor_left(&cursor) >= symbol_bytes) {
+            uint64_t value, size_bytes;
+            uint16_t section;
+            uint32_t name = qutc_read_u32(&cursor);
+            if (image->is_64) {
+                qutc_cursor_skip(&cursor, 2);
+                section = qutc_read_u16(&cursor);
+                value = qutc_read_u64(&cursor);
+                size_bytes = qutc_read_u64(&cursor);
+            } else {
+                value = qutc_read_u32(&cursor);
+                size_bytes = qutc_read_u32(&cursor);
+                qutc_cursor_skip(&cursor, 2);
+                section = qutc_read_u16(&cursor);
+            }
+            if (section != SHN_UNDEF)
+                note_symbol(image, sections[i].names, name, value, size_bytes, places);
+        }
+    }
+}
+
+// ---- rows
+
+struct rewriting {
+    uint64_t text_start, text_end;
+    struct qutc_rule_set *rules;
+    struct qutc_row_list *rows;
+    struct qutc_error *error;
+};
+
+// [*first, *end): the rows of a range, which begins and ends at a row afterwards. There is room for two rows.
+static void cut_out(struct qutc_row_list *list, uint32_t start_rel, uint32_t end_rel, size_t *first, size_t *end)
+{
+    const uint32_t at[2] = {start_rel, end_rel};
+    size_t found[2], i = 0;
+    for (unsigned edge = 0; edge < 2; edge++) {
+        while (i < list->count && list->rows[i].pc_rel < at[edge])
+            i++;
+        found[edge] = i;
+        if (i < list->count && list->rows[i].pc_rel == at[edge])
+            continue;
+        uint32_t rule_id = i ? list->rows[i - 1].rule_id : QUTC_RULE_HOLE_ID;
+        memmove(&list->rows[i + 1], &list->rows[i], (list->count - i) * sizeof *list->rows);
+        list->rows[i] = (struct qutc_row){at[edge], rule_id};
+        list->count++;
+    }
+    *first = found[0];
+    *end = found[1];
+}
+
+typedef bool rewrite(const struct qutc_image *image, struct qut_rule *rule); // false: the rule stays
+
+static int rewrite_range(const struct rewriting *w, const struct qutc_image *image, struct qutc_range range,
+                         rewrite *change)
+{
+    if (range.start < w->text_start || range.end > w->text_end || range.start >= range.end)
+        return 0;
+    if (qutc_row_list_reserve(w->rows, 2, w->error) != 0)
+        return -1;
+    size_t first, end;
+    cut_out(w->rows, (uint32_t)(range.start - w->text_start), (uint32_t)(range.end - w->text_start), &first, &end);
+    for (size_t i = first; i < end; i++) {
+        struct qut_rule rule = w->rules->rules[w->rows->rows[i].rule_id];
+        if (!change(image, &rule))
+            continue;
+        uint32_t rule_id = qutc_rule_set_intern(w->rules, &rule);
+        if (rule_id == QUTC_RULE_NO_MEMORY)
+            return qutc_fail(w->error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
+        w->rows->rows[i].rule_id = rule_id;
+    }
+    return 0;
+}
+
+// ---- the dex pc
+
+// DWARF numbers. The same in all versions that have this interpreter.
+static uint8_t dex_pc_register(const struct qut_arch *arch)
+{
+    switch (arch->id) {
+    case QUT_ARCH_ARM: return 4;
+    case QUT_ARCH_AARCH64: return 20;
+    case QUT_ARCH_X86: return 6;     // esi
+    case QUT_ARCH_X86_64: return 12; // r12
+    default: return QUT_NO_REGISTER;
+    }
+}
+
+static bool add_dex_pc(const struct qutc_image *image, struct qut_rule *rule)
+{
+    if (rule->kind != QUT_RULE_FRAME)
+        return false;
+    rule->dex_pc_reg = dex_pc_register(image->arch);
+    return true;
+}
+
+static bool is_marked(const struct rewriting *w, struct qutc_range range)
+{
+    for (size_t i = 0; i < w->rows->count; i++) {
+        uint64_t pc = w->text_start + w->rows->rows[i].pc_rel;
+        const struct qut_rule *rule = &w->rules->rules[w->rows->rows[i].rule_id];
+        if (pc >= range.start && pc < range.end && rule->kind == QUT_RULE_FRAME && rule->dex_pc_reg != QUT_NO_REGISTER)
+            return true;
+    }
+    return false;
+}
+
+static int mark_interpreter(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+{
+    struct qutc_range whole = places->at[INTERPRETER];
+    uint64_t handlers = places->at[HANDLERS].start;
+    if (dex_pc_register(image->arch) == QUT_NO_REGISTER || handlers < whole.start || handlers >= whole.end ||
+        is_marked(w, whole))
+        return 0;
+    return rewrite_range(w, image, (struct qutc_range){handlers, whole.end}, add_dex_pc);
+}
+
+// ---- method tracing
+
+static bool refuse(const struct qutc_image *image, struct qut_rule *rule)
+{
+    (void)image;
+    *rule = qutc_rule_refused(QUT_REFUSED_INSTRUMENTED);
+    return true;
+}
+
+// A traced method returns to the first instruction of this function. Nobody calls from before it, so what is looked up
+// for such a return address, the code before, is a neighbour's. Nor can the function itself be left by its unwind
+// information: the true return address is on a stack of the runtime's own.
+static int refuse_tracing(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+{
+    struct qutc_range exit = places->at[TRACING_EXIT];
+    uint64_t unit_bytes = (uint64_t)1 << image->arch->pc_shift;
+    if (exit.end == 0 || exit.start < unit_bytes || exit.start % unit_bytes || exit.end % unit_bytes)
+        return 0;
+    return rewrite_range(w, image, (struct qutc_range){exit.start - unit_bytes, exit.end}, refuse);
+}
+
+int qutc_art_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end, struct qutc_rule_set *rules,
+                  struct qutc_row_list *rows, struct qutc_error *error)
+{
+    if (!is_libart(image->name))
+        return 0;
+    struct places places = {0};
+    find_places(image, &places);
+    struct rewriting w = {text_start, text_end, rules, rows, error};
+    return mark_interpreter(&w, image, &places) != 0 || refuse_tracing(&w, image, &places) != 0 ? -1 : 0;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Methods lie one behind the other, each behind its header, aligned. Between them are thunks: code without a header, to
+// which methods branch and which goes on elsewhere without a frame of its own.
+#include "qutc/cfi/oat_rows.h"
+
+#include <string.h>
+
+#include "qutc/input/oat.h"
+
+enum {
+    TRAMPOLINES_MAX = 16,
+    TRAMPOLINE_INSTRUCTIONS_MAX = 4,
+};
+
+struct reader {
+    struct qutc_oat_view view;
+    struct qutc_rule_set *rules;
+    const struct qutc_row_list *earlier;
+    size_t earlier_at; // the last row at or before where we are
+    uint64_t text_start;
+    struct qutc_row_list *rows;
+    uint64_t reached; // offset of the code behind the last method
+    struct qutc_oat_counts *counts;
+    struct qutc_error *error;
+};
+
+bool qutc_oat_view_of(const struct qutc_image *image, struct qutc_oat_view *view)
+{
+    *view = (struct qutc_oat_view){.arch = image->arch};
+    if (!image->oat.present || !qutc_oat_format_of(image->oat.version, &view->format) || !qutc_oat_reader(image->arch))
+        return false;
+    view->data = qutc_oat_data(image);
+    view->data_vaddr = image->oat.data.start;
+    view->code = qutc_oat_code(image);
+    view->code_vaddr = image->oat.code.start;
+    return view->code.size > 0;
+}
+
+// Whether another source describes this pc. pcs come in ascending order.
+static bool is_described(struct reader *r, uint64_t code_offset)
+{
+    const struct qutc_row_list *earlier = r->earlier;
+    uint64_t pc_rel = r->view.code_vaddr + code_offset - r->text_start;
+    while (r->earlier_at + 1 < earlier->count && earlier->rows[r->earlier_at + 1].pc_rel <= pc_rel)
+        r->earlier_at++;
+    return earlier->count && earlier->rows[r->earlier_at].pc_rel <= pc_rel &&
+           earlier->rows[r->earlier_at].rule_id != QUTC_RULE_HOLE_ID;
+}
+
+static int put_method(struct reader *r, uint64_t code_offset, const struct qutc_oat_method *method)
+{
+    struct qutc_bytes code = {r->view.code.data + code_offset, method->code_bytes};
+    uint32_t pc_rel = (uint32_t)(r->view.code_vaddr + code_offset - r->text_start);
+    return qutc_oat_method_rows(r->view.arch, method, code, pc_rel, r->rules, r->rows, r->error);
+}
+
+// A method, if its header holds; else false.
+static bool is_method(struct reader *r, uint64_t code_offset, uint32_t size_bytes, struct qutc_oat_method *method,
+                      enum qutc_oat_verdict *verdict)
+{
+    *verdict = qutc_oat_read_header(&r->view, code_offset, method);
+    // What a symbol says of the size must be what the header says: before a thunk stands something else.
+    if (size_bytes && size_bytes != method->code_bytes)
+        *verdict = QUTC_OAT_NO_HEADER;
+    return *verdict == QUTC_OAT_METHOD;
+}
+
+static int read_method(struct reader *r, uint64_t code_offset, const struct qutc_oat_method *method)
+{
+    r->counts->methods++;
+    r->reached = code_offset + method->code_bytes;
+    if (is_described(r, code_offset)) {
+        r->counts->described++;
+        return 0;
+    }
+    int certainty = put_method(r, code_offset, method);
+    if (certainty >= 0)
+        r->counts->certainty[certainty]++;
+    return certainty < 0 ? -1 : 0;
+}
+
+// Code without a header, that leaves sp and the return address alone up to where it goes on elsewhere: the caller's
+// frame is as it was. Anything else stays a hole. size_bytes 0: up to the first jump.
+static int read_thunk(struct reader *r, uint64_t code_offset, uint32_t size_bytes)
+{
+    qutc_oat_read_fn read = qutc_oat_reader(r->view.arch);
+    uint64_t left = r->view.code.size - code_offset;
+    uint32_t limit = size_bytes && size_bytes < left ? size_bytes : (uint32_t)(left < UINT32_MAX ? left : UINT32_MAX);
+    struct qutc_oat_method thunk = {0};
+    bool leaves = false;
+    for (unsigned i = 0; thunk.code_bytes < limit && !(leaves && !size_bytes); i++) {
+        struct qutc_oat_instruction in = {0};
+        read((struct qutc_bytes){r->view.code.data + code_offset + thunk.code_bytes, limit - thunk.code_bytes}, &in);
+        bool is_harmless = in.size_bytes && in.sp_change_bytes == 0 &&
+                           (in.effect == QUTC_OAT_PLAIN || in.effect == QUTC_OAT_LEAVES);
+        if (!is_harmless || (!size_bytes && i == TRAMPOLINE_INSTRUCTIONS_MAX))
+            return 0;
+        leaves |= in.effect == QUTC_OAT_LEAVES;
+        thunk.code_bytes += in.size_bytes;
+    }
+    if (!leaves || is_described(r, code_offset))
+        return 0;
+    r->reached = code_offset + thunk.code_bytes;
+    r->counts->trampolines++;
+    return put_method(r, code_offset, &thunk) < 0 ? -1 : 0;
+}
+
+static int read_starts(struct reader *r, const struct qutc_oat_starts *starts)
+{
+    for (size_t i = 0; i < starts->count; i++) {
+        const struct qutc_oat_start *start = &starts->starts[i];
+        uint64_t code_offset = start->vaddr - r->view.code_vaddr;
+        struct qutc_oat_method method;
+        enum qutc_oat_verdict verdict;
+        if (code_offset < r->reached || code_offset >= r->view.code.size)
+            continue; // inside of a method
+        int result = 0;
+        if (is_method(r, code_offset, start->size_bytes, &method, &verdict))
+            result = read_method(r, code_offset, &method);
+        else if (verdict == QUTC_OAT_NO_FRAME_INFO)
+            r->counts->no_frame_info++;
+        else if (start->from_symbol)
+            result = read_thunk(r, code_offset, start->size_bytes);
+        else
+            r->counts->no_header++;
+        if (result != 0)
+            return -1;
+    }
+    return 0;
+}
+
+// Where nothing names the methods: every aligned address that a header precedes.
+static int scan(struct reader *r)
+{
+    uint64_t step = r->view.arch->id == QUT_ARCH_ARM ? 8 : 16;
+    struct qutc_oat_method method;
+    r->counts->scanned = true;
+    for (uint64_t at = step; at < r->view.code.size;) {
+        if (qutc_oat_read_header(&r->view, at, &method) == QUTC_OAT_METHOD) {
+            if (read_method(r, at, &method) != 0)
+                return -1;
+            at = (r->reached + step - 1) & ~(step - 1);
+        } else {
+            at += step;
+        }
+    }
+    return 0;
+}
+
+// The boot image's trampolines stand before all methods.
+static int read_trampolines(struct reader *r, const struct qutc_image *image)
+{
+    uint64_t vaddrs[TRAMPOLINES_MAX];
+    unsigned count = qutc_oat_find_trampolines(image, vaddrs, TRAMPOLINES_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t code_offset = vaddrs[i] - r->view.code_vaddr;
+        if (code_offset >= r->reached && code_offset < r->view.code.size && read_thunk(r, code_offset, 0) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int qutc_oat_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end,
+                  const struct qutc_row_list *earlier, struct qutc_rule_set *rules, struct qutc_row_list *rows,
+                  struct qutc_oat_counts *counts, struct qutc_error *error)
+{
+    struct reader r = {.rules = rules,
+                       .earlier = earlier,
+                       .text_start = text_start,
+                       .rows = rows,
+                       .counts = counts,
+                       .error = error};
+    struct qutc_oat_starts starts;
+    *counts = (struct qutc_oat_counts){0};
+    struct qutc_oat_format format;
+    counts->unknown_version = image->oat.present && !qutc_oat_format_of(image->oat.version, &format);
+    if (!qutc_oat_view_of(image, &r.view) || r.view.code_vaddr < text_start ||
+        r.view.code_vaddr + r.view.code.size > text_end)
+        return 0;
+    if (qutc_row_list_reserve(rows, 1, error) != 0 || qutc_oat_find_starts(image, &starts, error) != 0)
+        return -1;
+    qutc_row_list_put(rows, 0, QUTC_RULE_HOLE_ID);
+    counts->symbols = starts.symbols;
+    counts->class_entries = starts.class_entries;
+    int result = read_trampolines(&r, image);
+    if (result == 0)
+        result = read_starts(&r, &starts);
+    if (result == 0 && counts->methods == 0) {
+        r.reached = 0;
+        r.earlier_at = 0;
+        result = scan(&r);
+    }
+    qutc_oat_starts_free(&starts);
+    if (result == 0 && rows->count == 1) // nothing but the hole
+        rows->count = 0;
+    return result;
+}

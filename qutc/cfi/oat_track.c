@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// A method saves registers at fixed places, from the caller's sp downwards, and subtracts what its frame has in all.
+// We follow what each instruction does to sp and to those places, from the first on:
+//
+//   prologue   until all registers of the header are saved and the frame has the header's size. That state is the
+//              body's; on the way each instruction has an exact rule of its own.
+//   body       may lower sp for the arguments of a native call, and raises it again.
+//   epilogue   reloads registers and raises sp; at the return nothing may be left. Behind a return or a jump the body's
+//              state holds again, or that of a branch to there: native stubs branch away between lowering sp and
+//              raising it.
+//
+// Whatever does not fit this is not guessed. Before the body's state was reached, the header's rule stands alone, as
+// true at calls only. Later, rows are refused from the last jump on: literals and tables behind the code end there.
+#include "qutc/cfi/oat_track.h"
+
+#include <string.h>
+
+enum { NUMBERS = 32, ARGUMENT_BYTES_MAX = 1 << 16, PENDING_MAX = 16, EBX = 3 };
+
+// Between two instructions.
+struct state {
+    int32_t cfa_bytes; // caller's sp = sp + this
+    uint32_t saved;    // registers in their places, by the instruction set's number
+};
+
+// Where a branch goes that is not taken in the body's state.
+struct pending {
+    uint32_t at;
+    struct state state;
+};
+
+struct tracker {
+    const struct qut_arch *arch;
+    struct qutc_rule_set *rules;
+    struct qutc_row_list *rows;
+    struct qutc_error *error;
+    uint32_t pc_rel; // of the method
+    size_t first_row;
+    uint32_t frame_bytes;
+    uint8_t place[NUMBERS]; // words below the caller's sp; 0: this register has none
+    uint8_t ra;             // number of the return-address register, where calls do not push
+    struct state entry, body, now;
+    bool has_body;
+    bool in_block;        // else the last instruction went on elsewhere
+    uint32_t block_at;    // where the instructions begin that follow the last jump
+    size_t rows_at_block; // how many rows there were
+    struct pending pending[PENDING_MAX];
+    unsigned pending_count;
+    struct state last; // last rule made, its id
+    uint32_t last_id;
+};
+
+static unsigned ra_number(const struct qut_arch *arch)
+{
+    switch (arch->id) {
+    case QUT_ARCH_X86: return 8; // an additional bit of the mask
+    case QUT_ARCH_X86_64: return 16;
+    default: return arch->ra_reg; // DWARF numbers are the instruction set's
+    }
+}
+
+// x86 encodings to DWARF.
+static unsigned dwarf_number(const struct qut_arch *arch, unsigned number)
+{
+    static const uint8_t low_of_x86_64[] = {0, 2, 1, 3, 7, 6, 4, 5};
+    return arch->id == QUT_ARCH_X86_64 && number < 8 ? low_of_x86_64[number] : number;
+}
+
+// The return address is next to the caller's sp, below it the other registers, the highest number first.
+static void assign_places(const struct qut_arch *arch, uint32_t core_mask, uint8_t *place)
+{
+    unsigned ra = ra_number(arch), words = 1;
+    memset(place, 0, NUMBERS);
+    place[ra] = 1;
+    for (unsigned number = NUMBERS; number-- > 0;)
+        if (number != ra && (core_mask >> number & 1))
+            place[number] = (uint8_t)++words;
+}
+
+static struct qut_rule rule_of(const struct qut_arch *arch, const uint8_t *place, struct state state, uint8_t flags)
+{
+    struct qut_rule rule = {.kind = QUT_RULE_FRAME, .flags = flags, .dex_pc_reg = QUT_NO_REGISTER};
+    rule.cfa.reg = arch->sp_reg;
+    rule.cfa.offset_bytes = state.cfa_bytes;
+    // Compiled code overwrites ebx and saves it nowhere; ART's own frame programs say so too.
+    if (arch->id == QUT_ARCH_X86)
+        rule.tracked[qut_arch_slot(arch, EBX)].how = QUT_REG_UNDEFINED;
+    if (state.saved >> ra_number(arch) & 1)
+        rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(int32_t)arch->word_bytes};
+    for (unsigned number = 0; number < NUMBERS; number++) {
+        int slot = number == ra_number(arch) ? -1 : qut_arch_slot(arch, dwarf_number(arch, number));
+        if (slot >= 0 && (state.saved >> number & 1))
+            rule.tracked[slot] =
+                (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(place[number] * arch->word_bytes)};
+    }
+    return rule;
+}
+
+static struct state entry_state(const struct qut_arch *arch)
+{
+    bool pushed = !arch->ra_in_register;
+    return (struct state){pushed ? arch->word_bytes : 0, pushed ? 1u << ra_number(arch) : 0};
+}
+
+static bool same(struct state a, struct state b)
+{
+    return a.cfa_bytes == b.cfa_bytes && a.saved == b.saved;
+}
+
+static bool is_leaf(const struct qut_arch *arch, const struct qutc_oat_method *method)
+{
+    return method->frame_bytes <= (uint32_t)entry_state(arch).cfa_bytes;
+}
+
+static struct state body_state(const struct qut_arch *arch, const struct qutc_oat_method *method)
+{
+    if (is_leaf(arch, method))
+        return entry_state(arch);
+    return (struct state){(int32_t)method->frame_bytes, method->core_mask | 1u << ra_number(arch)};
+}
+
+struct qut_rule qutc_oat_body_rule(const struct qut_arch *arch, const struct qutc_oat_method *method)
+{
+    uint8_t place[NUMBERS];
+    assign_places(arch, method->core_mask, place);
+    return rule_of(arch, place, body_state(arch, method), 0);
+}
+
+static int put_rule(struct tracker *t, uint32_t pc_rel, const struct qut_rule *rule)
+{
+    uint32_t id = qutc_rule_set_intern(t->rules, rule);
+    if (id == QUTC_RULE_NO_MEMORY)
+        return qutc_fail(t->error, QUTC_ERR_NO_MEMORY, "oatexec", pc_rel, "rules");
+    if (qutc_row_list_reserve(t->rows, 2, t->error) != 0)
+        return -1;
+    qutc_row_list_put(t->rows, pc_rel, id);
+    return 0;
+}
+
+static int put_state(struct tracker *t, uint32_t pc_rel)
+{
+    if (t->last_id != QUTC_RULE_HOLE_ID && same(t->last, t->now)) {
+        if (qutc_row_list_reserve(t->rows, 2, t->error) != 0)
+            return -1;
+        qutc_row_list_put(t->rows, pc_rel, t->last_id);
+        return 0;
+    }
+    struct qut_rule rule = rule_of(t->arch, t->place, t->now, 0);
+    if (put_rule(t, pc_rel, &rule) != 0)
+        return -1;
+    t->last = t->now;
+    t->last_id = t->rows->rows[t->rows->count - 1].rule_id;
+    return 0;
+}
+
+static struct state usual_state(const struct tracker *t)
+{
+    return t->has_body ? t->body : t->entry;
+}
+
+// At the start of an instruction. False where it is reached in two ways that contradict each other.
+static bool arrive(struct tracker *t, uint32_t at)
+{
+    bool is_new_block = !t->in_block;
+    if (is_new_block) {
+        t->now = usual_state(t);
+        t->block_at = at;
+        t->rows_at_block = t->rows->count;
+        t->in_block = true;
+    }
+    for (unsigned i = 0; i < t->pending_count; i++) {
+        if (t->pending[i].at != at)
+            continue;
+        if (is_new_block)
+            t->now = t->pending[i].state;
+        else if (!same(t->now, t->pending[i].state))
+            return false;
+        is_new_block = false;
+    }
+    return true;
+}
+
+// Whether what holds now is what the rows say of an instruction that was met before.
+static bool held_at(const struct tracker *t, uint32_t at)
+{
+    size_t i = t->rows->count;
+    while (i > t->first_row && t->rows->rows[i - 1].pc_rel > t->pc_rel + at)
+        i--;
+    struct qut_rule now = rule_of(t->arch, t->place, t->now, 0);
+    return i > t->first_row && memcmp(&t->rules->rules[t->rows->rows[i - 1].rule_id], &now, sizeof now) == 0;
+}
+
+static bool remember_branch(struct tracker *t, const struct qutc_oat_instruction *in, uint32_t at)
+{
+    if (!in->branches || same(t->now, usual_state(t)))
+        return true;
+    if (in->branch_bytes <= 0)
+        return (uint32_t)-in->branch_bytes <= at && held_at(t, at - (uint32_t)-in->branch_bytes);
+    if (t->pending_count == PENDING_MAX)
+        return false;
+    t->pending[t->pending_count++] = (struct pending){at + (uint32_t)in->branch_bytes, t->now};
+    return true;
+}
+
+// False where the code contradicts its header: it saves a register that the header does not know of. In the body such a
+// store is a variable's.
+static bool move_words(struct tracker *t, const struct qutc_oat_instruction *in)
+{
+    bool is_body = t->has_body && !same(t->body, t->entry);
+    for (unsigned i = 0; i < in->access_count; i++) {
+        unsigned reg = in->access[i].reg;
+        if (reg >= NUMBERS)
+            continue;
+        if (!t->place[reg] && !is_body && !in->loads && (qutc_oat_callee_saves(t->arch) >> reg & 1))
+            return false;
+        if (!t->place[reg] ||
+            in->access[i].offset_bytes != t->now.cfa_bytes - t->place[reg] * t->arch->word_bytes)
+            continue;
+        if (in->loads)
+            t->now.saved &= ~(1u << reg);
+        else
+            t->now.saved |= 1u << reg;
+    }
+    return true;
+}
+
+// False where the instruction does what we do not follow.
+static bool follow(struct tracker *t, const struct qutc_oat_instruction *in, uint32_t at)
+{
+    bool ra_in_register = t->arch->ra_in_register && !(t->now.saved >> t->ra & 1);
+    if (in->size_bytes == 0 || in->effect == QUTC_OAT_SP_LOST)
+        return false;
+    if (ra_in_register && (in->effect == QUTC_OAT_CALL || in->effect == QUTC_OAT_RA_LOST))
+        return false;
+    if (!move_words(t, in))
+        return false;
+    t->now.cfa_bytes -= in->sp_change_bytes;
+    if (t->now.cfa_bytes < t->entry.cfa_bytes || (uint32_t)t->now.cfa_bytes > t->frame_bytes + ARGUMENT_BYTES_MAX)
+        return false;
+    if (!t->has_body && same(t->now, t->body))
+        t->has_body = true;
+    // A frame that is partly taken down is so for a return.
+    bool in_epilogue = t->has_body && t->now.cfa_bytes < t->body.cfa_bytes;
+    switch (in->effect) {
+    case QUTC_OAT_CALL: return t->has_body && !in_epilogue;
+    case QUTC_OAT_RETURN: t->in_block = false; return t->has_body && same(t->now, t->entry);
+    case QUTC_OAT_LEAVES:
+        t->in_block = false;
+        if (!same(t->now, t->entry) && (!t->has_body || in_epilogue))
+            return false;
+        break;
+    default: break;
+    }
+    return remember_branch(t, in, at);
+}
+
+// Without a prologue that we know, the header's rule may still be relied on where calls return, if sp is not lowered
+// for one. Linear: what is found too much only costs the rule.
+static bool lowers_sp_in_body(const struct qut_arch *arch, struct qutc_bytes code)
+{
+    qutc_oat_read_fn read = qutc_oat_reader(arch);
+    bool has_called = false;
+    for (size_t at = 0; at < code.size;) {
+        struct qutc_oat_instruction in = {0};
+        read((struct qutc_bytes){code.data + at, code.size - at}, &in);
+        if (in.size_bytes == 0)
+            return true;
+        if (has_called && in.sp_change_bytes < 0)
+            return true;
+        has_called |= in.effect == QUTC_OAT_CALL;
+        at += in.size_bytes;
+    }
+    return false;
+}
+
+static int give_up(struct tracker *t, const struct qutc_oat_method *method, struct qutc_bytes code)
+{
+    struct qut_rule refused = qutc_rule_refused(QUT_REFUSED_OAT_CODE);
+    if (t->has_body && (t->block_at || is_leaf(t->arch, method))) {
+        t->rows->count = t->rows_at_block;
+        return put_rule(t, t->pc_rel + t->block_at, &refused) ? -1 : t->block_at ? QUTC_OAT_PARTLY : QUTC_OAT_REFUSED;
+    }
+    t->rows->count = t->first_row;
+    if (lowers_sp_in_body(t->arch, code))
+        return put_rule(t, t->pc_rel, &refused) ? -1 : QUTC_OAT_REFUSED;
+    struct qut_rule rule = rule_of(t->arch, t->place, body_state(t->arch, method), QUT_RULE_BODY_ONLY);
+    return put_rule(t, t->pc_rel, &rule) ? -1 : QUTC_OAT_BODY_ONLY;
+}
+
+int qutc_oat_method_rows(const struct qut_arch *arch, const struct qutc_oat_method *method, struct qutc_bytes code,
+                         uint32_t pc_rel, struct qutc_rule_set *rules, struct qutc_row_list *rows,
+                         struct qutc_error *error)
+{
+    struct tracker t = {.arch = arch,
+                        .rules = rules,
+                        .rows = rows,
+                        .error = error,
+                        .pc_rel = pc_rel,
+                        .first_row = rows->count,
+                        .frame_bytes = method->frame_bytes,
+                        .ra = (uint8_t)ra_number(arch),
+                        .entry = entry_state(arch),
+                        .body = body_state(arch, method),
+                        .has_body = is_leaf(arch, method)};
+    qutc_oat_read_fn read = qutc_oat_reader(arch);
+    int certainty = QUTC_OAT_EXACT;
+    assign_places(arch, method->core_mask, t.place);
+    for (uint32_t at = 0; at < code.size && certainty == QUTC_OAT_EXACT;) {
+        struct qutc_oat_instruction in = {0};
+        bool good = arrive(&t, at);
+        if (good && put_state(&t, pc_rel + at) != 0)
+            return -1;
+        read((struct qutc_bytes){code.data + at, code.size - at}, &in);
+        if (!good || !follow(&t, &in, at))
+            certainty = give_up(&t, method, code);
+        at += in.size_bytes;
+    }
+    if (certainty == QUTC_OAT_EXACT && !t.has_body)
+        certainty = give_up(&t, method, code);
+    if (certainty < 0 || qutc_row_list_reserve(rows, 1, error) != 0)
+        return -1;
+    qutc_row_list_put(rows, pc_rel + (uint32_t)code.size, QUTC_RULE_HOLE_ID);
+    return certainty;
+}
+
+qutc_oat_read_fn qutc_oat_reader(const struct qut_arch *arch)
+{
+    switch (arch->id) {
+    case QUT_ARCH_ARM: return qutc_oat_read_thumb;
+    case QUT_ARCH_AARCH64: return qutc_oat_read_aarch64;
+    case QUT_ARCH_X86: return qutc_oat_read_x86;
+    case QUT_ARCH_X86_64: return qutc_oat_read_x86_64;
+    case QUT_ARCH_RISCV64: return qutc_oat_read_riscv64;
+    default: return NULL;
+    }
+}
