@@ -51,7 +51,7 @@ expect '^(PASS|MISS)  compile: bench_compile [0-9.]+ x faster a row than libdw '
 expect '^(PASS|MISS)  compile: bench_compile [0-9.]+ x faster a row than libdwarf '
 
 run "$bench_compile" --rounds 1 --images "$bench_compile"
-expect '^bench_compile +[0-9.]+ \(.*%$'
+expect '^bench_compile +[0-9.]+ \(.*[0-9.]+$'
 
 run "$bench_compile" --qutc "$qutc" --memory "$bench_compile"
 expect '^(PASS|MISS)  memory: bench_compile [0-9]+ KiB \(target <= '

@@ -101,7 +101,8 @@ static int read_oat(struct compiler *c)
         return 0;
     c->flags |= QUT_TABLE_MANAGED;
     struct qutc_row_list rows = {0};
-    if (qutc_oat_rows(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->oat, c->error) != 0) {
+    if (qutc_oat_rows(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->oat, c->error) !=
+        0) {
         qutc_row_list_free(&rows);
         return -1;
     }

@@ -149,7 +149,7 @@ const char *stack_place_module(const struct stack_place *place, bool base_name, 
         snprintf(suffix, sizeof suffix, " (offset 0x%" PRIx64 ")", offset);
     bool has_soname = info->is_elf && info->file_offset && *info->file_path && *info->soname;
     const char *member = place->entry ? place->entry : has_soname ? info->soname : "";
-    const char *path = *info->path ? info->path : anonymous, *slash = strrchr(path, '/');
+    const char *path = *info->path ? info->path : anonymous, *slash = *path == '[' ? NULL : strrchr(path, '/');
     snprintf(text, text_size, "%s%s%s%s%s", base_name && slash ? slash + 1 : path,
              info->deleted && !base_name ? " (deleted)" : "", *member ? "!" : "", member, suffix);
     return text;

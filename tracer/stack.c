@@ -71,8 +71,8 @@ static void print_dex_refusals(const struct stack_modules *modules)
     const struct stack_module *first = modules->dex_first;
     char text[256];
     if (modules->dex_refused)
-        cli_report(stderr, first ? first->info.path : "stack", "no names for bytecode (%u times): %s",
-                   modules->dex_refused,
+        cli_report(stderr, first && *first->info.path ? first->info.path : "stack",
+                   "no names for bytecode (%u times): %s", modules->dex_refused,
                    modules->dex_first_error.reason ? qutc_error_text(&modules->dex_first_error, text, sizeof text)
                                                    : "no dex file there");
 }

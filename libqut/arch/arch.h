@@ -97,6 +97,12 @@ static inline int qut_arch_slot(const struct qut_arch *arch, uint64_t dwarf_reg)
     return -1;
 }
 
+// What a vector register's size can be: what is read from files and memory may be anything.
+static inline bool qut_is_vector_bytes(uint64_t bytes)
+{
+    return bytes >= 4 && bytes <= 8192 && (bytes & (bytes - 1)) == 0;
+}
+
 // The instruction that runs in a frame lies before its return address; where it was interrupted, it begins at pc.
 enum qut_pc_kind { QUT_PC_RETURN, QUT_PC_EXACT };
 

@@ -90,5 +90,8 @@ struct qut_jit_range {
 };
 size_t qut_jit_code_ranges(const struct qut_arch *arch, const uint8_t *bytes, size_t size, struct qut_jit_range *ranges,
                            size_t capacity);
+// Where in the file its unwind information lies, compressed or not: at most `capacity` sections. How many.
+size_t qut_jit_frame_sections(const struct qut_arch *arch, const uint8_t *bytes, size_t size,
+                              struct qut_jit_range *ranges, size_t capacity);
 
 #endif

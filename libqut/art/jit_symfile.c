@@ -34,11 +34,11 @@ enum qut_jit_fault qut_jit_copy_symfile(const struct qut_art_memory *memory,
 struct sections {
     uint64_t offset;
     uint16_t count, entry_bytes;
-    uint16_t file_type;
+    uint16_t file_type, names_index;
 };
 
 struct section {
-    uint32_t type;
+    uint32_t name, type;
     uint64_t flags, address, offset, size;
 };
 
@@ -53,12 +53,14 @@ static bool find_sections(const struct qut_arch *arch, const uint8_t *bytes, siz
         Elf64_Ehdr header;
         memcpy(&header, bytes, sizeof header);
         machine = header.e_machine;
-        *sections = (struct sections){header.e_shoff, header.e_shnum, header.e_shentsize, header.e_type};
+        *sections =
+            (struct sections){header.e_shoff, header.e_shnum, header.e_shentsize, header.e_type, header.e_shstrndx};
     } else {
         Elf32_Ehdr header;
         memcpy(&header, bytes, sizeof header);
         machine = header.e_machine;
-        *sections = (struct sections){header.e_shoff, header.e_shnum, header.e_shentsize, header.e_type};
+        *sections =
+            (struct sections){header.e_shoff, header.e_shnum, header.e_shentsize, header.e_type, header.e_shstrndx};
     }
     if (machine != arch->elf_machine)
         return false;
@@ -73,11 +75,13 @@ static struct section section_at(const struct qut_arch *arch, const uint8_t *at)
     if (arch->word_bytes == 8) {
         Elf64_Shdr header;
         memcpy(&header, at, sizeof header);
-        return (struct section){header.sh_type, header.sh_flags, header.sh_addr, header.sh_offset, header.sh_size};
+        return (struct section){header.sh_name, header.sh_type,   header.sh_flags,
+                                header.sh_addr, header.sh_offset, header.sh_size};
     }
     Elf32_Shdr header;
     memcpy(&header, at, sizeof header);
-    return (struct section){header.sh_type, header.sh_flags, header.sh_addr, header.sh_offset, header.sh_size};
+    return (struct section){header.sh_name, header.sh_type,   header.sh_flags,
+                            header.sh_addr, header.sh_offset, header.sh_size};
 }
 
 bool qut_jit_complete_symfile(const struct qut_art_memory *memory, uint8_t *bytes, size_t size)
@@ -124,6 +128,34 @@ size_t qut_jit_code_ranges(const struct qut_arch *arch, const uint8_t *bytes, si
         struct qut_jit_range *last = &ranges[capacity - 1];
         last->start = section.address < last->start ? section.address : last->start;
         last->end = end > last->end ? end : last->end;
+    }
+    return count;
+}
+
+static bool is_named(const struct section *names, const uint8_t *bytes, size_t size, uint32_t name, const char *wanted)
+{
+    size_t wanted_bytes = strlen(wanted) + 1;
+    return names->offset <= size && names->size <= size - names->offset && name < names->size &&
+           names->size - name >= wanted_bytes && memcmp(bytes + names->offset + name, wanted, wanted_bytes) == 0;
+}
+
+size_t qut_jit_frame_sections(const struct qut_arch *arch, const uint8_t *bytes, size_t size,
+                              struct qut_jit_range *ranges, size_t capacity)
+{
+    static const char *const wanted[] = {".eh_frame", ".debug_frame", ".gnu_debugdata"};
+    struct sections sections;
+    size_t count = 0;
+    if (!find_sections(arch, bytes, size, &sections) || sections.names_index >= sections.count)
+        return 0;
+    const uint8_t *first = bytes + sections.offset;
+    struct section names = section_at(arch, first + (size_t)sections.names_index * sections.entry_bytes);
+    for (unsigned i = 0; i < sections.count && count < capacity; i++) {
+        struct section section = section_at(arch, first + (size_t)i * sections.entry_bytes);
+        bool is_wanted = false;
+        for (size_t name = 0; name < sizeof wanted / sizeof *wanted; name++)
+            is_wanted = is_wanted || is_named(&names, bytes, size, section.name, wanted[name]);
+        if (is_wanted && section.type != SHT_NOBITS && section.offset <= size && section.size <= size - section.offset)
+            ranges[count++] = (struct qut_jit_range){section.offset, section.offset + section.size};
     }
     return count;
 }

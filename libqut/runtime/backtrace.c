@@ -9,13 +9,15 @@
 #include "libqut/runtime/walk_fast.h"
 #include "libqut/runtime/walk_local.h"
 
-// The slow way's own state. As little as can be: all of this stands on the stack of the code that is interrupted.
+// The slow way's own state. As little as can be: where a thread has no place for it, all of this stands on the stack of
+// the code that is interrupted.
 struct backtrace {
     struct qut_fast *fast; // NULL: only the slow way is taken
     uintptr_t *pcs;
     size_t max, count;
     uint32_t slow_count; // of the frames given out
     bool forgot;         // registers but pc, sp and fp
+    uintptr_t here;      // an address on the running stack
     struct qut_walk walk;
     struct qut_local local;
 };
@@ -78,12 +80,6 @@ static void begin_slowly(struct backtrace *b, const struct qut_capture *capture,
         qut_local_begin_at_context(&b->walk, ucontext);
 }
 
-// An address on the running stack.
-static uintptr_t here(const struct backtrace *b)
-{
-    return (uintptr_t)b;
-}
-
 // From where the fast ways got stuck, in a frame that was given out.
 static void take_over(struct backtrace *b)
 {
@@ -114,7 +110,7 @@ static bool hand_back(struct backtrace *b)
     // A key of 0 is that of an empty link. (pc: 1, on Arm.)
     if (!f || walk->pc_kind != QUT_PC_RETURN || (walk->flags & QUT_FRAME_DEX) ||
         qut_native_key((uintptr_t)walk->regs.pc) == 0 || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
-        !qut_local_on_own_stack(f->thread, sp, here(b)))
+        !qut_local_on_own_stack(f->thread, sp, b->here))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
     if (f->remember == QUT_REMEMBER && qut_memo_last(&f->thread->memo)->sp >= sp) {
@@ -163,7 +159,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_NO_REGISTER);
             break;
         }
-        moved = qut_local_step(&b->local, &b->walk, here(b));
+        moved = qut_local_step(&b->local, &b->walk, b->here);
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? b->walk.pc_kind == QUT_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
@@ -197,39 +193,60 @@ __attribute__((noinline)) static size_t end_on(struct backtrace *b, struct qut_f
     return b->count;
 }
 
-// The fast ways cannot be taken, or got stuck: then thread->fast is where.
-__attribute__((noinline)) static size_t run_on(struct qut_fast *f, uintptr_t *pcs, size_t max, struct qut_end *end,
-                                               const struct qut_capture *capture, const void *ucontext)
+// From where thread->fast stands, or with f = NULL from the beginning.
+static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, uintptr_t here, struct qut_fast *f,
+                                                           uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                           const struct qut_capture *capture, const void *ucontext)
 {
-    struct backtrace b;
-    b.fast = f;
-    b.pcs = pcs;
-    b.max = max;
-    b.count = b.slow_count = b.forgot = 0;
-    begin_slowly(&b, capture, ucontext);
+    b->here = here;
+    b->fast = f;
+    b->pcs = pcs;
+    b->max = max;
+    b->count = b->slow_count = b->forgot = 0;
+    begin_slowly(b, capture, ucontext);
     struct qut_thread *thread = qut_thread_self;
     const struct qut_modules *modules =
         f ? f->modules : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
     enum qut_stop stop = QUT_STOP_STUCK;
     if (!modules)
-        qut_walk_ends(&qut_native_arch, &b.walk, QUT_END_NOT_STARTED);
+        qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_NOT_STARTED);
     while (modules && stop == QUT_STOP_STUCK) {
-        if (b.fast)
-            take_over(&b);
-        qut_local_begin(&b.local, thread, modules, (uintptr_t)b.walk.regs.sp, here(&b));
-        if (run_slowly(&b)) {
+        if (b->fast)
+            take_over(b);
+        qut_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
+        if (run_slowly(b)) {
             stop = qut_fast_run(f);
-        } else if (b.walk.end.reason == QUT_END_NO_REGISTER && b.forgot) {
+        } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {
             f->thread->memo.contiguous = false;
-            b.fast = NULL;
-            b.forgot = false;
-            b.count = 0;
-            begin_slowly(&b, capture, ucontext);
+            b->fast = NULL;
+            b->forgot = false;
+            b->count = 0;
+            begin_slowly(b, capture, ucontext);
         } else {
             break;
         }
     }
-    return end_on(&b, f, stop, ucontext != NULL, end);
+    return end_on(b, f, stop, ucontext != NULL, end);
+}
+
+static_assert(sizeof(struct backtrace) <= sizeof((struct qut_thread *)0)->slow, "it has its place there");
+
+// The fast ways got stuck: f is the thread's, where there is room for the slow way too.
+__attribute__((noinline)) static size_t run_on_stuck(struct qut_fast *f, uintptr_t *pcs, size_t max,
+                                                     struct qut_end *end, const struct qut_capture *capture,
+                                                     const void *ucontext)
+{
+    struct backtrace *b = (struct backtrace *)(void *)f->thread->slow;
+    char here;
+    return run_on(b, (uintptr_t)&here, f, pcs, max, end, capture, ucontext);
+}
+
+// They cannot be taken: the thread is not registered, or walks already.
+__attribute__((noinline)) static size_t run_on_slowly(uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                      const struct qut_capture *capture, const void *ucontext)
+{
+    struct backtrace b;
+    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext);
 }
 
 // ---- where walks begin
@@ -285,14 +302,14 @@ static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const
     struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
     enum qut_stop stop;
     if (!begin_fast(&f, here))
-        return run_on(NULL, f.pcs, f.max, end, capture, ucontext);
+        return run_on_slowly(f.pcs, f.max, end, capture, ucontext);
     if (f.remember != QUT_REMEMBER || !run_as_remembered(&f, step, &stop)) {
         struct qut_fast *in_memory = &f.thread->fast;
         *in_memory = f;
         f.thread->first_link.step = step;
         stop = qut_fast_run(in_memory);
         if (stop == QUT_STOP_STUCK)
-            return run_on(in_memory, f.pcs, f.max, end, capture, ucontext);
+            return run_on_stuck(in_memory, f.pcs, f.max, end, capture, ucontext);
         end_memo(in_memory, stop, stop == QUT_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
         f.count = in_memory->count;
         f.key = in_memory->key;

@@ -18,7 +18,9 @@
 
 enum {
     QUT_JIT_DESCRIPTOR_BYTES = 56,
-    QUT_JIT_HASHED_BYTES_MAX = 4096, // of a larger symbol file, its first and last bytes
+    QUT_JIT_WHOLE_BYTES_MAX = 4096,   // of a larger symbol file, parts are compared
+    QUT_JIT_PART_BYTES_MAX = 1 << 15, // of a larger part, samples
+    QUT_JIT_PARTS_MAX = 3,
 };
 
 // One descriptor, as it was when its list was read.
@@ -33,15 +35,20 @@ struct qut_jit_source {
 // What walks know of a symbol file. Never changes while they do.
 struct qut_jit_code {
     struct qut_jit_entry entry;
-    uint64_t hash;
+    // What tells the file from another one: all of it, or its headers and where its rules came from.
+    struct {
+        uint32_t offset, size;
+    } parts[QUT_JIT_PARTS_MAX];
+    uint64_t hash;        // of these
     struct qut_code code; // filled where an interval says that it is ready
 };
 
 struct qut_jit_interval {
     uintptr_t start, end;
     const struct qut_jit_code *code;
-    uint32_t source;
+    const struct qut_jit_source *source;
     bool is_ready;
+    bool is_early; // its table is made when its file is read again
 };
 
 struct qut_jit_index {
@@ -53,13 +60,15 @@ struct qut_jit_index {
 // NULL: no compiler is known.
 extern _Atomic(const struct qut_jit_index *) qut_jit_current;
 
-// What is known of code that lies in no module. False: nothing. Between qut_modules_enter and qut_modules_leave.
-// Signal-safe.
-bool qut_jit_find(uintptr_t pc, struct qut_code *code);
+// What is known of code that lies in no module. False: nothing. *found is the walk's: what was found last, and whether
+// it is confirmed already. Between qut_modules_enter and qut_modules_leave, as the next one. Signal-safe.
+bool qut_jit_find(uintptr_t pc, const void **found, struct qut_code *code);
 
-// Whether that still holds, and so whether what was found there counts: a system call at least. *confirmed is the
-// walk's: what it confirmed last. As qut_jit_find.
-bool qut_jit_confirm(uintptr_t pc, const void **confirmed);
+// Whether what was found holds, and so counts: a system call at least, where it is not confirmed. The list may have
+// been replaced in between: it is the answer that was given that is confirmed, not the one that would be given now.
+bool qut_jit_confirm(uintptr_t pc, const void **found);
+// Whether nothing is still all that is known of pc.
+bool qut_jit_confirm_nothing(uintptr_t pc);
 
 // Whether a list has changed since it was read. As qut_jit_find.
 bool qut_jit_is_stale(void);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One symbol file, from its entry to its table.
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,39 @@ void qut_jit_blob_free(struct qut_jit_blob *blob)
 static bool is_elf(const uint8_t *bytes, size_t size)
 {
     return size >= SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0;
+}
+
+// What is compared when the entry is met again, of a copy of the file. Its headers say where it was loaded and how long
+// its parts are; what else has changed where its rules did not, does not matter here.
+static void choose_parts(struct qut_jit_blob *blob)
+{
+    struct qut_jit_code *code = &blob->code;
+    struct qut_jit_range sections[QUT_JIT_PARTS_MAX - 1];
+    if (blob->symfile_bytes <= QUT_JIT_WHOLE_BYTES_MAX) {
+        code->parts[0].size = (uint32_t)blob->symfile_bytes;
+        return;
+    }
+    size_t count =
+        qut_jit_frame_sections(&qut_native_arch, blob->symfile, blob->symfile_bytes, sections, QUT_JIT_PARTS_MAX - 1);
+    for (size_t i = 0; i < count; i++) {
+        code->parts[i].offset = (uint32_t)sections[i].start;
+        code->parts[i].size = (uint32_t)(sections[i].end - sections[i].start);
+    }
+    ElfW(Ehdr) header;
+    memcpy(&header, blob->symfile, sizeof header);
+    bool has_headers = count != 0 && header.e_shoff < blob->symfile_bytes;
+    uint64_t from = has_headers ? header.e_shoff : 0, rest = blob->symfile_bytes - from;
+    uint64_t size = has_headers ? (uint64_t)header.e_shnum * header.e_shentsize : rest;
+    code->parts[count].offset = (uint32_t)from;
+    code->parts[count].size = (uint32_t)(size < rest ? size : rest);
+}
+
+static bool hash_copy(struct qut_jit_blob *blob)
+{
+    choose_parts(blob);
+    struct qut_jit_code copy = blob->code;
+    copy.entry.symfile_address = (uintptr_t)blob->symfile;
+    return qut_jit_hash(&copy, &blob->code.hash);
 }
 
 // Where its code lies, and what the compiler will be given.
@@ -56,9 +90,8 @@ struct qut_jit_blob *qut_jit_blob_new(const struct qut_jit_descriptor *descripto
         return NULL;
     blob->retired.free = free_node;
     blob->code.entry = *entry;
-    bool is_hashed = qut_jit_hash(entry->symfile_address, entry->symfile_bytes, &blob->code.hash);
     *fault = qut_jit_copy_symfile(&qut_jit_own_memory, descriptor, entry, &blob->symfile, &blob->symfile_bytes);
-    if (*fault == QUT_JIT_FINE && !is_hashed)
+    if (*fault == QUT_JIT_FINE && !hash_copy(blob))
         *fault = QUT_JIT_BUSY;
     if (*fault == QUT_JIT_FINE)
         *fault = look_into(blob);
@@ -85,7 +118,7 @@ bool qut_jit_blob_is(const struct qut_jit_blob *blob, const struct qut_jit_entry
     uint64_t hash;
     return known->seqlock == entry->seqlock && known->timestamp == entry->timestamp &&
            known->symfile_address == entry->symfile_address && known->symfile_bytes == entry->symfile_bytes &&
-           (!doubted || (qut_jit_hash(entry->symfile_address, entry->symfile_bytes, &hash) && hash == blob->code.hash));
+           (!doubted || (qut_jit_hash(&blob->code, &hash) && hash == blob->code.hash));
 }
 
 // ---- its table
@@ -156,12 +189,14 @@ void qut_jit_blob_make(const struct qut_jit_blob *blob, struct qut_jit_made *mad
     if (!qut_registry.compile ||
         qut_registry.compile(qut_registry.compile_context, &request, &bytes, &size, reason, sizeof reason) != 0)
         return;
-    if (adopt(bytes, size, made) && find_ranges(blob, made)) {
+    if (adopt(bytes, size, made) && find_ranges(blob, made) && made->range_count) {
         made->state = QUT_JIT_READY;
     } else {
+        // LLVM registers an object before it has put addresses into it: rows of no code of its own are a sign of that.
+        bool is_early = made->table_bytes && blob->tries < QUT_JIT_TRIES_MAX;
         free(made->table_bytes);
         free(made->ranges);
-        *made = (struct qut_jit_made){.state = QUT_JIT_NO_TABLE};
+        *made = (struct qut_jit_made){.state = is_early ? QUT_JIT_EARLY : QUT_JIT_NO_TABLE};
     }
     free(bytes);
 }

@@ -52,24 +52,32 @@ static inline size_t entry_bytes(enum qut_jit_layout layout)
                                         : offsetof(struct native_entry, seqlock) + sizeof(uint32_t);
 }
 
-ON_ITS_OWN bool qut_jit_hash(uint64_t address, uint64_t size, uint64_t *hash)
+// One part's. 64 bytes with each system call, since there is no room for more.
+ON_ITS_OWN static bool hash_part(uint64_t address, uint32_t size, uint64_t *hash)
 {
-    enum { CHUNK_BYTES = 64, HALF = QUT_JIT_HASHED_BYTES_MAX / 2 };
-    uint64_t words[CHUNK_BYTES / sizeof(uint64_t)], sum = size;
-    for (uint64_t at = 0; at < size;) {
-        if (size > QUT_JIT_HASHED_BYTES_MAX && at == HALF)
-            at = size - HALF;
-        size_t count = size - at < CHUNK_BYTES ? (size_t)(size - at) : CHUNK_BYTES;
+    enum { CHUNK_BYTES = 64 };
+    uint64_t words[CHUNK_BYTES / sizeof(uint64_t)];
+    // All of it, or evenly spread.
+    uint32_t step_bytes = size <= QUT_JIT_PART_BYTES_MAX ? CHUNK_BYTES : size / (QUT_JIT_PART_BYTES_MAX / CHUNK_BYTES);
+    for (uint32_t at = 0; at < size; at += step_bytes) {
+        uint32_t count = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
         words[(count - 1) / sizeof *words] = 0;
         if (!read(address + at, words, count))
             return false;
-        for (size_t i = 0; i * sizeof *words < count; i++) {
-            sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15u;
-            sum ^= sum >> 29;
+        for (uint32_t i = 0; i * sizeof *words < count; i++) {
+            uint64_t sum = (*hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+            *hash = sum ^ sum >> 29;
         }
-        at += count;
     }
-    *hash = sum;
+    return true;
+}
+
+bool qut_jit_hash(const struct qut_jit_code *code, uint64_t *hash)
+{
+    *hash = code->entry.symfile_bytes;
+    for (unsigned i = 0; i < QUT_JIT_PARTS_MAX; i++)
+        if (!hash_part(code->entry.symfile_address + code->parts[i].offset, code->parts[i].size, hash))
+            return false;
     return true;
 }
 
@@ -99,7 +107,7 @@ ON_ITS_OWN static bool entry_holds(const struct qut_jit_source *source, const st
 ON_ITS_OWN static bool file_holds(const struct qut_jit_code *code)
 {
     uint64_t hash;
-    return qut_jit_hash(code->entry.symfile_address, code->entry.symfile_bytes, &hash) && hash == code->hash;
+    return qut_jit_hash(code, &hash) && hash == code->hash;
 }
 
 // ---- what has come since

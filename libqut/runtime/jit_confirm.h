@@ -13,8 +13,8 @@ bool qut_jit_code_holds(const struct qut_jit_source *source, const struct qut_ji
 // Whether its list has changed since it was read.
 bool qut_jit_source_is_stale(const struct qut_jit_source *source);
 
-// Of the bytes that tell a symbol file from another. False: they cannot be read.
-bool qut_jit_hash(uint64_t address, uint64_t size, uint64_t *hash);
+// The hash of the parts of a symbol file, as it lies in memory now. False: they cannot be read.
+bool qut_jit_hash(const struct qut_jit_code *code, uint64_t *hash);
 
 #pragma GCC visibility pop
 

@@ -12,16 +12,41 @@ static const struct qut_jit_interval *find(const struct qut_jit_index *index, ui
     return index->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
-bool qut_jit_find(uintptr_t pc, struct qut_code *code)
+// An interval that is not confirmed is marked by its lowest bit.
+static const void *unconfirmed(const struct qut_jit_interval *item)
+{
+    return (const char *)item + 1;
+}
+static_assert(_Alignof(struct qut_jit_interval) > 1, "there is room for a mark");
+
+bool qut_jit_find(uintptr_t pc, const void **found, struct qut_code *code)
 {
     const struct qut_jit_index *index = atomic_load_explicit(&qut_jit_current, memory_order_seq_cst);
     const struct qut_jit_interval *item = index ? find(index, pc) : NULL;
     if (!item)
         return false;
-    if (item->is_ready)
+    if (item->is_ready) {
         *code = item->code->code;
-    else
-        *code = (struct qut_code){.state = QUT_CODE_PENDING, .frame_flags = QUT_FRAME_JIT};
+        if (*found != item)
+            *found = unconfirmed(item);
+        return true;
+    }
+    *code = (struct qut_code){.state = QUT_CODE_PENDING, .frame_flags = QUT_FRAME_JIT};
+    if (item->is_early)
+        qut_jit_want(QUT_JIT_WANT);
+    return true;
+}
+
+bool qut_jit_confirm(uintptr_t pc, const void **found)
+{
+    if (!((uintptr_t)*found & 1))
+        return true;
+    const struct qut_jit_interval *item = (const void *)((const char *)*found - 1);
+    if (!qut_jit_code_holds(item->source, item->code, pc)) {
+        qut_jit_want(QUT_JIT_WANT | QUT_JIT_DOUBT);
+        return false;
+    }
+    *found = item;
     return true;
 }
 
@@ -33,21 +58,16 @@ static bool any_is_stale(const struct qut_jit_index *index)
     return false;
 }
 
-bool qut_jit_confirm(uintptr_t pc, const void **confirmed)
+bool qut_jit_confirm_nothing(uintptr_t pc)
 {
     const struct qut_jit_index *index = atomic_load_explicit(&qut_jit_current, memory_order_seq_cst);
-    const struct qut_jit_interval *item = index ? find(index, pc) : NULL;
-    if (item) {
-        if (item->code != *confirmed && !qut_jit_code_holds(&index->sources[item->source], item->code, pc)) {
-            qut_jit_want(QUT_JIT_WANT | QUT_JIT_DOUBT);
-            return false;
-        }
-        *confirmed = item->code;
-    } else if (index && any_is_stale(index)) {
+    if (!index)
+        return true;
+    if (any_is_stale(index)) {
         qut_jit_want(QUT_JIT_WANT);
         return false;
     }
-    return true;
+    return !find(index, pc);
 }
 
 bool qut_jit_is_stale(void)

@@ -9,7 +9,7 @@
 struct span {
     uint64_t start, end;
     const struct qut_jit_blob *blob;
-    uint32_t source;
+    const struct qut_jit_source *source; // ascending with the lists
 };
 
 // The sources follow, then the intervals.
@@ -39,21 +39,26 @@ static int by_start(const void *a, const void *b)
     return (start > other) - (start < other);
 }
 
-static struct span *collect(size_t *count)
+static size_t count_spans(void)
 {
-    *count = 0;
+    size_t count = 0;
     for (size_t i = 0; i < qut_jit.list_count; i++)
         for (size_t j = 0; j < qut_jit.lists[i].blob_count; j++)
-            *count += qut_jit.lists[i].blobs[j]->range_count;
-    struct span *spans = malloc((*count + 1) * sizeof *spans), *to = spans;
+            count += qut_jit.lists[i].blobs[j]->range_count;
+    return count;
+}
+
+static struct span *collect(const struct qut_jit_source *sources, size_t count)
+{
+    struct span *spans = malloc((count + 1) * sizeof *spans), *to = spans;
     for (size_t i = 0; spans && i < qut_jit.list_count; i++)
         for (size_t j = 0; j < qut_jit.lists[i].blob_count; j++) {
             const struct qut_jit_blob *blob = qut_jit.lists[i].blobs[j];
             for (size_t k = 0; k < blob->range_count; k++)
-                *to++ = (struct span){blob->ranges[k].start, blob->ranges[k].end, blob, (uint32_t)i};
+                *to++ = (struct span){blob->ranges[k].start, blob->ranges[k].end, blob, &sources[i]};
         }
     if (spans)
-        qsort(spans, *count, sizeof *spans, by_start);
+        qsort(spans, count, sizeof *spans, by_start);
     return spans;
 }
 
@@ -107,7 +112,8 @@ static void emit(struct intervals *to, const struct span *span, uint64_t start, 
         .end = (uintptr_t)end,
         .code = &span->blob->code,
         .source = span->source,
-        .is_ready = span->blob->state != QUT_JIT_WAITS,
+        .is_early = span->blob->state == QUT_JIT_EARLY,
+        .is_ready = span->blob->state != QUT_JIT_WAITS && span->blob->state != QUT_JIT_EARLY,
     };
 }
 
@@ -154,20 +160,24 @@ static void replace(struct qut_jit_published *published)
 
 static struct qut_jit_published *build(void)
 {
-    size_t span_count, sources_bytes = qut_jit.list_count * sizeof(struct qut_jit_source);
-    struct span *spans = collect(&span_count);
+    size_t span_count = count_spans(), sources_bytes = qut_jit.list_count * sizeof(struct qut_jit_source);
+    struct qut_jit_published *published =
+        malloc(sizeof *published + sources_bytes + 2 * span_count * sizeof(struct qut_jit_interval));
+    if (!published)
+        return NULL;
+    struct qut_jit_source *sources = (struct qut_jit_source *)(void *)(published + 1);
+    struct intervals intervals = {.items = (struct qut_jit_interval *)(void *)(sources + qut_jit.list_count)};
+    struct span *spans = collect(sources, span_count);
     struct heap heap = {.items = spans ? malloc((span_count + 1) * sizeof *heap.items) : NULL};
-    struct qut_jit_published *published = NULL;
-    if (heap.items)
-        published = malloc(sizeof *published + sources_bytes + 2 * span_count * sizeof(struct qut_jit_interval));
-    if (published) {
-        struct qut_jit_source *sources = (struct qut_jit_source *)(void *)(published + 1);
-        struct intervals intervals = {.items = (struct qut_jit_interval *)(void *)(sources + qut_jit.list_count)};
+    if (heap.items) {
         for (size_t i = 0; i < qut_jit.list_count; i++)
             sources[i] = qut_jit.lists[i].source;
         sweep(spans, span_count, &heap, &intervals);
         published->retired = (struct qut_retired){.free = free_published};
         published->index = (struct qut_jit_index){qut_jit.list_count, intervals.count, sources, intervals.items};
+    } else {
+        free(published);
+        published = NULL;
     }
     free(heap.items);
     free(spans);

@@ -105,7 +105,7 @@ void qut_jit_fill_stats(struct qut_stats *stats)
         stats->jit_entries += state->blob_count;
         for (size_t j = 0; j < state->blob_count; j++) {
             const struct qut_jit_blob *blob = state->blobs[j];
-            stats->jit_pending += blob->state == QUT_JIT_WAITS;
+            stats->jit_pending += blob->state == QUT_JIT_WAITS || blob->state == QUT_JIT_EARLY;
             stats->jit_not_elf += blob->state == QUT_JIT_NOT_ELF;
             stats->jit_not_read += blob->state == QUT_JIT_NOT_READ;
             stats->jit_no_table += blob->state == QUT_JIT_NO_TABLE;

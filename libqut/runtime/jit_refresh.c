@@ -72,6 +72,24 @@ static struct qut_jit_blob *find_known(const struct qut_jit_list_state *state, s
     return qut_jit_blob_is(blob, entry, doubted) ? blob : NULL;
 }
 
+// Known, or new; NULL: it has gone, there is no room for it now, or *fault.
+static struct qut_jit_blob *take_entry(const struct qut_jit_list_state *state, size_t *known_at,
+                                       const struct qut_jit_descriptor *descriptor, const struct qut_jit_entry *entry,
+                                       bool doubted, size_t waiting_bytes, enum qut_jit_fault *fault)
+{
+    struct qut_jit_blob *known = find_known(state, known_at, entry, doubted), *blob;
+    if (known && known->state != QUT_JIT_EARLY)
+        return known;
+    if (waiting_bytes > QUT_JIT_WAITING_BYTES_MAX)
+        return NULL;
+    blob = qut_jit_blob_new(descriptor, entry, fault);
+    if (*fault == QUT_JIT_BUSY)
+        *fault = QUT_JIT_FINE;
+    if (blob && known)
+        blob->tries = known->tries + 1;
+    return blob;
+}
+
 static enum qut_jit_fault take_entries(const struct qut_jit_list_state *state, const struct qut_jit_list *list,
                                        bool doubted, struct reading *reading)
 {
@@ -84,21 +102,14 @@ static enum qut_jit_fault take_entries(const struct qut_jit_list_state *state, c
         qsort(sorted, list->count, sizeof *sorted, by_address);
     size_t known_at = 0, waiting_bytes = 0;
     for (size_t i = 0; i < list->count && fault == QUT_JIT_FINE; i++) {
-        struct qut_jit_blob *blob = find_known(state, &known_at, sorted[i], doubted);
-        if (!blob) {
-            blob = qut_jit_blob_new(&list->descriptor, sorted[i], &fault);
-            if (fault == QUT_JIT_BUSY) { // it has gone meanwhile
-                reading->source.is_complete = false;
-                fault = QUT_JIT_FINE;
-            }
-        }
+        struct qut_jit_blob *blob =
+            take_entry(state, &known_at, &list->descriptor, sorted[i], doubted, waiting_bytes, &fault);
+        reading->source.is_complete = reading->source.is_complete && blob;
         if (!blob)
             continue;
         blob->rank = (uint32_t)(sorted[i] - list->entries);
         reading->blobs[reading->count++] = blob;
         waiting_bytes += blob->symfile_bytes;
-        if (waiting_bytes > QUT_JIT_WAITING_BYTES_MAX)
-            fault = QUT_JIT_TOO_LARGE;
     }
     free(sorted);
     return fault;
@@ -151,10 +162,9 @@ static void let_others_go(struct qut_jit_blob **blobs, size_t count, struct qut_
 
 static void put(struct qut_jit_list_state *state, struct reading *reading)
 {
-    // A list that never rests, or for which we have no memory: what is known stays, and is confirmed by walks.
-    bool is_kept = reading->fault == QUT_JIT_BUSY || reading->fault == QUT_JIT_NO_MEMORY;
     state->fault = reading->fault;
-    if (is_kept) {
+    // What is known stays: walks confirm it, or wait.
+    if (reading->fault != QUT_JIT_FINE) {
         free(reading->blobs);
         return;
     }
@@ -191,6 +201,8 @@ static void queue_waiting(void)
         }
     if (waiting)
         qsort(waiting, count, sizeof(struct qut_jit_blob *), newest_first);
+    if (!waiting)
+        qut_jit_want(QUT_JIT_WANT);
     qut_os_lock(&qut_registry.lock);
     free(qut_jit.waiting);
     qut_jit.waiting = waiting;
@@ -220,8 +232,12 @@ static void read_lists(void)
     }
     queue_waiting();
     qut_jit.fault_streak = !has_fault ? 0 : qut_jit.fault_streak + (qut_jit.fault_streak < FAULT_STREAK_MAX);
+    qut_os_lock(&qut_registry.lock);
     qut_registry.stats.jit_readings++;
+    qut_os_unlock(&qut_registry.lock);
     atomic_store_explicit(&qut_jit.done, number, memory_order_release);
+    atomic_fetch_add_explicit(&qut_registry.progress, 1, memory_order_release);
+    qut_os_wake(&qut_registry.progress);
 }
 
 static bool is_wanted(void)
@@ -276,7 +292,7 @@ static void publish(void)
 bool qut_jit_step(int *wait_ms)
 {
     *wait_ms = -1;
-    if (qut_jit.list_count == 0 || !(is_wanted() || has_waiting() || qut_jit.is_unpublished))
+    if (!(is_wanted() || has_waiting() || qut_jit.is_unpublished))
         return false;
     uint64_t began_ns = qut_os_now_ns();
     if (began_ns < qut_jit.due_ns) {
@@ -299,7 +315,7 @@ bool qut_jit_step(int *wait_ms)
 
 void qut_jit_refresh(void)
 {
-    if (qut_jit.list_count == 0)
+    if (qut_jit.list_count == 0 && !is_wanted())
         return;
     atomic_fetch_or_explicit(&qut_jit.wanted, QUT_JIT_WANT | QUT_JIT_DOUBT, memory_order_acq_rel);
     read_lists();

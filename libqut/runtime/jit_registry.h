@@ -10,11 +10,13 @@
 
 enum {
     QUT_JIT_RANGES_MAX = 8,               // sections of code in a symbol file
+    QUT_JIT_TRIES_MAX = 8,                // to make the table of one that is not complete
     QUT_JIT_WAITING_BYTES_MAX = 256 << 20 // copies of symbol files without table
 };
 
 enum qut_jit_state {
     QUT_JIT_WAITS, // for its table
+    QUT_JIT_EARLY, // ... until the file is read again, since it was registered before it was complete
     QUT_JIT_READY,
     QUT_JIT_NOT_ELF,  // Erlang's, for one
     QUT_JIT_NOT_READ, // too large, or no memory of ours
@@ -27,7 +29,8 @@ struct qut_jit_blob {
     struct qut_retired retired; // its way out
     struct qut_jit_code code;
     enum qut_jit_state state;
-    uint32_t rank; // in its list
+    uint32_t rank;  // in its list
+    uint32_t tries; // of the same entry, that came too early
     struct qut_table table;
     void *table_bytes;
     uint8_t *symfile; // while it waits

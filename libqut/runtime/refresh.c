@@ -196,6 +196,11 @@ static bool is_pending(struct qut_registry *registry)
 // it is known.
 static uint32_t reading_to_wait_for(void)
 {
+    qut_os_lock(&qut_registry.lock);
+    size_t list_count = qut_jit.list_count;
+    qut_os_unlock(&qut_registry.lock);
+    if (list_count == 0)
+        return 0;
     qut_modules_enter(qut_thread_self);
     bool is_stale = qut_jit_is_stale();
     qut_modules_leave(qut_thread_self);

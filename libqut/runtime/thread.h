@@ -51,7 +51,9 @@ struct qut_thread {
     // They stand before the first link of a walk, and before the first behind what was remembered.
     struct qut_link first_link, later_link;
     struct qut_tier_counts counts;
-    struct qut_fast fast; // of the outermost walk, where it has to be in memory: there is little room on stacks
+    // Of the outermost walk, where it has to be in memory: there is little room on stacks.
+    struct qut_fast fast;
+    _Alignas(uint64_t) unsigned char slow[512]; // struct backtrace
     // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
     _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
     struct qut_thread *next, *previous; // list of all threads, under the registry's lock

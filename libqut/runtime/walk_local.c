@@ -102,8 +102,8 @@ static void find_code(void *context, uint64_t pc, struct qut_code *code)
         *code = module->code;
         return;
     }
-    if (!module && qut_jit_find((uintptr_t)pc, code))
-        return; // to be settled
+    if (!module && qut_jit_find((uintptr_t)pc, &local->confirmed, code))
+        return; // to be confirmed
     // A module that the list does not have yet, or code that belongs to none.
     *code = (struct qut_code){.state = module || !local->up_to_date ? QUT_CODE_PENDING : QUT_CODE_NO_MODULE};
     qut_modules_want_refresh();
@@ -153,26 +153,20 @@ void qut_local_begin(struct qut_local *local, struct qut_thread *thread, const s
     qut_local_choose_direct(local, sp, here);
 }
 
-// A function of its own: the stack for looking a rule up is not needed while it is applied, nor while it is confirmed.
-__attribute__((noinline)) static void classify(struct qut_local *local, struct qut_walk *walk)
+__attribute__((noinline)) void qut_local_find_rule(struct qut_local *local, struct qut_walk *walk)
 {
     qut_classify(&qut_native_arch, &qut_local_ops, local, walk);
 }
 
-void qut_local_classify(struct qut_local *local, struct qut_walk *walk)
+__attribute__((noinline)) void qut_local_confirm(struct qut_local *local, struct qut_walk *walk)
 {
-    if (walk->classified)
-        return;
-    classify(local, walk);
-    // Code that a compiler made may be other code by now, and what is no code may be some.
-    bool is_jit = (walk->flags & QUT_FRAME_JIT) && walk->end.reason != QUT_END_TABLE_PENDING;
-    if (!is_jit && walk->end.reason != QUT_END_NO_MODULE)
-        return;
     uint64_t pc = qut_lookup_pc(qut_plain_pc(&qut_native_arch, walk->regs.pc), walk->pc_kind);
-    if (!qut_jit_confirm((uintptr_t)pc, &local->confirmed)) {
-        walk->end.refusal = 0;
-        qut_walk_ends(&qut_native_arch, walk, QUT_END_TABLE_PENDING);
-    }
+    bool holds = walk->end.reason == QUT_END_NO_MODULE ? qut_jit_confirm_nothing((uintptr_t)pc)
+                                                       : qut_jit_confirm((uintptr_t)pc, &local->confirmed);
+    if (holds)
+        return;
+    walk->end.refusal = 0;
+    qut_walk_ends(&qut_native_arch, walk, QUT_END_TABLE_PENDING);
 }
 
 bool qut_local_leave(struct qut_local *local, struct qut_walk *walk)

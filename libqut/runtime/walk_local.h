@@ -18,7 +18,7 @@ struct qut_local {
     struct qut_thread *thread; // NULL: not registered
     const struct qut_modules *modules;
     bool up_to_date;       // every answer of `modules` holds; else each is confirmed
-    const void *confirmed; // the module that was found last, or the code of a compiler in this process
+    const void *confirmed; // the module that was found last; of a compiler's code, see jit.h
     // The part of the stack that is known to be there: read directly.
     uintptr_t direct_low, direct_high;
     // Elsewhere: what the last fault-safe read brought.
@@ -48,8 +48,22 @@ extern const struct qut_walk_ops qut_local_ops; // context: struct qut_local
 // Of one vector register of this machine; 0: not known. Signal-safe.
 uint64_t qut_local_vector_bytes(void);
 
+// The halves of qut_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
+// is not needed while it is confirmed, nor while it is applied.
+void qut_local_find_rule(struct qut_local *local, struct qut_walk *walk);
+void qut_local_confirm(struct qut_local *local, struct qut_walk *walk);
+
 // Fills how the frame is left, unless it is known.
-void qut_local_classify(struct qut_local *local, struct qut_walk *walk);
+static inline void qut_local_classify(struct qut_local *local, struct qut_walk *walk)
+{
+    if (walk->classified)
+        return;
+    qut_local_find_rule(local, walk);
+    // Code that a compiler made may be other code by now, and what is no code may be some.
+    bool is_jit = (walk->flags & QUT_FRAME_JIT) && walk->end.reason != QUT_END_TABLE_PENDING;
+    if (is_jit || walk->end.reason == QUT_END_NO_MODULE)
+        qut_local_confirm(local, walk);
+}
 
 // By what is filled.
 bool qut_local_leave(struct qut_local *local, struct qut_walk *walk);

@@ -11,6 +11,7 @@ enum { NAME_BYTES = 16 };
 #ifndef NT_ARM_PAC_MASK
 enum { NT_ARM_PAC_MASK = 0x406 };
 #endif
+enum { NT_VECTORS = 0x901 }; // NT_RISCV_VECTOR of <linux/elf.h>
 
 struct note {
     uint32_t type;
@@ -128,6 +129,17 @@ static void take_auxv(struct qut_target *target, const struct note *note)
             core->program_headers = get(note->bytes + at + word, word);
 }
 
+// struct __riscv_v_regset_state. Linux 6.5 kept an address where vlenb is now.
+static void take_vectors(struct qut_target *target, const struct note *note)
+{
+    enum { VLENB_AT = 4 * 8, VLENB_END = 5 * 8 };
+    if (target->arch->vector_bytes_reg == 0 || note->size < VLENB_END)
+        return;
+    uint64_t bytes = get(note->bytes + VLENB_AT, 8);
+    if (qut_is_vector_bytes(bytes))
+        target->vector_bytes = bytes;
+}
+
 int qut_core_take_notes(struct qut_target *target, struct qut_target_error *error)
 {
     struct qut_core *core = target->source;
@@ -142,6 +154,8 @@ int qut_core_take_notes(struct qut_target *target, struct qut_target_error *erro
             no_memory = take_files(target, &note) != 0;
         else if (note.type == NT_AUXV)
             take_auxv(target, &note);
+        else if (note.type == NT_VECTORS)
+            take_vectors(target, &note);
         else if (note.type == NT_ARM_PAC_MASK && note.size >= 16 && !target->pac_mask_given &&
                  target->arch->has_signed_ra)
             target->pac_mask = get(note.bytes + 8, 8); // of code addresses; that of data comes first

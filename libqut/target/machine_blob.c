@@ -44,6 +44,8 @@ static bool copy_mapped(struct qut_machine *machine, struct qut_machine_blob *bl
     return true;
 }
 
+// libLLVM registers a file before it relocates what it loaded. That is done by the time at which a walk comes to code
+// of it, and nobody asks for the file before.
 static bool complete(struct qut_machine *machine, struct qut_machine_blob *blob)
 {
     if (!is_relocatable(blob))

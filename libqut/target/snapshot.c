@@ -173,7 +173,7 @@ static int take_registers(struct qut_target *target, char *text, struct qut_targ
             thread->regs.pc = value;
             has_pc = true;
         } else if (target->arch->vector_bytes_reg && strcmp(name, target->arch->vector_bytes_name) == 0) {
-            target->vector_bytes = value;
+            target->vector_bytes = qut_is_vector_bytes(value) ? value : 0;
         } else if (number >= 0) {
             thread->regs.reg[number] = value;
             thread->regs.valid |= (uint64_t)1 << number;

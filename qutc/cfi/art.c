@@ -173,14 +173,30 @@ static bool is_marked(const struct rewriting *w, struct qutc_range range)
     return false;
 }
 
-static int mark_interpreter(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+// From the first handler on; empty where that is not known.
+static struct qutc_range interpreting(const struct qutc_image *image, const struct places *places)
 {
     struct qutc_range whole = places->at[INTERPRETER];
     uint64_t handlers = places->at[HANDLERS].start;
-    if (dex_pc_register(image->arch) == QUT_NO_REGISTER || handlers < whole.start || handlers >= whole.end ||
-        is_marked(w, whole))
-        return 0;
-    return rewrite_range(w, image, (struct qutc_range){handlers, whole.end}, add_dex_pc);
+    if (dex_pc_register(image->arch) == QUT_NO_REGISTER || handlers < whole.start || handlers >= whole.end)
+        return (struct qutc_range){0};
+    return (struct qutc_range){handlers, whole.end};
+}
+
+static int mark_interpreter(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+{
+    struct qutc_range range = interpreting(image, places);
+    return is_marked(w, places->at[INTERPRETER]) ? 0 : rewrite_range(w, image, range, add_dex_pc);
+}
+
+bool qutc_art_has_dex_pc(const struct qutc_image *image, uint64_t vaddr, uint8_t reg)
+{
+    if (!is_libart(image->name) || reg != dex_pc_register(image->arch))
+        return false;
+    struct places places = {0};
+    find_places(image, &places);
+    struct qutc_range range = interpreting(image, &places);
+    return vaddr >= range.start && vaddr < range.end;
 }
 
 // ---- method tracing

@@ -14,4 +14,8 @@
 int qutc_art_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end, struct qutc_rule_set *rules,
                   struct qutc_row_list *rows, struct qutc_error *error);
 
+// Whether symbols alone can say that a register holds the dex pc at this address, for who compares with what the unwind
+// information says. Reads all symbols of a libart.
+bool qutc_art_has_dex_pc(const struct qutc_image *image, uint64_t vaddr, uint8_t reg);
+
 #endif

@@ -14,7 +14,7 @@ enum qutc_oat_effect {
     QUTC_OAT_PLAIN,
     QUTC_OAT_CALL,
     QUTC_OAT_RETURN,
-    QUTC_OAT_LEAVES, // goes on elsewhere, unconditionally
+    QUTC_OAT_LEAVES,  // goes on elsewhere, unconditionally
     QUTC_OAT_RA_LOST, // the return-address register is overwritten
     QUTC_OAT_SP_LOST, // the stack pointer becomes something that is not known, or the instruction is not known
 };
@@ -38,12 +38,19 @@ struct qutc_oat_instruction {
 
 typedef void (*qutc_oat_read_fn)(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
 
-// Read the instruction at the code's start; *instruction is zeroed by the caller.
+// Read the instruction at the code's start. Call them by qutc_oat_read.
 void qutc_oat_read_aarch64(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
 void qutc_oat_read_thumb(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
 void qutc_oat_read_x86(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
 void qutc_oat_read_x86_64(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
 void qutc_oat_read_riscv64(struct qutc_bytes code, struct qutc_oat_instruction *instruction);
+
+static inline void qutc_oat_read(qutc_oat_read_fn read, struct qutc_bytes code,
+                                 struct qutc_oat_instruction *instruction)
+{
+    memset(instruction, 0, offsetof(struct qutc_oat_instruction, access)); // of these, access_count are filled
+    read(code, instruction);
+}
 
 static inline void qutc_oat_add_access(struct qutc_oat_instruction *instruction, unsigned reg, int32_t offset_bytes)
 {

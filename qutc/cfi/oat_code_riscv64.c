@@ -55,15 +55,15 @@ static void read_wide(uint32_t word, struct qutc_oat_instruction *in)
                                                     (word >> 20 & 0x7fe),
                                                 21));
         break;
-    case 0x67: jump(in, to, from); break;  // jalr
-    case 0x63: // branches
-        qutc_oat_branch(in, qutc_oat_signed((word >> 19 & 0x1000) | (word << 4 & 0x800) | (word >> 20 & 0x7e0) |
-                                                (word >> 7 & 0x1e),
-                                            13));
+    case 0x67: jump(in, to, from); break; // jalr
+    case 0x63:                            // branches
+        qutc_oat_branch(
+            in, qutc_oat_signed((word >> 19 & 0x1000) | (word << 4 & 0x800) | (word >> 20 & 0x7e0) | (word >> 7 & 0x1e),
+                                13));
         break;
-    case 0x27:                             // stores of floating-point numbers
-    case 0x07:                             // loads of them
-    case 0x0f: break;                      // fences
+    case 0x27:        // stores of floating-point numbers
+    case 0x07:        // loads of them
+    case 0x0f: break; // fences
     default: writes(in, to); break;
     }
 }
@@ -72,7 +72,7 @@ static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
 {
     unsigned to = half >> 7 & 31, from = half >> 2 & 31;
     switch ((half & 3) << 3 | half >> 13) {
-    case 010:                // c.addi
+    case 010: // c.addi
         if (to == SP)
             in->sp_change_bytes = qutc_oat_signed((half >> 7 & 0x20) | from, 6);
         else
@@ -86,11 +86,11 @@ static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
         else
             writes(in, to);
         break;
-    case 011:                           // c.addiw
-    case 012:                           // c.li
-    case 020:                           // c.slli
-    case 022: writes(in, to); break;    // c.lwsp
-    case 015: // c.j
+    case 011:                        // c.addiw
+    case 012:                        // c.li
+    case 020:                        // c.slli
+    case 022: writes(in, to); break; // c.lwsp
+    case 015:                        // c.j
         jump(in, 0, 0);
         qutc_oat_branch(in, qutc_oat_signed((half >> 1 & 0x800) | (half << 2 & 0x400) | (half >> 1 & 0x300) |
                                                 (half << 1 & 0x80) | (half >> 1 & 0x40) | (half << 3 & 0x20) |
@@ -103,7 +103,7 @@ static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
                                                 (half >> 7 & 0x18) | (half >> 2 & 6),
                                             9));
         break;
-    case 023:                           // c.ldsp
+    case 023: // c.ldsp
         writes(in, to);
         move_word(in, true, to, (int32_t)((half >> 7 & 0x20) | (half >> 2 & 0x18) | (half << 4 & 0x1c0)));
         break;

@@ -49,9 +49,9 @@ static void read_high_registers(uint32_t half, struct qutc_oat_instruction *in)
 {
     unsigned to = (half & 7) | (half >> 4 & 8), from = half >> 3 & 15;
     switch (half >> 8 & 3) {
-    case 0:                           // add
-    case 2: writes(in, to); break;    // mov
-    case 1: break;                    // cmp
+    case 0:                        // add
+    case 2: writes(in, to); break; // mov
+    case 1: break;                 // cmp
     default:
         if (half & 0x80)
             in->effect = QUTC_OAT_CALL;
@@ -171,7 +171,7 @@ static void read_load_store(uint32_t first, uint32_t second, struct qutc_oat_ins
         }
     }
     if (is_vector_space && base == SP)
-        in->effect = QUTC_OAT_SP_LOST; // NEON structures, with write-back
+        in->effect = QUTC_OAT_SP_LOST;          // NEON structures, with write-back
     else if (is_load && (is_word || reg != PC)) // other loads into pc are hints
         writes(in, reg);
 }
@@ -222,7 +222,7 @@ static void read_coprocessor(uint32_t first, uint32_t second, struct qutc_oat_in
         in->sp_change_bytes = -bytes;
     else if ((first & 0xffbf) == 0xecbd && is_vfp) // vpop
         in->sp_change_bytes = bytes;
-    else if ((first & 0xfe2f) == 0xec2d)
+    else if ((first & 0xee2f) == 0xec2d)
         in->effect = QUTC_OAT_SP_LOST;
     else if ((first & 0xfff0) == 0xec50) { // to two core registers
         writes(in, second >> 12);
@@ -233,7 +233,7 @@ static void read_coprocessor(uint32_t first, uint32_t second, struct qutc_oat_in
     }
 }
 
-void qutc_oat_read_thumb(struct qutc_bytes code, struct qutc_oat_instruction *in)
+static void read_one(struct qutc_bytes code, struct qutc_oat_instruction *in)
 {
     struct qutc_cursor c = qutc_cursor(code);
     uint32_t first = qutc_read_u16(&c);
@@ -268,4 +268,26 @@ void qutc_oat_read_thumb(struct qutc_bytes code, struct qutc_oat_instruction *in
         break;
     default: read_data(first, second, in); break; // eaxx, ebxx, f0xx ... f7xx
     }
+}
+
+// Conditional instructions: up to four that follow an `it`. Compiled code moves numbers so; a frame that is undone on a
+// condition is none that we follow.
+static void judge_conditional(struct qutc_bytes code, struct qutc_oat_instruction *it)
+{
+    unsigned left = 4 - (unsigned)__builtin_ctz(code.data[0] & 15u);
+    for (size_t at = 2; left > 0 && at < code.size; left--) {
+        struct qutc_oat_instruction in;
+        qutc_oat_read(read_one, (struct qutc_bytes){code.data + at, code.size - at}, &in);
+        bool matters = in.sp_change_bytes || in.effect == QUTC_OAT_RETURN || in.effect == QUTC_OAT_LEAVES;
+        if (in.size_bytes == 0 || matters)
+            it->effect = QUTC_OAT_SP_LOST;
+        at += in.size_bytes ? in.size_bytes : 2u;
+    }
+}
+
+void qutc_oat_read_thumb(struct qutc_bytes code, struct qutc_oat_instruction *in)
+{
+    read_one(code, in);
+    if (in->size_bytes == 2 && code.data[1] == 0xbf && code.data[0] & 15)
+        judge_conditional(code, in);
 }

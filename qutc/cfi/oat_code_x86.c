@@ -6,15 +6,15 @@
 enum { SP = 4 };
 
 enum shape {
-    NONE,  // the opcode alone
-    M,     // ModRM
-    M1,    // ModRM and one byte
-    MZ,    // ModRM and an operand-sized number
-    I1,    // one byte
-    IZ,    // an operand-sized number
-    R4,    // a distance of 4 bytes
-    IV,    // b8 ... bf: 8 bytes with REX.W
-    OFF,   // a0 ... a3: an address
+    NONE, // the opcode alone
+    M,    // ModRM
+    M1,   // ModRM and one byte
+    MZ,   // ModRM and an operand-sized number
+    I1,   // one byte
+    IZ,   // an operand-sized number
+    R4,   // a distance of 4 bytes
+    IV,   // b8 ... bf: 8 bytes with REX.W
+    OFF,  // a0 ... a3: an address
     BAD,
 };
 
@@ -58,6 +58,7 @@ static enum shape shape_of(unsigned op, bool is_64)
     switch (op) {
     case 0x60 ... 0x62: return BAD;
     case 0x63: return M;
+    case 0x67: return BAD; // addresses of another size
     case 0x68: return IZ;
     case 0x69: return MZ;
     case 0x6a: return I1;

@@ -88,10 +88,10 @@ struct saved_registers {
 static struct saved_registers may_save(const struct qut_arch *arch)
 {
     switch (arch->id) {
-    case QUT_ARCH_ARM: return (struct saved_registers){0x4ff0, 0xffff0000, 4};         // r4-r11 lr, s16-s31
-    case QUT_ARCH_AARCH64: return (struct saved_registers){0x7ff80000, 0xff00, 8};     // x19-x30, d8-d15
-    case QUT_ARCH_X86: return (struct saved_registers){0x1e0, 0, 8};                   // ebp esi edi
-    case QUT_ARCH_X86_64: return (struct saved_registers){0x1f028, 0xf000, 8};         // rbx rbp r12-r15, xmm12-15
+    case QUT_ARCH_ARM: return (struct saved_registers){0x4ff0, 0xffff0000, 4};        // r4-r11 lr, s16-s31
+    case QUT_ARCH_AARCH64: return (struct saved_registers){0x7ff80000, 0xff00, 8};    // x19-x30, d8-d15
+    case QUT_ARCH_X86: return (struct saved_registers){0x1e0, 0, 8};                  // ebp esi edi
+    case QUT_ARCH_X86_64: return (struct saved_registers){0x1f028, 0xf000, 8};        // rbx rbp r12-r15, xmm12-15
     case QUT_ARCH_RISCV64: return (struct saved_registers){0x0ffc0302, 0xffc0300, 8}; // ra s0-s11, fs0-fs11
     default: return (struct saved_registers){0};
     }
@@ -99,7 +99,15 @@ static struct saved_registers may_save(const struct qut_arch *arch)
 
 uint32_t qutc_oat_callee_saves(const struct qut_arch *arch)
 {
-    return may_save(arch).core;
+    // Not those that ART has uses of its own for: the thread, the state of the collector.
+    switch (arch->id) {
+    case QUT_ARCH_ARM: return 0x0de0;
+    case QUT_ARCH_AARCH64: return 0x3fe00000;
+    case QUT_ARCH_X86: return 0xe0;
+    case QUT_ARCH_X86_64: return 0xf028;
+    case QUT_ARCH_RISCV64: return 0x0ffc0100;
+    default: return 0;
+    }
 }
 
 static bool is_plausible(const struct qutc_oat_view *view, uint64_t code_offset, const struct qutc_oat_method *method)
@@ -111,11 +119,13 @@ static bool is_plausible(const struct qutc_oat_view *view, uint64_t code_offset,
         return false;
     if (method->core_mask & ~may.core || method->fp_mask & ~may.fp || method->frame_bytes > FRAME_BYTES_MAX)
         return false;
+    uint32_t ra_bit = arch->id == QUT_ARCH_RISCV64 ? 1u << 1 : 1u << (31 - __builtin_clz(may.core));
+    // The return address counts as saved where there is no frame, too. Since CodeInfo there are stubs of
+    // @CriticalNative methods with a mask of 0; before, such a header would be any run of zeros.
     if (method->frame_bytes == 0 || method->frame_bytes == leaf_bytes)
-        return true;
+        return method->core_mask & ra_bit || (!method->core_mask && view->format.code_info_values);
     uint32_t saved_bytes = (uint32_t)__builtin_popcount(method->core_mask) * arch->word_bytes +
                            (uint32_t)__builtin_popcount(method->fp_mask) * may.fp_bytes;
-    uint32_t ra_bit = arch->id == QUT_ARCH_RISCV64 ? 1u << 1 : 1u << (31 - __builtin_clz(may.core));
     return method->frame_bytes % STACK_ALIGNMENT == 0 && method->core_mask & ra_bit &&
            method->frame_bytes >= saved_bytes + arch->word_bytes; // and the ArtMethod* at the bottom
 }

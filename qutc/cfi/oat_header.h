@@ -48,7 +48,7 @@ struct qutc_oat_view {
 enum qutc_oat_verdict qutc_oat_read_header(const struct qutc_oat_view *view, uint64_t code_offset,
                                            struct qutc_oat_method *method);
 
-// Registers that compiled code must save before it uses them, as a core mask; with the return address.
+// Registers that compiled code saves before it uses them for anything, as a core mask.
 uint32_t qutc_oat_callee_saves(const struct qut_arch *arch);
 
 // CodeInfo's numbers: a head of 4 bits holds up to 11, or says how many bytes of a wide value (1 to 4) follow.

@@ -89,10 +89,12 @@ static int read_thunk(struct reader *r, uint64_t code_offset, uint32_t size_byte
     struct qutc_oat_method thunk = {0};
     bool leaves = false;
     for (unsigned i = 0; thunk.code_bytes < limit && !(leaves && !size_bytes); i++) {
-        struct qutc_oat_instruction in = {0};
-        read((struct qutc_bytes){r->view.code.data + code_offset + thunk.code_bytes, limit - thunk.code_bytes}, &in);
-        bool is_harmless = in.size_bytes && in.sp_change_bytes == 0 &&
-                           (in.effect == QUTC_OAT_PLAIN || in.effect == QUTC_OAT_LEAVES);
+        struct qutc_oat_instruction in;
+        qutc_oat_read(read,
+                      (struct qutc_bytes){r->view.code.data + code_offset + thunk.code_bytes, limit - thunk.code_bytes},
+                      &in);
+        bool is_harmless =
+            in.size_bytes && in.sp_change_bytes == 0 && (in.effect == QUTC_OAT_PLAIN || in.effect == QUTC_OAT_LEAVES);
         if (!is_harmless || (!size_bytes && i == TRAMPOLINE_INSTRUCTIONS_MAX))
             return 0;
         leaves |= in.effect == QUTC_OAT_LEAVES;
@@ -105,6 +107,24 @@ static int read_thunk(struct reader *r, uint64_t code_offset, uint32_t size_byte
     return put_method(r, code_offset, &thunk) < 0 ? -1 : 0;
 }
 
+// No method contains another one's header: one of the sizes is wrong, and the code behind that header is the other's.
+static void clip(struct reader *r, const struct qutc_oat_starts *starts, size_t at, struct qutc_oat_method *method)
+{
+    uint64_t begin = starts->starts[at].vaddr - r->view.code_vaddr;
+    for (size_t i = at + 1; i < starts->count; i++) {
+        uint64_t next = starts->starts[i].vaddr - r->view.code_vaddr;
+        struct qutc_oat_method other;
+        enum qutc_oat_verdict verdict;
+        if (next >= begin + method->code_bytes)
+            return;
+        if (next - begin > r->view.format.header_bytes &&
+            is_method(r, next, starts->starts[i].size_bytes, &other, &verdict)) {
+            method->code_bytes = (uint32_t)(next - begin) - r->view.format.header_bytes;
+            return;
+        }
+    }
+}
+
 static int read_starts(struct reader *r, const struct qutc_oat_starts *starts)
 {
     for (size_t i = 0; i < starts->count; i++) {
@@ -115,9 +135,10 @@ static int read_starts(struct reader *r, const struct qutc_oat_starts *starts)
         if (code_offset < r->reached || code_offset >= r->view.code.size)
             continue; // inside of a method
         int result = 0;
-        if (is_method(r, code_offset, start->size_bytes, &method, &verdict))
+        if (is_method(r, code_offset, start->size_bytes, &method, &verdict)) {
+            clip(r, starts, i, &method);
             result = read_method(r, code_offset, &method);
-        else if (verdict == QUTC_OAT_NO_FRAME_INFO)
+        } else if (verdict == QUTC_OAT_NO_FRAME_INFO)
             r->counts->no_frame_info++;
         else if (start->from_symbol)
             result = read_thunk(r, code_offset, start->size_bytes);
@@ -164,12 +185,8 @@ int qutc_oat_rows(const struct qutc_image *image, uint64_t text_start, uint64_t 
                   const struct qutc_row_list *earlier, struct qutc_rule_set *rules, struct qutc_row_list *rows,
                   struct qutc_oat_counts *counts, struct qutc_error *error)
 {
-    struct reader r = {.rules = rules,
-                       .earlier = earlier,
-                       .text_start = text_start,
-                       .rows = rows,
-                       .counts = counts,
-                       .error = error};
+    struct reader r = {
+        .rules = rules, .earlier = earlier, .text_start = text_start, .rows = rows, .counts = counts, .error = error};
     struct qutc_oat_starts starts;
     *counts = (struct qutc_oat_counts){0};
     struct qutc_oat_format format;

@@ -139,17 +139,15 @@ static int put_rule(struct tracker *t, uint32_t pc_rel, const struct qut_rule *r
 
 static int put_state(struct tracker *t, uint32_t pc_rel)
 {
-    if (t->last_id != QUTC_RULE_HOLE_ID && same(t->last, t->now)) {
-        if (qutc_row_list_reserve(t->rows, 2, t->error) != 0)
-            return -1;
-        qutc_row_list_put(t->rows, pc_rel, t->last_id);
+    const struct qutc_row_list *rows = t->rows;
+    bool is_known = t->last_id != QUTC_RULE_HOLE_ID && same(t->last, t->now);
+    if (is_known && rows->rows[rows->count - 1].rule_id == t->last_id) // most instructions change nothing
         return 0;
-    }
     struct qut_rule rule = rule_of(t->arch, t->place, t->now, 0);
     if (put_rule(t, pc_rel, &rule) != 0)
         return -1;
     t->last = t->now;
-    t->last_id = t->rows->rows[t->rows->count - 1].rule_id;
+    t->last_id = rows->rows[rows->count - 1].rule_id;
     return 0;
 }
 
@@ -202,19 +200,16 @@ static bool remember_branch(struct tracker *t, const struct qutc_oat_instruction
     return true;
 }
 
-// False where the code contradicts its header: it saves a register that the header does not know of. In the body such a
-// store is a variable's.
+// False where the code contradicts its header: it stores a register that it has not saved, so that it is saving it.
 static bool move_words(struct tracker *t, const struct qutc_oat_instruction *in)
 {
-    bool is_body = t->has_body && !same(t->body, t->entry);
     for (unsigned i = 0; i < in->access_count; i++) {
         unsigned reg = in->access[i].reg;
         if (reg >= NUMBERS)
             continue;
-        if (!t->place[reg] && !is_body && !in->loads && (qutc_oat_callee_saves(t->arch) >> reg & 1))
+        if (!t->place[reg] && !in->loads && (qutc_oat_callee_saves(t->arch) >> reg & 1))
             return false;
-        if (!t->place[reg] ||
-            in->access[i].offset_bytes != t->now.cfa_bytes - t->place[reg] * t->arch->word_bytes)
+        if (!t->place[reg] || in->access[i].offset_bytes != t->now.cfa_bytes - t->place[reg] * t->arch->word_bytes)
             continue;
         if (in->loads)
             t->now.saved &= ~(1u << reg);
@@ -261,8 +256,8 @@ static bool lowers_sp_in_body(const struct qut_arch *arch, struct qutc_bytes cod
     qutc_oat_read_fn read = qutc_oat_reader(arch);
     bool has_called = false;
     for (size_t at = 0; at < code.size;) {
-        struct qutc_oat_instruction in = {0};
-        read((struct qutc_bytes){code.data + at, code.size - at}, &in);
+        struct qutc_oat_instruction in;
+        qutc_oat_read(read, (struct qutc_bytes){code.data + at, code.size - at}, &in);
         if (in.size_bytes == 0)
             return true;
         if (has_called && in.sp_change_bytes < 0)
@@ -306,11 +301,11 @@ int qutc_oat_method_rows(const struct qut_arch *arch, const struct qutc_oat_meth
     int certainty = QUTC_OAT_EXACT;
     assign_places(arch, method->core_mask, t.place);
     for (uint32_t at = 0; at < code.size && certainty == QUTC_OAT_EXACT;) {
-        struct qutc_oat_instruction in = {0};
+        struct qutc_oat_instruction in;
         bool good = arrive(&t, at);
         if (good && put_state(&t, pc_rel + at) != 0)
             return -1;
-        read((struct qutc_bytes){code.data + at, code.size - at}, &in);
+        qutc_oat_read(read, (struct qutc_bytes){code.data + at, code.size - at}, &in);
         if (!good || !follow(&t, &in, at))
             certainty = give_up(&t, method, code);
         at += in.size_bytes;

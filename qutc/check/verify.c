@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qutc/cfi/art.h"
 #include "qutc/check/compare.h"
 #include "qutc/check/judge_row.h"
 #include "qutc/check/plt_truth.h"
@@ -206,6 +207,8 @@ static enum outcome compare_at(struct verification *v, const struct expectation 
                 continue;
             if (rule->kind == QUT_RULE_REFUSED && rule->reason == QUT_REFUSED_CANTUNWIND)
                 table.verdict = QUTC_VERDICT_CANTUNWIND;
+            if (rule->dex_pc_reg != here.by_judge[j].dex_pc_reg && qutc_art_has_dex_pc(v->image, pc, rule->dex_pc_reg))
+                table.dex_pc_known = false;
             if (!qutc_judgements_equal(v->arch, &table, "table", &here.by_judge[j], judge_classes[j]->name, text,
                                        text_size))
                 return WRONG;

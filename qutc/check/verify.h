@@ -48,9 +48,9 @@ struct qutc_verify_result {
     uint64_t disputed;  // the judges of one section contradict each other
     uint64_t abstained; // intervals that no judge could judge: not rows
     uint64_t
-        plt_leaf;   // intervals of .plt sections without information, for which the table has the leaf rule: not rows
+        plt_leaf; // intervals of .plt sections without information, for which the table has the leaf rule: not rows
     uint64_t oat_headers; // intervals of an OAT file's methods that only their headers describe: no judge reads those
-    uint64_t holes; // intervals where both sides have nothing: not rows
+    uint64_t holes;       // intervals where both sides have nothing: not rows
     uint64_t refused_by_reason[QUT_REFUSAL_END];
     struct qutc_judge_count judges[QUTC_JUDGES_COUNT];
     struct qutc_finding findings[QUTC_FINDINGS_MAX]; // the first ones

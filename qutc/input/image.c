@@ -100,8 +100,8 @@ static int analyse(struct qutc_image *image, const char *path, const struct qutc
     image->unpacked_bytes = store->unpacker.used_bytes;
     image->unpack_time_ns = store->unpacker.time_ns;
     image->xz_time_ns = store->unpacker.xz_time_ns;
-    // Without any frame section it is the damage that must be heard, not a bare "no unwind information". An OAT file has
-    // the headers of its methods.
+    // Without any frame section it is the damage that must be heard, not a bare "no unwind information". An OAT file
+    // has the headers of its methods.
     if (image->frame_count == 0 && image->damage_count && !image->oat.present) {
         if (error && error->reason == QUTC_OK)
             *error = image->damage;

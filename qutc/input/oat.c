@@ -73,8 +73,7 @@ void qutc_image_find_oat(struct qutc_image *image)
         if (image->store->elf.sections[i].type == SHT_DYNSYM &&
             image->store->elf.sections[i].size_bytes > DYNAMIC_SYMBOLS_MAX * sizeof(Elf64_Sym))
             return;
-    if (!qutc_image_dynamic_symbols(image, &section) ||
-        section.symbols.size > DYNAMIC_SYMBOLS_MAX * sizeof(Elf64_Sym))
+    if (!qutc_image_dynamic_symbols(image, &section) || section.symbols.size > DYNAMIC_SYMBOLS_MAX * sizeof(Elf64_Sym))
         return;
     struct qutc_cursor c = qutc_cursor(section.symbols);
     while (next_symbol(&c, image->is_64, &symbol)) {

@@ -8,7 +8,7 @@
 
 // Where something that is said to be a method begins: candidates, that a header has to confirm.
 struct qutc_oat_start {
-    uint64_t vaddr; // without the Thumb bit
+    uint64_t vaddr;      // without the Thumb bit
     uint32_t size_bytes; // of a symbol; 0: not known
     bool from_symbol;
 };

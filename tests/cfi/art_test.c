@@ -162,6 +162,12 @@ START_TEST(handlers_of_bytecode_know_its_address)
         ck_assert_uint_eq(rule_at(0x27f)->dex_pc_reg, cases[i].reg);
         ck_assert_uint_eq(rule_at(0x280)->dex_pc_reg, QUT_NO_REGISTER);
         ck_assert_uint_eq(rule_at(0x300)->kind, QUT_RULE_HOLE);
+        struct qutc_image *image = open_image(); // the same, said for one address
+        ck_assert(!qutc_art_has_dex_pc(image, TEXT + 0x13f, cases[i].reg));
+        ck_assert(qutc_art_has_dex_pc(image, TEXT + 0x140, cases[i].reg));
+        ck_assert(!qutc_art_has_dex_pc(image, TEXT + 0x140, cases[i].reg + 1));
+        ck_assert(!qutc_art_has_dex_pc(image, TEXT + 0x280, cases[i].reg));
+        qutc_image_close(image);
         end();
     }
 }

@@ -8,6 +8,7 @@ MISTAKES = {
                "return qut_eval_read_word(e, qut_eval_moved(e, e->cfa, rule->offset_bytes ^ 8), value)"),
     "deref": ("e->cfa = qut_eval_moved(e, word, cfa->add_bytes);", "e->cfa = qut_eval_moved(e, word, 0);"),
     "plt": (">= cfa->plt.threshold", "> cfa->plt.threshold"),
+    "vector": ("base += vector_bytes * (uint64_t)(int64_t)cfa->vector_count;", "base += vector_bytes;"),
     "same": ("case QUT_REG_SAME: return qut_eval_register_value(e, same, value)",
              "case QUT_REG_SAME: return qut_eval_register_value(e, same ^ 1, value)"),
 }

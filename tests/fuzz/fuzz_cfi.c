@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < HEAD_BYTES)
         return 0;
     const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)(1 + data[0] % (QUT_ARCH_END - 1)));
-    struct qutc_image image = {.arch = arch,
+    struct qutc_image image = {.name = (char[]){"fuzz"},
+                               .arch = arch,
                                .is_64 = arch->word_bytes == 8,
                                .exec = {{TEXT, TEXT + TEXT_BYTES}},
                                .exec_count = 1,

@@ -22,9 +22,12 @@ static _Thread_local enum verdict verdict;
 static _Thread_local uintptr_t jit_pc; // as walks give it; 0: compiled code is in its place
 static _Thread_local uintptr_t compiled_pc;
 
-bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at)
+bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at,
+                     const struct qut_end *end)
 {
-    return count - at - 1 == player->outer_count &&
+    // A timer stops a thread in functions without unwind information too: how such a one is left is a guess.
+    bool is_sure = end->guessed_frame == QUT_NO_GUESS || end->guessed_frame <= at;
+    return is_sure && end->reason == player->outer_reason && count - at - 1 == player->outer_count &&
            memcmp(pcs + at + 1, player->outer, player->outer_count * sizeof *pcs) == 0;
 }
 
@@ -45,8 +48,7 @@ static enum verdict judge(const struct player *player)
         return PENDING;
     if (at + 1 == player->count && player->end.reason == QUT_END_NO_MODULE)
         return UNKNOWN;
-    bool is_whole = player->end.reason == QUT_END_OUTERMOST && player->end.guessed_frame == QUT_NO_GUESS;
-    return is_whole && player_is_outer(player, player->pcs, player->count, at) ? CROSSED : WRONG;
+    return player_is_outer(player, player->pcs, player->count, at, &player->end) ? CROSSED : WRONG;
 }
 
 static void note_flags(struct player *player)
@@ -108,8 +110,9 @@ enum verdict player_walk(struct player *player, unsigned slot)
         if (i)
             continue;
         size_t at = frame_in(player->pcs, player->count, compiled_pc);
-        if (player->end.reason != QUT_END_OUTERMOST || at + 2 >= player->count)
+        if (player->end.reason == QUT_END_TABLE_PENDING || at + 2 >= player->count)
             return WRONG;
+        player->outer_reason = player->end.reason; // in a thread of Arm's C library, it has no rows
         player->outer_count = player->count - at - 1;
         memcpy(player->outer, player->pcs + at + 1, player->outer_count * sizeof *player->outer);
     }
@@ -118,10 +121,13 @@ enum verdict player_walk(struct player *player, unsigned slot)
 
 const char *player_text(const struct player *player)
 {
-    static _Thread_local char text[64 + PLAYER_FRAMES_MAX * 20];
-    int length = snprintf(text, sizeof text, "reason %u at %#llx, code at %#llx;", player->end.reason,
-                          (unsigned long long)player->end.pc, (unsigned long long)jit_pc);
-    for (size_t i = 0; i < player->count && i < 12; i++)
+    static _Thread_local char text[128 + PLAYER_FRAMES_MAX * 20];
+    int length =
+        snprintf(text, sizeof text,
+                 "reason %u at %#llx, %zu frames; outside reason %u, %zu frames; code at %#llx:", player->end.reason,
+                 (unsigned long long)player->end.pc, player->count, player->outer_reason, player->outer_count,
+                 (unsigned long long)jit_pc);
+    for (size_t i = 0; i < player->count && i < 24; i++)
         length += snprintf(text + length, sizeof text - (size_t)length, " %#llx", (unsigned long long)player->pcs[i]);
     return text;
 }

@@ -24,6 +24,7 @@ enum verdict {
 struct player {
     uintptr_t outer[PLAYER_FRAMES_MAX];
     size_t outer_count;
+    uint32_t outer_reason;
     // Where the last wrong walk went wrong.
     uintptr_t pcs[PLAYER_FRAMES_MAX];
     size_t count;
@@ -35,8 +36,9 @@ struct player {
 enum verdict player_walk(struct player *player, unsigned slot);
 const char *player_text(const struct player *player);
 
-// Whether a walk whose frame `at` is in the code has, outside of it, what the player knows.
-bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at);
+// Whether a walk whose frame `at` is in the code has, outside of it, what the player knows, and ends as it should.
+bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at,
+                     const struct qut_end *end);
 
 // A qut_compile_fn: for symbol files code_compile, else that of tests/discipline.
 int player_compile(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,

@@ -12,6 +12,8 @@
 #include "tests/runtime/tap.h"
 
 enum { LAYOUTS = 3, PROMISE_BYTES = 1024, PAINTED_BYTES = 16 << 10, STACK_BYTES = 64 << 10, PAINT = 0xa7, CALLS = 2 };
+enum { SLOWLY, FAST, UNREGISTERED, WAYS };
+static const char *const way_names[WAYS] = {"slowly", "", "unregistered"};
 
 static struct owner owner;
 static uintptr_t pcs[64];
@@ -73,15 +75,18 @@ static void measure_each(const char *name, const char *when, size_t least_count)
 {
     static measured *const calls[CALLS] = {call_backtrace, call_cursor};
     for (unsigned i = 0; i < CALLS; i++) {
-        for (unsigned tiers = 0; tiers < 2; tiers++) {
-            atomic_store_explicit(&qut_tiers, tiers ? QUT_TIERS_ALL : 0, memory_order_relaxed);
+        for (unsigned way = 0; way < WAYS; way++) {
+            atomic_store_explicit(&qut_tiers, way == SLOWLY ? 0 : QUT_TIERS_ALL, memory_order_relaxed);
+            if (way == UNREGISTERED)
+                qut_thread_unregister();
             chosen = calls[i];
             code_of(0)(callee);
             after_call++;
             CHECK(used < PROMISE_BYTES, "%s, %s, %s uses %zu", name, when, i ? "cursor" : "backtrace", used);
             CHECK(count >= least_count, "%s, %s: only %zu frames", name, when, count);
-            printf("# %-10s %-10s %-10s %-9s %4zu bytes of stack, %zu frames\n", name, when, i ? "cursor" : "backtrace",
-                   tiers ? "" : "slowly", used, count);
+            printf("# %-10s %-10s %-10s %-12s %4zu bytes of stack, %zu frames\n", name, when,
+                   i ? "cursor" : "backtrace", way_names[way], used, count);
+            qut_thread_register();
         }
     }
 }

@@ -50,8 +50,12 @@ def place_of(frame):
     return f"{module} {frame.get('module_pc', frame['pc'])} {name}"
 
 
-def qut(binary, pid):
-    out, err, status = output_of([binary, "stack", "--json", "--limit", str(LIMIT), "-p", str(pid)])
+def qut(binary, pid, *options):
+    return qut_stack(binary, "-p", str(pid), *options)
+
+
+def qut_stack(binary, *arguments):
+    out, err, status = output_of([binary, "stack", "--json", "--limit", str(LIMIT), *arguments])
     if status != 0:
         raise WalkerFailed(f"qut: status {status}: {err.strip()}")
     walks = {}

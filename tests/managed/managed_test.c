@@ -70,11 +70,11 @@ static void judge_cursor(const char *where, struct qut_cursor *cursor, size_t ow
     do {
         struct qut_frame frame;
         qut_cursor_frame(cursor, &frame);
-        const struct managed_frame *right = &expected[count - own_count];
         if (count >= own_count + expected_count)
             return wrong("%s: the cursor has more frames than there are", where);
         if (count++ < own_count)
             continue;
+        const struct managed_frame *right = &expected[count - 1 - own_count];
         uint32_t flags = frame.flags & ~(uint32_t)QUT_FRAME_THUMB;
         if (frame.lookup_pc != right->pc || flags != right->flags)
             return wrong("%s: the cursor's frame %zu is at %#zx, flags %#x; not %#zx, %#x", where, count - 1,

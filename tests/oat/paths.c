@@ -24,15 +24,16 @@ static bool reach(struct work *work, int64_t at, int32_t cfa_bytes)
 bool paths_follow(const struct qut_arch *arch, struct qutc_bytes code, int32_t *cfa_bytes)
 {
     qutc_oat_read_fn read = qutc_oat_reader(arch);
-    struct work work = {.at = malloc((code.size + 1) * sizeof *work.at), .cfa_bytes = cfa_bytes, .code_bytes = code.size};
+    struct work work = {
+        .at = malloc((code.size + 1) * sizeof *work.at), .cfa_bytes = cfa_bytes, .code_bytes = code.size};
     bool good = work.at != NULL;
     for (size_t i = 0; i < code.size; i++)
         cfa_bytes[i] = PATHS_NOT_REACHED;
     good = good && reach(&work, 0, arch->ra_in_register ? 0 : arch->word_bytes);
     while (good && work.count) {
         uint32_t at = work.at[--work.count];
-        struct qutc_oat_instruction in = {0};
-        read((struct qutc_bytes){code.data + at, code.size - at}, &in);
+        struct qutc_oat_instruction in;
+        qutc_oat_read(read, (struct qutc_bytes){code.data + at, code.size - at}, &in);
         int32_t after = cfa_bytes[at] - in.sp_change_bytes;
         if (in.size_bytes == 0 || in.effect == QUTC_OAT_SP_LOST)
             continue; // data, behind a call that does not return

@@ -27,15 +27,15 @@ static struct qutc_image *open_copy(const struct qutc_image *original, bool as_m
     struct qutc_image_options options = {.as_mapped = as_mapped};
     struct qutc_image *image;
     struct qutc_error error = {0};
-    int result = qutc_image_open_memory((struct qutc_bytes){copy.data, copy.size}, original->name, &options, &image,
-                                        &error);
+    int result =
+        qutc_image_open_memory((struct qutc_bytes){copy.data, copy.size}, original->name, &options, &image, &error);
     ck_assert_msg(result == 0, "%s: %s", original->name, error.detail);
     free(copy.data);
     return image;
 }
 
-// Without section headers there are no symbols and no frame programs: the runtime's own tables have to name the methods.
-// Without those too, the code is searched.
+// Without section headers there are no symbols and no frame programs: the runtime's own tables have to name the
+// methods. Without those too, the code is searched.
 static void check_without(const struct qutc_image *image, const struct oat_rows *whole, bool without_tables)
 {
     struct qutc_image *mapped = open_copy(image, true, without_tables);

@@ -82,6 +82,27 @@ good=0
 [[ $(<"$work/out") =~ '"module_offset"'\ *:\ *'"0x1030"' && $(<"$work/out") =~ '"entry"'\ *:\ *'"classes2.dex"' ]] || good=1
 result "stored in an archive --json" "$good" "$(grep -m 3 -A 4 dex "$work/out" | head -c 1000)"
 
+# Unpacked into memory that has no file. The runtime lists where; compact dex files it lists without their data.
+anonymous='[anon:dalvik-classes.dex extracted in memory from /data/app/base.apk]'
+cp $name/maps.txt "$work/maps.txt"
+sed -i "s,00001000 .*/base.apk\$,00000000 00:00 0 $anonymous," $name/maps.txt
+python3 - $interpreted/boot-snap.vdex $name <<'END'
+import struct
+import sys
+with open(sys.argv[1], "rb") as file:
+    dex = file.read()[0x30:]
+with open(sys.argv[2] + "/mem_dex.data", "wb") as file:
+    file.write(struct.pack("<Q", 0x71DBC030) + dex)
+with open(sys.argv[2] + "/mem_dex_entry000.data", "r+b") as file:
+    assert file.read(40)[24:] == struct.pack("<QQ", 0x71DBC030, 0x270)
+    file.seek(32)
+    file.write(struct.pack("<Q", len(dex)))
+END
+sed "s,boot-snap\.vdex,$anonymous," $interpreted/output.txt >"$work/anonymous"
+dex_elsewhere "in memory without a file" "$work/anonymous"
+rm $name/mem_dex.data
+cp "$work/maps.txt" $name/maps.txt
+
 # In an OAT file, as in Android 7: an ELF image with the dex file in its first segment.
 sed -i "/^71dbb000-/d;s,71dbc000-71dbd000 r--p 00001000 \(.*\)/base.apk\$,71dbb000-71dbd000 r--p 00000000 \1/base.odex," $name/maps.txt
 echo "91dbb000-91dbc000 r-xp 00002000 fe:00 11059295 /opt/sn/outni/x86_64/base.odex" >>$name/maps.txt

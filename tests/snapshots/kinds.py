@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the JSON of a stack has the frames of an output.txt, and says of each what it is: by the module alone, a
-second opinion on what the walk found. Usage: kinds.py JSON OUTPUT"""
+"""Whether the JSON of stacks (output.json) has the frames of output.txt, and says of each what it is: by its module alone,
+a second opinion on what the walk found. Usage: kinds.py DIRECTORY..."""
 import json
 import re
 import sys
@@ -28,14 +28,21 @@ def wanted_kind(lines, index):
     return "managed" if COMPILED.search(module) else "native"
 
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    frames = json.load(file)["stacks"][0]["frames"]
-with open(sys.argv[2], encoding="utf-8") as file:
-    lines = [re.match(r"  #\d+ pc ([0-9a-f]+)  (\S+)", line) for line in file]
-if len(frames) != len(lines):
-    sys.exit(f"{len(frames)} frames, not {len(lines)}")
-for index, frame in enumerate(frames):
-    pc = int(frame.get("module_pc", frame["pc"]), 16)
-    kind = wanted_kind(lines, index)
-    if frame["kind"] != kind or pc != int(lines[index].group(1), 16):
-        sys.exit(f"#{index:02d} {frame['kind']} pc {pc:x}, wanted {kind}: {lines[index].group(0)}")
+def difference(directory):
+    with open(f"{directory}/output.json", encoding="utf-8") as file:
+        frames = json.load(file)["stacks"][0]["frames"]
+    with open(f"{directory}/output.txt", encoding="utf-8") as file:
+        lines = [re.match(r"  #\d+ pc ([0-9a-f]+)  (\S+)", line) for line in file]
+    if len(frames) != len(lines):
+        return f"{len(frames)} frames, not {len(lines)}"
+    for index, frame in enumerate(frames):
+        pc = int(frame.get("module_pc", frame["pc"]), 16)
+        kind = wanted_kind(lines, index)
+        if frame["kind"] != kind or pc != int(lines[index].group(1), 16):
+            return f"#{index:02d} {frame['kind']} pc {pc:x}, wanted {kind}: {lines[index].group(0)}"
+    return None
+
+
+differences = [f"{name}: {what}" for name in sys.argv[1:] if (what := difference(name))]
+if differences:
+    sys.exit("\n".join(differences))

@@ -54,12 +54,13 @@ for snapshot in "${snapshots[@]}"; do
     fi
     result "$snapshot" "$good" "status $status; < output.txt, > qut: $(head -c 3000 "$work/diff") $(grep end: "$work/out")"
 
-    # The same again for programs, with what each frame is.
+    # The same again for programs.
     run stack --json --snapshot "$snapshot"
-    good=0
-    python3 "$here/kinds.py" "$work/out" "$snapshot/output.txt" 2>"$work/diff" || good=1
-    result "$snapshot --json" "$good" "status $status: $(head -c 3000 "$work/diff")"
+    cp "$work/out" "$snapshot/output.json"
 done
+good=0
+python3 "$here/kinds.py" "${snapshots[@]}" 2>"$work/err" || good=1
+result "--json, and what each frame is" "$good" "$(head -c 3000 "$work/err")"
 good=0
 [ "${#snapshots[@]}" -ge $known ] || good=1
 result "all snapshots" "$good" "only ${#snapshots[@]} of $known are there"

@@ -43,6 +43,11 @@ static void put_threads(struct core_file *core, const struct qut_arch *arch)
         memcpy(registers + layout->reg_offset[arch->sp_reg], &sp, layout->word_bytes);
         put_note(core, NT_PRSTATUS, status, (wide ? 112u : 72u) + layout->size_bytes + arch->word_bytes);
     }
+    if (arch->vector_bytes_reg) {
+        const uint64_t vectors[][5] = {{0, 0, 0, 0, 32}, {0, 0, 0, 0, 0xffff000012345678}}; // as of Linux 6.5
+        put_note(core, 0x901, vectors[0], sizeof vectors[0]);
+        put_note(core, 0x901, vectors[1], sizeof vectors[1]);
+    }
     uint8_t program[136] = {0};
     uint32_t pid = FIRST_TID;
     memcpy(program + (wide ? 24 : 12), &pid, sizeof pid);

@@ -15,6 +15,7 @@
 #include <qutc/provide.h>
 
 #include "libqut/os/os.h"
+#include "libqut/target/target.h"
 #include "tests/support/run_suite.h"
 #include "tests/target/core_file.h"
 
@@ -68,6 +69,7 @@ START_TEST(threads_of_every_architecture)
     ck_assert_str_eq(qut_target_arch(target), arch->name);
     ck_assert_uint_eq(qut_target_word_bytes(target), arch->word_bytes);
     ck_assert_uint_eq(qut_target_thread_count(target), CORE_THREADS);
+    ck_assert_uint_eq(target->vector_bytes, arch->vector_bytes_reg ? 32 : 0);
     for (size_t i = 0; i < CORE_THREADS; i++) { // ascending by id: the last one is the first in the file
         size_t in_file = CORE_THREADS - 1 - i;
         struct qut_thread_info info;

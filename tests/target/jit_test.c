@@ -17,7 +17,7 @@
 #include "tests/support/run_suite.h"
 #include "tests/target/made_code.h"
 
-enum { FRAMES_MAX = 64, FUNCTION_BYTES = 256, CHANGE_BYTES = 64, MANY = 100000 };
+enum { FRAMES_MAX = 64, FUNCTION_BYTES = 256, MANY = 100000 };
 
 static pid_t child;
 static struct qut_target *target;
@@ -84,17 +84,23 @@ static void expect_slot(const struct qut_frame *frame, unsigned slot, uint32_t f
     ck_assert_uint_eq(frame[1].flags, 0);
 }
 
-// The walk of the only thread is what made_descend() makes of it. flags: of frames of made code.
-static void expect_whole(uint32_t flags)
+static size_t walk_to_the_end(struct qut_frame *frames)
 {
-    struct qut_frame frames[FRAMES_MAX];
     struct qut_end end;
-    size_t count = qut_target_walk(target, 0, frames, FRAMES_MAX, &end), at = 0;
     struct qut_module_info module = {0};
+    size_t count = qut_target_walk(target, 0, frames, FRAMES_MAX, &end);
     qut_target_module(target, end.pc, &module);
     ck_assert_msg(end.reason == QUT_END_OUTERMOST && end.guessed_frame == QUT_NO_GUESS, "%s at 0x%jx after %zu: %s",
                   qut_end_reason_name(end.reason), (uintmax_t)end.pc, count,
                   module.table_reason ? module.table_reason : "");
+    return count;
+}
+
+// The walk of the only thread is what made_descend() makes of it. flags: of frames of made code.
+static void expect_whole(uint32_t flags)
+{
+    struct qut_frame frames[FRAMES_MAX];
+    size_t count = walk_to_the_end(frames), at = 0;
     while (at < count && !is_in(&frames[at], made_leaf))
         at++;
     ck_assert_uint_lt(at + 6, count);
@@ -291,37 +297,12 @@ END_TEST
 
 // ---- changes
 
-// Another frame at the same place, described at the same place by the same entry: only the bytes differ.
-static void reused(void)
-{
-    struct build_buffer file = made_file(0, 2, 0);
-    made_add_file(0, file, 1);
-    made_descend();
-    made_frame_bytes[1] += CHANGE_BYTES;
-    made_write_slot(1);
-    __jit_debug_descriptor.first = NULL;
-    struct build_buffer other = made_file(0, 2, 0);
-    memcpy(file.data, other.data, other.size);
-    made_add_file(0, file, 1);
-    made_descend();
-}
-
-static void replaced(void)
-{
-    made_set_layout(ANDROID2);
-    made_add_file(0, made_file(0, 2, 0), 1);
-    made_descend();
-    made_frame_bytes[1] += CHANGE_BYTES;
-    made_write_slot(1);
-    made_add_file(1, made_file(0, 2, 0), 2); // the old one is still there
-    made_descend();
-}
-
 START_TEST(changed_between_walks)
 {
-    uint32_t flags = QUT_FRAME_JIT | (_i % 2 ? QUT_FRAME_MANAGED : 0);
-    bool stops = _i < 2;
-    start(_i % 2 ? replaced : reused, false);
+    static void (*const bodies[])(void) = {made_reused, made_entry_reused, made_replaced};
+    uint32_t flags = QUT_FRAME_JIT | (bodies[_i % 3] == made_replaced ? QUT_FRAME_MANAGED : 0);
+    bool stops = _i < 3;
+    start(bodies[_i % 3], false);
     if (stops)
         stop();
     else
@@ -338,6 +319,46 @@ START_TEST(changed_between_walks)
     made_frame_bytes[1] += CHANGE_BYTES;
     expect_whole(flags);
     made_frame_bytes[1] -= CHANGE_BYTES;
+}
+END_TEST
+
+static void storm_android2(void)
+{
+    made_set_layout(ANDROID2);
+    made_storm();
+}
+
+// Made code on the stack is code that is registered. Its frames are as large as the process itself has it.
+static bool check_storm_walk(void)
+{
+    struct qut_frame frames[FRAMES_MAX];
+    unsigned now[SLOTS], found = 0;
+    size_t count = walk_to_the_end(frames);
+    ck_assert_uint_eq(qut_target_read(target, (uintptr_t)made_frame_bytes, now, sizeof now), sizeof now);
+    for (size_t i = 0; i + 1 < count; i++) {
+        uint64_t into = frames[i].pc - FRAME_TEXT;
+        if (into >= CODE_BYTES)
+            continue;
+        ck_assert(frames[i].flags & QUT_FRAME_JIT);
+        if (into % SLOT_BYTES == RETURN_OFFSET)
+            ck_assert_uint_eq(frames[i + 1].sp - frames[i].sp, now[into / SLOT_BYTES] + 8);
+        found++;
+    }
+    return found > 0;
+}
+
+START_TEST(while_it_changes)
+{
+    enum { STOPS = 100 };
+    unsigned met = 0;
+    start(_i ? storm_android2 : made_storm, false);
+    for (unsigned i = 0; i < STOPS; i++) {
+        stop();
+        met += check_storm_walk();
+        qut_target_resume(target);
+        usleep(i % 7 * 100);
+    }
+    ck_assert_uint_gt(met, STOPS / 20);
 }
 END_TEST
 
@@ -388,7 +409,8 @@ int main(void)
     tcase_add_loop_test(tests, one_by_one, 0, LAYOUTS);
     tcase_add_loop_test(tests, the_right_one_of_many, 0, 3);
     tcase_add_loop_test(tests, ends_are_explained, 0, 3);
-    tcase_add_loop_test(tests, changed_between_walks, 0, 4);
+    tcase_add_loop_test(tests, changed_between_walks, 0, 6);
+    tcase_add_loop_test(tests, while_it_changes, 0, 2);
     tcase_add_test(tests, dex_files);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

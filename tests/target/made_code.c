@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/target/made_code.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,8 +40,13 @@ static struct frame_asm frames_of(enum qutc_frame_kind kind, struct frame_cie *c
     frame_add_cie(&a, cie);
     for (unsigned slot = first; slot < first + count; slot++) {
         unsigned size = made_frame_bytes[slot] + 8 + (unsigned)too_large;
-        const uint8_t program[] = {CFA_ADVANCE_LOC | 7, CFA_DEF_CFA_OFFSET, (uint8_t)(size | 0x80),
-                                   (uint8_t)(size >> 7)};
+        const uint8_t program[] = {CFA_ADVANCE_LOC | 7,
+                                   CFA_DEF_CFA_OFFSET,
+                                   (uint8_t)(size | 0x80),
+                                   (uint8_t)(size >> 7),
+                                   CFA_ADVANCE_LOC | 9,
+                                   CFA_DEF_CFA_OFFSET,
+                                   8};
         frame_add_fde(&a, &(struct frame_fde){.cie = cie,
                                               .start = (uint64_t)slot * SLOT_BYTES,
                                               .size = SLOT_BYTES,
@@ -106,7 +112,11 @@ struct made_entry *made_add(struct made_descriptor *d, unsigned index, const voi
 {
     struct made_entry *entry = &made_entries[index];
     d->seqlock++;
-    *entry = (struct made_entry){.next = d->first, .symfile = symfile, .symfile_bytes = size, .timestamp = timestamp};
+    *entry = (struct made_entry){.next = d->first,
+                                 .symfile = symfile,
+                                 .symfile_bytes = size,
+                                 .timestamp = timestamp,
+                                 .seqlock = (entry->seqlock | 1) + 1};
     if (d->first)
         d->first->previous = entry;
     d->first = d->relevant = entry;
@@ -147,4 +157,83 @@ void made_descend(void)
 {
     call_slot(0, through_slot_1);
     __asm__ volatile("");
+}
+
+// ---- code that comes and goes
+
+void made_reused(void)
+{
+    struct build_buffer file = made_file(0, 2, 0);
+    made_add_file(0, file, 1);
+    made_descend();
+    made_frame_bytes[1] += CHANGE_BYTES;
+    made_write_slot(1);
+    __jit_debug_descriptor.first = NULL;
+    struct build_buffer other = made_file(0, 2, 0);
+    memcpy(file.data, other.data, other.size);
+    made_add_file(0, file, 1);
+    made_descend();
+}
+
+void made_entry_reused(void)
+{
+    made_add_file(0, made_file(0, 2, 0), 1);
+    made_descend();
+    made_frame_bytes[1] += CHANGE_BYTES;
+    made_write_slot(1);
+    __jit_debug_descriptor.first = NULL;
+    made_add_file(0, made_file(0, 2, 0), 1);
+    made_descend();
+}
+
+void made_replaced(void)
+{
+    made_set_layout(ANDROID2);
+    made_add_file(0, made_file(0, 2, 0), 1);
+    made_descend();
+    made_frame_bytes[1] += CHANGE_BYTES;
+    made_write_slot(1);
+    made_add_file(1, made_file(0, 2, 0), 2); // the old one is still there
+    made_descend();
+}
+
+static void remove_all(struct made_descriptor *d)
+{
+    d->seqlock++;
+    for (struct made_entry *entry = d->first; entry; entry = entry->next)
+        entry->seqlock |= 1;
+    d->action = 2;
+    d->relevant = d->first;
+    d->first = NULL;
+    d->timestamp++;
+    d->seqlock++;
+}
+
+static void spin(void)
+{
+    enum { ROUNDS = 30000 };
+    for (unsigned i = 0; i < ROUNDS; i++)
+        __asm__ volatile("");
+}
+
+static void spin_in_slot_1(void)
+{
+    call_slot(1, spin);
+    __asm__ volatile("");
+}
+
+void made_storm(void)
+{
+    made_shared->ready++;
+    for (unsigned round = 1;; round++) {
+        made_frame_bytes[0] = 8 + 16 * (round * 7 % 50);
+        made_frame_bytes[1] = 8 + 16 * (round * 11 % 50);
+        made_write_slot(0);
+        made_write_slot(1);
+        struct build_buffer file = made_file(0, 2, 0);
+        made_add_file(round % MADE_ENTRIES, file, 2 * round);
+        call_slot(0, spin_in_slot_1);
+        remove_all(&__jit_debug_descriptor);
+        free(file.data); // the next one may lie there
+    }
 }

@@ -12,6 +12,7 @@ enum {
     SLOT_BYTES = 0x40,
     RETURN_OFFSET = 9,
     CODE_BYTES = 4096,
+    CHANGE_BYTES = 64,
 };
 enum { ANY_LAYOUT = 0, ANDROID1 = '1', ANDROID2 = '2' };
 
@@ -63,5 +64,11 @@ struct made_entry *made_add_file(unsigned index, struct build_buffer file, uint6
 // Through slot 0 and slot 1 to made_leaf, which sleeps.
 void made_descend(void);
 void made_leaf(void);
+// made_descend twice; in between the frame of slot 1 grows by CHANGE_BYTES, and it is described anew:
+void made_reused(void);       // ... at the same place, by the same entry: only the bytes differ
+void made_entry_reused(void); // ... elsewhere, by the same entry: the descriptor looks as it did before
+void made_replaced(void);     // ... by another entry; Android2, and the old one is still there
+// Registers, calls, removes, again and again; never the same frames twice in a row.
+void made_storm(void);
 
 #endif

@@ -16,6 +16,7 @@
         udf     #0
 .Lbehind\@:
         .pushsection managed_spots, "aw"
+        .p2align 2
         .long   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
         .popsection
         .endm
@@ -26,6 +27,7 @@
         .asciz  "\name"
         .popsection
         .pushsection managed_forms, "aw"
+        .p2align 2
         .long   managed_\name, .Lname_\name
         .popsection
         .type   managed_\name, %function

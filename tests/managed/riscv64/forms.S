@@ -8,6 +8,7 @@
         ebreak
 .Lbehind\@:
         .pushsection managed_spots, "aw"
+        .p2align 3
         .quad   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
         .popsection
         .endm
@@ -18,6 +19,7 @@
         .asciz  "\name"
         .popsection
         .pushsection managed_forms, "aw"
+        .p2align 3
         .quad   managed_\name, .Lname_\name
         .popsection
         .type   managed_\name, @function

@@ -7,6 +7,7 @@
         ud2
 .Lbehind\@:
         .pushsection managed_spots, "aw"
+        .p2align 2
         .long   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
         .popsection
         .endm
@@ -18,6 +19,7 @@
         .asciz  "\name"
         .popsection
         .pushsection managed_forms, "aw"
+        .p2align 2
         .long   managed_\name, .Lname_\name
         .popsection
         .type   managed_\name, @function

@@ -7,6 +7,7 @@
         ud2
 .Lbehind\@:
         .pushsection managed_spots, "aw"
+        .p2align 3
         .quad   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
         .popsection
         .endm
@@ -17,6 +18,7 @@
         .asciz  "\name"
         .popsection
         .pushsection managed_forms, "aw"
+        .p2align 3
         .quad   managed_\name, .Lname_\name
         .popsection
         .type   managed_\name, @function
