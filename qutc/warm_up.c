@@ -11,8 +11,8 @@
 #include "qutc/qutc.h"
 #include "qutc/warm_up_order.h"
 
-// What compiling takes, as measured: 3 MiB for a small file; 3.3 to 3.8 bytes for each byte of frame sections
-// (libLLVM-14, were unpacked to. See docs/android.md.
+// What compiling takes, as measured: 3 MiB for a small file, 3.3 to 3.8 bytes for each byte of frame sections
+// (libLLVM-14, node, gdb), and what was unpacked.
 enum { MEMORY_PER_FRAME_BYTE = 4, MEMORY_BASE_BYTES = 4 << 20 };
 
 struct warm_up {
@@ -107,7 +107,6 @@ static int find_in_cache(struct warm_up *w, const struct qutc_input *input, char
     struct qutc_image *image;
     *path = NULL;
     *is_there = false;
-    // A file without build-id is read whole for its identity.
     if (qutc_input_open(input, &options, &image, error) != 0)
         return -1;
     int result = qutc_cache_path(w->directory, image, path, error);
@@ -117,7 +116,7 @@ static int find_in_cache(struct warm_up *w, const struct qutc_input *input, char
     return result;
 }
 
-// 0, or -1 where the run cannot go on: then w->error says why.
+// 0; 1: there is no room left for it; -1: nothing can be written. Then w->error says why.
 static int publish(struct warm_up *w, const char *path, const uint8_t *table, size_t size,
                    struct qutc_warm_up_step *step)
 {

@@ -18,8 +18,8 @@ static long membarrier(int command)
     return syscall(SYS_membarrier, command, 0, 0);
 }
 
-// The filter of Android's system calls, for apps since 8.0, lets this one pass since 10 only, where ART began to use it.
-// What it does not let pass raises SIGSYS.
+// The filter of Android's system calls, for apps since 8.0, lets this one pass since 10 only, where ART began to use
+// it. What it does not let pass raises SIGSYS.
 static bool may_call(void)
 {
 #ifdef __ANDROID__

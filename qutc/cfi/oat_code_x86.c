@@ -288,6 +288,9 @@ static void judge(struct decoder *d, unsigned op, struct qutc_oat_instruction *i
         judge_ff(d, in);
     } else if (writes_sp(d, op)) {
         in->effect = QUTC_OAT_SP_LOST;
+    } else if ((op == 0x89 || op == 0x8b) && d->mode != 3 && d->base == SP && d->wide == d->is_64 && !d->half_operand) {
+        in->loads = op == 0x8b; // 6.0's compiler saved registers so
+        qutc_oat_add_access(in, d->middle, d->displacement);
     }
 }
 

@@ -19,11 +19,11 @@ bool qutc_oat_format_of(uint32_t version, struct qutc_oat_format *format)
         // 6.0: mapping, vmap, gc map, frame, core, fp, code size
         {64, 64, {28, 3, 0, 0, 0, NO_CODE, false}},
         // 7.x: vmap, frame, core, fp, code size
-        {79, 99, {20, 1, 0, 0, 0, NO_CODE, false}},
+        {79, 88, {20, 1, 0, 0, 0, NO_CODE, false}},
         // 8.0 ... 9: vmap, method info, frame, core, fp, code size (bit 31: to be deoptimized)
         {124, 155, {24, 2, 1, 0, 0, NO_CODE, false}},
         // 10: CodeInfo, code size (the same bit). In CodeInfo: frame, core, fp, dex registers
-        {169, 172, {8, IN_INFO, 1, 4, 0, NO_CODE, false}},
+        {170, 170, {8, IN_INFO, 1, 4, 0, NO_CODE, false}},
         // 11: the varints interleaved, flags before them, the mask of bit tables behind
         {173, 190, {8, IN_INFO, 1, 6, 1, NO_CODE, true}},
         {191, 191, {8, IN_INFO, 1, 7, 2, 1, true}},

@@ -69,10 +69,6 @@ static int read_method(struct reader *r, uint64_t code_offset, const struct qutc
 {
     r->counts->methods++;
     r->reached = code_offset + method->code_bytes;
-    if (is_described(r, code_offset)) {
-        r->counts->described++;
-        return 0;
-    }
     int certainty = put_method(r, code_offset, method);
     if (certainty >= 0)
         r->counts->certainty[certainty]++;
@@ -134,13 +130,18 @@ static int read_starts(struct reader *r, const struct qutc_oat_starts *starts)
         enum qutc_oat_verdict verdict;
         if (code_offset < r->reached || code_offset >= r->view.code.size)
             continue; // inside of a method
+        if (is_described(r, code_offset)) {
+            r->counts->methods++;
+            r->counts->described++;
+            continue;
+        }
         int result = 0;
         if (is_method(r, code_offset, start->size_bytes, &method, &verdict)) {
             clip(r, starts, i, &method);
             result = read_method(r, code_offset, &method);
         } else if (verdict == QUTC_OAT_NO_FRAME_INFO)
             r->counts->no_frame_info++;
-        else if (start->from_symbol)
+        else if (start->size_bytes)
             result = read_thunk(r, code_offset, start->size_bytes);
         else
             r->counts->no_header++;
@@ -156,8 +157,9 @@ static int scan(struct reader *r)
     uint64_t step = r->view.arch->id == QUT_ARCH_ARM ? 8 : 16;
     struct qutc_oat_method method;
     r->counts->scanned = true;
-    for (uint64_t at = step; at < r->view.code.size;) {
-        if (qutc_oat_read_header(&r->view, at, &method) == QUTC_OAT_METHOD) {
+    r->earlier_at = 0;
+    for (uint64_t at = (r->reached + step) & ~(step - 1); at < r->view.code.size;) {
+        if (!is_described(r, at) && qutc_oat_read_header(&r->view, at, &method) == QUTC_OAT_METHOD) {
             if (read_method(r, at, &method) != 0)
                 return -1;
             at = (r->reached + step - 1) & ~(step - 1);
@@ -181,33 +183,41 @@ static int read_trampolines(struct reader *r, const struct qutc_image *image)
     return 0;
 }
 
+static int read_named(struct reader *r, const struct qutc_image *image, enum qutc_oat_naming naming, uint64_t *named)
+{
+    struct qutc_oat_starts starts;
+    if (qutc_oat_find_starts(image, naming, &starts, r->error) != 0)
+        return -1;
+    *named = starts.named;
+    r->earlier_at = 0;
+    int result = read_starts(r, &starts);
+    qutc_oat_starts_free(&starts);
+    return result;
+}
+
 int qutc_oat_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end,
                   const struct qutc_row_list *earlier, struct qutc_rule_set *rules, struct qutc_row_list *rows,
                   struct qutc_oat_counts *counts, struct qutc_error *error)
 {
     struct reader r = {
         .rules = rules, .earlier = earlier, .text_start = text_start, .rows = rows, .counts = counts, .error = error};
-    struct qutc_oat_starts starts;
-    *counts = (struct qutc_oat_counts){0};
     struct qutc_oat_format format;
+    *counts = (struct qutc_oat_counts){0};
     counts->unknown_version = image->oat.present && !qutc_oat_format_of(image->oat.version, &format);
     if (!qutc_oat_view_of(image, &r.view) || r.view.code_vaddr < text_start ||
         r.view.code_vaddr + r.view.code.size > text_end)
         return 0;
-    if (qutc_row_list_reserve(rows, 1, error) != 0 || qutc_oat_find_starts(image, &starts, error) != 0)
+    if (qutc_row_list_reserve(rows, 1, error) != 0)
         return -1;
     qutc_row_list_put(rows, 0, QUTC_RULE_HOLE_ID);
-    counts->symbols = starts.symbols;
-    counts->class_entries = starts.class_entries;
+    // Symbols name every method where they name one, and say its size too.
     int result = read_trampolines(&r, image);
     if (result == 0)
-        result = read_starts(&r, &starts);
-    if (result == 0 && counts->methods == 0) {
-        r.reached = 0;
-        r.earlier_at = 0;
+        result = read_named(&r, image, QUTC_OAT_BY_SYMBOLS, &counts->symbols);
+    if (result == 0 && counts->methods == 0)
+        result = read_named(&r, image, QUTC_OAT_BY_TABLES, &counts->class_entries);
+    if (result == 0 && counts->methods == 0)
         result = scan(&r);
-    }
-    qutc_oat_starts_free(&starts);
     if (result == 0 && rows->count == 1) // nothing but the hole
         rows->count = 0;
     return result;

@@ -7,13 +7,13 @@
 #include "qutc/cfi/oat_track.h"
 
 struct qutc_oat_counts {
-    uint64_t methods;   // with a header that holds
-    uint64_t described; // of these, what another source describes already: no rows were made
+    uint64_t methods;   // described by another source, or with a header that holds
+    uint64_t described; // of these, by another source: no rows were made
     uint64_t certainty[QUTC_OAT_CERTAINTIES];
     uint64_t no_frame_info;          // headers of stubs that do not say a frame: no rows
     uint64_t no_header;              // named as methods, without a header that holds: no rows
     uint64_t trampolines;            // and thunks: code without header that goes on elsewhere
-    uint64_t symbols, class_entries; // where starts came from
+    uint64_t symbols, class_entries; // that named starts; class_entries only where no symbol names a method
     bool scanned;                    // nothing names any: the code was searched for headers
     bool unknown_version;            // no header was read
 };

@@ -140,8 +140,9 @@ unsigned qutc_oat_find_trampolines(const struct qutc_image *image, uint64_t *vad
 }
 
 int qutc_oat_add_start(const struct qutc_image *image, struct qutc_oat_starts *starts, uint64_t vaddr,
-                       uint32_t size_bytes, bool from_symbol, struct qutc_error *error)
+                       uint32_t size_bytes, struct qutc_error *error)
 {
+    starts->named++;
     if (image->arch->has_thumb)
         vaddr &= ~UINT64_C(1);
     if (vaddr < image->oat.code.start || vaddr >= image->oat.code.end)
@@ -154,7 +155,7 @@ int qutc_oat_add_start(const struct qutc_image *image, struct qutc_oat_starts *s
         starts->starts = grown;
         starts->capacity = capacity;
     }
-    starts->starts[starts->count++] = (struct qutc_oat_start){vaddr, size_bytes, from_symbol};
+    starts->starts[starts->count++] = (struct qutc_oat_start){vaddr, size_bytes};
     return 0;
 }
 
@@ -170,8 +171,7 @@ static int add_symbols(const struct qutc_image *image, const struct qutc_elf *el
         while (next_symbol(&c, image->is_64, &symbol)) {
             if ((symbol.info & 15) != STT_FUNC || symbol.size_bytes == 0 || symbol.size_bytes > UINT32_MAX)
                 continue;
-            starts->symbols++;
-            if (qutc_oat_add_start(image, starts, symbol.value, (uint32_t)symbol.size_bytes, true, error) != 0)
+            if (qutc_oat_add_start(image, starts, symbol.value, (uint32_t)symbol.size_bytes, error) != 0)
                 return -1;
         }
         break; // there is one
@@ -182,29 +182,40 @@ static int add_symbols(const struct qutc_image *image, const struct qutc_elf *el
 static int by_place(const void *a, const void *b)
 {
     const struct qutc_oat_start *x = a, *y = b;
-    if (x->vaddr != y->vaddr)
-        return x->vaddr < y->vaddr ? -1 : 1;
-    return (int)y->from_symbol - (int)x->from_symbol;
+    return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-int qutc_oat_find_starts(const struct qutc_image *image, struct qutc_oat_starts *starts, struct qutc_error *error)
+// Newer files have them in order already.
+static void sort(struct qutc_oat_starts *starts)
 {
-    const struct qutc_image_store *store = image->store;
-    *starts = (struct qutc_oat_starts){0};
-    if (add_symbols(image, &store->elf, starts, error) != 0 ||
-        (store->debugdata_elf.arch == image->arch && add_symbols(image, &store->debugdata_elf, starts, error) != 0) ||
-        qutc_oat_add_classes(image, starts, error) != 0) {
-        qutc_oat_starts_free(starts);
-        return -1;
-    }
-    if (starts->count)
+    size_t i = 1, kept = 0;
+    while (i < starts->count && starts->starts[i - 1].vaddr <= starts->starts[i].vaddr)
+        i++;
+    if (i < starts->count)
         qsort(starts->starts, starts->count, sizeof *starts->starts, by_place);
-    size_t kept = 0;
-    for (size_t i = 0; i < starts->count; i++)
+    for (i = 0; i < starts->count; i++)
         if (kept == 0 || starts->starts[kept - 1].vaddr != starts->starts[i].vaddr)
             starts->starts[kept++] = starts->starts[i];
     starts->count = kept;
-    return 0;
+}
+
+int qutc_oat_find_starts(const struct qutc_image *image, enum qutc_oat_naming naming, struct qutc_oat_starts *starts,
+                         struct qutc_error *error)
+{
+    const struct qutc_image_store *store = image->store;
+    int result;
+    *starts = (struct qutc_oat_starts){0};
+    if (naming == QUTC_OAT_BY_TABLES) {
+        result = qutc_oat_add_classes(image, starts, error);
+    } else {
+        result = add_symbols(image, &store->elf, starts, error);
+        if (result == 0 && store->debugdata_elf.arch == image->arch)
+            result = add_symbols(image, &store->debugdata_elf, starts, error);
+    }
+    if (result != 0)
+        qutc_oat_starts_free(starts);
+    sort(starts);
+    return result;
 }
 
 void qutc_oat_starts_free(struct qutc_oat_starts *starts)

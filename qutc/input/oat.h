@@ -10,20 +10,20 @@
 struct qutc_oat_start {
     uint64_t vaddr;      // without the Thumb bit
     uint32_t size_bytes; // of a symbol; 0: not known
-    bool from_symbol;
 };
 
 struct qutc_oat_starts {
-    struct qutc_oat_start *starts; // ascending; of several at one address one is kept, a symbol if there is one
+    struct qutc_oat_start *starts; // ascending, one at an address
     size_t count, capacity;
-    size_t symbols;       // that were found
-    size_t class_entries; // methods that OatClass tables name
+    size_t named; // as often as they are named
 };
 
-// Collects the starts that symbols name (.symtab of the file, of its .gnu_debugdata) and those of the tables by which
-// the runtime finds compiled methods: OatDexFile, OatClass. What in them contradicts the file is passed over. Fails
-// for want of memory only.
-int qutc_oat_find_starts(const struct qutc_image *image, struct qutc_oat_starts *starts, struct qutc_error *error);
+// Collects the starts that symbols name (.symtab of the file, of its .gnu_debugdata), or those of the tables by which
+// the runtime finds compiled methods: OatDexFile, OatClass. What in them contradicts the file is passed over. Fails for
+// want of memory only.
+enum qutc_oat_naming { QUTC_OAT_BY_SYMBOLS, QUTC_OAT_BY_TABLES };
+int qutc_oat_find_starts(const struct qutc_image *image, enum qutc_oat_naming naming, struct qutc_oat_starts *starts,
+                         struct qutc_error *error);
 void qutc_oat_starts_free(struct qutc_oat_starts *starts);
 
 // Starts of trampolines that the header names: code that jumps through the current thread. At most `max`.
@@ -36,6 +36,6 @@ struct qutc_bytes qutc_oat_code(const struct qutc_image *image);
 // oat_classes.c: adds the starts that the tables name.
 int qutc_oat_add_classes(const struct qutc_image *image, struct qutc_oat_starts *starts, struct qutc_error *error);
 int qutc_oat_add_start(const struct qutc_image *image, struct qutc_oat_starts *starts, uint64_t vaddr,
-                       uint32_t size_bytes, bool from_symbol, struct qutc_error *error);
+                       uint32_t size_bytes, struct qutc_error *error);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables by which the runtime finds compiled code:
 //
-//   OatDexFile, one behind the other, not aligned: u32 size of a name, the name, [8.0 of magic, since Android 14's
-//       second version], u32 checksum, [20 bytes of SHA-1, with the magic], u32 offset of the dex file, u32 offset of
-//       class_offsets; then offsets that grew in number from release to release. 6.0: class_offsets follows at once.
+//   OatDexFile, one behind the other, not aligned: u32 size of a name, the name, [magic of the dex file, 8 bytes], u32
+//       checksum, [its SHA-1, 20 bytes], u32 offset of the dex file, u32 offset of class_offsets; then offsets that
+//       grew in number from release to release. Magic and SHA-1 came together, behind version 230. 6.0: class_offsets
+//       follows the offset of the dex file.
 //   class_offsets: u32 for each class of the dex file, the offset of its OatClass. How many there are is said in the
 //       dex file, which is elsewhere since 8.0. But the first OatClass lies behind all class_offsets.
 //   OatClass: u16 status, u16 type (0: all methods are compiled, 1: some, 2: none); since 12, but for type 2, u32 count
@@ -149,8 +150,7 @@ static int add_code(struct tables *t, struct qutc_oat_starts *starts, uint32_t c
 {
     if (code_offset == 0)
         return 0;
-    starts->class_entries++;
-    return qutc_oat_add_start(t->image, starts, t->image->oat.data.start + code_offset, 0, false, error);
+    return qutc_oat_add_start(t->image, starts, t->image->oat.data.start + code_offset, 0, error);
 }
 
 static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct qutc_oat_starts *starts,

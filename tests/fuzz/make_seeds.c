@@ -8,6 +8,7 @@
 #include "qutc/input/file_map.h"
 #include "tests/dex/writer.h"
 #include "tests/jit/fake_list.h"
+#include "tests/oat/writer.h"
 #include "tests/support/rows.h"
 #include "tests/table/sample.h"
 
@@ -145,6 +146,22 @@ static void jit_seeds(const struct qut_arch *arch)
     frame_free(&a);
 }
 
+// Whole OAT files, one of each way in which headers are written; from headers alone, and with frame programs.
+static void oat_file_seeds(const struct qut_arch *arch)
+{
+    static const uint16_t versions[] = {64, 88, 131, 170, 183, 199, 238, 244};
+    for (size_t i = 0; i < 2 * sizeof versions / sizeof *versions; i++) {
+        struct oat_spec spec;
+        oat_spec_init(&spec, arch, versions[i / 2]);
+        spec.frames = i % 2 ? OAT_DEBUG_FRAME : OAT_NO_FRAMES;
+        struct build_buffer file = oat_write(&spec);
+        char name[64];
+        snprintf(name, sizeof name, "oat-%s-%u-%zu", arch->name, versions[i / 2], i % 2);
+        write_seed("elf", name, -1, file.data, file.size);
+        free(file.data);
+    }
+}
+
 // Headers of each form before the code, which is of zeros: a frame of 64 bytes with the return address in it.
 static void oat_seeds(const struct qut_arch *arch)
 {
@@ -240,6 +257,7 @@ int main(int argument_count, char **arguments)
         frame_seeds(arch, QUTC_FRAME_DEBUG, 3, true);
         jit_seeds(arch);
         oat_seeds(arch);
+        oat_file_seeds(arch);
     }
     packed_seeds();
     exidx_seed();

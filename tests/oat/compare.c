@@ -150,7 +150,7 @@ void oat_compare(const struct qutc_image *image, const struct oat_rows *rows, st
     *comparison = (struct oat_comparison){0};
     if (!qutc_oat_view_of(image, &view))
         return;
-    must(qutc_oat_find_starts(image, &starts, &error) == 0);
+    must(qutc_oat_find_starts(image, QUTC_OAT_BY_TABLES, &starts, &error) == 0);
     int32_t *truth = find_truth(&view, &starts);
     compare_bodies(&view, &starts, rows, comparison);
     for (uint32_t pc = 0; pc < end;) {

@@ -11,7 +11,7 @@
 #include "qutc/cfi/oat_track.h"
 #include "tests/support/run_suite.h"
 
-enum { ENOUGH = 120000 };
+enum { ENOUGH = 60000 };
 
 struct line {
     uint64_t address;
