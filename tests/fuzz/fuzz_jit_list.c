@@ -54,6 +54,9 @@ static void use_symfile(const struct fake_list *list, const struct qut_jit_list 
     fuzz_require(count <= RANGES);
     for (size_t i = 0; i < count; i++)
         fuzz_require(ranges[i].start < ranges[i].end);
+    count = qut_jit_frame_sections(list->memory.arch, bytes, size, ranges, RANGES);
+    for (size_t i = 0; i < count; i++)
+        fuzz_require(ranges[i].start <= ranges[i].end && ranges[i].end <= size);
     if (index < COMPILED_SYMFILES)
         compile_blob(bytes, size);
     free(bytes);

@@ -25,9 +25,8 @@ static _Thread_local uintptr_t compiled_pc;
 bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at,
                      const struct qut_end *end)
 {
-    // A timer stops a thread in functions without unwind information too: how such a one is left is a guess.
-    bool is_sure = end->guessed_frame == QUT_NO_GUESS || end->guessed_frame <= at;
-    return is_sure && end->reason == player->outer_reason && count - at - 1 == player->outer_count &&
+    return end->reason == player->outer_reason && end->guessed_frame == QUT_NO_GUESS &&
+           count - at - 1 == player->outer_count &&
            memcmp(pcs + at + 1, player->outer, player->outer_count * sizeof *pcs) == 0;
 }
 

@@ -171,7 +171,8 @@ static void on_timer(int number, siginfo_t *info, void *context)
     size_t count = qut_backtrace_context(context, pcs, PLAYER_FRAMES_MAX, &end), at = 0;
     while (at < count && !in_code(pcs[at]))
         at++;
-    if (at == count)
+    // A timer stops a thread in functions of libc without exact unwind information too: how these are left is a guess.
+    if (at == count || end.guessed_frame != QUT_NO_GUESS)
         return;
     enum verdict verdict = WRONG;
     if (at + 1 == count)

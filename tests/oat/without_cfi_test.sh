@@ -9,6 +9,7 @@ qut=$1
 art11=${QUT_SHARED:-../shared}/corpus/art11
 passed=0 failed=0 skipped=0
 work=$(mktemp -d) || exit 1
+export QUT_CACHE="$work/cache"
 trap 'rm -rf "$work"' EXIT
 
 # The snapshot as the corpus's expand makes it.
