@@ -50,14 +50,6 @@ static void choose_parts(struct qut_jit_blob *blob)
     code->parts[count].size = (uint32_t)(size < rest ? size : rest);
 }
 
-static bool hash_copy(struct qut_jit_blob *blob)
-{
-    choose_parts(blob);
-    struct qut_jit_code copy = blob->code;
-    copy.entry.symfile_address = (uintptr_t)blob->symfile;
-    return qut_jit_hash(&copy, &blob->code.hash);
-}
-
 // Where its code lies, and what the compiler will be given.
 static enum qut_jit_fault look_into(struct qut_jit_blob *blob)
 {
@@ -91,10 +83,11 @@ struct qut_jit_blob *qut_jit_blob_new(const struct qut_jit_descriptor *descripto
     blob->retired.free = free_node;
     blob->code.entry = *entry;
     *fault = qut_jit_copy_symfile(&qut_jit_own_memory, descriptor, entry, &blob->symfile, &blob->symfile_bytes);
-    if (*fault == QUT_JIT_FINE && !hash_copy(blob))
-        *fault = QUT_JIT_BUSY;
-    if (*fault == QUT_JIT_FINE)
+    if (*fault == QUT_JIT_FINE) {
+        choose_parts(blob);
+        qut_jit_hash(&blob->code, blob->symfile, &blob->code.hash);
         *fault = look_into(blob);
+    }
     if (*fault == QUT_JIT_TOO_LARGE || *fault == QUT_JIT_UNREADABLE) {
         blob->state = QUT_JIT_NOT_READ;
         *fault = QUT_JIT_FINE;
@@ -118,7 +111,7 @@ bool qut_jit_blob_is(const struct qut_jit_blob *blob, const struct qut_jit_entry
     uint64_t hash;
     return known->seqlock == entry->seqlock && known->timestamp == entry->timestamp &&
            known->symfile_address == entry->symfile_address && known->symfile_bytes == entry->symfile_bytes &&
-           (!doubted || (qut_jit_hash(&blob->code, &hash) && hash == blob->code.hash));
+           (!doubted || (qut_jit_hash(&blob->code, NULL, &hash) && hash == blob->code.hash));
 }
 
 // ---- its table

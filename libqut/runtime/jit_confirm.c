@@ -53,7 +53,7 @@ static inline size_t entry_bytes(enum qut_jit_layout layout)
 }
 
 // One part's. 64 bytes with each system call, since there is no room for more.
-ON_ITS_OWN static bool hash_part(uint64_t address, uint32_t size, uint64_t *hash)
+ON_ITS_OWN static bool hash_part(const uint8_t *copy, uint64_t address, uint32_t size, uint64_t *hash)
 {
     enum { CHUNK_BYTES = 64 };
     uint64_t words[CHUNK_BYTES / sizeof(uint64_t)];
@@ -62,7 +62,9 @@ ON_ITS_OWN static bool hash_part(uint64_t address, uint32_t size, uint64_t *hash
     for (uint32_t at = 0; at < size; at += step_bytes) {
         uint32_t count = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
         words[(count - 1) / sizeof *words] = 0;
-        if (!read(address + at, words, count))
+        if (copy)
+            memcpy(words, copy + at, count);
+        else if (!read(address + at, words, count))
             return false;
         for (uint32_t i = 0; i * sizeof *words < count; i++) {
             uint64_t sum = (*hash ^ words[i]) * 0x9e3779b97f4a7c15u;
@@ -72,12 +74,14 @@ ON_ITS_OWN static bool hash_part(uint64_t address, uint32_t size, uint64_t *hash
     return true;
 }
 
-bool qut_jit_hash(const struct qut_jit_code *code, uint64_t *hash)
+bool qut_jit_hash(const struct qut_jit_code *code, const uint8_t *copy, uint64_t *hash)
 {
     *hash = code->entry.symfile_bytes;
-    for (unsigned i = 0; i < QUT_JIT_PARTS_MAX; i++)
-        if (!hash_part(code->entry.symfile_address + code->parts[i].offset, code->parts[i].size, hash))
+    for (unsigned i = 0; i < QUT_JIT_PARTS_MAX; i++) {
+        uint32_t offset = code->parts[i].offset;
+        if (!hash_part(copy ? copy + offset : NULL, code->entry.symfile_address + offset, code->parts[i].size, hash))
             return false;
+    }
     return true;
 }
 
@@ -107,7 +111,7 @@ ON_ITS_OWN static bool entry_holds(const struct qut_jit_source *source, const st
 ON_ITS_OWN static bool file_holds(const struct qut_jit_code *code)
 {
     uint64_t hash;
-    return qut_jit_hash(code, &hash) && hash == code->hash;
+    return qut_jit_hash(code, NULL, &hash) && hash == code->hash;
 }
 
 // ---- what has come since

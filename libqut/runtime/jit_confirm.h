@@ -13,8 +13,9 @@ bool qut_jit_code_holds(const struct qut_jit_source *source, const struct qut_ji
 // Whether its list has changed since it was read.
 bool qut_jit_source_is_stale(const struct qut_jit_source *source);
 
-// The hash of the parts of a symbol file, as it lies in memory now. False: they cannot be read.
-bool qut_jit_hash(const struct qut_jit_code *code, uint64_t *hash);
+// The hash of the parts of a symbol file: of a copy, or where that is NULL as it lies in memory now. False: they cannot
+// be read.
+bool qut_jit_hash(const struct qut_jit_code *code, const uint8_t *copy, uint64_t *hash);
 
 #pragma GCC visibility pop
 

@@ -11,7 +11,7 @@
 enum {
     PIECE_NS = 2000000, // of making tables, if a new list of intervals takes less
     PAUSE_FACTOR = 7,   // an eighth of one core at most
-    PAUSE_NS_MAX = 250000000,
+    PAUSE_NS_MAX = 2000000000,
     FAULT_PAUSE_NS = 1000000, // and twice as long each time, where a list cannot be read as a whole
     FAULT_STREAK_MAX = 8,
 };

@@ -181,11 +181,16 @@ static bool arrive(struct tracker *t, uint32_t at)
 // Whether what holds now is what the rows say of an instruction that was met before.
 static bool held_at(const struct tracker *t, uint32_t at)
 {
-    size_t i = t->rows->count;
-    while (i > t->first_row && t->rows->rows[i - 1].pc_rel > t->pc_rel + at)
-        i--;
+    size_t low = t->first_row, high = t->rows->count; // code can be made of such branches
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->rows->rows[middle].pc_rel <= t->pc_rel + at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     struct qut_rule now = rule_of(t->arch, t->place, t->now, 0);
-    return i > t->first_row && memcmp(&t->rules->rules[t->rows->rows[i - 1].rule_id], &now, sizeof now) == 0;
+    return low > t->first_row && memcmp(&t->rules->rules[t->rows->rows[low - 1].rule_id], &now, sizeof now) == 0;
 }
 
 static bool remember_branch(struct tracker *t, const struct qutc_oat_instruction *in, uint32_t at)

@@ -170,7 +170,7 @@ static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct 
         return 0;
     if (type == SOME) {
         uint32_t bitmap_bytes = says_count ? (uint32_t)((count + 31) / 32 * 4) : qutc_read_u32(&c);
-        if (bitmap_bytes % 4 || bitmap_bytes > METHODS_MAX / 8)
+        if (bitmap_bytes % 4 || bitmap_bytes > METHODS_MAX / 8 || qutc_cursor_offset(&c) + bitmap_bytes > limit)
             return 0;
         uint32_t compiled = 0;
         for (uint32_t i = 0; i < bitmap_bytes; i += 4)

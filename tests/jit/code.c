@@ -124,47 +124,50 @@ static void put_fde(struct out *out, const struct code_method *method)
     end_record(out, start, WORD);
 }
 
-static const char section_names[] = "\0.text\0.debug_frame\0.shstrtab";
-enum { NAME_TEXT = 1, NAME_FRAME = 7, NAME_NAMES = 20, SECTIONS = 4 };
+static const char section_names[] = "\0.text\0.debug_frame\0.shstrtab\0.gnu_debugdata";
+enum { NAME_TEXT = 1, NAME_FRAME = 7, NAME_NAMES = 20, NAME_DEBUGDATA = 30, SECTIONS = 4 };
 
-size_t code_symfile(const struct code_method *methods, unsigned count, uint8_t *bytes)
+struct extent {
+    uint64_t start, end;
+};
+
+static struct extent extent_of(const struct code_method *methods, unsigned count)
 {
-    uint64_t start = UINT64_MAX, end = 0;
-    struct out out = {bytes, sizeof(ElfW(Ehdr))};
-    put(&out, count, 8); // and the methods: for code_compile
+    struct extent extent = {UINT64_MAX, 0};
     for (unsigned i = 0; i < count; i++) {
-        put(&out, methods[i].address, 8);
-        put(&out, methods[i].frame_bytes, 8);
-        start = methods[i].address < start ? methods[i].address : start;
-        end = methods[i].address + MACHINE_BYTES > end ? methods[i].address + MACHINE_BYTES : end;
+        uint64_t start = methods[i].address, end = start + MACHINE_BYTES;
+        extent.start = start < extent.start ? start : extent.start;
+        extent.end = end > extent.end ? end : extent.end;
     }
-    size_t frame_start = out.size;
-    put_cie(&out);
-    for (unsigned i = 0; i < count; i++)
-        put_fde(&out, &methods[i]);
-    size_t names_start = out.size;
-    memcpy(bytes + out.size, section_names, sizeof section_names);
-    size_t headers_start = (out.size + sizeof section_names + 7) & ~(size_t)7;
+    return extent;
+}
+
+// All that stands around a section whose content ends what was put so far.
+static size_t finish(struct out *out, struct extent extent, uint32_t name, size_t content_start)
+{
+    size_t names_start = out->size;
+    memcpy(out->bytes + out->size, section_names, sizeof section_names);
+    size_t headers_start = (out->size + sizeof section_names + 7) & ~(size_t)7;
     ElfW(Shdr) headers[SECTIONS] = {
         {0},
         {.sh_name = NAME_TEXT,
          .sh_type = SHT_NOBITS,
          .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-         .sh_addr = (uintptr_t)start,
-         .sh_size = (uintptr_t)(end - start),
+         .sh_addr = (uintptr_t)extent.start,
+         .sh_size = (uintptr_t)(extent.end - extent.start),
          .sh_addralign = 4},
-        {.sh_name = NAME_FRAME,
+        {.sh_name = name,
          .sh_type = SHT_PROGBITS,
-         .sh_offset = frame_start,
-         .sh_size = names_start - frame_start,
-         .sh_addralign = WORD},
+         .sh_offset = content_start,
+         .sh_size = names_start - content_start,
+         .sh_addralign = 1},
         {.sh_name = NAME_NAMES,
          .sh_type = SHT_STRTAB,
          .sh_offset = names_start,
          .sh_size = sizeof section_names,
          .sh_addralign = 1},
     };
-    memcpy(bytes + headers_start, headers, sizeof headers);
+    memcpy(out->bytes + headers_start, headers, sizeof headers);
     ElfW(Ehdr) header = {.e_ident = {0x7f, 'E', 'L', 'F', WORD == 8 ? ELFCLASS64 : ELFCLASS32, ELFDATA2LSB, EV_CURRENT},
                          .e_type = ET_DYN,
                          .e_machine = qut_native_arch.elf_machine,
@@ -174,6 +177,29 @@ size_t code_symfile(const struct code_method *methods, unsigned count, uint8_t *
                          .e_shentsize = sizeof *headers,
                          .e_shnum = SECTIONS,
                          .e_shstrndx = SECTIONS - 1};
-    memcpy(bytes, &header, sizeof header);
+    memcpy(out->bytes, &header, sizeof header);
     return headers_start + sizeof headers;
+}
+
+size_t code_symfile(const struct code_method *methods, unsigned count, uint8_t *bytes)
+{
+    struct out out = {bytes, sizeof(ElfW(Ehdr))};
+    put(&out, count, 8); // and the methods: for code_compile
+    for (unsigned i = 0; i < count; i++) {
+        put(&out, methods[i].address, 8);
+        put(&out, methods[i].frame_bytes, 8);
+    }
+    size_t frame_start = out.size;
+    put_cie(&out);
+    for (unsigned i = 0; i < count; i++)
+        put_fde(&out, &methods[i]);
+    return finish(&out, extent_of(methods, count), NAME_FRAME, frame_start);
+}
+
+size_t code_packed_symfile(const struct code_method *methods, unsigned count, const uint8_t *packed, size_t packed_size,
+                           uint8_t *bytes)
+{
+    struct out out = {bytes, sizeof(ElfW(Ehdr)) + packed_size};
+    memcpy(bytes + sizeof(ElfW(Ehdr)), packed, packed_size);
+    return finish(&out, extent_of(methods, count), NAME_DEBUGDATA, sizeof(ElfW(Ehdr)));
 }

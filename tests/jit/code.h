@@ -41,8 +41,13 @@ static inline code_function *code_of(unsigned slot)
 // An ELF file as compilers register it: .text without bytes, .debug_frame. Its size.
 size_t code_symfile(const struct code_method *methods, unsigned count, uint8_t *bytes);
 
+// The form that Android's runtime gives to many methods together: what code_symfile made, compressed by xz, is all that
+// is in it.
+size_t code_packed_symfile(const struct code_method *methods, unsigned count, const uint8_t *packed, size_t packed_size,
+                           uint8_t *bytes);
+
 // A qut_compile_fn for those, that knows them by what stands in them for it: for where libqutc is not.
-int code_compile(const struct qut_compile_request *request, void **table, size_t *table_size, char *reason,
-                 size_t reason_size);
+int code_compile(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                 char *reason, size_t reason_size);
 
 #endif

@@ -39,9 +39,10 @@ static uint32_t add_rule(struct qutc_rule_set *rules, uint32_t frame_bytes, bool
     return qutc_rule_set_intern(rules, &rule);
 }
 
-int code_compile(const struct qut_compile_request *request, void **table, size_t *table_size, char *reason,
-                 size_t reason_size)
+int code_compile(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                 char *reason, size_t reason_size)
 {
+    (void)context;
     const uint8_t *at = (const uint8_t *)request->memory + sizeof(ElfW(Ehdr));
     static struct code_method methods[CODE_METHODS_MAX];
     uint64_t count = 0;

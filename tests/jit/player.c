@@ -8,11 +8,13 @@
 #include "libqut/runtime/tiers.h"
 #include "tests/discipline/discipline.h"
 
+qut_compile_fn player_compile_jit = code_compile;
+
 int player_compile(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
                    char *reason, size_t reason_size)
 {
     return request->flags & QUT_COMPILE_JIT
-               ? code_compile(request, table, table_size, reason, reason_size)
+               ? player_compile_jit(NULL, request, table, table_size, reason, reason_size)
                : discipline_compile(context, request, table, table_size, reason, reason_size);
 }
 

@@ -40,7 +40,8 @@ const char *player_text(const struct player *player);
 bool player_is_outer(const struct player *player, const uintptr_t *pcs, size_t count, size_t at,
                      const struct qut_end *end);
 
-// A qut_compile_fn: for symbol files code_compile, else that of tests/discipline.
+// A qut_compile_fn: for symbol files player_compile_jit, which is code_compile at first, else that of tests/discipline.
+extern qut_compile_fn player_compile_jit;
 int player_compile(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
                    char *reason, size_t reason_size);
 
