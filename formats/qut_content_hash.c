@@ -56,8 +56,8 @@ void qut_content_hash_end(struct qut_content_hash *hash, uint8_t result[QUT_CONT
             hash->lane[i] = feed(hash->lane[i], 0);
     for (unsigned round = 0; round < 2; round++)
         for (unsigned i = 0; i < 4; i++)
-            hash->lane[i] =
-                avalanche(feed(hash->lane[i], hash->lane[(i + 1) % 4] ^ hash->lane[(i + 2) % 4] ^ hash->lane[(i + 3) % 4]) +
-                          hash->size_bytes);
+            hash->lane[i] = avalanche(
+                feed(hash->lane[i], hash->lane[(i + 1) % 4] ^ hash->lane[(i + 2) % 4] ^ hash->lane[(i + 3) % 4]) +
+                hash->size_bytes);
     memcpy(result, hash->lane, sizeof hash->lane);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 256 bits over bytes, for the identity of files that have no build-id. Tells different contents apart, not forged ones:
-// it is no cryptographic hash. Signal-safe.
+// 256 bits over bytes, for the identity of files that have no build-id. Tells different contents apart, not forged
+// ones: it is no cryptographic hash. Signal-safe.
 #ifndef QUT_CONTENT_HASH_H
 #define QUT_CONTENT_HASH_H
 

@@ -28,7 +28,8 @@ struct qut_table_section {
 
 enum qut_table_flag {
     QUT_TABLE_SMALL = 1,          // made with --small
-    QUT_TABLE_BUILD_ID = 2,       // identity is a build-id, else a content hash
+    QUT_TABLE_BUILD_ID = 2,       // identity is a build-id
+    QUT_TABLE_OAT_IDENTITY = 4,   // ... that of an OAT file without build-id; neither: a content hash
     QUT_TABLE_FROM_EH_FRAME = 16, // where rows came from
     QUT_TABLE_FROM_DEBUG_FRAME = 32,
     QUT_TABLE_FROM_EXIDX = 64,

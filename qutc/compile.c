@@ -157,9 +157,11 @@ static uint32_t at_most_u32(uint64_t bytes)
 
 static void describe_source(const struct compiler *c, bool small, struct qut_table_header *header)
 {
+    static const uint32_t identity_flags[] = {
+        [QUTC_CONTENT_HASH] = 0, [QUTC_BUILD_ID] = QUT_TABLE_BUILD_ID, [QUTC_OAT_IDENTITY] = QUT_TABLE_OAT_IDENTITY};
     const struct qutc_image *image = c->image;
     *header = (struct qut_table_header){
-        .flags = c->flags | (image->identity_is_build_id ? QUT_TABLE_BUILD_ID : 0u) | (small ? QUT_TABLE_SMALL : 0u),
+        .flags = c->flags | identity_flags[image->identity_kind] | (small ? QUT_TABLE_SMALL : 0u),
         .identity_size = image->identity_size,
         .eh_frame_bytes = at_most_u32(image->eh_frame_bytes),
         .eh_frame_hdr_bytes = at_most_u32(image->eh_frame_hdr_bytes),

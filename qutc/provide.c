@@ -28,11 +28,12 @@ static struct qutc_provide_options known_options(const void *context)
 
 static bool is_wanted(const struct job *job, const struct qutc_image *image)
 {
+    enum qutc_identity_kind kind = job->request->flags & QUT_COMPILE_OAT_IDENTITY ? QUTC_OAT_IDENTITY : QUTC_BUILD_ID;
     size_t size = job->request->build_id_size;
     if (size == 0)
-        return !image->identity_is_build_id;
+        return image->identity_kind != QUTC_BUILD_ID;
     size = size < QUTC_IDENTITY_MAX ? size : QUTC_IDENTITY_MAX;
-    return image->identity_is_build_id && image->identity_size == size &&
+    return image->identity_kind == kind && image->identity_size == size &&
            memcmp(image->identity, job->request->build_id, size) == 0;
 }
 
@@ -59,11 +60,13 @@ static int open_memory(const struct job *job, struct qutc_image **image, struct 
 }
 
 // The next process finds it. This one has its table in any case.
-static void publish(const struct job *job, const struct qutc_image *image)
+static void publish(const struct job *job, const struct qutc_image *image, bool is_memory)
 {
     char *path = NULL;
+    // What it would be found by.
+    bool has_name = image->identity_kind == QUTC_BUILD_ID || (image->identity_kind == QUTC_OAT_IDENTITY && !is_memory);
     // The cache is for whole files: what one of them lost may be there again tomorrow.
-    if (!job->options.cache_directory || is_jit(job) || !image->identity_is_build_id || image->damage_count)
+    if (!job->options.cache_directory || is_jit(job) || !has_name || image->damage_count)
         return;
     if (qutc_make_directories(job->options.cache_directory, NULL) == 0 &&
         qutc_cache_path(job->options.cache_directory, image, &path, NULL) == 0)
@@ -73,15 +76,18 @@ static void publish(const struct job *job, const struct qutc_image *image)
     free(path);
 }
 
-static int compile(struct job *job, const struct qutc_image *image, struct qutc_error *error)
+static int compile(struct job *job, const struct qutc_image *image, bool is_memory, struct qutc_error *error)
 {
-    if (!is_jit(job) && !is_wanted(job, image))
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "the build-id is another one than was mapped");
+    bool is_oat = job->request->flags & QUT_COMPILE_OAT_IDENTITY;
+    // Memory of an OAT file is what its identity was taken from.
+    if (!is_jit(job) && !(is_oat && is_memory) && !is_wanted(job, image))
+        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "%s than was mapped",
+                         is_oat ? "another OAT file" : "the build-id is another one");
     const struct qutc_compile_options options = {.small = job->options.small};
     if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
         return -1;
     if (qutc_image_is_whole(image)) {
-        publish(job, image);
+        publish(job, image, is_memory);
         return 0;
     }
     free(job->table);
@@ -95,7 +101,7 @@ static int compile_from(struct job *job, bool memory, struct qutc_error *error)
     *error = (struct qutc_error){0};
     int result = memory ? open_memory(job, &image, error) : open_file(job, &image, error);
     if (result == 0) {
-        result = compile(job, image, error);
+        result = compile(job, image, memory, error);
         qutc_image_close(image);
     }
     return result;

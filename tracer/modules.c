@@ -48,10 +48,10 @@ static struct qutc_image *open_file(const struct stack_modules *modules, const s
     if (!*info->file_path || qutc_image_open(info->file_path, NULL, info->file_offset, 0, &options, &image, NULL) != 0)
         return NULL;
     // Another build has other functions at these addresses.
-    bool is_other = info->build_id_size && image->identity_is_build_id &&
+    bool is_other = info->build_id_size && image->identity_kind == QUTC_BUILD_ID &&
                     (image->identity_size > info->build_id_size ||
                      memcmp(image->identity, info->build_id, image->identity_size) != 0);
-    if (is_other || (info->build_id_size && !image->identity_is_build_id)) {
+    if (is_other || (info->build_id_size && image->identity_kind != QUTC_BUILD_ID)) {
         qutc_image_close(image);
         return NULL;
     }

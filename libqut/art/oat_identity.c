@@ -59,9 +59,9 @@ bool qut_oat_identity(const struct qut_oat_image *image, uint8_t identity[QUT_OA
     uint64_t code = qut_art_find_symbol(memory, image->load_bias, image->dynamic_address, "oatexec");
     uint64_t last = qut_art_find_symbol(memory, image->load_bias, image->dynamic_address, "oatlastword");
     uint64_t data_bytes = bytes_from(image, data), code_bytes = last - code + LAST_WORD_BYTES;
-    if (code <= data || last < code || code_bytes > bytes_from(image, code))
+    if (code == 0 || last < code || code_bytes > bytes_from(image, code))
         return false;
-    data_bytes = data_bytes < code - data ? data_bytes : code - data;
+    data_bytes = code > data && code - data < data_bytes ? code - data : data_bytes;
     data_bytes = data_bytes < DATA_BYTES_MAX ? data_bytes : DATA_BYTES_MAX;
     char magic[4];
     if (data_bytes < sizeof magic || !qut_art_read(memory, data, magic, sizeof magic) ||

@@ -24,10 +24,10 @@ struct qut_oat_image {
     unsigned segment_count;
 };
 
-// Hashes the distances between `oatdata`, `oatexec` and `oatlastword`, the first 64 KiB from oatdata on (the header with
-// its checksum and options, and the first dex files' places and checksums), and 16 KiB spread over the code. False: it
-// is no OAT file, its header is no longer there (AOSP zeroed those of its samples), or something cannot be read.
-// *header_address is that of oatdata. Not for handlers: it takes 2 KiB of stack.
+// Hashes the distances between `oatdata`, `oatexec` and `oatlastword`, the first 64 KiB from oatdata on (the header
+// with its checksum and options, and the first dex files' places and checksums), and 16 KiB spread over the code.
+// False: it is no OAT file, its header is no longer there (AOSP zeroed those of its samples), or something cannot be
+// read. *header_address is that of oatdata. Not for handlers: it takes 2 KiB of stack.
 bool qut_oat_identity(const struct qut_oat_image *image, uint8_t identity[QUT_OAT_IDENTITY_BYTES],
                       uint64_t *header_address);
 

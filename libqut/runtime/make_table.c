@@ -12,9 +12,13 @@ enum { IMAGE_BYTES_MAX = 1 << 30 };
 int qut_record_read_table(const struct qut_record *record, struct qut_stored_table *stored)
 {
     const struct qut_identity *identity = &record->identity;
-    if (!qut_registry.cache_directory || identity->build_id_size == 0)
+    const char *directory = qut_registry.cache_directory;
+    if (!directory)
         return -1;
-    return qut_table_store_read(qut_registry.cache_directory, &qut_native_arch, identity->build_id,
+    if (identity->has_oat_identity)
+        return qut_table_store_read(directory, &qut_native_arch, QUT_TABLE_OAT_IDENTITY, identity->oat_identity,
+                                    sizeof identity->oat_identity, stored);
+    return qut_table_store_read(directory, &qut_native_arch, QUT_TABLE_BUILD_ID, identity->build_id,
                                 identity->build_id_size, stored);
 }
 
@@ -76,8 +80,9 @@ int qut_record_compile_table(const struct qut_record *record, struct qut_stored_
                 : record->name[0] == '/'      ? record->name
                                               : "",
         .offset_bytes = is_mapped ? image_offset(identity, mapping) : 0,
-        .build_id = identity->build_id,
-        .build_id_size = identity->build_id_size,
+        .build_id = identity->has_oat_identity ? identity->oat_identity : identity->build_id,
+        .build_id_size = identity->has_oat_identity ? sizeof identity->oat_identity : identity->build_id_size,
+        .flags = identity->has_oat_identity ? QUT_COMPILE_OAT_IDENTITY : 0,
     };
     size_t size = 0;
     void *image = NULL;

@@ -14,6 +14,7 @@
 
 #include <qut/local.h>
 
+#include "libqut/art/oat_identity.h"
 #include "libqut/os/os.h"
 #include "libqut/runtime/build_id.h"
 #include "libqut/runtime/modules.h"
@@ -27,13 +28,15 @@ struct qut_identity {
     uintptr_t start, end; // of its executable segments
     uint64_t load_bias, entry;
     uintptr_t map_start, link_map; // 0 where unknown
-    uint64_t is_permanent;         // 0 or 1; so that there is no padding
+    uint64_t is_permanent;         // 0 or 1, as all flags here: so that there is no padding
     uintptr_t canary_address;
     uint8_t canary[QUT_CANARY_BYTES];
     uint64_t content_hash; // of what is mapped and not written to, where nothing else tells it from its successor
     uint32_t build_id_size;
     uint8_t build_id[QUT_BUILD_ID_MAX];
     uint32_t header_count;
+    uint64_t has_oat_identity; // in place of a build-id, of an OAT file
+    uint8_t oat_identity[QUT_OAT_IDENTITY_BYTES];
     ElfW(Phdr) headers[QUT_HEADERS_MAX]; // those of the segments that are loaded
 };
 
@@ -113,6 +116,12 @@ void qut_walks_after_fork(void);
 // Learns what is loaded, publishes. Returns how many modules came or went, or -ENOMEM. Under work, without lock.
 int qut_registry_scan(void);
 void qut_record_free(struct qut_record *record);
+
+// ---- content.c
+
+// Of a module without build-id: the identity of an OAT file, else a hash over what is mapped of it and not written to.
+// `dynamic`: the address of its dynamic section; 0: it has none. Has a buffer of `size` bytes to work with.
+void qut_identify_content(struct qut_identity *identity, uintptr_t dynamic, uint8_t *buffer, size_t size);
 
 // ---- make_table.c
 

@@ -125,31 +125,6 @@ static int collect(void *context, const struct qut_os_module *module)
     return 0;
 }
 
-// Two files without build-id can be mapped at the same place, one after the other.
-static void hash_content(struct qut_identity *identity, uint8_t *buffer)
-{
-    uint64_t hash = 1;
-    for (uint32_t i = 0; i < identity->header_count; i++) {
-        const ElfW(Phdr) *header = &identity->headers[i];
-        uintptr_t address = address_of(identity, header);
-        size_t rest = header->p_flags & PF_W ? 0 : (size_t)header->p_filesz;
-        while (rest > 0) {
-            size_t got = qut_os_copy_self(address, buffer, rest < READ_BYTES ? rest : READ_BYTES);
-            for (size_t at = 0; at < got; at += sizeof(uint64_t)) {
-                uint64_t word = 0;
-                memcpy(&word, buffer + at, got - at < sizeof word ? got - at : sizeof word);
-                hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-                hash ^= hash >> 29;
-            }
-            if (got == 0)
-                break;
-            address += got;
-            rest -= got;
-        }
-    }
-    identity->content_hash = hash;
-}
-
 // ---- records
 
 static void free_record_node(struct qut_retired *retired)
@@ -266,7 +241,7 @@ static int list_modules(struct scan *scan, struct qut_os_generation *generation)
     int result = qut_os_each_module(collect, scan, generation);
     for (size_t i = 0; i < scan->count && result == 0; i++)
         if (scan->found[i].identity.build_id_size == 0 && !scan->found[i].identity.is_permanent)
-            hash_content(&scan->found[i].identity, scan->buffer);
+            qut_identify_content(&scan->found[i].identity, scan->found[i].dynamic, scan->buffer, READ_BYTES);
     free(scan->buffer);
     return result;
 }

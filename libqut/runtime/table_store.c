@@ -22,16 +22,16 @@ static int attach(void *pages, size_t size, const struct qut_arch *arch, struct 
     return -1;
 }
 
-int qut_table_store_read(const char *directory, const struct qut_arch *arch, const uint8_t *build_id,
-                         uint32_t build_id_size, struct qut_stored_table *out)
+int qut_table_store_read(const char *directory, const struct qut_arch *arch, enum qut_table_flag kind,
+                         const uint8_t *identity, uint32_t identity_size, struct qut_stored_table *out)
 {
     *out = (struct qut_stored_table){0};
-    if (build_id_size == 0)
+    if (identity_size == 0)
         return -1;
-    size_t identity_size = build_id_size < QUT_IDENTITY_MAX ? build_id_size : QUT_IDENTITY_MAX;
+    identity_size = identity_size < QUT_IDENTITY_MAX ? identity_size : QUT_IDENTITY_MAX;
     char name[QUT_TABLE_NAME_MAX];
     char path[PATH_MAX];
-    qut_table_name(arch->name, build_id, identity_size, name);
+    qut_table_name(arch->name, identity, identity_size, name);
     int length = snprintf(path, sizeof path, "%s/%s", directory, name);
     if (length < 0 || length >= (int)sizeof path)
         return -1;
@@ -40,8 +40,8 @@ int qut_table_store_read(const char *directory, const struct qut_arch *arch, con
     if (qut_os_read_file(path, table_max_bytes, &pages, &size) != 0 || attach(pages, size, arch, out) != 0)
         return -1;
     const struct qut_table_header *header = out->table.header;
-    if ((header->flags & QUT_TABLE_BUILD_ID) && header->identity_size == identity_size &&
-        memcmp(header->identity, build_id, identity_size) == 0)
+    if ((header->flags & kind) && header->identity_size == identity_size &&
+        memcmp(header->identity, identity, identity_size) == 0)
         return 0;
     qut_stored_table_free(out);
     return -1;

@@ -12,10 +12,11 @@ struct qut_stored_table {
     struct qut_table table; // points into bytes
 };
 
-// The table of that build-id in a directory of tables. 0; or -1, *out all zero: there is none, it is unsound, or it was
-// made for another file or architecture than its name says. Blocks, not signal-safe, any thread.
-int qut_table_store_read(const char *directory, const struct qut_arch *arch, const uint8_t *build_id,
-                         uint32_t build_id_size, struct qut_stored_table *out);
+// The table of that identity in a directory of tables; kind: QUT_TABLE_BUILD_ID or QUT_TABLE_OAT_IDENTITY. 0; or -1,
+// *out all zero: there is none, it is unsound, or it was made for another file or architecture than its name says.
+// Blocks, not signal-safe, any thread.
+int qut_table_store_read(const char *directory, const struct qut_arch *arch, enum qut_table_flag kind,
+                         const uint8_t *identity, uint32_t identity_size, struct qut_stored_table *out);
 
 // Takes over a table from malloc, which is freed, also on failure. 0; or -1, *out all zero: it is unsound, for another
 // architecture, or there is no memory. Not signal-safe, any thread.

@@ -52,6 +52,9 @@ struct qut_image *qut_target_intern_image(struct qut_target *target, const struc
             image->device == wanted->device && image->deleted == wanted->deleted &&
             image->build_id_size == wanted->build_id_size &&
             memcmp(image->build_id, wanted->build_id, wanted->build_id_size) == 0 &&
+            image->has_oat_identity == wanted->has_oat_identity &&
+            (!wanted->has_oat_identity ||
+             memcmp(image->oat_identity, wanted->oat_identity, sizeof wanted->oat_identity) == 0) &&
             (wanted->is_elf || image->start == wanted->start) && strcmp(image->path, wanted->path) == 0)
             return image;
     }
@@ -220,6 +223,10 @@ int qut_target_identify(struct qut_target *target, size_t map_index)
             continue;
         attempt.image.file_is_another = false;
         found = try_file(target, maps, fd, map_index, &attempt);
+        if (found && !qut_target_identify_oat(target, &attempt.head, fd, &attempt.image)) {
+            attempt.image.file_is_another = true;
+            found = false;
+        }
         another |= attempt.image.file_is_another;
         if (found) {
             attempt.image.file_path = path;
@@ -231,7 +238,9 @@ int qut_target_identify(struct qut_target *target, size_t map_index)
     }
     if (!found) {
         attempt.image.build_id_size = 0;
-        found = try_memory(target, maps, map_index, &attempt);
+        attempt.image.has_oat_identity = false;
+        found = try_memory(target, maps, map_index, &attempt) &&
+                qut_target_identify_oat(target, &attempt.head, -1, &attempt.image);
     }
     attempt.image.file_is_another = another;
     if (!found)

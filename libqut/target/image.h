@@ -4,6 +4,7 @@
 #ifndef QUT_TARGET_IMAGE_H
 #define QUT_TARGET_IMAGE_H
 
+#include "libqut/art/oat_identity.h"
 #include "libqut/runtime/table_store.h"
 #include "libqut/target/elf_head.h"
 #include "libqut/target/maps.h"
@@ -26,7 +27,9 @@ struct qut_image {
     uint64_t entry;  // address of the entry point, where execution began there; else 0
     uint8_t build_id[QUT_BUILD_ID_MAX];
     uint32_t build_id_size;
-    bool file_is_another; // the file at its path has another build-id
+    bool has_oat_identity; // in its place, of an OAT file
+    uint8_t oat_identity[QUT_OAT_IDENTITY_BYTES];
+    bool file_is_another; // the file at its path has another build-id or OAT identity
     struct qut_elf_head *head;
     bool descriptors_are_known;
     uint64_t descriptors[2]; // addresses of what it exports as enum qut_machine_subject has it; 0: nothing

@@ -51,14 +51,23 @@ void *qut_target_rebuild(struct qut_target *target, const struct qut_elf_head *h
     return bytes;
 }
 
+// What a table of the image is found by, in the cache or at another image. NULL: nothing.
+static const uint8_t *table_identity(const struct qut_image *image, uint32_t *size, enum qut_table_flag *kind)
+{
+    *size = image->has_oat_identity ? QUT_OAT_IDENTITY_BYTES : image->build_id_size;
+    *kind = image->has_oat_identity ? QUT_TABLE_OAT_IDENTITY : QUT_TABLE_BUILD_ID;
+    return image->has_oat_identity ? image->oat_identity : image->build_id_size ? image->build_id : NULL;
+}
+
 static int compile(struct qut_target *target, struct qut_image *image, struct qut_stored_table *stored)
 {
     struct qut_compile_request request = {
         .path = image->file_path ? image->file_path : "",
         .offset_bytes = image->file_path ? image->file_offset : 0,
-        .build_id = image->build_id,
-        .build_id_size = image->build_id_size,
     };
+    enum qut_table_flag kind;
+    request.build_id = table_identity(image, &request.build_id_size, &kind);
+    request.flags = kind == QUT_TABLE_OAT_IDENTITY ? QUT_COMPILE_OAT_IDENTITY : 0;
     if (!target->compile) {
         snprintf(image->reason, sizeof image->reason, "not in the cache of tables, and no compiler was given");
         return -1;
@@ -95,10 +104,14 @@ static int compile(struct qut_target *target, struct qut_image *image, struct qu
 // node maps a part of itself once for each of its virtual machines: eight images, and one table to read and check.
 static bool share(struct qut_target *target, struct qut_image *image)
 {
-    for (size_t i = 0; image->build_id_size && i < target->image_count; i++) {
+    enum qut_table_flag kind, other_kind;
+    uint32_t size, other_size;
+    const uint8_t *identity = table_identity(image, &size, &kind);
+    for (size_t i = 0; identity && i < target->image_count; i++) {
         const struct qut_image *other = target->images[i];
-        if (other->table_state == QUT_TABLE_READY && other->build_id_size == image->build_id_size &&
-            memcmp(other->build_id, image->build_id, image->build_id_size) == 0) {
+        const uint8_t *other_identity = table_identity(other, &other_size, &other_kind);
+        if (other->table_state == QUT_TABLE_READY && other_kind == kind && other_size == size &&
+            memcmp(other_identity, identity, size) == 0) {
             image->stored = other->stored;
             image->shares_table = true;
             return true;
@@ -124,9 +137,11 @@ void qut_target_make_table(struct qut_target *target, struct qut_image *image)
         image->table_state = QUT_TABLE_READY;
         return;
     }
-    if (target->cache_directory && image->build_id_size &&
-        qut_table_store_read(target->cache_directory, target->arch, image->build_id, image->build_id_size,
-                             &image->stored) == 0) {
+    enum qut_table_flag kind;
+    uint32_t size;
+    const uint8_t *identity = table_identity(image, &size, &kind);
+    if (target->cache_directory && identity &&
+        qut_table_store_read(target->cache_directory, target->arch, kind, identity, size, &image->stored) == 0) {
         image->table_state = QUT_TABLE_READY;
         return;
     }

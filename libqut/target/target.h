@@ -143,6 +143,13 @@ int qut_target_identify(struct qut_target *target, size_t map_index);
 // An image with the same identity as *wanted, or a new one.
 struct qut_image *qut_target_intern_image(struct qut_target *target, const struct qut_image *wanted);
 
+// ---- oat_file.c
+
+// Fills the image's identity, if it is that of an OAT file without build-id: from the file, fd, or -1: from memory.
+// False: the file is another one than is mapped. load_bias, build_id and file_offset are filled.
+bool qut_target_identify_oat(struct qut_target *target, const struct qut_elf_head *head, int fd,
+                             struct qut_image *image);
+
 // ---- image_table.c
 
 // Makes the table, if that was not tried before.

@@ -104,7 +104,10 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     qut_hex(header->identity, header->identity_size, identity);
     cli_print_name(output, name);
     fprintf(output, ":\n  for       %s, %s %s\n", loaded->arch->name,
-            header->flags & QUT_TABLE_BUILD_ID ? "build-id" : "content hash", identity);
+            header->flags & QUT_TABLE_BUILD_ID       ? "build-id"
+            : header->flags & QUT_TABLE_OAT_IDENTITY ? "OAT identity"
+                                                     : "content hash",
+            identity);
     fprintf(output, "  table     %zu bytes", loaded->file.size);
     if (source.bytes)
         fprintf(output, ", %.1f%% of %s (%" PRIu64 " bytes)", percent(loaded->file.size, source.bytes), source.name,

@@ -3,8 +3,14 @@
 
 #include <elf.h>
 
+#include "libqut/art/oat_identity.h"
+
 // Bounds against files with thousands of large, overlapping notes; real ones have two or three, of under 100 bytes.
 enum { NOTES_TRIED_MAX = 32, NOTES_BYTES_MAX = 1 << 20 };
+
+enum { OAT_SEGMENTS_MAX = 32 }; // as many as libqut looks at
+
+static_assert((int)QUTC_IDENTITY_MAX == QUT_CONTENT_HASH_BYTES, "all kinds of identities fit");
 
 static uint64_t align_up(uint64_t value, uint64_t alignment)
 {
@@ -52,68 +58,79 @@ struct qutc_bytes qutc_build_id(const struct qutc_elf *elf)
     return id;
 }
 
-// Four independent 64-bit lanes, each fed every fourth word by multiply-rotate-multiply (the rounds and constants of
-// xxHash64), then mixed into one another so that each byte of the result depends on each byte of the file.
-static const uint64_t prime_1 = 0x9e3779b185ebca87U;
-static const uint64_t prime_2 = 0xc2b2ae3d27d4eb4fU;
-static const uint64_t prime_3 = 0x165667b19e3779f9U;
-
-static uint64_t rotate(uint64_t value, unsigned bits)
-{
-    return value << bits | value >> (64 - bits);
-}
-
-static uint64_t feed(uint64_t lane, uint64_t word)
-{
-    return rotate(lane + word * prime_2, 31) * prime_1;
-}
-
-static uint64_t avalanche(uint64_t value)
-{
-    value = (value ^ value >> 33) * prime_2;
-    value = (value ^ value >> 29) * prime_3;
-    return value ^ value >> 32;
-}
-
-struct hash {
-    uint64_t lane[4];
-    uint64_t size;
-};
-
-// All pieces but the last are whole words of all lanes.
 static void feed_piece(void *context, struct qutc_bytes bytes)
 {
-    struct hash *hash = context;
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
-    uint64_t word[4];
-    for (; (size_t)(end - at) >= sizeof word; at += sizeof word) {
-        memcpy(word, at, sizeof word);
-        for (unsigned i = 0; i < 4; i++)
-            hash->lane[i] = feed(hash->lane[i], word[i]);
-    }
-    hash->size += (size_t)(at - bytes.data);
-    if (at == end)
-        return;
-    memset(word, 0, sizeof word);
-    memcpy(word, at, (size_t)(end - at));
-    for (unsigned i = 0; i < 4; i++)
-        hash->lane[i] = feed(hash->lane[i], word[i]);
-    hash->size += (size_t)(end - at);
+    qut_content_hash_add(context, bytes.data, bytes.size);
 }
 
-void qutc_content_hash(const struct qutc_elf *elf, uint8_t hash[32])
+static void content_hash(const struct qutc_elf *elf, uint8_t identity[QUT_CONTENT_HASH_BYTES])
 {
-    struct hash sum = {.lane = {prime_1 + prime_2, prime_2, 0, 0 - prime_1}};
+    struct qut_content_hash hash;
+    qut_content_hash_begin(&hash);
     if (elf->source)
-        qutc_file_map_each(elf->source, feed_piece, &sum);
+        qutc_file_map_each(elf->source, feed_piece, &hash);
     else
-        feed_piece(&sum, elf->bytes);
-    if (sum.size % sizeof sum.lane == 0)
-        for (unsigned i = 0; i < 4; i++)
-            sum.lane[i] = feed(sum.lane[i], 0);
-    for (unsigned round = 0; round < 2; round++)
-        for (unsigned i = 0; i < 4; i++)
-            sum.lane[i] = avalanche(
-                feed(sum.lane[i], sum.lane[(i + 1) % 4] ^ sum.lane[(i + 2) % 4] ^ sum.lane[(i + 3) % 4]) + sum.size);
-    memcpy(hash, sum.lane, sizeof sum.lane);
+        feed_piece(&hash, elf->bytes);
+    qut_content_hash_end(&hash, identity);
+}
+
+// A file's bytes by virtual address, as the loader would map them.
+struct mapped {
+    const struct qutc_elf *elf;
+    const struct qutc_elf_segment *loads[OAT_SEGMENTS_MAX];
+    unsigned load_count;
+};
+
+static size_t read_mapped(void *context, uint64_t vaddr, void *bytes, size_t size)
+{
+    const struct mapped *mapped = context;
+    for (unsigned i = 0; i < mapped->load_count; i++) {
+        const struct qutc_elf_segment *load = mapped->loads[i];
+        struct qutc_bytes there = qutc_elf_segment_extent(mapped->elf, load);
+        uint64_t into = vaddr - load->vaddr;
+        if (into >= there.size)
+            continue;
+        size = size < there.size - into ? size : (size_t)(there.size - into);
+        qutc_elf_need(mapped->elf, load->offset_bytes + into, size);
+        memcpy(bytes, there.data + into, size);
+        return size;
+    }
+    return 0;
+}
+
+static bool oat_identity(const struct qutc_elf *elf, uint8_t identity[QUT_OAT_IDENTITY_BYTES])
+{
+    struct mapped mapped = {.elf = elf};
+    struct qut_oat_segment segments[OAT_SEGMENTS_MAX];
+    const struct qut_art_memory memory = {read_mapped, &mapped, elf->arch};
+    struct qut_oat_image image = {.memory = &memory, .segments = segments};
+    bool has_dynamic = false;
+    uint64_t header_vaddr;
+    for (size_t i = 0; i < elf->segment_count; i++) {
+        const struct qutc_elf_segment *segment = &elf->segments[i];
+        if (segment->type == PT_DYNAMIC) {
+            image.dynamic_address = segment->vaddr;
+            has_dynamic = true;
+        } else if (segment->type == PT_LOAD && image.segment_count < OAT_SEGMENTS_MAX) {
+            mapped.loads[mapped.load_count++] = segment;
+            segments[image.segment_count++] =
+                (struct qut_oat_segment){segment->vaddr, segment->file_bytes, segment->flags & PF_W};
+        }
+    }
+    return has_dynamic && qut_oat_identity(&image, identity, &header_vaddr);
+}
+
+enum qutc_identity_kind qutc_identify(const struct qutc_elf *elf, uint8_t identity[QUTC_IDENTITY_MAX], uint8_t *size)
+{
+    struct qutc_bytes id = qutc_build_id(elf);
+    *size = QUTC_IDENTITY_MAX;
+    if (id.size) {
+        *size = (uint8_t)(id.size < QUTC_IDENTITY_MAX ? id.size : QUTC_IDENTITY_MAX);
+        memcpy(identity, id.data, *size);
+        return QUTC_BUILD_ID;
+    }
+    if (oat_identity(elf, identity))
+        return QUTC_OAT_IDENTITY;
+    content_hash(elf, identity);
+    return QUTC_CONTENT_HASH;
 }

@@ -33,19 +33,6 @@ static struct qutc_image *create(const char *name, const struct qutc_image_optio
     return image;
 }
 
-static void set_identity(struct qutc_image *image)
-{
-    struct qutc_bytes id = qutc_build_id(&image->store->elf);
-    image->identity_is_build_id = id.size > 0;
-    if (id.size) {
-        image->identity_size = (uint8_t)(id.size < QUTC_IDENTITY_MAX ? id.size : QUTC_IDENTITY_MAX);
-        memcpy(image->identity, id.data, image->identity_size);
-    } else {
-        image->identity_size = QUTC_IDENTITY_MAX;
-        qutc_content_hash(&image->store->elf, image->identity);
-    }
-}
-
 // The small symbol table that distributions and ART leave in stripped files: an ELF file of its own, in xz.
 static void add_debugdata(struct qutc_image *image)
 {
@@ -86,7 +73,7 @@ static int analyse(struct qutc_image *image, const char *path, const struct qutc
     image->size_bytes = store->elf.bytes.size;
     if (store->elf.damage.reason)
         qutc_image_note_damage(image, &store->elf.damage);
-    set_identity(image);
+    image->identity_kind = qutc_identify(&store->elf, image->identity, &image->identity_size);
     if (options && options->identity_only)
         return 0;
     if (qutc_image_map(image, error) || qutc_image_find_exec(image, error))

@@ -27,6 +27,12 @@ enum qutc_provenance {
     QUTC_FROM_DEBUG_FILE = 2,
 };
 
+enum qutc_identity_kind {
+    QUTC_CONTENT_HASH = 0, // over all of the file
+    QUTC_BUILD_ID = 1,
+    QUTC_OAT_IDENTITY = 2, // of an OAT file without build-id: can be told of what is mapped, too
+};
+
 struct qutc_frame_section {
     enum qutc_frame_kind kind;
     enum qutc_provenance from;
@@ -56,9 +62,9 @@ struct qutc_image {
     bool is_64;
     uint64_t size_bytes; // of the ELF as stored
 
-    uint8_t identity[QUTC_IDENTITY_MAX]; // build-id, else the first 32 bytes of a hash over the file
+    uint8_t identity[QUTC_IDENTITY_MAX]; // of a longer build-id the first 32 bytes
     uint8_t identity_size;
-    bool identity_is_build_id;
+    enum qutc_identity_kind identity_kind;
 
     struct qutc_range exec[QUTC_EXEC_RANGES_MAX]; // executable segments (else sections), sorted, not overlapping
     unsigned exec_count;
@@ -93,8 +99,8 @@ struct qutc_image_options {
     bool identity_only;
     // The image is one of memory, as the loader mapped it: section headers are not believed where there are segments.
     bool as_mapped;
-    // The image is a just-in-time compiler's symbol file (QUT_COMPILE_JIT): it may be relocatable, its sections have the
-    // addresses and bytes that they were loaded with. Only for qutc_image_open_memory.
+    // The image is a just-in-time compiler's symbol file (QUT_COMPILE_JIT): it may be relocatable, its sections have
+    // the addresses and bytes that they were loaded with. Only for qutc_image_open_memory.
     bool jit;
 };
 

@@ -48,7 +48,7 @@ START_TEST(sections_of_a_plain_file)
     ck_assert_uint_eq(image->plt_count, 1);
     ck_assert_uint_eq(image->plt[0].start, 0x1800);
     ck_assert_uint_eq(image->eh_frame_bytes, sizeof eh_frame);
-    ck_assert(!image->identity_is_build_id);
+    ck_assert_int_eq(image->identity_kind, QUTC_CONTENT_HASH);
     ck_assert_uint_eq(image->identity_size, 32);
     ck_assert_uint_eq(image->damage_count, 0);
     ck_assert_uint_eq(qutc_image_at(image, 0x1010).size, 0x30);
@@ -67,7 +67,7 @@ START_TEST(build_id_is_the_identity_and_is_cut_at_32)
     struct qutc_image *image = build_open(
         &(struct build_elf){.sections = {EH_SECTION, {".note", SHT_NOTE, SHF_ALLOC, 0, note, sizeof note, 4}}}, &error);
     ck_assert_ptr_nonnull(image);
-    ck_assert(image->identity_is_build_id);
+    ck_assert_int_eq(image->identity_kind, QUTC_BUILD_ID);
     ck_assert_uint_eq(image->identity_size, 32);
     ck_assert_mem_eq(image->identity, note + 16, 32);
     qutc_image_close(image);

@@ -35,15 +35,32 @@ const struct managed_spot *managed_spot_at(uintptr_t pc)
 
 // ---- what is on the stack
 
-managed_function *managed_next(struct managed_chain *chain, uintptr_t return_address, uintptr_t is_interpreter)
+static void push_call(struct managed_chain *chain, uintptr_t return_address, bool is_interpreter)
 {
     if (chain->depth == MANAGED_DEPTH_MAX)
         abort();
-    chain->calls[chain->depth++] = (struct managed_call){return_address, chain->dex_pc, is_interpreter != 0};
+    chain->calls[chain->depth++] = (struct managed_call){
+        .return_address = return_address,
+        .dex_pc = chain->dex_pc,
+        .frame_bytes = __start_managed_forms[chain->forms[chain->started_count - 1]].frame_bytes,
+        .is_interpreter = is_interpreter,
+    };
+}
+
+static managed_function *start_next(struct managed_chain *chain)
+{
+    if (chain->started_count == chain->form_count)
+        return chain->leaf;
+    return __start_managed_forms[chain->forms[chain->started_count++]].function;
+}
+
+managed_function *managed_next(struct managed_chain *chain, uintptr_t return_address, uintptr_t is_interpreter)
+{
+    push_call(chain, return_address, is_interpreter != 0);
     // Odd ones too: none of them is a code address. Now and then none is known.
     chain->dex_pc = chain->depth % 7 == 5 ? 0 : (uintptr_t)0x71000000 + chain->depth * 0x1001;
     chain->bytes = chain->depth % 3 * 64;
-    return chain->depth < chain->form_count ? __start_managed_forms[chain->forms[chain->depth]].function : chain->leaf;
+    return start_next(chain);
 }
 
 void managed_back(struct managed_chain *chain)
@@ -51,15 +68,27 @@ void managed_back(struct managed_chain *chain)
     chain->dex_pc = chain->calls[--chain->depth].dex_pc;
 }
 
+managed_function *managed_look_up(struct managed_chain *chain, uintptr_t return_address, uintptr_t is_interpreter)
+{
+    push_call(chain, return_address, is_interpreter != 0);
+    return chain->leaf;
+}
+
+managed_function *managed_found(struct managed_chain *chain)
+{
+    chain->depth--;
+    return start_next(chain);
+}
+
 size_t managed_truth(const struct managed_chain *chain, struct managed_frame *frames)
 {
     size_t count = 0;
     for (size_t i = chain->depth; i-- > 0;) {
         const struct managed_call *call = &chain->calls[i];
-        frames[count++] =
-            (struct managed_frame){plain(call->return_address) - 1, call->is_interpreter ? QUT_FRAME_INTERPRETER : 0};
+        frames[count++] = (struct managed_frame){plain(call->return_address) - 1,
+                                                 call->is_interpreter ? QUT_FRAME_INTERPRETER : 0, call->frame_bytes};
         if (call->is_interpreter && call->dex_pc)
-            frames[count++] = (struct managed_frame){call->dex_pc, QUT_FRAME_DEX};
+            frames[count++] = (struct managed_frame){call->dex_pc, QUT_FRAME_DEX, 0};
     }
     memcpy(frames + count, chain->outer, chain->outer_count * sizeof *frames);
     return count + chain->outer_count;
@@ -76,7 +105,7 @@ __attribute__((noinline)) static void note_outer(struct managed_chain *chain)
     atomic_store_explicit(&qut_tiers, tiers, memory_order_relaxed);
     chain->outer_count = 0;
     for (size_t i = 1; i < count; i++)
-        chain->outer[chain->outer_count++] = (struct managed_frame){pcs[i], 0};
+        chain->outer[chain->outer_count++] = (struct managed_frame){pcs[i], 0, 0};
 }
 
 // The forms are called from here once more, and nobody tells where: the first walk does.
@@ -95,6 +124,7 @@ __attribute__((noinline)) void managed_run(struct managed_chain *chain)
 {
     note_outer(chain);
     chain->depth = 0;
+    chain->started_count = 1;
     // One place of call for both.
     for (volatile unsigned round = 0; round < 2; round++) {
         managed_function *function = round == 0 ? note_root : __start_managed_forms[chain->forms[0]].function;

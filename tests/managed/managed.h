@@ -21,6 +21,7 @@ typedef void managed_function(struct managed_chain *chain);
 struct managed_frame {
     uintptr_t pc; // as qut_backtrace gives it
     uint32_t flags;
+    uintptr_t frame_bytes; // up to its caller's stack pointer; 0: not told
 };
 
 struct managed_chain {
@@ -29,12 +30,14 @@ struct managed_chain {
     uintptr_t bytes;      // how much more stack to take where the frame is not found by sp
     const uint8_t *forms; // indexes in managed_forms: each calls the next, the last one `leaf`
     size_t form_count;
+    size_t started_count; // of forms
     void (*leaf)(struct managed_chain *chain);
     // What is truly on the stack: calls under way, outermost first, and what called the chain, innermost first.
     size_t depth;
     struct managed_call {
         uintptr_t return_address;
         uintptr_t dex_pc;
+        uintptr_t frame_bytes;
         bool is_interpreter;
     } calls[MANAGED_DEPTH_MAX];
     struct managed_frame outer[MANAGED_FRAMES_MAX];
@@ -42,10 +45,11 @@ struct managed_chain {
     struct qut_end outer_end;
 };
 
-// ---- <arch>/forms.S
+// ---- <arch>/forms.S, trampolines.S
 struct managed_form {
     managed_function *function;
     const char *name;
+    uintptr_t frame_bytes; // up to the caller's stack pointer, where it calls; 0: not told
 };
 extern const struct managed_form __start_managed_forms[], __stop_managed_forms[];
 
@@ -60,6 +64,9 @@ extern const struct managed_spot __start_managed_spots[], __stop_managed_spots[]
 // Before and after a form's call. is_interpreter: chain->dex_pc is in its register.
 managed_function *managed_next(struct managed_chain *chain, uintptr_t return_address, uintptr_t is_interpreter);
 void managed_back(struct managed_chain *chain);
+// Before and after a form's call of the leaf, with which it finds what it then jumps to, its own frame gone.
+managed_function *managed_look_up(struct managed_chain *chain, uintptr_t return_address, uintptr_t is_interpreter);
+managed_function *managed_found(struct managed_chain *chain);
 
 // ---- chain.c
 size_t managed_form_count(void);

@@ -19,7 +19,7 @@ static struct managed_frame expected[MANAGED_FRAMES_MAX];
 static uintptr_t pcs[MANAGED_FRAMES_MAX + 1];
 static bool with_limits; // each walk is done with every number of frames that there can be room for
 static unsigned wrong_count;
-static size_t walk_count, trap_count, dex_count;
+static size_t walk_count, trap_count, dex_count, sized_count;
 
 static const uint32_t tiers[] = {0, QUT_TIER_LINKED, QUT_TIERS_ALL | QUT_TIER_STUBBORN,
                                  QUT_TIERS_ALL | QUT_TIER_STUBBORN};
@@ -66,7 +66,7 @@ static void judge_pcs(const char *where, size_t count, size_t own_count, size_t 
 static void judge_cursor(const char *where, struct qut_cursor *cursor, size_t own_count, size_t expected_count)
 {
     size_t count = 0;
-    uint64_t sp = 0;
+    uint64_t sp = 0, caller_sp = 0;
     do {
         struct qut_frame frame;
         qut_cursor_frame(cursor, &frame);
@@ -83,7 +83,12 @@ static void judge_cursor(const char *where, struct qut_cursor *cursor, size_t ow
         if (frame.flags & QUT_FRAME_DEX ? (frame.pc != right->pc || frame.flags & QUT_FRAME_THUMB) : frame.sp < sp)
             return wrong("%s: the cursor's frame %zu has pc %#zx, sp %#zx", where, count - 1, (size_t)frame.pc,
                          (size_t)frame.sp);
+        if (caller_sp && frame.sp != caller_sp)
+            return wrong("%s: the cursor's frame %zu has sp %#zx, not %#zx", where, count - 1, (size_t)frame.sp,
+                         (size_t)caller_sp);
         sp = frame.sp;
+        caller_sp = right->frame_bytes ? sp + right->frame_bytes : 0;
+        sized_count += right->frame_bytes != 0;
     } while (qut_cursor_next(cursor));
     if (count != own_count + expected_count)
         wrong("%s: the cursor has %zu frames, not %zu", where, count, own_count + expected_count);
@@ -120,9 +125,10 @@ static void walk_context(const void *ucontext, uintptr_t pc, const struct manage
     expected[0] = (struct managed_frame){
         pc & ~(uintptr_t)qut_native_arch.has_thumb,
         QUT_FRAME_INTERRUPTED | (spot->is_interpreter ? QUT_FRAME_INTERPRETER : 0),
+        0,
     };
     if (has_dex)
-        expected[1] = (struct managed_frame){chain.dex_pc, QUT_FRAME_DEX};
+        expected[1] = (struct managed_frame){chain.dex_pc, QUT_FRAME_DEX, 0};
     size_t expected_count = own_count + managed_truth(&chain, expected + own_count);
     struct qut_end end;
     for (unsigned i = 0; i < TIERS; i++) {
@@ -166,7 +172,7 @@ static bool start(void)
     sigaction(SIGTRAP, &action, NULL);
     sigaction(SIGILL, &action, NULL);
     wrong_count = 0;
-    walk_count = trap_count = dex_count = 0;
+    walk_count = trap_count = dex_count = sized_count = 0;
     with_limits = false;
     return true;
 }
@@ -184,8 +190,8 @@ static void run(const uint8_t *forms, size_t count)
 static void finish(void)
 {
     CHECK(wrong_count == 0, "%u walks wrong", wrong_count);
-    CHECK(walk_count > trap_count && trap_count > 0 && dex_count > 0, "%zu walks, %zu traps, %zu dex frames",
-          walk_count, trap_count, dex_count);
+    CHECK(walk_count > trap_count && trap_count > 0 && dex_count > 0 && sized_count > 0,
+          "%zu walks, %zu traps, %zu dex frames, %zu of known size", walk_count, trap_count, dex_count, sized_count);
     CHECK(chain.outer_end.reason == QUT_END_OUTERMOST, "the stack ends with %s",
           qut_end_reason_name(chain.outer_end.reason));
     printf("# %zu walks, %zu traps, %zu dex frames\n", walk_count, trap_count, dex_count);
@@ -204,10 +210,17 @@ TEST(every_form_calls_every_other)
 // As they come in a program.
 TEST(chains_of_a_virtual_machine)
 {
-    static const char *const names[] = {"native", "invoke_stub", "compiled", "jni_stub",    "native",   "invoke_stub",
-                                        "switch", "native",      "switch",   "native",      "compiled", "generic_jni",
-                                        "native", "osr_stub",    "compiled", "nterp",       "nterp",    "compiled",
-                                        "mterp",  "native",      "mterp",    "generic_jni", "native"};
+    static const char *const names[] = {
+        "native", "invoke_stub", "compiled", "jni_stub", "native", "invoke_stub", "switch", "native", "switch",
+        "native", "compiled", "generic_jni", "native", "osr_stub", "compiled", "nterp", "nterp", "compiled", "mterp",
+        "native", "mterp", "generic_jni", "native",
+        // A class is initialised, in the interpreter; what that calls is resolved.
+        "invoke_stub", "compiled", "save_everything", "native", "invoke_stub", "to_interpreter", "native", "switch",
+        "native", "invoke_stub", "compiled", "save_refs_and_args", "native", "invoke_stub", "nterp",
+        "save_refs_and_args", "native", "mterp", "native", "to_interpreter", "native", "switch", "native",
+        // Allocates, calls native code in all ways, throws.
+        "compiled", "save_refs_only", "native", "compiled", "fast_native", "native", "invoke_stub", "compiled",
+        "critical_stub", "critical_native", "critical_lookup", "native", "save_all", "native"};
     if (!start())
         SKIP("no QUT_TEST_QUTC: no tables");
     uint8_t forms[sizeof names / sizeof *names];

@@ -112,7 +112,7 @@ START_TEST(truncated_all_the_time)
     uint8_t *right = NULL;
     size_t right_size = 0;
     struct qutc_image *image = open_image();
-    ck_assert(image->identity_is_build_id);
+    ck_assert_int_eq(image->identity_kind, QUTC_BUILD_ID);
     ck_assert_int_eq(qutc_compile(image, NULL, &right, &right_size, NULL, NULL), 0);
     struct qut_compile_request request = {
         .path = path, .build_id = image->identity, .build_id_size = image->identity_size};

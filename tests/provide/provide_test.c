@@ -34,7 +34,7 @@ static void set_up(void)
     ck_assert_int_eq(qutc_read_file(libc_path, SIZE_MAX, &bytes, &size, NULL), 0);
     libc_file = (struct qutc_bytes){bytes, size};
     ck_assert_int_eq(qutc_image_open(libc_path, NULL, 0, 0, NULL, &image, NULL), 0);
-    ck_assert(image->identity_is_build_id);
+    ck_assert_int_eq(image->identity_kind, QUTC_BUILD_ID);
     libc_id_size = image->identity_size;
     memcpy(libc_id, image->identity, libc_id_size);
     ck_assert_int_eq(qutc_compile(image, NULL, &table, &size, NULL, NULL), 0);
@@ -210,9 +210,9 @@ START_TEST(the_next_process_finds_it)
     struct qut_stored_table stored;
     const struct qut_table_header *header = (const void *)libc_table.data;
     const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)header->arch);
-    ck_assert_int_eq(qut_table_store_read(cache, arch, libc_id, libc_id_size, &stored), -1);
+    ck_assert_int_eq(qut_table_store_read(cache, arch, QUT_TABLE_BUILD_ID, libc_id, libc_id_size, &stored), -1);
     is_libc(make(&options, &request));
-    ck_assert_int_eq(qut_table_store_read(cache, arch, libc_id, libc_id_size, &stored), 0);
+    ck_assert_int_eq(qut_table_store_read(cache, arch, QUT_TABLE_BUILD_ID, libc_id, libc_id_size, &stored), 0);
     ck_assert_uint_eq(stored.size, libc_table.size);
     ck_assert_mem_eq(stored.bytes, libc_table.data, stored.size);
     qut_stored_table_free(&stored);

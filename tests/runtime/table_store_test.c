@@ -56,7 +56,7 @@ static bool reads(const struct qut_arch *arch, uint32_t build_id_size)
 {
     struct qut_stored_table stored;
     memset(&stored, 0x55, sizeof stored);
-    int result = qut_table_store_read(directory, arch, build_id, build_id_size, &stored);
+    int result = qut_table_store_read(directory, arch, QUT_TABLE_BUILD_ID, build_id, build_id_size, &stored);
     if (result == 0) {
         struct qut_rule rule;
         CHECK(stored.size == sizeof sample_table, "%zu bytes", stored.size);
@@ -160,7 +160,7 @@ TEST(directories_too_long_for_a_path_are_refused)
     static char longest[8192];
     struct qut_stored_table stored;
     memset(longest, '/', sizeof longest - 1);
-    CHECK(qut_table_store_read(longest, &qut_arch_aarch64, build_id, 20, &stored) == -1, "read");
+    CHECK(qut_table_store_read(longest, &qut_arch_aarch64, QUT_TABLE_BUILD_ID, build_id, 20, &stored) == -1, "read");
 }
 
 TEST(adopts_what_a_compiler_made)

@@ -24,6 +24,9 @@ enum qut_compile_flag {
     // with section headers. Its addresses are those of the process; of a relocatable one, each section's sh_addr is
     // where it was loaded, and its bytes are the relocated ones. The table's addresses are those of the process too.
     QUT_COMPILE_JIT = 1,
+    // An OAT file of Android's runtime that has no build-id. In its place build_id is another proof that a file is the
+    // mapped one: a hash over parts that are the same in both (libqut/art/oat_identity.h).
+    QUT_COMPILE_OAT_IDENTITY = 2,
 };
 
 // Makes a table. *table is from malloc, the caller frees it. Returns 0, or -1 where there is none to be had (no unwind

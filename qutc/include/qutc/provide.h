@@ -22,9 +22,10 @@ struct qutc_provide_options {
 
 // A qut_compile_fn. `context` is a const struct qutc_provide_options, or NULL: all of them zero.
 //
-// Takes the file at request->path if its build-id is request->build_id, else what is in request->memory. Where the
-// mapped module has no build-id, nothing proves that a file is the one it was mapped from: then the memory comes first,
-// and the file is taken only where there is no memory and it has no build-id either.
+// Takes the file at request->path if its build-id is request->build_id, else what is in request->memory. The same with
+// the identity of an OAT file (QUT_COMPILE_OAT_IDENTITY); made of memory, such a table lacks what only the file has, and
+// is put into no cache. Where the mapped module has neither, nothing proves that a file is the one it was mapped from:
+// then the memory comes first, and the file is taken only where there is no memory and it has no build-id either.
 //
 // A symbol file of a just-in-time compiler (QUT_COMPILE_JIT) is in memory only, and its table is put into no cache: the
 // next process has other code there.

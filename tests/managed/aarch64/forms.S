@@ -1,52 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See managed.h.
-        .text
-
-        .macro  spot is_interpreter=0, has_dex_pc=0
-.Lspot\@:
-        udf     #0
-.Lbehind\@:
-        .pushsection managed_spots, "aw"
-        .p2align 3
-        .quad   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
-        .popsection
-        .endm
-
-        .macro  begin name
-        .pushsection .rodata
-.Lname_\name:
-        .asciz  "\name"
-        .popsection
-        .pushsection managed_forms, "aw"
-        .p2align 3
-        .quad   managed_\name, .Lname_\name
-        .popsection
-        .type   managed_\name, @function
-        .p2align 4
-managed_\name:
-        .cfi_startproc
-        spot
-        .endm
-
-        .macro  end name
-        ret
-        .cfi_endproc
-        .size   managed_\name, . - managed_\name
-        .endm
-
-        // The chain is at `chain`.
-        .macro  call_next chain, is_interpreter=0
-        ldr     x0, \chain
-        adr     x1, .Lreturn\@
-        mov     x2, #\is_interpreter
-        bl      managed_next
-        mov     x9, x0
-        ldr     x0, \chain
-        blr     x9
-.Lreturn\@:
-        ldr     x0, \chain
-        bl      managed_back
-        .endm
+#include "macros.inc"
 
         // What callees save, and x30, in the upper 96 bytes of a frame.
         .set    SAVED_BYTES, 96

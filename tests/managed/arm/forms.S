@@ -1,61 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See managed.h.
-        .syntax unified
-        .cfi_sections .debug_frame
-#if defined(__thumb2__)
-        .thumb
-#define ADDRESS adr.w
-#else
-        .arm
-#define ADDRESS adr
-#endif
-        .text
-
-        .macro  spot is_interpreter=0, has_dex_pc=0
-.Lspot\@:
-        udf     #0
-.Lbehind\@:
-        .pushsection managed_spots, "aw"
-        .p2align 2
-        .long   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
-        .popsection
-        .endm
-
-        .macro  begin name
-        .pushsection .rodata
-.Lname_\name:
-        .asciz  "\name"
-        .popsection
-        .pushsection managed_forms, "aw"
-        .p2align 2
-        .long   managed_\name, .Lname_\name
-        .popsection
-        .type   managed_\name, %function
-        .p2align 4
-managed_\name:
-        .cfi_startproc
-        spot
-        .endm
-
-        .macro  end name
-        bx      lr
-        .cfi_endproc
-        .size   managed_\name, . - managed_\name
-        .endm
-
-        // The chain is at `chain`.
-        .macro  call_next chain, is_interpreter=0
-        ldr     r0, \chain
-        ADDRESS r1, .Lreturn\@
-        mov     r2, #\is_interpreter
-        bl      managed_next
-        mov     r3, r0
-        ldr     r0, \chain
-        blx     r3
-.Lreturn\@:
-        ldr     r0, \chain
-        bl      managed_back
-        .endm
+#include "macros.inc"
 
         // What callees save, and lr.
         .set    SAVED_BYTES, 36

@@ -1,53 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See managed.h. Android 14's runtime was the first one here: it has the switch interpreter, and no mterp.
-        .option norvc
-        .text
-
-        .macro  spot is_interpreter=0, has_dex_pc=0
-.Lspot\@:
-        ebreak
-.Lbehind\@:
-        .pushsection managed_spots, "aw"
-        .p2align 3
-        .quad   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
-        .popsection
-        .endm
-
-        .macro  begin name
-        .pushsection .rodata
-.Lname_\name:
-        .asciz  "\name"
-        .popsection
-        .pushsection managed_forms, "aw"
-        .p2align 3
-        .quad   managed_\name, .Lname_\name
-        .popsection
-        .type   managed_\name, @function
-        .p2align 4
-managed_\name:
-        .cfi_startproc
-        spot
-        .endm
-
-        .macro  end name
-        ret
-        .cfi_endproc
-        .size   managed_\name, . - managed_\name
-        .endm
-
-        // The chain is at `chain`.
-        .macro  call_next chain, is_interpreter=0
-        ld      a0, \chain
-        lla     a1, .Lreturn\@
-        li      a2, \is_interpreter
-        call    managed_next
-        mv      t0, a0
-        ld      a0, \chain
-        jalr    t0
-.Lreturn\@:
-        ld      a0, \chain
-        call    managed_back
-        .endm
+#include "macros.inc"
 
         // What callees save, and ra, in the upper 112 bytes of a frame.
         .set    SAVED_BYTES, 112

@@ -1,63 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See managed.h. Sizes are those of Android's runtime where they matter: a multiple of 16 less than a page.
-        .text
-
-        .macro  spot is_interpreter=0, has_dex_pc=0
-.Lspot\@:
-        ud2
-.Lbehind\@:
-        .pushsection managed_spots, "aw"
-        .p2align 3
-        .quad   .Lspot\@, .Lbehind\@, \is_interpreter, \has_dex_pc
-        .popsection
-        .endm
-
-        .macro  begin name
-        .pushsection .rodata
-.Lname_\name:
-        .asciz  "\name"
-        .popsection
-        .pushsection managed_forms, "aw"
-        .p2align 3
-        .quad   managed_\name, .Lname_\name
-        .popsection
-        .type   managed_\name, @function
-        .p2align 4
-managed_\name:
-        .cfi_startproc
-        spot
-        .endm
-
-        .macro  end name
-        ret
-        .cfi_endproc
-        .size   managed_\name, . - managed_\name
-        .endm
-
-        // The chain is at `chain`.
-        .macro  call_next chain, is_interpreter=0
-        movq    \chain, %rdi
-        leaq    .Lreturn\@(%rip), %rsi
-        movl    $\is_interpreter, %edx
-        call    managed_next
-        movq    \chain, %rdi
-        call    *%rax
-.Lreturn\@:
-        movq    \chain, %rdi
-        call    managed_back
-        .endm
-
-        .macro  push reg
-        pushq   %\reg
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset \reg, 0
-        .endm
-
-        .macro  pop reg
-        popq    %\reg
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore \reg
-        .endm
+#include "macros.inc"
 
         .macro  save bytes
         push    rbp
@@ -87,14 +30,6 @@ managed_\name:
         pop     rbx
         pop     rbp
         spot    \is_interpreter, 0
-        .endm
-
-        .macro  trash
-        movq    $-0x5a5b, %rbx
-        movq    %rbx, %r12
-        movq    %rbx, %r13
-        movq    %rbx, %r14
-        movq    %rbx, %r15
         .endm
 
         // "DEX1": the dex pc is in a register.
