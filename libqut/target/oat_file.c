@@ -11,6 +11,7 @@ struct view {
     struct qut_target *target;
     const struct qut_image *image;
     const struct qut_elf_head *head;
+    const struct qut_arch *arch; // the target's may not be known yet
     int fd;
 };
 
@@ -36,7 +37,7 @@ static size_t read_memory(void *context, uint64_t address, void *bytes, size_t s
 static bool identity_of(struct view *view, bool is_file, uint8_t identity[QUT_OAT_IDENTITY_BYTES])
 {
     const struct qut_elf_head *head = view->head;
-    const struct qut_art_memory memory = {is_file ? read_file : read_memory, view, view->target->arch};
+    const struct qut_art_memory memory = {is_file ? read_file : read_memory, view, view->arch};
     struct qut_oat_segment segments[QUT_ELF_LOADS_MAX];
     struct qut_oat_image image = {.memory = &memory,
                                   .load_bias = is_file ? 0 : view->image->load_bias,
@@ -53,10 +54,10 @@ static bool identity_of(struct view *view, bool is_file, uint8_t identity[QUT_OA
 bool qut_target_identify_oat(struct qut_target *target, const struct qut_elf_head *head, int fd,
                              struct qut_image *image)
 {
-    struct view view = {target, image, head, fd};
+    struct view view = {target, image, head, qut_arch_by_elf_machine(head->machine), fd};
     uint8_t in_memory[QUT_OAT_IDENTITY_BYTES];
     image->has_oat_identity = false;
-    if (image->build_id_size || head->dynamic.file_size == 0 || head->machine != target->arch->elf_machine)
+    if (image->build_id_size || head->dynamic.file_size == 0 || !view.arch)
         return true;
     bool is_oat = identity_of(&view, fd >= 0, image->oat_identity);
     // Where memory was not kept, nothing speaks against the file.

@@ -47,13 +47,42 @@ static void end(struct owner *owner, struct jit_entry *entry, uint32_t action)
     __atomic_fetch_add(&descriptor->seqlock, 1, __ATOMIC_SEQ_CST);
 }
 
+// All that were not freed: those of a list that was cleared, and was perhaps a circle, are not lost.
+struct kept {
+    struct jit_entry entry;
+    struct kept *older, *newer;
+};
+static struct kept *kept;
+
+static struct jit_entry *allocate(void)
+{
+    struct kept *made = calloc(1, sizeof *made);
+    made->older = kept;
+    if (kept)
+        kept->newer = made;
+    kept = made;
+    return &made->entry;
+}
+
+static void release(struct jit_entry *entry)
+{
+    struct kept *gone = (struct kept *)entry;
+    if (gone->older)
+        gone->older->newer = gone->newer;
+    if (gone->newer)
+        gone->newer->older = gone->older;
+    else
+        kept = gone->older;
+    free(gone);
+}
+
 static struct jit_entry *new_entry(struct owner *owner)
 {
     struct jit_entry *entry = owner->layout == QUT_JIT_ANDROID2 ? owner->free : NULL;
     if (entry)
         owner->free = entry->next;
     else
-        entry = calloc(1, sizeof *entry);
+        entry = allocate();
     if (!(entry->seqlock & 1) && owner->layout == QUT_JIT_ANDROID2)
         entry->seqlock = 1;
     return entry;
@@ -93,7 +122,7 @@ void owner_remove(struct owner *owner, struct jit_entry *entry)
     }
     end(owner, entry, 2);
     if (owner->layout != QUT_JIT_ANDROID2)
-        free(entry);
+        release(entry);
 }
 
 void owner_clear(struct owner *owner)

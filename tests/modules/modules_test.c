@@ -21,7 +21,7 @@ enum { PATIENCE_MS = 10000 };
 static struct {
     char path[4096]; // of the request that the test looks for
     size_t memory_size;
-    uint32_t build_id_size;
+    uint32_t build_id_size, flags;
     bool is_elf;
     int count;
 } asked;
@@ -34,6 +34,7 @@ static int note_request(void *context, const struct qut_compile_request *request
         snprintf(asked.path, sizeof asked.path, "%s", request->path);
         asked.memory_size = request->memory_size;
         asked.build_id_size = request->build_id_size;
+        asked.flags = request->flags;
         asked.is_elf = request->memory && memcmp(request->memory, "\177ELF", 4) == 0;
         asked.count++;
     }
@@ -218,6 +219,27 @@ TEST(even_without_build_ids)
     replace(NAMELESS1, NAMELESS2);
 }
 
+TEST(an_oat_file_is_known_without_build_id)
+{
+    uintptr_t pc, other_pc;
+    struct qut_loaded_module module;
+    replace(OAT1, OAT2);
+    if (!start(OAT1, QUT_START_NO_THREAD))
+        return;
+    void *library = load(OAT1, &pc);
+    qut_refresh();
+    CHECK(asked.count == 1 && asked.flags == QUT_COMPILE_OAT_IDENTITY && asked.build_id_size == 32, "%d %u %u",
+          asked.count, asked.flags, asked.build_id_size);
+    CHECK(qut_module_at(pc, &module, sizeof module) == 1 && module.build_id_size == 0, "it has no build-id");
+    void *other = load(NAMED1, &other_pc);
+    CHECK(known(pc, NULL, NULL), "confirmed, though the list is old");
+    if (other)
+        dlclose(other);
+    if (library)
+        dlclose(library);
+    qut_stop();
+}
+
 TEST(a_library_whose_file_is_gone_is_read_from_memory)
 {
     char copy[] = "/tmp/qut-gone-XXXXXX", command[8192];
@@ -312,6 +334,7 @@ int main(void)
     RUN(a_module_says_why_it_has_no_table);
     RUN(another_library_at_the_same_address_is_noticed);
     RUN(even_without_build_ids);
+    RUN(an_oat_file_is_known_without_build_id);
     RUN(a_library_whose_file_is_gone_is_read_from_memory);
     RUN(lists_change_while_threads_read_them);
     RUN(a_child_goes_on);

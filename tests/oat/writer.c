@@ -365,9 +365,9 @@ static struct build_buffer make_dynamic(const struct oat_spec *spec, size_t data
     put_symbol(&to, is_64, 17, spec->text_end - 4, 4, STT_OBJECT);
     build_add(&to, names, sizeof names);
     build_align(&to, 8);
-    put(&to, 1, 4); // .hash: one bucket, four symbols
-    put(&to, 4, 4);
-    build_add(&to, NULL, 4 * 5);
+    // .hash: one bucket of four symbols, of which it has the first, and then what follows each.
+    const uint32_t hash[] = {1, 4, 1, 0, 2, 3, 0};
+    build_add(&to, hash, sizeof hash);
     return to;
 }
 

@@ -180,6 +180,7 @@ START_TEST(stopped)
 }
 END_TEST
 
+#ifndef QUT_OS_SANITIZED
 START_TEST(asleep)
 {
     start(layouts[_i].body, false);
@@ -188,6 +189,7 @@ START_TEST(asleep)
     expect_whole(layouts[_i].flags);
 }
 END_TEST
+#endif
 
 START_TEST(one_by_one)
 {
@@ -405,11 +407,17 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, stopped, 0, LAYOUTS);
-    tcase_add_loop_test(tests, asleep, 0, LAYOUTS);
     tcase_add_loop_test(tests, one_by_one, 0, LAYOUTS);
     tcase_add_loop_test(tests, the_right_one_of_many, 0, 3);
     tcase_add_loop_test(tests, ends_are_explained, 0, 3);
+#ifdef QUT_OS_SANITIZED
+    // Of a thread that sleeps only pc and sp are known, and a sanitizer's frames hang on rbp.
+    printf("SKIP: threads that are not stopped: this program's frames want more than sp\n");
+    tcase_add_loop_test(tests, changed_between_walks, 0, 3);
+#else
+    tcase_add_loop_test(tests, asleep, 0, LAYOUTS);
     tcase_add_loop_test(tests, changed_between_walks, 0, 6);
+#endif
     tcase_add_loop_test(tests, while_it_changes, 0, 2);
     tcase_add_test(tests, dex_files);
     suite_add_tcase(suite, tests);

@@ -29,9 +29,11 @@
         .cfi_rel_offset \reg, \at
         .endm
 
+        // Where it was is anyone's then.
         .macro  load reg, at:vararg
         ldr     \reg, [sp, #(\at)]
         .cfi_restore \reg
+        str     xzr, [sp, #(\at)]
         .endm
 
         .macro  store_pair first, second, at:vararg
@@ -44,6 +46,7 @@
         ldp     \first, \second, [sp, #(\at)]
         .cfi_restore \first
         .cfi_restore \second
+        stp     xzr, xzr, [sp, #(\at)]
         .endm
 
         // Registers d, from sp + `at` on.

@@ -39,6 +39,7 @@
         spot
         .endm
 
+        // Where they were is anyone's then, who has none of these values in r12.
         .macro  pop_all regs:vararg
         pop     {\regs}
         .set    SLOT, 0
@@ -47,6 +48,10 @@
         .set    SLOT, SLOT + 4
         .endr
         .cfi_adjust_cfa_offset -SLOT
+        .irp    reg, \regs
+        str     r12, [sp, #-SLOT]
+        .set    SLOT, SLOT - 4
+        .endr
         spot
         .endm
 

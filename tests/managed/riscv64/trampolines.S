@@ -35,11 +35,13 @@
         spot
         .endm
 
+        // Where they were is anyone's then.
         .macro  load at, regs:vararg
         .set    SLOT, \at
         .irp    reg, \regs
         ld      \reg, SLOT(sp)
         .cfi_restore \reg
+        sd      zero, SLOT(sp)
         .set    SLOT, SLOT + 8
         .endr
         spot
