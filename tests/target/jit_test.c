@@ -14,6 +14,7 @@
 #include <qutc/provide.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/os/os.h"
 #include "tests/support/run_suite.h"
 #include "tests/target/made_code.h"
 
