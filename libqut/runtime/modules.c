@@ -20,8 +20,9 @@ const struct qut_module *qut_modules_find(const struct qut_modules *modules, uin
 
 bool qut_module_confirm(const struct qut_module *module, uintptr_t pc)
 {
-    // Without a build-id nothing that is quickly read tells it from another library, loaded where it was. (Seen: the
-    // loader gave two of them the same address and the same link map.) A scan compares everything.
+    // Without a build-id or an OAT file's checksum nothing that is quickly read tells it from another library, loaded
+    // where it was. (Seen: the loader gave two of them the same address and the same link map.) A scan compares
+    // everything.
     uint8_t now[QUT_CANARY_BYTES];
     if (module->is_permanent)
         return true;

@@ -21,7 +21,7 @@ struct qut_module {
     // What tells it from another module that the loader put in its place.
     uintptr_t map_start, link_map;
     bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
-    uintptr_t canary_address; // of bytes of its build-id; 0: it cannot be confirmed
+    uintptr_t canary_address; // of bytes of its build-id, or its OAT checksum; 0: it cannot be confirmed
     uint8_t canary[QUT_CANARY_BYTES];
 };
 

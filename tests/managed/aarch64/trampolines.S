@@ -226,6 +226,7 @@
         load_pair x20, x22, 16
         spot
         load_pair x28, x30, 32
+        spot
         drop    CRITICAL_CALLER_BYTES
         end     critical_native
 
@@ -239,6 +240,7 @@
         call_next "[sp, #48]"
         spot
         load    x30, CRITICAL_STUB_BYTES - 8
+        spot
         drop    CRITICAL_STUB_BYTES
         end     critical_stub
 
