@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the runtime itself puts between methods: frames that all its trampolines share, laid out by kind, and native
-// calls without them. See managed.h. The lowest word of such a frame is a method's: here the chain, which is given where
-// a method would be.
+// calls without them. See managed.h. The lowest word of such a frame is a method's: here the chain, which is given
+// where a method would be.
 #include "macros.inc"
 
         // The method, floating-point registers, r0 to lr as far as they are saved, up to the frame's end.

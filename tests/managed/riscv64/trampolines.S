@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the runtime itself puts between methods: frames that all its trampolines share, laid out by kind, and native
-// calls without them. See managed.h. The lowest word of such a frame is a method's: here the chain, which is given where
-// a method would be.
+// calls without them. See managed.h. The lowest word of such a frame is a method's: here the chain, which is given
+// where a method would be.
 #include "macros.inc"
 
-        // The method, floating-point registers, those of x5 to x27 that are saved, ra, up to the frame's end. Of Android
-        // 14 and 15: without s2, a shadow stack's, they are smaller.
+        // The method, floating-point registers, those of x5 to x27 that are saved, ra, up to the frame's end. Of
+        // Android 14 and 15. Later s2 is not saved, and SAVE_ALL_BYTES is 192.
         .set    SAVE_ALL_BYTES, 208
         .set    SAVE_REFS_ONLY_BYTES, 112
         .set    SAVE_REFS_AND_ARGS_BYTES, 224

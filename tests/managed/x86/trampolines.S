@@ -123,8 +123,9 @@
         spot
         drop    CALL_BYTES
         movd    %eax, %xmm0
-        movl    SAVE_REFS_AND_ARGS_BYTES - 5 * WORD_BYTES(%esp), %ebx // where it is for us to save
+        movl    SAVE_REFS_AND_ARGS_BYTES - 5 * WORD_BYTES(%esp), %ebx // callees save it here, not in managed code
         .cfi_restore ebx
+        movl    $-1, SAVE_REFS_AND_ARGS_BYTES - 5 * WORD_BYTES(%esp)
         spot
         drop    SAVE_REFS_AND_ARGS_BYTES - 4 * WORD_BYTES
         .cfi_restore ecx
