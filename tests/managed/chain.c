@@ -125,9 +125,9 @@ __attribute__((noinline)) void managed_run(struct managed_chain *chain)
     note_outer(chain);
     chain->depth = 0;
     chain->started_count = 1;
-    // One place of call for both.
+    // One place of call for both, whatever the compiler knows of them.
     for (volatile unsigned round = 0; round < 2; round++) {
-        managed_function *function = round == 0 ? note_root : __start_managed_forms[chain->forms[0]].function;
+        managed_function *volatile function = round == 0 ? note_root : __start_managed_forms[chain->forms[0]].function;
         function(chain);
         __asm__ volatile("" ::: "memory");
     }
