@@ -126,9 +126,9 @@ __attribute__((noinline)) void managed_run(struct managed_chain *chain)
     chain->depth = 0;
     chain->started_count = 1;
     // One place of call for both, whatever the compiler knows of them.
+    managed_function *volatile functions[2] = {note_root, __start_managed_forms[chain->forms[0]].function};
     for (volatile unsigned round = 0; round < 2; round++) {
-        managed_function *volatile function = round == 0 ? note_root : __start_managed_forms[chain->forms[0]].function;
-        function(chain);
+        functions[round](chain);
         __asm__ volatile("" ::: "memory");
     }
 }
