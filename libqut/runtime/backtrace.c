@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
 __attribute__((noinline)) static size_t end_on(struct backtrace *b, struct qut_fast *f, enum qut_stop stop,
                                                bool from_context, struct qut_end *end)
 {
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     enum qut_end_reason reason = (enum qut_end_reason)b->walk.end.reason;
     if (stop != QUT_STOP_STUCK) {
         reason = end_fast(f, stop, from_context, b->walk.end.guessed_frame, end);
@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
     b->max = max;
     b->count = b->slow_count = b->forgot = 0;
     begin_slowly(b, capture, ucontext);
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     const struct qut_modules *modules =
         f ? f->modules : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
     enum qut_stop stop = QUT_STOP_STUCK;
@@ -297,7 +297,7 @@ static inline bool run_as_remembered(struct qut_fast *f, struct qut_link_step st
 static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const struct qut_capture *capture,
                                                         const void *ucontext, uintptr_t here, struct qut_end *end)
 {
-    f.thread = qut_thread_self;
+    f.thread = qut_thread_self();
     f.modules = qut_modules_enter(f.thread);
     struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
     enum qut_stop stop;

@@ -27,7 +27,7 @@ void qut_cursor_context(struct qut_cursor *cursor, const void *ucontext)
 // Between two calls nothing is held: each finds the modules anew.
 static bool enter(struct qut_local *local, struct qut_walk *walk, uintptr_t here)
 {
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     qut_local_begin(local, thread, qut_modules_enter(thread), (uintptr_t)walk->regs.sp, here);
     return local->modules || qut_local_not_started(walk);
 }

@@ -15,21 +15,20 @@ enum { LEVEL_BITS = 2, LEVEL_USED = 2, LEVEL_INDEX = 1 };
 
 static _Atomic uint32_t unregistered_walks[2];
 static _Atomic uint32_t unregistered_index;
-static _Thread_local _Atomic uintptr_t unregistered_levels __attribute__((tls_model("initial-exec")));
 
 void qut_walk_enter_unregistered(void)
 {
-    uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
+    uintptr_t levels = qut_os_thread_word(QUT_OS_WORD_LEVELS);
     uint32_t index = atomic_load_explicit(&unregistered_index, memory_order_relaxed);
     atomic_fetch_add_explicit(&unregistered_walks[index], 1, memory_order_seq_cst);
     // A handler that comes in between leaves the levels as it finds them.
-    atomic_store_explicit(&unregistered_levels, levels << LEVEL_BITS | LEVEL_USED | index, memory_order_relaxed);
+    qut_os_set_thread_word(QUT_OS_WORD_LEVELS, levels << LEVEL_BITS | LEVEL_USED | index);
 }
 
 void qut_walk_leave_unregistered(void)
 {
-    uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed);
-    atomic_store_explicit(&unregistered_levels, levels >> LEVEL_BITS, memory_order_relaxed);
+    uintptr_t levels = qut_os_thread_word(QUT_OS_WORD_LEVELS);
+    qut_os_set_thread_word(QUT_OS_WORD_LEVELS, levels >> LEVEL_BITS);
     atomic_fetch_sub_explicit(&unregistered_walks[levels & LEVEL_INDEX], 1, memory_order_release);
 }
 
@@ -141,8 +140,7 @@ bool qut_registry_reclaim(int patience_ms)
 void qut_walks_after_fork(void)
 {
     uint32_t walks[2] = {0, 0};
-    for (uintptr_t levels = atomic_load_explicit(&unregistered_levels, memory_order_relaxed); levels;
-         levels >>= LEVEL_BITS)
+    for (uintptr_t levels = qut_os_thread_word(QUT_OS_WORD_LEVELS); levels; levels >>= LEVEL_BITS)
         walks[levels & LEVEL_INDEX]++;
     for (unsigned i = 0; i < 2; i++)
         atomic_store_explicit(&unregistered_walks[i], walks[i], memory_order_relaxed);

@@ -37,7 +37,7 @@ void qut_modules_want_refresh(void)
     if (atomic_load_explicit(&registry->wanted, memory_order_relaxed))
         return;
     // Where the loader has added nothing, code that is in no module will be in none after another look either.
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     const struct qut_modules *modules = qut_modules_enter(thread);
     bool pointless = !modules || qut_modules_up_to_date(modules);
     qut_modules_leave(thread);

@@ -181,9 +181,9 @@ int qut_refresh(void)
 // Whether a table is pending, or may be: a module can have come that was not met yet.
 static bool is_pending(struct qut_registry *registry)
 {
-    const struct qut_modules *modules = qut_modules_enter(qut_thread_self);
+    const struct qut_modules *modules = qut_modules_enter(qut_thread_self());
     bool newer = modules && modules->loader.is_known && !qut_modules_up_to_date(modules);
-    qut_modules_leave(qut_thread_self);
+    qut_modules_leave(qut_thread_self());
     if (newer)
         qut_modules_want_refresh();
     qut_os_lock(&registry->lock);
@@ -201,9 +201,9 @@ static uint32_t reading_to_wait_for(void)
     qut_os_unlock(&qut_registry.lock);
     if (list_count == 0)
         return 0;
-    qut_modules_enter(qut_thread_self);
+    qut_modules_enter(qut_thread_self());
     bool is_stale = qut_jit_is_stale();
-    qut_modules_leave(qut_thread_self);
+    qut_modules_leave(qut_thread_self());
     if (!is_stale && atomic_load_explicit(&qut_jit.wanted, memory_order_acquire) == 0)
         return 0;
     uint32_t number = atomic_load_explicit(&qut_jit.begun, memory_order_acquire) + 1;

@@ -167,6 +167,8 @@ int qut_start(const struct qut_options *options)
     if (!options || options->size != sizeof *options || (options->flags & ~(uint32_t)QUT_START_NO_THREAD) ||
         options->zero)
         return -EINVAL;
+    if (!qut_os_has_thread_words())
+        return -ENOMEM;
     qut_os_lock(&registry->control);
     int result = atomic_load_explicit(&registry->started, memory_order_relaxed) ? -EALREADY : start(registry, options);
     qut_os_unlock(&registry->control);

@@ -12,7 +12,7 @@ extern _Atomic uintptr_t qut_unregistered_ends[QUT_END_REASON_COUNT];
 // then whatever interrupts it counts elsewhere.
 static inline void qut_stats_count_end(uint32_t reason)
 {
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     if (reason >= QUT_END_REASON_COUNT)
         return;
     if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1) {

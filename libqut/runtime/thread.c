@@ -5,8 +5,6 @@
 
 #include "libqut/runtime/registry.h"
 
-_Thread_local struct qut_thread *qut_thread_self __attribute__((tls_model("initial-exec")));
-
 static void set_stack(struct qut_thread *thread, uintptr_t in_use)
 {
     uintptr_t limit, high;
@@ -43,7 +41,7 @@ static void unlink_thread(struct qut_registry *registry, struct qut_thread *thre
 static void drop(struct qut_thread *thread)
 {
     // From here on a handler's walk is one of a thread that is not registered.
-    qut_thread_self = NULL;
+    qut_thread_set_self(NULL);
     atomic_signal_fence(memory_order_seq_cst);
     qut_os_lock(&qut_registry.lock);
     unlink_thread(&qut_registry, thread);
@@ -59,7 +57,7 @@ static void at_thread_end(void *thread)
 int qut_thread_register(void)
 {
     struct qut_registry *registry = &qut_registry;
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     int result = 0;
     if (!thread) {
         thread = qut_os_pages(sizeof *thread, true);
@@ -73,18 +71,18 @@ int qut_thread_register(void)
         }
     }
     qut_os_lock(&registry->lock);
-    if (!qut_thread_self)
+    if (!qut_thread_self())
         link_thread(registry, thread);
     qut_registry_ensure_thread();
     qut_os_unlock(&registry->lock);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_thread_self = thread;
+    qut_thread_set_self(thread);
     return 0;
 }
 
 void qut_thread_unregister(void)
 {
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     if (!thread)
         return;
     qut_os_at_thread_end(at_thread_end, NULL);
@@ -96,7 +94,7 @@ void qut_threads_after_fork(void)
     struct qut_thread *next;
     for (struct qut_thread *thread = qut_registry.threads; thread; thread = next) {
         next = thread->next;
-        if (thread == qut_thread_self)
+        if (thread == qut_thread_self())
             continue;
         unlink_thread(&qut_registry, thread);
         qut_os_free_pages(thread, sizeof *thread);

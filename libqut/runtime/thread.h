@@ -10,6 +10,7 @@
 
 #include <qut/frame.h>
 
+#include "libqut/os/thread_word.h"
 #include "libqut/runtime/link_cache.h"
 #include "libqut/runtime/memo.h"
 #include "libqut/runtime/tiers.h"
@@ -65,7 +66,15 @@ struct qut_thread {
     struct qut_memo memo;
 };
 
-// NULL where the thread is not registered. In the static TLS block, so that reading it is signal-safe.
-extern _Thread_local struct qut_thread *qut_thread_self __attribute__((tls_model("initial-exec")));
+// The calling thread; NULL where it is not registered. Signal-safe.
+static inline struct qut_thread *qut_thread_self(void)
+{
+    return (struct qut_thread *)qut_os_thread_word(QUT_OS_WORD_THREAD);
+}
+
+static inline void qut_thread_set_self(struct qut_thread *thread)
+{
+    qut_os_set_thread_word(QUT_OS_WORD_THREAD, (uintptr_t)thread);
+}
 
 #endif

@@ -7,7 +7,7 @@ _Atomic uint32_t qut_tiers = QUT_TIERS_ALL;
 
 bool qut_tier_counts(struct qut_tier_counts *counts)
 {
-    const struct qut_thread *thread = qut_thread_self;
+    const struct qut_thread *thread = qut_thread_self();
     if (!thread)
         return false;
     *counts = thread->counts;
@@ -17,7 +17,7 @@ bool qut_tier_counts(struct qut_tier_counts *counts)
 
 bool qut_last_walk(struct qut_last_walk *last)
 {
-    struct qut_thread *thread = qut_thread_self;
+    struct qut_thread *thread = qut_thread_self();
     // Where a walk is under way, the caller is a handler that interrupted it: its own walks were not remembered.
     if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0 || !thread->memo.contiguous)
         return false;

@@ -22,12 +22,18 @@
 #endif
 #endif
 
+#ifdef INTERPOSING
 static _Thread_local __attribute__((tls_model("initial-exec"))) int watching;
+#endif
 static _Atomic uint64_t calls;
 
 void discipline_watch(bool on)
 {
+#ifdef INTERPOSING
     watching += on ? 1 : -1;
+#else
+    (void)on;
+#endif
 }
 
 uint64_t discipline_watched_calls(void)

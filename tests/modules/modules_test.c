@@ -54,14 +54,14 @@ static bool start(const char *wanted, uint32_t flags)
 // Whether a walk would take what the list says of pc.
 static bool known(uintptr_t pc, uintptr_t *canary, uint32_t *epoch)
 {
-    const struct qut_modules *modules = qut_modules_enter(qut_thread_self);
+    const struct qut_modules *modules = qut_modules_enter(qut_thread_self());
     const struct qut_module *module = modules ? qut_modules_find(modules, pc) : NULL;
     bool holds = module && (qut_modules_up_to_date(modules) || qut_module_confirm(module, pc));
     if (epoch)
         *epoch = modules ? modules->epoch : 0;
     if (canary)
         *canary = module ? module->canary_address : 0;
-    qut_modules_leave(qut_thread_self);
+    qut_modules_leave(qut_thread_self());
     return holds;
 }
 
@@ -270,10 +270,10 @@ static void *look(void *registered)
         qut_thread_register();
     size_t sum = 0;
     while (!atomic_load_explicit(&done, memory_order_relaxed)) {
-        const struct qut_modules *modules = qut_modules_enter(qut_thread_self);
+        const struct qut_modules *modules = qut_modules_enter(qut_thread_self());
         for (size_t i = 0; modules && i < modules->count; i++)
             sum += modules->items[i].end - modules->items[i].start;
-        qut_modules_leave(qut_thread_self);
+        qut_modules_leave(qut_thread_self());
     }
     return (void *)sum;
 }

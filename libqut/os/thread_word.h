@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of each thread's own that walks read and write, also in the first handler of a thread that never did. 0 at
+// first.
+#ifndef QUT_OS_THREAD_WORD_H
+#define QUT_OS_THREAD_WORD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum qut_os_thread_word {
+    QUT_OS_WORD_THREAD, // what qut_thread_self gives
+    QUT_OS_WORD_LEVELS, // of walks of a thread that is not registered
+    QUT_OS_WORD_COUNT,
+};
+
+#if defined(__ANDROID__) && __ANDROID_API__ < 29
+// The linker of Android before 10 knows no thread-local variables. Compilers emulate them, with an allocation and a
+// lock when a thread first touches one: a handler that interrupts malloc would wait for ever. Seen with clang 14. The
+// value of a key needs neither: it is a load from what each thread has from its beginning.
+extern pthread_key_t qut_os_word_keys[QUT_OS_WORD_COUNT];
+extern bool qut_os_words_exist; // made when the library is loaded; false: there were no keys left
+
+static inline uintptr_t qut_os_thread_word(enum qut_os_thread_word word)
+{
+    return qut_os_words_exist ? (uintptr_t)pthread_getspecific(qut_os_word_keys[word]) : 0;
+}
+
+static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_t value)
+{
+    if (qut_os_words_exist)
+        pthread_setspecific(qut_os_word_keys[word], (void *)value);
+}
+
+static inline bool qut_os_has_thread_words(void)
+{
+    return qut_os_words_exist;
+}
+#else
+// In the static TLS block, so that reading them is signal-safe.
+extern _Thread_local _Atomic uintptr_t qut_os_words[QUT_OS_WORD_COUNT] __attribute__((tls_model("initial-exec")));
+
+static inline uintptr_t qut_os_thread_word(enum qut_os_thread_word word)
+{
+    return atomic_load_explicit(&qut_os_words[word], memory_order_relaxed);
+}
+
+static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_t value)
+{
+    atomic_store_explicit(&qut_os_words[word], value, memory_order_relaxed);
+}
+
+static inline bool qut_os_has_thread_words(void)
+{
+    return true;
+}
+#endif
+
+#pragma GCC visibility pop
+
+#endif
