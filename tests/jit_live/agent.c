@@ -109,6 +109,8 @@ static void *tell(void *unused)
     until.tv_sec += SECONDS_MAX;
     while (sem_timedwait(&done, &until) != 0 && errno == EINTR)
         ;
+    // The thread that is walked need not have come to made code: then nobody has asked what was registered since.
+    qut_refresh();
     struct qut_stats stats;
     qut_get_stats(&stats, sizeof stats);
     dprintf(
