@@ -15,6 +15,7 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/runtime/tiers.h"
+#include "libqut/runtime/walk_local.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 
@@ -117,18 +118,39 @@ static void corrupt(void *ucontext, uintptr_t here)
     put(ucontext, layout->pc_offset, below(16) ? random_pc() : no_code);
 }
 
-// Whether the walk looks at what lies below `here`: walks themselves write there, each something else.
+// What a walk reads, noted.
+struct noting {
+    struct qut_local local; // first: the operations are given its address
+    uint64_t lowest;
+};
+
+static bool read_noting(void *context, uint64_t address, uint64_t *value)
+{
+    struct noting *noting = context;
+    if (address < noting->lowest)
+        noting->lowest = address;
+    return qut_local_ops.read(context, address, value);
+}
+
+// Whether the walk looks at what lies below `here`, where walks themselves write, each something else: not only by sp, a
+// frame pointer can lead there and back.
 static bool reads_below(const void *context, uintptr_t here)
 {
-    struct qut_cursor cursor;
-    struct qut_frame frame;
-    bool below = false;
-    qut_cursor_context(&cursor, context);
-    do {
-        qut_cursor_frame(&cursor, &frame);
-        below |= frame.sp < here;
-    } while (qut_cursor_next(&cursor));
-    return below;
+    struct qut_walk_ops ops = qut_local_ops;
+    struct noting noting = {.lowest = UINT64_MAX};
+    struct qut_frame_regs regs;
+    struct qut_walk walk;
+    struct qut_thread *thread = qut_thread_self();
+    ops.read = read_noting;
+    qut_registers_from_block(qut_native_arch.ucontext_registers, context, &regs);
+    regs.pc = ops.strip(&noting, regs.pc);
+    qut_local_begin(&noting.local, thread, qut_modules_enter(thread), (uintptr_t)regs.reg[qut_native_arch.sp_reg],
+                    (uintptr_t)&noting);
+    qut_walk_begin(&qut_native_arch, &walk, &regs, QUT_PC_EXACT);
+    for (unsigned i = 0; i < MAX && qut_walk_step(&qut_native_arch, &ops, &noting, &walk); i++) {
+    }
+    qut_modules_leave(thread);
+    return noting.lowest < here;
 }
 
 static void walk_once(const void *real, uintptr_t here)
