@@ -132,8 +132,8 @@ static bool read_noting(void *context, uint64_t address, uint64_t *value)
     return qut_local_ops.read(context, address, value);
 }
 
-// Whether the walk looks at what lies below `here`, where walks themselves write, each something else: not only by sp, a
-// frame pointer can lead there and back.
+// Whether the walk looks at what lies below `here`, where walks themselves write, each something else: not only by sp,
+// a frame pointer can lead there and back.
 static bool reads_below(const void *context, uintptr_t here)
 {
     struct qut_walk_ops ops = qut_local_ops;
