@@ -127,7 +127,8 @@ struct noting {
 static bool read_noting(void *context, uint64_t address, uint64_t *value)
 {
     struct noting *noting = context;
-    if (address < noting->lowest)
+    bool is_constant = address - (uintptr_t)island < ISLAND_BYTES;
+    if (address < noting->lowest && !is_constant)
         noting->lowest = address;
     return qut_local_ops.read(context, address, value);
 }
