@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/elf_head.h"
 #include "tracer/dex/source.h"
 
 enum { FAILURES_MAX = 16, CHUNK_BYTES = 1 << 20 };
@@ -19,24 +18,12 @@ struct stack_dex_source {
     const struct stack_module *module; // whose file it is; NULL: it is a copy of memory
 };
 
-struct memory_image {
-    struct qut_target *target;
-    uint64_t start;
-};
-
-static size_t read_memory(void *context, uint64_t position, void *bytes, size_t size)
-{
-    const struct memory_image *image = context;
-    return qut_target_read(image->target, image->start + position, bytes, size);
-}
-
 // Where in its file a dex pc of an OAT file lies: in Android 7 and before, dex files are in there.
 static bool offset_in_elf(const struct stack_modules *modules, const struct qut_module_info *info, uint64_t address,
                           uint64_t *offset)
 {
-    struct memory_image memory = {modules->target, info->start};
     struct qut_elf_head head;
-    if (!qut_elf_head_read(&head, read_memory, &memory))
+    if (!stack_head_in_memory(modules, info->start, &head))
         return false;
     uint64_t vaddr = address - info->load_bias;
     for (unsigned i = 0; i < head.load_count; i++) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "libqut/os/os.h"
-#include "libqut/target/elf_head.h"
 #include "libqut/target/target.h"
 #include "tracer/dex_names.h"
 
@@ -69,6 +68,12 @@ static size_t read_memory(void *context, uint64_t position, void *bytes, size_t 
     return qut_target_read(image->target, image->start + position, bytes, size);
 }
 
+bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct qut_elf_head *head)
+{
+    struct memory_image memory = {modules->target, start};
+    return qut_elf_head_read(head, read_memory, &memory);
+}
+
 // The vdso is mapped whole, section headers and all. What is behind it is zero, or whatever is mapped there.
 static void *copy_whole(const struct stack_modules *modules, const struct qut_module_info *info, size_t *size)
 {
@@ -84,9 +89,8 @@ static void *copy_whole(const struct stack_modules *modules, const struct qut_mo
 static struct qutc_image *open_memory(const struct stack_modules *modules, const struct qut_module_info *info)
 {
     bool is_kernels = info->path[0] == '[', incomplete;
-    struct memory_image memory = {modules->target, info->start};
     struct qut_elf_head head;
-    if ((!is_kernels && !info->deleted) || !qut_elf_head_read(&head, read_memory, &memory))
+    if ((!is_kernels && !info->deleted) || !stack_head_in_memory(modules, info->start, &head))
         return NULL;
     struct qutc_image *image = NULL;
     const struct qutc_image_options options = {.debug_root = modules->debug_root, .as_mapped = !is_kernels};

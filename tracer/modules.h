@@ -5,6 +5,7 @@
 
 #include <qut/target.h>
 
+#include "libqut/target/elf_head.h"
 #include "tracer/symbols/symbols.h"
 
 struct stack_module {
@@ -40,6 +41,9 @@ uint64_t stack_module_base(const struct stack_module *module);
 // False where no function is known there.
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct qut_symbol *symbol);
+
+// The ELF header of an image that is mapped from `start` on. False where there is none to be read.
+bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct qut_elf_head *head);
 
 // The function at an address, by the symbol file that a just-in-time compiler registered. False where there is none.
 bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct qut_symbol *symbol);
