@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trace segment, version 1: what a process's samples are kept in while it runs, one mapping of fixed size, shared
+// with whoever reads it. Pure data; specification: formats/qut_trace.md. Files on disk: formats/qut_trace_file.h.
+//
+//   header | counters | threads | modules | strings | raw pcs | nodes | free list | directory | chunks
+//
+// Everything is little-endian and found by offsets. Words that one side writes while another reads are 4 or 8 bytes and
+// aligned; who may write which, and in what order, is said in the specification.
+#ifndef QUT_FORMATS_QUT_TRACE_H
+#define QUT_FORMATS_QUT_TRACE_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdint.h>
+
+#define QUT_TRACE_MAGIC "QUTSegm\x01"
+
+enum {
+    QUT_TRACE_VERSION = 1,
+    QUT_TRACE_LEVELS = 3,     // appends of one thread that interrupt each other; deeper ones are refused and counted
+    QUT_TRACE_TIME_SHIFT = 7, // a unit of time is 128 ns: 1 ms takes two bytes
+    QUT_TRACE_CHUNK_BYTES = 4096,
+    QUT_TRACE_RECENT_COUNT = 256, // nodes that a record can name with one byte
+    QUT_TRACE_NODE_BITS_MAX = 24,
+    QUT_TRACE_RAW_BITS_MAX = 24,
+    QUT_TRACE_NAME_BYTES = 16, // of a thread, with its NUL, as the kernel keeps it
+    QUT_TRACE_BUILD_ID_BYTES = 64,
+    QUT_TRACE_METRIC_COUNT = 8,
+    QUT_TRACE_TOTAL_COUNT = 16,
+    QUT_TRACE_EXTRAS_MAX = 16,        // of one record
+    QUT_TRACE_RECORD_BYTES_MAX = 512, // none is longer
+    QUT_TRACE_OWN_KIND_FIRST = 64,    // kinds from here on are named by who uses them
+    QUT_TRACE_OWN_KIND_COUNT = 64,
+    QUT_TRACE_MODULES_MAX = 1 << 20,
+    QUT_TRACE_THREADS_MAX = 1 << 16,
+    QUT_TRACE_CHUNKS_MAX = 1 << 22,
+    QUT_TRACE_STRING_BYTES_MAX = 65535, // of one string
+};
+
+// 8 bytes aligned to 8 on every machine, 32-bit x86 included.
+typedef uint64_t __attribute__((aligned(8))) qut_trace_u64;
+
+// ---- header
+
+enum qut_trace_mode {
+    QUT_TRACE_OVERWRITE = 0, // the oldest samples make room for new ones
+    QUT_TRACE_STREAM = 1,    // new ones are lost, and counted, until a collector has made room
+};
+
+enum qut_trace_state {
+    QUT_TRACE_RUNNING = 1,
+    QUT_TRACE_CLOSED = 2, // all chunks were sealed
+};
+
+struct qut_trace_section {
+    uint64_t offset_bytes; // from the header; a multiple of 64
+    uint64_t size_bytes;
+};
+
+struct qut_trace_header {
+    uint8_t magic[8];
+    uint32_t version;
+    uint8_t arch;       // enum qut_arch (formats/qut_table.h)
+    uint8_t word_bytes; // 4 or 8
+    uint8_t mode;       // enum qut_trace_mode
+    uint8_t time_shift; // a unit of time is 2^time_shift ns
+    uint64_t segment_bytes;
+    uint32_t pid;
+    uint32_t parent_pid;   // whose segment this one continues after a fork; 0: none
+    uint8_t identity[16];  // random: no two segments have the same
+    uint64_t start_ns;     // CLOCK_MONOTONIC: all times of the trace are of this clock
+    uint64_t realtime_ns;  // CLOCK_REALTIME and
+    uint64_t boottime_ns;  // CLOCK_BOOTTIME at start_ns
+    uint32_t metric_mask;  // 1 << enum qut_trace_metric: those that are measured at all
+    uint32_t flags;        // enum qut_trace_header_flag
+    uint64_t merge_gap_ns; // equal samples further apart were not merged
+    // In elements; nodes and raw pcs are powers of two.
+    uint32_t thread_capacity;
+    uint32_t module_capacity;
+    uint32_t raw_capacity;
+    uint32_t node_capacity;
+    uint32_t chunk_count;
+    uint32_t ring_capacity;       // chunks that one thread may have at level 0
+    uint32_t outer_ring_capacity; // ... at each level above
+    uint32_t thread_stride_bytes;
+    struct qut_trace_section counters, threads, modules, strings, string_index, raw, nodes, free_list, directory,
+        chunks;
+    char command[256]; // how the program was called; ends with NUL, cut off where it is longer
+
+    // ---- from here on written while the trace runs
+    alignas(64) uint32_t state;                    // enum qut_trace_state
+    uint32_t module_count;                         // entries up to here are complete
+    uint32_t thread_count;                         // slots up to here were in use at some time
+    uint32_t thread_uid_next;                      // uid of the next thread; the first is 1
+    uint32_t string_used_bytes;                    // reserved so far
+    uint32_t kind_names[QUT_TRACE_OWN_KIND_COUNT]; // string ids; 0: not in use
+    uint32_t zero;
+    qut_trace_u64 closed_ns;                  // with CLOSED: when
+    alignas(64) qut_trace_u64 free_head;      // tag << 32 | (index of the first free chunk + 1), or 0
+    alignas(64) qut_trace_u64 chunk_seq_next; // the first chunk gets 1
+};
+static_assert(sizeof(struct qut_trace_header) == 1024, "shared");
+
+enum qut_trace_header_flag {
+    QUT_TRACE_HAS_CPU_TIME = 1, // samples carry the processor time of their thread
+};
+
+// ---- accounting: for each thread and level, and once more for what has no thread
+//
+//   hits = stored + merged + throttled + sum(lost) + being written (0 or 1 for each thread and level)
+
+enum qut_trace_lost {
+    QUT_TRACE_LOST_NESTED = 0, // interrupted more appends of its thread than there are levels
+    QUT_TRACE_LOST_POOL,       // there was no chunk to be had
+    QUT_TRACE_LOST_THREADS,    // its thread has no slot
+    QUT_TRACE_LOST_FORK,       // between a fork and the end of its handlers
+    QUT_TRACE_LOST_BAD,        // what was to be stored was malformed (too many extras, an unknown node)
+    QUT_TRACE_LOST_COUNT = 8,  // places
+};
+
+// Stored all the same, with less in them: not part of the identity.
+enum qut_trace_cut {
+    QUT_TRACE_CUT_TREE = 0, // the tree of frames was full: the node is the deepest on the root's side that it has
+    QUT_TRACE_CUT_RAW,      // the table of raw pcs was full: the same
+    QUT_TRACE_CUT_DEPTH,    // the stack was deeper than there was room
+    QUT_TRACE_CUT_WALK,     // the walk ended before the stack did
+    QUT_TRACE_CUT_COUNT = 8,
+};
+
+struct qut_trace_counts {
+    qut_trace_u64 hits, throttled;
+    qut_trace_u64 lost[QUT_TRACE_LOST_COUNT];
+    qut_trace_u64 cut[QUT_TRACE_CUT_COUNT];
+    qut_trace_u64 marks; // marks are no hits: hits count samples
+    qut_trace_u64 lost_marks;
+    qut_trace_u64 zero[4];
+};
+static_assert(sizeof(struct qut_trace_counts) == 192, "shared");
+
+// Sums over hits, also of those that were throttled or lost.
+enum qut_trace_total {
+    QUT_TRACE_TOTAL_ALLOCATIONS = 0,
+    QUT_TRACE_TOTAL_ALLOCATED_BYTES,
+    QUT_TRACE_TOTAL_FREES,
+    QUT_TRACE_TOTAL_FREED_BYTES,
+    QUT_TRACE_TOTAL_LOCK_WAITS,
+    QUT_TRACE_TOTAL_LOCK_WAIT_NS,
+    QUT_TRACE_TOTAL_BLOCKED_CALLS,
+    QUT_TRACE_TOTAL_BLOCKED_NS,
+    QUT_TRACE_TOTAL_OWN_FIRST = 8, // for whoever uses them
+};
+
+// The section `counters`: one of these.
+struct qut_trace_counters {
+    struct qut_trace_counts unowned; // of hits that have no slot: added to with single atomic instructions
+    struct qut_trace_counts retired; // of threads whose slot was given to another one
+    qut_trace_u64 retired_stored, retired_merged;
+    qut_trace_u64 retired_totals[QUT_TRACE_TOTAL_COUNT];
+    qut_trace_u64 overwritten_samples; // stored or merged, gone since
+    qut_trace_u64 overwritten_chunks;
+    qut_trace_u64 collected_chunks;      // that a collector has taken out
+    qut_trace_u64 node_count, raw_count; // entries in use, about
+    qut_trace_u64 zero[9];
+};
+static_assert(sizeof(struct qut_trace_counters) == 640, "shared");
+
+// ---- threads
+
+enum qut_trace_thread_state {
+    QUT_TRACE_THREAD_NONE = 0,
+    QUT_TRACE_THREAD_TAKEN = 1, // being filled
+    QUT_TRACE_THREAD_LIVE = 2,
+    QUT_TRACE_THREAD_ENDED = 3,
+};
+
+// Metrics are counters of the thread, that only grow.
+enum qut_trace_metric {
+    QUT_TRACE_METRIC_MINOR_FAULTS = 0,
+    QUT_TRACE_METRIC_MAJOR_FAULTS,
+    QUT_TRACE_METRIC_VOLUNTARY_SWITCHES,
+    QUT_TRACE_METRIC_INVOLUNTARY_SWITCHES,
+    QUT_TRACE_METRIC_ALLOCATIONS,
+    QUT_TRACE_METRIC_ALLOCATED_BYTES,
+    QUT_TRACE_METRIC_OWN_FIRST, // for whoever uses them
+};
+
+// The record that is still open: samples that are equal to it are merged into it, in place.
+struct qut_trace_run {
+    qut_trace_u64 first_time, last_time; // units
+    qut_trace_u64 cpu_time;              // units, at the last sample
+    qut_trace_u64 metrics[QUT_TRACE_METRIC_COUNT];
+    uint32_t node;
+    uint32_t count; // of samples; 0: there is no open record
+    uint16_t kind;
+    uint16_t flags; // enum qut_trace_sample_flag
+    uint32_t zero;
+};
+static_assert(sizeof(struct qut_trace_run) == 104, "shared");
+
+// All that an append changes together. There are two; `version` says which of them holds, and is written last.
+struct qut_trace_commit {
+    qut_trace_u64 stored, merged; // of this writer, since the thread's beginning: the open record's samples are in them
+    uint32_t chunk;               // index + 1; 0: none
+    uint32_t used_bytes;          // of its records
+    uint32_t record_count;
+    uint32_t chunk_samples; // in the chunk's records, without the open one's
+    // Of the last record: what the next one counts from.
+    qut_trace_u64 time, cpu_time; // units
+    qut_trace_u64 metrics[QUT_TRACE_METRIC_COUNT];
+    uint32_t kind;
+    uint32_t chunk_seq; // low bits of the chunk's
+    struct qut_trace_run run;
+};
+static_assert(sizeof(struct qut_trace_commit) == 224, "shared");
+
+// A writer: one thread at one level.
+struct qut_trace_writer {
+    struct qut_trace_counts counts;
+    qut_trace_u64 totals[QUT_TRACE_TOTAL_COUNT];
+    uint32_t version;    // commits[version & 1] holds
+    uint32_t ring_first; // its sealed chunks, oldest first, are ring[ring_first % capacity], ...
+    uint32_t ring_count;
+    uint32_t zero[13];
+    struct qut_trace_commit commits[2];
+    uint32_t recent[QUT_TRACE_RECENT_COUNT]; // node for each byte, as the reader of the open chunk has it; 0: none
+};
+static_assert(sizeof(struct qut_trace_writer) == 1856, "shared");
+
+struct qut_trace_thread {
+    uint32_t state; // enum qut_trace_thread_state
+    uint32_t uid;
+    uint32_t tid;
+    uint32_t depth;                 // appends under way
+    qut_trace_u64 start_ns, end_ns; // when it was first and last seen here; end 0: it lives
+    char name[QUT_TRACE_NAME_BYTES];
+    qut_trace_u64 entry_sp[QUT_TRACE_LEVELS]; // stack pointer of each append under way
+    uint8_t zero[56];
+    struct qut_trace_writer writers[QUT_TRACE_LEVELS];
+    // and behind it, up to the stride: uint32_t rings[ring_capacity + 2 * outer_ring_capacity] of chunk indices
+};
+static_assert(sizeof(struct qut_trace_thread) == 128 + 3 * 1856, "shared");
+
+// ---- modules: one entry for each time that one was loaded
+
+enum qut_trace_module_flag {
+    QUT_TRACE_MODULE_MANAGED = 1, // compiled Java code
+    QUT_TRACE_MODULE_JIT = 2,     // not a file: code made at run time; path is the function's name. code_base is 0
+    QUT_TRACE_MODULE_FILE = 4,    // a mapped file that is no loaded module (dex): for raw pcs. code_base is 0
+    QUT_TRACE_MODULE_VDSO = 8,
+};
+
+struct qut_trace_module {
+    uint64_t code_base;   // its first byte of code in code space; the same for each time the same module was loaded
+    uint64_t code_bytes;  // from its first to behind its last
+    uint64_t start;       // address of that first byte
+    uint64_t start_vaddr; // virtual address in the file (with FILE: offset in the file) of that first byte
+    qut_trace_u64 load_ns, unload_ns; // unload 0: it is there
+    uint32_t path;                    // string id
+    uint32_t flags;
+    uint32_t build_id_bytes;
+    uint32_t zero;
+    uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
+};
+static_assert(sizeof(struct qut_trace_module) == 128, "shared");
+
+// ---- strings: each is its length (2 bytes), its bytes and a NUL, padded to 4. Its id is its offset in the section
+// / 4. Id 0 is the empty string. string_index: 2^n words of id + 1 for who wants to find one again; 0: free.
+
+// ---- nodes: 8 bytes each. A node's id is its index; node 0 is the root, whose word stays 0
+//
+//   parent (24) | code (35) | kind (5)
+//
+// A word that is not 0 never changes. A parent is written before its children.
+enum {
+    QUT_TRACE_KIND_BITS = 5,
+    QUT_TRACE_CODE_BITS = 35,
+    QUT_TRACE_PARENT_SHIFT = QUT_TRACE_KIND_BITS + QUT_TRACE_CODE_BITS,
+};
+
+// What a node's code is.
+enum qut_trace_class {
+    QUT_TRACE_CLASS_CODE = 0, // an address in code space: code - code_base + start_vaddr of the module that has it
+    QUT_TRACE_CLASS_SIGNAL,   // the same, of the frame that the kernel made for a signal
+    QUT_TRACE_CLASS_RAW,      // the index in the table of raw pcs: an address in memory, in no module that was known
+    QUT_TRACE_CLASS_JIT,      // the same: code that was made at run time
+    QUT_TRACE_CLASS_DEX,      // the same: of bytecode
+    QUT_TRACE_CLASS_LABEL,    // a string id: a frame that has a name and no address
+    QUT_TRACE_CLASS_END,      // no frame: why what is outside of it is not known. Child of the root.
+                              // 1 + reason (enum qut_end_reason) + refusal << 8
+    QUT_TRACE_CLASS_COUNT,
+};
+// kind = class << 2 | these
+enum {
+    QUT_TRACE_NODE_EXACT = 1,   // where the frame was interrupted; else inside the call that it made
+    QUT_TRACE_NODE_GUESSED = 2, // the frame rests on a guess
+    QUT_TRACE_CLASS_SHIFT = 2,
+};
+
+// ---- directory: 8 bytes for each chunk
+//
+//   seq (40) | thread slot (16) | level (2) | state (2), from the highest bit on; the 4 bits between are 0
+enum qut_trace_chunk_state {
+    QUT_TRACE_CHUNK_FREE = 0,
+    QUT_TRACE_CHUNK_OPEN = 1,   // its writer adds to it
+    QUT_TRACE_CHUNK_SEALED = 2, // complete. Who changes this word from SEALED, with a compare-and-swap, owns the chunk
+};
+enum {
+    QUT_TRACE_CHUNK_STATE_BITS = 2,
+    QUT_TRACE_CHUNK_LEVEL_SHIFT = 2,
+    QUT_TRACE_CHUNK_SLOT_SHIFT = 8,
+    QUT_TRACE_CHUNK_SEQ_SHIFT = 24,
+};
+
+#define QUT_TRACE_CHUNK_MAGIC 0x6b6e6843u // "Chnk"
+
+struct qut_trace_chunk {
+    uint32_t magic;
+    uint32_t used_bytes; // of records; from here on to `checksum`: written when it is sealed
+    uint32_t record_count;
+    uint32_t sample_count;
+    uint64_t end_time; // units, of its last record
+    uint64_t lost_at_end;
+    uint64_t checksum; // qut_table_checksum of the header, with 0 in its place, and of the records
+    // Written when it is opened.
+    uint64_t seq; // unique in the trace; later ones are larger
+    uint32_t thread_uid;
+    uint32_t tid;
+    uint8_t level;
+    uint8_t flags; // enum qut_trace_header_flag: as the header's
+    uint16_t base_kind;
+    uint32_t metric_mask;
+    // What the first record counts from.
+    uint64_t base_time, base_cpu_time; // units
+    uint64_t base_metrics[QUT_TRACE_METRIC_COUNT];
+    uint64_t lost_before; // hits of this writer that were lost so far
+    char name[QUT_TRACE_NAME_BYTES];
+    // and up to QUT_TRACE_CHUNK_BYTES: records
+};
+static_assert(sizeof(struct qut_trace_chunk) == 168, "shared");
+
+// ---- records. Numbers are unsigned LEB128, signed ones zigzag before
+//
+//   tag u8
+//   RUN   [FLAGS: flags u8] [KIND: kind u8] node time [COUNT: count - 2, duration] [cpu] [METRICS: mask u8, delta...]
+//         [EXTRAS: n u8, (key u8, value)...]
+//   MARK  mark kind u8, time, id, string id
+//
+//   node      RECENT: u8, an index in the table of recent nodes. Else the id, which then is put at its index
+//             qut_trace_recent_index(id). The table is empty when a chunk begins
+//   time      units from the last record's end to this one's first sample; from there to its last is `duration`
+//   cpu       with HAS_CPU_TIME: zigzag(units from the last record's end to this one's - units of processor time)
+//   metrics   for each bit in the mask, from the lowest: how much it grew since the record before that said so. Metrics
+//             that are not in the mask did not grow
+enum qut_trace_tag {
+    QUT_TRACE_TAG_RUN = 0,
+    QUT_TRACE_TAG_MARK = 1,
+    QUT_TRACE_TAG_TYPE_MASK = 3,
+    // of a run
+    QUT_TRACE_TAG_RECENT = 4,
+    QUT_TRACE_TAG_KIND = 8,
+    QUT_TRACE_TAG_COUNT = 16,
+    QUT_TRACE_TAG_METRICS = 32,
+    QUT_TRACE_TAG_EXTRAS = 64,
+    QUT_TRACE_TAG_FLAGS = 128,
+};
+
+static inline uint32_t qut_trace_recent_index(uint32_t node)
+{
+    return (node * 0x9e3779b1u) >> 24;
+}
+
+enum qut_trace_sample_flag {
+    QUT_TRACE_SAMPLE_CUT = 1,     // frames are missing: `node` is not the innermost one, or hangs from an END
+    QUT_TRACE_SAMPLE_ON_CPU = 2,  // its thread was running
+    QUT_TRACE_SAMPLE_OFF_CPU = 4, // its thread was blocked
+};
+
+// Why a sample was taken.
+enum qut_trace_kind {
+    QUT_TRACE_KIND_OTHER = 0,
+    QUT_TRACE_KIND_CPU,  // so much processor time went by
+    QUT_TRACE_KIND_WALL, // so much time went by
+    QUT_TRACE_KIND_ALLOCATE,
+    QUT_TRACE_KIND_FREE,
+    QUT_TRACE_KIND_LOCK,   // waited for a lock
+    QUT_TRACE_KIND_UNLOCK, // gave one to a waiter
+    QUT_TRACE_KIND_WAIT,   // waited on a condition
+    QUT_TRACE_KIND_WAKE,   // woke a waiter
+    QUT_TRACE_KIND_READ,
+    QUT_TRACE_KIND_WRITE,
+    QUT_TRACE_KIND_POLL,
+    QUT_TRACE_KIND_SLEEP,
+    QUT_TRACE_KIND_CALL, // any other blocking call
+    QUT_TRACE_KIND_THREAD_START,
+    QUT_TRACE_KIND_THREAD_END,
+    QUT_TRACE_KIND_LOAD, // loaded a module
+    QUT_TRACE_KIND_UNLOAD,
+    QUT_TRACE_KIND_FAULT,
+    QUT_TRACE_KIND_COUNT,
+};
+
+// What else a sample carries.
+enum qut_trace_extra_key {
+    QUT_TRACE_EXTRA_DURATION_NS = 1, // the sample is the end of an interval that began so much before
+    QUT_TRACE_EXTRA_LOCK,            // address or identity of a lock
+    QUT_TRACE_EXTRA_OWNER_TID,       // who held it
+    QUT_TRACE_EXTRA_WAKER_TID,       // who gave it
+    QUT_TRACE_EXTRA_WAKEE_TID,
+    QUT_TRACE_EXTRA_FLOW, // the same number in a cause and its effect: release and end of waiting
+    QUT_TRACE_EXTRA_SIZE, // bytes
+    QUT_TRACE_EXTRA_ADDRESS,
+    QUT_TRACE_EXTRA_FD,
+    QUT_TRACE_EXTRA_RESULT,     // zigzag
+    QUT_TRACE_EXTRA_BEGIN_NODE, // the stack at the interval's beginning, where it is another one
+    QUT_TRACE_EXTRA_EARLIER_NS, // the sample's time is so much before the one it stands at
+    QUT_TRACE_EXTRA_WEIGHT,     // so many hits this sample stands for
+    QUT_TRACE_EXTRA_OWN_FIRST = 64,
+};
+
+enum qut_trace_mark_kind {
+    QUT_TRACE_MARK_INSTANT = 0,
+    QUT_TRACE_MARK_BEGIN =
+        1, // a message or request: until its end, or the next mark that cuts, this thread works on it
+    QUT_TRACE_MARK_END = 2,
+    QUT_TRACE_MARK_COUNTER = 3, // `id` is the value of the counter with that name
+};
+
+#endif

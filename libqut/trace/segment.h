@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A segment (formats/qut_trace.h) of this process's: made, filled and let go of. Knows nothing of walks or of the
+// process that it describes: trace.c feeds it with this process's threads, others may feed it with those of another.
+#ifndef QUT_TRACE_SEGMENT_H
+#define QUT_TRACE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/qut_trace.h"
+
+#pragma GCC visibility push(hidden)
+
+struct qut_segment_options {
+    uint64_t segment_bytes;
+    const char *path; // NULL: memfd
+    uint32_t mode, flags, metric_mask;
+    uint32_t thread_count, node_bits;
+    uint64_t merge_gap_ns;
+    uint32_t pid, parent_pid;
+    uint8_t arch, word_bytes;
+    const char *command;
+};
+
+struct qut_segment {
+    struct qut_trace_header *header; // the mapping
+    int fd;
+    // Sections, so that nobody trusts an offset that is in shared memory.
+    struct qut_trace_counters *counters;
+    uint8_t *threads;
+    struct qut_trace_module *modules;
+    uint8_t *strings;
+    uint32_t *string_index;
+    qut_trace_u64 *raw;
+    qut_trace_u64 *nodes;
+    uint32_t *free_list;
+    qut_trace_u64 *directory;
+    uint8_t *chunks;
+    uint64_t segment_bytes;
+    uint32_t thread_capacity, thread_stride_bytes, module_capacity, raw_mask, node_mask, chunk_count;
+    uint32_t ring_capacity[QUT_TRACE_LEVELS];
+    uint32_t string_bytes, string_index_mask;
+    uint32_t mode, flags, metric_mask;
+    uint64_t merge_gap_units;
+    uint32_t module_lock; // of who adds modules; not signal-safe
+};
+
+// 0 or -errno. Not signal-safe.
+int qut_segment_create(struct qut_segment *segment, const struct qut_segment_options *options);
+// Seals every open chunk (no append runs any more), marks the segment closed, unmaps it.
+void qut_segment_close(struct qut_segment *segment);
+void qut_segment_unmap(struct qut_segment *segment); // as it is: in a child after fork
+
+// ---- modules.c. Not signal-safe; any thread.
+
+// Adds an entry for a module that was loaded now. Where one with the same build-id (or, without, the same path) and
+// size is there, and code_base is 0, it gets that one's place in code space; else one of its own. Returns its index, or
+// -ENOSPC.
+int qut_segment_module_add(struct qut_segment *segment, const struct qut_trace_module *module, const char *path);
+void qut_segment_module_unloaded(struct qut_segment *segment, uint32_t index, uint64_t now_ns);
+
+// ---- strings.c
+
+// The id of a string, the same for the same text unless two threads add it at the same moment. 0: there is no room (or
+// it is the empty string). Cut off at QUT_TRACE_STRING_BYTES_MAX. Signal-safe.
+uint32_t qut_segment_string(struct qut_segment *segment, const char *text, size_t length);
+
+// ---- tree.c. All signal-safe, lock-free, bounded.
+
+// The child of `parent` with that code and kind (class << 2 | bits), found or made. 0: there is no room. A parent that
+// is no node gives 0.
+uint32_t qut_segment_node(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind);
+
+// The index of an address in the table of raw pcs; 0: there is no room (index 0 is never given).
+uint32_t qut_segment_raw(struct qut_segment *segment, uint64_t address);
+
+// ---- threads.c
+
+// A slot, live from now on; NULL: all are taken. Signal-safe. Slots of ended threads are given again when no other is
+// left: their counts go to `retired`.
+struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, uint32_t tid, const char *name,
+                                                  uint64_t now_ns);
+void qut_segment_thread_rename(struct qut_trace_thread *thread, const char *name);
+// Seals its chunks. By the thread itself, or by who knows that it is dead.
+void qut_segment_thread_end(struct qut_segment *segment, struct qut_trace_thread *thread, uint64_t now_ns);
+
+// ---- writer.c. All signal-safe, wait-free but for a bounded number of tries to get a chunk.
+
+// Of one thread, appends under way. Begin gives the writer of the next level, or NULL: there are as many as levels, and
+// the hit has been counted as lost. What `begin` returned goes to `end`. A handler that jumped out of an append leaves
+// it under way: where `sp` and the stack's bounds prove that, its level is given again. Bounds may be 0: not known.
+struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
+                                           uintptr_t stack_high);
+void qut_segment_end(struct qut_trace_thread *thread);
+
+struct qut_segment_sample {
+    uint64_t time_ns, cpu_ns;
+    uint32_t node;
+    uint16_t kind;
+    uint16_t flags;          // enum qut_trace_sample_flag
+    const uint64_t *metrics; // NULL: none
+    const struct qut_segment_extra {
+        uint32_t key, zero;
+        uint64_t value;
+    } * extras;
+    uint32_t extra_count;
+};
+
+// Between begin and end. Counts the hit. Returns enum qut_stored.
+int qut_segment_append(struct qut_segment *segment, struct qut_trace_thread *thread, struct qut_trace_writer *writer,
+                       const struct qut_segment_sample *sample);
+int qut_segment_mark(struct qut_segment *segment, struct qut_trace_thread *thread, struct qut_trace_writer *writer,
+                     uint64_t time_ns, uint32_t mark_kind, uint64_t id, uint32_t string);
+void qut_segment_skip(struct qut_trace_writer *writer);
+void qut_segment_lose(struct qut_trace_writer *writer, enum qut_trace_lost reason); // a hit
+void qut_segment_cut(struct qut_trace_writer *writer, enum qut_trace_cut reason);   // no hit
+void qut_segment_add(struct qut_trace_writer *writer, uint32_t total, uint64_t amount);
+// A hit without a slot.
+void qut_segment_lose_unowned(struct qut_segment *segment, enum qut_trace_lost reason);
+
+#pragma GCC visibility pop
+
+#endif

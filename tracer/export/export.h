@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces in the formats that others read. Each writer gets the whole trace and its names, and a sink for bytes.
+#ifndef TRACER_EXPORT_EXPORT_H
+#define TRACER_EXPORT_EXPORT_H
+
+#include "tracer/names/names.h"
+#include "tracer/trace/trace.h"
+
+// Where bytes go: buffered; errors are kept and said once, by sink_close.
+struct sink;
+
+struct export_options {
+    uint32_t thread; // uid of the only thread that is wanted (Nanoscope has one); 0: all, or the one with most samples
+    unsigned weight; // enum export_weight: what a sample counts for, where the format has one number
+    void (*progress)(void *context, size_t done, size_t all);
+    void *progress_context;
+};
+
+enum export_weight {
+    EXPORT_WEIGHT_SAMPLES,
+    EXPORT_WEIGHT_TIME,     // ns: from a sample to the next of its thread
+    EXPORT_WEIGHT_CPU_TIME, // ns
+    EXPORT_WEIGHT_BYTES,    // allocated
+};
+
+struct export_format {
+    const char *name;      // "perfetto"
+    const char *extension; // ".perfetto-trace"
+    const char *what;      // one line, for --help: which programs read it
+    // Returns 0, or -1 with *error filled (of the trace: what the format cannot say). Write errors are the sink's.
+    int (*write)(const struct trace *trace, const struct names *names, const struct export_options *options,
+                 struct sink *sink, struct qutc_error *error);
+};
+
+extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
+    export_chrome, export_perf_script;
+
+#endif

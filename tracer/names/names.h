@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of a trace's nodes, late: looked up when somebody wants to read them, once for each place in the code. Sources,
+// in this order: symbols of the module's file (.symtab, .dynsym, .gnu_debugdata), of its debug file by build-id, of
+// what debuginfod gives (where that is asked for), method names of dex and OAT files, names that a JIT registered.
+#ifndef TRACER_NAMES_NAMES_H
+#define TRACER_NAMES_NAMES_H
+
+#include "tracer/trace/trace.h"
+
+struct names;
+
+struct names_options {
+    const char *debug_root;  // where debug files are; NULL: /usr/lib/debug
+    const char *system_root; // put before the modules' paths; NULL: none
+    bool inlined;    // functions inlined at the place become frames of their own (needs libdw and debug information)
+    bool lines;      // file and line, likewise
+    bool debuginfod; // $DEBUGINFOD_URLS may be asked: slow, and says outside which builds are looked at
+    void (*progress)(void *context, size_t done, size_t all);
+    void *progress_context;
+};
+
+struct name {
+    const char *function; // demangled, never empty: "libc.so.6+0x1234" where nothing is known
+    const char *mangled;  // NULL: as function
+    const char *module;   // the path's last part; "" where there is no module
+    const char *file;     // source file; NULL: not known
+    uint32_t line;        // 0: not known
+    bool is_inlined;      // into the next one of the same node
+    bool is_known;        // false: function is only an address
+    uint32_t id;          // the same for the same function, module and file: from 0 on, without gaps
+};
+
+// All names of the trace's nodes are looked up now. NULL, *error filled: no memory. Modules without symbols are no
+// error: names_missing tells them.
+struct names *names_of(const struct trace *trace, const struct names_options *options, struct qutc_error *error);
+void names_free(struct names *names);
+
+// The functions of a node, innermost (inlined) first; at least one, but for the root.
+size_t names_count(const struct names *names, uint32_t node);
+const struct name *names_at(const struct names *names, uint32_t node, size_t index);
+
+size_t names_id_count(const struct names *names); // ids are below this
+const struct name *names_by_id(const struct names *names, uint32_t id);
+
+// Modules in which code has no names, with the number of nodes concerned and why ("no symbols", "No such file").
+struct names_missing {
+    const char *path;
+    size_t node_count;
+    const char *why;
+};
+size_t names_missing(const struct names *names, const struct names_missing **missing);
+
+#endif
