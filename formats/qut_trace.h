@@ -13,12 +13,14 @@
 #include <stdalign.h>
 #include <stdint.h>
 
+#include "formats/qut_trace_record.h"
+
 #define QUT_TRACE_MAGIC "QUTSegm\x01"
 
 enum {
     QUT_TRACE_VERSION = 1,
     QUT_TRACE_LEVELS = 3,     // appends of one thread that interrupt each other; deeper ones are refused and counted
-    QUT_TRACE_TIME_SHIFT = 7, // a unit of time is 128 ns: 1 ms takes two bytes
+    QUT_TRACE_TIME_SHIFT = 8, // a unit of time is 256 ns: 4 ms take two bytes
     QUT_TRACE_CHUNK_BYTES = 4096,
     QUT_TRACE_RECENT_COUNT = 256, // nodes that a record can name with one byte
     QUT_TRACE_NODE_BITS_MAX = 24,
@@ -115,6 +117,7 @@ enum qut_trace_lost {
     QUT_TRACE_LOST_THREADS,    // its thread has no slot
     QUT_TRACE_LOST_FORK,       // between a fork and the end of its handlers
     QUT_TRACE_LOST_BAD,        // what was to be stored was malformed (too many extras, an unknown node)
+    QUT_TRACE_LOST_JUMPED,     // a signal handler interrupted it and jumped out of it
     QUT_TRACE_LOST_COUNT = 8,  // places
 };
 
@@ -131,8 +134,8 @@ struct qut_trace_counts {
     qut_trace_u64 hits, throttled;
     qut_trace_u64 lost[QUT_TRACE_LOST_COUNT];
     qut_trace_u64 cut[QUT_TRACE_CUT_COUNT];
-    qut_trace_u64 marks; // marks are no hits: hits count samples
-    qut_trace_u64 lost_marks;
+    qut_trace_u64 marks;      // marks are no hits: hits count samples. All that were made
+    qut_trace_u64 lost_marks; // of these
     qut_trace_u64 zero[4];
 };
 static_assert(sizeof(struct qut_trace_counts) == 192, "shared");
@@ -150,19 +153,29 @@ enum qut_trace_total {
     QUT_TRACE_TOTAL_OWN_FIRST = 8, // for whoever uses them
 };
 
+// Of threads whose slot was given to another one.
+struct qut_trace_retired {
+    struct qut_trace_counts counts;
+    qut_trace_u64 stored, merged, overwritten;
+    qut_trace_u64 totals[QUT_TRACE_TOTAL_COUNT];
+    uint32_t uid; // of the last of them: while its slot is TAKEN, what stands in the slot was added here already
+    uint32_t zero;
+};
+static_assert(sizeof(struct qut_trace_retired) == 352, "shared");
+
 // The section `counters`: one of these.
 struct qut_trace_counters {
     struct qut_trace_counts unowned; // of hits that have no slot: added to with single atomic instructions
-    struct qut_trace_counts retired; // of threads whose slot was given to another one
-    qut_trace_u64 retired_stored, retired_merged;
-    qut_trace_u64 retired_totals[QUT_TRACE_TOTAL_COUNT];
-    qut_trace_u64 overwritten_samples; // stored or merged, gone since
+    uint32_t retired_version;        // retired[retired_version & 1] holds
+    uint32_t zero0;
     qut_trace_u64 overwritten_chunks;
     qut_trace_u64 collected_chunks;      // that a collector has taken out
     qut_trace_u64 node_count, raw_count; // entries in use, about
-    qut_trace_u64 zero[9];
+    qut_trace_u64 zero1[3];
+    struct qut_trace_retired retired[2];
+    qut_trace_u64 unowned_totals[QUT_TRACE_TOTAL_COUNT]; // of threads that have no slot
 };
-static_assert(sizeof(struct qut_trace_counters) == 640, "shared");
+static_assert(sizeof(struct qut_trace_counters) == 1088, "shared");
 
 // ---- threads
 
@@ -200,6 +213,7 @@ static_assert(sizeof(struct qut_trace_run) == 104, "shared");
 // All that an append changes together. There are two; `version` says which of them holds, and is written last.
 struct qut_trace_commit {
     qut_trace_u64 stored, merged; // of this writer, since the thread's beginning: the open record's samples are in them
+    qut_trace_u64 overwritten;    // samples of the chunks that it took from others or from itself, to write over them
     uint32_t chunk;               // index + 1; 0: none
     uint32_t used_bytes;          // of its records
     uint32_t record_count;
@@ -207,11 +221,12 @@ struct qut_trace_commit {
     // Of the last record: what the next one counts from.
     qut_trace_u64 time, cpu_time; // units
     qut_trace_u64 metrics[QUT_TRACE_METRIC_COUNT];
-    uint32_t kind;
-    uint32_t chunk_seq; // low bits of the chunk's
+    qut_trace_u64 cpu_step; // units of processor time that one of its samples took
+    uint32_t kind;          // with its flags: kind | flags << 8
+    uint32_t chunk_seq;     // low bits of the chunk's
     struct qut_trace_run run;
 };
-static_assert(sizeof(struct qut_trace_commit) == 224, "shared");
+static_assert(sizeof(struct qut_trace_commit) == 240, "shared");
 
 // A writer: one thread at one level.
 struct qut_trace_writer {
@@ -220,25 +235,35 @@ struct qut_trace_writer {
     uint32_t version;    // commits[version & 1] holds
     uint32_t ring_first; // its sealed chunks, oldest first, are ring[ring_first % capacity], ...
     uint32_t ring_count;
-    uint32_t zero[13];
+    // While it gets a chunk (index + 1). As long as the directory says that this writer has it OPEN, and `commits` do
+    // not name it, its samples from before are neither anywhere nor in `overwritten`.
+    uint32_t taking;
+    uint32_t taking_samples;
+    // The writer's own.
+    uint32_t level;
+    uint32_t under_way; // a hit, which nobody came back to if another one begins
+    uint32_t sealing;   // the chunk in `commits` may be sealed already
+    uint32_t twins;     // the copy that does not hold differs in the open record's last sample and in `merged` only
+    uint32_t zero[15];
     struct qut_trace_commit commits[2];
     uint32_t recent[QUT_TRACE_RECENT_COUNT]; // node for each byte, as the reader of the open chunk has it; 0: none
 };
-static_assert(sizeof(struct qut_trace_writer) == 1856, "shared");
+static_assert(sizeof(struct qut_trace_writer) == 1920, "shared");
 
 struct qut_trace_thread {
     uint32_t state; // enum qut_trace_thread_state
     uint32_t uid;
     uint32_t tid;
-    uint32_t depth;                 // appends under way
+    uint32_t depth;                 // appends under way, about
     qut_trace_u64 start_ns, end_ns; // when it was first and last seen here; end 0: it lives
     char name[QUT_TRACE_NAME_BYTES];
-    qut_trace_u64 entry_sp[QUT_TRACE_LEVELS]; // stack pointer of each append under way
+    qut_trace_u64 entry_sp[QUT_TRACE_LEVELS]; // its own: stack pointer of each append under way; 0: none
     uint8_t zero[56];
     struct qut_trace_writer writers[QUT_TRACE_LEVELS];
-    // and behind it, up to the stride: uint32_t rings[ring_capacity + 2 * outer_ring_capacity] of chunk indices
+    // and behind it, up to the stride, its own: uint32_t rings[ring_capacity + 2 * outer_ring_capacity]: the index of a
+    // sealed chunk of its, and above 22 bits the low ones of the chunk's seq
 };
-static_assert(sizeof(struct qut_trace_thread) == 128 + 3 * 1856, "shared");
+static_assert(sizeof(struct qut_trace_thread) == 128 + 3 * 1920, "shared");
 
 // ---- modules: one entry for each time that one was loaded
 
@@ -326,8 +351,8 @@ struct qut_trace_chunk {
     uint32_t thread_uid;
     uint32_t tid;
     uint8_t level;
-    uint8_t flags; // enum qut_trace_header_flag: as the header's
-    uint16_t base_kind;
+    uint8_t flags;      // enum qut_trace_header_flag: as the header's
+    uint16_t base_kind; // kind | flags << 8
     uint32_t metric_mask;
     // What the first record counts from.
     uint64_t base_time, base_cpu_time; // units
@@ -337,92 +362,5 @@ struct qut_trace_chunk {
     // and up to QUT_TRACE_CHUNK_BYTES: records
 };
 static_assert(sizeof(struct qut_trace_chunk) == 168, "shared");
-
-// ---- records. Numbers are unsigned LEB128, signed ones zigzag before
-//
-//   tag u8
-//   RUN   [FLAGS: flags u8] [KIND: kind u8] node time [COUNT: count - 2, duration] [cpu] [METRICS: mask u8, delta...]
-//         [EXTRAS: n u8, (key u8, value)...]
-//   MARK  mark kind u8, time, id, string id
-//
-//   node      RECENT: u8, an index in the table of recent nodes. Else the id, which then is put at its index
-//             qut_trace_recent_index(id). The table is empty when a chunk begins
-//   time      units from the last record's end to this one's first sample; from there to its last is `duration`
-//   cpu       with HAS_CPU_TIME: zigzag(units from the last record's end to this one's - units of processor time)
-//   metrics   for each bit in the mask, from the lowest: how much it grew since the record before that said so. Metrics
-//             that are not in the mask did not grow
-enum qut_trace_tag {
-    QUT_TRACE_TAG_RUN = 0,
-    QUT_TRACE_TAG_MARK = 1,
-    QUT_TRACE_TAG_TYPE_MASK = 3,
-    // of a run
-    QUT_TRACE_TAG_RECENT = 4,
-    QUT_TRACE_TAG_KIND = 8,
-    QUT_TRACE_TAG_COUNT = 16,
-    QUT_TRACE_TAG_METRICS = 32,
-    QUT_TRACE_TAG_EXTRAS = 64,
-    QUT_TRACE_TAG_FLAGS = 128,
-};
-
-static inline uint32_t qut_trace_recent_index(uint32_t node)
-{
-    return (node * 0x9e3779b1u) >> 24;
-}
-
-enum qut_trace_sample_flag {
-    QUT_TRACE_SAMPLE_CUT = 1,     // frames are missing: `node` is not the innermost one, or hangs from an END
-    QUT_TRACE_SAMPLE_ON_CPU = 2,  // its thread was running
-    QUT_TRACE_SAMPLE_OFF_CPU = 4, // its thread was blocked
-};
-
-// Why a sample was taken.
-enum qut_trace_kind {
-    QUT_TRACE_KIND_OTHER = 0,
-    QUT_TRACE_KIND_CPU,  // so much processor time went by
-    QUT_TRACE_KIND_WALL, // so much time went by
-    QUT_TRACE_KIND_ALLOCATE,
-    QUT_TRACE_KIND_FREE,
-    QUT_TRACE_KIND_LOCK,   // waited for a lock
-    QUT_TRACE_KIND_UNLOCK, // gave one to a waiter
-    QUT_TRACE_KIND_WAIT,   // waited on a condition
-    QUT_TRACE_KIND_WAKE,   // woke a waiter
-    QUT_TRACE_KIND_READ,
-    QUT_TRACE_KIND_WRITE,
-    QUT_TRACE_KIND_POLL,
-    QUT_TRACE_KIND_SLEEP,
-    QUT_TRACE_KIND_CALL, // any other blocking call
-    QUT_TRACE_KIND_THREAD_START,
-    QUT_TRACE_KIND_THREAD_END,
-    QUT_TRACE_KIND_LOAD, // loaded a module
-    QUT_TRACE_KIND_UNLOAD,
-    QUT_TRACE_KIND_FAULT,
-    QUT_TRACE_KIND_COUNT,
-};
-
-// What else a sample carries.
-enum qut_trace_extra_key {
-    QUT_TRACE_EXTRA_DURATION_NS = 1, // the sample is the end of an interval that began so much before
-    QUT_TRACE_EXTRA_LOCK,            // address or identity of a lock
-    QUT_TRACE_EXTRA_OWNER_TID,       // who held it
-    QUT_TRACE_EXTRA_WAKER_TID,       // who gave it
-    QUT_TRACE_EXTRA_WAKEE_TID,
-    QUT_TRACE_EXTRA_FLOW, // the same number in a cause and its effect: release and end of waiting
-    QUT_TRACE_EXTRA_SIZE, // bytes
-    QUT_TRACE_EXTRA_ADDRESS,
-    QUT_TRACE_EXTRA_FD,
-    QUT_TRACE_EXTRA_RESULT,     // zigzag
-    QUT_TRACE_EXTRA_BEGIN_NODE, // the stack at the interval's beginning, where it is another one
-    QUT_TRACE_EXTRA_EARLIER_NS, // the sample's time is so much before the one it stands at
-    QUT_TRACE_EXTRA_WEIGHT,     // so many hits this sample stands for
-    QUT_TRACE_EXTRA_OWN_FIRST = 64,
-};
-
-enum qut_trace_mark_kind {
-    QUT_TRACE_MARK_INSTANT = 0,
-    QUT_TRACE_MARK_BEGIN =
-        1, // a message or request: until its end, or the next mark that cuts, this thread works on it
-    QUT_TRACE_MARK_END = 2,
-    QUT_TRACE_MARK_COUNTER = 3, // `id` is the value of the counter with that name
-};
 
 #endif

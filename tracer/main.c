@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "tracer/collect_command.h"
+#include "tracer/export_command.h"
+#include "tracer/info_command.h"
+#include "tracer/report_command.h"
 #include "tracer/stack.h"
 
 const char cli_program[] = "qut";
 
 static const struct cli_listed listed[] = {
     {"stack", "print the stacks of a process, a core file, a snapshot"},
+    {"collect", "take the samples of a process that traces itself to a file"},
+    {"info", "say what is in a trace: losses, counts, threads, sizes"},
+    {"export", "write a trace in a format that other programs read"},
+    {"report", "write a trace as one HTML page: timeline, flame graph, losses"},
 };
 
 static int run(unsigned index, int argc, char **argv)
 {
-    static int (*const commands[])(int, char **) = {stack_command};
+    static int (*const commands[])(int, char **) = {stack_command, collect_command, info_command, export_command,
+                                                    report_command};
     return commands[index](argc, argv);
 }
 

@@ -9,8 +9,8 @@
 //   QUT_NATIVE_FRAME_IS_BELOW_FP whether what a frame saves lies below where its fp points; else above
 //   QUT_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp
 //
-// and each folder's capture.S the entry points qut_backtrace and qut_cursor_here, which save what their caller's frame
-// holds as struct qut_capture and go on in C.
+// and each folder's capture.S the entry points qut_backtrace, qut_cursor_here and qut_trace_sample, which save what their
+// caller's frame holds as struct qut_capture and go on in C.
 #ifndef QUT_ARCH_NATIVE_H
 #define QUT_ARCH_NATIVE_H
 

@@ -33,6 +33,7 @@ static bool parse_line(char *line, uintptr_t address, struct qut_os_mapping *map
     memcpy(mapping->path, path, size);
     mapping->path[size] = 0;
     mapping->start = (uintptr_t)start;
+    mapping->end = (uintptr_t)end;
     mapping->offset_bytes = offset;
     mapping->is_file = mapping->path[0] == '/';
     // A file that was removed has " (deleted)" behind its name, and is told by there being no such file. One whose

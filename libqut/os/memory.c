@@ -108,3 +108,25 @@ void qut_os_free_pages(void *pages, size_t size)
     if (pages)
         munmap(pages, size);
 }
+
+void *qut_os_reserve(size_t size)
+{
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+void *qut_os_wiped_page(void)
+{
+    enum { WIPE_ON_FORK = 18 }; // MADV_WIPEONFORK: Linux 4.14
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = qut_os_pages(size, true);
+    if (page)
+        madvise(page, size, WIPE_ON_FORK);
+    return page;
+}
+
+bool qut_os_replace_pages(void *pages, size_t size)
+{
+    return mmap(pages, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+           MAP_FAILED;
+}

@@ -28,6 +28,13 @@ void qut_os_set_read_by_memfd(bool by_memfd);
 void *qut_os_pages(size_t size, bool touch);
 void qut_os_free_pages(void *pages, size_t size);
 
+// Zeroed pages of which each is there once it is touched, and takes no memory before; or NULL.
+void *qut_os_reserve(size_t size);
+// A zeroed page that is zero again in a child after any kind of fork, where the kernel can do that; or NULL.
+void *qut_os_wiped_page(void);
+// Puts zeroed pages of this process's own in place of what is mapped there. False: it is as it was.
+bool qut_os_replace_pages(void *pages, size_t size);
+
 // ---- threads
 
 // Bounds of the calling thread's stack: it may grow down to limit; what lies between its sp and high can be read. False
@@ -135,8 +142,8 @@ static inline bool qut_os_is_generation(const struct qut_os_generation *generati
 }
 
 // Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock
-// (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), and on Android,
-// where the bytes of the build-id at its address must do; else false.
+// (_dl_find_object). Where the loader cannot be asked: true if it never unloads (static programs, musl), and on
+// Android, where the bytes of the build-id at its address must do; else false.
 bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map);
 
 struct qut_os_module {
@@ -153,13 +160,13 @@ struct qut_os_module {
 int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
                        struct qut_os_generation *generation);
 
-// Virtual addresses, in its file, of the two 64-bit words in which Android's linker counts the modules that it added and
-// removed. False: the file has no symbols of that name. Not signal-safe.
+// Virtual addresses, in its file, of the two 64-bit words in which Android's linker counts the modules that it added
+// and removed. False: the file has no symbols of that name. Not signal-safe.
 bool qut_os_linker_counters(const char *path, uint64_t vaddrs[2]);
 
 // What /proc/self/maps says of an address. 0 or -errno. Not signal-safe.
 struct qut_os_mapping {
-    uintptr_t start;
+    uintptr_t start, end;
     uint64_t offset_bytes; // of start in the file
     bool is_file;
     bool is_there;   // path still names the very file that is mapped

@@ -14,6 +14,8 @@
 enum qut_os_thread_word {
     QUT_OS_WORD_THREAD, // what qut_thread_self gives
     QUT_OS_WORD_LEVELS, // of walks of a thread that is not registered
+    QUT_OS_WORD_TRACE,  // slot in the trace store + 1, and which trace's
+    QUT_OS_WORD_TRACE_GENERATION,
     QUT_OS_WORD_COUNT,
 };
 

@@ -5,6 +5,7 @@
 // slowly from its beginning.
 #include <qut/local.h>
 
+#include "libqut/runtime/noted_walk.h"
 #include "libqut/runtime/stats.h"
 #include "libqut/runtime/walk_fast.h"
 #include "libqut/runtime/walk_local.h"
@@ -15,9 +16,10 @@ struct backtrace {
     struct qut_fast *fast; // NULL: only the slow way is taken
     uintptr_t *pcs;
     size_t max, count;
-    uint32_t slow_count; // of the frames given out
-    bool forgot;         // registers but pc, sp and fp
-    uintptr_t here;      // an address on the running stack
+    uint32_t slow_count;          // of the frames given out
+    bool forgot;                  // registers but pc, sp and fp
+    uintptr_t here;               // an address on the running stack
+    struct qut_noted_walk *notes; // NULL: nobody asks what frames are
     struct qut_walk walk;
     struct qut_local local;
 };
@@ -101,6 +103,17 @@ static void take_over(struct backtrace *b)
     b->forgot = true;
 }
 
+// What the frame is that was or will be given out as number `index`. Gaps are frames that the fast ways gave.
+static void note(const struct backtrace *b, size_t index, unsigned flags)
+{
+    struct qut_noted_walk *notes = b->notes;
+    if (!notes)
+        return;
+    while (notes->noted_count <= index)
+        notes->flags[notes->noted_count++] = 0;
+    notes->flags[index] = (uint8_t)flags;
+}
+
 // At a caller on the thread's own stack, of which all is known that the fast ways want to know.
 static bool hand_back(struct backtrace *b)
 {
@@ -123,6 +136,7 @@ static bool hand_back(struct backtrace *b)
     f->ra = (uintptr_t)walk->regs.pc;
     f->key = qut_native_key(f->ra);
     f->thread->later_link.step = qut_memo_unknown_step;
+    note(b, b->count, walk->flags);
     return true;
 }
 
@@ -159,11 +173,13 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_NO_REGISTER);
             break;
         }
+        unsigned flags = b->walk.flags;
         moved = qut_local_step(&b->local, &b->walk, b->here);
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? b->walk.pc_kind == QUT_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
             b->pcs[b->count - 1] = pc;
+        note(b, b->count - 1, flags | (was_signal ? QUT_FRAME_SIGNAL : 0u));
     }
     return false;
 }
@@ -189,24 +205,28 @@ __attribute__((noinline)) static size_t end_on(struct backtrace *b, struct qut_f
         if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
             thread->memo.contiguous = false;
     }
-    qut_modules_leave(thread);
+    if (!b->notes)
+        qut_modules_leave(thread);
     return b->count;
 }
 
 // From where thread->fast stands, or with f = NULL from the beginning.
 static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, uintptr_t here, struct qut_fast *f,
                                                            uintptr_t *pcs, size_t max, struct qut_end *end,
-                                                           const struct qut_capture *capture, const void *ucontext)
+                                                           const struct qut_capture *capture, const void *ucontext,
+                                                           struct qut_noted_walk *notes)
 {
     b->here = here;
+    b->notes = notes;
     b->fast = f;
     b->pcs = pcs;
     b->max = max;
     b->count = b->slow_count = b->forgot = 0;
     begin_slowly(b, capture, ucontext);
     struct qut_thread *thread = qut_thread_self();
-    const struct qut_modules *modules =
-        f ? f->modules : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
+    const struct qut_modules *modules = f       ? f->modules
+                                        : notes ? notes->modules
+                                                : atomic_load_explicit(&qut_modules_current, memory_order_seq_cst);
     enum qut_stop stop = QUT_STOP_STUCK;
     if (!modules)
         qut_walk_ends(&qut_native_arch, &b->walk, QUT_END_NOT_STARTED);
@@ -232,13 +252,13 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
 static_assert(sizeof(struct backtrace) <= sizeof((struct qut_thread *)0)->slow, "it has its place there");
 
 // The fast ways got stuck: f is the thread's, where there is room for the slow way too.
-__attribute__((noinline)) static size_t run_on_stuck(struct qut_fast *f, uintptr_t *pcs, size_t max,
-                                                     struct qut_end *end, const struct qut_capture *capture,
-                                                     const void *ucontext)
+__attribute__((noinline)) static size_t run_on_stuck(struct qut_fast *f, struct qut_end *end,
+                                                     const struct qut_capture *capture, const void *ucontext,
+                                                     struct qut_noted_walk *notes)
 {
     struct backtrace *b = (struct backtrace *)(void *)f->thread->slow;
     char here;
-    return run_on(b, (uintptr_t)&here, f, pcs, max, end, capture, ucontext);
+    return run_on(b, (uintptr_t)&here, f, f->pcs, f->max, end, capture, ucontext, notes);
 }
 
 // They cannot be taken: the thread is not registered, or walks already.
@@ -246,7 +266,17 @@ __attribute__((noinline)) static size_t run_on_slowly(uintptr_t *pcs, size_t max
                                                       const struct qut_capture *capture, const void *ucontext)
 {
     struct backtrace b;
-    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext);
+    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext, NULL);
+}
+
+static_assert(sizeof(struct backtrace) <= sizeof((struct qut_noted_walk *)0)->place, "and there");
+
+__attribute__((noinline)) static size_t run_on_noted(struct qut_noted_walk *notes, const struct qut_capture *capture,
+                                                     const void *ucontext)
+{
+    struct backtrace *b = (struct backtrace *)(void *)notes->place;
+    char here;
+    return run_on(b, (uintptr_t)&here, NULL, notes->pcs, notes->max, &notes->end, capture, ucontext, notes);
 }
 
 // ---- where walks begin
@@ -294,38 +324,39 @@ static inline bool run_as_remembered(struct qut_fast *f, struct qut_link_step st
     return has_stopped;
 }
 
+// With notes, the walk's mark is its caller's.
 static inline __attribute__((always_inline)) size_t run(struct qut_fast f, const struct qut_capture *capture,
-                                                        const void *ucontext, uintptr_t here, struct qut_end *end)
+                                                        const void *ucontext, uintptr_t here, struct qut_end *end,
+                                                        struct qut_noted_walk *notes)
 {
     f.thread = qut_thread_self();
-    f.modules = qut_modules_enter(f.thread);
+    f.modules = notes ? notes->modules : qut_modules_enter(f.thread);
     struct qut_link_step step = {QUT_MEMO_OTHER, ucontext ? QUT_MEMO_EXACT : 0};
     enum qut_stop stop;
     if (!begin_fast(&f, here))
-        return run_on_slowly(f.pcs, f.max, end, capture, ucontext);
+        return notes ? run_on_noted(notes, capture, ucontext) : run_on_slowly(f.pcs, f.max, end, capture, ucontext);
     if (f.remember != QUT_REMEMBER || !run_as_remembered(&f, step, &stop)) {
         struct qut_fast *in_memory = &f.thread->fast;
         *in_memory = f;
         f.thread->first_link.step = step;
         stop = qut_fast_run(in_memory);
         if (stop == QUT_STOP_STUCK)
-            return run_on_stuck(in_memory, f.pcs, f.max, end, capture, ucontext);
+            return run_on_stuck(in_memory, end, capture, ucontext, notes);
         end_memo(in_memory, stop, stop == QUT_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
         f.count = in_memory->count;
         f.key = in_memory->key;
         f.remembered_count = in_memory->remembered_count;
     }
     count_walk(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
-    qut_modules_leave(f.thread);
+    if (!notes)
+        qut_modules_leave(f.thread);
     return f.count;
 }
 
-// capture.S calls it.
-size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture);
-
-size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture)
+static inline __attribute__((always_inline)) struct qut_fast at_capture(const struct qut_capture *capture,
+                                                                        uintptr_t *pcs, size_t max)
 {
-    struct qut_fast f = {
+    return (struct qut_fast){
         .pcs = pcs,
         .max = max,
         .sp = capture->sp,
@@ -333,14 +364,14 @@ size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, c
         .ra = capture->pc,
         .key = qut_native_key(capture->pc),
     };
-    return run(f, capture, NULL, (uintptr_t)__builtin_frame_address(0), end);
 }
 
-size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
+static inline __attribute__((always_inline)) struct qut_fast at_context(const void *ucontext, uintptr_t *pcs,
+                                                                        size_t max)
 {
     const struct qut_register_layout *layout = qut_native_arch.ucontext_registers;
     uintptr_t block = (uintptr_t)ucontext, pc = qut_os_load(block + layout->pc_offset);
-    struct qut_fast f = {
+    return (struct qut_fast){
         .pcs = pcs,
         .max = max,
         .sp = qut_os_load(block + layout->reg_offset[qut_native_arch.sp_reg]),
@@ -348,5 +379,25 @@ size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, s
         .ra = pc,
         .key = qut_native_key(pc) + 1,
     };
-    return run(f, NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end);
+}
+
+// capture.S calls it.
+size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture);
+
+size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture)
+{
+    return run(at_capture(capture, pcs, max), capture, NULL, (uintptr_t)__builtin_frame_address(0), end, NULL);
+}
+
+size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
+{
+    return run(at_context(ucontext, pcs, max), NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end, NULL);
+}
+
+size_t qut_walk_noted(struct qut_noted_walk *notes, const struct qut_capture *capture, const void *ucontext)
+{
+    notes->noted_count = 0;
+    struct qut_fast f =
+        ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
+    return run(f, ucontext ? NULL : capture, ucontext, (uintptr_t)__builtin_frame_address(0), &notes->end, notes);
 }

@@ -8,6 +8,7 @@
 #include "libqut/runtime/shared_rules.h"
 
 _Atomic(const struct qut_modules *) qut_modules_current;
+_Atomic(const struct qut_watch *) qut_registry_watch;
 
 const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc)
 {
@@ -61,6 +62,7 @@ static struct qut_module module_of(const struct qut_record *record)
         .link_map = identity->link_map,
         .is_permanent = identity->is_permanent,
         .canary_address = identity->canary_address,
+        .code_base = record->code_base,
     };
     memcpy(module.canary, identity->canary, sizeof module.canary);
     return module;
@@ -145,6 +147,9 @@ bool qut_registry_publish(void)
     // Without it walks look up by themselves.
     list->modules.shared = QUT_SHARED_IS_POSSIBLE ? qut_os_pages(sizeof *list->modules.shared, true) : NULL;
     fill(registry, &list->modules);
+    const struct qut_watch *watch = atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
+    if (watch)
+        watch->publishes();
     replace(registry, list);
     return true;
 }

@@ -23,6 +23,7 @@ struct qut_module {
     bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
     uintptr_t canary_address; // of bytes of its build-id, or its OAT checksum; 0: it cannot be confirmed
     uint8_t canary[QUT_CANARY_BYTES];
+    uint64_t code_base; // of `start`, in code space (code_space.h); 0: it has no place there
 };
 
 struct qut_shared_rules;

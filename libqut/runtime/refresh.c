@@ -104,6 +104,23 @@ static bool reclaim_idle(void)
     return done;
 }
 
+// What is due of somebody else's; returns in how many ms again, -1: never.
+static int maintain(void)
+{
+    const struct qut_watch *watch = atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
+    if (!watch)
+        return -1;
+    qut_os_lock(&qut_registry.work);
+    int due_ms = watch->maintain();
+    qut_os_unlock(&qut_registry.work);
+    return due_ms;
+}
+
+static int sooner(int ms, int other_ms)
+{
+    return ms < 0 ? other_ms : other_ms < 0 || ms < other_ms ? ms : other_ms;
+}
+
 static int twice(int ms, int least, int most)
 {
     return ms == 0 ? least : ms * 2 < most ? ms * 2 : most;
@@ -132,8 +149,8 @@ static void look_after_modules(void *context)
             continue;
         }
         reclaim_ms = reclaim_idle() ? 0 : twice(reclaim_ms, RECLAIM_EVERY_MS, RECLAIM_EVERY_MS_MAX);
-        bool is_due_first = due_ms >= 0 && (reclaim_ms == 0 || due_ms < reclaim_ms);
-        qut_os_wait(&registry->bell, bell, is_due_first ? due_ms : reclaim_ms ? reclaim_ms : -1);
+        due_ms = sooner(sooner(due_ms, reclaim_ms ? reclaim_ms : -1), maintain());
+        qut_os_wait(&registry->bell, bell, due_ms);
     }
 }
 
@@ -159,8 +176,10 @@ static void ensure_thread(void)
 int qut_refresh(void)
 {
     struct qut_registry *registry = &qut_registry;
-    if (!atomic_load_explicit(&registry->started, memory_order_acquire))
+    if (!atomic_load_explicit(&registry->started, memory_order_acquire)) {
+        maintain(); // which does not need modules
         return -EINVAL;
+    }
     ensure_thread();
     atomic_store_explicit(&registry->wanted, 1, memory_order_release);
     int wait_ms;
@@ -172,6 +191,7 @@ int qut_refresh(void)
         qut_registry_reclaim(WALK_PATIENCE_MS);
     }
     qut_os_unlock(&registry->work);
+    maintain();
     qut_os_lock(&registry->lock);
     int without = (int)registry->stats.no_table_count;
     qut_os_unlock(&registry->lock);

@@ -55,6 +55,9 @@ struct qut_record {
     bool counted;            // its table came into use
     uint64_t jit_descriptor; // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t met_ns;
+    uint64_t code_base;        // code_space.h
+    uint32_t watch_generation; // the watch's own
+    uint32_t watch_index;
     struct qut_stored_table stored; // READY
     char reason[120];               // NO_TABLE
     struct qut_retired retired;     // its way out
@@ -91,6 +94,22 @@ struct qut_registry {
 
 extern struct qut_registry qut_registry;
 
+// What is told to who writes down what happens here (libqut/trace). All but `maintain` under lock.
+struct qut_watch {
+    void (*publishes)(void);                 // what `records` are is about to become the current list
+    void (*goes)(struct qut_record *record); // it is no longer loaded
+    void (*thread_ends)(void);               // the calling one, which is registered. Not under lock
+    void (*before_fork)(void);
+    void (*in_parent)(void);
+    void (*in_child)(void);
+    // What is due now and then; returns in how many ms again, -1: never. Under work, without lock.
+    int (*maintain)(void);
+};
+extern _Atomic(const struct qut_watch *) qut_registry_watch; // NULL: nobody. Set once
+
+// What every process needs once, before anything else. 0 or -ENOMEM.
+int qut_registry_prepare_process(void);
+
 // ---- modules.c
 
 // A new list from the records, in place of the old one, which is retired. False: no memory, the old one stays.
@@ -116,6 +135,7 @@ void qut_walks_after_fork(void);
 // Learns what is loaded, publishes. Returns how many modules came or went, or -ENOMEM. Under work, without lock.
 int qut_registry_scan(void);
 void qut_record_free(struct qut_record *record);
+void qut_registry_tell_gone(struct qut_record *record); // under lock
 
 // ---- content.c
 

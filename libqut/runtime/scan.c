@@ -7,6 +7,7 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/art/dynamic_symbol.h"
+#include "libqut/runtime/code_space.h"
 #include "libqut/runtime/jit_registry.h"
 
 enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16, HEADERS_READ = 32 };
@@ -139,6 +140,13 @@ void qut_record_free(struct qut_record *record)
     free(record);
 }
 
+void qut_registry_tell_gone(struct qut_record *record)
+{
+    const struct qut_watch *watch = atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
+    if (watch)
+        watch->goes(record);
+}
+
 static struct qut_record *new_record(struct found *found)
 {
     struct qut_record *record = calloc(1, sizeof *record);
@@ -150,6 +158,7 @@ static struct qut_record *new_record(struct found *found)
     record->jit_descriptor = found->jit_descriptor;
     record->state = QUT_CODE_PENDING;
     record->met_ns = qut_os_now_ns();
+    record->code_base = qut_code_space_of(&record->identity, record->name);
     record->retired = (struct qut_retired){.free = free_record_node};
     return record;
 }
@@ -226,6 +235,7 @@ static int merge(struct qut_registry *registry, struct scan *scan)
     }
     for (size_t i = 0; i < old_count; i++)
         if (!old_records[i]->seen) {
+            qut_registry_tell_gone(old_records[i]);
             qut_registry_push_retired(&old_records[i]->retired);
             changes++;
         }

@@ -11,13 +11,22 @@ _Atomic uintptr_t qut_unregistered_ends[QUT_END_REASON_COUNT];
 
 // ---- fork
 
+static const struct qut_watch *watch(void)
+{
+    return atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
+}
+
 static void before_fork(void)
 {
     qut_os_lock(&qut_registry.lock);
+    if (watch())
+        watch()->before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    if (watch())
+        watch()->in_parent();
     qut_os_unlock(&qut_registry.lock);
 }
 
@@ -35,6 +44,8 @@ static void after_fork_in_child(void)
     atomic_store_explicit(&registry->work, 0, memory_order_relaxed);
     atomic_store_explicit(&registry->stopping, 0, memory_order_relaxed);
     qut_jit_after_fork();
+    if (watch())
+        watch()->in_child();
     qut_os_unlock(&registry->lock);
 }
 
@@ -49,6 +60,14 @@ static int prepare_process(void)
     qut_os_fences_init();
     prepared = true;
     return 0;
+}
+
+int qut_registry_prepare_process(void)
+{
+    qut_os_lock(&qut_registry.control);
+    int result = prepare_process();
+    qut_os_unlock(&qut_registry.control);
+    return result;
 }
 
 // ---- counts
@@ -106,8 +125,10 @@ static void drop_modules(struct qut_registry *registry, int patience_ms)
     atomic_store_explicit(&registry->started, 0, memory_order_release);
     qut_registry_unpublish();
     qut_jit_drop();
-    for (size_t i = 0; i < registry->record_count; i++)
+    for (size_t i = 0; i < registry->record_count; i++) {
+        qut_registry_tell_gone(registry->records[i]);
         qut_registry_push_retired(&registry->records[i]->retired);
+    }
     free(registry->records);
     registry->records = NULL;
     registry->record_count = 0;

@@ -40,6 +40,9 @@ static void unlink_thread(struct qut_registry *registry, struct qut_thread *thre
 
 static void drop(struct qut_thread *thread)
 {
+    const struct qut_watch *watch = atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
+    if (watch)
+        watch->thread_ends();
     // From here on a handler's walk is one of a thread that is not registered.
     qut_thread_set_self(NULL);
     atomic_signal_fence(memory_order_seq_cst);

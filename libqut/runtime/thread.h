@@ -62,6 +62,10 @@ struct qut_thread {
     // `walks` at its beginning.
     bool in_grace;
     uint32_t grace_walks;
+    // The trace store's: which trace the nodes in `memo` belong to; 0: they are all 0. And where the stack stood in the
+    // outermost append under way; 0: none is.
+    uint32_t node_generation;
+    uintptr_t append_sp;
     struct qut_link_cache links;
     struct qut_memo memo;
 };

@@ -40,6 +40,11 @@ struct qut_last_walk {
     struct qut_memo_frame *frames;
 };
 _Bool qut_last_walk(struct qut_last_walk *last);
+// The same between qut_modules_enter and qut_modules_leave of the outermost walk, behind the walk itself.
+struct qut_thread;
+_Bool qut_last_walk_inside(const struct qut_thread *thread, struct qut_last_walk *last);
+// Nothing is known of any frame's node.
+void qut_last_walk_forget(struct qut_thread *thread);
 
 // The store's own word for a frame, innermost first: it stays with the frame as long as that is kept. 0 in new ones.
 uint32_t *qut_last_walk_node(const struct qut_last_walk *last, size_t frame);

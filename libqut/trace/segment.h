@@ -42,15 +42,28 @@ struct qut_segment {
     uint32_t ring_capacity[QUT_TRACE_LEVELS];
     uint32_t string_bytes, string_index_mask;
     uint32_t mode, flags, metric_mask;
+    uint32_t plain_bytes_max; // with so many bytes in a chunk, two more records of runs surely fit
     uint64_t merge_gap_units;
-    uint32_t module_lock; // of who adds modules; not signal-safe
+    _Atomic uint32_t module_lock;     // of who adds modules; not signal-safe
+    uint32_t retiring;                // somebody gives a slot to another thread; nobody waits for it
+    uint32_t thread_hand, chunk_hand; // where to look for a slot, a chunk, next: no more than hints
 };
 
-// 0 or -errno. Not signal-safe.
+// 0 or -errno: -EINVAL (what was asked for does not fit), -ENOMEM, -ENOSPC, -EMEDIUMTYPE (path is not in a memory file
+// system), ... Of 0 are taken: 32 MiB; a quarter of it for nodes; 512 threads, fewer where they would take more than an
+// eighth of it; a merge gap of 20 ms. Not signal-safe.
 int qut_segment_create(struct qut_segment *segment, const struct qut_segment_options *options);
 // Seals every open chunk (no append runs any more), marks the segment closed, unmaps it.
 void qut_segment_close(struct qut_segment *segment);
 void qut_segment_unmap(struct qut_segment *segment); // as it is: in a child after fork
+
+// What became of every hit so far. Exact where no append is under way. Signal-safe.
+struct qut_segment_sums {
+    struct qut_trace_counts counts;
+    uint64_t stored, merged, overwritten, under_way;
+    uint64_t totals[QUT_TRACE_TOTAL_COUNT];
+};
+void qut_segment_sum(const struct qut_segment *segment, struct qut_segment_sums *sums); // sum.c
 
 // ---- modules.c. Not signal-safe; any thread.
 
@@ -93,6 +106,18 @@ void qut_segment_thread_end(struct qut_segment *segment, struct qut_trace_thread
 struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
                                            uintptr_t stack_high);
 void qut_segment_end(struct qut_trace_thread *thread);
+
+// How many are under way: so many levels have an entry that is not 0. (`depth` is for readers, and may be behind.)
+enum { QUT_SEGMENT_ENTRY_NONE = 1 };                            // under way, from a place that is not known
+typedef uintptr_t __attribute__((may_alias)) qut_segment_entry; // 32-bit machines use the lower half
+static inline uint32_t qut_segment_depth(const struct qut_trace_thread *thread)
+{
+    uint32_t depth = 0;
+    while (depth < QUT_TRACE_LEVELS &&
+           __atomic_load_n((const qut_segment_entry *)&thread->entry_sp[depth], __ATOMIC_RELAXED))
+        depth++;
+    return depth;
+}
 
 struct qut_segment_sample {
     uint64_t time_ns, cpu_ns;

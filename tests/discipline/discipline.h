@@ -29,4 +29,8 @@ size_t discipline_walk(const void *ucontext, uintptr_t *pcs, size_t max, struct 
 size_t discipline_walk_every_way(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end,
                                  bool *errno_kept);
 
+// A trace is open: everything that may be called in a handler, watched as a walk. Returns how many hits were not
+// stored.
+int discipline_store(const void *ucontext, bool *errno_kept);
+
 #endif

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <qut/trace.h>
+
 #include "libqut/runtime/tiers.h"
 #include "tests/discipline/discipline.h"
 
@@ -66,6 +68,35 @@ size_t discipline_walk_every_way(const void *ucontext, uintptr_t *pcs, size_t ma
         *errno_kept &= kept;
     }
     return count;
+}
+
+int discipline_store(const void *ucontext, bool *errno_kept)
+{
+    static uint64_t time_ns = 1000000000;
+    static const struct qut_extra extras[] = {{.key = QUT_EXTRA_LOCK, .value = 7}};
+    static const uintptr_t pcs[] = {0x1234, 0x5678};
+    int saved = errno, lost = 0;
+    struct qut_trace_counters_now counts;
+    struct qut_event event = {.time_ns = time_ns += 1000000, .cpu_ns = 1, .kind = QUT_SAMPLE_CPU};
+    errno = 4711;
+    discipline_watch(true);
+    for (int i = 0; i < 3; i++)
+        lost += qut_trace_sample(ucontext, &event) < 0;
+    event.extras = extras;
+    event.extra_count = 1;
+    lost += qut_trace_append(pcs, 2, NULL, QUT_STACK_INTERRUPTED, &event) < 0;
+    event.extra_count = 0;
+    uint32_t node = qut_trace_node(qut_trace_label_node(0, "task"), 0x4321, 0);
+    lost += qut_trace_append_node(node, &event) < 0;
+    lost += qut_trace_mark(QUT_MARK_BEGIN, 1, "request") < 0;
+    qut_trace_skip();
+    qut_trace_add(QUT_TOTAL_LOCK_WAITS, 1);
+    qut_trace_get_counts(&counts, sizeof counts);
+    lost += qut_trace_fd() < 0;
+    discipline_watch(false);
+    *errno_kept = errno == 4711;
+    errno = saved;
+    return lost;
 }
 
 #ifdef INTERPOSING

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <qut/trace.h>
+
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 
@@ -44,6 +46,39 @@ TEST(walks_call_nothing_of_libc_that_locks_or_allocates)
     }
 }
 
+static int handler_lost;
+
+static void store_on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    handler_lost = discipline_store(context, &handler_kept);
+}
+
+TEST(hits_call_nothing_of_libc_that_locks_or_allocates)
+{
+    bool kept;
+    struct sigaction action = {.sa_sigaction = store_on_signal, .sa_flags = SA_SIGINFO}, walks;
+    struct qut_trace_options options = {.size = sizeof options, .segment_bytes = 4 << 20};
+    sigaction(SIGUSR1, &action, &walks);
+    for (unsigned registered = 0; registered < 2; registered++) {
+        int result = qut_trace_open(&options);
+        CHECK(result == 0, "%d", result);
+        if (!registered)
+            qut_thread_unregister();
+        // The first hit takes a slot, the others find it.
+        for (int i = 0; i < 3; i++) {
+            int lost = discipline_store(NULL, &kept);
+            CHECK(lost == 0 && kept, "%d lost, errno %s", lost, kept ? "kept" : "changed");
+            raise(SIGUSR1);
+            CHECK(handler_lost == 0 && handler_kept, "%d lost, errno %s", handler_lost,
+                  handler_kept ? "kept" : "changed");
+        }
+        qut_trace_close();
+        qut_thread_register();
+    }
+    sigaction(SIGUSR1, &walks, NULL);
+}
+
 TEST(walks_reach_the_outermost_frame)
 {
     if (!discipline_has_compiler())
@@ -63,6 +98,7 @@ int main(void)
     if (!discipline_start())
         return 1;
     RUN(walks_call_nothing_of_libc_that_locks_or_allocates);
+    RUN(hits_call_nothing_of_libc_that_locks_or_allocates);
     RUN(walks_reach_the_outermost_frame);
     return tap_finish();
 }

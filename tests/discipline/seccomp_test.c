@@ -13,6 +13,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <qut/trace.h>
+
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 
@@ -49,6 +51,7 @@ static void on_refused(int number, siginfo_t *info, void *context)
 
 static const int *handler_allowed;
 static size_t handler_allowed_count, handler_frames_least;
+static bool handler_stores;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -58,12 +61,17 @@ static void on_signal(int number, siginfo_t *info, void *context)
     bool kept;
     if (!install_filter(handler_allowed, handler_allowed_count))
         _exit(EXIT_NO_FILTER);
+    if (handler_stores) {
+        bool is_short = discipline_store(context, &kept) != 0;
+        _exit(!kept ? EXIT_ERRNO : is_short ? EXIT_SHORT : 0);
+    }
     size_t count = discipline_walk_every_way(context, pcs, 64, &end, &kept);
     _exit(!kept ? EXIT_ERRNO : count < handler_frames_least ? EXIT_SHORT : 0);
 }
 
 struct situation {
     bool registered, alternate, elsewhere;
+    bool stores; // hits, instead of walks
 };
 
 static void coroutine(void)
@@ -95,6 +103,10 @@ static int in_child(const struct situation *situation)
     sigaction(SIGSYS, &refused, NULL);
     if (!situation->registered)
         qut_thread_unregister();
+    handler_stores = situation->stores;
+    // Registered: it has its slot.
+    if (situation->stores && situation->registered)
+        qut_trace_skip();
     if (situation->elsewhere)
         raise_elsewhere();
     else
@@ -155,9 +167,27 @@ TEST(unregistered_in_a_coroutine)
     walk_under_filter((struct situation){.elsewhere = true, .alternate = true}, waking_calls, 4);
 }
 
+// The clock is libc's, which asks the kernel only where that gives no page of code for it.
+TEST(hits_of_a_registered_thread)
+{
+    static const int calls[] = {SYS_clock_gettime};
+    if (!discipline_has_compiler())
+        SKIP("no QUT_TEST_QUTC: no tables");
+    walk_under_filter((struct situation){.registered = true, .stores = true}, calls, 1);
+}
+
+// The first one asks who it is; walks read as they do.
+TEST(hits_of_another_thread)
+{
+    static const int calls[] = {SYS_process_vm_readv, SYS_gettid, SYS_sigaltstack, SYS_clock_gettime};
+    walk_under_filter((struct situation){.stores = true}, calls, 4);
+}
+
 int main(void)
 {
-    if (!discipline_start())
+    struct qut_trace_options options = {
+        .size = sizeof options, .segment_bytes = 1 << 20, .flags = QUT_TRACE_FOLLOW_FORK};
+    if (!discipline_start() || qut_trace_open(&options) != 0)
         return 1;
     RUN(registered_no_system_call_on_its_own_stack);
     RUN(registered_on_an_alternate_stack);
@@ -165,5 +195,7 @@ int main(void)
     RUN(unregistered_on_an_alternate_stack);
     RUN(registered_in_a_coroutine);
     RUN(unregistered_in_a_coroutine);
+    RUN(hits_of_a_registered_thread);
+    RUN(hits_of_another_thread);
     return tap_finish();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much stack a walk takes: painted and measured, and with a guard page where the promise ends.
+// How much stack a walk takes, and one that is stored: painted and measured, and with a guard page where the promise
+// ends.
 #include <alloca.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,14 +10,17 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <qut/trace.h>
+
 #include "libqut/runtime/tiers.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 
-enum { PROMISE_BYTES = 1024, PAINTED_BYTES = 16 << 10, STACK_BYTES = 64 << 10, PAINT = 0xa7, CALLS = 4 };
+enum { PROMISE_BYTES = 1024, PAINTED_BYTES = 16 << 10, STACK_BYTES = 64 << 10, PAINT = 0xa7, CALLS = 8 };
 
-static const char *const call_names[CALLS] = {"qut_backtrace", "qut_backtrace_context", "qut_cursor_context + next",
-                                              "qut_cursor_here + next"};
+static const char *const call_names[CALLS] = {
+    "qut_backtrace",    "qut_backtrace_context",     "qut_cursor_context + next", "qut_cursor_here + next",
+    "qut_trace_sample", "qut_trace_sample, context", "qut_trace_append, extras",  "qut_trace_mark"};
 
 static uintptr_t pcs[64];
 static struct qut_cursor cursor;
@@ -51,6 +55,55 @@ static void call_cursor_here(const void *context)
         qut_cursor_frame(&cursor, &frame);
 }
 
+static int stored;
+static uint64_t metrics[QUT_METRIC_COUNT];
+static struct qut_extra extras[16];
+
+static struct qut_event an_event(void)
+{
+    for (int i = 0; i < QUT_METRIC_COUNT; i++)
+        metrics[i] += 1000;
+    return (struct qut_event){.kind = QUT_SAMPLE_CPU, .metrics = metrics};
+}
+
+static void call_sample(const void *context)
+{
+    (void)context;
+    static struct qut_event event;
+    event = an_event();
+    stored = qut_trace_sample(NULL, &event);
+}
+
+static void call_sample_context(const void *context)
+{
+    static struct qut_event event;
+    event = an_event();
+    stored = qut_trace_sample(context, &event);
+}
+
+// Out of order: its time becomes an extra, too.
+static void call_append(const void *context)
+{
+    (void)context;
+    static struct qut_event event;
+    static uintptr_t stack[] = {0x1111, 0x2222, 0x3333};
+    for (int i = 0; i < 15; i++)
+        extras[i].key = QUT_EXTRA_LOCK;
+    event = an_event();
+    event.time_ns = 1;
+    event.extras = extras;
+    event.extra_count = 15;
+    stack[0]++;
+    stored = qut_trace_append(stack, 3, NULL, 0, &event);
+}
+
+static void call_mark(const void *context)
+{
+    (void)context;
+    static uint64_t id;
+    stored = qut_trace_mark(QUT_MARK_BEGIN, ++id, "message");
+}
+
 static uintptr_t probed_address;
 
 // What a function that does nothing finds as its own frame: where the stack of a callee begins.
@@ -61,7 +114,8 @@ __attribute__((noinline)) static void probe(const void *context)
 }
 
 typedef void call(const void *context);
-static call *const volatile calls[CALLS] = {call_backtrace, call_context, call_cursor_context, call_cursor_here};
+static call *const volatile calls[CALLS] = {call_backtrace, call_context,        call_cursor_context, call_cursor_here,
+                                            call_sample,    call_sample_context, call_append,         call_mark};
 static call *const volatile probe_call = probe;
 
 static size_t used[CALLS];
@@ -170,6 +224,7 @@ static void measure_one(unsigned call_index, bool registered, bool in_coroutine)
     else
         on_own_stack(false);
     qut_thread_register();
+    CHECK(stored >= 0, "%s: %d", call_names[call_index], stored);
     printf("# %-26s %-12s %-12s %4zu bytes of stack\n", call_names[call_index],
            registered ? "registered" : "unregistered", in_coroutine ? "in coroutine" : "", used[call_index]);
     CHECK(used[call_index] < PROMISE_BYTES, "%s uses %zu", call_names[call_index], used[call_index]);
@@ -194,7 +249,7 @@ static void tight_one(unsigned call_index, bool registered, bool in_coroutine)
             run_in_coroutine();
         else
             on_own_stack(true);
-        _exit(0);
+        _exit(stored < 0);
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -210,6 +265,12 @@ TEST(walks_stop_short_of_a_guard_page)
 int main(void)
 {
     if (!discipline_start())
+        return 1;
+    struct qut_trace_options options = {.size = sizeof options,
+                                        .segment_bytes = 4 << 20,
+                                        .flags = QUT_TRACE_CPU_TIME | QUT_TRACE_FOLLOW_FORK,
+                                        .metric_mask = (1u << QUT_METRIC_COUNT) - 1};
+    if (qut_trace_open(&options) != 0)
         return 1;
 
     RUN(walks_stop_short_of_a_guard_page);

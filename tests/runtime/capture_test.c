@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <qut/local.h>
+#include <qut/trace.h>
 
 #include "libqut/arch/native.h"
 #include "tests/runtime/native/native_call.h"
@@ -30,6 +31,8 @@ static struct {
 size_t qut_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct qut_capture *capture);
 void qut_cursor_captured(struct qut_cursor *cursor, const struct qut_capture *capture);
 
+int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture);
+
 static void note(const struct qut_capture *capture)
 {
     // An instruction on aligned words of the stack fails where sp is not as the C calling convention wants it.
@@ -55,6 +58,15 @@ __attribute__((noinline)) void qut_cursor_captured(struct qut_cursor *cursor, co
 {
     seen.arguments[0] = (uintptr_t)cursor;
     note(capture);
+}
+
+__attribute__((noinline)) int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event,
+                                                        const struct qut_capture *capture)
+{
+    seen.arguments[0] = (uintptr_t)ucontext;
+    seen.arguments[1] = (uintptr_t)event;
+    note(capture);
+    return RESULT;
 }
 
 static uintptr_t plain(uintptr_t pc)
@@ -104,6 +116,16 @@ TEST(cursor_captures_its_caller)
     CHECK(seen.arguments[0] == call.arguments[0], "%lx", (long)seen.arguments[0]);
 }
 
+TEST(sample_captures_its_caller)
+{
+    struct native_call call = a_call();
+    uintptr_t result = native_call((void (*)(void))qut_trace_sample, &call);
+    check_capture(&call);
+    for (int i = 0; i < 2; i++)
+        CHECK(seen.arguments[i] == call.arguments[i], "argument %d: %lx", i, (long)seen.arguments[i]);
+    CHECK(result == RESULT, "%lu", (long)result);
+}
+
 TEST(the_thumb_bit_is_captured)
 {
     if (!qut_native_arch.has_thumb)
@@ -117,9 +139,11 @@ TEST(the_thumb_bit_is_captured)
 
 TEST(others_unwind_through_it)
 {
-    for (int function = 0; function < 2; function++) {
+    static void (*const functions[])(void) = {(void (*)(void))qut_backtrace, (void (*)(void))qut_cursor_here,
+                                              (void (*)(void))qut_trace_sample};
+    for (int function = 0; function < 3; function++) {
         struct native_call call = a_call();
-        native_call(function ? (void (*)(void))qut_cursor_here : (void (*)(void))qut_backtrace, &call);
+        native_call(functions[function], &call);
         if (seen.frame_count == 0)
             SKIP("the C library has no backtrace()");
         bool found = false;
@@ -133,6 +157,7 @@ int main(void)
 {
     RUN(backtrace_captures_its_caller);
     RUN(cursor_captures_its_caller);
+    RUN(sample_captures_its_caller);
     RUN(the_thumb_bit_is_captured);
     RUN(others_unwind_through_it);
     return tap_finish();

@@ -12,6 +12,7 @@ struct sink;
 struct export_options {
     uint32_t thread; // uid of the only thread that is wanted (Nanoscope has one); 0: all, or the one with most samples
     unsigned weight; // enum export_weight: what a sample counts for, where the format has one number
+    bool no_slices;  // Perfetto: samples without slices
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;
 };
@@ -21,6 +22,7 @@ enum export_weight {
     EXPORT_WEIGHT_TIME,     // ns: from a sample to the next of its thread
     EXPORT_WEIGHT_CPU_TIME, // ns
     EXPORT_WEIGHT_BYTES,    // allocated
+    EXPORT_WEIGHT_COUNT,
 };
 
 struct export_format {
@@ -30,9 +32,14 @@ struct export_format {
     // Returns 0, or -1 with *error filled (of the trace: what the format cannot say). Write errors are the sink's.
     int (*write)(const struct trace *trace, const struct names *names, const struct export_options *options,
                  struct sink *sink, struct qutc_error *error);
+    unsigned weight; // enum export_weight: where none is asked for
+    bool is_gzip;    // the sink is to be compressed (sink_gzip)
 };
 
 extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
     export_chrome, export_perf_script;
+
+extern const struct export_format *const export_formats[]; // up to a NULL
+const struct export_format *export_find(const char *name); // NULL: there is none
 
 #endif

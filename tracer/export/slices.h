@@ -2,6 +2,10 @@
 // Samples of one thread as slices: who was entered and left when, as far as samples can tell. What two samples that
 // follow each other have in common is taken to have gone on between them. That makes one long execution of two equal
 // short ones; a mark between them cuts: every slice ends there, and begins again.
+//
+// Functions are compared, not places in them: a function that calls from another line is still the same execution of
+// it; what it calls from there is another one. The stack of a sample that ends an interval (EXTRA_DURATION_NS) was
+// there from the interval's beginning on (its EXTRA_BEGIN_NODE, where it has one), but not before the sample before it.
 #ifndef TRACER_EXPORT_SLICES_H
 #define TRACER_EXPORT_SLICES_H
 
@@ -10,8 +14,8 @@
 
 struct slice_events {
     void *context;
-    // Of a function; `node` is the frame, `index` the (inlined) function in it. `time_ns` never goes back. Return false
-    // to stop.
+    // Of a function; `node` is the frame in which it was entered, `index` the (inlined) function in it. `time_ns` never
+    // goes back. Return false to stop.
     bool (*enter)(void *context, uint64_t time_ns, uint32_t node, size_t index);
     bool (*leave)(void *context, uint64_t time_ns, uint32_t node, size_t index);
     // Between them, in the order of their time. May be NULL.
@@ -28,5 +32,8 @@ struct slice_options {
 // Gaps and marks of kind BEGIN and END cut. False: an event said so.
 bool slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
                       const struct slice_options *options, const struct slice_events *events);
+
+// A gap_ns for a thread: ten times what usually lies between two of its samples, and no less than 20 ms.
+uint64_t slices_gap_ns(const struct trace *trace, const struct trace_thread *thread);
 
 #endif

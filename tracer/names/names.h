@@ -10,7 +10,7 @@
 struct names;
 
 struct names_options {
-    const char *debug_root;  // where debug files are; NULL: /usr/lib/debug
+    const char *debug_root;  // where debug files are; NULL: /usr/lib/debug, of the system root first
     const char *system_root; // put before the modules' paths; NULL: none
     bool inlined;    // functions inlined at the place become frames of their own (needs libdw and debug information)
     bool lines;      // file and line, likewise
@@ -20,15 +20,19 @@ struct names_options {
 };
 
 struct name {
-    const char *function; // demangled, never empty: "libc.so.6+0x1234" where nothing is known
+    const char *function; // demangled, never empty. Without a symbol "libc.so.6+0x1230": where the function begins, by
+                          // the unwind information; without that, the place itself
     const char *mangled;  // NULL: as function
-    const char *module;   // the path's last part; "" where there is no module
+    const char *module;   // the path's last part; "" where there is no file, as of code made at run time
     const char *file;     // source file; NULL: not known
     uint32_t line;        // 0: not known
     bool is_inlined;      // into the next one of the same node
     bool is_known;        // false: function is only an address
     uint32_t id;          // the same for the same function, module and file: from 0 on, without gaps
 };
+
+// Whether this build knows inlined functions and lines at all.
+bool names_can_inline(void);
 
 // All names of the trace's nodes are looked up now. NULL, *error filled: no memory. Modules without symbols are no
 // error: names_missing tells them.
@@ -44,7 +48,7 @@ const struct name *names_by_id(const struct names *names, uint32_t id);
 
 // Modules in which code has no names, with the number of nodes concerned and why ("no symbols", "No such file").
 struct names_missing {
-    const char *path;
+    const char *path; // "[memory]": in no module
     size_t node_count;
     const char *why;
 };

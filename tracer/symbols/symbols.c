@@ -156,6 +156,7 @@ static void get_name(const struct qut_symbols *symbols, const struct entry *entr
     if (version && version != symbol->name)
         symbol->name_length = (size_t)(version - symbol->name);
     symbol->start_vaddr = entry->start;
+    symbol->has_size = entry->end > entry->start;
 }
 
 static unsigned underscores(const struct qut_symbols *symbols, const struct entry *entry)

@@ -11,6 +11,7 @@ struct qut_symbol {
     const char *name; // as in the file, not demangled; lives as long as the index
     size_t name_length;
     uint64_t start_vaddr; // on arm without the Thumb bit
+    bool has_size;
 };
 
 // Takes over the image, also when it fails. load_bias: see qutc_image_symbol_sections. An image without symbols gives

@@ -30,7 +30,8 @@ struct trace_node {
     uint16_t depth;  // of the root 0, of an outermost frame 1; stays at 65535
     uint32_t
         module;  // index in modules, or TRACE_NONE. Of RAW, JIT and DEX: one that was there at some time of the trace
-    uint64_t pc; // with a module: virtual address in its file (FILE: offset); else the address in memory. LABEL: 0
+    uint64_t pc; // with a module: virtual address in its file (FILE: offset); else the address in memory. LABEL: 0.
+                 // END: its code, as in the node
     const char *label; // LABEL: the name. END: why, in words ("[no unwind information covers the code]"). Else NULL
 };
 
@@ -128,6 +129,10 @@ struct trace {
     // What could not be read, in words, the first ones; for people.
     char **damages;
     size_t damage_count;
+
+    uint64_t file_bytes;  // of the file; of a segment: of all of it
+    uint64_t chunk_bytes; // of the chunks that are here, unpacked: headers and records
+    size_t chunk_count;
 
     void *memory; // what all of the above stands in
 };

@@ -29,6 +29,7 @@
 
         .hidden qut_backtrace_captured
         .hidden qut_cursor_captured
+        .hidden qut_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -52,6 +53,17 @@ qut_cursor_here:
         bl      qut_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
+
+        .globl  qut_trace_sample
+        .type   qut_trace_sample, %function
+        .p2align 4
+// int qut_trace_sample(const void *ucontext, const struct qut_event *event)
+qut_trace_sample:
+        capture
+        add     x2, sp, #16
+        bl      qut_trace_sample_captured
+        leave_capture
+        .size   qut_trace_sample, . - qut_trace_sample
 
 // GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI. Without it the linker would take the mark from the whole library.
         .section .note.gnu.property, "a", %note

@@ -32,6 +32,7 @@
 
         .hidden qut_backtrace_captured
         .hidden qut_cursor_captured
+        .hidden qut_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -63,5 +64,20 @@ qut_cursor_here:
         call    qut_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
+
+        .globl  qut_trace_sample
+        .type   qut_trace_sample, @function
+        .p2align 4
+// int qut_trace_sample(const void *ucontext, const struct qut_event *event)
+qut_trace_sample:
+        capture
+        movl    64(%esp), %eax
+        movl    %eax, 0(%esp)
+        movl    68(%esp), %eax
+        movl    %eax, 4(%esp)
+        movl    %edx, 8(%esp)
+        call    qut_trace_sample_captured
+        leave_capture
+        .size   qut_trace_sample, . - qut_trace_sample
 
         .section .note.GNU-stack, "", @progbits

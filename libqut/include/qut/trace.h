@@ -8,6 +8,15 @@
 //     qut_trace_mark(QUT_MARK_BEGIN, request_id, "GET");  this thread works on that from now on
 //     qut_trace_close();
 //
+// Other processes: a child after fork has no trace, or one of its own (QUT_TRACE_FOLLOW_FORK); a hit of the thread that
+// forks, while the handlers of pthread_atfork run, is lost and counted. One that was made by clone or _Fork has none,
+// from its first instruction on (Linux 4.14; before, and under qemu, it must not append). A child after vfork, which
+// borrows its parent's thread, adds to its parent's trace. exec ends the trace as death does: what was stored stays for
+// whoever has the descriptor or the file.
+//
+// A handler may jump out of an append that it interrupted (siglongjmp): nothing is torn, and what had begun is counted
+// as lost. Threads that are not registered do not get the level back, which counts as one nested append for ever.
+//
 // What is called a hit here is one call of sample, append or skip: each is stored, merged into the one before,
 // throttled or lost, and counted as one of these:  hits = stored + merged + throttled + lost.
 #ifndef QUT_TRACE_H

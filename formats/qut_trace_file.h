@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The .qtrace file, version 1: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
+// did. Pure data; specification: formats/qut_trace_file.md.
+//
+//   header | block, block, ... | the last block: a TRAILER
+//
+// Little-endian. Each block has checksums of its own and is found again by its magic: a spoiled one loses itself only.
+#ifndef QUT_FORMATS_QUT_TRACE_FILE_H
+#define QUT_FORMATS_QUT_TRACE_FILE_H
+
+#include "formats/qut_trace.h"
+
+#define QUT_TRACE_FILE_MAGIC       "QUTTrac\x01"
+#define QUT_TRACE_FILE_BLOCK_MAGIC 0x6b6c4251u // "QBlk"
+
+enum {
+    QUT_TRACE_FILE_VERSION = 1,
+    QUT_TRACE_FILE_BLOCK_BYTES_MAX = 4 << 20, // unpacked; larger contents become several blocks
+    QUT_TRACE_FILE_BLOCK_CHUNKS_MAX = 64,     // so many chunks a spoiled byte may cost
+};
+
+struct qut_trace_file_header {
+    uint8_t magic[8];
+    uint32_t version;
+    uint32_t pid;
+    uint8_t identity[16]; // the segment's
+    uint64_t begin_ns;    // CLOCK_MONOTONIC: when the collector began
+    uint64_t zero[2];
+    uint64_t checksum; // qut_table_checksum of what stands before
+};
+static_assert(sizeof(struct qut_trace_file_header) == 64, "shared");
+
+enum qut_trace_file_type {
+    QUT_TRACE_FILE_SEGMENT = 1, // struct qut_trace_header, as it was then, and struct qut_trace_counters
+    QUT_TRACE_FILE_THREADS,     // struct qut_trace_file_thread, ... of slots that changed
+    QUT_TRACE_FILE_MODULES,     // first index u32, zero u32, struct qut_trace_module, ...
+    QUT_TRACE_FILE_STRINGS,     // offset in the section u32, zero u32, bytes
+    QUT_TRACE_FILE_RAW,         // first index u32, count u32, addresses u64
+    QUT_TRACE_FILE_NODES,       // columns: see the specification
+    QUT_TRACE_FILE_CHUNKS,      // likewise
+    QUT_TRACE_FILE_TRAILER,     // struct qut_trace_file_trailer
+    QUT_TRACE_FILE_TYPE_END,
+};
+
+enum qut_trace_file_codec {
+    QUT_TRACE_FILE_PLAIN = 0,
+    QUT_TRACE_FILE_ZSTD = 1, // one frame that states its size
+};
+
+struct qut_trace_file_block {
+    uint32_t magic;
+    uint8_t type;  // enum qut_trace_file_type
+    uint8_t codec; // enum qut_trace_file_codec
+    uint16_t zero;
+    uint32_t index; // of the file's blocks: 0, 1, ...
+    uint32_t packed_bytes;
+    uint32_t unpacked_bytes;
+    uint32_t sample_count;      // of CHUNKS: in them, so that it is known what a spoiled block cost; else 0
+    uint64_t contents_checksum; // qut_table_checksum of the packed bytes, which follow
+    uint64_t checksum;          // of what stands before in this header
+};
+static_assert(sizeof(struct qut_trace_file_block) == 40, "shared");
+
+struct qut_trace_file_writer {
+    struct qut_trace_counts counts;
+    qut_trace_u64 totals[QUT_TRACE_TOTAL_COUNT];
+    struct qut_trace_commit commit; // the one that held; `chunk` is 0 where the directory did not agree
+    qut_trace_u64 overwritten;      // commit.overwritten, and what it was just taking
+    uint32_t version;
+    uint32_t under_way; // how many hits may have been
+};
+static_assert(sizeof(struct qut_trace_file_writer) == 576, "shared");
+
+// A thread's slot as it was at some moment. A later one of the same uid takes its place.
+struct qut_trace_file_thread {
+    uint32_t slot;
+    uint32_t state; // enum qut_trace_thread_state
+    uint32_t uid;
+    uint32_t tid;
+    uint32_t depth; // appends under way
+    uint32_t zero;
+    qut_trace_u64 start_ns, end_ns;
+    char name[QUT_TRACE_NAME_BYTES];
+    struct qut_trace_file_writer writers[QUT_TRACE_LEVELS];
+};
+static_assert(sizeof(struct qut_trace_file_thread) == 56 + 3 * 576, "shared");
+
+// Of each chunk in a block of them, in a column before the chunks' own headers.
+struct qut_trace_file_chunk {
+    uint32_t used_bytes; // of records
+    uint32_t is_open; // 1: it was not sealed; checksum, used_bytes and what else sealing writes are not in its header
+    uint32_t slot;
+    uint32_t record_count;
+};
+static_assert(sizeof(struct qut_trace_file_chunk) == 16, "shared");
+
+enum qut_trace_file_end {
+    QUT_TRACE_FILE_END_CLOSED = 1,  // the process closed its trace
+    QUT_TRACE_FILE_END_DIED = 2,    // the process ended without that: all that it had stored is here
+    QUT_TRACE_FILE_END_STOPPED = 3, // the collector was told to end, or took what there was
+};
+
+struct qut_trace_file_trailer {
+    uint32_t end;         // enum qut_trace_file_end
+    uint32_t block_count; // before this one
+    uint64_t file_bytes;  // up to and with this block
+    uint64_t chunk_count, node_count, raw_count, module_count, thread_count, string_bytes;
+    uint64_t failed_writes;  // times that the file could not be written
+    uint64_t missed_chunks;  // sealed chunks that changed while they were copied: overwritten, or spoiled
+    uint64_t end_ns;         // CLOCK_MONOTONIC
+    uint64_t unpacked_bytes; // of all blocks
+    uint64_t zero[4];
+};
+static_assert(sizeof(struct qut_trace_file_trailer) == 128, "shared");
+
+#endif

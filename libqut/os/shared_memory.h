@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that other processes may map, too, and the little else that a trace wants to know of the system. Not
+// signal-safe.
+#ifndef QUT_OS_SHARED_MEMORY_H
+#define QUT_OS_SHARED_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+// size_bytes of zeroes, all of them there from now on: *pages, mapped shared. path: a file that is made, for its owner
+// only, in a memory file system (else -EMEDIUMTYPE); NULL: memory without a name. Where the system can, its size is
+// sealed: no reader is killed by a file that shrinks under it. Returns a descriptor or -errno.
+int qut_os_share_pages(const char *path, size_t size_bytes, void **pages);
+void qut_os_unshare_pages(int fd, void *pages, size_t size_bytes);
+
+size_t qut_os_page_bytes(void);
+
+// The three clocks of the same moment, nearly.
+void qut_os_read_clocks(uint64_t *monotonic_ns, uint64_t *realtime_ns, uint64_t *boottime_ns);
+
+// Bytes that no other call gets, in this process or another.
+void qut_os_random(void *bytes, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/os/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+uint32_t qut_os_thread_id(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+uint64_t qut_os_thread_cpu_ns(void)
+{
+    int saved_errno = errno;
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    errno = saved_errno;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool qut_os_thread_is_gone(uint32_t tid)
+{
+    int saved_errno = errno;
+    bool is_gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+    errno = saved_errno;
+    return is_gone;
+}
+
+static size_t read_some(const char *path, char *bytes, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t got = read(fd, bytes, size);
+    close(fd);
+    return got > 0 ? (size_t)got : 0;
+}
+
+bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES])
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", (unsigned)tid);
+    size_t size = read_some(path, name, QUT_OS_NAME_BYTES);
+    if (size == 0)
+        return false;
+    name[size - 1] = 0; // in place of a line's end
+    return true;
+}
+
+void qut_os_command(char *command, size_t size)
+{
+    size_t got = read_some("/proc/self/cmdline", command, size - 1);
+    while (got && command[got - 1] == 0)
+        got--;
+    for (size_t i = 0; i < got; i++)
+        if (command[i] == 0)
+            command[i] = ' ';
+    command[got] = 0;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads of this process, as the kernel knows them.
+#ifndef QUT_OS_TASK_H
+#define QUT_OS_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum { QUT_OS_NAME_BYTES = 16 };
+
+uint32_t qut_os_thread_id(void);     // signal-safe
+uint64_t qut_os_thread_cpu_ns(void); // CLOCK_THREAD_CPUTIME_ID of the calling thread. Signal-safe
+// Whether a thread has ended. Another one may have its number by now.
+bool qut_os_thread_is_gone(uint32_t tid);
+// What a thread is called, and its NUL. False: nobody knows.
+bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES]);
+// How this process was called: its arguments with blanks between; cut off where it is longer.
+void qut_os_command(char *command, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process's trace: what stands between the public functions (qut/trace.h) and the segment.
+//
+//   feed.c          open and close
+//   feed_slot.c     which slot a thread has; its beginning and its end
+//   feed_stack.c    pcs -> nodes
+//   feed_sample.c   hits
+//   feed_modules.c  what is loaded -> the segment
+//   feed_upkeep.c   names and ends of threads that nobody told; what raw pcs lie in
+//   feed_fork.c     what a child gets
+//   feed_counts.c   marks, and sums, also of the last trace
+//
+// Appends against close: every append stands between qut_modules_enter and qut_modules_leave, as walks do, and looks
+// for the trace behind the mark. Who closes takes the trace away first, and then waits as for walks (runtime/grace.c).
+#ifndef QUT_TRACE_FEED_H
+#define QUT_TRACE_FEED_H
+
+#include <qut/trace.h>
+
+#include "libqut/runtime/noted_walk.h"
+#include "libqut/runtime/registry.h"
+#include "libqut/trace/segment.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { QUT_FEED_TOLD_COUNT = 256, QUT_FEED_FILES_MAX = 256, QUT_FEED_DEPTH_MAX = 1 << 16 };
+
+struct qut_feed;
+struct qut_feed_scratch;
+
+// Addresses that become nodes: feed_stack.c.
+struct qut_feed_stack {
+    struct qut_feed *feed;
+    struct qut_thread *thread; // whose last walk it is; NULL: it is none
+    const struct qut_modules *modules;
+    const uintptr_t *pcs;
+    const uint8_t *flags; // as in struct qut_noted_walk
+    size_t noted_count, count;
+    bool is_interrupted; // frame 0
+    struct qut_feed_scratch *scratch;
+    // What was found
+    bool is_up_to_date;
+    const struct qut_module *last, *confirmed;
+    enum qut_trace_cut cut; // where there was no room
+};
+
+// What one level of one thread works with, in memory of this process's own that nobody pays for until it is touched.
+// Behind it lie depth_max each of pcs, cached_pcs, cached_nodes, and depth_max + 1 flags.
+struct qut_feed_scratch {
+    struct qut_noted_walk notes; // pcs and flags are set once
+    struct qut_feed_stack stack;
+    struct qut_segment_sample sample;
+    // Of the last stack that was looked up, from its outermost frame on: pcs of plain callers, and their nodes. Valid
+    // as long as the list of modules is the one with this epoch.
+    uintptr_t *cached_pcs;
+    uint32_t *cached_nodes;
+    uint32_t cached_count, cached_base, cached_epoch;
+    // For qut_trace_node, at level 0: a frame found no room, this is the one outside of it.
+    uint32_t cut_node;
+    bool is_cut;
+};
+
+struct qut_feed_file { // that pcs of bytecode were seen in
+    uintptr_t start, end;
+};
+
+struct qut_feed {
+    struct qut_retired retired;
+    struct qut_feed *next; // of all that may still be mapped. Under the registry's lock
+    bool is_closed;        // it is not the one that is open
+    bool is_unmapped;      // in a child: its segment is the parent's
+    struct qut_segment segment;
+    uint32_t generation; // differs from that of every other; never 0
+    uint32_t flags;      // enum qut_trace_open_flag
+    uint32_t depth_max;
+    struct qut_segment_options options; // for a child
+    char *path;
+    uint8_t *scratch;
+    size_t scratch_bytes, scratch_stride_bytes;
+    // Raw pcs whose place is to be found out while there is somebody to ask. Each is told once; when too many are told
+    // at once, some are not found out.
+    uint32_t *raw_is_told; // a bit for each
+    size_t raw_is_told_bytes;
+    uint32_t told_count;
+    uint32_t read_count; // by upkeep alone
+    uintptr_t told[QUT_FEED_TOLD_COUNT];
+    struct qut_feed_file files[QUT_FEED_FILES_MAX];
+    uint32_t file_count;
+    uint64_t looked_ns;                 // when upkeep last looked at threads
+    _Atomic uint32_t is_short_of_slots; // upkeep shall look at once
+};
+
+// In a page that is empty in a child, whatever kind of fork made it.
+struct qut_feed_current {
+    _Atomic(struct qut_feed *) feed; // NULL: no trace is open
+};
+extern _Atomic(struct qut_feed_current *) qut_feed_current; // never NULL
+extern _Atomic uint32_t qut_feed_control;                   // who opens or closes. Taken before all other locks
+
+static inline struct qut_feed *qut_feed_now(void)
+{
+    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_acquire);
+    return atomic_load_explicit(&current->feed, memory_order_seq_cst);
+}
+
+// ---- an append
+
+struct qut_feed_entry {
+    struct qut_thread *thread;
+    const struct qut_modules *modules;
+    struct qut_feed *feed;
+    struct qut_trace_thread *slot;   // NULL: the hit is lost
+    struct qut_trace_writer *writer; // NULL: it is lost, and counted
+};
+
+// False: no trace is open; else qut_feed_leave has to come. Signal-safe.
+bool qut_feed_enter(struct qut_feed_entry *entry, uintptr_t here);
+void qut_feed_leave(struct qut_feed_entry *entry);
+
+// ---- feed_slot.c
+
+// The calling thread's, which it gets now if it has none. NULL: *reason says why.
+struct qut_trace_thread *qut_feed_slot(struct qut_feed *feed, enum qut_trace_lost *reason);
+// entry->slot and entry->writer. False: the hit was counted as lost.
+bool qut_feed_begin(struct qut_feed_entry *entry, uintptr_t here);
+struct qut_feed_scratch *qut_feed_scratch(const struct qut_feed *feed, const struct qut_trace_thread *slot,
+                                          uint32_t level);
+void qut_feed_thread_ends(void);
+void qut_feed_fork_begins(void); // of the calling thread
+void qut_feed_fork_ends(bool in_child);
+
+// ---- feed_stack.c
+
+// The node of frame 0; or, with *is_cut, of the innermost one that there was room for. `base`: what the outermost frame
+// hangs from.
+uint32_t qut_feed_stack_node(struct qut_feed_stack *stack, uint32_t base, bool *is_cut);
+// Of one frame; 0: no room.
+uint32_t qut_feed_frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);
+void qut_feed_begin_stack(struct qut_feed_stack *stack);
+
+// ---- feed_modules.c; under the registry's lock
+
+void qut_feed_publishes(void);
+void qut_feed_module_goes(struct qut_record *record);
+
+// ---- feed_upkeep.c
+
+int qut_feed_maintain(void);
+void qut_feed_tell_raw(struct qut_feed *feed, uint32_t index, uintptr_t pc); // signal-safe
+// Under work.
+void qut_feed_look_at_threads(struct qut_feed *feed);
+
+// ---- feed.c
+
+extern struct qut_feed *qut_feed_all; // under the registry's lock
+// A trace that is not published yet. 0 or -errno.
+int qut_feed_new(struct qut_feed **feed, const struct qut_segment_options *options, uint32_t flags, uint32_t depth_max);
+void qut_feed_free(struct qut_feed *feed); // all but the segment
+void qut_feed_publish(struct qut_feed *feed);
+
+// ---- feed_fork.c
+
+void qut_feed_before_fork(void);
+void qut_feed_in_parent(void);
+void qut_feed_in_child(void);
+
+// ---- feed_counts.c
+
+void qut_feed_keep_counts(const struct qut_segment *segment); // those of the last trace, from now on
+
+#pragma GCC visibility pop
+
+#endif

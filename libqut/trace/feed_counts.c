@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks and sums: what is no sample.
+#include <errno.h>
+#include <string.h>
+
+#include "libqut/trace/feed.h"
+
+// ---- marks
+
+// A mark that finds no writer is lost, but it is no hit.
+static bool begin_mark(struct qut_feed_entry *entry, uintptr_t here)
+{
+    enum qut_trace_lost reason;
+    struct qut_trace_thread *slot = qut_feed_slot(entry->feed, &reason);
+    if (slot && qut_segment_depth(slot) < QUT_TRACE_LEVELS)
+        return qut_feed_begin(entry, here);
+    struct qut_trace_counts *counts = &entry->feed->segment.counters->unowned;
+    __atomic_fetch_add(&counts->marks, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counts->lost_marks, 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+int qut_trace_mark(uint32_t mark_kind, uint64_t id, const char *name)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    int result = QUT_STORED_NOT;
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    struct qut_segment *segment = &entry.feed->segment;
+    if (begin_mark(&entry, here)) {
+        uint32_t string = name ? qut_segment_string(segment, name, strlen(name)) : 0;
+        result = qut_segment_mark(segment, entry.slot, entry.writer, qut_os_now_ns(), mark_kind, id, string);
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return result;
+}
+
+// ---- kinds
+
+// Under control.
+static int own_kind(struct qut_feed *feed, const char *name)
+{
+    uint32_t *names = feed->segment.header->kind_names;
+    uint32_t string = *name ? qut_segment_string(&feed->segment, name, strlen(name)) : 0;
+    if (string == 0)
+        return *name ? -EAGAIN : -EINVAL;
+    for (int i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
+        if (names[i] == string)
+            return QUT_TRACE_OWN_KIND_FIRST + i;
+        if (names[i] == 0) {
+            __atomic_store_n(&names[i], string, __ATOMIC_RELEASE);
+            return QUT_TRACE_OWN_KIND_FIRST + i;
+        }
+    }
+    return -EAGAIN;
+}
+
+int qut_trace_own_kind(const char *name)
+{
+    qut_os_lock(&qut_feed_control);
+    struct qut_feed *feed = qut_feed_now(); // nobody closes it under control
+    int result = feed && name ? own_kind(feed, name) : -EINVAL;
+    qut_os_unlock(&qut_feed_control);
+    return result;
+}
+
+// ---- totals
+
+void qut_trace_add(uint32_t total, uint64_t amount)
+{
+    struct qut_feed_entry entry;
+    enum qut_trace_lost reason;
+    if (total >= QUT_TRACE_TOTAL_COUNT || !qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return;
+    // Each is one atomic instruction: a handler may add to the same sum.
+    entry.slot = qut_feed_slot(entry.feed, &reason);
+    qut_trace_u64 *totals = entry.slot ? entry.slot->writers[0].totals : entry.feed->segment.counters->unowned_totals;
+    __atomic_fetch_add(&totals[total], amount, __ATOMIC_RELAXED);
+    qut_feed_leave(&entry);
+}
+
+// ---- what became of hits
+
+// Of the last trace, twice: while one is written, the other one is read.
+static struct qut_trace_counters_now kept[2];
+static _Atomic uint32_t kept_version;
+
+static void take_counts(struct qut_trace_counters_now *now, const struct qut_segment *segment)
+{
+    struct qut_segment_sums sums;
+    memset(&sums, 0, sizeof sums);
+    memset(now, 0, sizeof *now);
+    qut_segment_sum(segment, &sums);
+    now->hits = sums.counts.hits;
+    now->stored = sums.stored;
+    now->merged = sums.merged;
+    now->throttled = sums.counts.throttled;
+    for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        now->lost[i] = sums.counts.lost[i];
+    for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)
+        now->cut[i] = sums.counts.cut[i];
+    now->under_way = sums.under_way;
+    now->marks = sums.counts.marks;
+    now->lost_marks = sums.counts.lost_marks;
+    now->overwritten = sums.overwritten;
+    for (unsigned i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)
+        now->totals[i] = sums.totals[i];
+    now->node_count = __atomic_load_n(&segment->counters->node_count, __ATOMIC_RELAXED);
+}
+static_assert(sizeof((struct qut_trace_counters_now *)0)->lost == sizeof(uint64_t[QUT_TRACE_LOST_COUNT]) &&
+                  sizeof((struct qut_trace_counters_now *)0)->cut == sizeof(uint64_t[QUT_TRACE_CUT_COUNT]) &&
+                  sizeof((struct qut_trace_counters_now *)0)->totals == sizeof(uint64_t[QUT_TRACE_TOTAL_COUNT]),
+              "every count has its place");
+
+void qut_feed_keep_counts(const struct qut_segment *segment)
+{
+    uint32_t version = atomic_load_explicit(&kept_version, memory_order_relaxed) + 1;
+    take_counts(&kept[version & 1], segment);
+    atomic_store_explicit(&kept_version, version, memory_order_release);
+}
+
+void qut_trace_get_counts(struct qut_trace_counters_now *counts, size_t size)
+{
+    struct qut_trace_counters_now now;
+    struct qut_feed_entry entry;
+    if (qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0))) {
+        take_counts(&now, &entry.feed->segment);
+        qut_feed_leave(&entry);
+    } else {
+        now = kept[atomic_load_explicit(&kept_version, memory_order_acquire) & 1];
+    }
+    memset(counts, 0, size);
+    memcpy(counts, &now, size < sizeof now ? size : sizeof now);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hits. Everything here is signal-safe.
+#include <string.h>
+
+#include "libqut/os/task.h"
+#include "libqut/trace/feed.h"
+#include "libqut/trace/sample.h"
+
+static_assert(sizeof(struct qut_extra) == sizeof(struct qut_segment_extra) &&
+                  offsetof(struct qut_extra, value) == offsetof(struct qut_segment_extra, value),
+              "extras go through as they are");
+static_assert((int)QUT_METRIC_COUNT == (int)QUT_TRACE_METRIC_COUNT &&
+                  (int)QUT_TOTAL_OWN_FIRST == QUT_TRACE_TOTAL_OWN_FIRST &&
+                  (int)QUT_EXTRA_WEIGHT == QUT_TRACE_EXTRA_WEIGHT && (int)QUT_SAMPLE_FAULT == QUT_TRACE_KIND_FAULT &&
+                  (int)QUT_EVENT_OFF_CPU == QUT_TRACE_SAMPLE_OFF_CPU && (int)QUT_MARK_COUNTER == QUT_TRACE_MARK_COUNTER,
+              "the numbers are the format's");
+
+static const struct qut_event no_event;
+
+// ---- what is stored
+
+static uint64_t time_of(const struct qut_event *event)
+{
+    return event->time_ns ? event->time_ns : qut_os_now_ns();
+}
+
+static bool is_bad(const struct qut_event *event)
+{
+    return event->kind >= QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT ||
+           (event->flags & ~(uint32_t)(QUT_EVENT_ON_CPU | QUT_EVENT_OFF_CPU)) ||
+           event->extra_count > QUT_TRACE_EXTRAS_MAX || (event->extra_count && !event->extras);
+}
+
+static struct qut_feed_scratch *scratch_of(const struct qut_feed_entry *entry)
+{
+    return qut_feed_scratch(entry->feed, entry->slot, (uint32_t)(entry->writer - entry->slot->writers));
+}
+
+// In memory of this level's own: stacks are small.
+static void fill_sample(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
+                        const struct qut_event *event, uint64_t time_ns, uint32_t node, bool is_cut)
+{
+    struct qut_segment_sample *sample = &scratch->sample;
+    sample->time_ns = time_ns;
+    sample->cpu_ns = event->cpu_ns;
+    sample->node = node;
+    sample->kind = (uint16_t)event->kind;
+    sample->flags = (uint16_t)(event->flags | (is_cut ? QUT_TRACE_SAMPLE_CUT : 0u));
+    sample->metrics = event->metrics;
+    sample->extras = (const struct qut_segment_extra *)(const void *)event->extras;
+    sample->extra_count = event->extra_count;
+    if (sample->cpu_ns == 0 && (entry->feed->segment.flags & QUT_TRACE_HAS_CPU_TIME))
+        sample->cpu_ns = qut_os_thread_cpu_ns();
+}
+
+// Called where little stack is in use.
+static inline __attribute__((always_inline)) int store(const struct qut_feed_entry *entry,
+                                                       const struct qut_feed_scratch *scratch)
+{
+    return qut_segment_append(&entry->feed->segment, entry->slot, entry->writer, &scratch->sample);
+}
+
+// Where the outermost frame hangs from. False: there is no room even for that.
+static bool find_base(const struct qut_feed_entry *entry, const struct qut_end *end, uint32_t *base)
+{
+    *base = 0;
+    if (!end || end->reason == QUT_END_OUTERMOST)
+        return true;
+    uint64_t code = 1 + (uint64_t)end->reason + ((uint64_t)end->refusal << 8);
+    *base = qut_segment_node(&entry->feed->segment, 0, code, QUT_TRACE_CLASS_END << QUT_TRACE_CLASS_SHIFT);
+    qut_segment_cut(entry->writer, end->reason == QUT_END_LIMIT ? QUT_TRACE_CUT_DEPTH : QUT_TRACE_CUT_WALK);
+    return *base != 0;
+}
+
+// False: it is lost.
+__attribute__((noinline)) static bool fill(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
+                                           const struct qut_end *end, const struct qut_event *event, uint64_t time_ns)
+{
+    struct qut_feed_stack *stack = &scratch->stack;
+    uint32_t node = 0;
+    bool is_cut = true;
+    if (is_bad(event)) {
+        qut_segment_lose(entry->writer, QUT_TRACE_LOST_BAD);
+        return false;
+    }
+    stack->cut = QUT_TRACE_CUT_TREE;
+    if (find_base(entry, end, &node))
+        node = qut_feed_stack_node(stack, node, &is_cut);
+    if (is_cut)
+        qut_segment_cut(entry->writer, stack->cut);
+    fill_sample(entry, scratch, event, time_ns, node, is_cut || (end && end->reason != QUT_END_OUTERMOST));
+    return true;
+}
+
+static inline struct qut_feed_scratch *begin_stack(const struct qut_feed_entry *entry, const uintptr_t *pcs,
+                                                   size_t count, bool is_interrupted)
+{
+    struct qut_feed_scratch *scratch = scratch_of(entry);
+    struct qut_feed_stack *stack = &scratch->stack;
+    stack->feed = entry->feed;
+    stack->thread = NULL;
+    stack->modules = entry->modules;
+    stack->pcs = pcs;
+    stack->noted_count = 0;
+    stack->count = count;
+    stack->is_interrupted = is_interrupted;
+    stack->scratch = scratch;
+    return scratch;
+}
+
+// ---- hits
+
+// capture.S calls it.
+int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture);
+
+int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    int result = QUT_STORED_NOT;
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    if (qut_feed_begin(&entry, here)) {
+        event = event ? event : &no_event;
+        struct qut_feed_scratch *scratch = begin_stack(&entry, NULL, 0, ucontext != NULL);
+        struct qut_noted_walk *notes = &scratch->notes;
+        uint64_t time_ns = time_of(event);
+        notes->modules = entry.modules;
+        scratch->stack.count = qut_walk_noted(notes, capture, ucontext);
+        scratch->stack.thread = entry.thread;
+        scratch->stack.pcs = notes->pcs;
+        scratch->stack.flags = notes->flags;
+        scratch->stack.noted_count = notes->noted_count;
+        if (fill(&entry, scratch, &notes->end, event, time_ns))
+            result = store(&entry, scratch);
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return result;
+}
+
+int qut_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *flags, size_t flag_count,
+                         const struct qut_end *end, bool is_interrupted, const struct qut_event *event)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    int result = QUT_STORED_NOT;
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    if (qut_feed_begin(&entry, here)) {
+        event = event ? event : &no_event;
+        struct qut_feed_scratch *scratch = begin_stack(&entry, pcs, count, is_interrupted);
+        scratch->stack.thread = entry.thread;
+        scratch->stack.flags = flags;
+        scratch->stack.noted_count = flag_count;
+        if (fill(&entry, scratch, end, event, time_of(event)))
+            result = store(&entry, scratch);
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return result;
+}
+
+int qut_trace_append(const uintptr_t *pcs, size_t count, const struct qut_end *end, uint32_t stack_flags,
+                     const struct qut_event *event)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    int result = QUT_STORED_NOT;
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    if (qut_feed_begin(&entry, here)) {
+        event = event ? event : &no_event;
+        struct qut_feed_scratch *scratch = begin_stack(&entry, pcs, count, stack_flags & QUT_STACK_INTERRUPTED);
+        if (fill(&entry, scratch, end, event, time_of(event)))
+            result = store(&entry, scratch);
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return result;
+}
+
+int qut_trace_skip(void)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    bool began = qut_feed_begin(&entry, here);
+    if (began) {
+        qut_segment_skip(entry.writer);
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return QUT_STORED_NOT;
+}
+
+// ---- in steps
+
+// For steps, which are no hits: what is remembered between them is the thread's.
+static struct qut_feed_scratch *steps_of(struct qut_feed_entry *entry)
+{
+    enum qut_trace_lost reason;
+    entry->slot = qut_feed_slot(entry->feed, &reason);
+    return entry->slot ? qut_feed_scratch(entry->feed, entry->slot, 0) : NULL;
+}
+
+// What the next qut_trace_append_node says.
+static void note_cut(struct qut_feed_scratch *steps, uint32_t parent)
+{
+    if (!steps || steps->is_cut)
+        return;
+    steps->cut_node = parent;
+    steps->is_cut = true;
+}
+
+uint32_t qut_trace_node(uint32_t parent, uintptr_t pc, uint32_t stack_flags)
+{
+    struct qut_feed_entry entry;
+    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return 0;
+    struct qut_feed_scratch *steps = steps_of(&entry);
+    uint32_t node = 0;
+    if (steps && !(steps->is_cut && parent == 0)) {
+        struct qut_feed_stack stack = {.feed = entry.feed, .modules = entry.modules};
+        qut_feed_begin_stack(&stack);
+        node =
+            qut_feed_frame_node(&stack, parent, pc, stack_flags & QUT_STACK_INTERRUPTED ? QUT_FRAME_INTERRUPTED : 0u);
+    }
+    if (node == 0)
+        note_cut(steps, parent);
+    qut_feed_leave(&entry);
+    return node;
+}
+
+uint32_t qut_trace_label_node(uint32_t parent, const char *name)
+{
+    struct qut_feed_entry entry;
+    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return 0;
+    struct qut_feed_scratch *steps = steps_of(&entry);
+    struct qut_segment *segment = &entry.feed->segment;
+    uint32_t node = 0;
+    if (steps && !(steps->is_cut && parent == 0)) {
+        uint32_t string = qut_segment_string(segment, name, strlen(name));
+        if (string || !*name)
+            node = qut_segment_node(segment, parent, string, QUT_TRACE_CLASS_LABEL << QUT_TRACE_CLASS_SHIFT);
+    }
+    if (node == 0)
+        note_cut(steps, parent);
+    qut_feed_leave(&entry);
+    return node;
+}
+
+int qut_trace_append_node(uint32_t node, const struct qut_event *event)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    int result = QUT_STORED_NOT;
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    if (qut_feed_begin(&entry, here)) {
+        struct qut_feed_scratch *steps = qut_feed_scratch(entry.feed, entry.slot, 0);
+        const struct qut_segment *segment = &entry.feed->segment;
+        bool is_cut = steps->is_cut;
+        event = event ? event : &no_event;
+        if (is_cut)
+            qut_segment_cut(entry.writer, QUT_TRACE_CUT_TREE);
+        if (is_cut && node == 0)
+            node = steps->cut_node;
+        steps->is_cut = false;
+        if (is_bad(event) || node > segment->node_mask ||
+            (node && __atomic_load_n(&segment->nodes[node], __ATOMIC_RELAXED) == 0))
+            qut_segment_lose(entry.writer, QUT_TRACE_LOST_BAD);
+        else {
+            fill_sample(&entry, scratch_of(&entry), event, time_of(event), node, is_cut);
+            result = store(&entry, scratch_of(&entry));
+        }
+        qut_segment_end(entry.slot);
+    }
+    qut_feed_leave(&entry);
+    return result;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// How records are written (formats/qut_trace.md). Behind `at` there must be room for the longest one.
+#ifndef QUT_TRACE_RECORD_H
+#define QUT_TRACE_RECORD_H
+
+#include <string.h>
+
+#include "libqut/trace/segment.h"
+
+static inline uint8_t *qut_put_number(uint8_t *at, uint64_t value)
+{
+    if (value >= 0x80 && value < 0x4000) { // most of those that are no single byte
+        uint16_t both = (uint16_t)((value & 0x7f) | 0x80 | value >> 7 << 8);
+        memcpy(at, &both, sizeof both);
+        return at + sizeof both;
+    }
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline uint64_t qut_zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+// What a record counts from: the one before it.
+struct qut_record_base {
+    uint64_t time, cpu_time, cpu_step;
+    const qut_trace_u64 *metrics;
+    uint32_t kind; // kind | flags << 8
+};
+
+static inline uint32_t qut_kind_and_flags(const struct qut_trace_run *run)
+{
+    return run->kind | (uint32_t)run->flags << 8;
+}
+
+// What one sample of the run took of processor time, on average.
+static inline uint64_t qut_cpu_step(uint64_t growth, uint32_t count)
+{
+    return count == 1 ? growth : (uint64_t)((int64_t)growth / (int64_t)count);
+}
+
+static inline uint8_t *qut_put_metrics(uint8_t *at, unsigned *tag, const struct qut_segment *segment,
+                                       const qut_trace_u64 *from, const qut_trace_u64 *to)
+{
+    uint32_t mask = 0;
+    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
+        mask |= (uint32_t)(from[i] != to[i]) << i;
+    mask &= segment->metric_mask;
+    if (mask == 0)
+        return at;
+    *tag |= QUT_TRACE_TAG_METRICS;
+    *at++ = (uint8_t)mask;
+    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
+        if (mask >> i & 1)
+            at = qut_put_number(at, to[i] - from[i]);
+    return at;
+}
+
+// Without extras: these follow, and have their bit in the tag, the first byte. Returns its end.
+static inline uint8_t *qut_put_run_record(uint8_t *at, const struct qut_segment *segment,
+                                          const struct qut_record_base *base, const struct qut_trace_run *run,
+                                          bool is_recent)
+{
+    uint8_t *tag_byte = at++;
+    unsigned tag = QUT_TRACE_TAG_RUN;
+    if (qut_kind_and_flags(run) != base->kind) {
+        tag |= QUT_TRACE_TAG_KIND;
+        *at++ = (uint8_t)run->kind;
+        *at++ = (uint8_t)run->flags;
+    }
+    if (is_recent) {
+        tag |= QUT_TRACE_TAG_RECENT;
+        *at++ = (uint8_t)qut_trace_recent_index(run->node);
+    } else {
+        at = qut_put_number(at, run->node);
+    }
+    at = qut_put_number(at, run->first_time - base->time);
+    if (run->count > 1) {
+        tag |= QUT_TRACE_TAG_COUNT;
+        at = qut_put_number(at, run->count - 2);
+        at = qut_put_number(at, run->last_time - run->first_time);
+    }
+    if (segment->flags & QUT_TRACE_HAS_CPU_TIME)
+        at = qut_put_number(at, qut_zigzag((int64_t)(run->cpu_time - base->cpu_time - base->cpu_step * run->count)));
+    if (segment->metric_mask)
+        at = qut_put_metrics(at, &tag, segment, base->metrics, run->metrics);
+    *tag_byte = (uint8_t)tag;
+    return at;
+}
+
+// The longest of these.
+static inline uint32_t qut_run_bytes_max(const struct qut_segment *segment)
+{
+    // tag, kind, flags | node | time, count, duration | cpu | metrics
+    return 3 + 4 + 10 + 5 + 10 + 10 + (segment->metric_mask ? 1 + 10 * QUT_TRACE_METRIC_COUNT : 0);
+}
+
+// earlier_ns: how much earlier the sample was than the time at which it stands.
+static inline uint8_t *qut_put_extras(uint8_t *at, const struct qut_segment_extra *extras, uint32_t count,
+                                      uint64_t earlier_ns)
+{
+    *at++ = (uint8_t)(count + (earlier_ns != 0));
+    for (uint32_t i = 0; i < count; i++) {
+        *at++ = (uint8_t)extras[i].key;
+        at = qut_put_number(at, extras[i].value);
+    }
+    if (earlier_ns) {
+        *at++ = QUT_TRACE_EXTRA_EARLIER_NS;
+        at = qut_put_number(at, earlier_ns);
+    }
+    return at;
+}
+
+static inline uint8_t *qut_put_mark_record(uint8_t *at, uint32_t mark_kind, uint64_t time_since, uint64_t id,
+                                           uint32_t string)
+{
+    *at++ = QUT_TRACE_TAG_MARK;
+    *at++ = (uint8_t)mark_kind;
+    at = qut_put_number(at, time_since);
+    at = qut_put_number(at, id);
+    return qut_put_number(at, string);
+}
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "libqut/trace/inside.h"
+
+static void put_name(struct qut_trace_thread *thread, const char *name)
+{
+    qut_trace_u64 words[QUT_TRACE_NAME_BYTES / 8] = {0};
+    if (name)
+        memcpy(words, name, strnlen(name, QUT_TRACE_NAME_BYTES - 1));
+    for (int i = 0; i < QUT_TRACE_NAME_BYTES / 8; i++)
+        qut_put64((qut_trace_u64 *)(void *)thread->name + i, words[i]);
+}
+
+void qut_segment_thread_rename(struct qut_trace_thread *thread, const char *name)
+{
+    put_name(thread, name);
+}
+
+static void add_counts(struct qut_trace_counts *to, const struct qut_trace_counts *counts)
+{
+    to->hits += counts->hits;
+    to->throttled += counts->throttled;
+    for (int i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        to->lost[i] += counts->lost[i];
+    for (int i = 0; i < QUT_TRACE_CUT_COUNT; i++)
+        to->cut[i] += counts->cut[i];
+    to->marks += counts->marks;
+    to->lost_marks += counts->lost_marks;
+}
+
+// Adds what its writers counted to `retired`, all at once: from the new version on it is there, and no longer here.
+static void retire(struct qut_segment *segment, struct qut_trace_thread *thread)
+{
+    struct qut_trace_counters *counters = segment->counters;
+    uint32_t version = qut_get32(&counters->retired_version);
+    struct qut_trace_retired *to = &counters->retired[(version + 1) & 1];
+    qut_order_stores();
+    *to = counters->retired[version & 1];
+    for (int level = 0; level < QUT_TRACE_LEVELS; level++) {
+        struct qut_trace_writer *writer = &thread->writers[level];
+        const struct qut_trace_commit *commit = qut_commit_of(writer);
+        add_counts(&to->counts, &writer->counts);
+        to->stored += commit->stored;
+        to->merged += commit->merged;
+        to->overwritten += commit->overwritten;
+        for (int i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)
+            to->totals[i] += writer->totals[i];
+    }
+    to->uid = thread->uid;
+    __atomic_store_n(&counters->retired_version, version + 1, __ATOMIC_RELEASE);
+    qut_order_stores();
+    memset(thread->writers, 0, sizeof thread->writers);
+}
+
+static struct qut_trace_thread *take_fresh(struct qut_segment *segment)
+{
+    uint32_t *count = &segment->header->thread_count, slot = qut_get32(count);
+    while (slot < segment->thread_capacity) {
+        if (__atomic_compare_exchange_n(count, &slot, slot + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            struct qut_trace_thread *thread = qut_thread_at(segment, slot);
+            qut_put32(&thread->state, QUT_TRACE_THREAD_TAKEN);
+            return thread;
+        }
+    }
+    return NULL;
+}
+
+static struct qut_trace_thread *take_ended(struct qut_segment *segment)
+{
+    // One at a time. Who interrupts the other, or comes at the same moment, goes without a slot until its next hit.
+    if (__atomic_exchange_n(&segment->retiring, 1, __ATOMIC_ACQUIRE))
+        return NULL;
+    struct qut_trace_thread *taken = NULL;
+    for (uint32_t i = 0; i < segment->thread_capacity && !taken; i++) {
+        uint32_t slot = (segment->thread_hand + i) % segment->thread_capacity, state = QUT_TRACE_THREAD_ENDED;
+        struct qut_trace_thread *thread = qut_thread_at(segment, slot);
+        if (!__atomic_compare_exchange_n(&thread->state, &state, QUT_TRACE_THREAD_TAKEN, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        retire(segment, thread);
+        segment->thread_hand = slot + 1;
+        taken = thread;
+    }
+    __atomic_store_n(&segment->retiring, 0, __ATOMIC_RELEASE);
+    return taken;
+}
+
+struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, uint32_t tid, const char *name,
+                                                  uint64_t now_ns)
+{
+    struct qut_trace_thread *thread = take_fresh(segment);
+    if (!thread)
+        thread = take_ended(segment);
+    if (!thread)
+        return NULL;
+    qut_put32(&thread->tid, tid);
+    qut_put64(&thread->start_ns, now_ns);
+    qut_put64(&thread->end_ns, 0);
+    put_name(thread, name);
+    for (uint32_t level = 0; level < QUT_TRACE_LEVELS; level++) {
+        thread->writers[level].level = level;
+        thread->entry_sp[level] = 0;
+    }
+    qut_put32(&thread->depth, 0);
+    __atomic_store_n(&thread->uid, __atomic_fetch_add(&segment->header->thread_uid_next, 1, __ATOMIC_RELAXED),
+                     __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->state, QUT_TRACE_THREAD_LIVE, __ATOMIC_RELEASE);
+    return thread;
+}
+
+void qut_segment_thread_end(struct qut_segment *segment, struct qut_trace_thread *thread, uint64_t now_ns)
+{
+    // Its own handlers, should one still come, are refused from here on.
+    qut_refuse_appends(thread);
+    for (int level = 0; level < QUT_TRACE_LEVELS; level++) {
+        qut_close_chunk(segment, thread, &thread->writers[level]);
+        qut_settle(&thread->writers[level]);
+    }
+    qut_put64(&thread->end_ns, now_ns ? now_ns : 1);
+    __atomic_store_n(&thread->state, QUT_TRACE_THREAD_ENDED, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "libqut/include/qut/trace.h"
+#include "libqut/trace/inside.h"
+
+enum { KIND_MAX = QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT - 1, KEY_MAX = 127, SETTLE_TRIES_MAX = 64 };
+static_assert(3 + 4 + 10 + 5 + 10 + 10 + 1 + 10 * QUT_TRACE_METRIC_COUNT + 1 + QUT_TRACE_EXTRAS_MAX * 11 <=
+                  QUT_TRACE_RECORD_BYTES_MAX,
+              "no record is longer");
+
+// ---- counting
+
+void qut_settle(struct qut_trace_writer *writer)
+{
+    const struct qut_trace_counts *counts = &writer->counts;
+    const struct qut_trace_commit *commit = qut_commit_of(writer);
+    // Appends nested too deep count here, too, in between.
+    for (int tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
+        uint64_t hits = qut_get64(&counts->hits);
+        uint64_t done = commit->stored + commit->merged + qut_get64(&counts->throttled) + qut_lost_of(counts);
+        if (qut_get64(&counts->hits) != hits)
+            continue;
+        if (hits > done)
+            qut_count(&writer->counts.lost[QUT_TRACE_LOST_JUMPED], hits - done);
+        break;
+    }
+    qut_put32(&writer->under_way, 0);
+}
+
+static inline void begin_hit(struct qut_trace_writer *writer)
+{
+    if (__builtin_expect(writer->under_way != 0, 0))
+        qut_settle(writer);
+    qut_put32(&writer->under_way, 1);
+    qut_order();
+    // What is nested too deep is counted with the innermost writer.
+    if (__builtin_expect(writer->level == QUT_TRACE_LEVELS - 1, 0))
+        qut_count_shared(&writer->counts.hits, 1);
+    else
+        qut_count(&writer->counts.hits, 1);
+    qut_order();
+}
+
+static inline void end_hit(struct qut_trace_writer *writer)
+{
+    qut_order();
+    qut_put32(&writer->under_way, 0);
+}
+
+static int lose(struct qut_trace_writer *writer, enum qut_trace_lost reason)
+{
+    qut_count(&writer->counts.lost[reason], 1);
+    end_hit(writer);
+    return QUT_STORED_NOT;
+}
+
+void qut_segment_lose(struct qut_trace_writer *writer, enum qut_trace_lost reason)
+{
+    begin_hit(writer);
+    lose(writer, reason);
+}
+
+void qut_segment_skip(struct qut_trace_writer *writer)
+{
+    begin_hit(writer);
+    qut_count(&writer->counts.throttled, 1);
+    end_hit(writer);
+}
+
+void qut_segment_cut(struct qut_trace_writer *writer, enum qut_trace_cut reason)
+{
+    qut_count(&writer->counts.cut[reason], 1);
+}
+
+void qut_segment_add(struct qut_trace_writer *writer, uint32_t total, uint64_t amount)
+{
+    if (total < QUT_TRACE_TOTAL_COUNT)
+        qut_count(&writer->totals[total], amount);
+}
+
+static void lose_shared(struct qut_trace_counts *counts, enum qut_trace_lost reason)
+{
+    qut_count_shared(&counts->hits, 1);
+    qut_count_shared(&counts->lost[reason], 1);
+}
+
+void qut_segment_lose_unowned(struct qut_segment *segment, enum qut_trace_lost reason)
+{
+    lose_shared(&segment->counters->unowned, reason);
+}
+
+// ---- levels
+
+// A level is given and taken back with a single store, so that there is nothing in between for a handler to jump out
+// of.
+static void put_entry(struct qut_trace_thread *thread, uint32_t level, uintptr_t sp)
+{
+    qut_order();
+    __atomic_store_n((qut_segment_entry *)&thread->entry_sp[level], sp, __ATOMIC_RELAXED);
+    qut_order();
+}
+
+// Stacks grow down: a frame that began an append is gone when its thread runs at or above it, on the same stack. What
+// had interrupted it is gone with it.
+static uint32_t heal(struct qut_trace_thread *thread, uint32_t depth, uintptr_t sp, uintptr_t low, uintptr_t high)
+{
+    uint32_t live = 0;
+    if (sp < low || sp >= high)
+        return depth;
+    for (; live < depth; live++) {
+        uintptr_t entry = (uintptr_t)thread->entry_sp[live];
+        if (entry > QUT_SEGMENT_ENTRY_NONE && entry >= low && entry < high && sp >= entry)
+            break;
+    }
+    while (depth > live)
+        put_entry(thread, --depth, 0);
+    return depth;
+}
+
+struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
+                                           uintptr_t stack_high)
+{
+    uint32_t depth = qut_segment_depth(thread);
+    if (__builtin_expect(depth != 0, 0))
+        depth = heal(thread, depth, sp, stack_low, stack_high);
+    if (__builtin_expect(depth >= QUT_TRACE_LEVELS, 0)) {
+        lose_shared(&thread->writers[QUT_TRACE_LEVELS - 1].counts, QUT_TRACE_LOST_NESTED);
+        return NULL;
+    }
+    put_entry(thread, depth, sp ? sp : QUT_SEGMENT_ENTRY_NONE);
+    qut_put32(&thread->depth, depth + 1);
+    return &thread->writers[depth];
+}
+
+void qut_segment_end(struct qut_trace_thread *thread)
+{
+    uint32_t depth = qut_segment_depth(thread);
+    if (depth == 0)
+        return;
+    qut_put32(&thread->depth, depth - 1);
+    put_entry(thread, depth - 1, 0);
+}
+
+void qut_refuse_appends(struct qut_trace_thread *thread)
+{
+    for (uint32_t level = 0; level < QUT_TRACE_LEVELS; level++)
+        put_entry(thread, level, QUT_SEGMENT_ENTRY_NONE);
+}
+
+// ---- samples
+
+static bool is_well_formed(const struct qut_segment *segment, const struct qut_trace_writer *writer,
+                           const struct qut_segment_sample *sample)
+{
+    uint32_t node = sample->node;
+    if (node != 0 && writer->recent[qut_trace_recent_index(node)] != node &&
+        (node > segment->node_mask || !qut_get64(&segment->nodes[node])))
+        return false;
+    if (sample->kind > KIND_MAX || sample->flags > UINT8_MAX || sample->extra_count > QUT_TRACE_EXTRAS_MAX)
+        return false;
+    for (uint32_t i = 0; i < sample->extra_count; i++)
+        if (sample->extras[i].key == 0 || sample->extras[i].key > KEY_MAX)
+            return false;
+    return true;
+}
+
+static void fill_metrics(const struct qut_segment *segment, qut_trace_u64 *to, const qut_trace_u64 *last,
+                         const uint64_t *metrics)
+{
+    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++) {
+        // They only grow; one that falls keeps its last value.
+        bool grows = metrics && segment->metric_mask >> i & 1 && metrics[i] > last[i];
+        qut_fill64(&to[i], grows ? metrics[i] : last[i]);
+    }
+}
+
+// Samples that equal the open record's last one: in place.
+static void merge(struct qut_segment *segment, struct qut_trace_writer *writer, uint64_t time, uint64_t cpu_time,
+                  const uint64_t *metrics)
+{
+    uint32_t version = qut_get32(&writer->version);
+    const struct qut_trace_commit *from = &writer->commits[version & 1];
+    struct qut_trace_commit *to = &writer->commits[(version + 1) & 1];
+    qut_order_stores();
+    bool are_twins = writer->twins;
+    if (!are_twins) {
+        // Word by word: readers may look.
+        enum { WORDS = sizeof *to / sizeof(uint64_t) };
+        const qut_trace_u64 *from_words = (const qut_trace_u64 *)from;
+        for (int i = 0; i < WORDS; i++)
+            qut_fill64((qut_trace_u64 *)to + i, from_words[i]);
+    }
+    qut_fill64(&to->merged, from->merged + 1);
+    qut_fill64(&to->run.last_time, time);
+    qut_fill64(&to->run.cpu_time, cpu_time);
+    qut_put32(&to->run.count, from->run.count + 1);
+    if (segment->metric_mask)
+        fill_metrics(segment, to->run.metrics, from->run.metrics, metrics);
+    __atomic_store_n(&writer->version, version + 1, __ATOMIC_RELEASE);
+    qut_order();
+    if (!are_twins)
+        qut_put32(&writer->twins, 1);
+}
+
+static void fill_run(struct qut_trace_run *run, const struct qut_segment_sample *sample, uint64_t time,
+                     uint64_t cpu_time)
+{
+    qut_fill64(&run->first_time, time);
+    qut_fill64(&run->last_time, time);
+    qut_fill64(&run->cpu_time, cpu_time);
+    qut_put32(&run->node, sample->node);
+    __atomic_store_n(&run->kind, sample->kind, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->flags, sample->flags, __ATOMIC_RELAXED);
+}
+
+// What nearly every sample needs, as store does it, without metrics: the open record into the chunk, a new one opened.
+// False: it is not as simple as that, and nothing was done.
+static inline bool store_plain(struct qut_segment *segment, struct qut_trace_writer *writer,
+                               const struct qut_segment_sample *sample, uint64_t time, uint64_t cpu_time)
+{
+    uint32_t version = qut_get32(&writer->version), node = sample->node;
+    const struct qut_trace_commit *from = &writer->commits[version & 1];
+    struct qut_trace_commit *to = &writer->commits[(version + 1) & 1];
+    const struct qut_trace_run *run = &from->run;
+    if (run->count == 0 || from->used_bytes > segment->plain_bytes_max || segment->metric_mask ||
+        time < run->last_time || sample->extra_count || sample->kind > KIND_MAX || sample->flags > UINT8_MAX ||
+        (node && (node > segment->node_mask || !qut_get64(&segment->nodes[node]))) || writer->sealing | writer->taking)
+        return false;
+    uint32_t index = qut_trace_recent_index(run->node);
+    bool is_recent = run->node != 0 && writer->recent[index] == run->node; // 0 in the table means: nothing
+    qut_put32(&writer->twins, 0);
+    if (!is_recent)
+        qut_put32(&writer->recent[index], 0); // see is_recent in transaction.c
+    qut_order();
+    qut_order_stores();
+    uint8_t *begin = (uint8_t *)(qut_chunk_at(segment, from->chunk - 1) + 1) + from->used_bytes;
+    struct qut_record_base base = {from->time, from->cpu_time, from->cpu_step, from->metrics, from->kind};
+    const uint8_t *end = qut_put_run_record(begin, segment, &base, run, is_recent);
+    qut_fill64(&to->stored, from->stored + 1);
+    qut_fill64(&to->merged, from->merged);
+    qut_fill64(&to->overwritten, from->overwritten);
+    qut_put32(&to->chunk, from->chunk);
+    qut_put32(&to->used_bytes, from->used_bytes + (uint32_t)(end - begin));
+    qut_put32(&to->record_count, from->record_count + 1);
+    qut_put32(&to->chunk_samples, from->chunk_samples + run->count);
+    qut_fill64(&to->time, run->last_time);
+    qut_fill64(&to->cpu_time, run->cpu_time);
+    qut_fill64(&to->cpu_step, qut_cpu_step(run->cpu_time - from->cpu_time, run->count));
+    qut_put32(&to->kind, qut_kind_and_flags(run));
+    qut_put32(&to->chunk_seq, from->chunk_seq);
+    fill_run(&to->run, sample, time, cpu_time);
+    qut_put32(&to->run.count, 1);
+    __atomic_store_n(&writer->version, version + 1, __ATOMIC_RELEASE);
+    qut_order();
+    if (!is_recent)
+        qut_put32(&writer->recent[index], run->node);
+    return true;
+}
+
+static bool open_run(struct qut_transaction *t, const struct qut_segment_sample *sample, uint64_t time,
+                     uint64_t cpu_time)
+{
+    if (!qut_make_room(t, qut_run_bytes_max(t->segment), time, cpu_time))
+        return false;
+    struct qut_trace_run *run = &t->to->run;
+    fill_run(run, sample, time, cpu_time);
+    if (t->segment->metric_mask)
+        fill_metrics(t->segment, run->metrics, t->base.metrics, sample->metrics);
+    t->run_count = 1;
+    t->stored++;
+    qut_transaction_commit(t);
+    return true;
+}
+
+// A record of its own, never merged: with extras, or out of order. Out of order it stands at the time of the last one.
+static bool put_alone(struct qut_transaction *t, const struct qut_segment_sample *sample, uint64_t time,
+                      uint64_t cpu_time)
+{
+    if (!qut_make_room(t, qut_run_bytes_max(t->segment) + 1 + QUT_TRACE_EXTRAS_MAX * 11, time, cpu_time))
+        return false;
+    bool is_earlier = time < t->base.time;
+    uint64_t earlier_ns = is_earlier ? (t->base.time << QUT_TRACE_TIME_SHIFT) - sample->time_ns : 0;
+    struct qut_trace_run *run = &t->to->run; // there is room in the copy that does not hold, and little on the stack
+    fill_run(run, sample, is_earlier ? t->base.time : time, cpu_time);
+    qut_put32(&run->count, 1);
+    if (t->segment->metric_mask)
+        fill_metrics(t->segment, run->metrics, t->base.metrics, sample->metrics);
+    qut_put_run(t, run, sample->extras, sample->extra_count, earlier_ns);
+    t->stored++;
+    qut_transaction_commit(t);
+    return true;
+}
+
+__attribute__((noinline)) static int store(struct qut_segment *segment, struct qut_trace_thread *thread,
+                                           struct qut_trace_writer *writer, const struct qut_segment_sample *sample,
+                                           uint64_t time, uint64_t cpu_time)
+{
+    if (!is_well_formed(segment, writer, sample))
+        return lose(writer, QUT_TRACE_LOST_BAD);
+    const struct qut_trace_commit *commit = qut_commit_of(writer);
+    uint64_t last_time = commit->run.count ? commit->run.last_time : commit->time;
+    bool is_earlier = time < last_time;
+    if (is_earlier && sample->extra_count == QUT_TRACE_EXTRAS_MAX)
+        return lose(writer, QUT_TRACE_LOST_BAD); // there is no room to say so
+    struct qut_transaction t;
+    qut_transaction_begin(&t, segment, thread, writer);
+    bool is_stored = is_earlier || sample->extra_count ? put_alone(&t, sample, time, cpu_time)
+                                                       : open_run(&t, sample, time, cpu_time);
+    if (!is_stored)
+        return lose(writer, QUT_TRACE_LOST_POOL);
+    end_hit(writer);
+    return QUT_STORED;
+}
+
+int qut_segment_append(struct qut_segment *segment, struct qut_trace_thread *thread, struct qut_trace_writer *writer,
+                       const struct qut_segment_sample *sample)
+{
+    enum { RUN_SAMPLES_MAX = 1 << 20 }; // so that all those of a chunk can be counted in 32 bits
+    begin_hit(writer);
+    uint64_t time = sample->time_ns >> QUT_TRACE_TIME_SHIFT;
+    uint64_t cpu_time = segment->flags & QUT_TRACE_HAS_CPU_TIME ? sample->cpu_ns >> QUT_TRACE_TIME_SHIFT : 0;
+    const struct qut_trace_run *run = &qut_commit_of(writer)->run;
+    // A time that goes back is a gap beyond all limits, as a number without sign.
+    if (run->count - 1 < RUN_SAMPLES_MAX - 1 && run->node == sample->node && run->kind == sample->kind &&
+        run->flags == sample->flags && !sample->extra_count && time >= run->last_time &&
+        time - run->last_time <= segment->merge_gap_units) {
+        merge(segment, writer, time, cpu_time, sample->metrics);
+        end_hit(writer);
+        return QUT_STORED_MERGED;
+    }
+    if (__builtin_expect(!store_plain(segment, writer, sample, time, cpu_time), 0))
+        return store(segment, thread, writer, sample, time, cpu_time);
+    end_hit(writer);
+    return QUT_STORED;
+}
+
+int qut_segment_mark(struct qut_segment *segment, struct qut_trace_thread *thread, struct qut_trace_writer *writer,
+                     uint64_t time_ns, uint32_t mark_kind, uint64_t id, uint32_t string)
+{
+    enum { MARK_BYTES_MAX = 1 + 1 + 10 + 10 + 5 };
+    qut_count(&writer->counts.marks, 1);
+    uint64_t time = time_ns >> QUT_TRACE_TIME_SHIFT;
+    struct qut_transaction t;
+    if (mark_kind > UINT8_MAX) {
+        qut_count(&writer->counts.lost_marks, 1);
+        return QUT_STORED_NOT;
+    }
+    qut_transaction_begin(&t, segment, thread, writer);
+    if (!qut_make_room(&t, MARK_BYTES_MAX, time, t.base.cpu_time)) {
+        qut_count(&writer->counts.lost_marks, 1);
+        return QUT_STORED_NOT;
+    }
+    qut_put_mark(&t, time > t.base.time ? time : t.base.time, mark_kind, id, string);
+    qut_transaction_commit(&t);
+    return QUT_STORED;
+}

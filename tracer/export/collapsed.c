@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// "thread;outermost;...;innermost weight", a line for each stack: what flamegraph.pl reads, and most others. Sorted, so
+// that two exports can be compared. Threads of the same name are one.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/export/clean.h"
+#include "tracer/export/name_tree.h"
+#include "tracer/export/stack_text.h"
+#include "tracer/export/sums.h"
+
+struct line {
+    const struct trace_thread *thread;
+    uint32_t rank, node;
+    uint64_t weight;
+};
+
+struct lines {
+    struct line *items;
+    size_t count, room;
+};
+
+static void write_function(const struct name *name, struct sink *sink)
+{
+    clean_text(sink, name->function, ';', ':');
+}
+
+static void write_node(void *context, uint32_t node, struct sink *sink)
+{
+    const struct names *names = context;
+    for (size_t i = names_count(names, node); i-- > 0;) {
+        sink_bytes(sink, ";", 1);
+        write_function(names_at(names, node, i), sink);
+    }
+}
+
+static bool add_lines(struct lines *lines, const struct sums *sums, const struct trace_thread *thread,
+                      const struct name_tree *tree, unsigned weight)
+{
+    if (lines->room - lines->count < sums->count) {
+        size_t room = (lines->count + sums->count) * 2;
+        struct line *items = reallocarray(lines->items, room, sizeof *items);
+        if (!items)
+            return false;
+        lines->items = items;
+        lines->room = room;
+    }
+    for (size_t i = 0; i < sums->count; i++) {
+        const struct sum *sum = &sums->items[i];
+        if (sum->of[weight])
+            lines->items[lines->count++] = (struct line){thread, tree->rank[sum->node], sum->node, sum->of[weight]};
+    }
+    return true;
+}
+
+static int compare_threads(const struct trace_thread *left, const struct trace_thread *right)
+{
+    char left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
+    return left == right ? 0 : strcmp(clean_thread_name(left, left_name), clean_thread_name(right, right_name));
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct line *left = a, *right = b;
+    int order = compare_threads(left->thread, right->thread);
+    return order ? order : (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+static bool write_lines(const struct lines *lines, struct stack_text *text, struct sink *sink)
+{
+    for (size_t i = 0; i < lines->count && !sink_failed(sink);) {
+        const struct line *line = &lines->items[i];
+        uint64_t weight = 0;
+        for (; i < lines->count && compare_lines(line, &lines->items[i]) == 0; i++)
+            weight += lines->items[i].weight;
+        size_t size;
+        const char *stack = stack_text_of(text, line->node, &size);
+        if (!stack)
+            return false;
+        char name[CLEAN_THREAD_NAME_BYTES];
+        clean_text(sink, clean_thread_name(line->thread, name), ';', ':');
+        sink_bytes(sink, stack, size);
+        sink_bytes(sink, " ", 1);
+        sink_number(sink, weight);
+        sink_bytes(sink, "\n", 1);
+    }
+    return true;
+}
+
+static bool gather(struct lines *lines, const struct trace *trace, const struct export_options *options,
+                   const struct name_tree *tree)
+{
+    struct sums sums = {0};
+    bool is_good = true;
+    for (size_t i = 0; i < trace->thread_count && is_good; i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        if (options->thread && thread->uid != options->thread)
+            continue;
+        is_good =
+            sums_of_thread(&sums, trace, thread, false) == 0 && add_lines(lines, &sums, thread, tree, options->weight);
+        if (options->progress)
+            options->progress(options->progress_context, i + 1, trace->thread_count);
+    }
+    sums_free(&sums);
+    return is_good;
+}
+
+static int write_collapsed(const struct trace *trace, const struct names *names, const struct export_options *options,
+                           struct sink *sink, struct qutc_error *error)
+{
+    struct name_tree tree = {0};
+    struct lines lines = {0};
+    struct stack_text text = {.trace = trace, .write = write_node, .context = (void *)(uintptr_t)names};
+    bool is_good = stack_text_begin(&text) && name_tree_make(&tree, trace, names, write_function) == 0 &&
+                   gather(&lines, trace, options, &tree);
+    if (is_good && lines.count) {
+        qsort(lines.items, lines.count, sizeof *lines.items, compare_lines);
+        is_good = write_lines(&lines, &text, sink);
+    }
+    stack_text_free(&text);
+    name_tree_free(&tree);
+    free(lines.items);
+    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "collapsed stacks");
+}
+
+const struct export_format export_collapsed = {
+    .name = "collapsed",
+    .extension = ".collapsed.txt",
+    .what = "collapsed stacks: flamegraph.pl, speedscope, Perfetto, Firefox Profiler",
+    .write = write_collapsed,
+    .weight = EXPORT_WEIGHT_SAMPLES,
+};

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes by the place in the code where they stand: pprof has one location for all stacks that come by there.
+#ifndef TRACER_EXPORT_LOCATIONS_H
+#define TRACER_EXPORT_LOCATIONS_H
+
+#include "tracer/export/export.h"
+
+struct locations {
+    uint32_t *of_node; // number, from 1 on; of those that are not used 0
+    uint32_t *nodes;   // of location i + 1, the first node that is there
+    size_t count;
+};
+
+// Of the samples' nodes, and of all outside of them, of one thread (uid; 0: all). Returns 0, or -1 without memory.
+int locations_make(struct locations *locations, const struct trace *trace, const struct names *names, uint32_t uid);
+void locations_free(struct locations *locations);
+
+// Where in memory the node's code was; 0: it has no address.
+uint64_t location_address(const struct trace *trace, uint32_t node);
+
+#endif

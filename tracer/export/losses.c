@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/export/losses.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct teller {
+    void (*say)(void *context, const char *text);
+    void *context;
+};
+
+__attribute__((format(printf, 2, 3))) static void tell(const struct teller *teller, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    teller->say(teller->context, text);
+}
+
+static uint64_t lost_samples(const struct qut_trace_counts *counts)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        sum += counts->lost[i];
+    return sum;
+}
+
+uint64_t losses_of_thread(const struct trace *trace, const struct trace_thread *thread)
+{
+    uint64_t kept = thread->stored + thread->merged, there = 0;
+    for (size_t i = 0; i < thread->sample_count; i++)
+        there += trace->samples[thread->first_sample + i].count;
+    return lost_samples(&thread->counts) + (kept > there ? kept - there : 0);
+}
+
+bool losses_summary(const struct trace *trace, char *text, size_t size)
+{
+    uint64_t missing = lost_samples(&trace->counts) + trace->overwritten_samples + trace->damaged_samples;
+    uint64_t taken = trace->counts.hits - trace->counts.throttled;
+    text[0] = '\0';
+    if (!missing)
+        return false;
+    snprintf(text, size, "%ju of %ju samples are missing", (uintmax_t)missing, (uintmax_t)taken);
+    return true;
+}
+
+static void tell_counts(const struct trace *trace, const struct teller *teller)
+{
+    for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        if (trace->counts.lost[i])
+            tell(teller, "%ju lost: %s", (uintmax_t)trace->counts.lost[i], trace_lost_name(i));
+    if (trace->overwritten_samples)
+        tell(teller, "%ju overwritten by newer ones", (uintmax_t)trace->overwritten_samples);
+    if (trace->damaged_samples)
+        tell(teller, "%ju could not be read", (uintmax_t)trace->damaged_samples);
+    for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)
+        if (trace->counts.cut[i])
+            tell(teller, "%ju have less than their whole stack: %s", (uintmax_t)trace->counts.cut[i],
+                 trace_cut_name(i));
+    if (trace->counts.lost_marks)
+        tell(teller, "%ju marks lost", (uintmax_t)trace->counts.lost_marks);
+}
+
+static void tell_damage(const struct trace *trace, const struct teller *teller)
+{
+    if (!trace->is_complete)
+        tell(teller, "the trace was not closed, or not all of it is here");
+    for (size_t i = 0; i < trace->damage_count; i++)
+        tell(teller, "%s", trace->damages[i]);
+    struct trace_balance balance = trace_balance(trace);
+    if (balance.hits_missing || balance.samples_missing)
+        tell(teller, "its counts do not add up: %+jd hits, %+jd samples", (intmax_t)balance.hits_missing,
+             (intmax_t)balance.samples_missing);
+}
+
+void losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context)
+{
+    const struct teller teller = {.say = say, .context = context};
+    char summary[128];
+    if (losses_summary(trace, summary, sizeof summary))
+        tell(&teller, "%s", summary);
+    tell_counts(trace, &teller);
+    tell_damage(trace, &teller);
+}

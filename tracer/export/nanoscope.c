@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// "TIME_NS:+FUNCTION" where a function was entered, "TIME_NS:POP" where one was left. One thread.
+#include <string.h>
+
+#include "tracer/export/clean.h"
+#include "tracer/export/export.h"
+#include "tracer/export/sink_inside.h"
+#include "tracer/export/slices.h"
+
+struct writer {
+    const struct trace *trace;
+    const struct names *names;
+    struct sink *sink;
+    struct sink *name;
+};
+
+static void put_time(struct writer *writer, uint64_t time_ns)
+{
+    sink_number(writer->sink, time_ns > writer->trace->start_ns ? time_ns - writer->trace->start_ns : 0);
+}
+
+// '#' would begin remarks. The viewer gets the text in a page, which "</script>" would end.
+static void put_name(struct writer *writer, const char *name)
+{
+    size_t size, begin = 0;
+    writer->name->used = 0;
+    clean_text(writer->name, name, '#', '.');
+    const char *text = (const char *)sink_memory(writer->name, &size);
+    for (size_t i = 1; i < size; i++)
+        if (text[i - 1] == '<' && text[i] == '/') {
+            sink_bytes(writer->sink, text + begin, i - begin);
+            sink_bytes(writer->sink, "|", 1);
+            begin = i + 1;
+        }
+    sink_bytes(writer->sink, text + begin, size - begin);
+}
+
+static bool enter(void *context, uint64_t time_ns, uint32_t node, size_t index)
+{
+    struct writer *writer = context;
+    put_time(writer, time_ns);
+    sink_bytes(writer->sink, ":+", 2); // '+': the name is shown as it is
+    put_name(writer, names_at(writer->names, node, index)->function);
+    sink_bytes(writer->sink, "\n", 1);
+    return !sink_failed(writer->sink);
+}
+
+static bool leave(void *context, uint64_t time_ns, uint32_t node, size_t index)
+{
+    struct writer *writer = context;
+    (void)node;
+    (void)index;
+    put_time(writer, time_ns);
+    sink_bytes(writer->sink, ":POP\n", 5);
+    return !sink_failed(writer->sink);
+}
+
+// The one that is asked for, else the one with most samples.
+static const struct trace_thread *find_thread(const struct trace *trace, uint32_t uid)
+{
+    const struct trace_thread *found = NULL;
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        if (uid ? thread->uid == uid : !found || thread->sample_count > found->sample_count)
+            found = thread;
+    }
+    return found;
+}
+
+static int write_nanoscope(const struct trace *trace, const struct names *names, const struct export_options *options,
+                           struct sink *sink, struct qutc_error *error)
+{
+    const struct trace_thread *thread = find_thread(trace, options->thread);
+    if (!thread || !thread->sample_count)
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "Nanoscope shows one thread: this one has no samples");
+    struct writer writer = {.trace = trace, .names = names, .sink = sink, .name = sink_in_memory()};
+    if (!writer.name)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "nanoscope");
+    const struct slice_options slices = {.gap_ns = slices_gap_ns(trace, thread)};
+    const struct slice_events events = {.context = &writer, .enter = enter, .leave = leave};
+    slices_of_thread(trace, names, thread, &slices, &events);
+    return sink_close(writer.name, true, error);
+}
+
+const struct export_format export_nanoscope = {
+    .name = "nanoscope",
+    .extension = ".nanoscope.txt",
+    .what = "Nanoscope's text, of one thread: its viewer",
+    .write = write_nanoscope,
+    .weight = EXPORT_WEIGHT_TIME,
+};

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// profile.proto of pprof, with gzip: samples by stack, thread and kind, each with its count, time, processor time and
+// allocated bytes. Losses are the profile's comments.
+#include "tracer/export/clean.h"
+#include "tracer/export/locations.h"
+#include "tracer/export/losses.h"
+#include "tracer/export/protobuf.h"
+#include "tracer/export/string_table.h"
+#include "tracer/export/sums.h"
+
+// Field numbers of https://github.com/google/pprof/blob/main/proto/profile.proto
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_MAPPING = 3,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_TIME_NS = 9,
+    PROFILE_DURATION_NS = 10,
+    PROFILE_COMMENT = 13,
+    PROFILE_DEFAULT_TYPE = 14,
+
+    TYPE_NAME = 1,
+    TYPE_UNIT = 2,
+
+    SAMPLE_LOCATIONS = 1,
+    SAMPLE_VALUES = 2,
+    SAMPLE_LABEL = 3,
+    LABEL_KEY = 1,
+    LABEL_TEXT = 2,
+    LABEL_NUMBER = 3,
+
+    MAPPING_ID = 1,
+    MAPPING_START = 2,
+    MAPPING_LIMIT = 3,
+    MAPPING_OFFSET = 4,
+    MAPPING_FILE = 5,
+    MAPPING_BUILD_ID = 6,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILES = 8,
+    MAPPING_HAS_LINES = 9,
+    MAPPING_HAS_INLINES = 10,
+
+    LOCATION_ID = 1,
+    LOCATION_MAPPING = 2,
+    LOCATION_ADDRESS = 3,
+    LOCATION_LINE = 4,
+    LINE_FUNCTION = 1,
+    LINE_NUMBER = 2,
+
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_SYSTEM_NAME = 3,
+    FUNCTION_FILE = 4,
+};
+
+struct writer {
+    const struct trace *trace;
+    const struct names *names;
+    struct protobuf out;
+    struct string_table strings;
+    struct locations locations;
+    struct sums sums;
+};
+
+// 0 is what a field is where it is not written.
+static void put(struct writer *writer, unsigned field, uint64_t value)
+{
+    if (value)
+        protobuf_number(&writer->out, field, value);
+}
+
+static void put_string(struct writer *writer, unsigned field, const char *text)
+{
+    put(writer, field, string_table_put(&writer->strings, text ? text : ""));
+}
+
+static void end_message(struct writer *writer, size_t begin)
+{
+    protobuf_end(&writer->out, begin);
+    protobuf_flush(&writer->out, false);
+}
+
+static void write_types(struct writer *writer, unsigned default_type)
+{
+    for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++) {
+        size_t type = protobuf_begin(&writer->out, PROFILE_SAMPLE_TYPE);
+        put_string(writer, TYPE_NAME, weights_name(i));
+        put_string(writer, TYPE_UNIT, i == EXPORT_WEIGHT_SAMPLES ? "count" : weights_unit(i));
+        end_message(writer, type);
+    }
+    put_string(writer, PROFILE_DEFAULT_TYPE, weights_name(default_type));
+}
+
+static void write_label(struct writer *writer, const char *key, const char *text, uint64_t number)
+{
+    size_t label = protobuf_begin(&writer->out, SAMPLE_LABEL);
+    put_string(writer, LABEL_KEY, key);
+    put_string(writer, LABEL_TEXT, text);
+    put(writer, LABEL_NUMBER, number);
+    protobuf_end(&writer->out, label);
+}
+
+// A stack without frames gets one that says so: readers have no place for none.
+static uint32_t location_without_frames(const struct writer *writer)
+{
+    return (uint32_t)writer->locations.count + 1;
+}
+
+static void write_sample(struct writer *writer, const struct trace_thread *thread, const struct sum *sum)
+{
+    size_t message = protobuf_begin(&writer->out, PROFILE_SAMPLE);
+    size_t packed = protobuf_begin(&writer->out, SAMPLE_LOCATIONS);
+    if (!sum->node)
+        protobuf_bare_number(&writer->out, location_without_frames(writer));
+    for (uint32_t node = sum->node; node; node = writer->trace->nodes[node].parent)
+        protobuf_bare_number(&writer->out, writer->locations.of_node[node]);
+    protobuf_end(&writer->out, packed);
+    packed = protobuf_begin(&writer->out, SAMPLE_VALUES);
+    for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++)
+        protobuf_bare_number(&writer->out, sum->of[i] > INT64_MAX ? INT64_MAX : sum->of[i]);
+    protobuf_end(&writer->out, packed);
+    char name[CLEAN_THREAD_NAME_BYTES];
+    write_label(writer, "thread", clean_thread_name(thread, name), 0);
+    write_label(writer, "tid", NULL, thread->tid);
+    write_label(writer, "kind", trace_kind_name(writer->trace, sum->kind), 0);
+    end_message(writer, message);
+}
+
+static int write_samples(struct writer *writer, const struct export_options *options)
+{
+    const struct trace *trace = writer->trace;
+    for (size_t i = 0; i < trace->thread_count && !sink_failed(writer->out.sink); i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        if (options->thread && thread->uid != options->thread)
+            continue;
+        if (sums_of_thread(&writer->sums, trace, thread, true) != 0)
+            return -1;
+        for (size_t s = 0; s < writer->sums.count; s++)
+            write_sample(writer, thread, &writer->sums.items[s]);
+        if (options->progress)
+            options->progress(options->progress_context, i + 1, trace->thread_count);
+    }
+    return 0;
+}
+
+static bool has_mapping(const struct trace *trace, uint32_t module)
+{
+    return module != TRACE_NONE && !(trace->modules[module].flags & QUT_TRACE_MODULE_JIT);
+}
+
+static void write_mappings(struct writer *writer)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (uint32_t i = 0; i < writer->trace->module_count; i++) {
+        const struct trace_module *module = &writer->trace->modules[i];
+        if (!has_mapping(writer->trace, i))
+            continue;
+        char build_id[2 * QUT_TRACE_BUILD_ID_BYTES + 1] = "";
+        for (uint32_t byte = 0; byte < module->build_id_bytes && byte < QUT_TRACE_BUILD_ID_BYTES; byte++) {
+            build_id[2 * byte] = digits[module->build_id[byte] >> 4];
+            build_id[2 * byte + 1] = digits[module->build_id[byte] & 15];
+            build_id[2 * byte + 2] = '\0';
+        }
+        size_t mapping = protobuf_begin(&writer->out, PROFILE_MAPPING);
+        put(writer, MAPPING_ID, i + 1);
+        put(writer, MAPPING_START, module->start);
+        put(writer, MAPPING_LIMIT, module->start + module->code_bytes);
+        put(writer, MAPPING_OFFSET, module->start_vaddr);
+        put_string(writer, MAPPING_FILE, module->path);
+        put_string(writer, MAPPING_BUILD_ID, build_id);
+        // All that could be found out is in here: pprof need not look for the files.
+        for (unsigned flag = MAPPING_HAS_FUNCTIONS; flag <= MAPPING_HAS_INLINES; flag++)
+            put(writer, flag, 1);
+        end_message(writer, mapping);
+    }
+}
+
+static void write_line(struct writer *writer, uint64_t function, uint32_t number)
+{
+    size_t line = protobuf_begin(&writer->out, LOCATION_LINE);
+    put(writer, LINE_FUNCTION, function);
+    put(writer, LINE_NUMBER, number);
+    protobuf_end(&writer->out, line);
+}
+
+static void write_lines(struct writer *writer, uint32_t node)
+{
+    size_t count = names_count(writer->names, node);
+    for (size_t i = 0; i < count; i++) { // the last one is that into which the others were inlined
+        const struct name *name = names_at(writer->names, node, i);
+        write_line(writer, name->id + 1, name->line);
+    }
+}
+
+static uint64_t function_without_frames(const struct writer *writer)
+{
+    return names_id_count(writer->names) + 1;
+}
+
+static void write_locations(struct writer *writer)
+{
+    for (uint32_t i = 0; i < writer->locations.count; i++) {
+        uint32_t node = writer->locations.nodes[i], module = writer->trace->nodes[node].module;
+        size_t location = protobuf_begin(&writer->out, PROFILE_LOCATION);
+        put(writer, LOCATION_ID, i + 1);
+        put(writer, LOCATION_MAPPING, has_mapping(writer->trace, module) ? module + 1 : 0);
+        put(writer, LOCATION_ADDRESS, location_address(writer->trace, node));
+        write_lines(writer, node);
+        end_message(writer, location);
+    }
+    size_t location = protobuf_begin(&writer->out, PROFILE_LOCATION);
+    put(writer, LOCATION_ID, location_without_frames(writer));
+    write_line(writer, function_without_frames(writer), 0);
+    end_message(writer, location);
+}
+
+static void write_function(struct writer *writer, uint64_t id, const struct name *name)
+{
+    size_t function = protobuf_begin(&writer->out, PROFILE_FUNCTION);
+    put(writer, FUNCTION_ID, id);
+    put_string(writer, FUNCTION_NAME, name->function);
+    put_string(writer, FUNCTION_SYSTEM_NAME, name->mangled ? name->mangled : name->function);
+    put_string(writer, FUNCTION_FILE, name->file ? name->file : name->module);
+    end_message(writer, function);
+}
+
+static void write_functions(struct writer *writer)
+{
+    for (uint32_t id = 0; id < names_id_count(writer->names); id++)
+        write_function(writer, id + 1, names_by_id(writer->names, id));
+    write_function(writer, function_without_frames(writer), &(struct name){.function = "[no frames]"});
+}
+
+static void write_comment(void *context, const char *text)
+{
+    struct writer *writer = context;
+    protobuf_number(&writer->out, PROFILE_COMMENT, string_table_put(&writer->strings, text));
+}
+
+static void write_head(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    put(writer, PROFILE_TIME_NS, trace->realtime_ns);
+    put(writer, PROFILE_DURATION_NS, trace->end_ns - trace->start_ns);
+    losses_say(trace, write_comment, writer);
+    write_comment(writer, trace->command ? trace->command : "");
+    write_comment(writer, "made by qut " QUT_VERSION);
+}
+
+static void write_strings(struct writer *writer)
+{
+    for (uint32_t i = 0; i < writer->strings.count; i++) {
+        protobuf_text(&writer->out, PROFILE_STRING, string_table_get(&writer->strings, i));
+        protobuf_flush(&writer->out, false);
+    }
+}
+
+static void end_writer(struct writer *writer)
+{
+    string_table_free(&writer->strings);
+    locations_free(&writer->locations);
+    sums_free(&writer->sums);
+    protobuf_free(&writer->out);
+}
+
+static int write_pprof(const struct trace *trace, const struct names *names, const struct export_options *options,
+                       struct sink *sink, struct qutc_error *error)
+{
+    struct writer writer = {.trace = trace, .names = names, .out = {.sink = sink}};
+    bool is_good =
+        string_table_begin(&writer.strings) && locations_make(&writer.locations, trace, names, options->thread) == 0;
+    if (is_good) {
+        write_types(&writer, options->weight);
+        is_good = write_samples(&writer, options) == 0;
+    }
+    if (is_good) {
+        write_mappings(&writer);
+        write_locations(&writer);
+        write_functions(&writer);
+        write_head(&writer);
+        write_strings(&writer);
+        protobuf_flush(&writer.out, true);
+        is_good = !writer.strings.has_failed && !writer.out.failed;
+    }
+    end_writer(&writer);
+    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "profile");
+}
+
+const struct export_format export_pprof = {
+    .name = "pprof",
+    .extension = ".pb.gz",
+    .what = "profile.proto: pprof, go tool pprof, speedscope, Perfetto, Pyroscope",
+    .write = write_pprof,
+    .weight = EXPORT_WEIGHT_SAMPLES,
+    .is_gzip = true,
+};

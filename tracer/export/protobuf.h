@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protocol buffer messages, written one after the other into a buffer that is emptied into a sink when it is full
+// enough. A message's length stands before it: it gets one byte, and where that is too little, what came behind it is
+// moved when the message ends.
+#ifndef TRACER_EXPORT_PROTOBUF_H
+#define TRACER_EXPORT_PROTOBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracer/export/sink.h"
+
+struct protobuf {
+    struct sink *sink;
+    uint8_t *data;
+    size_t size, room;
+    bool failed; // no memory: nothing is written any more
+};
+
+enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_LENGTH = 2 };
+enum { PROTOBUF_NUMBER_BYTES_MAX = 20 }; // a tag and a number
+
+// Room for `more` bytes. False: failed.
+bool protobuf_grow(struct protobuf *out, size_t more);
+// What is in the buffer goes to the sink, if it is much or `now`. Between outermost messages only.
+void protobuf_flush(struct protobuf *out, bool now);
+void protobuf_free(struct protobuf *out);
+
+void protobuf_bytes(struct protobuf *out, unsigned field, const void *bytes, size_t size);
+// As UTF-8: what is none becomes U+FFFD.
+void protobuf_text(struct protobuf *out, unsigned field, const char *text);
+
+// A message, which lasts until protobuf_end, that gets what this returns.
+size_t protobuf_begin(struct protobuf *out, unsigned field);
+void protobuf_end(struct protobuf *out, size_t begin);
+
+static inline bool protobuf_has_room(struct protobuf *out, size_t more)
+{
+    return out->room - out->size >= more || protobuf_grow(out, more);
+}
+
+// Without looking for room.
+static inline uint8_t *protobuf_put_number(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline uint8_t *protobuf_put_tag(uint8_t *at, unsigned field, enum protobuf_wire wire)
+{
+    return protobuf_put_number(at, (uint64_t)field << 3 | wire);
+}
+
+// The number alone, as in packed fields.
+static inline void protobuf_bare_number(struct protobuf *out, uint64_t value)
+{
+    if (!protobuf_has_room(out, PROTOBUF_NUMBER_BYTES_MAX))
+        return;
+    out->size = (size_t)(protobuf_put_number(out->data + out->size, value) - out->data);
+}
+
+static inline void protobuf_number(struct protobuf *out, unsigned field, uint64_t value)
+{
+    if (!protobuf_has_room(out, PROTOBUF_NUMBER_BYTES_MAX))
+        return;
+    uint8_t *at = protobuf_put_tag(out->data + out->size, field, PROTOBUF_VARINT);
+    out->size = (size_t)(protobuf_put_number(at, value) - out->data);
+}
+
+static inline void protobuf_fixed64(struct protobuf *out, unsigned field, uint64_t value)
+{
+    if (!protobuf_has_room(out, PROTOBUF_NUMBER_BYTES_MAX))
+        return;
+    uint8_t *at = protobuf_put_tag(out->data + out->size, field, PROTOBUF_FIXED64);
+    for (unsigned i = 0; i < 8; i++)
+        *at++ = (uint8_t)(value >> 8 * i);
+    out->size = (size_t)(at - out->data);
+}
+
+#endif

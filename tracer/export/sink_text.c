@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "tracer/export/sink_inside.h"
+#include "tracer/export/utf8.h"
+
+enum { DIGITS_MAX = 20, DECIMALS_MAX = 18 };
+
+void sink_text(struct sink *sink, const char *text)
+{
+    sink_bytes(sink, text, strlen(text));
+}
+
+// In front of `end`. Returns the first digit.
+static char *put_digits(char *end, uint64_t value, unsigned least_digits)
+{
+    do {
+        *--end = (char)('0' + value % 10);
+        value /= 10;
+        least_digits -= least_digits > 0;
+    } while (value || least_digits);
+    return end;
+}
+
+void sink_number(struct sink *sink, uint64_t value)
+{
+    char text[DIGITS_MAX];
+    char *first = put_digits(text + sizeof text, value, 1);
+    sink_bytes(sink, first, (size_t)(text + sizeof text - first));
+}
+
+void sink_fixed(struct sink *sink, int64_t value, unsigned decimals)
+{
+    if (decimals > DECIMALS_MAX)
+        decimals = DECIMALS_MAX;
+    uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    uint64_t unit = 1;
+    for (unsigned i = 0; i < decimals; i++)
+        unit *= 10;
+    char text[2 * DIGITS_MAX + 2];
+    char *first = text + sizeof text;
+    if (decimals) {
+        first = put_digits(first, size % unit, decimals);
+        *--first = '.';
+    }
+    first = put_digits(first, size / unit, 1);
+    if (value < 0)
+        *--first = '-';
+    sink_bytes(sink, first, (size_t)(text + sizeof text - first));
+}
+
+static bool is_plain(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '<';
+}
+
+// '<' too is written as a number: JSON may stand in a page, which "</script>" would end.
+static void put_json_control(struct sink *sink, uint8_t byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (byte == '"' || byte == '\\') {
+        sink_bytes(sink, (const char[]){'\\', (char)byte}, 2);
+        return;
+    }
+    const char text[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+    sink_bytes(sink, text, sizeof text);
+}
+
+void sink_json_string(struct sink *sink, const char *text)
+{
+    sink_bytes(sink, "\"", 1);
+    while (*text) {
+        size_t plain = 0;
+        while (is_plain((uint8_t)text[plain]))
+            plain++;
+        sink_bytes(sink, text, plain);
+        text += plain;
+        if (!*text)
+            break;
+        size_t length = utf8_sequence(text);
+        if (length > 1)
+            sink_bytes(sink, text, length);
+        else if (length == 1)
+            put_json_control(sink, (uint8_t)*text);
+        else
+            sink_text(sink, UTF8_REPLACEMENT);
+        text += length ? length : 1;
+    }
+    sink_bytes(sink, "\"", 1);
+}

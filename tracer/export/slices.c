@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/export/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Samples of a level follow each other; those of a higher level lie inside of the runs of a lower one. So a run's end
+// waits for its time, one for each level.
+enum { PENDING = QUT_TRACE_LEVELS };
+
+struct frame {
+    uint32_t node;
+    uint32_t index; // of the function in it
+    uint32_t id;    // its name's
+};
+
+struct place {
+    uint32_t node;
+    size_t first_frame;
+};
+
+struct pending {
+    uint64_t time_ns;
+    uint32_t node;
+    bool is_there;
+};
+
+struct walk {
+    const struct trace *trace;
+    const struct names *names;
+    const struct trace_thread *thread;
+    const struct slice_options *options;
+    const struct slice_events *events;
+    uint64_t now_ns;
+    size_t next_sample, next_mark, next_gap; // of the thread's
+    struct pending pending[PENDING];
+    const struct trace_sample *begun; // its interval has begun, it itself is still to come
+    // The stack that is there: its nodes, outermost first, and their functions.
+    struct place *places;
+    size_t place_count, place_room;
+    struct frame *frames;
+    size_t frame_count, frame_room;
+    uint32_t *added; // nodes of the next stack, innermost first
+    size_t added_room;
+};
+
+static bool grow(void **array, size_t *room, size_t count, size_t item_bytes)
+{
+    if (count < *room)
+        return true;
+    size_t larger = *room ? *room * 2 : 64;
+    void *grown = realloc(*array, larger * item_bytes);
+    if (!grown)
+        return false;
+    *array = grown;
+    *room = larger;
+    return true;
+}
+
+static void go_to(struct walk *walk, uint64_t time_ns)
+{
+    if (time_ns > walk->now_ns)
+        walk->now_ns = time_ns;
+}
+
+static bool leave_frames(struct walk *walk, size_t keep)
+{
+    while (walk->frame_count > keep) {
+        const struct frame *frame = &walk->frames[--walk->frame_count];
+        if (!walk->events->leave(walk->events->context, walk->now_ns, frame->node, frame->index))
+            return false;
+    }
+    return true;
+}
+
+static bool enter_frame(struct walk *walk, uint32_t node, size_t index, uint32_t id)
+{
+    if (!grow((void **)&walk->frames, &walk->frame_room, walk->frame_count, sizeof *walk->frames))
+        return false;
+    walk->frames[walk->frame_count++] = (struct frame){node, (uint32_t)index, id};
+    return walk->events->enter(walk->events->context, walk->now_ns, node, index);
+}
+
+static bool leave_all(struct walk *walk)
+{
+    walk->place_count = 0;
+    return leave_frames(walk, 0);
+}
+
+// A new node, as the innermost: all its functions but the outermost ones that go on.
+static bool enter_node(struct walk *walk, uint32_t node, size_t first_frame)
+{
+    if (!grow((void **)&walk->places, &walk->place_room, walk->place_count, sizeof *walk->places))
+        return false;
+    walk->places[walk->place_count++] = (struct place){node, first_frame};
+    size_t count = names_count(walk->names, node);
+    for (size_t index = count - (walk->frame_count - first_frame); index-- > 0;)
+        if (!enter_frame(walk, node, index, names_at(walk->names, node, index)->id))
+            return false;
+    return true;
+}
+
+// How deep a node is; `depth` stays at its largest value.
+static size_t depth_of(const struct trace *trace, uint32_t node)
+{
+    size_t below = 0;
+    while (trace->nodes[node].depth == UINT16_MAX) {
+        node = trace->nodes[node].parent;
+        below++;
+    }
+    return below + trace->nodes[node].depth;
+}
+
+// The functions of two places at the same depth that are the same, from the outermost on: execution went on in them,
+// from one place in their code to another.
+static size_t functions_in_common(const struct walk *walk, size_t place, uint32_t node)
+{
+    size_t first = walk->places[place].first_frame;
+    size_t end = place + 1 < walk->place_count ? walk->places[place + 1].first_frame : walk->frame_count;
+    size_t count = names_count(walk->names, node), common = 0;
+    while (common < end - first && common < count &&
+           walk->frames[first + common].id == names_at(walk->names, node, count - 1 - common)->id)
+        common++;
+    return common;
+}
+
+// Makes the stack of `node` the one that is there, at now_ns.
+static bool change_stack(struct walk *walk, uint32_t node)
+{
+    size_t added = 0, depth = depth_of(walk->trace, node);
+    for (; node && (depth > walk->place_count || walk->places[depth - 1].node != node); depth--) {
+        if (!grow((void **)&walk->added, &walk->added_room, added, sizeof *walk->added))
+            return false;
+        walk->added[added++] = node;
+        node = walk->trace->nodes[node].parent;
+    }
+    if (depth < walk->place_count) {
+        size_t first = walk->places[depth].first_frame;
+        size_t common = added ? functions_in_common(walk, depth, walk->added[added - 1]) : 0;
+        if (!leave_frames(walk, first + common))
+            return false;
+        walk->place_count = depth;
+        if (common && !enter_node(walk, walk->added[--added], first))
+            return false;
+    }
+    while (added > 0)
+        if (!enter_node(walk, walk->added[--added], walk->frame_count))
+            return false;
+    return true;
+}
+
+// All slices end, and begin again.
+static bool cut(struct walk *walk, const struct trace_mark *mark)
+{
+    size_t count = walk->frame_count;
+    const struct slice_events *events = walk->events;
+    if (!leave_frames(walk, 0) || (events->mark && !events->mark(events->context, mark)))
+        return false;
+    for (size_t i = 0; i < count; i++) { // they still stand there
+        struct frame frame = walk->frames[i];
+        if (!enter_frame(walk, frame.node, frame.index, frame.id))
+            return false;
+    }
+    return true;
+}
+
+// Where a sample's stack was there first: of an interval's, where that began, but not before the last sample.
+static uint64_t begin_of(const struct walk *walk, const struct trace_sample *sample)
+{
+    uint64_t duration_ns, begin_ns = sample->first_ns;
+    if (sample->extra_count && trace_extra(walk->trace, sample, QUT_TRACE_EXTRA_DURATION_NS, &duration_ns))
+        begin_ns -= duration_ns < begin_ns ? duration_ns : begin_ns;
+    return begin_ns > walk->now_ns ? begin_ns : walk->now_ns;
+}
+
+static const struct trace_sample *sample_to_come(const struct walk *walk)
+{
+    if (walk->next_sample >= walk->thread->sample_count)
+        return NULL;
+    return &walk->trace->samples[walk->thread->first_sample + walk->next_sample];
+}
+
+static struct pending *pending_first(struct walk *walk)
+{
+    struct pending *first = NULL;
+    for (unsigned level = 0; level < PENDING; level++)
+        if (walk->pending[level].is_there && (!first || walk->pending[level].time_ns < first->time_ns))
+            first = &walk->pending[level];
+    return first;
+}
+
+// After a sample: where the next one is too far away, or there is none, nothing is known from here on.
+static bool end_if_unknown(struct walk *walk)
+{
+    if (pending_first(walk))
+        return true;
+    const struct trace_sample *next = sample_to_come(walk);
+    if (next) {
+        if (!walk->options->gap_ns || begin_of(walk, next) - walk->now_ns <= walk->options->gap_ns)
+            return true;
+    }
+    return leave_all(walk);
+}
+
+static bool step_pending(struct walk *walk, struct pending *pending)
+{
+    go_to(walk, pending->time_ns);
+    pending->is_there = false;
+    return change_stack(walk, pending->node) && end_if_unknown(walk);
+}
+
+static bool step_interval(struct walk *walk, const struct trace_sample *sample, uint64_t begin_ns)
+{
+    uint64_t node = sample->node;
+    trace_extra(walk->trace, sample, QUT_TRACE_EXTRA_BEGIN_NODE, &node);
+    walk->begun = sample;
+    go_to(walk, begin_ns);
+    return change_stack(walk, node < walk->trace->node_count ? (uint32_t)node : sample->node);
+}
+
+static bool step_sample(struct walk *walk, const struct trace_sample *sample)
+{
+    walk->next_sample++;
+    go_to(walk, sample->first_ns);
+    if (!change_stack(walk, sample->node))
+        return false;
+    if (walk->events->sample && !walk->events->sample(walk->events->context, sample))
+        return false;
+    walk->pending[sample->level % PENDING] =
+        (struct pending){sample->last_ns, sample->node, sample->last_ns > walk->now_ns};
+    return end_if_unknown(walk);
+}
+
+static bool step_mark(struct walk *walk, const struct trace_mark *mark)
+{
+    walk->next_mark++;
+    go_to(walk, mark->time_ns);
+    if (mark->kind == QUT_TRACE_MARK_BEGIN || mark->kind == QUT_TRACE_MARK_END)
+        return cut(walk, mark);
+    return !walk->events->mark || walk->events->mark(walk->events->context, mark);
+}
+
+static bool step_gap(struct walk *walk, const struct trace_gap *gap)
+{
+    walk->next_gap++;
+    go_to(walk, gap->from_ns);
+    return leave_all(walk) && (!walk->events->gap || walk->events->gap(walk->events->context, gap));
+}
+
+// What comes next is what has the earliest time; of equal ones the first here: the end of a run, a mark that does not
+// end anything, a sample (an interval's beginning counts), the end of a request, a gap.
+static bool step(struct walk *walk, bool *is_done)
+{
+    const struct trace *trace = walk->trace;
+    const struct trace_thread *thread = walk->thread;
+    struct pending *pending = pending_first(walk);
+    const struct trace_mark *mark =
+        walk->next_mark < thread->mark_count ? &trace->marks[thread->first_mark + walk->next_mark] : NULL;
+    const struct trace_gap *gap =
+        walk->next_gap < thread->gap_count ? &trace->gaps[thread->first_gap + walk->next_gap] : NULL;
+    const struct trace_sample *sample = sample_to_come(walk);
+    uint64_t begin_ns = sample ? begin_of(walk, sample) : 0;
+    bool begins = sample && begin_ns < sample->first_ns && walk->begun != sample;
+    uint64_t sample_ns = !sample ? UINT64_MAX : begins ? begin_ns : sample->first_ns;
+    uint64_t pending_ns = pending ? pending->time_ns : UINT64_MAX, gap_ns = gap ? gap->from_ns : UINT64_MAX;
+    uint64_t mark_ns = mark ? mark->time_ns : UINT64_MAX;
+
+    if (pending && pending_ns <= sample_ns && pending_ns <= mark_ns && pending_ns <= gap_ns)
+        return step_pending(walk, pending);
+    bool mark_is_first = mark && mark->kind == QUT_TRACE_MARK_END ? mark_ns < sample_ns : mark_ns <= sample_ns;
+    if (mark && mark_is_first && mark_ns <= gap_ns)
+        return step_mark(walk, mark);
+    if (sample && sample_ns <= gap_ns)
+        return begins ? step_interval(walk, sample, begin_ns) : step_sample(walk, sample);
+    if (gap)
+        return step_gap(walk, gap);
+    *is_done = true;
+    return leave_all(walk);
+}
+
+bool slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
+                      const struct slice_options *options, const struct slice_events *events)
+{
+    struct walk walk = {.trace = trace, .names = names, .thread = thread, .options = options, .events = events};
+    bool is_done = false, went_well = true;
+    while (went_well && !is_done)
+        went_well = step(&walk, &is_done);
+    free(walk.places);
+    free(walk.frames);
+    free(walk.added);
+    return went_well;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+uint64_t slices_gap_ns(const struct trace *trace, const struct trace_thread *thread)
+{
+    enum { PROBES = 257, LEAST_NS = 20000000, DISTANCES = 10 };
+    uint64_t distances[PROBES];
+    size_t count = 0, step = thread->sample_count / PROBES + 1;
+    for (size_t i = 1; i < thread->sample_count && count < PROBES; i += step) {
+        const struct trace_sample *sample = &trace->samples[thread->first_sample + i];
+        // A run is samples too: a distance between two of them counts as one of those.
+        uint64_t within = sample->count > 1 ? (sample->last_ns - sample->first_ns) / (sample->count - 1) : UINT64_MAX;
+        uint64_t before = sample->first_ns > sample[-1].last_ns ? sample->first_ns - sample[-1].last_ns : 0;
+        distances[count++] = within < before ? within : before;
+    }
+    if (!count)
+        return LEAST_NS;
+    qsort(distances, count, sizeof *distances, compare_times);
+    uint64_t median = distances[count / 2];
+    if (median > UINT64_MAX / DISTANCES)
+        return 0;
+    return median * DISTANCES > LEAST_NS ? median * DISTANCES : LEAST_NS;
+}

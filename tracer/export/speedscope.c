@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// speedscope's own JSON, a profile for each thread. Time: who was entered and left when, so that its time order shows
+// what happened. Anything else: samples with their weights.
+// https://www.speedscope.app/file-format-schema.json
+#include <stdio.h>
+#include <string.h>
+
+#include "tracer/export/clean.h"
+#include "tracer/export/losses.h"
+#include "tracer/export/slices.h"
+#include "tracer/export/stack_text.h"
+#include "tracer/export/weights.h"
+
+struct writer {
+    const struct trace *trace;
+    const struct names *names;
+    const struct export_options *options;
+    struct sink *sink;
+    struct stack_text stacks;
+    uint64_t last_ns;
+    bool has_before; // a comma is needed
+};
+
+static void put(struct writer *writer, const char *text)
+{
+    sink_text(writer->sink, text);
+}
+
+static void put_comma(struct writer *writer)
+{
+    if (writer->has_before)
+        sink_bytes(writer->sink, ",", 1);
+    sink_bytes(writer->sink, "\n", 1);
+    writer->has_before = true;
+}
+
+static uint64_t since_start(const struct writer *writer, uint64_t time_ns)
+{
+    return time_ns > writer->trace->start_ns ? time_ns - writer->trace->start_ns : 0;
+}
+
+// ---- the frames: index = the name's id
+
+static void write_frames(struct writer *writer)
+{
+    put(writer, "\"shared\":{\"frames\":[");
+    writer->has_before = false;
+    for (uint32_t id = 0; id < names_id_count(writer->names); id++) {
+        const struct name *name = names_by_id(writer->names, id);
+        const char *file = name->file ? name->file : name->module;
+        put_comma(writer);
+        put(writer, "{\"name\":");
+        sink_json_string(writer->sink, *name->function ? name->function : "[no name]");
+        if (file && *file) {
+            put(writer, ",\"file\":");
+            sink_json_string(writer->sink, file);
+        }
+        put(writer, "}");
+    }
+    put(writer, "]},\n");
+}
+
+// ---- time: events
+
+static bool write_event(struct writer *writer, const char *begin, uint64_t time_ns, uint32_t node, size_t index)
+{
+    writer->last_ns = since_start(writer, time_ns);
+    put_comma(writer);
+    put(writer, begin);
+    sink_number(writer->sink, names_at(writer->names, node, index)->id);
+    put(writer, ",\"at\":");
+    sink_number(writer->sink, writer->last_ns);
+    put(writer, "}");
+    return !sink_failed(writer->sink);
+}
+
+static bool enter(void *context, uint64_t time_ns, uint32_t node, size_t index)
+{
+    return write_event(context, "{\"type\":\"O\",\"frame\":", time_ns, node, index);
+}
+
+static bool leave(void *context, uint64_t time_ns, uint32_t node, size_t index)
+{
+    return write_event(context, "{\"type\":\"C\",\"frame\":", time_ns, node, index);
+}
+
+static void write_events(struct writer *writer, const struct trace_thread *thread)
+{
+    const struct slice_options slices = {.gap_ns = slices_gap_ns(writer->trace, thread)};
+    const struct slice_events events = {.context = writer, .enter = enter, .leave = leave};
+    const struct trace_sample *first = &writer->trace->samples[thread->first_sample];
+    writer->has_before = false;
+    writer->last_ns = since_start(writer, first->first_ns);
+    put(writer, "\"events\":[");
+    slices_of_thread(writer->trace, writer->names, thread, &slices, &events);
+    put(writer, "],\"startValue\":0,\"endValue\":");
+    sink_number(writer->sink, writer->last_ns);
+}
+
+// ---- weights: samples
+
+static void write_node(void *context, uint32_t node, struct sink *sink)
+{
+    const struct writer *writer = context;
+    for (size_t i = names_count(writer->names, node); i-- > 0;) {
+        sink_bytes(sink, ",", 1);
+        sink_number(sink, names_at(writer->names, node, i)->id);
+    }
+}
+
+static bool write_stacks(struct writer *writer, const struct trace_thread *thread)
+{
+    struct weights_walk walk;
+    struct weights weights;
+    const struct trace_sample *sample;
+    writer->has_before = false;
+    put(writer, "\"samples\":[");
+    weights_begin(&walk, writer->trace, thread);
+    while (weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
+        if (!weights.of[writer->options->weight])
+            continue;
+        size_t size;
+        const char *stack = stack_text_of(&writer->stacks, sample->node, &size);
+        if (!stack)
+            return false;
+        put_comma(writer);
+        put(writer, "[");
+        sink_bytes(writer->sink, stack + (size > 0), size - (size > 0)); // without the first comma
+        put(writer, "]");
+    }
+    return true;
+}
+
+static void write_weights(struct writer *writer, const struct trace_thread *thread)
+{
+    struct weights_walk walk;
+    struct weights weights;
+    const struct trace_sample *sample;
+    uint64_t sum = 0;
+    writer->has_before = false;
+    put(writer, "],\"weights\":[");
+    weights_begin(&walk, writer->trace, thread);
+    while (weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
+        uint64_t weight = weights.of[writer->options->weight];
+        if (!weight)
+            continue;
+        if (sum)
+            put(writer, ",");
+        sink_number(writer->sink, weight);
+        sum += weight;
+    }
+    put(writer, "],\"startValue\":0,\"endValue\":");
+    sink_number(writer->sink, sum);
+}
+
+// ----
+
+static bool write_thread(struct writer *writer, const struct trace_thread *thread)
+{
+    static const char *const units[EXPORT_WEIGHT_COUNT] = {"none", "nanoseconds", "nanoseconds", "bytes"};
+    bool is_time = writer->options->weight == EXPORT_WEIGHT_TIME, is_good = true;
+    char name[CLEAN_THREAD_NAME_BYTES], text[CLEAN_THREAD_NAME_BYTES + 64];
+    int length = snprintf(text, sizeof text, "%s (%u)", clean_thread_name(thread, name), thread->tid);
+    uint64_t missing = losses_of_thread(writer->trace, thread);
+    if (missing)
+        snprintf(text + length, sizeof text - (size_t)length, ", %ju samples are missing", (uintmax_t)missing);
+    put(writer, is_time ? "{\"type\":\"evented\",\"name\":" : "{\"type\":\"sampled\",\"name\":");
+    sink_json_string(writer->sink, text);
+    put(writer, ",\"unit\":\"");
+    put(writer, units[writer->options->weight]);
+    put(writer, "\",");
+    if (is_time) {
+        write_events(writer, thread);
+    } else {
+        is_good = write_stacks(writer, thread);
+        write_weights(writer, thread);
+    }
+    put(writer, "}");
+    return is_good;
+}
+
+static bool is_wanted(const struct writer *writer, const struct trace_thread *thread)
+{
+    return thread->sample_count && (!writer->options->thread || thread->uid == writer->options->thread);
+}
+
+static bool write_threads(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    bool is_good = true, is_first = true;
+    put(writer, "\"profiles\":[");
+    for (size_t i = 0; i < trace->thread_count && is_good && !sink_failed(writer->sink); i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        if (!is_wanted(writer, thread))
+            continue;
+        put(writer, is_first ? "\n" : ",\n");
+        is_first = false;
+        is_good = write_thread(writer, thread);
+        if (writer->options->progress)
+            writer->options->progress(writer->options->progress_context, i + 1, trace->thread_count);
+    }
+    put(writer, "],\n");
+    return is_good;
+}
+
+// The profile with most samples is shown first.
+static void write_active(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    size_t count = 0, active = 0, most = 0;
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        if (!is_wanted(writer, &trace->threads[i]))
+            continue;
+        if (trace->threads[i].sample_count > most) {
+            most = trace->threads[i].sample_count;
+            active = count;
+        }
+        count++;
+    }
+    put(writer, "\"activeProfileIndex\":");
+    sink_number(writer->sink, active);
+}
+
+// The names are all that has a place for losses: this one, and those of the threads.
+static void write_name(struct writer *writer)
+{
+    char losses[128], text[512];
+    const char *path = writer->trace->path ? writer->trace->path : "trace";
+    const char *slash = strrchr(path, '/');
+    bool has_losses = losses_summary(writer->trace, losses, sizeof losses);
+    snprintf(text, sizeof text, "%.300s%s%s%s", slash ? slash + 1 : path, has_losses ? " (" : "", losses,
+             has_losses ? ")" : "");
+    put(writer, ",\"name\":");
+    sink_json_string(writer->sink, text);
+}
+
+static int write_speedscope(const struct trace *trace, const struct names *names, const struct export_options *options,
+                            struct sink *sink, struct qutc_error *error)
+{
+    struct writer writer = {.trace = trace, .names = names, .options = options, .sink = sink};
+    writer.stacks = (struct stack_text){.trace = trace, .write = write_node, .context = &writer};
+    bool is_good = stack_text_begin(&writer.stacks);
+    if (is_good) {
+        put(&writer, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n");
+        write_frames(&writer);
+        is_good = write_threads(&writer);
+        write_active(&writer);
+        write_name(&writer);
+        put(&writer, ",\"exporter\":\"qut " QUT_VERSION "\"}\n");
+    }
+    stack_text_free(&writer.stacks);
+    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "speedscope");
+}
+
+const struct export_format export_speedscope = {
+    .name = "speedscope",
+    .extension = ".speedscope.json",
+    .what = "speedscope (speedscope.app, or offline)",
+    .write = write_speedscope,
+    .weight = EXPORT_WEIGHT_TIME,
+};

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of one thread's samples, added up by node and kind: what formats without time need.
+#ifndef TRACER_EXPORT_SUMS_H
+#define TRACER_EXPORT_SUMS_H
+
+#include "tracer/export/weights.h"
+
+struct sum {
+    uint32_t node;
+    uint32_t kind;
+    uint64_t of[EXPORT_WEIGHT_COUNT];
+};
+
+struct sums {
+    struct sum *items;
+    size_t count, room;
+    uint32_t *places; // hashed by node and kind: index + 1 in items; a power of two of them, at most half full
+    size_t place_count;
+};
+
+// Of `thread`, in the order in which they are met; the sums of another thread that were there are gone. by_kind false:
+// kind is 0 in all. Returns 0, or -1 without memory. `sums` begins as zeroes.
+int sums_of_thread(struct sums *sums, const struct trace *trace, const struct trace_thread *thread, bool by_kind);
+void sums_free(struct sums *sums);
+
+#endif

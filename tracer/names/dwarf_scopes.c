@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/names/dwarf_scopes.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LINKS_MAX = 8, DEPTH_MAX = 64, TEXT_MAX = 2048 };
+
+static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 64;
+    void *grown = wanted < UINT32_MAX ? realloc(*items, wanted * item_bytes) : NULL;
+    if (!grown)
+        return false;
+    *items = grown;
+    *capacity = wanted;
+    return true;
+}
+
+uint32_t names_scopes_enter(struct names_scopes *scopes, uint32_t parent, Dwarf_Die *die)
+{
+    void *items = scopes->items;
+    bool has_room = grow(&items, &scopes->capacity, scopes->count + 1, sizeof *scopes->items);
+    scopes->items = items;
+    if (!has_room)
+        return NAMES_SCOPE_NONE;
+    const char *name = dwarf_diename(die);
+    if (!name)
+        name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
+    scopes->items[++scopes->count] = (struct names_scope){parent, name};
+    return (uint32_t)scopes->count;
+}
+
+void names_scopes_add(struct names_scopes *scopes, uint32_t scope, Dwarf_Die *function)
+{
+    if (scope == NAMES_SCOPE_NONE)
+        return;
+    void *items = scopes->functions;
+    bool has_room = grow(&items, &scopes->function_capacity, scopes->function_count, sizeof *scopes->functions);
+    scopes->functions = items;
+    if (has_room)
+        scopes->functions[scopes->function_count++] = (struct names_declared){dwarf_dieoffset(function), scope};
+}
+
+static uint32_t scope_of(const struct names_scopes *scopes, Dwarf_Off offset)
+{
+    size_t low = 0, high = scopes->function_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (scopes->functions[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < scopes->function_count && scopes->functions[low].offset == offset ? scopes->functions[low].scope
+                                                                                   : NAMES_SCOPE_NONE;
+}
+
+// From an inlined copy to the function, from that to its declaration.
+static bool follow(Dwarf_Die *die)
+{
+    static const unsigned links[] = {DW_AT_abstract_origin, DW_AT_specification};
+    for (size_t i = 0; i < 2; i++) {
+        Dwarf_Attribute attribute;
+        Dwarf_Die next;
+        if (dwarf_formref_die(dwarf_attr(die, links[i], &attribute), &next)) {
+            *die = next;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *names_scopes_qualify(struct names_scopes *scopes, Dwarf_Die *die, const char *name)
+{
+    Dwarf_Die at = *die;
+    uint32_t scope = scope_of(scopes, dwarf_dieoffset(&at));
+    for (unsigned i = 0; scope == NAMES_SCOPE_NONE && i < LINKS_MAX && follow(&at); i++)
+        scope = scope_of(scopes, dwarf_dieoffset(&at));
+    const char *parts[DEPTH_MAX];
+    size_t count = 0, used = 0;
+    if (scope == NAMES_SCOPE_NONE)
+        return name;
+    for (; scope != NAMES_SCOPE_NONE && count < DEPTH_MAX; scope = scopes->items[scope].parent)
+        parts[count++] = scopes->items[scope].name;
+    char text[TEXT_MAX];
+    while (count-- > 0 && used < sizeof text)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s::", parts[count]);
+    if (used < sizeof text)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", name);
+    const char *kept = used < sizeof text ? names_string(&scopes->made, text, used) : NULL;
+    return kept ? kept : name;
+}
+
+void names_scopes_free(struct names_scopes *scopes)
+{
+    free(scopes->items);
+    free(scopes->functions);
+    names_strings_free(&scopes->made);
+    *scopes = (struct names_scopes){0};
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What functions are declared in, for those that debug information gives no linker's name: compilers leave it out for
+// destructors that are inlined, and "~T" or "operator()" alone says little. Classes inside of functions are left out.
+#ifndef TRACER_NAMES_DWARF_SCOPES_H
+#define TRACER_NAMES_DWARF_SCOPES_H
+
+#include <elfutils/libdw.h>
+
+#include "tracer/names/strings.h"
+
+enum { NAMES_SCOPE_NONE = 0 };
+
+struct names_scope {
+    uint32_t parent; // index; NAMES_SCOPE_NONE: the unit
+    const char *name;
+};
+
+struct names_declared {
+    Dwarf_Off offset; // of the function's DIE; ascending
+    uint32_t scope;
+};
+
+struct names_scopes {
+    struct names_scope *items; // from 1 on
+    size_t count, capacity;
+    struct names_declared *functions;
+    size_t function_count, function_capacity;
+    struct names_strings made;
+};
+
+// In the order of their DIEs. Without memory a scope is NAMES_SCOPE_NONE, and a function stays as it is.
+uint32_t names_scopes_enter(struct names_scopes *scopes, uint32_t parent, Dwarf_Die *die);
+void names_scopes_add(struct names_scopes *scopes, uint32_t scope, Dwarf_Die *function);
+
+// "std::unique_ptr<T>::~unique_ptr"; `name` itself where there is no more to be said. Lives
+// as long as the scopes.
+const char *names_scopes_qualify(struct names_scopes *scopes, Dwarf_Die *die, const char *name);
+
+void names_scopes_free(struct names_scopes *scopes);
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One compilation unit of debug information: its functions, and what is inlined in one of them. Debug information comes
+// from files that nobody vouches for: it is gone through forwards only, and no further than the unit is long.
+#ifndef TRACER_NAMES_DWARF_UNIT_H
+#define TRACER_NAMES_DWARF_UNIT_H
+
+#include "tracer/names/dwarf_ranges.h"
+#include "tracer/names/dwarf_scopes.h"
+#include "tracer/names/inlines.h"
+
+struct names_inlined {
+    Dwarf_Die die;
+    uint32_t parent; // index; itself: the function
+};
+
+struct names_unit {
+    Dwarf_Die lines; // the DIE that has the line table
+    Dwarf_Die die;   // the DIE that has the functions: another one where they are in a file of their own
+    uint64_t length_bytes;
+    uint64_t budget;               // DIEs that may still be looked at
+    struct names_ranges functions; // items: offsets in function_dies
+    Dwarf_Die *function_dies;
+    size_t function_count, function_capacity;
+    struct names_scopes scopes;
+    // Of the function that was asked for last.
+    uint32_t function;
+    struct names_ranges blocks;
+    struct names_inlined *inlined; // [0] is the function
+    size_t inlined_count, inlined_capacity;
+};
+
+// False without memory; the unit is to be closed all the same.
+bool names_unit_open(struct names_unit *unit, const Dwarf_Die *lines, const Dwarf_Die *die);
+void names_unit_close(struct names_unit *unit);
+
+// As names_inlines_at.
+size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
+                     struct names_inline_function functions[NAMES_INLINE_DEPTH_MAX]);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/report/columns.h"
+
+#include <stdio.h>
+
+struct bytes *columns_add(struct columns *columns, const char *name)
+{
+    struct column *column = &columns->columns[columns->count++];
+    snprintf(column->name, sizeof column->name, "%s", name);
+    return &column->bytes;
+}
+
+unsigned columns_time_shift(const struct trace *trace)
+{
+    uint64_t used = trace->end_ns - trace->start_ns;
+    for (size_t i = 0; i < trace->sample_count; i++)
+        used |= (trace->samples[i].first_ns - trace->start_ns) | (trace->samples[i].last_ns - trace->start_ns);
+    for (size_t i = 0; i < trace->mark_count; i++)
+        used |= trace->marks[i].time_ns - trace->start_ns;
+    for (size_t i = 0; i < trace->gap_count; i++)
+        used |= (trace->gaps[i].from_ns - trace->start_ns) | (trace->gaps[i].to_ns - trace->start_ns);
+    unsigned shift = 0;
+    while (shift < 20 && used != 0 && !(used >> shift & 1))
+        shift++;
+    return shift;
+}
+
+// NULL where there are none in the whole trace.
+static const struct trace_sample *samples_of(const struct trace *trace, size_t thread)
+{
+    return trace->sample_count ? &trace->samples[trace->threads[thread].first_sample] : NULL;
+}
+
+// The difference of two times, in units: both are whole ones from the trace's beginning on.
+static int64_t units(const struct columns *columns, uint64_t from_ns, uint64_t to_ns)
+{
+    return (int64_t)(to_ns - from_ns) / (INT64_C(1) << columns->time_shift);
+}
+
+void columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+{
+    struct bytes *time = columns_add(columns, "sample_time");
+    struct bytes *count = columns_add(columns, "sample_count");
+    struct bytes *span = columns_add(columns, "sample_span");
+    struct bytes *cpu = trace->has_cpu_time ? columns_add(columns, "sample_cpu") : NULL;
+    struct bytes *frame = columns_add(columns, "sample_frame");
+    struct bytes *kind = columns_add(columns, "sample_kind");
+    struct bytes *flags = columns_add(columns, "sample_flags");
+    struct bytes *level = columns_add(columns, "sample_level");
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        const struct trace_sample *samples = samples_of(trace, t);
+        uint64_t last_ns = trace->start_ns;
+        uint32_t last_frame = 0;
+        for (size_t i = 0; i < trace->threads[t].sample_count; i++) {
+            const struct trace_sample *sample = &samples[i];
+            uint32_t its_frame = frames->of_node[sample->node];
+            bytes_zigzag(time, units(columns, last_ns, sample->first_ns));
+            bytes_varint(count, sample->count);
+            if (sample->count > 1)
+                bytes_varint(span, (uint64_t)units(columns, sample->first_ns, sample->last_ns));
+            // The first one's processor time is that of before the trace.
+            if (cpu)
+                bytes_zigzag(cpu, i == 0 ? 0 : (int64_t)(sample->cpu_ns - samples[i - 1].cpu_ns));
+            bytes_zigzag(frame, (int64_t)its_frame - last_frame);
+            bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
+            bytes_add(flags, &(uint8_t){(uint8_t)sample->flags}, 1);
+            bytes_add(level, &sample->level, 1);
+            last_ns = sample->count > 1 ? sample->last_ns : sample->first_ns;
+            last_frame = its_frame;
+        }
+    }
+}
+
+static void column_of_metric(struct columns *columns, const struct trace *trace, unsigned metric)
+{
+    char name[COLUMN_NAME_BYTES];
+    snprintf(name, sizeof name, "metric_%u", metric);
+    struct bytes *column = columns_add(columns, name);
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        const struct trace_sample *samples = samples_of(trace, t);
+        uint32_t last = TRACE_NONE;
+        for (size_t i = 0; i < trace->threads[t].sample_count; i++) {
+            uint32_t row = samples[i].metrics;
+            uint64_t growth = 0;
+            if (row != TRACE_NONE && last != TRACE_NONE && trace->metrics[row][metric] > trace->metrics[last][metric])
+                growth = trace->metrics[row][metric] - trace->metrics[last][metric];
+            bytes_varint(column, growth);
+            if (row != TRACE_NONE)
+                last = row;
+        }
+    }
+}
+
+void columns_of_metrics(struct columns *columns, const struct trace *trace)
+{
+    for (unsigned metric = 0; metric < QUT_TRACE_METRIC_COUNT; metric++)
+        if (trace->metric_mask >> metric & 1)
+            column_of_metric(columns, trace, metric);
+}
+
+void columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+{
+    struct bytes *of_sample = columns_add(columns, "extra_sample");
+    struct bytes *key = columns_add(columns, "extra_key");
+    struct bytes *low = columns_add(columns, "extra_low");
+    struct bytes *high = columns_add(columns, "extra_high");
+    // The page numbers samples thread after thread.
+    uint64_t index = 0, last = 0;
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        const struct trace_sample *samples = samples_of(trace, t);
+        for (size_t i = 0; i < trace->threads[t].sample_count; i++, index++) {
+            for (unsigned e = 0; e < samples[i].extra_count; e++) {
+                const struct trace_extra *extra = &trace->extras[samples[i].first_extra + e];
+                uint64_t value = extra->value;
+                // The page knows no nodes.
+                if (extra->key == QUT_TRACE_EXTRA_BEGIN_NODE && value < trace->node_count)
+                    value = frames->of_node[value];
+                else if (extra->key == QUT_TRACE_EXTRA_BEGIN_NODE)
+                    continue;
+                bytes_varint(of_sample, index - last);
+                bytes_varint(key, extra->key);
+                bytes_varint(low, (uint32_t)value);
+                bytes_varint(high, value >> 32);
+                last = index;
+            }
+        }
+    }
+}
+
+void columns_of_marks(struct columns *columns, const struct trace *trace)
+{
+    struct bytes *time = columns_add(columns, "mark_time");
+    struct bytes *kind = columns_add(columns, "mark_kind");
+    struct bytes *low = columns_add(columns, "mark_low");
+    struct bytes *high = columns_add(columns, "mark_high");
+    struct bytes *name = columns_add(columns, "mark_name");
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        uint64_t last_ns = trace->start_ns;
+        for (size_t i = 0; i < trace->threads[t].mark_count; i++) {
+            const struct trace_mark *mark = &trace->marks[trace->threads[t].first_mark + i];
+            bytes_zigzag(time, units(columns, last_ns, mark->time_ns));
+            bytes_varint(kind, mark->kind);
+            bytes_varint(low, (uint32_t)mark->id);
+            bytes_varint(high, mark->id >> 32);
+            bytes_varint(name, report_strings_add(&columns->strings, mark->name));
+            last_ns = mark->time_ns;
+        }
+    }
+}
+
+void columns_of_gaps(struct columns *columns, const struct trace *trace)
+{
+    struct bytes *from = columns_add(columns, "gap_from");
+    struct bytes *length = columns_add(columns, "gap_length");
+    struct bytes *lost = columns_add(columns, "gap_lost");
+    struct bytes *reason = columns_add(columns, "gap_reason");
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        uint64_t last_ns = trace->start_ns;
+        for (size_t i = 0; i < trace->threads[t].gap_count; i++) {
+            const struct trace_gap *gap = &trace->gaps[trace->threads[t].first_gap + i];
+            int64_t its_length = units(columns, gap->from_ns, gap->to_ns);
+            bytes_zigzag(from, units(columns, last_ns, gap->from_ns));
+            bytes_varint(length, its_length > 0 ? (uint64_t)its_length : 0);
+            bytes_varint(lost, gap->lost);
+            bytes_varint(reason, gap->reason);
+            last_ns = gap->from_ns;
+        }
+    }
+}

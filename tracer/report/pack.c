@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/report/pack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/export/slices.h"
+#include "tracer/report/columns.h"
+
+static void columns_of_functions(struct columns *columns, const struct names *names)
+{
+    struct bytes *function = columns_add(columns, "function_name");
+    struct bytes *module = columns_add(columns, "function_module");
+    struct bytes *file = columns_add(columns, "function_file");
+    for (uint32_t id = 0; id < names_id_count(names); id++) {
+        const struct name *name = names_by_id(names, id);
+        bytes_varint(function, report_strings_add(&columns->strings, name->function));
+        bytes_varint(module, report_strings_add(&columns->strings, name->module));
+        bytes_varint(file, report_strings_add(&columns->strings, name->file));
+    }
+}
+
+static void columns_of_frames(struct columns *columns, const struct report_frames *frames)
+{
+    struct bytes *parent = columns_add(columns, "frame_parent");
+    struct bytes *function = columns_add(columns, "frame_function");
+    struct bytes *class_ = columns_add(columns, "frame_class");
+    struct bytes *flags = columns_add(columns, "frame_flags");
+    struct bytes *low = columns_add(columns, "frame_low");
+    struct bytes *high = columns_add(columns, "frame_high");
+    for (size_t i = 1; i < frames->count; i++) {
+        const struct report_frame *frame = &frames->frames[i];
+        bytes_varint(parent, i - frame->parent);
+        bytes_varint(function, frame->function);
+        bytes_add(class_, &frame->class_, 1);
+        bytes_add(flags, &frame->flags, 1);
+        bytes_varint(low, frame->line_low);
+        bytes_varint(high, frame->line_high - frame->line_low);
+    }
+}
+
+static void columns_of_threads(struct columns *columns, const struct trace *trace)
+{
+    static const char *const names[] = {"uid",  "tid",  "name",   "start",  "end",       "samples", "marks",
+                                        "gaps", "hold", "stored", "merged", "throttled", "lost"};
+    struct bytes *column[sizeof names / sizeof *names];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[COLUMN_NAME_BYTES];
+        snprintf(name, sizeof name, "thread_%s", names[i]);
+        column[i] = columns_add(columns, name);
+    }
+    for (size_t t = 0; t < trace->thread_count; t++) {
+        const struct trace_thread *thread = &trace->threads[t];
+        uint64_t lost = 0;
+        for (unsigned reason = 0; reason < QUT_TRACE_LOST_COUNT; reason++)
+            lost += thread->counts.lost[reason];
+        const uint64_t values[] = {
+            thread->uid,
+            thread->tid,
+            report_strings_add(&columns->strings, thread->name),
+            thread->start_ns > trace->start_ns ? (thread->start_ns - trace->start_ns) >> columns->time_shift : 0,
+            // 0: it lived to the trace's end
+            thread->end_ns == UINT64_MAX || thread->end_ns < trace->start_ns
+                ? 0
+                : (thread->end_ns - trace->start_ns) >> columns->time_shift,
+            thread->sample_count,
+            thread->mark_count,
+            thread->gap_count,
+            slices_gap_ns(trace, thread),
+            thread->stored,
+            thread->merged,
+            thread->counts.throttled,
+            lost,
+        };
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            bytes_varint(column[i], values[i]);
+    }
+}
+
+// Names of the kinds that occur.
+static void columns_of_kinds(struct columns *columns, const struct trace *trace)
+{
+    struct bytes *number = columns_add(columns, "kind_number");
+    struct bytes *name = columns_add(columns, "kind_name");
+    bool occurs[UINT8_MAX + 1] = {false};
+    for (size_t i = 0; i < trace->sample_count; i++)
+        occurs[(uint8_t)trace->samples[i].kind] = true;
+    for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {
+        if (!occurs[kind])
+            continue;
+        bytes_varint(number, kind);
+        bytes_varint(name, report_strings_add(&columns->strings, trace_kind_name(trace, kind)));
+    }
+}
+
+// Last, when all strings are known.
+static void columns_of_strings(struct columns *columns)
+{
+    struct bytes *lengths = columns_add(columns, "strings");
+    struct bytes *bytes = columns_add(columns, "string_bytes");
+    for (size_t i = 0; i < columns->strings.count; i++) {
+        size_t length = strlen(columns->strings.texts[i]);
+        bytes_varint(lengths, length);
+        bytes_add(bytes, columns->strings.texts[i], length);
+    }
+}
+
+static void add_text(struct bytes *bytes, const char *text)
+{
+    bytes_add(bytes, text, strlen(text));
+}
+
+// Nothing in it comes from the trace but numbers and the names of metrics, which are ours.
+static void write_header(struct bytes *header, const struct trace *trace, const struct columns *columns)
+{
+    char text[160];
+    snprintf(text, sizeof text, "{\"version\":1,\"timeShift\":%u,\"lengthNs\":%" PRIu64 ",\"hasCpuTime\":%s,",
+             columns->time_shift, trace->end_ns - trace->start_ns, trace->has_cpu_time ? "true" : "false");
+    add_text(header, text);
+    add_text(header, "\"metrics\":[");
+    const char *comma = "";
+    for (unsigned metric = 0; metric < QUT_TRACE_METRIC_COUNT; metric++) {
+        if (!(trace->metric_mask >> metric & 1))
+            continue;
+        snprintf(text, sizeof text, "%s{\"index\":%u,\"name\":\"%s\"}", comma, metric, trace_metric_name(metric));
+        add_text(header, text);
+        comma = ",";
+    }
+    add_text(header, "],\"sections\":[");
+    for (size_t i = 0; i < columns->count; i++) {
+        snprintf(text, sizeof text, "%s[\"%s\",%zu]", i ? "," : "", columns->columns[i].name,
+                 columns->columns[i].bytes.size);
+        add_text(header, text);
+    }
+    add_text(header, "]}");
+}
+
+static int join(struct bytes *bytes, const struct trace *trace, const struct columns *columns)
+{
+    struct bytes header = {0};
+    write_header(&header, trace, columns);
+    const uint8_t size[4] = {(uint8_t)header.size, (uint8_t)(header.size >> 8), (uint8_t)(header.size >> 16),
+                             (uint8_t)(header.size >> 24)};
+    bytes_add(bytes, size, sizeof size);
+    bytes_add(bytes, header.data, header.size);
+    bool has_failed = header.has_failed || columns->strings.has_failed;
+    bytes_free(&header);
+    for (size_t i = 0; i < columns->count; i++) {
+        bytes_add(bytes, columns->columns[i].bytes.data, columns->columns[i].bytes.size);
+        has_failed = has_failed || columns->columns[i].bytes.has_failed;
+    }
+    return has_failed || bytes->has_failed ? -1 : 0;
+}
+
+int report_pack(const struct trace *trace, const struct names *names, struct bytes *bytes)
+{
+    *bytes = (struct bytes){0};
+    struct report_frames frames;
+    struct columns *columns = calloc(1, sizeof *columns);
+    if (!columns)
+        return -1;
+    if (report_frames_make(&frames, trace, names) != 0) {
+        free(columns);
+        return -1;
+    }
+    columns->time_shift = columns_time_shift(trace);
+    columns_of_functions(columns, names);
+    columns_of_frames(columns, &frames);
+    columns_of_threads(columns, trace);
+    columns_of_samples(columns, trace, &frames);
+    columns_of_metrics(columns, trace);
+    columns_of_extras(columns, trace, &frames);
+    columns_of_marks(columns, trace);
+    columns_of_gaps(columns, trace);
+    columns_of_kinds(columns, trace);
+    columns_of_strings(columns);
+    int result = join(bytes, trace, columns);
+    for (size_t i = 0; i < columns->count; i++)
+        bytes_free(&columns->columns[i].bytes);
+    report_strings_free(&columns->strings);
+    free(columns);
+    report_frames_free(&frames);
+    return result;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a choice of samples weighs: per frame of the tree, and per function.
+import { hasStack } from './segments.mjs';
+import { ROWS_PER_SLICE } from './work.mjs';
+
+// What samples can weigh: {id, name, unit}.
+export function weightsOf(trace) {
+    const weights = [{ id: 'samples', name: 'samples', unit: 'count' }, { id: 'time', name: 'time', unit: 'ns' }];
+    if (trace.samples.cpu) {
+        weights.push({ id: 'cpu', name: 'processor time', unit: 'ns' });
+    }
+    for (const metric of trace.metrics) {
+        const name = metric.name.replaceAll('-', ' ');
+        weights.push({ id: `metric ${metric.index}`, name, unit: /bytes/.test(name) ? 'bytes' : 'count', metric });
+    }
+    return weights;
+}
+
+// How many of `count` samples, evenly from first to last, lie in [from, to).
+export function countInRange(first, last, count, from, to) {
+    if (first >= from && last < to) {
+        return count;
+    }
+    if (count === 1 || last <= first) {
+        return first >= from && first < to ? count : 0;
+    }
+    const step = (last - first) / (count - 1);
+    const before = (time) => Math.min(count, Math.max(0, Math.ceil((time - first) / step - 1e-9)));
+    return before(to) - before(from);
+}
+
+function* weighSamples(trace, choice, self) {
+    const { samples, threads } = trace, { kind, from, to } = choice;
+    const column = choice.weight.id === 'samples' ? null
+        : choice.weight.id === 'cpu' ? samples.cpu : choice.weight.metric.growth;
+    for (const thread of threads) {
+        if (choice.thread >= 0 && thread.index !== choice.thread) {
+            continue;
+        }
+        for (let i = thread.firstSample; i < thread.firstSample + thread.sampleCount; i++) {
+            if (i % ROWS_PER_SLICE === 0) {
+                yield;
+            }
+            if (kind >= 0 && samples.kind[i] !== kind) {
+                continue;
+            }
+            const all = samples.count[i];
+            const counted = countInRange(samples.first[i], samples.last[i], all, from, to);
+            if (counted > 0) {
+                self[samples.frame[i]] += column ? Math.max(0, column[i]) * (counted / all) : counted;
+            }
+        }
+    }
+}
+
+function* weighTime(trace, segments, choice, self) {
+    const { kind, from, to } = choice, { kind: kinds, frame: frames } = trace.samples;
+    for (let t = 0; t < segments.length; t++) {
+        if (choice.thread >= 0 && t !== choice.thread) {
+            continue;
+        }
+        const { count, start, sample, state } = segments[t];
+        for (let i = 0; i < count; i++) {
+            if (i % ROWS_PER_SLICE === 0) {
+                yield;
+            }
+            if (!hasStack(state[i]) || (kind >= 0 && kinds[sample[i]] !== kind)) {
+                continue;
+            }
+            const time = Math.min(start[i + 1], to) - Math.max(start[i], from);
+            if (time > 0) {
+                self[frames[sample[i]]] += time; // an interval's time is its sample's, whatever stack it began with
+            }
+        }
+    }
+}
+
+// choice: {weight (of weightsOf), thread (index, or -1: all), kind (number, or -1: all), from, to (ns, to not included)}.
+// Returns {self, total}: of each frame.
+export function* aggregate(trace, segments, choice) {
+    const { frames } = trace;
+    const self = new Float64Array(frames.count);
+    if (choice.weight.id === 'time') {
+        yield* weighTime(trace, segments, choice, self);
+    } else {
+        yield* weighSamples(trace, choice, self);
+    }
+    const total = self.slice();
+    for (let i = frames.count - 1; i > 0; i--) {
+        total[frames.parent[i]] += total[i];
+        if (i % ROWS_PER_SLICE === 0) {
+            yield;
+        }
+    }
+    return { self, total };
+}
+
+// For each frame whether the same function stands further out in its stack. Counting totals of functions, such a frame
+// is in the outer one's already.
+export function* findRepeats(trace) {
+    const { frames, functions } = trace;
+    const repeats = new Uint8Array(frames.count), onPath = new Uint32Array(functions.name.length);
+    let frame = frames.firstChild[0], steps = 0;
+    while (frame !== 0) {
+        repeats[frame] = onPath[frames.func[frame]]++ > 0 ? 1 : 0;
+        if (++steps % ROWS_PER_SLICE === 0) {
+            yield;
+        }
+        if (frames.firstChild[frame] !== 0) {
+            frame = frames.firstChild[frame];
+            continue;
+        }
+        while (frame !== 0) {
+            onPath[frames.func[frame]]--;
+            if (frames.nextSibling[frame] !== 0) {
+                frame = frames.nextSibling[frame];
+                break;
+            }
+            frame = frames.parent[frame];
+        }
+    }
+    return repeats;
+}
+
+// Rows {func, self, total} of the functions that weigh something.
+export function* functionTable(trace, repeats, sums) {
+    const { frames, functions } = trace;
+    const self = new Float64Array(functions.name.length), total = new Float64Array(functions.name.length);
+    for (let i = 1; i < frames.count; i++) {
+        self[frames.func[i]] += sums.self[i];
+        if (!repeats[i]) {
+            total[frames.func[i]] += sums.total[i];
+        }
+        if (i % ROWS_PER_SLICE === 0) {
+            yield;
+        }
+    }
+    const rows = [];
+    for (let func = 0; func < total.length; func++) {
+        if (total[func] > 0) {
+            rows.push({ func, self: self[func], total: total[func] });
+        }
+    }
+    return rows;
+}
+
+// Modules by what their functions weigh themselves: [{module, self}], the heaviest first.
+export function moduleShares(trace, rows) {
+    const shares = new Map();
+    for (const { func, self } of rows) {
+        const module = trace.functions.module[func];
+        shares.set(module, (shares.get(module) || 0) + self);
+    }
+    return [...shares].filter(([, self]) => self > 0).map(([module, self]) => ({ module, self }))
+        .sort((a, b) => b.self - a.self || a.module - b.module);
+}
+
+// Which functions a search means: text anywhere in the name or the module, capitals or not; /.../ is a regular
+// expression. Null: of no use (empty, or no regular expression).
+export function* searchFunctions(trace, query) {
+    let test;
+    const expression = /^\/(.+)\/$/.exec(query);
+    if (query === '') {
+        return null;
+    }
+    if (expression) {
+        try {
+            const compiled = new RegExp(expression[1], 'i');
+            test = (text) => compiled.test(text);
+        } catch {
+            return null;
+        }
+    } else {
+        const wanted = query.toLowerCase();
+        test = (text) => text.toLowerCase().includes(wanted);
+    }
+    const { functions, strings } = trace;
+    const ofString = new Int8Array(strings.starts.length).fill(-1);
+    const means = (string) => {
+        if (ofString[string] < 0) {
+            ofString[string] = test(strings.text(string)) ? 1 : 0;
+        }
+        return ofString[string] === 1;
+    };
+    const matches = new Uint8Array(functions.name.length);
+    for (let func = 0; func < matches.length; func++) {
+        matches[func] = means(functions.name[func]) || means(functions.module[func]) ? 1 : 0;
+        if (func % 1024 === 0) {
+            yield;
+        }
+    }
+    return matches;
+}
+
+// What the stacks weigh that have one of these functions in them, and how many functions those are.
+export function matchedShare(trace, total, matches) {
+    const { frames } = trace;
+    const covered = new Uint8Array(frames.count), seen = new Uint8Array(matches.length);
+    let sum = 0, count = 0;
+    for (let i = 1; i < frames.count; i++) {
+        const isMatch = matches[frames.func[i]] && total[i] > 0;
+        if (isMatch && !seen[frames.func[i]]) {
+            seen[frames.func[i]] = 1;
+            count++;
+        }
+        covered[i] = covered[frames.parent[i]];
+        if (isMatch && !covered[i]) {
+            covered[i] = 1;
+            sum += total[i];
+        }
+    }
+    return { sum, count };
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames and moments in words, for the status line and the tooltip: a heading and lines below it.
+import { frameName } from './data.mjs';
+import { describeExtras } from './extras.mjs';
+import { formatAmount, formatCount, formatMoment, formatShare, formatTime } from './format.mjs';
+import { stateText } from './timeline_tracks.mjs';
+
+const FLAG_INLINED = 1, FLAG_GUESSED = 2;
+const classNames = ['', 'signal frame', 'address in no module', 'compiled at run time', 'bytecode', 'label', 'the walk ended here'];
+
+// "libc.so.6, malloc.c:12–40, inlined"
+export function describePlace(trace, frame) {
+    if (frame === 0) {
+        return '';
+    }
+    const { frames } = trace, func = frames.func[frame], parts = [];
+    const module = trace.moduleName(func), file = trace.fileName(func);
+    if (module) {
+        parts.push(module);
+    }
+    if (file) {
+        const low = frames.low[frame], high = frames.high[frame];
+        parts.push(file + (low ? `:${low}${high > low ? `–${high}` : ''}` : ''));
+    }
+    if (classNames[frames.cls[frame]]) {
+        parts.push(classNames[frames.cls[frame]]);
+    }
+    if (frames.flags[frame] & FLAG_INLINED) {
+        parts.push('inlined');
+    }
+    if (frames.flags[frame] & FLAG_GUESSED) {
+        parts.push('rests on a guess');
+    }
+    return parts.join(', ');
+}
+
+export function describeFrame(trace, frame, sums, unit) {
+    const all = sums.total[0];
+    const amount = (value) => `${formatAmount(value, unit)} (${formatShare(value, all)})`;
+    return {
+        heading: frameName(trace, frame),
+        lines: [`self ${amount(sums.self[frame])}, total ${amount(sums.total[frame])}`, describePlace(trace, frame)],
+    };
+}
+
+function describeThread({ thread }) {
+    const parts = [`${formatCount(thread.stored + thread.merged)} samples`];
+    if (thread.throttled) {
+        parts.push(`${formatCount(thread.throttled)} throttled`);
+    }
+    if (thread.lost) {
+        parts.push(`${formatCount(thread.lost)} lost`);
+    }
+    return { heading: `${thread.name || '[no name]'} (${thread.tid})`, lines: [parts.join(', ')] };
+}
+
+export function describeHit(trace, hit, view) {
+    const { track, time, segment, frame, slice } = hit;
+    const about = describeThread(track);
+    if (segment < 0) {
+        return about;
+    }
+    const { segments } = track, lines = [];
+    if (slice) {
+        lines.push(`${formatTime(slice.to - slice.from)}, as far as samples tell`, describePlace(trace, frame));
+    }
+    const sample = segments.sample[segment];
+    if (sample >= 0) {
+        const kind = trace.kinds.get(trace.samples.kind[sample]), state = stateText(segments, segment);
+        const count = trace.samples.count[sample] > 1 ? ` × ${formatCount(trace.samples.count[sample])}` : '';
+        lines.push([`sample: ${kind}${count}`, state, describeExtras(trace.extras, sample)].filter(Boolean).join(', '));
+    } else {
+        lines.push(stateText(segments, segment));
+    }
+    lines.push(`at ${formatMoment(time, (view.to - view.from) / 1000, Math.max(view.to, 1))}`);
+    return {
+        heading: slice ? frameName(trace, frame) : about.heading,
+        lines: slice ? [...lines, about.heading] : lines,
+    };
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: its parts, and what one does to the others.
+import { aggregate, findRepeats, functionTable, matchedShare, moduleShares, searchFunctions, weightsOf } from './aggregate.mjs';
+import { Colours } from './colours.mjs';
+import { frameName } from './data.mjs';
+import { describeFrame, describeHit } from './describe.mjs';
+import { flowsOf } from './extras.mjs';
+import { FlameView } from './flame_view.mjs';
+import { formatAmount, formatCount, formatShare, formatTime } from './format.mjs';
+import { loadTrace } from './load.mjs';
+import { buildSegments } from './segments.mjs';
+import { TableView } from './table_view.mjs';
+import { buildTracks, TimelineView } from './timeline_view.mjs';
+import { runInSlices } from './work.mjs';
+
+const get = (id) => document.getElementById(id);
+const MODULES_SHOWN = 10, THREADS_LISTED = 2000;
+
+class Page {
+    constructor(trace, segments, repeats, tracks, flows) {
+        Object.assign(this, { trace, segments, repeats });
+        this.colours = new Colours(trace);
+        this.weights = weightsOf(trace);
+        this.choice = { weight: this.weights[0], thread: -1, kind: -1, from: -Infinity, to: Infinity };
+        this.matches = null;
+        this.asked = 0; // computations that were begun
+        this.searched = 0;
+        this.timeline = new TimelineView(get('timeline-host'), get('timeline-canvas'), trace, tracks, flows, this.colours, {
+            onPoint: (hit, event) => this.tell(hit && describeHit(trace, hit, this.timeline.view), event),
+            onSelect: (range) => this.setRange(range),
+            onView: () => {},
+        });
+        this.flame = new FlameView(get('flame-host'), get('flame-canvas'), trace, this.colours, {
+            onPoint: (frame, event) => this.tellFrame(frame, event),
+            onPick: (frame) => this.tellFrame(frame),
+            onZoom: (frame) => this.showPath(frame),
+        });
+        this.table = new TableView(get('table'), get('more'), trace, this.colours, { onFunction: (func) => this.searchFor(func) });
+        this.fillControls();
+        this.listen();
+        this.setTheme(this.systemTheme());
+        this.sizeHosts();
+    }
+
+    // ---- controls
+
+    fillControls() {
+        const { trace } = this;
+        const fill = (select, options) => select.append(...options.map(([value, text]) => new Option(text, value)));
+        fill(get('weight'), this.weights.map(({ name }, i) => [i, name]));
+        const threads = trace.threads.filter(({ sampleCount }) => sampleCount > 0).slice(0, THREADS_LISTED);
+        fill(get('thread'), [[-1, `all ${trace.threads.length}`], ...threads.map(({ index, name, tid }) => [index, `${name} ${tid}`])]);
+        fill(get('kind'), [[-1, 'all'], ...[...trace.kinds].map(([number, name]) => [number, name])]);
+        this.showPath(0);
+    }
+    listen() {
+        const { choice } = this;
+        const onChange = (id, take) => get(id).addEventListener('change', (event) => {
+            take(Number(event.target.value));
+            this.recompute();
+        });
+        onChange('weight', (value) => { choice.weight = this.weights[value]; });
+        onChange('thread', (value) => { choice.thread = value; });
+        onChange('kind', (value) => { choice.kind = value; });
+        const onClick = (id, act) => get(id).addEventListener('click', act);
+        onClick('clear-range', () => this.timeline.select(null));
+        onClick('theme', () => this.toggleTheme());
+        onClick('help-button', () => get('help').showModal());
+        onClick('zoom-in', () => this.timeline.zoomBy(0.5));
+        onClick('zoom-out', () => this.timeline.zoomBy(2));
+        onClick('zoom-all', () => this.timeline.setView(0, this.timeline.full.to));
+        onClick('direction', ({ currentTarget }) => {
+            this.flame.setUpward(!this.flame.isUpward);
+            currentTarget.setAttribute('aria-pressed', String(this.flame.isUpward));
+        });
+        get('search').addEventListener('input', () => this.search());
+        get('search').addEventListener('keydown', (event) => this.searchKey(event));
+        document.addEventListener('keydown', (event) => this.key(event));
+        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.setTheme(this.systemTheme()));
+    }
+    key(event) {
+        const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+        if (isTyping || event.ctrlKey || event.metaKey || event.altKey || get('help').open) {
+            return;
+        }
+        const actions = {
+            '/': () => get('search').focus(), '?': () => get('help').showModal(), t: () => this.toggleTheme(),
+            f: () => get('flame-canvas').focus(), l: () => get('timeline-canvas').focus(),
+        };
+        if (actions[event.key]) {
+            event.preventDefault();
+            actions[event.key]();
+        }
+    }
+    searchKey(event) {
+        if (event.key === 'Escape') {
+            event.preventDefault();
+            get('search').value = '';
+            this.search();
+            get('flame-canvas').focus();
+        } else if (event.key === 'Enter') {
+            get('flame-canvas').focus();
+        }
+    }
+
+    // ---- theme: what the machine asks for, until it is changed here
+
+    systemTheme() {
+        return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    }
+    toggleTheme() {
+        this.setTheme(this.theme === 'dark' ? 'light' : 'dark');
+    }
+    setTheme(theme) {
+        this.theme = theme;
+        document.documentElement.dataset.theme = theme;
+        get('theme').textContent = theme === 'dark' ? 'Light' : 'Dark';
+        this.colours.setDark(theme === 'dark');
+        this.timeline.refreshTheme();
+        this.flame.refreshTheme();
+        this.table.fill();
+        this.showModules();
+    }
+    // No taller than what is in them.
+    sizeHosts() {
+        const most = Math.max(160, Math.round(window.innerHeight * 0.36));
+        get('timeline-host').style.height = `${Math.min(this.timeline.wantedHeight + 4, most)}px`;
+    }
+
+    // ---- what is chosen, and what it weighs
+
+    setRange(range) {
+        this.choice.from = range ? range.from : -Infinity;
+        this.choice.to = range ? range.to : Infinity;
+        get('range').textContent = range ? `${formatTime(range.to - range.from)} from ${formatTime(range.from)}` : 'whole trace';
+        get('range').parentElement.classList.toggle('is-set', Boolean(range));
+        get('clear-range').hidden = !range;
+        this.recompute();
+    }
+    async recompute() {
+        const mine = ++this.asked, isWanted = () => mine === this.asked;
+        get('main').setAttribute('aria-busy', 'true');
+        const sums = await runInSlices(aggregate(this.trace, this.segments, this.choice), isWanted);
+        const rows = sums && await runInSlices(functionTable(this.trace, this.repeats, sums), isWanted);
+        if (!rows) {
+            return;
+        }
+        this.sums = sums;
+        this.unit = this.choice.weight.unit;
+        this.rows = rows;
+        this.flame.setSums(sums);
+        this.table.setRows(rows, sums.total[0], this.unit);
+        get('functions-count').textContent = `${formatCount(rows.length)} with ${formatAmount(sums.total[0], this.unit)} ` +
+            `${this.choice.weight.name} in all`;
+        this.showModules();
+        this.showFound();
+        get('main').setAttribute('aria-busy', 'false');
+    }
+    showModules() {
+        if (!this.rows) {
+            return;
+        }
+        const all = this.sums.total[0];
+        get('modules').replaceChildren(...moduleShares(this.trace, this.rows).slice(0, MODULES_SHOWN).map(({ module, self }) => {
+            const item = document.createElement('li'), swatch = document.createElement('span');
+            swatch.className = 'swatch';
+            swatch.style.backgroundColor = this.colours.module(module);
+            item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatShare(self, all)}`);
+            return item;
+        }));
+    }
+
+    // ---- search
+
+    searchFor(func) {
+        const escaped = this.trace.functionName(func).replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+        get('search').value = `/^${escaped}$/`;
+        this.search();
+    }
+    async search() {
+        const mine = ++this.searched, query = get('search').value;
+        const matches = await runInSlices(searchFunctions(this.trace, query), () => mine === this.searched);
+        if (matches === undefined) {
+            return;
+        }
+        this.matches = matches;
+        get('search').setAttribute('aria-invalid', String(query !== '' && !matches));
+        this.flame.setMatches(matches);
+        this.table.setMatches(matches);
+        this.showFound();
+    }
+    showFound() {
+        if (!this.matches) {
+            get('found').textContent = get('search').value ? 'no regular expression' : '';
+            return;
+        }
+        const { sum, count } = matchedShare(this.trace, this.sums.total, this.matches);
+        get('found').textContent = count ? `${formatShare(sum, this.sums.total[0])} in ${formatCount(count)} functions` : 'not found';
+    }
+
+    // ---- words
+
+    showPath(frame) {
+        const path = [], { parent } = this.trace.frames;
+        for (let at = frame; at !== 0; at = parent[at]) {
+            path.unshift(at);
+        }
+        const parts = [];
+        // Of a deep path the ends.
+        const shown = path.length > 6 ? [...path.slice(0, 2), -1, ...path.slice(-3)] : path;
+        for (const at of [0, ...shown]) {
+            if (parts.length) {
+                const arrow = document.createElement('span');
+                arrow.textContent = at < 0 ? '› …' : '›';
+                parts.push(arrow);
+            }
+            if (at < 0) {
+                continue;
+            }
+            const button = document.createElement('button');
+            button.type = 'button';
+            button.textContent = frameName(this.trace, at);
+            button.title = button.textContent;
+            button.addEventListener('click', () => this.flame.zoom(at));
+            if (at === frame) {
+                button.setAttribute('aria-current', 'true');
+            }
+            parts.push(button);
+        }
+        get('breadcrumb').replaceChildren(...parts);
+    }
+    tellFrame(frame, event) {
+        const isThere = frame >= 0 && frame < this.trace.frames.count && this.sums;
+        this.tell(isThere ? describeFrame(this.trace, frame, this.sums, this.unit) : null, event);
+    }
+    // `event` undefined: said by keys, so there is no mouse to show it at.
+    tell(what, event) {
+        const tooltip = get('tooltip');
+        get('status').textContent = what ? [what.heading, ...what.lines].filter(Boolean).join('   ·   ') : '';
+        tooltip.hidden = !what || !event;
+        if (tooltip.hidden) {
+            return;
+        }
+        const heading = document.createElement('b');
+        heading.textContent = what.heading;
+        tooltip.replaceChildren(heading, ...what.lines.filter(Boolean).map((line) => {
+            const element = document.createElement('div');
+            element.textContent = line;
+            return element;
+        }));
+        const box = tooltip.getBoundingClientRect();
+        const left = event.clientX + 14 + box.width > window.innerWidth ? event.clientX - box.width - 10 : event.clientX + 14;
+        const top = event.clientY + 18 + box.height > window.innerHeight - 28 ? event.clientY - box.height - 10 : event.clientY + 18;
+        tooltip.style.left = `${Math.max(4, left)}px`;
+        tooltip.style.top = `${Math.max(4, top)}px`;
+    }
+}
+
+async function start() {
+    const trace = await loadTrace(document.querySelectorAll('script.data'));
+    const segments = await runInSlices(buildSegments(trace));
+    const repeats = await runInSlices(findRepeats(trace));
+    const tracks = await runInSlices(buildTracks(trace, segments));
+    const flows = await runInSlices(flowsOf(trace));
+    get('loading').hidden = true;
+    get('main').hidden = false;
+    const page = new Page(trace, segments, repeats, tracks, flows);
+    await page.recompute();
+    document.documentElement.dataset.ready = 'true';
+}
+
+start().catch((error) => {
+    get('loading').hidden = false;
+    get('loading').textContent = `This report cannot be shown: ${error.message}`;
+    console.error(error);
+});

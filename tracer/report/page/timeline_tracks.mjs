@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing a thread's track: its name, the lane that says whether it ran, its marks, its slices, and where records are
+// missing.
+import { frameName } from './data.mjs';
+import { formatCount } from './format.mjs';
+import { canvasFont, fitText } from './scroll_canvas.mjs';
+import { BLOCKED, hasStack, IDLE, QUIET, RUNNING, stateNames, UNSAMPLED } from './segments.mjs';
+import { Pyramid, slicesOfSteps, stepsOf } from './timeline_layout.mjs';
+import { ROWS_PER_SLICE, sliceMs } from './work.mjs';
+
+export const GUTTER = 148; // names of threads
+export const LANE = 8;
+const MARKS = 13, PAD = 5, SMALL_HEIGHT = 56, SMALL_HEIGHT_MOST = 72, ROW_LARGE = 15, ROW_SMALL_MAX = 9;
+const MARK_BEGIN = 1, MARK_END = 2, MARK_COUNTER = 3;
+
+// The depth that the stacks have at most, and that which they do not exceed for nine tenths of the time: what a closed
+// track has room for.
+function* measureDepth(frames, segments) {
+    const times = new Float64Array(frames.maxDepth + 1);
+    let all = 0, most = 1;
+    for (let i = 0; i < segments.count; i++) {
+        if (hasStack(segments.state[i])) {
+            const time = segments.start[i + 1] - segments.start[i], depth = frames.depth[segments.frame[i]];
+            times[depth] += time;
+            all += time;
+            most = depth > most ? depth : most;
+        }
+        if (i % ROWS_PER_SLICE === 0) {
+            yield;
+        }
+    }
+    let usual = 0;
+    for (let sum = times[0]; usual < most && sum < 0.9 * all; sum += times[usual]) {
+        usual++;
+    }
+    return { most, usual: Math.max(1, usual) };
+}
+
+export class Track {
+    constructor(trace, thread, segments, pyramid, depth) {
+        Object.assign(this, { trace, thread, segments, pyramid });
+        this.depth = depth.most;
+        this.usualDepth = depth.usual;
+        this.isOpen = false;
+        this.hasMarks = false;
+        for (let i = thread.firstMark; i < thread.firstMark + thread.markCount; i++) {
+            this.hasMarks = this.hasMarks || trace.marks.kind[i] !== MARK_COUNTER;
+        }
+        this.top = 0;
+        this.image = null; // of its slices, a pixel for each row and column
+    }
+    static* build(trace, thread, segments) {
+        const pyramid = yield* Pyramid.build(segments);
+        return new Track(trace, thread, segments, pyramid, yield* measureDepth(trace.frames, segments));
+    }
+    get rowHeight() {
+        return this.isOpen ? ROW_LARGE : Math.max(2, Math.min(ROW_SMALL_MAX, Math.floor(SMALL_HEIGHT / this.usualDepth)));
+    }
+    get rowCount() {
+        if (this.thread.sampleCount === 0) {
+            return 0;
+        }
+        return this.isOpen ? this.depth : Math.min(this.depth, Math.floor(SMALL_HEIGHT_MOST / this.rowHeight));
+    }
+    get slicesTop() {
+        return PAD + LANE + 2 + (this.hasMarks ? MARKS : 0);
+    }
+    get height() {
+        return Math.max(this.slicesTop + this.rowCount * this.rowHeight + PAD, 28);
+    }
+    // The depth at y pixels below the track's top; 0: none.
+    depthAt(y) {
+        const row = Math.floor((y - this.slicesTop) / this.rowHeight);
+        return row >= 0 && row < this.rowCount ? row + 1 : 0;
+    }
+}
+
+// Diagonal stripes, so that states are told apart without colours too.
+function stripes(context, x, y, width, height, colour, step) {
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width, height);
+    context.clip();
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let at = x - height - ((x - height) % step); at < x + width; at += step) {
+        context.moveTo(at, y + height);
+        context.lineTo(at + height, y);
+    }
+    context.stroke();
+    context.restore();
+}
+
+// Steps next to each other in the same state, and of stacks as deep, are one.
+function statesOf(steps, { state, frame }, depths) {
+    const runs = [];
+    for (const { left, right, segment } of steps) {
+        const last = runs[runs.length - 1], depth = depths[frame[segment]];
+        if (last && last.state === state[segment] && last.depth === depth && left - last.right < 0.01) {
+            last.right = right;
+        } else {
+            runs.push({ left, right, state: state[segment], depth });
+        }
+    }
+    return runs;
+}
+
+export class TrackPainter {
+    // view: {from, to} in ns.
+    constructor(context, theme, colours, view, width) {
+        Object.assign(this, { context, theme, colours, view, width });
+        this.until = performance.now() + sliceMs;
+        this.isLate = false; // a track had to wait for the next frame
+        this.scale = (width - GUTTER) / (view.to - view.from);
+    }
+    x(time) {
+        return GUTTER + (time - this.view.from) * this.scale;
+    }
+    draw(track, y, isCurrent) {
+        const { context, width } = this;
+        context.save();
+        context.beginPath();
+        context.rect(GUTTER, y, width - GUTTER, track.height);
+        context.clip();
+        context.translate(GUTTER, 0);
+        const image = this.imageOf(track);
+        if (image) {
+            this.drawSlices(track, image, y + track.slicesTop);
+            this.drawStates(track, image.states, y);
+            this.drawNames(track, image, y + track.slicesTop);
+        }
+        context.translate(-GUTTER, 0);
+        this.drawGaps(track, y);
+        if (track.hasMarks) {
+            this.drawMarks(track, y + PAD + LANE + 2);
+        }
+        context.restore();
+        this.drawName(track, y, isCurrent);
+    }
+    drawName(track, y, isCurrent) {
+        const { context, theme } = this, { thread } = track;
+        context.fillStyle = isCurrent ? theme.panel : theme.paper;
+        context.fillRect(0, y, GUTTER - 6, track.height);
+        if (isCurrent) {
+            context.fillStyle = theme.accent;
+            context.fillRect(0, y, 3, track.height);
+        }
+        context.fillStyle = theme.ink;
+        context.textBaseline = 'top';
+        context.font = `600 ${canvasFont}`;
+        const arrow = thread.sampleCount === 0 ? '·' : track.isOpen ? '▾' : '▸';
+        context.fillText(fitText(context, `${arrow} ${thread.name || '[no name]'}`, GUTTER - 22), 8, y + PAD);
+        context.font = canvasFont;
+        context.fillStyle = theme.faint;
+        if (track.height > 30) {
+            context.fillText(`  ${thread.tid}`, 8, y + PAD + 13);
+        }
+        if (track.height > 48 && thread.lost) {
+            context.fillStyle = theme.gap;
+            context.fillText(fitText(context, `  ${formatCount(thread.lost)} lost`, GUTTER - 22), 8, y + PAD + 26);
+        }
+        context.fillStyle = theme.line;
+        context.fillRect(0, y + track.height - 1, this.width, 1);
+    }
+    // Thousands of slices are a pixel or two wide: they go through an image, and are stretched to their height.
+    drawSlices(track, image, y) {
+        const { context, theme } = this, height = track.rowHeight, deep = track.rowCount * height;
+        if (deep === 0) {
+            return;
+        }
+        context.imageSmoothingEnabled = false;
+        context.drawImage(image.canvas, 0, y, image.width, deep);
+        context.fillStyle = theme.paper;
+        if (height > 4) {
+            for (let row = 1; row <= track.rowCount; row++) {
+                context.fillRect(0, y + row * height - 1, image.width, 1);
+            }
+        }
+        for (const [, depth, , right] of image.wide) {
+            context.fillRect(right - 0.75, y + (depth - 1) * height, 0.75, height);
+        }
+    }
+    // Above the pale and the stripes.
+    drawNames(track, image, y) {
+        const { context, theme } = this, height = track.rowHeight;
+        if (height < ROW_LARGE) {
+            return;
+        }
+        context.fillStyle = theme['box-ink'];
+        context.textBaseline = 'middle';
+        context.font = canvasFont;
+        for (const [frame, depth, left, right] of image.wide) {
+            const shown = Math.max(0, left); // the name stays where its slice begins left of the window
+            if (right - shown > 24) {
+                const text = fitText(context, frameName(track.trace, frame), right - shown - 6);
+                context.fillText(text, shown + 3, y + (depth - 1) * height + height / 2);
+            }
+        }
+    }
+    // {canvas, width, wide: slices [frame, depth, left, right] of more than some pixels, states}; kept until the view
+    // changes. Null: it has to be made, and this frame has no time for it any more.
+    imageOf(track) {
+        const width = Math.max(1, Math.ceil(this.width - GUTTER)), rows = track.rowCount;
+        const key = [this.view.from, this.view.to, width, rows, this.colours.isDark].join();
+        if (track.image && track.image.key === key) {
+            return track.image;
+        }
+        if (performance.now() > this.until) {
+            this.isLate = true;
+            return null;
+        }
+        const steps = stepsOf(track.segments, track.pyramid, this.view.from, this.view.to, this.width - GUTTER);
+        const canvas = document.createElement('canvas'), wide = [];
+        canvas.width = width;
+        canvas.height = Math.max(rows, 1);
+        const context = canvas.getContext('2d'), image = context.createImageData(width, canvas.height);
+        const pixels = new Uint32Array(image.data.buffer);
+        slicesOfSteps(track.trace.frames, track.segments, track.pyramid, steps, rows, (frame, depth, left, right) => {
+            const row = (depth - 1) * width, first = Math.round(left);
+            pixels.fill(this.colours.pixel(frame), row + first, row + Math.max(Math.round(right), Math.min(first + 1, width)));
+            if (right - left > 3) {
+                wide.push([frame, depth, left, right]);
+            }
+        });
+        context.putImageData(image, 0, 0);
+        track.image = { key, canvas, width, wide, states: statesOf(steps, track.segments, track.trace.frames.depth) };
+        return track.image;
+    }
+    drawStates(track, runs, y) {
+        const { context, theme } = this, slices = y + track.slicesTop;
+        for (const { left, right, state, depth } of runs) {
+            const width = Math.max(right - left, 1), deep = Math.min(depth, track.rowCount) * track.rowHeight;
+            if (state === RUNNING) {
+                context.fillStyle = theme.running;
+                context.fillRect(left, y + PAD, width, LANE - 2);
+            } else if (state === BLOCKED) {
+                context.fillStyle = theme.blocked;
+                context.fillRect(left, y + PAD, width, LANE - 2);
+                context.globalAlpha = 0.6;
+                stripes(context, left, slices, width, deep, theme.blocked, 7);
+                context.globalAlpha = 1;
+            } else if (state === QUIET) {
+                context.fillStyle = theme.quiet;
+                context.fillRect(left, y + PAD + 2, width, LANE - 6);
+                context.globalAlpha = 0.55;
+                context.fillStyle = theme.paper;
+                context.fillRect(left, slices, width, deep);
+                context.globalAlpha = 1;
+            } else if (state === IDLE) {
+                context.fillStyle = theme.quiet;
+                context.fillRect(left, y + PAD + 2, width, LANE - 6);
+            } else if (state === UNSAMPLED) {
+                context.fillStyle = theme.line;
+                context.fillRect(left, y + PAD + LANE / 2 - 1, width, 1);
+            }
+        }
+    }
+    // At least two pixels wide, however short they are: nothing that is missing is out of sight.
+    drawGaps(track, y) {
+        const { context, theme } = this, { gaps } = track.trace, { thread } = track;
+        let behind = -Infinity;
+        for (let i = thread.firstGap; i < thread.firstGap + thread.gapCount; i++) {
+            const left = Math.max(this.x(gaps.from[i]), GUTTER), right = this.x(gaps.from[i] + gaps.length[i]);
+            if (right < GUTTER || left > this.width || right < behind) {
+                continue;
+            }
+            const width = Math.max(2, Math.min(right, this.width) - left);
+            behind = left + width;
+            context.fillStyle = theme.gap;
+            context.fillRect(left, y + PAD, width, LANE - 2);
+            stripes(context, left, y + track.slicesTop, width, track.rowCount * track.rowHeight, theme.gap, 5);
+            const text = `${formatCount(gaps.lost[i])} ${stateNames[3 + gaps.reason[i]]}`;
+            if (width > 8 + 7 * text.length && track.rowCount * track.rowHeight >= 14) {
+                context.font = canvasFont;
+                context.textBaseline = 'middle';
+                context.fillStyle = theme.paper;
+                context.fillRect(left + 4, y + track.slicesTop + 2, 7 * text.length + 4, 14);
+                context.fillStyle = theme.ink;
+                context.fillText(text, left + 6, y + track.slicesTop + 9);
+            }
+        }
+    }
+    drawMarks(track, y) {
+        const { context, theme } = this, { marks, strings } = track.trace, { thread } = track;
+        context.font = canvasFont;
+        context.textBaseline = 'middle';
+        let open = -1, last = -1;
+        const bar = (i, to) => {
+            const left = Math.max(this.x(marks.time[i]), GUTTER), right = Math.min(this.x(to), this.width);
+            if (right <= GUTTER || left >= this.width || Math.floor(right) === last) {
+                return;
+            }
+            last = Math.floor(right);
+            context.fillStyle = theme.panel;
+            context.fillRect(left, y, Math.max(right - left - 1, 1), MARKS - 2);
+            context.fillStyle = theme.accent;
+            context.globalAlpha = right - left < 8 ? 0.4 : 1;
+            context.fillRect(left, y, right - left < 8 ? 1 : 2, MARKS - 2);
+            context.globalAlpha = 1;
+            const text = `${strings.text(marks.name[i])} ${marks.high[i] * 2 ** 32 + marks.low[i]}`;
+            if (right - left > 24) {
+                context.fillStyle = theme.ink;
+                context.fillText(fitText(context, text, right - left - 8), left + 5, y + MARKS / 2 - 1);
+            }
+        };
+        for (let i = thread.firstMark; i < thread.firstMark + thread.markCount; i++) {
+            const kind = marks.kind[i];
+            if (kind === MARK_COUNTER) {
+                continue;
+            }
+            if (open >= 0 && (kind === MARK_BEGIN || kind === MARK_END)) {
+                bar(open, marks.time[i]);
+                open = -1;
+            }
+            if (kind === MARK_BEGIN) {
+                open = i;
+            } else if (kind !== MARK_END) {
+                this.drawInstant(this.x(marks.time[i]), y);
+            }
+        }
+        if (open >= 0) {
+            bar(open, track.segments.start[track.segments.count]);
+        }
+    }
+    drawInstant(x, y) {
+        const { context, theme } = this;
+        context.fillStyle = theme.accent;
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(x + 4, y + 5);
+        context.lineTo(x, y + 10);
+        context.lineTo(x - 4, y + 5);
+        context.fill();
+    }
+}
+
+// What stands at a time and a depth, in words for the status line.
+export function stateText(segments, i) {
+    const state = segments.state[i];
+    return hasStack(state) && state !== RUNNING ? stateNames[state] : hasStack(state) ? '' : stateNames[state];
+}

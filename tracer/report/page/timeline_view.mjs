@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline: a track for each thread under one scale, moved and zoomed by wheel, mouse and keys; a stretch of time
+// that is selected filters all else.
+import { formatMoment, formatTime } from './format.mjs';
+import { canvasFont, ScrollCanvas, themeOf } from './scroll_canvas.mjs';
+import { hasStack } from './segments.mjs';
+import { segmentAt } from './timeline_layout.mjs';
+import { GUTTER, LANE, Track, TrackPainter } from './timeline_tracks.mjs';
+
+const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3, FLOWS_DRAWN = 2000, PIXELS_PER_FLOW = 24;
+
+// From left to right in a curve; straight down or up where both ends are at the same place.
+function drawArrow(context, left, top, right, bottom, hasEnds) {
+    const bend = right - left < 16 ? 0 : Math.min(60, (right - left) / 2), turn = Math.sign(bottom - top) || 1;
+    context.beginPath();
+    context.moveTo(left, top);
+    context.bezierCurveTo(left + bend, top, right - bend, bottom, right, bottom - (bend ? 0 : 4 * turn));
+    context.stroke();
+    if (!hasEnds) {
+        return;
+    }
+    context.beginPath();
+    context.moveTo(right, bottom);
+    context.lineTo(right - (bend ? 7 : 3.5), bottom - (bend ? 3.5 : 7 * turn));
+    context.lineTo(right - (bend ? 7 : -3.5), bottom - (bend ? -3.5 : 7 * turn));
+    context.fill();
+    context.beginPath();
+    context.arc(left, top, 2, 0, 7);
+    context.fill();
+}
+
+export function* buildTracks(trace, segments) {
+    const tracks = [];
+    for (const thread of trace.threads) {
+        tracks.push(yield* Track.build(trace, thread, segments[thread.index]));
+    }
+    return tracks;
+}
+
+export class TimelineView {
+    // events: onPoint(hit or null, event), onSelect({from, to} or null), onView(from, to).
+    constructor(host, canvas, trace, tracks, flows, colours, events) {
+        this.trace = trace;
+        this.colours = colours;
+        this.events = events;
+        this.flows = flows;
+        this.tracks = tracks;
+        // Those with samples first; else as they began.
+        this.order = [...this.tracks].sort((a, b) => (b.thread.sampleCount > 0) - (a.thread.sampleCount > 0));
+        this.order.slice(0, this.order.length === 1 ? 1 : 0).forEach((track) => {
+            track.isOpen = track.depth <= 40;
+        });
+        this.full = { from: 0, to: Math.max(trace.lengthNs, LEAST_NS) };
+        this.view = { ...this.full };
+        this.selection = null;
+        this.drag = null;
+        this.current = 0; // in `order`
+        this.surface = new ScrollCanvas(host, canvas, (...all) => this.drawAll(...all));
+        this.refreshTheme();
+        this.place();
+        this.listen(canvas);
+    }
+    listen(canvas) {
+        canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+        canvas.addEventListener('mousedown', (event) => this.press(event));
+        window.addEventListener('mousemove', (event) => this.move(event));
+        window.addEventListener('mouseup', (event) => this.release(event));
+        canvas.addEventListener('mouseleave', () => this.events.onPoint(null));
+        canvas.addEventListener('dblclick', (event) => this.zoomToSlice(event));
+        canvas.addEventListener('keydown', (event) => this.key(event));
+        canvas.addEventListener('focus', () => this.surface.draw());
+        canvas.addEventListener('blur', () => this.surface.draw());
+    }
+    refreshTheme() {
+        this.theme = themeOf(this.surface.canvas);
+        this.surface.draw();
+    }
+    // Lays the tracks below each other.
+    place() {
+        let top = AXIS;
+        for (const track of this.order) {
+            track.top = top;
+            top += track.height;
+        }
+        this.surface.setContentHeight(top);
+        this.surface.draw();
+    }
+    get wantedHeight() {
+        const last = this.order[this.order.length - 1];
+        return last ? last.top + last.height : AXIS;
+    }
+    setView(from, to) {
+        const span = Math.min(Math.max(to - from, LEAST_NS), this.full.to);
+        const begin = Math.min(Math.max(from, 0), this.full.to - span);
+        this.view = { from: begin, to: begin + span };
+        this.surface.draw();
+        this.events.onView(this.view);
+    }
+    zoomBy(factor, at = (this.view.from + this.view.to) / 2) {
+        this.setView(at - (at - this.view.from) * factor, at + (this.view.to - at) * factor);
+    }
+    panBy(share) {
+        const by = (this.view.to - this.view.from) * share;
+        this.setView(this.view.from + by, this.view.to + by);
+    }
+    select(selection) {
+        this.selection = selection;
+        this.surface.draw();
+        this.events.onSelect(selection);
+    }
+    time(x) {
+        const share = (x - GUTTER) / (this.surface.width - GUTTER);
+        return this.view.from + share * (this.view.to - this.view.from);
+    }
+
+    // ---- drawing
+
+    drawAll(context, width, height, scrollTop) {
+        const { theme } = this;
+        context.fillStyle = theme.paper;
+        context.fillRect(0, 0, width, height);
+        const painter = new TrackPainter(context, theme, this.colours, this.view, width);
+        const hasFocus = document.activeElement === this.surface.canvas;
+        this.order.forEach((track, i) => {
+            const y = track.top - scrollTop;
+            if (y < height && y + track.height > 0) {
+                painter.draw(track, y, hasFocus && i === this.current);
+            }
+        });
+        this.drawFlows(context, painter, width, height, scrollTop);
+        this.drawSelection(context, painter, width, height);
+        this.drawAxis(context, width);
+        if (painter.isLate) {
+            this.surface.draw();
+        }
+    }
+    drawAxis(context, width) {
+        const { theme, view } = this, span = view.to - view.from;
+        context.fillStyle = theme.paper;
+        context.fillRect(0, 0, width, AXIS);
+        context.font = canvasFont;
+        context.textBaseline = 'middle';
+        const wanted = span / Math.max(1, (width - GUTTER) / 110);
+        const power = 10 ** Math.floor(Math.log10(wanted));
+        const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= wanted);
+        for (let tick = Math.ceil(view.from / step); tick * step <= view.to; tick++) {
+            const x = GUTTER + (tick * step - view.from) / span * (width - GUTTER);
+            context.fillStyle = theme.line;
+            context.fillRect(x, AXIS - 6, 1, 5);
+            context.fillStyle = theme.faint;
+            const text = formatMoment(tick * step, step, Math.max(view.to, 1));
+            if (x + 7 * text.length + 4 < width) {
+                context.fillText(text, x + 4, AXIS / 2);
+            }
+        }
+        context.fillStyle = theme.line;
+        context.fillRect(0, AXIS - 1, width, 1);
+    }
+    drawSelection(context, painter, width, height) {
+        const selection = this.drag && this.drag.selection ? this.drag.selection : this.selection;
+        if (!selection) {
+            return;
+        }
+        const left = Math.max(GUTTER, painter.x(selection.from)), right = Math.min(width, painter.x(selection.to));
+        context.fillStyle = this.theme.select;
+        context.fillRect(GUTTER, AXIS, Math.max(0, left - GUTTER), height);
+        context.fillRect(Math.max(right, GUTTER), AXIS, width, height);
+        context.fillStyle = this.theme.accent;
+        for (const x of [left, right]) {
+            if (x >= GUTTER && x <= width) {
+                context.fillRect(x - 0.5, AXIS, 1, height);
+            }
+        }
+    }
+    trackOfSample(sample) {
+        return this.tracks.find(({ thread }) => sample >= thread.firstSample && sample < thread.firstSample + thread.sampleCount);
+    }
+    // From who gave or woke to who waited. Where there are too many to be told apart they are but hinted at.
+    drawFlows(context, painter, width, height, scrollTop) {
+        const { samples } = this.trace, seen = [];
+        for (const flow of this.flows) {
+            const left = painter.x(samples.first[flow.from]), right = painter.x(samples.first[flow.to]);
+            if (right >= GUTTER && left <= width && seen.length < FLOWS_DRAWN) {
+                flow.tracks = flow.tracks || [this.trackOfSample(flow.from), this.trackOfSample(flow.to)];
+                const [top, bottom] = flow.tracks.map((track) => track.top - scrollTop + 5 + LANE / 2);
+                seen.push([left, top, right, bottom]);
+            }
+        }
+        const isDense = seen.length > (width - GUTTER) / PIXELS_PER_FLOW;
+        context.save();
+        context.beginPath();
+        context.rect(GUTTER, AXIS, width - GUTTER, height - AXIS);
+        context.clip();
+        context.strokeStyle = this.theme.accent;
+        context.fillStyle = this.theme.accent;
+        context.lineWidth = 1;
+        context.globalAlpha = isDense ? 0.15 : 0.75;
+        seen.forEach((flow) => drawArrow(context, ...flow, !isDense));
+        context.restore();
+    }
+
+    // ---- mouse
+
+    trackAt(y) {
+        return this.order.find((track) => y >= track.top && y < track.top + track.height);
+    }
+    // {track, time, segment, depth, frame, slice: {from, to} or null} under the mouse.
+    hit(event) {
+        const { x, y } = this.surface.place(event);
+        const track = y - this.surface.host.scrollTop < AXIS ? undefined : this.trackAt(y);
+        if (!track || x < GUTTER) {
+            return null;
+        }
+        const time = this.time(x), { segments } = track;
+        if (time < segments.start[0] || time > segments.start[segments.count]) {
+            return { track, time, segment: -1, depth: 0, frame: 0 };
+        }
+        const segment = segmentAt(segments, time), { frames } = this.trace;
+        let frame = segments.frame[segment], depth = track.depthAt(y - track.top);
+        if (depth > frames.depth[frame] || depth === 0) {
+            depth = 0;
+        }
+        while (depth > 0 && frames.depth[frame] > depth) {
+            frame = frames.parent[frame];
+        }
+        return { track, time, segment, depth, frame, slice: depth ? this.sliceAt(segments, segment, depth) : null };
+    }
+    sliceAt(segments, segment, depth) {
+        let from = segment, to = segment + 1;
+        while (from > 0 && segments.common[from] >= depth) {
+            from--;
+        }
+        while (to < segments.count && segments.common[to] >= depth && hasStack(segments.state[to])) {
+            to++;
+        }
+        return { from: segments.start[from], to: segments.start[to] };
+    }
+    wheel(event) {
+        const { x } = this.surface.place(event);
+        if (event.ctrlKey || event.metaKey) {
+            this.zoomBy(Math.exp(Math.max(-1, Math.min(1, event.deltaY * 0.003))), this.time(x));
+        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+            this.panBy((event.deltaX || event.deltaY) / (this.surface.width - GUTTER));
+        } else {
+            return; // scrolls
+        }
+        event.preventDefault();
+    }
+    press(event) {
+        if (event.button > 1) {
+            return;
+        }
+        const { x, y } = this.surface.place(event);
+        const onAxis = y - this.surface.host.scrollTop < AXIS;
+        this.drag = { x, y, time: this.time(x), view: this.view, pans: onAxis || event.shiftKey || event.button === 1, moved: false };
+        if (event.button === 1) {
+            event.preventDefault();
+        }
+    }
+    move(event) {
+        if (!this.drag) {
+            if (event.target === this.surface.canvas) {
+                this.events.onPoint(this.hit(event), event);
+            }
+            return;
+        }
+        const { x } = this.surface.place(event), { drag } = this;
+        drag.moved = drag.moved || Math.abs(x - drag.x) > CLICK_PIXELS;
+        if (!drag.moved || drag.x < GUTTER) {
+            return;
+        }
+        if (drag.pans) {
+            const by = (drag.x - x) / (this.surface.width - GUTTER) * (drag.view.to - drag.view.from);
+            this.setView(drag.view.from + by, drag.view.to + by);
+            return;
+        }
+        const time = Math.min(Math.max(this.time(Math.max(x, GUTTER)), 0), this.full.to);
+        drag.selection = { from: Math.min(drag.time, time), to: Math.max(drag.time, time) };
+        this.surface.draw();
+        this.events.onPoint(null);
+    }
+    release(event) {
+        const { drag } = this;
+        this.drag = null;
+        if (!drag) {
+            return;
+        }
+        if (drag.selection) {
+            this.select(drag.selection);
+        } else if (!drag.moved) {
+            const track = this.trackAt(drag.y);
+            if (track) {
+                this.current = this.order.indexOf(track);
+            }
+            if (track && drag.x < GUTTER) {
+                this.toggle(track);
+            } else if (this.selection && event.target === this.surface.canvas) {
+                this.select(null);
+            }
+        }
+        this.surface.draw();
+    }
+    zoomToSlice(event) {
+        const hit = this.hit(event);
+        if (hit && hit.slice) {
+            const pad = (hit.slice.to - hit.slice.from) * 0.05;
+            this.setView(hit.slice.from - pad, hit.slice.to + pad);
+        }
+    }
+
+    // ---- keys
+
+    toggle(track) {
+        track.isOpen = !track.isOpen && track.thread.sampleCount > 0;
+        this.place();
+    }
+    step(by) {
+        this.current = Math.min(Math.max(this.current + by, 0), this.order.length - 1);
+        const track = this.order[this.current];
+        this.surface.show(Math.max(0, track.top - AXIS), Math.min(track.height + AXIS, this.surface.height));
+        this.surface.draw();
+        this.events.onPoint({ track, time: this.view.from, segment: -1, depth: 0, frame: 0, isKey: true });
+    }
+    key(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey) {
+            return;
+        }
+        const actions = {
+            ArrowLeft: () => this.panBy(-0.1), ArrowRight: () => this.panBy(0.1),
+            ArrowUp: () => this.step(-1), ArrowDown: () => this.step(1),
+            '+': () => this.zoomBy(0.7), '=': () => this.zoomBy(0.7), '-': () => this.zoomBy(1 / 0.7),
+            Home: () => this.setView(0, this.full.to),
+            ' ': () => this.toggle(this.order[this.current]),
+            Enter: () => this.select({ ...this.view }),
+        };
+        if (event.key === 'Escape' && this.selection) {
+            this.select(null);
+        } else if (actions[event.key] && this.order.length) {
+            actions[event.key]();
+        } else {
+            return;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+    }
+    describeView() {
+        return `${formatTime(this.view.to - this.view.from)} from ${formatTime(this.view.from)}`;
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace as one HTML page that needs nothing else: no network, no other file. Losses are plain text at its top, there
+// without scripts; the rest is drawn by tracer/report/page from packed columns (pack.h says how they are laid out).
+#ifndef TRACER_REPORT_REPORT_H
+#define TRACER_REPORT_REPORT_H
+
+#include "tracer/export/sink.h"
+#include "tracer/names/names.h"
+#include "tracer/trace/trace.h"
+
+// Returns 0, or -1 with *error filled. What goes wrong with writing is the sink's.
+int report_write(const struct trace *trace, const struct names *names, struct sink *sink, struct qutc_error *error);
+
+#endif

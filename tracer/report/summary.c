@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/report/summary.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "tracer/report/html.h"
+
+static uint64_t sum(const qut_trace_u64 *values, unsigned count)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < count; i++)
+        all += values[i];
+    return all;
+}
+
+static uint64_t lost_of(const struct trace *trace)
+{
+    return sum(trace->counts.lost, QUT_TRACE_LOST_COUNT);
+}
+
+static void share(struct sink *sink, uint64_t part, uint64_t whole)
+{
+    if (whole == 0)
+        return;
+    sink_text(sink, "<td class=\"number\">");
+    // In double: a trace may claim counts whose product has no place in 64 bits.
+    double percent = 100.0 * (double)part / (double)whole;
+    sink_fixed(sink, (int64_t)(percent * 100 + 0.5), 2);
+    sink_text(sink, " %</td>");
+}
+
+static void row(struct sink *sink, const char *id, const char *what, uint64_t count, uint64_t whole)
+{
+    sink_text(sink, "<tr><th scope=\"row\">");
+    html_text(sink, what);
+    sink_text(sink, "</th><td class=\"number\" data-count=\"");
+    html_text(sink, id);
+    sink_text(sink, "\">");
+    html_count(sink, count);
+    sink_text(sink, "</td>");
+    share(sink, count, whole);
+    sink_text(sink, "</tr>\n");
+}
+
+static void table_head(struct sink *sink, const char *caption, const char *counted)
+{
+    sink_text(sink, "<table class=\"counts\"><caption>");
+    sink_text(sink, caption);
+    sink_text(sink, "</caption>\n<thead><tr><th scope=\"col\">");
+    sink_text(sink, counted);
+    sink_text(sink, "</th><th scope=\"col\" class=\"number\">count</th><th scope=\"col\" class=\"number\">share</th>"
+                    "</tr></thead>\n<tbody>\n");
+}
+
+static void hits_table(struct sink *sink, const struct trace *trace)
+{
+    uint64_t hits = trace->counts.hits;
+    table_head(sink, "Every hit, and what became of it", "hits");
+    row(sink, "hits", "all", hits, hits);
+    row(sink, "stored", "stored as a record", trace->stored, hits);
+    row(sink, "merged", "merged into the equal one before", trace->merged, hits);
+    row(sink, "throttled", "throttled, as asked", trace->counts.throttled, hits);
+    for (unsigned reason = 0; reason < QUT_TRACE_LOST_COUNT; reason++) {
+        if (trace->counts.lost[reason] == 0)
+            continue;
+        char text[80] = "lost: ", id[] = "lost-0";
+        id[5] = (char)('0' + reason);
+        snprintf(text, sizeof text, "lost: %s", trace_lost_name(reason));
+        row(sink, id, text, trace->counts.lost[reason], hits);
+    }
+    if (trace->under_way)
+        row(sink, "under-way", "under way when the trace was taken", trace->under_way, hits);
+    sink_text(sink, "</tbody></table>\n");
+}
+
+static void samples_table(struct sink *sink, const struct trace *trace)
+{
+    uint64_t samples = trace->stored + trace->merged;
+    table_head(sink, "Samples stored or merged, and where they are", "samples");
+    row(sink, "samples", "all", samples, samples);
+    row(sink, "present", "in this report", trace->present_samples, samples);
+    row(sink, "overwritten", "overwritten by newer ones", trace->overwritten_samples, samples);
+    row(sink, "damaged", "damaged: could not be read", trace->damaged_samples, samples);
+    for (unsigned reason = 0; reason < QUT_TRACE_CUT_COUNT; reason++) {
+        if (trace->counts.cut[reason] == 0)
+            continue;
+        char text[80], id[] = "cut-0";
+        id[4] = (char)('0' + reason);
+        snprintf(text, sizeof text, "of all, cut short: %s", trace_cut_name(reason));
+        row(sink, id, text, trace->counts.cut[reason], samples);
+    }
+    sink_text(sink, "</tbody></table>\n");
+}
+
+static void reasons(struct sink *sink, const struct trace *trace)
+{
+    const char *separator = " (";
+    for (unsigned reason = 0; reason < QUT_TRACE_LOST_COUNT; reason++) {
+        if (trace->counts.lost[reason] == 0)
+            continue;
+        sink_text(sink, separator);
+        html_count(sink, trace->counts.lost[reason]);
+        sink_text(sink, " ");
+        html_text(sink, trace_lost_name(reason));
+        separator = ", ";
+    }
+    sink_text(sink, ")");
+}
+
+static void part(struct sink *sink, const char **separator, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    sink_text(sink, *separator);
+    sink_text(sink, "<b>");
+    html_count(sink, count);
+    sink_text(sink, "</b> ");
+    sink_text(sink, what);
+    *separator = ", ";
+}
+
+// All in one or two sentences.
+static void verdict(struct sink *sink, const struct trace *trace, const struct trace_balance *balance)
+{
+    const char *separator = "";
+    part(sink, &separator, lost_of(trace), "lost");
+    if (lost_of(trace))
+        reasons(sink, trace);
+    part(sink, &separator, trace->overwritten_samples, "overwritten by newer ones");
+    part(sink, &separator, trace->damaged_samples, "damaged");
+    if (!trace->is_complete && !*separator)
+        sink_text(sink, "The trace is incomplete.");
+    else if (!*separator)
+        sink_text(sink, "Nothing was lost.");
+    else
+        sink_text(sink, trace->is_complete ? "." : "; the trace is incomplete.");
+    sink_text(sink, " Of ");
+    html_count(sink, trace->counts.hits);
+    sink_text(sink, " hits, ");
+    html_count(sink, trace->present_samples);
+    sink_text(sink, " are in this report.");
+    if (balance->hits_missing || balance->samples_missing)
+        sink_text(sink, " <b>The counts do not add up</b>: the trace was damaged where it counts.");
+}
+
+static void losses(struct sink *sink, const struct trace *trace)
+{
+    struct trace_balance balance = trace_balance(trace);
+    bool has_loss = lost_of(trace) || trace->overwritten_samples || trace->damaged_samples || !trace->is_complete ||
+                    balance.hits_missing || balance.samples_missing;
+    sink_text(sink, has_loss ? "<section id=\"losses\" class=\"has-loss\" aria-label=\"Losses\">\n"
+                             : "<section id=\"losses\" class=\"no-loss\" aria-label=\"Losses\">\n");
+    sink_text(sink, "<details><summary><span class=\"sign\" aria-hidden=\"true\"></span><span id=\"verdict\">");
+    verdict(sink, trace, &balance);
+    sink_text(sink, "</span></summary>\n<div class=\"tables\">\n");
+    hits_table(sink, trace);
+    samples_table(sink, trace);
+    sink_text(sink, "</div>\n<p id=\"balance\">");
+    if (balance.hits_missing == 0 && balance.samples_missing == 0) {
+        sink_text(sink, "Both sums are exact: hits = stored + merged + throttled + lost + under way; "
+                        "stored + merged = present + overwritten + damaged.");
+    } else {
+        sink_text(sink, "Unexplained: hits ");
+        sink_fixed(sink, balance.hits_missing, 0);
+        sink_text(sink, ", samples ");
+        sink_fixed(sink, balance.samples_missing, 0);
+        sink_text(sink, ".");
+    }
+    sink_text(sink, "</p>\n");
+    if (trace->damage_count) {
+        sink_text(sink, "<p>What could not be read:</p><ul id=\"damages\">\n");
+        for (size_t i = 0; i < trace->damage_count; i++) {
+            sink_text(sink, "<li>");
+            html_text(sink, trace->damages[i]);
+            sink_text(sink, "</li>\n");
+        }
+        sink_text(sink, "</ul>\n");
+    }
+    sink_text(sink, "</details></section>\n");
+}
+
+static void fact(struct sink *sink, const char *name)
+{
+    sink_text(sink, "<div><dt>");
+    for (; *name; name++) // "allocated-bytes"
+        sink_bytes(sink, *name == '-' ? " " : name, 1);
+    sink_text(sink, "</dt><dd>");
+}
+
+static void end_fact(struct sink *sink)
+{
+    sink_text(sink, "</dd></div>\n");
+}
+
+static void totals(struct sink *sink, const struct trace *trace)
+{
+    for (unsigned total = 0; total < QUT_TRACE_TOTAL_COUNT; total++) {
+        if (trace->totals[total] == 0)
+            continue;
+        bool is_time = total == QUT_TRACE_TOTAL_LOCK_WAIT_NS || total == QUT_TRACE_TOTAL_BLOCKED_NS;
+        fact(sink, total == QUT_TRACE_TOTAL_LOCK_WAIT_NS ? "waited for locks"
+                   : total == QUT_TRACE_TOTAL_BLOCKED_NS ? "blocked"
+                                                         : trace_total_name(total));
+        (is_time ? html_time : html_count)(sink, trace->totals[total]);
+        end_fact(sink);
+    }
+}
+
+static void facts(struct sink *sink, const struct trace *trace)
+{
+    uint64_t length_ns = trace->end_ns - trace->start_ns;
+    sink_text(sink, "<dl id=\"facts\">\n");
+    fact(sink, "process");
+    html_count(sink, trace->pid);
+    end_fact(sink);
+    if (trace->realtime_ns) {
+        char text[40] = "";
+        time_t seconds = (time_t)(trace->realtime_ns / 1000000000);
+        struct tm parts;
+        if (gmtime_r(&seconds, &parts))
+            strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+        fact(sink, "began");
+        html_text(sink, text);
+        end_fact(sink);
+    }
+    fact(sink, "length");
+    html_time(sink, length_ns);
+    end_fact(sink);
+    fact(sink, "threads");
+    html_count(sink, trace->thread_count);
+    end_fact(sink);
+    fact(sink, "samples");
+    html_count(sink, trace->present_samples);
+    sink_text(sink, " in ");
+    html_count(sink, trace->sample_count);
+    sink_text(sink, trace->sample_count == 1 ? " record" : " records");
+    end_fact(sink);
+    if (length_ns) {
+        fact(sink, "rate");
+        html_count(sink, (uint64_t)((double)trace->present_samples * 1e9 / (double)length_ns + 0.5));
+        sink_text(sink, " /s");
+        end_fact(sink);
+    }
+    totals(sink, trace);
+    sink_text(sink, "</dl>\n");
+}
+
+void report_summary(struct sink *sink, const struct trace *trace)
+{
+    losses(sink, trace);
+    sink_text(sink, "<h1 id=\"command\">");
+    html_text(sink, trace->command && *trace->command ? trace->command : "[no command line]");
+    sink_text(sink, "</h1>\n");
+    facts(sink, trace);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/trace/file_blocks.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "formats/qut_table_check.h"
+#include "qutc/base/codec.h"
+
+struct finder {
+    struct image *image;
+    const uint8_t *bytes;
+    size_t size;
+    struct file_blocks *found;
+    uint32_t next_index;
+};
+
+// Whether a block's header stands there that can be believed.
+static bool read_header(const struct finder *finder, size_t at, struct qut_trace_file_block *header)
+{
+    if (finder->size - at < sizeof *header)
+        return false;
+    memcpy(header, finder->bytes + at, sizeof *header);
+    return header->magic == QUT_TRACE_FILE_BLOCK_MAGIC &&
+           header->checksum == qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum));
+}
+
+static size_t find_header(const struct finder *finder, size_t at)
+{
+    const uint32_t magic = QUT_TRACE_FILE_BLOCK_MAGIC;
+    struct qut_trace_file_block header;
+    while (at < finder->size) {
+        const uint8_t *hit = memmem(finder->bytes + at, finder->size - at, &magic, sizeof magic);
+        if (!hit)
+            break;
+        at = (size_t)(hit - finder->bytes);
+        if (read_header(finder, at, &header))
+            return at;
+        at++;
+    }
+    return finder->size;
+}
+
+static bool is_sound(const struct qut_trace_file_block *header, const uint8_t *packed)
+{
+    return header->type && header->type < QUT_TRACE_FILE_TYPE_END && header->codec <= QUT_TRACE_FILE_ZSTD &&
+           header->unpacked_bytes <= QUT_TRACE_FILE_BLOCK_BYTES_MAX &&
+           (header->codec != QUT_TRACE_FILE_PLAIN || header->packed_bytes == header->unpacked_bytes) &&
+           header->contents_checksum == qut_table_checksum(packed, header->packed_bytes);
+}
+
+static void count_missing(struct finder *finder, uint32_t index, size_t at)
+{
+    if (index == finder->next_index)
+        return;
+    uint32_t missing = index > finder->next_index ? index - finder->next_index : 1;
+    finder->image->damaged_blocks += missing;
+    image_damage(finder->image, "%" PRIu32 " blocks are missing before the one at 0x%zx", missing, at);
+}
+
+// Takes the block at `at`. False: no memory.
+static bool take(struct finder *finder, size_t *at, const struct qut_trace_file_block *header)
+{
+    size_t start = *at + sizeof *header;
+    count_missing(finder, header->index, *at);
+    finder->next_index = header->index + 1;
+    if (header->packed_bytes > finder->size - start) {
+        finder->image->damaged_blocks++;
+        finder->image->damaged_samples_least += header->sample_count;
+        image_damage(finder->image, "block %" PRIu32 " at 0x%zx ends behind the file", header->index, *at);
+        *at = finder->size;
+        return true;
+    }
+    const uint8_t *packed = finder->bytes + start;
+    if (!is_sound(header, packed)) {
+        finder->image->damaged_blocks++;
+        finder->image->damaged_samples_least += header->sample_count;
+        image_damage(finder->image, "block %" PRIu32 " at 0x%zx: checksum mismatch", header->index, *at);
+    } else {
+        struct file_block *block = trace_vector_add(&finder->found->blocks);
+        if (!block)
+            return false;
+        *block = (struct file_block){.offset = *at,
+                                     .index = header->index,
+                                     .type = header->type,
+                                     .codec = header->codec,
+                                     .packed = {packed, header->packed_bytes},
+                                     .unpacked_bytes = header->unpacked_bytes};
+    }
+    *at = start + header->packed_bytes;
+    finder->found->end = *at;
+    return true;
+}
+
+static bool find_all(struct finder *finder, size_t at)
+{
+    while (at < finder->size) {
+        struct qut_trace_file_block header;
+        if (read_header(finder, at, &header)) {
+            if (!take(finder, &at, &header))
+                return false;
+            continue;
+        }
+        size_t next = find_header(finder, at + 1);
+        image_damage(finder->image, "0x%zx bytes at 0x%zx are no block", next - at, at);
+        finder->image->is_truncated = finder->image->is_truncated || next == finder->size;
+        at = next;
+    }
+    return true;
+}
+
+int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
+                     struct qutc_error *error)
+{
+    struct finder finder = {.image = image, .bytes = bytes, .size = size, .found = found};
+    struct qut_trace_file_header header = {0};
+    *found = (struct file_blocks){.blocks = trace_vector(image->memory, sizeof(struct file_block))};
+    memcpy(&header, bytes, size < sizeof header ? size : sizeof header);
+    bool has_magic = memcmp(header.magic, QUT_TRACE_FILE_MAGIC, sizeof header.magic) == 0;
+    bool is_good = has_magic && size >= sizeof header &&
+                   header.checksum == qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
+    size_t at = sizeof header;
+    struct qut_trace_file_block first;
+    if (!is_good) {
+        // The blocks can be read without it, if there are any where they should be.
+        if (size < at || (!has_magic && !read_header(&finder, at, &first)))
+            return has_magic ? qutc_fail(error, QUTC_ERR_TRUNCATED, "file header", size, "the file ends in it")
+                             : qutc_fail(error, QUTC_ERR_MALFORMED, "file header", 0, "no trace");
+        image_damage(image, "the file's header is spoiled");
+        image->damaged_blocks++;
+    } else if (header.version != QUT_TRACE_FILE_VERSION) {
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "file header", 8, "version %" PRIu32, header.version);
+    }
+    if (!find_all(&finder, at))
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the file's blocks");
+    return 0;
+}
+
+bool file_block_contents(const struct file_block *block, uint8_t *scratch, struct qutc_bytes *contents,
+                         struct qutc_error *error)
+{
+    if (block->codec == QUT_TRACE_FILE_PLAIN) {
+        *contents = block->packed;
+        return true;
+    }
+    *contents = (struct qutc_bytes){scratch, block->unpacked_bytes};
+    return qutc_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0 &&
+           qutc_unzstd(block->packed, scratch, block->unpacked_bytes, "block", error) == 0;
+}

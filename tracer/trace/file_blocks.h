@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a .qtrace file that are sound, found in order. Where a block's header is spoiled, the next one is
+// looked for.
+#ifndef TRACER_TRACE_FILE_BLOCKS_H
+#define TRACER_TRACE_FILE_BLOCKS_H
+
+#include "qutc/base/cursor.h"
+#include "tracer/trace/image.h"
+
+struct file_block {
+    uint64_t offset; // of its header in the file
+    uint32_t index;
+    enum qut_trace_file_type type;
+    uint8_t codec;
+    struct qutc_bytes packed;
+    uint32_t unpacked_bytes;
+};
+
+struct file_blocks {
+    struct trace_vector blocks; // struct file_block
+    uint64_t end;               // behind the last one
+};
+
+// Counts and names damage in the image. -1: it is no such file, or there is no memory.
+int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
+                     struct qutc_error *error);
+
+// The contents; `scratch` has room for QUT_TRACE_FILE_BLOCK_BYTES_MAX. False: they do not unpack.
+bool file_block_contents(const struct file_block *block, uint8_t *scratch, struct qutc_bytes *contents,
+                         struct qutc_error *error);
+
+#endif

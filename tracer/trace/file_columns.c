@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/trace/file_columns.h"
+
+enum { WORD_BYTES = 8 };
+
+size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count)
+{
+    uint32_t head[2] = {(uint32_t)count, 0};
+    memcpy(to, head, sizeof head);
+    uint8_t *at = to + sizeof head;
+    for (unsigned byte = 0; byte < WORD_BYTES; byte++)
+        for (size_t i = 0; i < count; i++)
+            *at++ = (uint8_t)(words[i] >> (8 * byte));
+    uint32_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t distance = indices[i] - before;
+        before = indices[i];
+        for (; distance >= 0x80; distance >>= 7)
+            *at++ = (uint8_t)(distance | 0x80);
+        *at++ = (uint8_t)distance;
+    }
+    return (size_t)(at - to);
+}
+
+bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity)
+{
+    struct qutc_cursor cursor = qutc_cursor(bytes);
+    uint32_t count = qutc_read_u32(&cursor);
+    qutc_read_u32(&cursor);
+    struct qutc_bytes columns = qutc_read_bytes(&cursor, (uint64_t)count * WORD_BYTES);
+    uint64_t index = 0;
+    for (size_t i = 0; i < count && !cursor.failed; i++) {
+        index += qutc_read_uleb(&cursor) & UINT32_MAX;
+        if (cursor.failed || index == 0 || index >= capacity)
+            return false;
+        uint64_t word = 0;
+        for (unsigned byte = 0; byte < WORD_BYTES; byte++)
+            word |= (uint64_t)columns.data[byte * (size_t)count + i] << (8 * byte);
+        words[index] = word;
+    }
+    return !cursor.failed && qutc_cursor_left(&cursor) == 0;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words by index, as .qtrace files have nodes and raw pcs: sorted by index, the distances between indices and each of
+// the words' eight bytes in a column of its own. Columns of like things pack better than words do.
+#ifndef TRACER_TRACE_FILE_COLUMNS_H
+#define TRACER_TRACE_FILE_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "qutc/base/cursor.h"
+
+enum { COLUMNS_COUNT_MAX = 1 << 17 }; // in one block
+// Room for so many.
+static inline size_t columns_bound(size_t count)
+{
+    return 8 + count * (8 + 5);
+}
+// Returns the size. Indices ascend, and none is 0.
+size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count);
+// Puts words where they belong; one that is not 0 already is written over. False: malformed; what was read till then is
+// in.
+bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/trace/file_blocks.h"
+#include "tracer/trace/file_columns.h"
+#include "tracer/trace/segment_view.h"
+
+struct reader {
+    struct image *image;
+    struct file_blocks blocks;
+    uint8_t *scratch;
+    struct trace_vector modules; // struct qut_trace_module
+    uint64_t chunk_count;
+    struct qut_trace_file_trailer trailer;
+    bool has_trailer;
+    bool no_memory;
+};
+
+static bool read_segment(struct reader *reader, struct qutc_bytes contents)
+{
+    struct image *image = reader->image;
+    if (contents.size != sizeof image->header + sizeof image->counters)
+        return false;
+    struct qut_trace_header header;
+    memcpy(&header, contents.data, sizeof header);
+    if (memcmp(header.magic, QUT_TRACE_MAGIC, sizeof header.magic) != 0 || segment_check_numbers(&header, NULL) != 0)
+        return false;
+    image->header = header;
+    memcpy(&image->counters, contents.data + sizeof header, sizeof image->counters);
+    return true;
+}
+
+static int compare_uids(const void *a, const void *b)
+{
+    const struct qut_trace_file_thread *left = a, *right = b;
+    return left->uid < right->uid ? -1 : left->uid > right->uid;
+}
+
+// Of the states of a uid the last; and of the uids of a slot only the last one still has it.
+static bool settle_threads(struct image *image)
+{
+    struct qut_trace_file_thread *threads = image->threads.items;
+    size_t kept = 0;
+    uint32_t *owner = calloc(QUT_TRACE_THREADS_MAX, sizeof *owner);
+    if (!owner)
+        return false;
+    for (size_t i = 0; i < image->threads.count; i++)
+        owner[threads[i].slot] = threads[i].uid;
+    // Stable: those of one uid stay in the order of the file.
+    for (size_t i = 0; i < image->threads.count; i++)
+        threads[i].zero = (uint32_t)i;
+    if (image->threads.count)
+        qsort(threads, image->threads.count, sizeof *threads, compare_uids);
+    for (size_t i = 0; i < image->threads.count; i++) {
+        if (kept && threads[kept - 1].uid == threads[i].uid) {
+            if (threads[kept - 1].zero < threads[i].zero)
+                threads[kept - 1] = threads[i];
+            continue;
+        }
+        threads[kept++] = threads[i];
+    }
+    image->threads.count = kept;
+    for (size_t i = 0; i < kept; i++)
+        if (owner[threads[i].slot] != threads[i].uid)
+            threads[i].state = QUT_TRACE_THREAD_NONE;
+    free(owner);
+    return true;
+}
+
+static bool read_threads(struct reader *reader, struct qutc_bytes contents)
+{
+    struct qut_trace_file_thread thread;
+    if (contents.size % sizeof thread)
+        return false;
+    for (size_t at = 0; at < contents.size; at += sizeof thread) {
+        memcpy(&thread, contents.data + at, sizeof thread);
+        if (!thread.uid || thread.slot >= QUT_TRACE_THREADS_MAX)
+            return false;
+        struct qut_trace_file_thread *place = trace_vector_add(&reader->image->threads);
+        if (!place) {
+            reader->no_memory = true;
+            return false;
+        }
+        *place = thread;
+    }
+    return true;
+}
+
+static bool read_modules(struct reader *reader, struct qutc_bytes contents)
+{
+    struct qutc_cursor cursor = qutc_cursor(contents);
+    uint32_t first = qutc_read_u32(&cursor);
+    qutc_read_u32(&cursor);
+    size_t count = qutc_cursor_left(&cursor) / sizeof(struct qut_trace_module);
+    if (cursor.failed || first > reader->image->header.module_capacity ||
+        count > reader->image->header.module_capacity - first)
+        return false;
+    size_t need = first + count;
+    if (!need)
+        return true;
+    if (need > reader->modules.count) {
+        size_t more = need - reader->modules.count;
+        if (!trace_vector_reserve(&reader->modules, more)) {
+            reader->no_memory = true;
+            return false;
+        }
+        struct qut_trace_module *modules = reader->modules.items;
+        memset(modules + reader->modules.count, 0, more * sizeof *modules); // of blocks that are missing
+        reader->modules.count = need;
+    }
+    memcpy((struct qut_trace_module *)reader->modules.items + first, cursor.at,
+           count * sizeof(struct qut_trace_module));
+    return true;
+}
+
+static bool read_strings(struct reader *reader, struct qutc_bytes contents)
+{
+    struct image *image = reader->image;
+    struct qutc_cursor cursor = qutc_cursor(contents);
+    uint32_t offset = qutc_read_u32(&cursor);
+    qutc_read_u32(&cursor);
+    size_t size = qutc_cursor_left(&cursor);
+    uint64_t room = image->header.strings.size_bytes < UINT32_MAX ? image->header.strings.size_bytes : UINT32_MAX;
+    if (cursor.failed || offset > room || size > room - offset)
+        return false;
+    if (!image->strings)
+        image->strings = trace_memory_take(image->memory, (size_t)room, 1);
+    if (!image->strings) {
+        reader->no_memory = true;
+        return false;
+    }
+    memcpy(image->strings + offset, cursor.at, size);
+    if (offset + size > image->string_bytes)
+        image->string_bytes = offset + size;
+    return true;
+}
+
+static bool read_raw(struct reader *reader, struct qutc_bytes contents)
+{
+    return columns_read(contents, reader->image->raw, reader->image->raw_capacity);
+}
+
+static bool read_nodes(struct reader *reader, struct qutc_bytes contents)
+{
+    return columns_read(contents, reader->image->nodes, reader->image->node_capacity);
+}
+
+static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
+                      const uint8_t *records, uint8_t *to)
+{
+    struct image_chunk *chunk = trace_vector_add(&reader->image->chunks);
+    if (!chunk)
+        return false;
+    memcpy(to, header, sizeof(struct qut_trace_chunk));
+    memcpy(to + sizeof(struct qut_trace_chunk), records, told->used_bytes);
+    *chunk = (struct image_chunk){
+        .bytes = to, .used_bytes = told->used_bytes, .slot = told->slot, .is_open = told->is_open != 0};
+    reader->chunk_count++;
+    return true;
+}
+
+static bool read_chunks(struct reader *reader, struct qutc_bytes contents)
+{
+    struct qutc_cursor cursor = qutc_cursor(contents);
+    uint32_t count = qutc_read_u32(&cursor);
+    qutc_read_u32(&cursor);
+    if (count > QUT_TRACE_FILE_BLOCK_CHUNKS_MAX)
+        return false;
+    struct qutc_bytes table = qutc_read_bytes(&cursor, count * sizeof(struct qut_trace_file_chunk));
+    struct qutc_bytes headers = qutc_read_bytes(&cursor, count * sizeof(struct qut_trace_chunk));
+    if (cursor.failed)
+        return false;
+    struct qut_trace_file_chunk told[QUT_TRACE_FILE_BLOCK_CHUNKS_MAX];
+    memcpy(told, table.data, table.size);
+    size_t room = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (told[i].used_bytes > CHUNK_RECORD_BYTES)
+            return false;
+        room += (sizeof(struct qut_trace_chunk) + told[i].used_bytes + 7) & ~(size_t)7;
+    }
+    uint8_t *to = trace_memory_take(reader->image->memory, room, 1);
+    if (!to) {
+        reader->no_memory = true;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct qutc_bytes records = qutc_read_bytes(&cursor, told[i].used_bytes);
+        if (cursor.failed)
+            return false;
+        if (!add_chunk(reader, &told[i], headers.data + i * sizeof(struct qut_trace_chunk), records.data, to)) {
+            reader->no_memory = true;
+            return false;
+        }
+        to += (sizeof(struct qut_trace_chunk) + told[i].used_bytes + 7) & ~(size_t)7;
+    }
+    return true;
+}
+
+static bool read_trailer(struct reader *reader, struct qutc_bytes contents)
+{
+    if (contents.size != sizeof reader->trailer)
+        return false;
+    memcpy(&reader->trailer, contents.data, sizeof reader->trailer);
+    reader->has_trailer = true;
+    return true;
+}
+
+// Blocks of one kind, or of all others.
+static void read_blocks(struct reader *reader, bool segments)
+{
+    static bool (*const read[QUT_TRACE_FILE_TYPE_END])(struct reader *, struct qutc_bytes) = {
+        [QUT_TRACE_FILE_SEGMENT] = read_segment, [QUT_TRACE_FILE_THREADS] = read_threads,
+        [QUT_TRACE_FILE_MODULES] = read_modules, [QUT_TRACE_FILE_STRINGS] = read_strings,
+        [QUT_TRACE_FILE_RAW] = read_raw,         [QUT_TRACE_FILE_NODES] = read_nodes,
+        [QUT_TRACE_FILE_CHUNKS] = read_chunks,   [QUT_TRACE_FILE_TRAILER] = read_trailer,
+    };
+    const struct file_block *blocks = reader->blocks.blocks.items;
+    for (size_t i = 0; i < reader->blocks.blocks.count && !reader->no_memory; i++) {
+        if ((blocks[i].type == QUT_TRACE_FILE_SEGMENT) != segments)
+            continue;
+        struct qutc_bytes contents;
+        struct qutc_error error = {0};
+        if (file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
+            read[blocks[i].type](reader, contents))
+            continue;
+        char text[224];
+        reader->image->damaged_blocks++;
+        image_damage(reader->image, "block %" PRIu32 " at 0x%" PRIx64 ": %s", blocks[i].index, blocks[i].offset,
+                     error.reason ? qutc_error_text(&error, text, sizeof text) : "malformed");
+    }
+}
+
+static size_t count_words(const uint64_t *words, size_t capacity)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < capacity; i++)
+        count += words[i] != 0;
+    return count;
+}
+
+static void check_count(struct image *image, const char *what, uint64_t found, uint64_t told)
+{
+    if (found == told)
+        return;
+    image_damage(image, "%" PRIu64 " of %" PRIu64 " %s are here", found, told, what);
+    image->is_complete = false;
+}
+
+static void check_trailer(struct reader *reader, size_t size)
+{
+    struct image *image = reader->image;
+    const struct qut_trace_file_trailer *trailer = &reader->trailer;
+    const struct file_block *blocks = reader->blocks.blocks.items;
+    bool is_last = reader->has_trailer && blocks[reader->blocks.blocks.count - 1].type == QUT_TRACE_FILE_TRAILER &&
+                   reader->blocks.end == size;
+    if (!is_last || trailer->file_bytes != size) {
+        image->is_truncated = true;
+        image_damage(image, reader->has_trailer ? "the file goes on behind its trailer, or is shorter than that says"
+                                                : "the file has no trailer: its end is missing");
+        return;
+    }
+    image->is_complete = trailer->end != QUT_TRACE_FILE_END_DIED;
+    if (!image->is_complete)
+        image_damage(image, "the process ended without closing its trace; all that it had stored is here");
+    // Then what is not here is missing, and has not been overwritten.
+    image->may_miss_chunks = trailer->failed_writes != 0;
+    if (trailer->failed_writes)
+        image_damage(image,
+                     "%" PRIu64 " times the file could not be written: what had no room meanwhile is counted as lost",
+                     trailer->failed_writes);
+    check_count(image, "chunks", reader->chunk_count, trailer->chunk_count);
+    check_count(image, "nodes", count_words(image->nodes, image->node_capacity), trailer->node_count);
+    check_count(image, "addresses", count_words(image->raw, image->raw_capacity), trailer->raw_count);
+    check_count(image, "modules", reader->modules.count, trailer->module_count);
+    check_count(image, "threads", image->threads.count, trailer->thread_count);
+    check_count(image, "bytes of strings", image->string_bytes, trailer->string_bytes);
+}
+
+static bool take_tables(struct image *image)
+{
+    image->raw_capacity = image->header.raw_capacity;
+    image->node_capacity = image->header.node_capacity;
+    image->raw = trace_memory_take(image->memory, image->raw_capacity, sizeof *image->raw);
+    image->nodes = trace_memory_take(image->memory, image->node_capacity, sizeof *image->nodes);
+    return image->raw && image->nodes;
+}
+
+static void set_overwritten(struct image *image)
+{
+    const struct qut_trace_counters *counters = &image->counters;
+    const struct qut_trace_file_thread *threads = image->threads.items;
+    image->overwritten_most = counters->retired[counters->retired_version & 1].overwritten;
+    for (size_t i = 0; i < image->threads.count; i++)
+        for (unsigned level = 0; level < QUT_TRACE_LEVELS && threads[i].state != QUT_TRACE_THREAD_NONE; level++)
+            image->overwritten_most += threads[i].writers[level].overwritten;
+    // The collector may have been there before.
+    image->overwritten_least = 0;
+}
+
+static int read_all(struct reader *reader, size_t size, struct qutc_error *error)
+{
+    struct image *image = reader->image;
+    read_blocks(reader, true);
+    if (!image->header.version)
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
+    if (!take_tables(image))
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    read_blocks(reader, false);
+    if (reader->no_memory || !settle_threads(image))
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    image->modules = reader->modules.items;
+    image->module_count = reader->modules.count;
+    check_trailer(reader, size);
+    set_overwritten(image);
+    return 0;
+}
+
+int image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct qutc_error *error)
+{
+    struct reader reader = {.image = image, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
+    image->file_bytes = size;
+    if (file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
+        return -1;
+    reader.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
+    if (!reader.scratch)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for a block");
+    int result = read_all(&reader, size, error);
+    free(reader.scratch);
+    return result;
+}

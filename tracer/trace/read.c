@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "tracer/trace/image.h"
+#include "tracer/trace/segment_view.h"
+
+// <linux/magic.h>
+enum { TMPFS = 0x01021994, RAMFS = (int)0x858458f6 };
+
+// Where a process may still write to it.
+static bool is_in_memory(int fd)
+{
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 && ((int)system.f_type == TMPFS || (int)system.f_type == RAMFS);
+}
+
+static int io_error(struct qutc_error *error, const char *what)
+{
+    return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s: %s", what, strerror(errno));
+}
+
+// Whole, into a mapping: what is cut short under a reader is an end of file so, and no SIGBUS.
+static int read_whole(int fd, size_t size, uint8_t **bytes, size_t *got, struct qutc_error *error)
+{
+    *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*bytes == MAP_FAILED)
+        return io_error(error, "mmap");
+    *got = 0;
+    while (*got < size) {
+        ssize_t part = pread(fd, *bytes + *got, size - *got, (off_t)*got);
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part < 0) {
+            io_error(error, "read");
+            munmap(*bytes, size);
+            return -1;
+        }
+        if (part == 0)
+            break;
+        *got += (size_t)part;
+    }
+    return 0;
+}
+
+static int image_of_bytes(struct image *image, uint8_t *bytes, size_t size, struct qutc_error *error)
+{
+    if (size >= 8 && memcmp(bytes, QUT_TRACE_MAGIC, 8) == 0) {
+        struct segment_view view;
+        if (segment_view(&view, bytes, size, error) != 0)
+            return -1;
+        return image_of_segment(image, &view, error);
+    }
+    return image_of_file(image, bytes, size, error);
+}
+
+static int fill_image(struct image *image, int fd, struct qutc_error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return io_error(error, "fstat");
+    if (S_ISDIR(status.st_mode))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "is a directory");
+    uint8_t magic[8] = {0};
+    ssize_t magic_bytes = pread(fd, magic, sizeof magic, 0);
+    if (magic_bytes < 0)
+        return io_error(error, "read");
+    if (magic_bytes == 0)
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, "", 0, "is empty");
+    if (memcmp(magic, QUT_TRACE_MAGIC, sizeof magic) == 0 && is_in_memory(fd)) {
+        struct segment_view view;
+        if (segment_map(&view, fd, false, error) != 0)
+            return -1;
+        int result = image_of_segment(image, &view, error);
+        segment_unmap(&view);
+        return result;
+    }
+    uint8_t *bytes;
+    size_t size = (size_t)status.st_size, got = 0;
+    if (read_whole(fd, size, &bytes, &got, error) != 0)
+        return -1;
+    int result = image_of_bytes(image, bytes, got, error);
+    munmap(bytes, size);
+    return result;
+}
+
+static int fail(struct trace_memory *memory, struct trace *trace, struct qutc_error *error)
+{
+    trace_memory_free(memory);
+    *trace = (struct trace){0};
+    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+}
+
+static int finish(struct image *image, int filled, const char *name, struct trace *trace, struct qutc_error *error)
+{
+    if (filled != 0 || trace_build(image, trace, error) != 0)
+        return fail(image->memory, trace, error);
+    trace->path = trace_memory_text(image->memory, "%s", name);
+    trace->memory = image->memory;
+    return trace->path ? 0 : fail(image->memory, trace, error);
+}
+
+int trace_read_fd(int fd, const char *name, struct trace *trace, struct qutc_error *error)
+{
+    *trace = (struct trace){0};
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return fail(memory, trace, error);
+    struct image image = image_new(memory);
+    return finish(&image, fill_image(&image, fd, error), name, trace, error);
+}
+
+int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace *trace, struct qutc_error *error)
+{
+    *trace = (struct trace){0};
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return fail(memory, trace, error);
+    struct image image = image_new(memory);
+    return finish(&image, image_of_bytes(&image, bytes, size, error), name, trace, error);
+}
+
+int trace_read(const char *path, struct trace *trace, struct qutc_error *error)
+{
+    *trace = (struct trace){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+    int result = trace_read_fd(fd, path, trace, error);
+    close(fd);
+    return result;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// A segment as somebody else sees it who trusts nothing in it: sections found and bounded once, from a copy of the
+// header. Its owner may write to it meanwhile; nothing here ever does, but for segment_release.
+#ifndef TRACER_TRACE_SEGMENT_VIEW_H
+#define TRACER_TRACE_SEGMENT_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/qut_trace_file.h"
+#include "qutc/base/error.h"
+
+struct segment_view {
+    uint8_t *bytes;
+    size_t size;                    // that are there
+    struct qut_trace_header header; // as it was when the view was made
+    // How many of each can be read: the header's capacities, less where the file ends early.
+    uint32_t thread_count, module_capacity, raw_count, node_count, chunk_count;
+    size_t string_bytes;
+    bool is_cut; // it ends early
+    // Of a mapping: what unmaps it.
+    size_t mapped_bytes;
+};
+
+// Versions, and counts that are within the format's bounds.
+int segment_check_numbers(const struct qut_trace_header *header, struct qutc_error *error);
+
+// Of bytes that stay where they are. -1, *error filled: nothing can be read of it.
+int segment_view(struct segment_view *view, uint8_t *bytes, size_t size, struct qutc_error *error);
+// Of a file in memory. Writable where the collector must give chunks back.
+int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_error *error);
+void segment_unmap(struct segment_view *view);
+
+static inline const struct qut_trace_header *segment_header(const struct segment_view *view)
+{
+    return (const struct qut_trace_header *)(const void *)view->bytes;
+}
+static inline const struct qut_trace_counters *segment_counters(const struct segment_view *view)
+{
+    return (const void *)(view->bytes + view->header.counters.offset_bytes);
+}
+// Those that hold.
+static inline const struct qut_trace_retired *segment_retired(const struct qut_trace_counters *counters)
+{
+    return &counters->retired[__atomic_load_n(&counters->retired_version, __ATOMIC_ACQUIRE) & 1];
+}
+static inline const struct qut_trace_thread *segment_thread(const struct segment_view *view, uint32_t slot)
+{
+    return (const void *)(view->bytes + view->header.threads.offset_bytes +
+                          (size_t)slot * view->header.thread_stride_bytes);
+}
+static inline const struct qut_trace_module *segment_modules(const struct segment_view *view)
+{
+    return (const void *)(view->bytes + view->header.modules.offset_bytes);
+}
+static inline const qut_trace_u64 *segment_raw(const struct segment_view *view)
+{
+    return (const void *)(view->bytes + view->header.raw.offset_bytes);
+}
+static inline const qut_trace_u64 *segment_nodes(const struct segment_view *view)
+{
+    return (const void *)(view->bytes + view->header.nodes.offset_bytes);
+}
+static inline qut_trace_u64 *segment_directory(const struct segment_view *view)
+{
+    return (void *)(view->bytes + view->header.directory.offset_bytes);
+}
+static inline const uint8_t *segment_chunk(const struct segment_view *view, uint32_t index)
+{
+    return view->bytes + view->header.chunks.offset_bytes + (size_t)index * QUT_TRACE_CHUNK_BYTES;
+}
+
+// Directory words.
+static inline unsigned chunk_word_state(uint64_t word)
+{
+    return word & ((1u << QUT_TRACE_CHUNK_STATE_BITS) - 1);
+}
+static inline unsigned chunk_word_level(uint64_t word)
+{
+    return (word >> QUT_TRACE_CHUNK_LEVEL_SHIFT) & 3;
+}
+static inline uint32_t chunk_word_slot(uint64_t word)
+{
+    return (word >> QUT_TRACE_CHUNK_SLOT_SHIFT) & 0xffff;
+}
+static inline uint64_t chunk_word_seq(uint64_t word)
+{
+    return word >> QUT_TRACE_CHUNK_SEQ_SHIFT;
+}
+
+enum { CHUNK_RECORD_BYTES = QUT_TRACE_CHUNK_BYTES - sizeof(struct qut_trace_chunk) };
+
+// Samples that are no longer there, by all slots and those that were given away.
+uint64_t segment_overwritten(const struct segment_view *view);
+
+// A thread's slot, each writer as it was at one moment. False: the slot is not in use, or what stands in it was added
+// to `retired` already.
+bool segment_copy_thread(const struct segment_view *view, uint32_t slot, struct qut_trace_file_thread *thread);
+
+enum segment_copied {
+    SEGMENT_COPIED,
+    SEGMENT_COPY_NONE, // there is no such chunk: it was never there, or it was sealed or taken meanwhile
+    SEGMENT_COPY_BAD,  // what says where it is makes no sense
+};
+// The open chunk of a writer: its header and the records that the commit has. `to` has room for a whole one.
+enum segment_copied segment_copy_open(const struct segment_view *view, const struct qut_trace_file_thread *thread,
+                                      unsigned level, uint8_t *to);
+// A sealed chunk; *word as the directory has it. `used_bytes` is at most what fits.
+enum segment_copied segment_copy_sealed(const struct segment_view *view, uint32_t index, uint64_t *word, uint8_t *to,
+                                        uint32_t *used_bytes);
+
+// Gives a sealed chunk back to the segment's writers, if it still is what `word` says: the only thing that is ever
+// written. The view is of a writable mapping.
+void segment_release(const struct segment_view *view, uint32_t index, uint64_t word);
+
+#endif
