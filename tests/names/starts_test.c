@@ -15,6 +15,7 @@
 #include "tests/oat/writer.h"
 #include "tests/support/run_suite.h"
 #include "tracer/names/file.h"
+#include "tracer/names/index.h"
 
 enum { FUNCTIONS_MAX = 4096 };
 
@@ -280,6 +281,50 @@ START_TEST(nested)
 }
 END_TEST
 
+// Whatever stands in the file: an answer, or none. The sanitizers say more.
+static void ask(struct build_buffer *bytes, uint64_t seed)
+{
+    struct qutc_image *image = build_open_bytes(bytes, &(struct qutc_error){0});
+    if (!image)
+        return;
+    struct names_starts starts = {0};
+    struct names_plt plt = {0};
+    names_starts_add(&starts, image);
+    names_starts_sort(&starts);
+    names_plt_read(&plt, image);
+    for (unsigned i = 0; i < 200; i++, seed = names_mix(seed + i)) {
+        uint64_t vaddr = image->exec_count ? image->exec[0].start + seed % 0x1000 : seed, start;
+        if (names_starts_find(&starts, vaddr, &start))
+            ck_assert(start <= vaddr && names_starts_between(&starts, start - 1, vaddr));
+        struct qutc_bytes name = names_plt_find(&plt, image, vaddr);
+        ck_assert_uint_le(name.size, bytes->size);
+    }
+    names_plt_free(&plt);
+    names_starts_free(&starts);
+    qutc_image_close(image);
+}
+
+START_TEST(spoiled)
+{
+    enum { TIMES = 400, SPOILED_MAX = 64 };
+    char *path = files_strip(directory, paths[_i], "lib.so");
+    FILE *file = fopen(path, "re");
+    static uint8_t whole[1 << 20], copy[1 << 20];
+    ck_assert(file != NULL);
+    size_t size = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    for (uint64_t seed = 1; seed <= TIMES; seed++) {
+        uint64_t random = names_mix(seed);
+        struct build_buffer bytes = {.data = copy, .size = seed % 8 ? size : random % size};
+        memcpy(copy, whole, size);
+        for (unsigned i = 0, count = random % SPOILED_MAX; i < count; i++, random = names_mix(random + i))
+            copy[64 + random % (size - 64)] = (uint8_t)(random >> 40);
+        ask(&bytes, random);
+    }
+    free(path);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc != 5)
@@ -299,6 +344,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, exidx);
     tcase_add_loop_test(tests, oat_methods, 0, 3);
     tcase_add_test(tests, nested);
+    tcase_add_loop_test(tests, spoiled, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
