@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -15,19 +14,7 @@
 #include "cli/report.h"
 #include "tracer/collect_source.h"
 #include "tracer/trace/collect.h"
-
-enum { ID_PID = 'p', ID_OUT = 'o', ID_FOLLOW = 'f', ID_QUIET = 'q', ID_FD = 256, ID_INTERVAL };
-
-enum { INTERVAL_MAX_MS = 60000 };
-
-struct options {
-    const char *segment; // one of it,
-    int pid;             // ... pid
-    int fd;              // ... and fd; -1: none
-    const char *out;
-    bool follow, quiet;
-    uint32_t interval_ms;
-};
+#include "tracer/trace_options.h"
 
 static const char help[] =
     "Usage: qut collect SEGMENT | --pid PID | --fd N   -o FILE [--follow]\n\n"
@@ -36,84 +23,30 @@ static const char help[] =
     "never stopped, and nothing that belongs to it is written to. That it died does not matter.\n\n"
     "Without --follow: what is there now. With it: until the trace is closed, the process ends, or this one is told\n"
     "to (SIGINT, SIGTERM); of a process that keeps all its samples, chunks that are in the file are given back, so\n"
-    "that it always has room; of one that keeps the newest, they are copied before they are overwritten.\n\n"
-    "Where the file cannot be written, the process goes on: what has no room in its segment meanwhile it counts as\n"
-    "lost, and the file says so.\n\n"
+    "that it always has room; of one that keeps the newest, they are copied before they are overwritten. FILE can be\n"
+    "read before it is finished.\n\n"
+    "What the process lost is no failure of this: qut info says it of FILE. Where FILE cannot be written, the process\n"
+    "goes on, what has no room in its segment meanwhile it counts as lost, and the exit status is 1.\n\n"
     "Example: qut collect --pid 1234 --follow -o app.qtrace\n";
 
-static const struct cli_argument arguments[] = {
-    {"pid", "PID", ID_PID, 0, "the segment of this process"},
-    {"fd", "N", ID_FD, 0, "the segment that this open descriptor is of"},
-    {"output", "FILE", ID_OUT, 0, "where to; a file that is there is replaced"},
-    {"follow", NULL, ID_FOLLOW, 0, "until the trace ends"},
-    {"interval", "MS", ID_INTERVAL, 0, "between two looks, in milliseconds (default: 100)"},
-    {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
-    {"help", NULL, CLI_ID_HELP, 0, "this text"},
-};
-
-static int take_number(const char *option, const char *value, long least, long most, int *number)
+static int parse(struct trace_options *options, int argc, char **argv)
 {
-    long taken;
-    if (!cli_number(value, least, most, &taken))
-        return cli_bad_value(option, value, "a number in its bounds");
-    *number = (int)taken;
-    return 0;
-}
-
-static int take_option(void *context, int id, const char *value)
-{
-    struct options *options = context;
-    int number = 0;
-    switch (id) {
-    case ID_PID: return take_number("pid", value, 1, INT_MAX, &options->pid);
-    case ID_FD: return take_number("fd", value, 0, INT_MAX, &options->fd);
-    case ID_OUT: options->out = value; return 0;
-    case ID_FOLLOW: options->follow = true; return 0;
-    case ID_QUIET: options->quiet = true; return 0;
-    case ID_INTERVAL:
-        if (take_number("interval", value, 1, INTERVAL_MAX_MS, &number) != 0)
-            return -1;
-        options->interval_ms = (uint32_t)number;
-        return 0;
-    default: return -1;
-    }
-}
-
-static int refuse(const char *name, const char *why)
-{
-    cli_report(stderr, name, "%s", why);
-    return cli_usage_error("collect");
-}
-
-static int parse(struct options *options, int argc, char **argv)
-{
-    *options = (struct options){.fd = -1};
-    const struct cli_parser parser = {.command = "collect",
-                                      .help = help,
-                                      .arguments = arguments,
-                                      .argument_count = sizeof arguments / sizeof *arguments,
-                                      .take = take_option,
-                                      .context = options};
-    int first;
-    int status = cli_parse(&parser, argc, argv, &first);
+    int status = trace_options_parse(options, TRACE_COLLECT, help, argc, argv);
     if (status != CLI_GO_ON)
         return status;
-    if (first < argc)
-        options->segment = argv[first++];
-    if (first < argc)
-        return refuse(argv[first], "one argument too many");
-    int sources = (options->segment != NULL) + (options->pid != 0) + (options->fd >= 0);
-    if (sources != 1)
-        return refuse("collect", "needs one of SEGMENT, --pid and --fd");
+    if (options->file_count > 1)
+        return trace_options_refuse(options, options->files[1], "one argument too many");
+    if (options->file_count + (options->pid != 0) + (options->fd >= 0) != 1)
+        return trace_options_refuse(options, "collect", "needs one of SEGMENT, --pid and --fd");
     if (!options->out)
-        return refuse("collect", "needs -o FILE");
+        return trace_options_refuse(options, "collect", "needs -o FILE");
     return CLI_GO_ON;
 }
 
-static const char *source_name(const struct options *options, char *text, size_t size)
+static const char *source_name(const struct trace_options *options, char *text, size_t size)
 {
-    if (options->segment)
-        return options->segment;
+    if (options->file_count)
+        return options->files[0];
     if (options->pid)
         snprintf(text, size, "process %d", options->pid);
     else
@@ -121,12 +54,12 @@ static const char *source_name(const struct options *options, char *text, size_t
     return text;
 }
 
-static int open_source(const struct options *options, struct collect_source *source, struct qutc_error *error)
+static int open_source(const struct trace_options *options, struct collect_source *source, struct qutc_error *error)
 {
     if (options->pid)
         return collect_source_of_process(source, options->pid, options->follow, error);
-    if (options->segment)
-        return collect_source_of_file(source, options->segment, options->follow, error);
+    if (options->file_count)
+        return collect_source_of_file(source, options->files[0], options->follow, error);
     return collect_source_of_fd(source, options->fd, error);
 }
 
@@ -161,7 +94,7 @@ static int open_stop(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static void say_result(const struct options *options, const struct collect_result *result)
+static void say_result(const struct trace_options *options, const struct collect_result *result)
 {
     static const char *const ends[] = {[QUT_TRACE_FILE_END_CLOSED] = "",
                                        [QUT_TRACE_FILE_END_DIED] = "; the process ended without closing its trace",
@@ -171,7 +104,7 @@ static void say_result(const struct options *options, const struct collect_resul
                    result->file_bytes, result->chunk_count, result->node_count, ends[result->end]);
 }
 
-static int say_failures(const struct options *options, const struct collect_result *result)
+static int say_failures(const struct trace_options *options, const struct collect_result *result)
 {
     char text[256];
     if (!result->failed_writes && result->has_trailer)
@@ -183,7 +116,7 @@ static int say_failures(const struct options *options, const struct collect_resu
     return CLI_NO;
 }
 
-static int run(const struct options *options, const struct collect_source *source, int file_fd)
+static int run(const struct trace_options *options, const struct collect_source *source, int file_fd)
 {
     int stop_fd = open_stop();
     const struct collect_options collected = {.segment_fd = source->segment_fd,
@@ -208,7 +141,7 @@ static int run(const struct options *options, const struct collect_source *sourc
 
 int collect_command(int argc, char **argv)
 {
-    struct options options;
+    struct trace_options options = {.command = "collect"};
     int status = parse(&options, argc, argv);
     if (status != CLI_GO_ON)
         return status;

@@ -9,12 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/report.h"
 #include "tracer/info.h"
-
-enum { ID_JSON = 256 };
-
-struct options {
-    bool json;
-};
+#include "tracer/trace_options.h"
 
 static const char help[] =
     "Usage: qut info FILE...\n\n"
@@ -23,23 +18,9 @@ static const char help[] =
     "runs, or of one that died (/dev/shm/..., /proc/PID/fd/N).\n\n"
     "  hits = stored + merged + throttled + lost + under way\n"
     "  stored + merged = here + overwritten + not readable\n\n"
-    "Exit status: 0; 1 where the trace is incomplete or damaged; 2 where a FILE is none.\n\n"
+    "Where a trace is incomplete or damaged, what there is is told of all the same, and the exit status is 1. With\n"
+    "exit status 2 a FILE is no trace.\n\n"
     "Example: qut info app.qtrace\n";
-
-static const struct cli_argument arguments[] = {
-    {"json", NULL, ID_JSON, 0, "one JSON document for each FILE"},
-    {"help", NULL, CLI_ID_HELP, 0, "this text"},
-};
-
-static int take_option(void *context, int id, const char *value)
-{
-    struct options *options = context;
-    (void)value;
-    if (id != ID_JSON)
-        return -1;
-    options->json = true;
-    return 0;
-}
 
 static bool is_segment(const char *path)
 {
@@ -52,7 +33,7 @@ static bool is_segment(const char *path)
     return is;
 }
 
-static int print(const struct options *options, const char *path)
+static int print(const struct trace_options *options, const char *path)
 {
     struct trace trace;
     struct qutc_error error = {0};
@@ -73,24 +54,15 @@ static int print(const struct options *options, const char *path)
 
 int info_command(int argc, char **argv)
 {
-    struct options options = {0};
-    const struct cli_parser parser = {.command = "info",
-                                      .help = help,
-                                      .arguments = arguments,
-                                      .argument_count = sizeof arguments / sizeof *arguments,
-                                      .take = take_option,
-                                      .context = &options};
-    int first;
-    int status = cli_parse(&parser, argc, argv, &first);
+    struct trace_options options = {.command = "info"};
+    int status = trace_options_parse(&options, TRACE_INFO, help, argc, argv);
     if (status != CLI_GO_ON)
         return status;
-    if (first == argc) {
-        cli_report(stderr, "info", "needs a FILE");
-        return cli_usage_error("info");
-    }
+    if (!options.file_count)
+        return trace_options_one_file(&options);
     status = CLI_OK;
-    for (; first < argc; first++) {
-        int one = print(&options, argv[first]);
+    for (int i = 0; i < options.file_count; i++) {
+        int one = print(&options, options.files[i]);
         status = one > status ? one : status;
     }
     return status;

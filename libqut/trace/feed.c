@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/trace/feed.h"
+#include "libqut/trace/feed_entry.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -103,28 +103,8 @@ static inline struct qut_feed *qut_feed_now(void)
     return atomic_load_explicit(&current->feed, memory_order_seq_cst);
 }
 
-// ---- an append
+// ---- feed_slot.c (an append's beginning and end: feed_entry.h)
 
-struct qut_feed_entry {
-    struct qut_thread *thread;
-    const struct qut_modules *modules;
-    struct qut_feed *feed;
-    struct qut_trace_thread *slot;   // NULL: the hit is lost
-    struct qut_trace_writer *writer; // NULL: it is lost, and counted
-};
-
-// False: no trace is open; else qut_feed_leave has to come. Signal-safe.
-bool qut_feed_enter(struct qut_feed_entry *entry, uintptr_t here);
-void qut_feed_leave(struct qut_feed_entry *entry);
-
-// ---- feed_slot.c
-
-// The calling thread's, which it gets now if it has none. NULL: *reason says why.
-struct qut_trace_thread *qut_feed_slot(struct qut_feed *feed, enum qut_trace_lost *reason);
-// entry->slot and entry->writer. False: the hit was counted as lost.
-bool qut_feed_begin(struct qut_feed_entry *entry, uintptr_t here);
-struct qut_feed_scratch *qut_feed_scratch(const struct qut_feed *feed, const struct qut_trace_thread *slot,
-                                          uint32_t level);
 void qut_feed_thread_ends(void);
 void qut_feed_fork_begins(void); // of the calling thread
 void qut_feed_fork_ends(bool in_child);

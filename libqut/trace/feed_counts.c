@@ -3,16 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libqut/trace/feed.h"
+#include "libqut/trace/feed_entry.h"
 
 // ---- marks
 
 // A mark that finds no writer is lost, but it is no hit.
 static bool begin_mark(struct qut_feed_entry *entry, uintptr_t here)
 {
-    enum qut_trace_lost reason;
-    struct qut_trace_thread *slot = qut_feed_slot(entry->feed, &reason);
-    if (slot && qut_segment_depth(slot) < QUT_TRACE_LEVELS)
+    if (qut_feed_slot(entry) && qut_segment_depth(entry->slot) < QUT_TRACE_LEVELS)
         return qut_feed_begin(entry, here);
     struct qut_trace_counts *counts = &entry->feed->segment.counters->unowned;
     __atomic_fetch_add(&counts->marks, 1, __ATOMIC_RELAXED);
@@ -71,12 +69,11 @@ int qut_trace_own_kind(const char *name)
 void qut_trace_add(uint32_t total, uint64_t amount)
 {
     struct qut_feed_entry entry;
-    enum qut_trace_lost reason;
     if (total >= QUT_TRACE_TOTAL_COUNT || !qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
     // Each is one atomic instruction: a handler may add to the same sum.
-    entry.slot = qut_feed_slot(entry.feed, &reason);
-    qut_trace_u64 *totals = entry.slot ? entry.slot->writers[0].totals : entry.feed->segment.counters->unowned_totals;
+    qut_trace_u64 *totals =
+        qut_feed_slot(&entry) ? entry.slot->writers[0].totals : entry.feed->segment.counters->unowned_totals;
     __atomic_fetch_add(&totals[total], amount, __ATOMIC_RELAXED);
     qut_feed_leave(&entry);
 }

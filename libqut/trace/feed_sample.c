@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "libqut/os/task.h"
-#include "libqut/trace/feed.h"
+#include "libqut/trace/feed_entry.h"
 #include "libqut/trace/sample.h"
 
 static_assert(sizeof(struct qut_extra) == sizeof(struct qut_segment_extra) &&
@@ -31,14 +31,14 @@ static bool is_bad(const struct qut_event *event)
            event->extra_count > QUT_TRACE_EXTRAS_MAX || (event->extra_count && !event->extras);
 }
 
-static struct qut_feed_scratch *scratch_of(const struct qut_feed_entry *entry)
+static inline struct qut_feed_scratch *scratch_of(const struct qut_feed_entry *entry)
 {
-    return qut_feed_scratch(entry->feed, entry->slot, (uint32_t)(entry->writer - entry->slot->writers));
+    return qut_feed_scratch(entry, (size_t)(entry->writer - entry->slot->writers));
 }
 
 // In memory of this level's own: stacks are small.
-static void fill_sample(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
-                        const struct qut_event *event, uint64_t time_ns, uint32_t node, bool is_cut)
+static inline void fill_sample(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
+                               const struct qut_event *event, uint64_t time_ns, uint32_t node, bool is_cut)
 {
     struct qut_segment_sample *sample = &scratch->sample;
     sample->time_ns = time_ns;
@@ -200,9 +200,7 @@ int qut_trace_skip(void)
 // For steps, which are no hits: what is remembered between them is the thread's.
 static struct qut_feed_scratch *steps_of(struct qut_feed_entry *entry)
 {
-    enum qut_trace_lost reason;
-    entry->slot = qut_feed_slot(entry->feed, &reason);
-    return entry->slot ? qut_feed_scratch(entry->feed, entry->slot, 0) : NULL;
+    return qut_feed_slot(entry) ? qut_feed_scratch(entry, 0) : NULL;
 }
 
 // What the next qut_trace_append_node says.
@@ -260,21 +258,19 @@ int qut_trace_append_node(uint32_t node, const struct qut_event *event)
     if (!qut_feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
     if (qut_feed_begin(&entry, here)) {
-        struct qut_feed_scratch *steps = qut_feed_scratch(entry.feed, entry.slot, 0);
-        const struct qut_segment *segment = &entry.feed->segment;
+        struct qut_feed_scratch *steps = qut_feed_scratch(&entry, 0), *scratch = scratch_of(&entry);
         bool is_cut = steps->is_cut;
         event = event ? event : &no_event;
-        if (is_cut)
+        if (__builtin_expect(is_cut, 0)) {
             qut_segment_cut(entry.writer, QUT_TRACE_CUT_TREE);
-        if (is_cut && node == 0)
-            node = steps->cut_node;
-        steps->is_cut = false;
-        if (is_bad(event) || node > segment->node_mask ||
-            (node && __atomic_load_n(&segment->nodes[node], __ATOMIC_RELAXED) == 0))
+            node = node ? node : steps->cut_node;
+            steps->is_cut = false;
+        }
+        if (__builtin_expect(is_bad(event), 0)) {
             qut_segment_lose(entry.writer, QUT_TRACE_LOST_BAD);
-        else {
-            fill_sample(&entry, scratch_of(&entry), event, time_of(event), node, is_cut);
-            result = store(&entry, scratch_of(&entry));
+        } else {
+            fill_sample(&entry, scratch, event, time_of(event), node, is_cut);
+            result = store(&entry, scratch); // which knows a node from none
         }
         qut_segment_end(entry.slot);
     }

@@ -42,7 +42,7 @@ static bool has_successor(const struct qut_feed *feed, uint32_t count, uint32_t 
 static void look_at_thread(struct qut_feed *feed, uint32_t count, struct qut_trace_thread *slot, uint64_t now_ns)
 {
     char name[QUT_OS_NAME_BYTES];
-    uint32_t uid = uid_of(slot), tid = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
+    uint32_t uid = uid_of(slot), tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
     if (!is_live(slot) || uid_of(slot) != uid)
         return;
     if (qut_os_thread_is_gone(tid) || has_successor(feed, count, tid, uid)) {

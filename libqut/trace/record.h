@@ -106,7 +106,8 @@ static inline uint8_t *qut_put_extras(uint8_t *at, const struct qut_segment_extr
     *at++ = (uint8_t)(count + (earlier_ns != 0));
     for (uint32_t i = 0; i < count; i++) {
         *at++ = (uint8_t)extras[i].key;
-        at = qut_put_number(at, extras[i].value);
+        bool is_signed = extras[i].key == QUT_TRACE_EXTRA_RESULT;
+        at = qut_put_number(at, is_signed ? qut_zigzag((int64_t)extras[i].value) : extras[i].value);
     }
     if (earlier_ns) {
         *at++ = QUT_TRACE_EXTRA_EARLIER_NS;

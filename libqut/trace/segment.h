@@ -103,20 +103,53 @@ void qut_segment_thread_end(struct qut_segment *segment, struct qut_trace_thread
 // Of one thread, appends under way. Begin gives the writer of the next level, or NULL: there are as many as levels, and
 // the hit has been counted as lost. What `begin` returned goes to `end`. A handler that jumped out of an append leaves
 // it under way: where `sp` and the stack's bounds prove that, its level is given again. Bounds may be 0: not known.
-struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
-                                           uintptr_t stack_high);
-void qut_segment_end(struct qut_trace_thread *thread);
+struct qut_trace_writer *qut_segment_begin_nested(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
+                                                  uintptr_t stack_high);
+void qut_segment_end_nested(struct qut_trace_thread *thread);
 
-// How many are under way: so many levels have an entry that is not 0. (`depth` is for readers, and may be behind.)
 enum { QUT_SEGMENT_ENTRY_NONE = 1 };                            // under way, from a place that is not known
 typedef uintptr_t __attribute__((may_alias)) qut_segment_entry; // 32-bit machines use the lower half
+static inline uintptr_t qut_segment_entry_at(const struct qut_trace_thread *thread, uint32_t level)
+{
+    return __atomic_load_n((const qut_segment_entry *)&thread->entry_sp[level], __ATOMIC_RELAXED);
+}
+
+// How many are under way: so many levels have an entry that is not 0. (`depth` is for readers, and may be behind.)
 static inline uint32_t qut_segment_depth(const struct qut_trace_thread *thread)
 {
     uint32_t depth = 0;
-    while (depth < QUT_TRACE_LEVELS &&
-           __atomic_load_n((const qut_segment_entry *)&thread->entry_sp[depth], __ATOMIC_RELAXED))
+    while (depth < QUT_TRACE_LEVELS && qut_segment_entry_at(thread, depth))
         depth++;
     return depth;
+}
+
+// A level is given and taken back with a single store, so that there is nothing in between for a handler to jump out
+// of. Fences: for handlers of this thread.
+static inline void qut_segment_put_entry(struct qut_trace_thread *thread, uint32_t level, uintptr_t sp)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n((qut_segment_entry *)&thread->entry_sp[level], sp, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp,
+                                                         uintptr_t stack_low, uintptr_t stack_high)
+{
+    if (__builtin_expect(qut_segment_entry_at(thread, 0) != 0, 0))
+        return qut_segment_begin_nested(thread, sp, stack_low, stack_high);
+    qut_segment_put_entry(thread, 0, sp ? sp : (uintptr_t)QUT_SEGMENT_ENTRY_NONE);
+    __atomic_store_n(&thread->depth, 1, __ATOMIC_RELAXED);
+    return &thread->writers[0];
+}
+
+static inline void qut_segment_end(struct qut_trace_thread *thread)
+{
+    if (__builtin_expect(qut_segment_entry_at(thread, 1) != 0, 0)) {
+        qut_segment_end_nested(thread);
+        return;
+    }
+    __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
+    qut_segment_put_entry(thread, 0, 0);
 }
 
 struct qut_segment_sample {

@@ -94,7 +94,8 @@ struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, u
         thread = take_ended(segment);
     if (!thread)
         return NULL;
-    qut_put32(&thread->tid, tid);
+    // Release: who sees it sees the slot taken, and so no longer the thread's that had it before.
+    __atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
     qut_put64(&thread->start_ns, now_ns);
     qut_put64(&thread->end_ns, 0);
     put_name(thread, name);

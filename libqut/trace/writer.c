@@ -92,15 +92,6 @@ void qut_segment_lose_unowned(struct qut_segment *segment, enum qut_trace_lost r
 
 // ---- levels
 
-// A level is given and taken back with a single store, so that there is nothing in between for a handler to jump out
-// of.
-static void put_entry(struct qut_trace_thread *thread, uint32_t level, uintptr_t sp)
-{
-    qut_order();
-    __atomic_store_n((qut_segment_entry *)&thread->entry_sp[level], sp, __ATOMIC_RELAXED);
-    qut_order();
-}
-
 // Stacks grow down: a frame that began an append is gone when its thread runs at or above it, on the same stack. What
 // had interrupted it is gone with it.
 static uint32_t heal(struct qut_trace_thread *thread, uint32_t depth, uintptr_t sp, uintptr_t low, uintptr_t high)
@@ -114,12 +105,12 @@ static uint32_t heal(struct qut_trace_thread *thread, uint32_t depth, uintptr_t 
             break;
     }
     while (depth > live)
-        put_entry(thread, --depth, 0);
+        qut_segment_put_entry(thread, --depth, 0);
     return depth;
 }
 
-struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
-                                           uintptr_t stack_high)
+struct qut_trace_writer *qut_segment_begin_nested(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
+                                                  uintptr_t stack_high)
 {
     uint32_t depth = qut_segment_depth(thread);
     if (__builtin_expect(depth != 0, 0))
@@ -128,24 +119,24 @@ struct qut_trace_writer *qut_segment_begin(struct qut_trace_thread *thread, uint
         lose_shared(&thread->writers[QUT_TRACE_LEVELS - 1].counts, QUT_TRACE_LOST_NESTED);
         return NULL;
     }
-    put_entry(thread, depth, sp ? sp : QUT_SEGMENT_ENTRY_NONE);
+    qut_segment_put_entry(thread, depth, sp ? sp : (uintptr_t)QUT_SEGMENT_ENTRY_NONE);
     qut_put32(&thread->depth, depth + 1);
     return &thread->writers[depth];
 }
 
-void qut_segment_end(struct qut_trace_thread *thread)
+void qut_segment_end_nested(struct qut_trace_thread *thread)
 {
     uint32_t depth = qut_segment_depth(thread);
     if (depth == 0)
         return;
     qut_put32(&thread->depth, depth - 1);
-    put_entry(thread, depth - 1, 0);
+    qut_segment_put_entry(thread, depth - 1, 0);
 }
 
 void qut_refuse_appends(struct qut_trace_thread *thread)
 {
     for (uint32_t level = 0; level < QUT_TRACE_LEVELS; level++)
-        put_entry(thread, level, QUT_SEGMENT_ENTRY_NONE);
+        qut_segment_put_entry(thread, level, QUT_SEGMENT_ENTRY_NONE);
 }
 
 // ---- samples

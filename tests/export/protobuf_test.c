@@ -92,7 +92,7 @@ START_TEST(messages)
 }
 END_TEST
 
-START_TEST(texts)
+START_TEST(several_texts)
 {
     static const char *const texts[][2] = {
         {"", ""},
@@ -124,7 +124,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, numbers);
     tcase_add_test(tests, messages);
-    tcase_add_test(tests, texts);
+    tcase_add_test(tests, several_texts);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

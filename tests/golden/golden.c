@@ -180,7 +180,7 @@ static void add_main_thread(struct build_trace *build, const struct nodes *nodes
     build_extra(build, QUT_TRACE_EXTRA_DURATION_NS, 150 * MS);
     build_extra(build, QUT_TRACE_EXTRA_BEGIN_NODE, nodes->a);
     build_extra(build, QUT_TRACE_EXTRA_FD, 5);
-    build_extra(build, QUT_TRACE_EXTRA_RESULT, 0x3); // zigzag: -2
+    build_extra(build, QUT_TRACE_EXTRA_RESULT, (uint64_t)-2);
     take(build, 400, 400, 1, nodes->a, GOLDEN_OWN_KIND, 0);
     build_extra(build, QUT_TRACE_EXTRA_OWN_FIRST + 1, 12345);
     build_extra(build, QUT_TRACE_EXTRA_WEIGHT, 6);

@@ -136,6 +136,8 @@ static inline void decode_chunk(struct decode *d, const struct qut_trace_chunk *
             for (unsigned e = 0; e < extras; e++) {
                 record->extra_keys[e] = (uint8_t)decode_byte(&bytes);
                 record->extra_values[e] = decode_number(&bytes);
+                if (record->extra_keys[e] == QUT_TRACE_EXTRA_RESULT) // zigzag
+                    record->extra_values[e] = record->extra_values[e] >> 1 ^ (0 - (record->extra_values[e] & 1));
             }
         }
         samples += record->count;

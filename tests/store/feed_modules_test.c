@@ -11,7 +11,7 @@
 #include <qut/qut.h>
 
 #include "libqut/runtime/registry.h"
-#include "libqut/trace/feed.h"
+#include "libqut/trace/feed_entry.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 #include "tests/store/feed_view.h"

@@ -97,6 +97,8 @@ static void take_run(struct decoder *decoder, struct bytes *bytes, uint8_t tag, 
         for (uint32_t i = 0; i < record->extra_count; i++) {
             record->extras[i].key = take_byte(bytes);
             record->extras[i].value = take_number(bytes);
+            if (record->extras[i].key == QUT_TRACE_EXTRA_RESULT)
+                record->extras[i].value = record->extras[i].value >> 1 ^ (0 - (record->extras[i].value & 1));
         }
     }
     end->samples += record->count;

@@ -213,8 +213,8 @@ static void put_extras(struct writer *writer, const struct trace_sample *sample)
         put(writer, ",");
         sink_json_string(writer->sink, name);
         put(writer, ":");
-        if (extra->key == QUT_TRACE_EXTRA_RESULT) // zigzag
-            sink_fixed(writer->sink, (int64_t)(extra->value >> 1) ^ -(int64_t)(extra->value & 1), 0);
+        if (extra->key == QUT_TRACE_EXTRA_RESULT)
+            sink_fixed(writer->sink, (int64_t)extra->value, 0);
         else
             sink_number(writer->sink, extra->value);
     }

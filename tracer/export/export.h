@@ -33,6 +33,7 @@ struct export_format {
     int (*write)(const struct trace *trace, const struct names *names, const struct export_options *options,
                  struct sink *sink, struct qutc_error *error);
     unsigned weight; // enum export_weight: where none is asked for
+    bool is_binary;  // no text
     bool is_gzip;    // the sink is to be compressed (sink_gzip)
 };
 

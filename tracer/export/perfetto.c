@@ -72,4 +72,5 @@ const struct export_format export_perfetto = {
     .extension = ".perfetto-trace",
     .what = "Perfetto: ui.perfetto.dev, trace processor",
     .write = write_perfetto,
+    .is_binary = true,
 };

@@ -154,9 +154,7 @@ static void annotate_extra(struct events *events, const struct trace_extra *extr
     case QUT_TRACE_EXTRA_BEGIN_NODE: return;
     case QUT_TRACE_EXTRA_LOCK:
     case QUT_TRACE_EXTRA_ADDRESS: annotate(events, name, ANNOTATION_POINTER, extra->value); return;
-    case QUT_TRACE_EXTRA_RESULT:
-        annotate(events, name, ANNOTATION_INT, extra->value >> 1 ^ (0 - (extra->value & 1)));
-        return;
+    case QUT_TRACE_EXTRA_RESULT: annotate(events, name, ANNOTATION_INT, extra->value); return;
     default: break;
     }
     if (extra->key >= QUT_TRACE_EXTRA_OWN_FIRST) {

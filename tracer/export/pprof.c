@@ -294,5 +294,6 @@ const struct export_format export_pprof = {
     .what = "profile.proto: pprof, go tool pprof, speedscope, Perfetto, Pyroscope",
     .write = write_pprof,
     .weight = EXPORT_WEIGHT_SAMPLES,
+    .is_binary = true,
     .is_gzip = true,
 };

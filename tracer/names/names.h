@@ -2,6 +2,7 @@
 // Names of a trace's nodes, late: looked up when somebody wants to read them, once for each place in the code. Sources,
 // in this order: symbols of the module's file (.symtab, .dynsym, .gnu_debugdata), of its debug file by build-id, of
 // what debuginfod gives (where that is asked for), method names of dex and OAT files, names that a JIT registered.
+// Code that none of them names is at least told apart by function: unwind information says where each begins.
 #ifndef TRACER_NAMES_NAMES_H
 #define TRACER_NAMES_NAMES_H
 

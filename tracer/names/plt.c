@@ -122,7 +122,7 @@ static bool slot_x86(const struct qutc_image *image, uint64_t start, uint64_t va
     struct qutc_bytes code = qutc_image_some(image, entry, 16);
     for (size_t i = 0; i < sizeof places; i++) {
         size_t at = places[i];
-        if (at + 6 > code.size || code.data[at] != 0xff || (at == 8 && (vaddr - entry < 9 || code.data[0] != 0xff)))
+        if (at + 6 > code.size || code.data[at] != 0xff || (at == 8 && (vaddr - entry < 8 || code.data[0] != 0xff)))
             continue;
         struct qutc_cursor c = qutc_cursor(code);
         qutc_cursor_seek(&c, at + 2);

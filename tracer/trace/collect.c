@@ -118,7 +118,7 @@ static void write_states_now(struct collector *collector)
     if (!memory)
         return;
     struct image image = image_new(memory);
-    if (image_of_states(&image, &collector->view, NULL) == 0)
+    if (image_of_states(&image, &collector->view, NULL) == 0 && !segment_was_cut(&collector->view))
         write_states(collector, &image);
     trace_memory_free(memory);
 }
@@ -130,7 +130,7 @@ static void drain(struct collector *collector)
     for (uint32_t next = 0; next < collector->view.chunk_count;) {
         if (!gather(collector, &next))
             break;
-        if (!write_tables(collector))
+        if (!write_tables(collector) || segment_was_cut(&collector->view))
             return;
         for (size_t i = 0; i < PASS_BATCHES; i++) {
             if (!batch_is_written(collector, collector->batches[i]))
@@ -231,6 +231,8 @@ static enum qut_trace_file_end wait_on(struct collector *collector)
                               {.fd = options->process_fd, .events = POLLIN}};
     if (__atomic_load_n(&segment_header(&collector->view)->state, __ATOMIC_ACQUIRE) == QUT_TRACE_CLOSED)
         return QUT_TRACE_FILE_END_CLOSED;
+    if (segment_was_cut(&collector->view))
+        return QUT_TRACE_FILE_END_STOPPED;
     int interval = options->interval_ms ? (int)options->interval_ms : INTERVAL_DEFAULT_MS;
     int ready = poll(waited, 2, interval);
     if (ready < 0 && errno != EINTR)

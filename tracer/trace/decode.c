@@ -70,6 +70,8 @@ static uint64_t read_extras(struct state *state, struct qutc_cursor *cursor, str
             earlier_ns = value;
             continue;
         }
+        if (key == QUT_TRACE_EXTRA_RESULT)
+            value = (uint64_t)unzigzag(value);
         if (key == QUT_TRACE_EXTRA_BEGIN_NODE)
             value = node_index(state->decoder->nodes, value);
         struct trace_extra *extra = trace_vector_add(&state->decoder->extras);

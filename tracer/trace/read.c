@@ -67,6 +67,8 @@ static int fill_image(struct image *image, int fd, struct qutc_error *error)
         return io_error(error, "fstat");
     if (S_ISDIR(status.st_mode))
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "is a directory");
+    if (!S_ISREG(status.st_mode))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "is no regular file");
     uint8_t magic[8] = {0};
     ssize_t magic_bytes = pread(fd, magic, sizeof magic, 0);
     if (magic_bytes < 0)
@@ -129,7 +131,7 @@ int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace
 int trace_read(const char *path, struct trace *trace, struct qutc_error *error)
 {
     *trace = (struct trace){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe without a writer is no file, and not waited for
     if (fd < 0)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
     int result = trace_read_fd(fd, path, trace, error);

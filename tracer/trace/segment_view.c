@@ -136,16 +136,22 @@ int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_er
     void *bytes = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "mmap: %s", strerror(errno));
-    if (segment_view(view, bytes, size, error) != 0) {
+    struct guard *guard = guard_begin(bytes, size);
+    int status = guard ? segment_view(view, bytes, size, error)
+                       : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "too many segments are read at once");
+    if (status != 0) {
+        guard_end(guard);
         munmap(bytes, size);
         return -1;
     }
     view->mapped_bytes = size;
+    view->guard = guard;
     return 0;
 }
 
 void segment_unmap(struct segment_view *view)
 {
+    guard_end(view->guard);
     if (view->mapped_bytes)
         munmap(view->bytes, view->mapped_bytes);
     *view = (struct segment_view){0};

@@ -10,6 +10,7 @@
 
 #include "formats/qut_trace_file.h"
 #include "qutc/base/error.h"
+#include "tracer/trace/guard.h"
 
 struct segment_view {
     uint8_t *bytes;
@@ -19,8 +20,9 @@ struct segment_view {
     uint32_t thread_count, module_capacity, raw_count, node_count, chunk_count;
     size_t string_bytes;
     bool is_cut; // it ends early
-    // Of a mapping: what unmaps it.
+    // Of a mapping: what unmaps it, and who knows whether the file was cut short since.
     size_t mapped_bytes;
+    struct guard *guard;
 };
 
 // Versions, and counts that are within the format's bounds.
@@ -28,9 +30,15 @@ int segment_check_numbers(const struct qut_trace_header *header, struct qutc_err
 
 // Of bytes that stay where they are. -1, *error filled: nothing can be read of it.
 int segment_view(struct segment_view *view, uint8_t *bytes, size_t size, struct qutc_error *error);
-// Of a file in memory. Writable where the collector must give chunks back.
+// Of a file in memory, which may be cut short at any time: what is gone reads as zeros. Writable where the collector
+// must give chunks back.
 int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_error *error);
 void segment_unmap(struct segment_view *view);
+// Whether something was gone when it was read.
+static inline bool segment_was_cut(const struct segment_view *view)
+{
+    return guard_was_hit(view->guard);
+}
 
 static inline const struct qut_trace_header *segment_header(const struct segment_view *view)
 {

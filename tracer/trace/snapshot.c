@@ -283,5 +283,9 @@ int image_of_segment(struct image *image, const struct segment_view *view, struc
         image_damage(image, "the file ends after %zu of the segment's %llu bytes", view->size,
                      (unsigned long long)view->header.segment_bytes);
     image->may_miss_chunks = __atomic_load_n(&segment_counters(view)->collected_chunks, __ATOMIC_RELAXED) != 0;
-    return copy_tables(image, view, error);
+    if (copy_tables(image, view, error) != 0)
+        return -1;
+    if (segment_was_cut(view))
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, "", 0, "the segment was cut short while it was read");
+    return 0;
 }

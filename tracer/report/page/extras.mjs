@@ -42,7 +42,7 @@ function valueText(extras, i, how) {
     case 'ns': return formatTime(value);
     case 'bytes': return formatBytes(value);
     case 'hex': return formatHex(extras.low[i], extras.high[i]);
-    case 'signed': return String(value % 2 ? -(value + 1) / 2 : value / 2);
+    case 'signed': return String((extras.high[i] | 0) * 2 ** 32 + extras.low[i]);
     case 'tid': return String(value);
     default: return formatCount(value);
     }
