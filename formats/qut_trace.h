@@ -244,7 +244,8 @@ struct qut_trace_writer {
     uint32_t under_way; // a hit, which nobody came back to if another one begins
     uint32_t sealing;   // the chunk in `commits` may be sealed already
     uint32_t twins;     // the copy that does not hold differs in the open record's last sample and in `merged` only
-    uint32_t zero[15];
+    uint32_t still;     // so many copies in a row, at most 2, have the same metrics, in the open record too
+    uint32_t zero[14];
     struct qut_trace_commit commits[2];
     uint32_t recent[QUT_TRACE_RECENT_COUNT]; // node for each byte, as the reader of the open chunk has it; 0: none
 };

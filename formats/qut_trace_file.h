@@ -35,8 +35,8 @@ enum qut_trace_file_type {
     QUT_TRACE_FILE_THREADS,     // struct qut_trace_file_thread, ... of slots that changed
     QUT_TRACE_FILE_MODULES,     // first index u32, zero u32, struct qut_trace_module, ...
     QUT_TRACE_FILE_STRINGS,     // offset in the section u32, zero u32, bytes
-    QUT_TRACE_FILE_RAW,         // first index u32, count u32, addresses u64
-    QUT_TRACE_FILE_NODES,       // columns: see the specification
+    QUT_TRACE_FILE_RAW,         // columns: see the specification
+    QUT_TRACE_FILE_NODES,       // likewise
     QUT_TRACE_FILE_CHUNKS,      // likewise
     QUT_TRACE_FILE_TRAILER,     // struct qut_trace_file_trailer
     QUT_TRACE_FILE_TYPE_END,

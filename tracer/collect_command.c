@@ -40,6 +40,8 @@ static int parse(struct trace_options *options, int argc, char **argv)
         return trace_options_refuse(options, "collect", "needs one of SEGMENT, --pid and --fd");
     if (!options->out)
         return trace_options_refuse(options, "collect", "needs -o FILE");
+    if (strcmp(options->out, "-") == 0)
+        return trace_options_refuse(options, "-o -", "is no file, which a trace is collected to");
     return CLI_GO_ON;
 }
 

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "formats/qut_trace.h"
+#include "formats/qut_trace_file.h"
 
 static int io_error(struct qutc_error *error, const char *what)
 {
@@ -62,10 +63,20 @@ static void find_process(struct collect_source *source)
 int collect_source_of_fd(struct collect_source *source, int fd, struct qutc_error *error)
 {
     uint8_t magic[8];
+    struct stat status;
     *source = (struct collect_source){.segment_fd = fd, .process_fd = -1};
+    if (fstat(fd, &status) != 0)
+        return io_error(error, "fstat");
+    if (!S_ISREG(status.st_mode))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s",
+                         S_ISDIR(status.st_mode) ? "is a directory" : "is no regular file");
     ssize_t size = pread(fd, magic, sizeof magic, 0);
     if (size < 0)
         return io_error(error, "read");
+    if (size == 0)
+        return qutc_fail(error, QUTC_ERR_TRUNCATED, "", 0, "is empty");
+    if (size == (ssize_t)sizeof magic && memcmp(magic, QUT_TRACE_FILE_MAGIC, sizeof magic) == 0)
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "is a .qtrace file already, no segment of a trace");
     if (size != (ssize_t)sizeof magic || memcmp(magic, QUT_TRACE_MAGIC, sizeof magic) != 0)
         return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "no segment of a trace");
     find_process(source);
@@ -74,7 +85,7 @@ int collect_source_of_fd(struct collect_source *source, int fd, struct qutc_erro
 
 int collect_source_of_file(struct collect_source *source, const char *path, bool writable, struct qutc_error *error)
 {
-    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC); // a pipe is not waited for
     if (fd < 0)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
     if (collect_source_of_fd(source, fd, error) == 0)

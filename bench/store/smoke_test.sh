@@ -41,10 +41,11 @@ expect '^PASS  large: 0 samples were not stored'
 expect '^(PASS|MISS)  two writers / one: [0-9.]+ '
 expect '^PASS  python3: balanced, nothing lost'
 expect '^(PASS|MISS)  python3: [0-9.]+ bytes a sample'
+expect '^(PASS|MISS)  perfetto: [0-9.]+ million records'
 run 0 "$here/run" --help
 expect '^usage: bench/store/run'
 ! "$here/run" --only nothing >"$output" 2>&1 || failed=$((failed + 1))
-expect 'takes append, sample, writers or programs'
+expect 'takes append, sample, writers, programs or export'
 
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,8 +46,17 @@ static int open_with_name(const char *path)
     return -EMEDIUMTYPE;
 }
 
+// Where there is less, the kernel does not say so, but ends processes, others' first: such memory is nobody's.
+static bool has_room(size_t size_bytes)
+{
+    struct sysinfo system;
+    return sysinfo(&system) != 0 || size_bytes <= (uint64_t)system.totalram * system.mem_unit / 2;
+}
+
 int qut_os_share_pages(const char *path, size_t size_bytes, void **pages)
 {
+    if (!has_room(size_bytes))
+        return -ENOMEM;
     int fd = path ? open_with_name(path) : open_without_name();
     if (fd < 0)
         return fd;

@@ -32,6 +32,19 @@ bool qut_os_thread_is_gone(uint32_t tid)
     return is_gone;
 }
 
+// The kernel's own sets, of 64 signals: libc's leave out those that it uses itself.
+uint64_t qut_os_block_signals(void)
+{
+    uint64_t all = UINT64_MAX, before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof before);
+    return before;
+}
+
+void qut_os_restore_signals(uint64_t blocked)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
+}
+
 static size_t read_some(const char *path, char *bytes, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

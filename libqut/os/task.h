@@ -15,6 +15,9 @@ uint32_t qut_os_thread_id(void);     // signal-safe
 uint64_t qut_os_thread_cpu_ns(void); // CLOCK_THREAD_CPUTIME_ID of the calling thread. Signal-safe
 // Whether a thread has ended. Another one may have its number by now.
 bool qut_os_thread_is_gone(uint32_t tid);
+// Between these two no handler runs in the calling thread. Signal-safe.
+uint64_t qut_os_block_signals(void); // what was blocked before
+void qut_os_restore_signals(uint64_t blocked);
 // What a thread is called, and its NUL. False: nobody knows.
 bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES]);
 // How this process was called: its arguments with blanks between; cut off where it is longer.

@@ -37,6 +37,15 @@ static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_
         pthread_setspecific(qut_os_word_keys[word], (void *)value);
 }
 
+// Not one instruction: a handler in between is not noticed.
+static inline bool qut_os_change_thread_word(enum qut_os_thread_word word, uintptr_t from, uintptr_t to)
+{
+    if (qut_os_thread_word(word) != from)
+        return false;
+    qut_os_set_thread_word(word, to);
+    return true;
+}
+
 static inline bool qut_os_has_thread_words(void)
 {
     return qut_os_words_exist;
@@ -53,6 +62,13 @@ static inline uintptr_t qut_os_thread_word(enum qut_os_thread_word word)
 static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_t value)
 {
     atomic_store_explicit(&qut_os_words[word], value, memory_order_relaxed);
+}
+
+// False: it is not `from`, a handler has changed it.
+static inline bool qut_os_change_thread_word(enum qut_os_thread_word word, uintptr_t from, uintptr_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&qut_os_words[word], &from, to, memory_order_relaxed,
+                                                   memory_order_relaxed);
 }
 
 static inline bool qut_os_has_thread_words(void)

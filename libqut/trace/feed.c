@@ -66,7 +66,9 @@ static void close_feed(struct qut_retired *retired)
     if (*link)
         *link = feed->next;
     qut_os_unlock(&qut_registry.lock);
-    if (!feed->is_unmapped) {
+    if (feed->is_given_up) {
+        qut_segment_unmap(&feed->segment);
+    } else if (!feed->is_unmapped) {
         qut_feed_look_at_threads(feed);
         qut_feed_keep_counts(&feed->segment);
         qut_segment_close(&feed->segment);
@@ -206,6 +208,15 @@ int qut_trace_open(const struct qut_trace_options *options)
     return result;
 }
 
+// Under work: so it was not freed meanwhile.
+static void give_up(struct qut_feed *feed)
+{
+    qut_feed_look_at_threads(feed);
+    qut_segment_give_up(&feed->segment);
+    qut_feed_keep_counts(&feed->segment);
+    feed->is_given_up = true;
+}
+
 void qut_trace_close(void)
 {
     enum { APPEND_PATIENCE_MS = 1000 };
@@ -220,7 +231,9 @@ void qut_trace_close(void)
         feed->is_closed = true;
         qut_registry_push_retired(&feed->retired);
         qut_os_unlock(&registry->lock);
-        qut_registry_reclaim(APPEND_PATIENCE_MS);
+        // Handlers that jumped out of appends of threads that were not registered look like appends that take for ever.
+        if (!qut_registry_reclaim(APPEND_PATIENCE_MS))
+            give_up(feed);
         qut_os_unlock(&registry->work);
     }
     qut_os_unlock(&qut_feed_control);

@@ -44,12 +44,24 @@ struct qut_feed_stack {
     enum qut_trace_cut cut; // where there was no room
 };
 
+// An append: feed_entry.h.
+struct qut_feed_entry {
+    struct qut_thread *thread;
+    const struct qut_modules *modules;
+    struct qut_feed *feed;
+    struct qut_trace_thread *slot;   // NULL: it has none, and `reason` says why
+    struct qut_trace_writer *writer; // NULL: the hit is lost, and counted
+    uint32_t slot_index;
+    enum qut_trace_lost reason;
+};
+
 // What one level of one thread works with, in memory of this process's own that nobody pays for until it is touched.
 // Behind it lie depth_max each of pcs, cached_pcs, cached_nodes, and depth_max + 1 flags.
 struct qut_feed_scratch {
     struct qut_noted_walk notes; // pcs and flags are set once
     struct qut_feed_stack stack;
     struct qut_segment_sample sample;
+    struct qut_feed_entry entry; // of a hit that walks, or stores what was walked: there is little room on stacks
     // Of the last stack that was looked up, from its outermost frame on: pcs of plain callers, and their nodes. Valid
     // as long as the list of modules is the one with this epoch.
     uintptr_t *cached_pcs;
@@ -69,6 +81,7 @@ struct qut_feed {
     struct qut_feed *next; // of all that may still be mapped. Under the registry's lock
     bool is_closed;        // it is not the one that is open
     bool is_unmapped;      // in a child: its segment is the parent's
+    bool is_given_up;      // closed, although somebody may still be writing: only to be unmapped
     struct qut_segment segment;
     uint32_t generation; // differs from that of every other; never 0
     uint32_t flags;      // enum qut_trace_open_flag

@@ -7,16 +7,6 @@
 
 #pragma GCC visibility push(hidden)
 
-struct qut_feed_entry {
-    struct qut_thread *thread;
-    const struct qut_modules *modules;
-    struct qut_feed *feed;
-    struct qut_trace_thread *slot; // NULL: it has none, and `reason` says why
-    uintptr_t slot_index;
-    enum qut_trace_lost reason;
-    struct qut_trace_writer *writer; // NULL: the hit is lost, and counted
-};
-
 // In QUT_OS_WORD_TRACE: slot + 1, or
 #define QUT_FEED_FORKING UINTPTR_MAX // no slot until the fork is done
 
@@ -24,8 +14,11 @@ struct qut_feed_entry {
 
 // Where an append that a handler jumped out of left its mark, that is taken away.
 void qut_feed_heal(struct qut_thread *thread, uintptr_t here);
-bool qut_feed_take_slot(struct qut_feed_entry *entry, const char *name); // name NULL: upkeep will find it out
-bool qut_feed_begin_nested(struct qut_feed_entry *entry, uintptr_t here);
+// False: all are taken. name NULL: upkeep will find it out.
+bool qut_feed_take_slot(struct qut_feed *feed, const char *name);
+// NULL: the hit was counted as lost.
+struct qut_trace_writer *qut_feed_begin_nested(const struct qut_thread *thread, struct qut_trace_thread *slot,
+                                               uintptr_t here);
 void qut_feed_prepare_scratch(const struct qut_feed *feed, struct qut_feed_scratch *scratch);
 
 // ---- entering
@@ -69,12 +62,13 @@ static inline bool qut_feed_has_slot(const struct qut_feed *feed)
 static inline bool qut_feed_know_slot(struct qut_feed_entry *entry)
 {
     const struct qut_segment *segment = &entry->feed->segment;
+    atomic_signal_fence(memory_order_seq_cst); // behind qut_feed_has_slot: a handler may give it one in between
     uintptr_t word = qut_os_thread_word(QUT_OS_WORD_TRACE);
     entry->slot = NULL;
     entry->reason = QUT_TRACE_LOST_FORK;
     if (__builtin_expect(word == QUT_FEED_FORKING, 0))
         return false;
-    entry->slot_index = word - 1;
+    entry->slot_index = (uint32_t)(word - 1);
     entry->slot =
         (struct qut_trace_thread *)(void *)(segment->threads + (size_t)(word - 1) * segment->thread_stride_bytes);
     return true;
@@ -83,9 +77,11 @@ static inline bool qut_feed_know_slot(struct qut_feed_entry *entry)
 // The calling thread's, which it gets now if it has none. False: it has none.
 static inline bool qut_feed_slot(struct qut_feed_entry *entry)
 {
-    if (__builtin_expect(qut_feed_has_slot(entry->feed), 1))
+    if (__builtin_expect(qut_feed_has_slot(entry->feed), 1) || qut_feed_take_slot(entry->feed, NULL))
         return qut_feed_know_slot(entry);
-    return qut_feed_take_slot(entry, NULL);
+    entry->slot = NULL;
+    entry->reason = QUT_TRACE_LOST_THREADS;
+    return false;
 }
 
 // The slot and the writer. False: the hit was counted as lost. Else qut_segment_end has to come.
@@ -96,10 +92,10 @@ static inline bool qut_feed_begin(struct qut_feed_entry *entry, uintptr_t here)
         qut_segment_lose_unowned(&entry->feed->segment, entry->reason);
         return false;
     }
-    if (__builtin_expect(qut_segment_entry_at(entry->slot, 0) != 0, 0))
-        return qut_feed_begin_nested(entry, here);
-    entry->writer = qut_segment_begin(entry->slot, here, 0, 0);
-    return true;
+    bool is_nested = __builtin_expect(qut_segment_entry_at(entry->slot, 0) != 0, 0);
+    entry->writer = is_nested ? qut_feed_begin_nested(entry->thread, entry->slot, here)
+                              : qut_segment_begin(entry->slot, here, 0, 0);
+    return entry->writer != NULL;
 }
 
 // ---- memory

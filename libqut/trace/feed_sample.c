@@ -33,7 +33,10 @@ static bool is_bad(const struct qut_event *event)
 
 static inline struct qut_feed_scratch *scratch_of(const struct qut_feed_entry *entry)
 {
-    return qut_feed_scratch(entry, (size_t)(entry->writer - entry->slot->writers));
+    const struct qut_trace_writer *first = entry->slot->writers;
+    if (__builtin_expect(entry->writer == first, 1))
+        return qut_feed_scratch(entry, 0);
+    return qut_feed_scratch(entry, entry->writer == first + 1 ? 1 : 2);
 }
 
 // In memory of this level's own: stacks are small.
@@ -92,91 +95,96 @@ __attribute__((noinline)) static bool fill(const struct qut_feed_entry *entry, s
     return true;
 }
 
-static inline struct qut_feed_scratch *begin_stack(const struct qut_feed_entry *entry, const uintptr_t *pcs,
-                                                   size_t count, bool is_interrupted)
+// ---- hits
+
+// Not inline in what walks: there is little room on stacks. NULL: *result says what became of the hit.
+__attribute__((noinline)) static struct qut_feed_scratch *begin(uintptr_t here, int *result)
 {
-    struct qut_feed_scratch *scratch = scratch_of(entry);
+    struct qut_feed_entry entry;
+    *result = QUT_STORED_NO_TRACE;
+    if (!qut_feed_enter(&entry, here))
+        return NULL;
+    *result = QUT_STORED_NOT;
+    if (!qut_feed_begin(&entry, here)) {
+        qut_feed_leave(&entry);
+        return NULL;
+    }
+    struct qut_feed_scratch *scratch = scratch_of(&entry);
     struct qut_feed_stack *stack = &scratch->stack;
-    stack->feed = entry->feed;
+    scratch->entry = entry;
+    stack->feed = entry.feed;
     stack->thread = NULL;
-    stack->modules = entry->modules;
-    stack->pcs = pcs;
+    stack->modules = entry.modules;
     stack->noted_count = 0;
-    stack->count = count;
-    stack->is_interrupted = is_interrupted;
     stack->scratch = scratch;
     return scratch;
 }
 
-// ---- hits
+__attribute__((noinline)) static void end_hit(const struct qut_feed_scratch *scratch)
+{
+    qut_segment_end(scratch->entry.slot);
+    qut_feed_leave(&scratch->entry);
+}
 
 // capture.S calls it.
 int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture);
 
 int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture)
 {
-    struct qut_feed_entry entry;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    int result = QUT_STORED_NOT;
-    if (!qut_feed_enter(&entry, here))
-        return QUT_STORED_NO_TRACE;
-    if (qut_feed_begin(&entry, here)) {
+    int result;
+    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    if (scratch) {
         event = event ? event : &no_event;
-        struct qut_feed_scratch *scratch = begin_stack(&entry, NULL, 0, ucontext != NULL);
         struct qut_noted_walk *notes = &scratch->notes;
         uint64_t time_ns = time_of(event);
-        notes->modules = entry.modules;
+        notes->modules = scratch->entry.modules;
+        scratch->stack.is_interrupted = ucontext != NULL;
         scratch->stack.count = qut_walk_noted(notes, capture, ucontext);
-        scratch->stack.thread = entry.thread;
+        scratch->stack.thread = scratch->entry.thread;
         scratch->stack.pcs = notes->pcs;
         scratch->stack.flags = notes->flags;
         scratch->stack.noted_count = notes->noted_count;
-        if (fill(&entry, scratch, &notes->end, event, time_ns))
-            result = store(&entry, scratch);
-        qut_segment_end(entry.slot);
+        result = fill(&scratch->entry, scratch, &notes->end, event, time_ns) ? store(&scratch->entry, scratch)
+                                                                             : QUT_STORED_NOT;
+        end_hit(scratch);
     }
-    qut_feed_leave(&entry);
     return result;
 }
 
 int qut_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *flags, size_t flag_count,
                          const struct qut_end *end, bool is_interrupted, const struct qut_event *event)
 {
-    struct qut_feed_entry entry;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    int result = QUT_STORED_NOT;
-    if (!qut_feed_enter(&entry, here))
-        return QUT_STORED_NO_TRACE;
-    if (qut_feed_begin(&entry, here)) {
+    int result;
+    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    if (scratch) {
         event = event ? event : &no_event;
-        struct qut_feed_scratch *scratch = begin_stack(&entry, pcs, count, is_interrupted);
-        scratch->stack.thread = entry.thread;
+        scratch->stack.pcs = pcs;
+        scratch->stack.count = count;
+        scratch->stack.is_interrupted = is_interrupted;
+        scratch->stack.thread = scratch->entry.thread;
         scratch->stack.flags = flags;
         scratch->stack.noted_count = flag_count;
-        if (fill(&entry, scratch, end, event, time_of(event)))
-            result = store(&entry, scratch);
-        qut_segment_end(entry.slot);
+        result = fill(&scratch->entry, scratch, end, event, time_of(event)) ? store(&scratch->entry, scratch)
+                                                                            : QUT_STORED_NOT;
+        end_hit(scratch);
     }
-    qut_feed_leave(&entry);
     return result;
 }
 
 int qut_trace_append(const uintptr_t *pcs, size_t count, const struct qut_end *end, uint32_t stack_flags,
                      const struct qut_event *event)
 {
-    struct qut_feed_entry entry;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    int result = QUT_STORED_NOT;
-    if (!qut_feed_enter(&entry, here))
-        return QUT_STORED_NO_TRACE;
-    if (qut_feed_begin(&entry, here)) {
+    int result;
+    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    if (scratch) {
         event = event ? event : &no_event;
-        struct qut_feed_scratch *scratch = begin_stack(&entry, pcs, count, stack_flags & QUT_STACK_INTERRUPTED);
-        if (fill(&entry, scratch, end, event, time_of(event)))
-            result = store(&entry, scratch);
-        qut_segment_end(entry.slot);
+        scratch->stack.pcs = pcs;
+        scratch->stack.count = count;
+        scratch->stack.is_interrupted = stack_flags & QUT_STACK_INTERRUPTED;
+        result = fill(&scratch->entry, scratch, end, event, time_of(event)) ? store(&scratch->entry, scratch)
+                                                                            : QUT_STORED_NOT;
+        end_hit(scratch);
     }
-    qut_feed_leave(&entry);
     return result;
 }
 
@@ -257,8 +265,11 @@ int qut_trace_append_node(uint32_t node, const struct qut_event *event)
     int result = QUT_STORED_NOT;
     if (!qut_feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
+    __builtin_prefetch(
+        &entry.feed->segment.nodes[node & entry.feed->segment.node_mask]); // it will be looked at, and may be far away
     if (qut_feed_begin(&entry, here)) {
-        struct qut_feed_scratch *steps = qut_feed_scratch(&entry, 0), *scratch = scratch_of(&entry);
+        struct qut_feed_scratch *scratch = scratch_of(&entry);
+        struct qut_feed_scratch *steps = entry.writer == entry.slot->writers ? scratch : qut_feed_scratch(&entry, 0);
         bool is_cut = steps->is_cut;
         event = event ? event : &no_event;
         if (__builtin_expect(is_cut, 0)) {

@@ -36,33 +36,37 @@ static uintptr_t index_of(const struct qut_feed *feed, const struct qut_trace_th
     return (uintptr_t)((const uint8_t *)slot - feed->segment.threads) / feed->segment.thread_stride_bytes;
 }
 
-static void set_slot(const struct qut_feed *feed, const struct qut_trace_thread *slot)
+// False: a handler was quicker, and the thread has another one. Whichever the word names in the end is the thread's: a
+// handler that comes before it counts replaces it.
+static bool set_slot(const struct qut_feed *feed, const struct qut_trace_thread *slot)
 {
+    uintptr_t mine = index_of(feed, slot) + 1, before = qut_os_thread_word(QUT_OS_WORD_TRACE);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (qut_feed_has_slot(feed))
+        return false;
     qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, 0);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE, index_of(feed, slot) + 1);
+    // From here to the end a handler takes one of its own, unless it comes behind the last store.
+    bool is_mine = qut_os_change_thread_word(QUT_OS_WORD_TRACE, before, mine);
     atomic_signal_fence(memory_order_seq_cst);
     qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, feed->generation);
+    atomic_signal_fence(memory_order_seq_cst);
+    return is_mine && qut_os_thread_word(QUT_OS_WORD_TRACE) == mine;
 }
 
-bool qut_feed_take_slot(struct qut_feed_entry *entry, const char *name)
+bool qut_feed_take_slot(struct qut_feed *feed, const char *name)
 {
-    struct qut_feed *feed = entry->feed;
     uint64_t now_ns = qut_os_now_ns();
     struct qut_trace_thread *slot = qut_segment_thread_begin(&feed->segment, qut_os_thread_id(), name, now_ns);
     if (!slot) {
         // Some may belong to threads that are no more.
         if (atomic_exchange_explicit(&feed->is_short_of_slots, 1, memory_order_acq_rel) == 0)
             qut_registry_ring();
-        entry->slot = NULL;
-        entry->reason = QUT_TRACE_LOST_THREADS;
         return false;
     }
-    if (!qut_feed_has_slot(feed))
-        set_slot(feed, slot);
-    else // a handler was quicker
+    if (!set_slot(feed, slot))
         qut_segment_thread_end(&feed->segment, slot, now_ns);
-    return qut_feed_know_slot(entry);
+    return true;
 }
 
 void qut_feed_prepare_scratch(const struct qut_feed *feed, struct qut_feed_scratch *scratch)
@@ -88,15 +92,14 @@ static bool looks_jumped_out(const struct qut_trace_thread *slot, uintptr_t here
     return looks;
 }
 
-bool qut_feed_begin_nested(struct qut_feed_entry *entry, uintptr_t here)
+struct qut_trace_writer *qut_feed_begin_nested(const struct qut_thread *thread, struct qut_trace_thread *slot,
+                                               uintptr_t here)
 {
-    const struct qut_thread *thread = entry->thread;
     uintptr_t low = thread ? thread->stack_limit : 0, high = thread ? thread->stack_high : 0, unused;
     // Only then do the bounds count. A handler may run on a stack of its own that lies within the thread's.
-    if (high && looks_jumped_out(entry->slot, here) && qut_os_alternate_stack(&unused, &unused))
+    if (high && looks_jumped_out(slot, here) && qut_os_alternate_stack(&unused, &unused))
         low = high = 0;
-    entry->writer = qut_segment_begin(entry->slot, here, low, high);
-    return entry->writer != NULL;
+    return qut_segment_begin(slot, here, low, high);
 }
 
 // ---- beginning and end
@@ -108,7 +111,7 @@ static int register_with(const char *name)
     if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return -EINVAL;
     bool had_slot = qut_feed_has_slot(entry.feed);
-    bool has_slot = had_slot ? qut_feed_know_slot(&entry) : qut_feed_take_slot(&entry, name);
+    bool has_slot = (had_slot || qut_feed_take_slot(entry.feed, name)) && qut_feed_know_slot(&entry);
     if (had_slot && has_slot && name)
         qut_segment_thread_rename(entry.slot, name);
     qut_feed_leave(&entry);

@@ -49,9 +49,10 @@ __attribute__((noinline)) static uint32_t raw_node(struct qut_feed_stack *stack,
     }
     if (class == QUT_TRACE_CLASS_DEX)
         qut_feed_tell_raw(feed, index, pc);
-    return qut_segment_node(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
+    return qut_segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
 }
 
+// The parent is 0 or was given by this.
 static inline uint32_t frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
 {
     unsigned bits = (frame_flags & QUT_FRAME_INTERRUPTED ? QUT_TRACE_NODE_EXACT : 0u) |
@@ -61,12 +62,15 @@ static inline uint32_t frame_node(struct qut_feed_stack *stack, uint32_t parent,
     if (!module)
         return raw_node(stack, parent, pc, frame_flags, bits);
     unsigned class = frame_flags & QUT_FRAME_SIGNAL ? QUT_TRACE_CLASS_SIGNAL : QUT_TRACE_CLASS_CODE;
-    return qut_segment_node(&stack->feed->segment, parent, pc - module->start + module->code_base,
-                            class << QUT_TRACE_CLASS_SHIFT | bits);
+    return qut_segment_child(&stack->feed->segment, parent, pc - module->start + module->code_base,
+                             class << QUT_TRACE_CLASS_SHIFT | bits);
 }
 
 uint32_t qut_feed_frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
 {
+    const struct qut_segment *segment = &stack->feed->segment;
+    if (parent > segment->node_mask || (parent && !__atomic_load_n(&segment->nodes[parent], __ATOMIC_ACQUIRE)))
+        return 0;
     return frame_node(stack, parent, pc, frame_flags);
 }
 
@@ -97,24 +101,6 @@ static uint32_t take_remembered(const struct qut_feed_stack *stack, const struct
         first++;
     *next = first;
     return first < last->frame_count ? *qut_last_walk_node(last, first) : base;
-}
-
-static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_last_walk *last, uint32_t base,
-                                 bool *is_cut)
-{
-    size_t next;
-    uint32_t parent = take_remembered(stack, last, base, &next);
-    while (next-- > 0) {
-        unsigned flags = flags_of(stack, next);
-        uint32_t node = frame_node(stack, parent, stack->pcs[next], flags);
-        if (node == 0) {
-            *is_cut = true;
-            break;
-        }
-        *qut_last_walk_node(last, next) = flags & QUT_FRAME_GUESSED ? 0 : node;
-        parent = node;
-    }
-    return parent;
 }
 
 // ---- with the last stack
@@ -179,6 +165,46 @@ static uint32_t add_and_cache(struct qut_feed_stack *stack, uint32_t base, bool 
         }
         parent = node;
         done++;
+    }
+    return parent;
+}
+
+// ---- both
+
+// The walk's memory may know the frames and not their nodes: it was of no use for a while, and recorded them anew. Then
+// the last stack has most of them.
+static uint32_t add_from_cache(struct qut_feed_stack *stack, const struct qut_last_walk *last, size_t unknown_count,
+                               uint32_t base, bool *is_cut)
+{
+    const struct qut_feed_scratch *scratch = stack->scratch;
+    uint32_t node = add_and_cache(stack, base, is_cut);
+    if (*is_cut) // then what is cached further in is of the stack before
+        return node;
+    size_t cached_count = cacheable_count(stack, stack->feed->depth_max);
+    if (cached_count > scratch->cached_count)
+        cached_count = scratch->cached_count;
+    for (size_t i = stack->count - unknown_count; i < cached_count; i++)
+        *qut_last_walk_node(last, stack->count - 1 - i) = scratch->cached_nodes[i];
+    return node;
+}
+
+static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_last_walk *last, uint32_t base,
+                                 bool *is_cut)
+{
+    enum { UNKNOWN_FEW = 8 };
+    size_t next;
+    uint32_t parent = take_remembered(stack, last, base, &next);
+    if (next > UNKNOWN_FEW)
+        return add_from_cache(stack, last, next, base, is_cut);
+    while (next-- > 0) {
+        unsigned flags = flags_of(stack, next);
+        uint32_t node = frame_node(stack, parent, stack->pcs[next], flags);
+        if (node == 0) {
+            *is_cut = true;
+            break;
+        }
+        *qut_last_walk_node(last, next) = flags & QUT_FRAME_GUESSED ? 0 : node;
+        parent = node;
     }
     return parent;
 }

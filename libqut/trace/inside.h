@@ -108,7 +108,7 @@ void qut_transaction_begin(struct qut_transaction *transaction, struct qut_segme
 void qut_transaction_commit(struct qut_transaction *transaction);
 
 // For records: there must be room.
-void qut_put_run(struct qut_transaction *transaction, const struct qut_trace_run *run,
+void qut_put_run(struct qut_transaction *transaction, const struct qut_trace_run *open_run,
                  const struct qut_segment_extra *extras, uint32_t extra_count, uint64_t earlier_ns);
 void qut_put_mark(struct qut_transaction *transaction, uint64_t time, uint32_t mark_kind, uint64_t id, uint32_t string);
 

@@ -19,6 +19,9 @@ enum {
     MIN_CHUNKS = 8,
 };
 
+// All chunks and nodes that there can be, and room for the rest. More would be taken, and never used.
+static const uint64_t SEGMENT_BYTES_MAX = (uint64_t)17 << 30;
+
 static uint64_t align_up(uint64_t value, uint64_t alignment)
 {
     return (value + alignment - 1) & ~(alignment - 1);
@@ -85,7 +88,7 @@ int qut_trace_lay_out(struct qut_trace_header *header, const struct qut_segment_
 {
     uint64_t page_bytes = max_u64(qut_os_page_bytes(), QUT_TRACE_CHUNK_BYTES);
     uint64_t asked = options->segment_bytes ? options->segment_bytes : DEFAULT_SEGMENT_BYTES;
-    if (asked > (uint64_t)1 << 40 || asked > SIZE_MAX / 2)
+    if (asked > SEGMENT_BYTES_MAX || asked > SIZE_MAX / 2)
         return -EINVAL;
     uint64_t bytes = header->segment_bytes = align_up(asked, page_bytes);
     uint32_t node_bits = options->node_bits;

@@ -32,9 +32,22 @@ struct qut_record_base {
     uint32_t kind; // kind | flags << 8
 };
 
-static inline uint32_t qut_kind_and_flags(const struct qut_trace_run *run)
+// A run's numbers, out of the segment: bytes of records that are written could be those, as far as a compiler knows.
+struct qut_run {
+    uint64_t first_time, last_time, cpu_time;
+    const qut_trace_u64 *metrics; // NULL: they are what they were
+    uint32_t node, count, kind;   // kind | flags << 8
+};
+
+static inline struct qut_run qut_run_of(const struct qut_trace_run *run)
 {
-    return run->kind | (uint32_t)run->flags << 8;
+    return (struct qut_run){run->first_time,
+                            run->last_time,
+                            run->cpu_time,
+                            run->metrics,
+                            run->node,
+                            run->count,
+                            run->kind | (uint32_t)run->flags << 8};
 }
 
 // What one sample of the run took of processor time, on average.
@@ -46,31 +59,33 @@ static inline uint64_t qut_cpu_step(uint64_t growth, uint32_t count)
 static inline uint8_t *qut_put_metrics(uint8_t *at, unsigned *tag, const struct qut_segment *segment,
                                        const qut_trace_u64 *from, const qut_trace_u64 *to)
 {
-    uint32_t mask = 0;
-    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
-        mask |= (uint32_t)(from[i] != to[i]) << i;
-    mask &= segment->metric_mask;
-    if (mask == 0)
-        return at;
+    uint8_t *mask_byte = at++;
+    uint32_t grown = 0;
+    for (uint32_t mask = segment->metric_mask; mask; mask &= mask - 1) {
+        int i = __builtin_ctz(mask);
+        uint64_t growth = to[i] - from[i];
+        if (growth == 0)
+            continue;
+        grown |= 1u << i;
+        at = qut_put_number(at, growth);
+    }
+    if (grown == 0)
+        return mask_byte;
     *tag |= QUT_TRACE_TAG_METRICS;
-    *at++ = (uint8_t)mask;
-    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
-        if (mask >> i & 1)
-            at = qut_put_number(at, to[i] - from[i]);
+    *mask_byte = (uint8_t)grown;
     return at;
 }
 
 // Without extras: these follow, and have their bit in the tag, the first byte. Returns its end.
 static inline uint8_t *qut_put_run_record(uint8_t *at, const struct qut_segment *segment,
-                                          const struct qut_record_base *base, const struct qut_trace_run *run,
-                                          bool is_recent)
+                                          const struct qut_record_base *base, const struct qut_run *run, bool is_recent)
 {
     uint8_t *tag_byte = at++;
     unsigned tag = QUT_TRACE_TAG_RUN;
-    if (qut_kind_and_flags(run) != base->kind) {
+    if (run->kind != base->kind) {
         tag |= QUT_TRACE_TAG_KIND;
         *at++ = (uint8_t)run->kind;
-        *at++ = (uint8_t)run->flags;
+        *at++ = (uint8_t)(run->kind >> 8);
     }
     if (is_recent) {
         tag |= QUT_TRACE_TAG_RECENT;
@@ -86,7 +101,7 @@ static inline uint8_t *qut_put_run_record(uint8_t *at, const struct qut_segment 
     }
     if (segment->flags & QUT_TRACE_HAS_CPU_TIME)
         at = qut_put_number(at, qut_zigzag((int64_t)(run->cpu_time - base->cpu_time - base->cpu_step * run->count)));
-    if (segment->metric_mask)
+    if (segment->metric_mask && run->metrics)
         at = qut_put_metrics(at, &tag, segment, base->metrics, run->metrics);
     *tag_byte = (uint8_t)tag;
     return at;

@@ -107,6 +107,26 @@ int qut_segment_create(struct qut_segment *segment, const struct qut_segment_opt
     return 0;
 }
 
+static void mark_closed(struct qut_trace_header *header)
+{
+    qut_put64(&header->closed_ns, qut_os_now_ns());
+    __atomic_store_n(&header->state, QUT_TRACE_CLOSED, __ATOMIC_RELEASE);
+}
+
+void qut_segment_give_up(struct qut_segment *segment)
+{
+    uint32_t count = qut_get32(&segment->header->thread_count);
+    for (uint32_t slot = 0; slot < count && slot < segment->thread_capacity; slot++) {
+        struct qut_trace_thread *thread = qut_thread_at(segment, slot);
+        if (qut_get32(&thread->state) != QUT_TRACE_THREAD_LIVE || qut_segment_depth(thread) != 0)
+            continue;
+        qut_refuse_appends(thread);
+        for (int level = 0; level < QUT_TRACE_LEVELS; level++)
+            qut_close_chunk(segment, thread, &thread->writers[level]);
+    }
+    mark_closed(segment->header);
+}
+
 void qut_segment_close(struct qut_segment *segment)
 {
     struct qut_trace_header *header = segment->header;
@@ -116,8 +136,7 @@ void qut_segment_close(struct qut_segment *segment)
         for (int level = 0; level < QUT_TRACE_LEVELS; level++)
             qut_close_chunk(segment, thread, &thread->writers[level]);
     }
-    qut_put64(&header->closed_ns, qut_os_now_ns());
-    __atomic_store_n(&header->state, QUT_TRACE_CLOSED, __ATOMIC_RELEASE);
+    mark_closed(header);
     qut_segment_unmap(segment);
 }
 

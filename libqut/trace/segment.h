@@ -55,6 +55,9 @@ struct qut_segment {
 int qut_segment_create(struct qut_segment *segment, const struct qut_segment_options *options);
 // Seals every open chunk (no append runs any more), marks the segment closed, unmaps it.
 void qut_segment_close(struct qut_segment *segment);
+// The same, but it stays mapped: appends may still be under way, or were jumped out of by handlers; nobody knows. What
+// their writers have open stays so, for readers to find.
+void qut_segment_give_up(struct qut_segment *segment);
 void qut_segment_unmap(struct qut_segment *segment); // as it is: in a child after fork
 
 // What became of every hit so far. Exact where no append is under way. Signal-safe.
@@ -84,6 +87,8 @@ uint32_t qut_segment_string(struct qut_segment *segment, const char *text, size_
 // The child of `parent` with that code and kind (class << 2 | bits), found or made. 0: there is no room. A parent that
 // is no node gives 0.
 uint32_t qut_segment_node(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind);
+// The same of a parent that was got from there, in this segment.
+uint32_t qut_segment_child(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind);
 
 // The index of an address in the table of raw pcs; 0: there is no room (index 0 is never given).
 uint32_t qut_segment_raw(struct qut_segment *segment, uint64_t address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "libqut/os/task.h"
 #include "libqut/trace/inside.h"
 
 static void put_name(struct qut_trace_thread *thread, const char *name)
@@ -66,9 +67,9 @@ static struct qut_trace_thread *take_fresh(struct qut_segment *segment)
     return NULL;
 }
 
+// One at a time. Who comes at the same moment goes without a slot until its next hit.
 static struct qut_trace_thread *take_ended(struct qut_segment *segment)
 {
-    // One at a time. Who interrupts the other, or comes at the same moment, goes without a slot until its next hit.
     if (__atomic_exchange_n(&segment->retiring, 1, __ATOMIC_ACQUIRE))
         return NULL;
     struct qut_trace_thread *taken = NULL;
@@ -86,8 +87,7 @@ static struct qut_trace_thread *take_ended(struct qut_segment *segment)
     return taken;
 }
 
-struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, uint32_t tid, const char *name,
-                                                  uint64_t now_ns)
+static struct qut_trace_thread *begin(struct qut_segment *segment, uint32_t tid, const char *name, uint64_t now_ns)
 {
     struct qut_trace_thread *thread = take_fresh(segment);
     if (!thread)
@@ -107,6 +107,29 @@ struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, u
     __atomic_store_n(&thread->uid, __atomic_fetch_add(&segment->header->thread_uid_next, 1, __ATOMIC_RELAXED),
                      __ATOMIC_RELEASE);
     __atomic_store_n(&thread->state, QUT_TRACE_THREAD_LIVE, __ATOMIC_RELEASE);
+    return thread;
+}
+
+static bool is_full(const struct qut_segment *segment)
+{
+    if (qut_get32(&segment->header->thread_count) < segment->thread_capacity)
+        return false;
+    for (uint32_t slot = 0; slot < segment->thread_capacity; slot++)
+        if (qut_get32(&qut_thread_at(segment, slot)->state) == QUT_TRACE_THREAD_ENDED)
+            return false;
+    return true;
+}
+
+struct qut_trace_thread *qut_segment_thread_begin(struct qut_segment *segment, uint32_t tid, const char *name,
+                                                  uint64_t now_ns)
+{
+    if (is_full(segment))
+        return NULL;
+    // A handler that jumped out of this would leave a slot that nobody has and nobody gets. Once in a thread's life two
+    // system calls are not too much against that.
+    uint64_t blocked = qut_os_block_signals();
+    struct qut_trace_thread *thread = begin(segment, tid, name, now_ns);
+    qut_os_restore_signals(blocked);
     return thread;
 }
 

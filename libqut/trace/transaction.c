@@ -28,21 +28,22 @@ static void add_record(struct qut_transaction *t, const uint8_t *end, uint64_t t
     t->base.time = time;
 }
 
-void qut_put_run(struct qut_transaction *t, const struct qut_trace_run *run, const struct qut_segment_extra *extras,
-                 uint32_t extra_count, uint64_t earlier_ns)
+void qut_put_run(struct qut_transaction *t, const struct qut_trace_run *open_run,
+                 const struct qut_segment_extra *extras, uint32_t extra_count, uint64_t earlier_ns)
 {
     uint8_t *begin = record_end(t);
-    uint8_t *end = qut_put_run_record(begin, t->segment, &t->base, run, is_recent(t, run->node));
+    struct qut_run run = qut_run_of(open_run);
+    uint8_t *end = qut_put_run_record(begin, t->segment, &t->base, &run, is_recent(t, run.node));
     if (extra_count || earlier_ns) {
         *begin |= QUT_TRACE_TAG_EXTRAS;
         end = qut_put_extras(end, extras, extra_count, earlier_ns);
     }
-    add_record(t, end, run->last_time);
-    t->chunk_samples += run->count;
-    t->base.cpu_step = qut_cpu_step(run->cpu_time - t->base.cpu_time, run->count);
-    t->base.cpu_time = run->cpu_time;
-    t->base.kind = qut_kind_and_flags(run);
-    t->base.metrics = run->metrics;
+    add_record(t, end, run.last_time);
+    t->chunk_samples += run.count;
+    t->base.cpu_step = qut_cpu_step(run.cpu_time - t->base.cpu_time, run.count);
+    t->base.cpu_time = run.cpu_time;
+    t->base.kind = run.kind;
+    t->base.metrics = run.metrics;
 }
 
 void qut_put_mark(struct qut_transaction *t, uint64_t time, uint32_t mark_kind, uint64_t id, uint32_t string)
@@ -87,6 +88,7 @@ void qut_transaction_begin(struct qut_transaction *t, struct qut_segment *segmen
     t->run_count = 0;
     t->recent_count = 0;
     qut_put32(&writer->twins, 0);
+    qut_put32(&writer->still, 0);
     qut_order();
     qut_order_stores(); // the other copy may be read until its `version` is over
     if (__builtin_expect(writer->sealing != 0, 0) && !is_still_open(t))

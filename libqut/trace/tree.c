@@ -5,7 +5,12 @@
 #include "libqut/trace/atomics.h"
 #include "libqut/trace/segment.h"
 
-enum { PLACES_MAX = 32, LINE_WORDS = 8 };
+enum { LINE_WORDS = 8, LINES = 4, RANGES = 2 };
+
+// The beginnings of a table, where a line of each word's own is looked at before those anywhere: as long as there are
+// few words they lie close together, and their pages are not too many for the processor to remember where they are. Not
+// where one is more than an eighth of the table.
+static const uint32_t range_masks[RANGES] = {(1u << 15) - 1, (1u << 19) - 1};
 
 static uint64_t mix(uint64_t word)
 {
@@ -13,14 +18,12 @@ static uint64_t mix(uint64_t word)
     return word ^ word >> 32;
 }
 
-// The index of `word`, which is not 0, or 0: all of its places are taken. Index 0 is never given.
-static uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, qut_trace_u64 *count)
+// The index of `word` in this line, or 0: all its places are taken by others. Index 0 is never given.
+static inline uint32_t find_in_line(qut_trace_u64 *words, uint32_t line, uint32_t first, uint64_t word,
+                                    qut_trace_u64 *count)
 {
-    // Four lines in an order of the word's own (all masks keep lines whole), from a word of its own in each.
-    uint32_t hash = (uint32_t)mix(word), line = hash & ~(uint32_t)(LINE_WORDS - 1);
-    uint32_t step = ((hash >> 24 & 31) | 1) * LINE_WORDS, first = hash >> 29;
-    for (uint32_t i = 0; i < PLACES_MAX; i++) {
-        uint32_t index = ((line + i / LINE_WORDS * step) & mask) | ((first + i) & (LINE_WORDS - 1));
+    for (uint32_t i = 0; i < LINE_WORDS; i++) {
+        uint32_t index = line | ((first + i) & (LINE_WORDS - 1));
         if (index == 0)
             continue;
         // Acquire: who has the word sees its parent's, too.
@@ -40,13 +43,36 @@ static uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, 
     return 0;
 }
 
-uint32_t qut_segment_node(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind)
+// The index of `word`, which is not 0, or 0: all of its places are taken.
+static uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, qut_trace_u64 *count)
 {
-    if (code >> QUT_TRACE_CODE_BITS || kind >> QUT_TRACE_KIND_BITS || parent > segment->node_mask ||
-        (parent && !__atomic_load_n(&segment->nodes[parent], __ATOMIC_ACQUIRE)))
+    // All masks keep lines whole. Of the lines anywhere each lies in another quarter: most of them outside of the
+    // beginnings, which fill first.
+    uint64_t mixed = mix(word);
+    uint32_t hash = (uint32_t)mixed, line = hash & ~(uint32_t)(LINE_WORDS - 1), first = hash >> 29, index = 0;
+    uint32_t step = ((uint32_t)(mixed >> 32) | 1) * LINE_WORDS, quarter = (mask + 1) / LINES;
+    for (uint32_t range = 0; range < RANGES && range_masks[range] < mask >> 3 && !index; range++)
+        index = find_in_line(words, line & range_masks[range], first, word, count);
+    for (uint32_t i = 0; i < LINES && !index; i++) {
+        uint32_t within = (line + i * step) & (quarter - 1), which = (line + i * quarter) & mask & ~(quarter - 1);
+        index = find_in_line(words, which | within, first, word, count);
+    }
+    return index;
+}
+
+uint32_t qut_segment_child(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind)
+{
+    if (code >> QUT_TRACE_CODE_BITS || kind >> QUT_TRACE_KIND_BITS || parent > segment->node_mask)
         return 0;
     uint64_t word = (uint64_t)parent << QUT_TRACE_PARENT_SHIFT | code << QUT_TRACE_KIND_BITS | kind;
     return word ? find_or_put(segment->nodes, segment->node_mask, word, &segment->counters->node_count) : 0;
+}
+
+uint32_t qut_segment_node(struct qut_segment *segment, uint32_t parent, uint64_t code, unsigned kind)
+{
+    if (parent > segment->node_mask || (parent && !__atomic_load_n(&segment->nodes[parent], __ATOMIC_ACQUIRE)))
+        return 0;
+    return qut_segment_child(segment, parent, code, kind);
 }
 
 uint32_t qut_segment_raw(struct qut_segment *segment, uint64_t address)

@@ -4,7 +4,12 @@
 #include "libqut/include/qut/trace.h"
 #include "libqut/trace/inside.h"
 
-enum { KIND_MAX = QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT - 1, KEY_MAX = 127, SETTLE_TRIES_MAX = 64 };
+enum {
+    KIND_MAX = QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT - 1,
+    KEY_MAX = 127,
+    SETTLE_TRIES_MAX = 64,
+    STILL = 2
+};
 static_assert(3 + 4 + 10 + 5 + 10 + 10 + 1 + 10 * QUT_TRACE_METRIC_COUNT + 1 + QUT_TRACE_EXTRAS_MAX * 11 <=
                   QUT_TRACE_RECORD_BYTES_MAX,
               "no record is longer");
@@ -156,23 +161,30 @@ static bool is_well_formed(const struct qut_segment *segment, const struct qut_t
     return true;
 }
 
+// Those that are not measured are 0 everywhere.
 static void fill_metrics(const struct qut_segment *segment, qut_trace_u64 *to, const qut_trace_u64 *last,
                          const uint64_t *metrics)
 {
-    for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++) {
+    for (uint32_t mask = segment->metric_mask; mask; mask &= mask - 1) {
+        int i = __builtin_ctz(mask);
         // They only grow; one that falls keeps its last value.
-        bool grows = metrics && segment->metric_mask >> i & 1 && metrics[i] > last[i];
-        qut_fill64(&to[i], grows ? metrics[i] : last[i]);
+        qut_fill64(&to[i], metrics && metrics[i] > last[i] ? metrics[i] : last[i]);
     }
 }
 
-// Samples that equal the open record's last one: in place.
-static void merge(struct qut_segment *segment, struct qut_trace_writer *writer, uint64_t time, uint64_t cpu_time,
-                  const uint64_t *metrics)
+// Where it is once and for all: compilers would find it anew for each of its words.
+static inline struct qut_trace_commit *commit_at(struct qut_trace_writer *writer, uint32_t version)
 {
-    uint32_t version = qut_get32(&writer->version);
-    const struct qut_trace_commit *from = &writer->commits[version & 1];
-    struct qut_trace_commit *to = &writer->commits[(version + 1) & 1];
+    struct qut_trace_commit *commit = &writer->commits[version & 1];
+    __asm__("" : "+r"(commit));
+    return commit;
+}
+
+// Samples that equal the open record's last one: in place.
+static inline void merge(const struct qut_segment *segment, struct qut_trace_writer *writer, uint32_t version,
+                         const struct qut_trace_commit *from, uint64_t time, uint64_t cpu_time, const uint64_t *metrics)
+{
+    struct qut_trace_commit *to = commit_at(writer, version + 1);
     qut_order_stores();
     bool are_twins = writer->twins;
     if (!are_twins) {
@@ -186,16 +198,20 @@ static void merge(struct qut_segment *segment, struct qut_trace_writer *writer, 
     qut_fill64(&to->run.last_time, time);
     qut_fill64(&to->run.cpu_time, cpu_time);
     qut_put32(&to->run.count, from->run.count + 1);
-    if (segment->metric_mask)
+    if (segment->metric_mask && (metrics || writer->still < STILL)) {
+        if (metrics)
+            qut_put32(&writer->still, 0);
+        qut_order();
         fill_metrics(segment, to->run.metrics, from->run.metrics, metrics);
+    }
     __atomic_store_n(&writer->version, version + 1, __ATOMIC_RELEASE);
     qut_order();
     if (!are_twins)
         qut_put32(&writer->twins, 1);
 }
 
-static void fill_run(struct qut_trace_run *run, const struct qut_segment_sample *sample, uint64_t time,
-                     uint64_t cpu_time)
+static inline void fill_run(struct qut_trace_run *run, const struct qut_segment_sample *sample, uint64_t time,
+                            uint64_t cpu_time)
 {
     qut_fill64(&run->first_time, time);
     qut_fill64(&run->last_time, time);
@@ -205,47 +221,61 @@ static void fill_run(struct qut_trace_run *run, const struct qut_segment_sample 
     __atomic_store_n(&run->flags, sample->flags, __ATOMIC_RELAXED);
 }
 
-// What nearly every sample needs, as store does it, without metrics: the open record into the chunk, a new one opened.
+// What nearly every sample needs, as store does it: the open record into the chunk, a new one opened.
 // False: it is not as simple as that, and nothing was done.
-static inline bool store_plain(struct qut_segment *segment, struct qut_trace_writer *writer,
-                               const struct qut_segment_sample *sample, uint64_t time, uint64_t cpu_time)
+// Not inline: where it does not do, others need the stack.
+__attribute__((noinline)) static bool store_plain(const struct qut_segment *segment, struct qut_trace_writer *writer,
+                                                  uint32_t version, const struct qut_segment_sample *sample,
+                                                  uint64_t time, uint64_t cpu_time)
 {
-    uint32_t version = qut_get32(&writer->version), node = sample->node;
-    const struct qut_trace_commit *from = &writer->commits[version & 1];
-    struct qut_trace_commit *to = &writer->commits[(version + 1) & 1];
-    const struct qut_trace_run *run = &from->run;
-    if (run->count == 0 || from->used_bytes > segment->plain_bytes_max || segment->metric_mask ||
-        time < run->last_time || sample->extra_count || sample->kind > KIND_MAX || sample->flags > UINT8_MAX ||
+    const struct qut_trace_commit *from = commit_at(writer, version);
+    struct qut_trace_commit *to = commit_at(writer, version + 1);
+    uint32_t node = sample->node;
+    if (from->run.count == 0 || from->used_bytes > segment->plain_bytes_max || time < from->run.last_time ||
+        sample->extra_count || sample->kind > KIND_MAX || sample->flags > UINT8_MAX ||
         (node && (node > segment->node_mask || !qut_get64(&segment->nodes[node]))) || writer->sealing | writer->taking)
         return false;
-    uint32_t index = qut_trace_recent_index(run->node);
-    bool is_recent = run->node != 0 && writer->recent[index] == run->node; // 0 in the table means: nothing
+    struct qut_run run = qut_run_of(&from->run);
+    struct qut_record_base base = {from->time, from->cpu_time, from->cpu_step, from->metrics, from->kind};
+    uint32_t index = qut_trace_recent_index(run.node), chunk = from->chunk, used_bytes = from->used_bytes;
+    bool is_recent = run.node != 0 && writer->recent[index] == run.node; // 0 in the table means: nothing
+    uint32_t still = writer->still;
+    bool are_still = !segment->metric_mask || (still == STILL && !sample->metrics);
     qut_put32(&writer->twins, 0);
+    if (!are_still && sample->metrics)
+        qut_put32(&writer->still, 0);
     if (!is_recent)
         qut_put32(&writer->recent[index], 0); // see is_recent in transaction.c
     qut_order();
     qut_order_stores();
-    uint8_t *begin = (uint8_t *)(qut_chunk_at(segment, from->chunk - 1) + 1) + from->used_bytes;
-    struct qut_record_base base = {from->time, from->cpu_time, from->cpu_step, from->metrics, from->kind};
-    const uint8_t *end = qut_put_run_record(begin, segment, &base, run, is_recent);
+    uint8_t *begin = (uint8_t *)(qut_chunk_at(segment, chunk - 1) + 1) + used_bytes;
+    if (are_still)
+        run.metrics = NULL;
+    const uint8_t *end = qut_put_run_record(begin, segment, &base, &run, is_recent);
     qut_fill64(&to->stored, from->stored + 1);
     qut_fill64(&to->merged, from->merged);
     qut_fill64(&to->overwritten, from->overwritten);
-    qut_put32(&to->chunk, from->chunk);
-    qut_put32(&to->used_bytes, from->used_bytes + (uint32_t)(end - begin));
+    qut_put32(&to->chunk, chunk);
+    qut_put32(&to->used_bytes, used_bytes + (uint32_t)(end - begin));
     qut_put32(&to->record_count, from->record_count + 1);
-    qut_put32(&to->chunk_samples, from->chunk_samples + run->count);
-    qut_fill64(&to->time, run->last_time);
-    qut_fill64(&to->cpu_time, run->cpu_time);
-    qut_fill64(&to->cpu_step, qut_cpu_step(run->cpu_time - from->cpu_time, run->count));
-    qut_put32(&to->kind, qut_kind_and_flags(run));
+    qut_put32(&to->chunk_samples, from->chunk_samples + run.count);
+    qut_fill64(&to->time, run.last_time);
+    qut_fill64(&to->cpu_time, run.cpu_time);
+    qut_fill64(&to->cpu_step, qut_cpu_step(run.cpu_time - base.cpu_time, run.count));
+    qut_put32(&to->kind, run.kind);
     qut_put32(&to->chunk_seq, from->chunk_seq);
     fill_run(&to->run, sample, time, cpu_time);
     qut_put32(&to->run.count, 1);
+    if (!are_still) {
+        fill_metrics(segment, to->metrics, run.metrics, NULL);
+        fill_metrics(segment, to->run.metrics, run.metrics, sample->metrics);
+    }
     __atomic_store_n(&writer->version, version + 1, __ATOMIC_RELEASE);
     qut_order();
     if (!is_recent)
-        qut_put32(&writer->recent[index], run->node);
+        qut_put32(&writer->recent[index], run.node);
+    if (!are_still && !sample->metrics && still < STILL)
+        qut_put32(&writer->still, still + 1);
     return true;
 }
 
@@ -311,16 +341,18 @@ int qut_segment_append(struct qut_segment *segment, struct qut_trace_thread *thr
     begin_hit(writer);
     uint64_t time = sample->time_ns >> QUT_TRACE_TIME_SHIFT;
     uint64_t cpu_time = segment->flags & QUT_TRACE_HAS_CPU_TIME ? sample->cpu_ns >> QUT_TRACE_TIME_SHIFT : 0;
-    const struct qut_trace_run *run = &qut_commit_of(writer)->run;
+    uint32_t version = qut_get32(&writer->version);
+    const struct qut_trace_commit *commit = commit_at(writer, version);
+    const struct qut_trace_run *run = &commit->run;
     // A time that goes back is a gap beyond all limits, as a number without sign.
     if (run->count - 1 < RUN_SAMPLES_MAX - 1 && run->node == sample->node && run->kind == sample->kind &&
         run->flags == sample->flags && !sample->extra_count && time >= run->last_time &&
         time - run->last_time <= segment->merge_gap_units) {
-        merge(segment, writer, time, cpu_time, sample->metrics);
+        merge(segment, writer, version, commit, time, cpu_time, sample->metrics);
         end_hit(writer);
         return QUT_STORED_MERGED;
     }
-    if (__builtin_expect(!store_plain(segment, writer, sample, time, cpu_time), 0))
+    if (__builtin_expect(!store_plain(segment, writer, version, sample, time, cpu_time), 0))
         return store(segment, thread, writer, sample, time, cpu_time);
     end_hit(writer);
     return QUT_STORED;

@@ -2,9 +2,9 @@
 // The golden trace in a format, for the programs that read it; or "truth": what is in it, as JSON, one line a record,
 // written without any part of the exporters but their sink.
 //
-//     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED] [--weight N] [--thread UID] [--damage]
-//     [--no-slices]
-//     [--time]
+//     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] [--weight N] [--thread
+//     UID]
+//                   [--damage] [--no-slices] [--time]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,8 @@ static void write_truth(const struct trace *trace, const struct names *names, st
 struct request {
     size_t samples, threads, depth; // samples 0: the golden trace
     struct export_options options;
-    unsigned seed; // not 0: a random trace
+    unsigned seed;    // not 0: a random trace
+    const char *file; // the golden trace as it was read
     bool has_weight, damage, time;
 };
 
@@ -112,6 +113,8 @@ static int parse(struct request *request, int argc, char **argv)
             request->damage = true;
         } else if (strcmp(argv[i], "--random") == 0 && i + 1 < argc) {
             request->seed = (unsigned)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--file") == 0 && i + 1 < argc) {
+            request->file = argv[++i];
         } else if (strcmp(argv[i], "--no-slices") == 0) {
             request->options.no_slices = true;
         } else if (strcmp(argv[i], "--time") == 0) {
@@ -147,38 +150,51 @@ static int write_format(const struct trace *trace, const struct names *names, co
     return format->write(trace, names, &request->options, *sink, error);
 }
 
+static int make_trace(const struct request *request, struct trace *trace, struct qutc_error *error)
+{
+    if (request->file)
+        return trace_read(request->file, trace, error);
+    if (request->samples)
+        golden_large(trace, request->samples, request->threads, request->depth);
+    else if (request->seed)
+        random_trace(trace, request->seed);
+    else
+        golden_trace(trace);
+    if (request->damage)
+        golden_damage(trace);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct request request = {0};
     if (parse(&request, argc, argv) != 0) {
-        fputs("usage: golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED] [--weight N] [--thread "
-              "UID] [--damage] "
-              "[--no-slices] [--time]\n",
+        fputs("usage: golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] "
+              "[--weight N] [--thread UID] [--damage] [--no-slices] [--time]\n",
               stderr);
         return 2;
     }
     struct trace trace;
-    if (request.samples)
-        golden_large(&trace, request.samples, request.threads, request.depth);
-    else if (request.seed)
-        random_trace(&trace, request.seed);
-    else
-        golden_trace(&trace);
-    if (request.damage)
-        golden_damage(&trace);
     struct qutc_error error = {0};
+    char text[256];
+    if (make_trace(&request, &trace, &error) != 0) {
+        fprintf(stderr, "%s: %s\n", request.file, qutc_error_text(&error, text, sizeof text));
+        return 1;
+    }
     struct names *names = names_of(&trace, &(struct names_options){0}, &error);
     struct sink *sink = sink_file(argv[2], &error);
     uint64_t begin_ns = now_ns();
     int status = sink ? write_format(&trace, names, argv[1], &request, &sink, &error) : -1;
     if (sink && sink_close(sink, status == 0, &error) != 0)
         status = -1;
-    char text[256];
     if (status != 0)
         fprintf(stderr, "%s: %s: %s\n", argv[1], argv[2], qutc_error_text(&error, text, sizeof text));
     else if (request.time)
         printf("%s: %.2f M records/s\n", argv[1], (double)trace.sample_count * 1000 / (double)(now_ns() - begin_ns));
     names_free(names);
-    golden_free(&trace);
+    if (request.file)
+        trace_free(&trace);
+    else
+        golden_free(&trace);
     return status == 0 ? 0 : 1;
 }

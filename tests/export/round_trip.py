@@ -4,6 +4,7 @@
 
     round_trip.py GOLDEN_EXPORT [FORMAT...]
     round_trip.py GOLDEN_EXPORT --random COUNT     the same of traces without sense
+    round_trip.py GOLDEN_EXPORT --chain MAKER QUT  through a segment, closed and left behind, and the files of both
 """
 import collections
 import os
@@ -260,13 +261,54 @@ CHECKS = {'collapsed': check_collapsed, 'pprof': check_pprof, 'speedscope': chec
           'nanoscope': check_nanoscope, 'chrome': check_chrome, 'perf-script': check_perf_script}
 
 
+def check_file(run, truth):
+    """A trace that was read: stacks, counts, weights and times are those of the records, whatever they are."""
+    check_random(run, truth)
+    for weight in SAMPLES, TIME, CPU:  # bytes: in a segment each sample has metrics
+        wanted = collections.Counter()
+        for _, name, sample, weights in all_weights(truth):
+            wanted[(clean(name, ';'),) + outermost_first(sample, ';')] += weights[weight]
+        expect_same_counts(f'of a file, weight {weight}',
+                           collections.Counter(dict(formats.read_collapsed(run('collapsed', '--weight', str(weight))))),
+                           wanted)
+    with_samples = [tid for tid in truth.threads if truth.of(tid)]
+    for tid in with_samples:
+        stacks = {'speedscope': formats.read_speedscope(run('speedscope')),
+                  'chrome': formats.read_chrome(run('chrome'))}
+        check_states('speedscope of a file',
+                     stacks['speedscope']['profiles'][with_samples.index(tid)]['stack'], truth, tid)
+        check_states('chrome of a file', stacks['chrome'][0][tid], truth, tid, drop=('mark ',), late=1000)
+    most = max(truth.threads, key=lambda tid: len(truth.of(tid)))
+    check_states('nanoscope of a file', formats.read_nanoscope(run('nanoscope')), truth, most, '#')
+
+
+def check_chain(run, maker, qut, folder):
+    """Put in by the real writer, collected, read: in each format as it was put in."""
+    for how in 'close', 'leave':
+        segment = f'/dev/shm/qut-round-trip.{os.getpid()}.{how}'
+        collected = os.path.join(folder, how + '.qtrace')
+        try:
+            subprocess.run([maker, segment, how], check=True)
+            subprocess.run([qut, 'collect', '--quiet', segment, '-o', collected], check=True)
+            for file in segment, collected:
+                truth = formats.Truth(run('truth', '--file', file))
+                expect('samples of the golden trace', sum(sample['count'] for sample in truth.samples), 167)
+                check_file(lambda format_name, *more: run(format_name, '--file', file, *more), truth)
+                if failures:
+                    print(f'of {file}')
+                    return
+        finally:
+            if os.path.exists(segment):
+                os.unlink(segment)
+
+
 def main():
     program, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(CHECKS)
     with tempfile.TemporaryDirectory() as folder:
         def run(format_name, *arguments):
             path = os.path.join(folder, 'out')
             subprocess.run([program, format_name, path, *arguments], check=True)
-            expect(f'{format_name}: nothing is left beside it', set(os.listdir(folder)) - {'truth', 'out'}, set())
+            expect(f'{format_name}: nothing is left beside it', {name for name in os.listdir(folder) if name.startswith('out')}, {'out'})
             return path
 
         truth_path = os.path.join(folder, 'truth')
@@ -281,6 +323,10 @@ def main():
                     return 1
             print(f'{wanted[1]} random traces: ok')
             return 0
+        if wanted[0] == '--chain':
+            check_chain(run, *(os.path.abspath(path) for path in wanted[1:3]), folder)
+            print('through segments and files: ' + ('FAILED' if failures else 'ok'))
+            return 1 if failures else 0
         subprocess.run([program, 'truth', truth_path], check=True)
         truth = formats.Truth(truth_path)
         for name in wanted:

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -167,6 +168,28 @@ START_TEST(replaces_when_whole)
 }
 END_TEST
 
+// However the process ends, what is not whole has no name.
+START_TEST(nothing_is_left)
+{
+    int fd = open(folder, O_WRONLY | O_TMPFILE, 0600);
+    if (fd < 0 || access("/proc/self/fd", F_OK) != 0)
+        return; // not on this file system
+    close(fd);
+    pid_t child = fork();
+    if (child == 0) {
+        struct sink *sink = sink_file(path, NULL);
+        for (int i = 0; sink && i < 100000; i++)
+            sink_text(sink, "half a file");
+        raise(SIGKILL);
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    // remove_folder asserts that nothing else is there.
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 START_TEST(follows_links)
 {
     char target[160];
@@ -279,6 +302,7 @@ int main(void)
     tcase_add_test(tests, clean_names);
     tcase_add_test(tests, large);
     tcase_add_test(tests, replaces_when_whole);
+    tcase_add_test(tests, nothing_is_left);
     tcase_add_test(tests, follows_links);
     tcase_add_test(tests, gzip);
     tcase_add_test(tests, no_room);

@@ -7,6 +7,7 @@
 #include "qutc/bundle.h"
 #include "qutc/input/file_map.h"
 #include "tests/dex/writer.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/jit/fake_list.h"
 #include "tests/oat/writer.h"
 #include "tests/support/rows.h"
@@ -14,7 +15,7 @@
 
 static const char *root;
 
-static void write_seed(const char *target, const char *name, int first_byte, const void *bytes, size_t size)
+void write_seed(const char *target, const char *name, int first_byte, const void *bytes, size_t size)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", root, target);
@@ -263,6 +264,7 @@ int main(int argument_count, char **arguments)
     exidx_seed();
     dex_seeds();
     table_seeds();
+    trace_seeds();
     for (int i = 2; i < argument_count; i++)
         file_seed(arguments[i], i - 1);
     return 0;

@@ -92,7 +92,7 @@ static void add_nodes(struct build_trace *build, struct nodes *nodes)
     for (unsigned i = 0; i < 3; i++)
         nodes->recursive = program(build, program(build, nodes->recursive, 0x1300), 0x1400);
     nodes->inlined = program(build, nodes->a, 0x1500); // two functions inlined there
-    nodes->jit = build_node(build, nodes->a, QUT_TRACE_CLASS_JIT, 0, MODULE_JIT, 0x7f2000000040);
+    nodes->jit = build_node(build, nodes->a, QUT_TRACE_CLASS_JIT, 0, MODULE_JIT, 0x40);
     nodes->dex = build_node(build, nodes->jit, QUT_TRACE_CLASS_DEX, 0, MODULE_DEX, 0x1234);
     nodes->signal = build_node(build, nodes->a, QUT_TRACE_CLASS_SIGNAL, 0, MODULE_LIBRARY, 0x1800);
     nodes->handler = program(build, nodes->signal, 0x1600);

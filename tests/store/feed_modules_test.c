@@ -75,7 +75,7 @@ TEST(the_same_module_has_the_same_place)
     uint64_t codes[LIBRARIES] = {0};
     uintptr_t starts[LIBRARIES] = {0};
     open_trace(&view);
-    int moved = 0;
+    int moved = 0; // from one round to the next
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < LIBRARIES; i++) {
             void *library = dlopen(libraries[i], RTLD_NOW);
@@ -109,7 +109,9 @@ TEST(the_same_module_has_the_same_place)
         }
     for (int i = 1; i < LIBRARIES; i++)
         CHECK(codes[i] != codes[0], "%d", i);
+#ifndef QUT_OS_SANITIZED // AddressSanitizer was seen to let the loader have the same address again
     CHECK(moved > 0, "each time at the same address");
+#endif
     view_close(&view);
     qut_trace_close();
 }
@@ -177,8 +179,9 @@ TEST(bytecode_is_in_a_file)
     open_trace(&view);
     uint32_t nodes[2];
     for (int i = 0; i < 2; i++) {
-        struct qut_feed_entry entry;
-        CHECK(qut_feed_enter(&entry, 0), "enter");
+        struct qut_feed_entry entry = {0};
+        if (!CHECK(qut_feed_enter(&entry, 0), "enter"))
+            return;
         struct qut_feed_stack stack = {.feed = entry.feed, .modules = entry.modules};
         qut_feed_begin_stack(&stack);
         nodes[i] = qut_feed_frame_node(&stack, 0, (uintptr_t)bytes + 16u * (unsigned)i, QUT_FRAME_DEX);

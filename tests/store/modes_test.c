@@ -260,8 +260,38 @@ TEST(threads_beside_each_other_lose_nothing)
     }
 }
 
+// A result below 0 is as short as one above.
+TEST(results_have_a_sign)
+{
+    struct play play;
+    if (!begin(&play, QUT_TRACE_OVERWRITE, 1 << 20))
+        return;
+    struct qut_trace_thread *thread = qut_segment_thread_begin(&play.segment, 1, "t", 1);
+    const struct qut_segment_extra extras[] = {{.key = QUT_TRACE_EXTRA_RESULT, .value = (uint64_t)-1},
+                                               {.key = QUT_TRACE_EXTRA_RESULT, .value = (uint64_t)INT64_MIN},
+                                               {.key = QUT_TRACE_EXTRA_SIZE, .value = UINT64_MAX}};
+    struct qut_trace_writer *writer = &thread->writers[0];
+    for (uint32_t count = 1; count <= 3; count += 2) {
+        struct qut_segment_sample sample = {
+            .time_ns = 1000 * MS, .node = play.nodes[1], .extras = extras, .extra_count = count};
+        CHECK(qut_segment_begin(thread, 0, 0, 0) == writer, "level 0");
+        CHECK(qut_segment_append(&play.segment, thread, writer, &sample) == QUT_STORED, "stored");
+        qut_segment_end(thread);
+        uint32_t used_bytes = writer->commits[writer->version & 1].used_bytes;
+        CHECK(count > 1 || used_bytes <= 12, "%u bytes", used_bytes);
+    }
+    struct decode d;
+    decode_segment(&d, play.segment.header);
+    if (CHECK(!d.fault && d.count == 2 && d.records[1].extra_count == 3, "%zu records", d.count))
+        for (size_t i = 0; i < 4; i++)
+            CHECK(d.records[i != 0].extra_values[i ? i - 1 : 0] == extras[i ? i - 1 : 0].value, "extra %zu", i);
+    free(d.records);
+    qut_segment_close(&play.segment);
+}
+
 int main(void)
 {
+    RUN(results_have_a_sign);
     RUN(equal_neighbours_merge_up_to_the_gap);
     RUN(overwriting_keeps_the_newest_of_each_thread);
     RUN(who_comes_late_gets_chunks_of_others);

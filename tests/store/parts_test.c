@@ -52,13 +52,14 @@ TEST(what_does_not_fit_is_refused)
     struct qut_segment_options tiny = {.segment_bytes = 64 << 10}, nodes = {.segment_bytes = 1 << 20, .node_bits = 20};
     struct qut_segment_options threads = {.segment_bytes = 1 << 20, .thread_count = 4000};
     struct qut_segment_options bits = {.segment_bytes = 1 << 28, .node_bits = 25}, mode = {.mode = 2};
-    struct qut_segment_options huge = {.segment_bytes = UINT64_MAX};
+    struct qut_segment_options huge = {.segment_bytes = UINT64_MAX}, useless = {.segment_bytes = (uint64_t)64 << 30};
     CHECK(qut_segment_create(&s, &tiny) == -EINVAL, "tiny");
     CHECK(qut_segment_create(&s, &nodes) == -EINVAL, "nodes");
     CHECK(qut_segment_create(&s, &threads) == -EINVAL, "threads");
     CHECK(qut_segment_create(&s, &bits) == -EINVAL, "bits");
     CHECK(qut_segment_create(&s, &mode) == -EINVAL, "mode");
     CHECK(qut_segment_create(&s, &huge) == -EINVAL, "huge");
+    CHECK(qut_segment_create(&s, &useless) == -EINVAL, "more than can be used");
 }
 
 TEST(a_file_is_made_in_memory_only)
@@ -136,6 +137,27 @@ TEST(a_full_tree_refuses_and_keeps)
         if (ids[i])
             CHECK(qut_segment_node(&s, i ? ids[i / 2] : 0, 4096 + i, 0) == ids[i], "node %u", i);
     CHECK(s.counters->node_count == made, "%llu", (unsigned long long)s.counters->node_count);
+    qut_segment_close(&s);
+}
+
+// Few lie close together, and three quarters of the places can be had, but for one word in a thousand or so.
+TEST(a_tree_grows_from_its_beginning)
+{
+    enum { BITS = 20, FEW = 20000, MANY = 3 << (BITS - 2) };
+    struct qut_segment s;
+    if (!create(&s, 32 << 20, BITS))
+        return;
+    static uint32_t ids[MANY];
+    uint32_t near = 0, refused = 0, moved = 0;
+    for (uint32_t i = 0; i < MANY; i++) {
+        ids[i] = qut_segment_node(&s, i ? ids[i / 2] : 0, 4096 + i, 0);
+        refused += ids[i] == 0;
+        near += i < FEW && ids[i] < 1u << 15;
+    }
+    for (uint32_t i = 0; i < MANY; i++)
+        moved += ids[i] && qut_segment_node(&s, i ? ids[i / 2] : 0, 4096 + i, 0) != ids[i];
+    CHECK(near > FEW - FEW / 20, "%u of %u", near, FEW);
+    CHECK(refused < MANY / 500 && moved == 0, "%u refused, %u moved, of %u", refused, moved, MANY);
     qut_segment_close(&s);
 }
 
@@ -366,6 +388,7 @@ int main(void)
     RUN(a_file_is_made_in_memory_only);
     RUN(nodes_are_found_again);
     RUN(a_full_tree_refuses_and_keeps);
+    RUN(a_tree_grows_from_its_beginning);
     RUN(two_threads_get_the_same_nodes);
     RUN(who_comes_at_the_same_moment_gets_the_same_node);
     RUN(strings_are_kept_once);

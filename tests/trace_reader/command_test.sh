@@ -144,8 +144,9 @@ start begun stream - 2 100000 2000 close
 )
 check 'full while followed: status' grep -q '^1$' full.status
 check 'full while followed: said' grep -q 'could not be written' full.err
-expect 'full while followed: the file' 1 'no room.*could not be written' '^$' info --json full.qtrace
-check 'full while followed: adds up' python3 -c 'import json; d = json.load(open("out")); assert d["balanced"] and d["hits"] == 100000, d'
+# Whether there was room for the last counts depends on what was written before them. Without: those before hold.
+expect 'full while followed: the file' 1 'could not be written|no trailer' '^$' info --json full.qtrace
+check 'full while followed: adds up' python3 -c 'import json; d = json.load(open("out")); assert d["balanced"] and not d["complete"] and d["hits"] <= 100000 and (d["lost"] or d["damaged_samples"]), d'
 
 start begun stream - 2 100000000 2000 close
 follow killed_collector.qtrace

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/support/run_suite.h"
+#include "tests/trace_reader/heavy.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/collect.h"
 #include "tracer/trace/image.h"
@@ -217,7 +218,8 @@ static void cut_at(const struct bytes *bytes, uint8_t *copy, size_t size, uint64
 START_TEST(test_cut_off)
 {
     struct maker maker;
-    int fd = make_file(&maker, &(struct maker_options){.segment_bytes = 2 << 20, .seed = 11}, 30000);
+    int fd =
+        make_file(&maker, &(struct maker_options){.segment_bytes = 2 << 20, .seed = 11 + 100 * (uint64_t)_i}, 30000);
     struct bytes bytes = load(fd);
     struct trace trace = read_file(fd);
     uint64_t all = trace.present_samples;
@@ -228,8 +230,8 @@ START_TEST(test_cut_off)
     for (size_t at = 0; at + 4 <= bytes.size; at++)
         if (memcmp(bytes.data + at, &magic, 4) == 0)
             cut_at(&bytes, copy, at, all);
-    uint64_t random = 77;
-    for (int i = 0; i < 300; i++)
+    uint64_t random = 77 + (uint64_t)_i;
+    for (unsigned i = 0; i < heavy_times(300); i++)
         cut_at(&bytes, copy, maker_random(&random) % bytes.size, all);
     free(copy);
     free(bytes.data);
@@ -241,12 +243,13 @@ END_TEST
 START_TEST(test_spoiled_bytes)
 {
     struct maker maker;
-    int fd = make_file(&maker, &(struct maker_options){.segment_bytes = 2 << 20, .seed = 12}, 3000);
+    int fd =
+        make_file(&maker, &(struct maker_options){.segment_bytes = 2 << 20, .seed = 12 + 100 * (uint64_t)_i}, 3000);
     struct bytes bytes = load(fd);
     struct trace trace = read_file(fd);
     uint64_t all = trace.present_samples;
     trace_free(&trace);
-    uint64_t random = 5;
+    uint64_t random = 5 + (uint64_t)_i;
     for (size_t at = 0; at < bytes.size; at += 1 + maker_random(&random) % (bytes.size / 400)) {
         uint8_t old = bytes.data[at];
         bytes.data[at] ^= (uint8_t)(1 + maker_random(&random) % 255);
@@ -404,12 +407,12 @@ int main(void)
 {
     Suite *suite = suite_create("trace_file");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
+    tcase_set_timeout(all, 120 * (double)heavy_times(1));
     tcase_add_loop_test(all, test_round_trip, 0, 2);
     tcase_add_test(all, test_stopped_or_died);
     tcase_add_loop_test(all, test_follow, 0, 4);
-    tcase_add_test(all, test_cut_off);
-    tcase_add_test(all, test_spoiled_bytes);
+    tcase_add_loop_test(all, test_cut_off, 0, (int)heavy_times(1));
+    tcase_add_loop_test(all, test_spoiled_bytes, 0, (int)heavy_times(1));
     tcase_add_test(all, test_one_block_lost);
     tcase_add_test(all, test_no_trace);
     tcase_add_loop_test(all, test_no_room, 0, 2);

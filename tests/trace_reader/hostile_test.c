@@ -16,7 +16,7 @@
 #include "tracer/trace/image.h"
 #include "tracer/trace/segment_view.h"
 
-enum { STEPS = 20000 };
+enum { STEPS = 60000 };
 
 static int new_file(void)
 {
@@ -38,10 +38,10 @@ static int unsealed_segment(uint32_t mode)
     return fd;
 }
 
-// At every place between two sections, and in the first page.
+// To nothing, in its first pages, and in the middle.
 START_TEST(test_cut_while_it_is_mapped)
 {
-    static const off_t sizes[] = {0, 4096, 12288, 65536, 300000, 1 << 20, (2 << 20) - 4096};
+    static const off_t sizes[] = {0, 4096, 12288, 65536, 300000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int fd = unsealed_segment(QUT_TRACE_OVERWRITE);
         struct segment_view view;

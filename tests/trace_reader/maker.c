@@ -118,7 +118,8 @@ static void append(struct maker *maker, struct made_thread *thread, struct qut_t
         hit.size_extra = 1 + below(maker, 100000);
     if (below(maker, 5) == 0)
         hit.faults += below(maker, 300);
-    const struct qut_segment_extra extra = {.key = QUT_TRACE_EXTRA_SIZE, .value = hit.size_extra};
+    const struct qut_segment_extra extras[] = {{.key = QUT_TRACE_EXTRA_SIZE, .value = hit.size_extra},
+                                               {.key = QUT_TRACE_EXTRA_RESULT, .value = 0 - hit.size_extra}};
     const uint64_t metrics[QUT_TRACE_METRIC_COUNT] = {hit.faults};
     const struct qut_segment_sample sample = {.time_ns = hit.time_ns,
                                               .cpu_ns = hit.cpu_ns,
@@ -126,8 +127,8 @@ static void append(struct maker *maker, struct made_thread *thread, struct qut_t
                                               .kind = hit.kind,
                                               .flags = hit.flags,
                                               .metrics = metrics,
-                                              .extras = &extra,
-                                              .extra_count = hit.size_extra != 0};
+                                              .extras = extras,
+                                              .extra_count = hit.size_extra ? 2 : 0};
     if (qut_segment_append(&maker->segment, thread->slot, writer, &sample) < 0) {
         thread->lost++;
         return;
@@ -236,9 +237,11 @@ static void compare_run(const struct maker *maker, const struct trace *trace, co
         same(hits[i].kind, sample->kind, "hits[i].kind");
         same(hits[i].flags, sample->flags, "hits[i].flags");
     }
-    uint64_t size = 0;
+    uint64_t size = 0, result = 0;
     same(trace_extra(trace, sample, QUT_TRACE_EXTRA_SIZE, &size), hits->size_extra != 0, "has the extra");
     same(size, hits->size_extra, "size");
+    trace_extra(trace, sample, QUT_TRACE_EXTRA_RESULT, &result);
+    same(result, 0 - hits->size_extra, "result");
 }
 
 // The samples of one level, from the last one back.

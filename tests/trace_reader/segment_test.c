@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/run_suite.h"
+#include "tests/trace_reader/heavy.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/image.h"
 
@@ -215,7 +216,7 @@ START_TEST(test_spoiled)
     size_t size = options.segment_bytes;
     uint8_t *bytes = aligned_alloc(64, size);
     uint64_t random = 99 + (uint64_t)_i;
-    for (int round = 0; round < 250; round++) {
+    for (int round = 0; round < (int)heavy_times(250); round++) {
         memcpy(bytes, maker.segment.header, size);
         // Half of them where most depends on it.
         size_t bound = round & 1 ? 64 << 10 : size;
@@ -270,7 +271,7 @@ int main(void)
 {
     Suite *suite = suite_create("trace_segment");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
+    tcase_set_timeout(all, 120 * (double)heavy_times(1));
     tcase_add_loop_test(all, test_closed, 0, 4);
     tcase_add_loop_test(all, test_not_closed, 0, 6);
     tcase_add_loop_test(all, test_overwritten, 0, 4);

@@ -12,6 +12,7 @@ struct reader {
     struct file_blocks blocks;
     uint8_t *scratch;
     struct trace_vector modules; // struct qut_trace_module
+    uint32_t *last_of_slot;      // index in image->threads + 1
     uint64_t chunk_count;
     struct qut_trace_file_trailer trailer;
     bool has_trailer;
@@ -78,7 +79,14 @@ static bool read_threads(struct reader *reader, struct qutc_bytes contents)
         memcpy(&thread, contents.data + at, sizeof thread);
         if (!thread.uid || thread.slot >= QUT_TRACE_THREADS_MAX)
             return false;
-        struct qut_trace_file_thread *place = trace_vector_add(&reader->image->threads);
+        // A state of the same thread takes the place of the one before: there is one for each look.
+        struct trace_vector *threads = &reader->image->threads;
+        uint32_t *last = &reader->last_of_slot[thread.slot];
+        struct qut_trace_file_thread *place = *last ? (struct qut_trace_file_thread *)threads->items + *last - 1 : NULL;
+        if (!place || place->uid != thread.uid) {
+            place = trace_vector_add(threads);
+            *last = (uint32_t)threads->count;
+        }
         if (!place) {
             reader->no_memory = true;
             return false;
@@ -303,6 +311,10 @@ static int read_all(struct reader *reader, size_t size, struct qutc_error *error
 {
     struct image *image = reader->image;
     read_blocks(reader, true);
+    // Or none that this build can unpack.
+    if (!image->header.version && image->damages.count)
+        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "no block can be read; the first: %s",
+                         *(char **)image->damages.items);
     if (!image->header.version)
         return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
     if (!take_tables(image))
@@ -324,9 +336,11 @@ int image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct
     if (file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
         return -1;
     reader.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
-    if (!reader.scratch)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for a block");
-    int result = read_all(&reader, size, error);
+    reader.last_of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *reader.last_of_slot);
+    int result = reader.scratch && reader.last_of_slot
+                     ? read_all(&reader, size, error)
+                     : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for a block");
     free(reader.scratch);
+    free(reader.last_of_slot);
     return result;
 }

@@ -104,7 +104,9 @@ static bool fill_node(struct image *image, const struct places *places, struct t
     case QUT_TRACE_CLASS_RAW:
     case QUT_TRACE_CLASS_JIT:
     case QUT_TRACE_CLASS_DEX: return fill_address(image, places, node, code);
-    case QUT_TRACE_CLASS_LABEL: node->label = image_string(image, code); return *node->label;
+    case QUT_TRACE_CLASS_LABEL:
+        node->label = image_string(image, code);
+        return code == 0 || *node->label; // 0 is the empty string
     case QUT_TRACE_CLASS_END:
         node->label = end_label(image, code);
         node->pc = code;

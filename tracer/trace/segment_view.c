@@ -137,9 +137,9 @@ int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_er
     if (bytes == MAP_FAILED)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "mmap: %s", strerror(errno));
     struct guard *guard = guard_begin(bytes, size);
-    int status = guard ? segment_view(view, bytes, size, error)
-                       : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "too many segments are read at once");
-    if (status != 0) {
+    int made = guard ? segment_view(view, bytes, size, error)
+                     : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "too many segments are read at once");
+    if (made != 0) {
         guard_end(guard);
         munmap(bytes, size);
         return -1;
@@ -245,15 +245,18 @@ bool segment_copy_thread(const struct segment_view *view, uint32_t slot, struct 
     return false;
 }
 
-uint64_t segment_overwritten(const struct segment_view *view)
+uint64_t segment_overwritten(const struct segment_view *view, bool at_most)
 {
-    uint64_t sum = segment_retired(segment_counters(view))->overwritten;
+    // A thread whose slot is given away meanwhile goes from the slots to `retired`: it is in both or in none.
+    uint64_t sum = at_most ? 0 : segment_retired(segment_counters(view))->overwritten;
     for (uint32_t slot = 0; slot < view->thread_count; slot++) {
         struct qut_trace_file_thread copy;
         if (segment_copy_thread(view, slot, &copy))
             for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
                 sum += copy.writers[level].overwritten;
     }
+    if (at_most)
+        sum += segment_retired(segment_counters(view))->overwritten;
     return sum;
 }
 

@@ -99,8 +99,9 @@ static inline uint64_t chunk_word_seq(uint64_t word)
 
 enum { CHUNK_RECORD_BYTES = QUT_TRACE_CHUNK_BYTES - sizeof(struct qut_trace_chunk) };
 
-// Samples that are no longer there, by all slots and those that were given away.
-uint64_t segment_overwritten(const struct segment_view *view);
+// Samples that are no longer there, by all slots and those that were given away. Of a segment that is written to: no
+// more than there were when it was called, or no fewer.
+uint64_t segment_overwritten(const struct segment_view *view, bool at_most);
 
 // A thread's slot, each writer as it was at one moment. False: the slot is not in use, or what stands in it was added
 // to `retired` already.

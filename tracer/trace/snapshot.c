@@ -8,7 +8,7 @@
 #include "tracer/trace/image.h"
 #include "tracer/trace/segment_view.h"
 
-enum { SNAPSHOT_TRIES = 10 };
+enum { SNAPSHOT_TRIES = 30 }; // where threads come and go all the time, it takes a few
 
 static int no_memory(struct qutc_error *error)
 {
@@ -273,10 +273,10 @@ int image_of_segment(struct image *image, const struct segment_view *view, struc
 {
     struct arena arena = {.memory = image->memory};
     image->file_bytes = view->size;
-    image->overwritten_least = segment_overwritten(view);
+    image->overwritten_least = segment_overwritten(view, false);
     if (copy_states(image, view, &arena, error) != 0 || copy_sealed_chunks(image, view, &arena, error) != 0)
         return -1;
-    image->overwritten_most = segment_overwritten(view);
+    image->overwritten_most = segment_overwritten(view, true);
     image->is_complete = image->header.state == QUT_TRACE_CLOSED && !view->is_cut;
     image->is_truncated = view->is_cut;
     if (view->is_cut)

@@ -179,7 +179,8 @@ QUT_API uint32_t qut_trace_node(uint32_t parent, uintptr_t pc, uint32_t stack_fl
 QUT_API uint32_t qut_trace_label_node(uint32_t parent, const char *name);
 QUT_API int qut_trace_append_node(uint32_t node, const struct qut_event *event);
 
-// A hit that was not worth a sample: counted as throttled. [signal-safe; any thread]
+// A hit that was not worth a sample: counted as throttled. Returns QUT_STORED_NOT or QUT_STORED_NO_TRACE.
+// [signal-safe; any thread]
 QUT_API int qut_trace_skip(void);
 
 enum qut_total { // exact sums, whatever is throttled or lost
@@ -216,7 +217,7 @@ QUT_API int qut_trace_own_kind(const char *name);
 
 struct qut_trace_counters_now {
     uint64_t hits, stored, merged, throttled; // hits = stored + merged + throttled + sum(lost) + under_way
-    uint64_t lost[8];                         // nested too deep, no room, no slot for the thread, fork, malformed
+    uint64_t lost[8];                         // nested too deep, no room, no slot, fork, malformed, jumped out of
     uint64_t cut[8];                          // stored with less: tree full, raw pcs full, too deep, walk ended early
     uint64_t under_way;
     uint64_t marks, lost_marks;
