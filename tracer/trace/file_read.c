@@ -9,6 +9,7 @@
 
 struct reader {
     struct image *image;
+    uint64_t unpacked_bytes, unpacked_bytes_max; // of all blocks so far
     struct file_blocks blocks;
     uint8_t *scratch;
     struct trace_vector modules; // struct qut_trace_module
@@ -230,8 +231,12 @@ static void read_blocks(struct reader *reader, bool segments)
             continue;
         struct qutc_bytes contents;
         struct qutc_error error = {0};
-        if (file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
-            read[blocks[i].type](reader, contents))
+        // No file of ours packs this well: one that does is made to take all memory.
+        reader->unpacked_bytes += blocks[i].unpacked_bytes;
+        if (reader->unpacked_bytes > reader->unpacked_bytes_max)
+            qutc_fail(&error, QUTC_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
+        else if (file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
+                 read[blocks[i].type](reader, contents))
             continue;
         char text[224];
         reader->image->damaged_blocks++;
@@ -309,7 +314,9 @@ static void set_overwritten(struct image *image)
 
 static int read_all(struct reader *reader, size_t size, struct qutc_error *error)
 {
+    enum { RATIO_MAX = 256, ROOM_BYTES = 64 << 20 };
     struct image *image = reader->image;
+    reader->unpacked_bytes_max = (uint64_t)size * RATIO_MAX + ROOM_BYTES;
     read_blocks(reader, true);
     // Or none that this build can unpack.
     if (!image->header.version && image->damages.count)
