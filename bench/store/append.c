@@ -11,11 +11,12 @@
 
 enum { NODES = 4096, STEP_NS = 1000000, TARGET_NS = 20 };
 
-enum what { CLOCK, MERGED, NEW, NEW_CPU, NEW_METRICS, NEW_CLOCK, WHATS };
+enum what { CLOCK, MERGED, FEW, NEW, NEW_CPU, NEW_METRICS, NEW_CLOCK, WHATS };
 static const char *const titles[WHATS] = {
     "reading the clock",
     "append, merged into the one before",
-    "append of another known node",
+    "append of another node, of 64",
+    "append of another known node, of 4096 in random order",
     "the same, with processor time",
     "the same, with processor time and four metrics",
     "append of another known node, the clock read by it",
@@ -54,13 +55,14 @@ static double measure(enum what what, size_t step_count)
         struct qut_event event = {.kind = QUT_SAMPLE_CPU, .flags = QUT_EVENT_ON_CPU};
         time_ns += STEP_NS + (random & 0xffff);
         event.time_ns = what == NEW_CLOCK ? 0 : time_ns;
-        event.cpu_ns = what == NEW || what == MERGED ? 1 : time_ns - (random & 0xfff);
+        event.cpu_ns = what <= NEW ? 1 : time_ns - (random & 0xfff);
         if (what == NEW_METRICS) {
             metrics[QUT_METRIC_MINOR_FAULTS] += random & 3;
             metrics[QUT_METRIC_VOLUNTARY_SWITCHES] += random >> 8 & 1;
             event.metrics = metrics;
         }
-        qut_trace_append_node(nodes[what == MERGED ? 0 : random >> 32 & (NODES - 1)], &event);
+        size_t most = what == MERGED ? 0 : what == FEW ? 63 : NODES - 1;
+        qut_trace_append_node(nodes[random >> 32 & most], &event);
     }
     return (double)(bench_now_ns() - begin_ns) / (double)step_count;
 }

@@ -33,7 +33,7 @@ run() # STATUS-AT-MOST COMMAND...
 }
 
 run 1 "$here/run" --short --built "$build"
-expect '^\| append of another known node \| [0-9.]+ \('
+expect '^\| append of another known node, of 4096 in random order \| [0-9.]+ \('
 expect '^\| \*\*store: intern \+ append\*\* \| [0-9.]+ \('
 expect '^\| tree with a lock, malloc for each node \| [0-9.]+ \('
 expect '^PASS  small: 0 samples were not stored'

@@ -128,14 +128,17 @@ static bool read_noting(void *context, uint64_t address, uint64_t *value)
 {
     struct noting *noting = context;
     bool is_constant = address - (uintptr_t)island < ISLAND_BYTES;
+    // What libqut keeps of the thread changes with each walk: the number of walks was seen to be read as a pc.
+    if (address + sizeof *value - (uintptr_t)qut_thread_self() < sizeof *qut_thread_self() + sizeof *value)
+        noting->lowest = 0;
     if (address < noting->lowest && !is_constant)
         noting->lowest = address;
     return qut_local_ops.read(context, address, value);
 }
 
-// Whether the walk looks at what lies below `here`, where walks themselves write, each something else: not only by sp,
-// a frame pointer can lead there and back.
-static bool reads_below(const void *context, uintptr_t here)
+// Whether the walk looks at what walks themselves write, each something else: what lies below `here` (not only by sp, a
+// frame pointer can lead there and back), and what is kept of the thread.
+static bool reads_own(const void *context, uintptr_t here)
 {
     struct qut_walk_ops ops = qut_local_ops;
     struct noting noting = {.lowest = UINT64_MAX};
@@ -180,7 +183,7 @@ static void walk_once(const void *real, uintptr_t here)
     frames += counts[0];
     bool same = counts[0] == counts[1] && memcmp(pcs[0], pcs[1], counts[0] * sizeof **pcs) == 0 &&
                 memcmp(&ends[0], &ends[1], sizeof *ends) == 0;
-    if (!same && !reads_below(&context, here) && !differing++)
+    if (!same && !reads_own(&context, here) && !differing++)
         first_differing = (unsigned long)seed;
 }
 
