@@ -51,7 +51,7 @@ enum qut_trace_mode {
 
 enum qut_trace_state {
     QUT_TRACE_RUNNING = 1,
-    QUT_TRACE_CLOSED = 2, // all chunks were sealed
+    QUT_TRACE_CLOSED = 2, // all chunks were sealed, but those of appends that never came to their end
 };
 
 struct qut_trace_section {

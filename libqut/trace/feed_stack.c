@@ -196,6 +196,7 @@ static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_
     uint32_t parent = take_remembered(stack, last, base, &next);
     if (next > UNKNOWN_FEW)
         return add_from_cache(stack, last, next, base, is_cut);
+    bool is_guessed = false; // and so what hangs from it
     while (next-- > 0) {
         unsigned flags = flags_of(stack, next);
         uint32_t node = frame_node(stack, parent, stack->pcs[next], flags);
@@ -203,7 +204,8 @@ static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_
             *is_cut = true;
             break;
         }
-        *qut_last_walk_node(last, next) = flags & QUT_FRAME_GUESSED ? 0 : node;
+        is_guessed = is_guessed || (flags & QUT_FRAME_GUESSED);
+        *qut_last_walk_node(last, next) = is_guessed ? 0 : node;
         parent = node;
     }
     return parent;

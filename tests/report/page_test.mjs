@@ -178,8 +178,12 @@ async function checkTheme() {
     await picture('dark');
     await page.evaluate('document.activeElement.blur()');
     await page.press('t');
-    await frame();
-    checks.ok((await paper())[0] > 240, 't changes it');
+    let after = await paper();
+    for (let i = 0; i < 100 && after[0] <= 240; i++) { // on a busy machine a key is not there with the next frame
+        await frame();
+        after = await paper();
+    }
+    checks.ok(after[0] > 240, `t changes it: ${after}`);
     await page.press('t');
     await page.setDark(false);
     await frame();

@@ -10,6 +10,7 @@
 #include <qut/qut.h>
 
 #include "libqut/runtime/tiers.h"
+#include "libqut/trace/sample.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 #include "tests/store/feed_view.h"
@@ -152,6 +153,49 @@ TEST(nodes_are_those_of_this_trace)
         recurse(30, take);
         CHECK(stored == QUT_STORED_NO_TRACE, "%d", stored);
     }
+}
+
+// Frames that stay while one trace ends and another begins are remembered with the nodes of the first.
+static void take_in_traces(void)
+{
+    for (volatile int i = 0; i < 4; i++) {
+        open_trace(0, 0, 0);
+        for (volatile int j = 0; j < 3; j++) {
+            take();
+            check_stack(1, "another trace");
+        }
+        qut_trace_close();
+    }
+}
+
+TEST(nodes_of_frames_that_stay_are_those_of_this_trace)
+{
+    recurse(30, take_in_traces);
+}
+
+// The same frame may be found by a rule now, and have been by a guess then, or the other way round.
+static void take_guessed(void)
+{
+    enum { GUESSED = 3 };
+    struct qut_event event = {.kind = QUT_SAMPLE_WALL};
+    for (volatile int i = 0; i < 8; i++) {
+        uint8_t flags[GUESSED + 1] = {0};
+        bool is_guessed = i & 2;
+        flags[GUESSED] = is_guessed ? QUT_FRAME_GUESSED : 0;
+        pc_count = qut_backtrace(pcs, DEPTH_MAX, &end);
+        stored = qut_trace_store_walk(pcs, pc_count, flags, GUESSED + 1, &end, false, &event);
+        check_stack(1, "guessed");
+        for (size_t j = 0; j < pc_count; j++)
+            CHECK(frames[j].bits == (is_guessed && j == GUESSED ? QUT_TRACE_NODE_GUESSED : 0), "%d: frame %zu: %u", i,
+                  j, frames[j].bits);
+    }
+}
+
+TEST(a_guess_is_not_remembered)
+{
+    open_trace(0, 0, 0);
+    recurse(30, take_guessed);
+    qut_trace_close();
 }
 
 // ---- handlers
@@ -323,6 +367,8 @@ int main(void)
     RUN(without_shortcuts_as_well);
     RUN(equal_samples_are_merged);
     RUN(nodes_are_those_of_this_trace);
+    RUN(nodes_of_frames_that_stay_are_those_of_this_trace);
+    RUN(a_guess_is_not_remembered);
     RUN(from_a_handler_with_its_context);
     RUN(through_a_signal_frame);
     RUN(from_a_thread_that_is_not_registered);

@@ -15,6 +15,7 @@
 
 #include <qut/qut.h>
 
+#include "libqut/trace/feed.h"
 #include "tests/discipline/discipline.h"
 #include "tests/runtime/tap.h"
 #include "tests/store/feed_view.h"
@@ -108,6 +109,23 @@ TEST(the_end_of_others_is_found_out)
     CHECK(view_self(&view)->state == QUT_TRACE_THREAD_LIVE, "we live");
     view_close(&view);
     qut_trace_close();
+}
+
+// The kernel gives numbers again: who had it before is dead, although a thread with that number lives.
+TEST(of_two_with_one_number_the_later_lives)
+{
+    static struct qut_feed feed;
+    struct qut_segment_options options = {.segment_bytes = MIB, .thread_count = 4, .node_bits = 10};
+    int result = qut_segment_create(&feed.segment, &options);
+    if (!CHECK(result == 0, "%d", result))
+        return;
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    const struct qut_trace_thread *first = qut_segment_thread_begin(&feed.segment, tid, "first", 1);
+    const struct qut_trace_thread *later = qut_segment_thread_begin(&feed.segment, tid, "later", 2);
+    qut_feed_look_at_threads(&feed);
+    CHECK(first->state == QUT_TRACE_THREAD_ENDED && first->end_ns != 0, "first: %u", first->state);
+    CHECK(later->state == QUT_TRACE_THREAD_LIVE, "later: %u", later->state);
+    qut_segment_close(&feed.segment);
 }
 
 TEST(more_threads_than_slots)
@@ -391,6 +409,7 @@ int main(void)
         return 1;
     RUN(a_registered_thread_says_that_it_ends);
     RUN(the_end_of_others_is_found_out);
+    RUN(of_two_with_one_number_the_later_lives);
     RUN(more_threads_than_slots);
     RUN(a_child_has_no_trace);
     RUN(nor_has_one_that_was_cloned);

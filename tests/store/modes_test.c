@@ -175,6 +175,78 @@ TEST(streaming_refuses_and_goes_on)
     qut_segment_close(&play.segment);
 }
 
+// Else a head may look the same, although chunks went and came since it was read.
+TEST(a_chunk_that_is_taken_changes_the_heads_number)
+{
+    struct play play;
+    if (!begin(&play, QUT_TRACE_STREAM, 1 << 20))
+        return;
+    const struct qut_trace_header *header = play.segment.header;
+    struct qut_trace_thread *thread = qut_segment_thread_begin(&play.segment, 1, "t", 1);
+    uint64_t before = header->free_head;
+    CHECK(put(&play, thread, play.nodes[1], MS) == QUT_STORED, "stored");
+    uint64_t taken = header->free_head;
+    CHECK((uint32_t)taken != (uint32_t)before && taken >> 32 != before >> 32, "taken: %llx, %llx",
+          (unsigned long long)before, (unsigned long long)taken);
+    qut_segment_close(&play.segment);
+}
+
+// What was lost inside a chunk stands between the counts at its two ends.
+TEST(chunks_say_what_was_lost_in_them)
+{
+    struct play play;
+    if (!begin(&play, QUT_TRACE_OVERWRITE, 1 << 20))
+        return;
+    struct qut_segment *s = &play.segment;
+    struct qut_trace_thread *thread = qut_segment_thread_begin(s, 1, "t", 1);
+    struct qut_trace_writer *writer = &thread->writers[0];
+    uint64_t time = MS, lost = 0, seen = 0;
+    for (uint32_t i = 0, chunk = 0; i < 20000; i++) {
+        put(&play, thread, play.nodes[i % 63], time += MS);
+        uint32_t now = writer->commits[writer->version & 1].chunk;
+        if (now == chunk)
+            continue;
+        const struct qut_trace_chunk *begun = (const void *)(s->chunks + (size_t)(now - 1) * QUT_TRACE_CHUNK_BYTES);
+        CHECK(begun->lost_before == lost, "%llu before, not %llu", (unsigned long long)begun->lost_before,
+              (unsigned long long)lost);
+        if (chunk) {
+            const struct qut_trace_chunk *sealed =
+                (const void *)(s->chunks + (size_t)(chunk - 1) * QUT_TRACE_CHUNK_BYTES);
+            CHECK(sealed->lost_at_end == lost && sealed->lost_before + 3 == lost, "%llu to %llu, not %llu",
+                  (unsigned long long)sealed->lost_before, (unsigned long long)sealed->lost_at_end,
+                  (unsigned long long)lost);
+            seen++;
+        }
+        chunk = now;
+        for (int j = 0; j < 3; j++, lost++)
+            qut_segment_lose(writer, QUT_TRACE_LOST_BAD);
+    }
+    CHECK(seen > 10, "%llu chunks", (unsigned long long)seen);
+    qut_segment_close(s);
+}
+
+// So that all those of a chunk can be counted in 32 bits.
+TEST(a_run_has_an_end)
+{
+    enum { RUN_SAMPLES_MAX = 1 << 20 };
+    struct play play;
+    if (!begin(&play, QUT_TRACE_OVERWRITE, 1 << 20))
+        return;
+    struct qut_trace_thread *thread = qut_segment_thread_begin(&play.segment, 1, "t", 1);
+    uint32_t merged = 0;
+    for (uint32_t i = 0; i < RUN_SAMPLES_MAX; i++)
+        merged += put(&play, thread, play.nodes[1], MS) == QUT_STORED_MERGED;
+    CHECK(merged == RUN_SAMPLES_MAX - 1, "%u", merged);
+    CHECK(put(&play, thread, play.nodes[1], MS) == QUT_STORED, "one more");
+    CHECK(put(&play, thread, play.nodes[1], MS) == QUT_STORED_MERGED, "with that one");
+    struct decode d;
+    decode_segment(&d, play.segment.header);
+    CHECK(!d.fault && d.count == 2 && d.records[0].count == RUN_SAMPLES_MAX && d.records[1].count == 2, "%zu records",
+          d.count);
+    free(d.records);
+    qut_segment_close(&play.segment);
+}
+
 TEST(a_free_list_of_others_making_is_not_trusted)
 {
     struct play play;
@@ -296,6 +368,9 @@ int main(void)
     RUN(overwriting_keeps_the_newest_of_each_thread);
     RUN(who_comes_late_gets_chunks_of_others);
     RUN(streaming_refuses_and_goes_on);
+    RUN(a_chunk_that_is_taken_changes_the_heads_number);
+    RUN(chunks_say_what_was_lost_in_them);
+    RUN(a_run_has_an_end);
     RUN(a_free_list_of_others_making_is_not_trusted);
     RUN(a_thread_that_ends_leaves_sealed_chunks);
     RUN(threads_beside_each_other_lose_nothing);

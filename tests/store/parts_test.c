@@ -140,6 +140,21 @@ TEST(a_full_tree_refuses_and_keeps)
     qut_segment_close(&s);
 }
 
+TEST(the_smallest_table_has_all_its_places)
+{
+    struct qut_segment s;
+    if (!create(&s, 1 << 20, 4))
+        return;
+    uint32_t places = 0, all = (2u << s.raw_mask) - 2; // each but that of 0
+    for (uint64_t address = 1; address < 1000; address++) {
+        uint32_t index = qut_segment_raw(&s, address);
+        CHECK(index <= s.raw_mask && (index == 0 || s.raw[index] == address), "%u", index);
+        places |= index ? 1u << index : 0;
+    }
+    CHECK(s.raw_mask == 15 && places == all, "%x of %x", places, all);
+    qut_segment_close(&s);
+}
+
 // Few lie close together, and three quarters of the places can be had, but for one word in a thousand or so.
 TEST(a_tree_grows_from_its_beginning)
 {
@@ -274,11 +289,14 @@ TEST(strings_are_kept_once)
     CHECK(at[0] == 5 && at[1] == 0 && memcmp(at + 2, "alpha", 6) == 0, "%s", (const char *)at + 2);
     // Until there is no room; what is there stays.
     char text[32];
-    unsigned kept = 0;
-    for (int i = 0; i < 5000; i++) {
-        int length = snprintf(text, sizeof text, "string number %d", i);
-        kept += qut_segment_string(&s, text, (size_t)length) != 0;
+    unsigned kept = 0, others = 0;
+    for (int i = 0; i < 5000; i++) { // most are of one length: told apart by their text alone
+        size_t length = (size_t)snprintf(text, sizeof text, "string number %d", i);
+        uint32_t id = qut_segment_string(&s, text, length);
+        kept += id != 0;
+        others += id != 0 && memcmp(s.strings + (size_t)id * 4 + 2, text, length + 1) != 0;
     }
+    CHECK(others == 0, "%u got the id of another text", others);
     CHECK(kept > 500 && kept < 5000, "%u", kept);
     CHECK(qut_segment_string(&s, "alpha", 5) == a, "lost");
     CHECK(s.header->string_used_bytes <= s.header->strings.size_bytes, "%u", s.header->string_used_bytes);
@@ -359,6 +377,8 @@ TEST(slots_are_given_again)
         qut_segment_skip(writer);
         qut_segment_add(writer, 3, 7);
         qut_segment_cut(writer, QUT_TRACE_CUT_DEPTH);
+        CHECK(qut_segment_mark(&s, thread, writer, 1000, 0, 1, 0) == 0, "a mark");
+        CHECK(qut_segment_mark(&s, thread, writer, 1000, 256, 1, 0) < 0, "a mark of no kind");
         qut_segment_end(thread);
         qut_segment_thread_end(&s, thread, 10 + round);
         CHECK(thread->state == QUT_TRACE_THREAD_ENDED && thread->end_ns == 10 + round, "round %u", round);
@@ -367,6 +387,7 @@ TEST(slots_are_given_again)
             return;
         struct qut_segment_sums sums;
         qut_segment_sum(&s, &sums);
+        CHECK(sums.counts.marks == 2 * (round + 1) && sums.counts.lost_marks == round + 1, "round %u: marks", round);
         CHECK(sums.counts.hits == 4 * (round + 1) && sums.stored == round + 1 && sums.merged == 2 * (round + 1) &&
                   sums.counts.throttled == round + 1 && sums.totals[3] == 7 * (round + 1) && sums.under_way == 0 &&
                   sums.counts.cut[QUT_TRACE_CUT_DEPTH] == round + 1,
@@ -388,6 +409,7 @@ int main(void)
     RUN(a_file_is_made_in_memory_only);
     RUN(nodes_are_found_again);
     RUN(a_full_tree_refuses_and_keeps);
+    RUN(the_smallest_table_has_all_its_places);
     RUN(a_tree_grows_from_its_beginning);
     RUN(two_threads_get_the_same_nodes);
     RUN(who_comes_at_the_same_moment_gets_the_same_node);

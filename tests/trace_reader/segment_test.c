@@ -80,6 +80,35 @@ START_TEST(test_at_each_step)
 }
 END_TEST
 
+// A sample from before the last one stands at that one's time in the chunk, and has its own time when it is read.
+START_TEST(test_out_of_order)
+{
+    enum { UNIT_NS = 1 << QUT_TRACE_TIME_SHIFT };
+    struct maker maker;
+    maker_begin(&maker, &(struct maker_options){.segment_bytes = 1 << 20, .seed = 5});
+    struct qut_segment *segment = &maker.segment;
+    struct qut_trace_thread *slot = maker.threads[0].slot;
+    const uint64_t now_ns = (maker.now_ns / UNIT_NS + 100000) * UNIT_NS, earlier_ns = now_ns - 2500077;
+    const uint64_t times_ns[] = {now_ns, earlier_ns, now_ns + UNIT_NS};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct qut_trace_writer *writer = qut_segment_begin(slot, 0, 0, 0);
+        const struct qut_segment_sample sample = {.time_ns = times_ns[i], .node = maker.stacks[i], .kind = 1};
+        ck_assert_int_ge(qut_segment_append(segment, slot, writer, &sample), 0);
+        qut_segment_end(slot);
+    }
+    struct trace trace = read_made(segment->fd);
+    ck_assert_uint_eq(trace.sample_count, 3);
+    ck_assert_uint_eq(trace.samples[0].first_ns, earlier_ns);
+    ck_assert_uint_eq(trace.samples[0].last_ns, earlier_ns);
+    ck_assert_uint_eq(trace.samples[0].extra_count, 0);
+    ck_assert_uint_eq(trace.samples[1].first_ns, now_ns);
+    ck_assert_uint_eq(trace.samples[2].first_ns, now_ns + UNIT_NS);
+    trace_free(&trace);
+    qut_segment_close(segment);
+    maker_free(&maker);
+}
+END_TEST
+
 // ---- while others write
 
 enum { LIVE_THREADS = 3, LIVE_NODES = 50 };
@@ -275,6 +304,7 @@ int main(void)
     tcase_add_loop_test(all, test_closed, 0, 4);
     tcase_add_loop_test(all, test_not_closed, 0, 6);
     tcase_add_loop_test(all, test_overwritten, 0, 4);
+    tcase_add_test(all, test_out_of_order);
     tcase_add_test(all, test_at_each_step);
     tcase_add_loop_test(all, test_live, 0, 2);
     tcase_add_loop_test(all, test_spoiled, 0, 2);

@@ -42,7 +42,8 @@ enum qut_trace_open_flag {
 struct qut_trace_options {
     size_t size;            // sizeof(struct qut_trace_options)
     uint64_t segment_bytes; // 0: 32 MiB. All of it is taken at once, and no more ever
-    const char *path;       // a file to be made in a memory file system (/dev/shm), which stays there when the process
+    const char *path;       // a file to be made (-EEXIST: it is there already; of a process that crashed, say: read it,
+                            // then remove it) in a memory file system (/dev/shm), which stays there when the process
                             // dies; NULL: memory without a name (memfd), there as long as somebody has qut_trace_fd
     uint32_t mode;          // enum qut_trace_open_mode
     uint32_t flags;         // enum qut_trace_open_flag
