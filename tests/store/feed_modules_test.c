@@ -121,7 +121,9 @@ TEST(the_same_module_has_the_same_place)
         }
     for (int i = 1; i < LIBRARIES; i++)
         CHECK(codes[i] != codes[0], "%d", i);
-#ifndef QUT_OS_SANITIZED // AddressSanitizer was seen to let the loader have the same address again
+#ifdef QUT_OS_SANITIZED
+    (void)moved; // under AddressSanitizer the loader was seen to get the same addresses again
+#else
     CHECK(moved > 0, "each time at the same address");
 #endif
     view_close(&view);
