@@ -40,7 +40,8 @@ static void note(const struct qut_capture *capture)
     (void)aligned;
     seen.calls++;
     seen.capture_address = (uintptr_t)capture;
-    seen.capture = *capture;
+    if (capture)
+        seen.capture = *capture;
     seen.frame_count = FRAMES_OF_C_LIBRARY(seen.frames, FRAME_COUNT);
 }
 
@@ -116,14 +117,21 @@ TEST(cursor_captures_its_caller)
     CHECK(seen.arguments[0] == call.arguments[0], "%lx", (long)seen.arguments[0]);
 }
 
+// From a context it need not.
 TEST(sample_captures_its_caller)
 {
-    struct native_call call = a_call();
-    uintptr_t result = native_call((void (*)(void))qut_trace_sample, &call);
-    check_capture(&call);
-    for (int i = 0; i < 2; i++)
-        CHECK(seen.arguments[i] == call.arguments[i], "argument %d: %lx", i, (long)seen.arguments[i]);
-    CHECK(result == RESULT, "%lu", (long)result);
+    for (int has_context = 0; has_context < 2; has_context++) {
+        struct native_call call = a_call();
+        if (!has_context)
+            call.arguments[0] = 0;
+        uintptr_t result = native_call((void (*)(void))qut_trace_sample, &call);
+        CHECK(seen.calls == 1 && (has_context || seen.capture_address), "%d calls", seen.calls);
+        if (seen.capture_address)
+            check_capture(&call);
+        for (int i = 0; i < 2; i++)
+            CHECK(seen.arguments[i] == call.arguments[i], "argument %d: %lx", i, (long)seen.arguments[i]);
+        CHECK(result == RESULT, "%lu", (long)result);
+    }
 }
 
 TEST(the_thumb_bit_is_captured)
