@@ -120,8 +120,14 @@ void qut_transaction_commit(struct qut_transaction *t)
     // Release: who sees the version sees the copy, and the bytes that it counts.
     __atomic_store_n(&writer->version, t->version + 1, __ATOMIC_RELEASE);
     qut_order();
-    for (uint32_t i = 0; i < t->recent_count; i++)
-        qut_put32(&writer->recent[qut_trace_recent_index(t->recent[i])], t->recent[i]);
+    // Of two with one index only the later: it is what the reader has. The earlier one must not be there even for an
+    // instruction, in which a handler could jump out.
+    for (uint32_t i = 0; i < t->recent_count; i++) {
+        uint32_t index = qut_trace_recent_index(t->recent[i]);
+        bool is_last = i + 1 == t->recent_count || qut_trace_recent_index(t->recent[i + 1]) != index;
+        if (is_last)
+            qut_put32(&writer->recent[index], t->recent[i]);
+    }
     if (__builtin_expect((writer->sealing | writer->taking) != 0, 0)) {
         qut_put32(&writer->sealing, 0);
         qut_put32(&writer->taking, 0);
