@@ -277,6 +277,7 @@ static bool drive(const struct run *run, struct outcome *outcome)
 static const struct shadow_plan merging = {.run_length = 1000, .has_metrics = true};
 static const struct shadow_plan not_merging = {.run_length = 1, .has_metrics = true};
 static const struct shadow_plan without_metrics = {.run_length = 2};
+static const struct shadow_plan each_another = {.run_length = 1};
 static const struct shadow_plan mixed = {.run_length = 3, .mark_every = 5, .extra_every = 4, .has_metrics = true};
 static const struct shadow_plan long_records = {.run_length = 1, .extra_every = 1, .has_metrics = true};
 
@@ -393,6 +394,14 @@ TEST(jumps_out_of_appends)
         struct run run = at_one(plans[i % 4], i < 4 ? JUMP : APPEND_AND_JUMP);
         drive(&run, &outcome);
     }
+    // At every one, behind two of the nodes that share an index: none is taken for the other.
+    struct outcome outcome;
+    struct run run = with(each_another, AT_ONE, JUMP);
+    run.fill = 2 * SHADOW_NODES + 10;
+    run.first = 300;                    // the commit comes later
+    run.rounds = is_heavy ? 3000 : 300; // of code that was optimized, this is the rest
+    run.check_every = 97;
+    drive(&run, &outcome);
 }
 
 TEST(jumps_out_of_seals)
