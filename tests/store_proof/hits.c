@@ -60,10 +60,11 @@ void hits_one(struct hits *counts)
         event.cpu_ns = number;
     switch (number % 32) {
     case 3:
+        add(&counts->hits, 1); // before it happens, as everywhere: a kill may come between the two
         if (qut_trace_skip() == QUT_STORED_NO_TRACE)
-            break;
-        add(&counts->hits, 1);
-        add(&counts->skipped, 1); // or lost, where it is nested too deep
+            add(&counts->hits, UINT64_MAX);
+        else
+            add(&counts->skipped, 1); // or lost, where it is nested too deep
         break;
     case 9: {
         int result = qut_trace_mark(QUT_MARK_INSTANT, number, "storm");
