@@ -42,6 +42,7 @@ enum qut_trace_sample_flag {
     QUT_TRACE_SAMPLE_CUT = 1,     // frames are missing: `node` is not the innermost one, or hangs from an END
     QUT_TRACE_SAMPLE_ON_CPU = 2,  // its thread was running
     QUT_TRACE_SAMPLE_OFF_CPU = 4, // its thread was blocked
+    QUT_TRACE_SAMPLE_BEGINS = 8,  // the beginning of an interval; its end is a sample with a duration
 };
 
 // Why a sample was taken.

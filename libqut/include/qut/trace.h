@@ -67,6 +67,8 @@ QUT_API void qut_trace_close(void);
 // A descriptor of the segment, for a reader in another process; -1: no trace is open. It is the store's own: duplicate
 // it. [signal-safe]
 QUT_API int qut_trace_fd(void);
+// The same; from now on it is the caller's, and qut_trace_fd is -1. [signal-safe]
+QUT_API int qut_trace_take_fd(void);
 
 // Gives the calling thread its slot, its name and its end in the trace; and registers it for walks. Others get a slot
 // with their first hit, and their end is seen later. Returns 0, -EINVAL (no trace is open), -EAGAIN (all slots are
@@ -135,6 +137,7 @@ struct qut_extra {
 enum qut_event_flag {
     QUT_EVENT_ON_CPU = 2,  // its thread was running
     QUT_EVENT_OFF_CPU = 4, // its thread was blocked
+    QUT_EVENT_BEGINS = 8,  // of an interval, whose end is a sample with QUT_EXTRA_DURATION_NS, if it came to an end
 };
 
 struct qut_event {
@@ -145,7 +148,7 @@ struct qut_event {
     const uint64_t *metrics; // those of the trace's metric_mask, QUT_METRIC_COUNT places; NULL: none now
     const struct qut_extra *extras; // samples with extras are never merged
     uint32_t extra_count;           // at most 16
-    uint32_t zero;
+    uint32_t skip_frames;           // of the innermost, that many are left out: of qut_trace_sample without `ucontext`
 };
 
 // What became of a hit.

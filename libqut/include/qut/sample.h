@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sampling this process: ticks of a clock that interrupt its threads (async), and points in its code that say where it
+// is when something happens (sync). Both go into the trace (qut/trace.h).
+//
+//     qut_start(&walks); qut_trace_open(&trace);       once
+//     qut_sampling_start(&options);                    the calling thread ticks from now on
+//     qut_sampling_thread_begin();                     in each new thread; undone when it ends
+//     if (qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size))   where something happens that is worth a sample now and then
+//         qut_sync_take(&event);
+//     qut_scope_begin(&scope); ...; qut_scope_end(&scope, ...);   around what may take long
+//     qut_sampling_stop(); qut_trace_close();
+//
+// Ticks come by the processor time that a thread uses in user mode: threads that sleep have none, cost nothing, and no
+// system call is ever interrupted by one. See enum qut_trigger for where that cannot be had.
+#ifndef QUT_SAMPLE_H
+#define QUT_SAMPLE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <qut/trace.h>
+
+QUT_DECLS_BEGIN
+
+enum qut_trigger {
+    QUT_TRIGGER_BEST = 0,   // the first of the next two that this system allows
+    QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
+    QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time: no EINTR, but not finer than the kernel's tick
+    QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
+                      // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
+    QUT_TRIGGER_NONE, // no ticks: sync points only
+};
+
+enum { QUT_SAMPLING_GROUPS_MAX = 16 };
+
+// Threads with a pace of their own: the first group that fits a thread's name decides. Names are read when a thread
+// begins, and again when it has been renamed (seen at a later tick of its own).
+struct qut_sampling_group {
+    const char *pattern; // as of fnmatch: "worker-*". NULL: the main thread. Copied
+    uint64_t period_ns;  // between two ticks; 0: no ticks
+};
+
+struct qut_sampling_options {
+    size_t size;                             // sizeof(struct qut_sampling_options)
+    uint32_t trigger;                        // enum qut_trigger
+    int32_t signal_number;                   // for ticks; 0: SIGSTKFLT. One that does not queue (below SIGRTMIN)
+    uint64_t period_ns;                      // of threads that are in no group; 0: 10 ms
+    uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
+    uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
+    const struct qut_sampling_group *groups; // group_count of them
+    uint32_t group_count;
+    uint32_t flags; // 0
+    uint32_t zero[4];
+};
+
+// Starts ticks in the calling thread, and says from now on at sync points when one is due. Fills the metrics that the
+// trace's metric_mask asks for. Returns 0 or -EALREADY, -EINVAL (also: no trace is open), -EBUSY (the program handles
+// that signal), -ENOMEM, or what the trigger could not be had with: -EACCES (perf_event_paranoid, seccomp).
+// [not signal-safe, blocks, allocates; any thread]
+QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
+// No tick comes once it is back, nor is one pending; the signal has the action that it had before.
+// [not signal-safe, blocks; any thread]
+QUT_API void qut_sampling_stop(void);
+// What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
+QUT_API uint32_t qut_sampling_trigger(void);
+
+// The calling thread has ticks from now on; registers it with the trace. 0, or -errno of the trigger: then it has none,
+// which is counted. [not signal-safe, blocks, allocates; any thread for itself]
+QUT_API int qut_sampling_thread_begin(void);
+// It has none any more. Threads that end without it are seen to. [not signal-safe; any thread for itself]
+QUT_API void qut_sampling_thread_end(void);
+// Gives ticks to threads that did not ask, as far as the trigger can (not QUT_TRIGGER_CPU_TIMER's clocks of the dead):
+// of a process that was not made for this. Returns how many more have them, or -errno. [not signal-safe, blocks,
+// allocates; one thread at a time]
+QUT_API int qut_sampling_adopt_threads(void);
+
+// In a child after fork that has a trace (QUT_TRACE_FOLLOW_FORK, or its own): ticks start again with the same options.
+// Without it a child has none. [not signal-safe, blocks; in the child's only thread]
+QUT_API int qut_sampling_after_fork(void);
+
+// ---- sync points
+
+// A hit: `total` (enum qut_total, an even one) grows by 1 and the one behind it by `amount`, exactly; `total`
+// QUT_TOTAL_NONE: nothing is counted. True: a sample of this thread is due, and qut_sync_take must be called. False: it
+// was counted as throttled, or there is no trace. Reads no clock that costs more than a few ns. [signal-safe; any
+// thread]
+enum { QUT_TOTAL_NONE = UINT32_MAX };
+QUT_API bool qut_sync_hit(uint32_t total, uint64_t amount);
+// The sample of a hit that was due, from the caller on (event->skip_frames frames further out). Metrics are filled in.
+// Returns enum qut_stored. [signal-safe; any thread]
+QUT_API int qut_sync_take(const struct qut_event *event);
+
+// What may take long: a wait for a lock, a read, a request. Its end is stored as one sample with QUT_EXTRA_DURATION_NS,
+// its beginning as a sample of its own where one is due (so that what never ends is seen as well).
+struct qut_scope {
+    uint64_t begin_ns;    // 0: nothing is recorded
+    uint32_t kind;        // enum qut_sample_kind: set by who begins
+    uint32_t skip_frames; // as in struct qut_event: set by who begins
+    uint32_t begin_node;
+    uint32_t flags;
+};
+// Reads the clock. Stores a sample flagged QUT_EVENT_BEGINS where one is due. [signal-safe; any thread]
+QUT_API void qut_scope_begin(struct qut_scope *scope);
+// `total` as in qut_sync_hit, grows by 1 and the duration. Stored if the beginning was, or if it took `least_ns` or
+// longer, or a sample is due; else counted as throttled. Returns the duration. [signal-safe; any thread]
+QUT_API uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_ns,
+                               const struct qut_extra *extras, uint32_t extra_count);
+
+// ---- the guard: no tick comes to the calling thread between the two, and none is pending; nests. With triggers that
+// interrupt no calls it does nothing. [signal-safe; any thread for itself]
+QUT_API void qut_guard_begin(void);
+QUT_API void qut_guard_end(void);
+
+// ---- what became of ticks
+
+// due = taken + late (one tick that stands for several) + kernel + lost, for threads that ended or were asked for.
+struct qut_sampling_counters {
+    uint64_t due;            // by processor time used (WALL: by time that was not guarded) and pace
+    uint64_t taken;          // samples of ticks
+    uint64_t late;           // ticks that came with another one as one signal
+    uint64_t kernel;         // that fell into system calls and faults, where this trigger has none
+    uint64_t lost;           // the rest
+    uint64_t strays;         // signals of that number that were no ticks
+    uint64_t threads;        // that have ticks now
+    uint64_t threads_failed; // that could not be given any
+    uint64_t eintr_seen;     // WALL: calls that returned EINTR because of a tick
+    uint64_t zero[7];
+};
+// Of size bytes those that this version knows are filled, the others 0. [signal-safe; any thread]
+QUT_API void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t size);
+
+QUT_DECLS_END
+
+#endif

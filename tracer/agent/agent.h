@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent: a shared object that is preloaded into a program, samples its threads by ticks, and stands between it and
+// libc where something happens that is worth a sample. No code is patched. What the program sees of libc is what it
+// would see without: results, errno, masks, descriptors.
+//
+//   settings.c   what we were told              channel.c  what we tell
+//   start.c      constructor, fork, end         real.c     libc's own functions
+//   hook_*.c     one family of functions each, exported under libc's names
+//   blocked.c    the interval around a call that may wait
+//   locks.c      who holds what others wait for, and who woke them
+//
+// A hook looks like this:
+//
+//     EXPORTED ssize_t read(int fd, void *bytes, size_t size)
+//     {
+//         if (!agent_enter(AGENT_SYNC_IO))
+//             return agent_real()->read(fd, bytes, size);
+//         struct blocked blocked;
+//         blocked_begin(&blocked, QUT_SAMPLE_READ);      guards, clock, perhaps a sample
+//         ssize_t result = agent_real()->read(fd, bytes, size);
+//         blocked_end(&blocked, extras...);              keeps errno
+//         agent_leave();
+//         return result;
+//     }
+#ifndef TRACER_AGENT_AGENT_H
+#define TRACER_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <qut/sample.h>
+
+#include "tracer/agent/settings.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#pragma GCC visibility push(hidden)
+
+// The calling thread's. Zero in a thread that nobody has seen yet.
+struct agent_thread {
+    uint32_t inside;      // hooks under way: what libqut and the agent call themselves goes straight to libc
+    uint32_t is_agents;   // a thread of the agent's own: never sampled
+    uint32_t in_child;    // between vfork and exec: memory is the parent's, nothing of ours may be changed
+    uint32_t tid;         // 0: not asked for yet
+    uint64_t hidden_mask; // bit 0: the program believes that it blocks the signal of our ticks
+};
+extern _Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
+
+// What is on: 0 before the constructor has run, after the end, in children that are not followed, and where we have no
+// recorder to tell.
+extern _Atomic uint32_t agent_watched;
+extern struct agent_settings agent_settings; // constant once agent_watched is not 0
+
+// Whether a hook may do more than call libc: `what` is watched, and the thread is not inside another hook (a handler
+// that interrupted one goes straight through). With true, agent_leave must follow.
+static inline bool agent_enter(uint32_t what)
+{
+    if (__builtin_expect((__atomic_load_n(&agent_watched, __ATOMIC_RELAXED) & what) == 0, 1))
+        return false;
+    struct agent_thread *thread = &agent_thread;
+    if (__builtin_expect(thread->inside | thread->is_agents | thread->in_child, 0))
+        return false;
+    thread->inside = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+static inline void agent_leave(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    agent_thread.inside = 0;
+}
+
+uint32_t agent_tid(void); // of the calling thread, without a system call where it was asked before
+
+#pragma GCC visibility pop
+
+#endif
