@@ -2,7 +2,8 @@
 // The .qtrace file, version 1: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
 // did. Pure data; specification: formats/qut_trace_file.md.
 //
-//   header | block, block, ... | the last block: a TRAILER
+//   file = part, part, ...      one for each process
+//   part = header | block, block, ... | the last block: a TRAILER
 //
 // Little-endian. Each block has checksums of its own and is found again by its magic: a spoiled one loses itself only.
 #ifndef QUT_FORMATS_QUT_TRACE_FILE_H
@@ -39,6 +40,7 @@ enum qut_trace_file_type {
     QUT_TRACE_FILE_NODES,       // likewise
     QUT_TRACE_FILE_CHUNKS,      // likewise
     QUT_TRACE_FILE_TRAILER,     // struct qut_trace_file_trailer
+    QUT_TRACE_FILE_NOTES,       // count u32, zero u32, struct qut_trace_file_note, ..., names and texts
     QUT_TRACE_FILE_TYPE_END,
 };
 
@@ -93,6 +95,20 @@ struct qut_trace_file_chunk {
     uint32_t record_count;
 };
 static_assert(sizeof(struct qut_trace_file_chunk) == 16, "shared");
+
+// What the collector knows and the segment does not: a named number, or a named text. A later note of the same name takes
+// the place of an earlier one.
+struct qut_trace_file_note {
+    uint64_t value;
+    uint32_t name_bytes; // with its NUL
+    uint32_t text_bytes; // with its NUL; 0: it is a number
+};
+static_assert(sizeof(struct qut_trace_file_note) == 16, "shared");
+
+enum {
+    QUT_TRACE_FILE_NOTES_MAX = 1024,     // in one part
+    QUT_TRACE_FILE_NOTE_BYTES_MAX = 8192, // of a name, of a text
+};
 
 enum qut_trace_file_end {
     QUT_TRACE_FILE_END_CLOSED = 1,  // the process closed its trace

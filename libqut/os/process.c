@@ -150,6 +150,12 @@ int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size)
     return 0;
 }
 
+int qut_os_trace_set_registers(pid_t tid, unsigned kind, const void *bytes, size_t size)
+{
+    struct iovec block = {(void *)(uintptr_t)bytes, size};
+    return ptrace(PTRACE_SETREGSET, tid, (void *)(uintptr_t)kind, &block) == 0 ? 0 : -errno;
+}
+
 enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
 {
     int status;

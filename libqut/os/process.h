@@ -34,6 +34,7 @@ int qut_os_trace_interrupt(pid_t tid);
 int qut_os_trace_detach(pid_t tid, int signal_number);
 // A register set (NT_PRSTATUS, ...), into at most *size bytes; *size becomes what it has.
 int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size);
+int qut_os_trace_set_registers(pid_t tid, unsigned kind, const void *bytes, size_t size);
 
 enum qut_os_stop {
     QUT_OS_STOP_NONE = 0, // does not stand still yet

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +44,52 @@ uint64_t qut_os_block_signals(void)
 void qut_os_restore_signals(uint64_t blocked)
 {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
+}
+
+bool qut_os_own_thread_name(char name[QUT_OS_NAME_BYTES])
+{
+    int saved_errno = errno;
+    bool is_known = syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) == 0;
+    errno = saved_errno;
+    return is_known;
+}
+
+// Of an entry's name: 0 where it is no number.
+static uint32_t number_of(const char *name)
+{
+    uint32_t number = 0;
+    for (; *name >= '0' && *name <= '9'; name++)
+        number = number * 10 + (uint32_t)(*name - '0');
+    return *name ? 0 : number;
+}
+
+// As the kernel gives them. The number of a thread's node is another one for each thread.
+struct entry {
+    uint64_t node, offset;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+int qut_os_each_task(void (*each)(void *context, uint32_t tid, uint64_t identity), void *context)
+{
+    _Alignas(uint64_t) char entries[4096];
+    long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0);
+    if (fd < 0)
+        return -errno;
+    long got;
+    while ((got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0) {
+        const struct entry *entry;
+        for (long at = 0; at < got; at += entry->size) {
+            entry = (const struct entry *)(const void *)(entries + at);
+            uint32_t tid = number_of(entry->name);
+            if (tid)
+                each(context, tid, entry->node);
+        }
+    }
+    int result = got < 0 ? -errno : 0;
+    syscall(SYS_close, fd);
+    return result;
 }
 
 static size_t read_some(const char *path, char *bytes, size_t size)

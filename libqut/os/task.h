@@ -18,6 +18,10 @@ bool qut_os_thread_is_gone(uint32_t tid);
 // Between these two no handler runs in the calling thread. Signal-safe.
 uint64_t qut_os_block_signals(void); // what was blocked before
 void qut_os_restore_signals(uint64_t blocked);
+// What the calling thread is called, without a file. Signal-safe.
+bool qut_os_own_thread_name(char name[QUT_OS_NAME_BYTES]);
+// Every thread of this process, with a number that a later one with the same tid has not. 0 or -errno.
+int qut_os_each_task(void (*each)(void *context, uint32_t tid, uint64_t identity), void *context);
 // What a thread is called, and its NUL. False: nobody knows.
 bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES]);
 // How this process was called: its arguments with blanks between; cut off where it is longer.

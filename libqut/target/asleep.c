@@ -29,17 +29,20 @@ static bool take_number(const char **at, int base, uint64_t *number)
 }
 
 // "NR ARG0 ... ARG5 SP PC", or "running", or "-1 SP PC" outside of system calls.
-bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep)
+bool qut_live_parse_sleep(struct qut_sleep *sleep)
 {
     uint64_t number;
-    if (!read_task(live, tid, "syscall", sleep->text, sizeof sleep->text))
-        return false;
     const char *at = sleep->text;
     bool good = take_number(&at, 10, &number);
     sleep->number = (long)number;
     for (unsigned i = 0; good && sleep->number != -1 && i < sizeof sleep->argument / sizeof *sleep->argument; i++)
         good = take_number(&at, 16, &sleep->argument[i]);
     return good && take_number(&at, 16, &sleep->sp) && take_number(&at, 16, &sleep->pc);
+}
+
+bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep)
+{
+    return read_task(live, tid, "syscall", sleep->text, sizeof sleep->text) && qut_live_parse_sleep(sleep);
 }
 
 void qut_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,

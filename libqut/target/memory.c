@@ -69,8 +69,28 @@ static void fill_window(struct qut_target *target, struct qut_window *window, ui
     window->size = qut_target_read_any(target, start, window->bytes, size);
 }
 
+// NULL: it is not there, and *elsewhere says whether it may be looked for in memory.
+static const uint8_t *copied_bytes(const struct qut_target *target, uint64_t address, size_t size, bool *elsewhere)
+{
+    struct qut_target_copy *copy = target->copy;
+    for (unsigned i = 0; i < QUT_COPY_PIECES; i++) {
+        const uint8_t *found = in_window(&copy->pieces[i], address, size);
+        if (found && i == 0 && address + size > copy->reached)
+            copy->reached = address + size;
+        if (found)
+            return found;
+    }
+    const struct qut_map *map = qut_maps_find(&target->maps, address);
+    *elsewhere = map && !map->writable;
+    return NULL;
+}
+
 static const uint8_t *stack_bytes(struct qut_target *target, uint64_t address, size_t size)
 {
+    bool elsewhere = true;
+    const uint8_t *copied = target->copy ? copied_bytes(target, address, size, &elsewhere) : NULL;
+    if (copied || !elsewhere)
+        return copied;
     for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++) {
         const uint8_t *found = in_window(&target->windows[i], address, size);
         if (found) {

@@ -50,6 +50,8 @@ enum qut_wake qut_live_wake(struct qut_target *target, pid_t tid, const struct q
 
 // False: it runs, or has gone.
 bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep);
+// The same of sleep->text, which somebody else has read.
+bool qut_live_parse_sleep(struct qut_sleep *sleep);
 // Its registers are what was seen. `call`: for info.asleep_in.
 void qut_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,
                           const struct qut_sleep *sleep, const char *call);

@@ -49,6 +49,13 @@ struct qut_read_note {
 };
 enum { QUT_READ_NOTES_MAX = 8192 };
 
+// The stack of a thread that goes on: copied while it stood still, walked afterwards.
+enum { QUT_COPY_PIECES = 2 };
+struct qut_target_copy {
+    struct qut_window pieces[QUT_COPY_PIECES]; // a thread's stack, and another one that a signal frame led to
+    uint64_t reached;                          // set by the walk: behind the outermost word of piece 0 that it read
+};
+
 struct qut_target;
 struct qut_machine;
 
@@ -108,6 +115,7 @@ struct qut_target {
     struct qut_read_note *note_room; // where they are, if they are; NULL: never needed
     size_t note_count;
     bool notes_overflow;
+    struct qut_target_copy *copy; // NULL: memory is read as it is
     struct qut_machine *machine; // what virtual machines publish; NULL: nobody asked
     // The file whose bytes stand for memory, open.
     struct qut_image *open_image;
@@ -166,6 +174,13 @@ static inline bool qut_target_has_row(const struct qut_table *table, uint64_t va
     qut_table_rule(table, vaddr, &rule);
     return rule.kind != QUT_RULE_HOLE;
 }
+
+// ---- walk_target.c
+
+// Walks from registers over a copy of the stack. Other memory is read only where it cannot be written: what stands
+// elsewhere in stacks is of a later moment, and ends the walk (QUT_END_BAD_MEMORY).
+size_t qut_target_walk_copy(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_target_copy *copy,
+                            struct qut_frame *frames, size_t max, struct qut_end *end);
 
 // ---- virtual_machine.c
 

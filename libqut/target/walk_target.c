@@ -104,6 +104,16 @@ static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs
     return count;
 }
 
+size_t qut_target_walk_copy(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_target_copy *copy,
+                            struct qut_frame *frames, size_t max, struct qut_end *end)
+{
+    copy->reached = 0;
+    target->copy = copy;
+    size_t count = walk_frames(target, regs, frames, max, end);
+    target->copy = NULL;
+    return count;
+}
+
 static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
 {
     *end = (struct qut_end){.reason = reason, .guessed_frame = QUT_NO_GUESS};

@@ -8,6 +8,7 @@
 #include "libqut/arch/native.h"
 #include "libqut/os/process.h"
 #include "libqut/os/task.h"
+#include "libqut/trace/sample.h"
 
 static struct qut_feed_current nothing;
 _Atomic(struct qut_feed_current *) qut_feed_current = &nothing;
@@ -244,7 +245,22 @@ int qut_trace_fd(void)
     struct qut_feed_entry entry;
     if (!qut_feed_enter(&entry, 0))
         return -1;
-    int fd = entry.feed->segment.fd;
+    int fd = __atomic_load_n(&entry.feed->segment.fd, __ATOMIC_RELAXED);
     qut_feed_leave(&entry);
     return fd;
+}
+
+int qut_trace_take_fd(void)
+{
+    struct qut_feed_entry entry;
+    if (!qut_feed_enter(&entry, 0))
+        return -1;
+    int fd = __atomic_exchange_n(&entry.feed->segment.fd, -1, __ATOMIC_RELAXED);
+    qut_feed_leave(&entry);
+    return fd;
+}
+
+bool qut_trace_is_open(void)
+{
+    return qut_feed_now() != NULL;
 }

@@ -36,6 +36,7 @@ struct qut_feed_stack {
     const uintptr_t *pcs;
     const uint8_t *flags; // as in struct qut_noted_walk
     size_t noted_count, count;
+    size_t skip_count;   // innermost frames that are left out: below count, or 0
     bool is_interrupted; // frame 0
     struct qut_feed_scratch *scratch;
     // What was found
@@ -124,8 +125,8 @@ void qut_feed_fork_ends(bool in_child);
 
 // ---- feed_stack.c
 
-// The node of frame 0; or, with *is_cut, of the innermost one that there was room for. `base`: what the outermost frame
-// hangs from.
+// The node of frame skip_count; or, with *is_cut, of the innermost one that there was room for. `base`: what the
+// outermost frame hangs from.
 uint32_t qut_feed_stack_node(struct qut_feed_stack *stack, uint32_t base, bool *is_cut);
 // Of one frame; 0: no room.
 uint32_t qut_feed_frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libqut/trace/feed_entry.h"
+#include "libqut/trace/sample.h"
 
 // ---- marks
 
@@ -66,15 +67,40 @@ int qut_trace_own_kind(const char *name)
 
 // ---- totals
 
+// Each is added to by one atomic instruction: a handler may add to the same sum. Those of levels under way are left
+// alone: their appends add to them in several.
+static qut_trace_u64 *totals_of(struct qut_feed_entry *entry)
+{
+    if (!qut_feed_slot(entry))
+        return entry->feed->segment.counters->unowned_totals;
+    uint32_t depth = qut_segment_depth(entry->slot);
+    return entry->slot->writers[depth < QUT_TRACE_LEVELS ? depth : QUT_TRACE_LEVELS - 1].totals;
+}
+
+void qut_feed_add_beside(struct qut_feed_entry *entry, uint32_t total, uint64_t amount)
+{
+    if (total >= QUT_TRACE_TOTAL_COUNT - 1)
+        return;
+    qut_trace_u64 *totals = totals_of(entry);
+    __atomic_fetch_add(&totals[total], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&totals[total + 1], amount, __ATOMIC_RELAXED);
+}
+
 void qut_trace_add(uint32_t total, uint64_t amount)
 {
     struct qut_feed_entry entry;
     if (total >= QUT_TRACE_TOTAL_COUNT || !qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
-    // Each is one atomic instruction: a handler may add to the same sum.
-    qut_trace_u64 *totals =
-        qut_feed_slot(&entry) ? entry.slot->writers[0].totals : entry.feed->segment.counters->unowned_totals;
-    __atomic_fetch_add(&totals[total], amount, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&totals_of(&entry)[total], amount, __ATOMIC_RELAXED);
+    qut_feed_leave(&entry);
+}
+
+void qut_trace_add_both(uint32_t total, uint64_t amount)
+{
+    struct qut_feed_entry entry;
+    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return;
+    qut_feed_add_beside(&entry, total, amount);
     qut_feed_leave(&entry);
 }
 

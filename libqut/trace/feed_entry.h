@@ -21,6 +21,11 @@ struct qut_trace_writer *qut_feed_begin_nested(const struct qut_thread *thread, 
                                                uintptr_t here);
 void qut_feed_prepare_scratch(const struct qut_feed *feed, struct qut_feed_scratch *scratch);
 
+// ---- feed_counts.c
+
+// To both sums, of a hit that has no writer.
+void qut_feed_add_beside(struct qut_feed_entry *entry, uint32_t total, uint64_t amount);
+
 // ---- entering
 
 static inline void qut_feed_leave(const struct qut_feed_entry *entry)

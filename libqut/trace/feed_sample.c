@@ -12,7 +12,8 @@ static_assert(sizeof(struct qut_extra) == sizeof(struct qut_segment_extra) &&
 static_assert((int)QUT_METRIC_COUNT == (int)QUT_TRACE_METRIC_COUNT &&
                   (int)QUT_TOTAL_OWN_FIRST == QUT_TRACE_TOTAL_OWN_FIRST &&
                   (int)QUT_EXTRA_WEIGHT == QUT_TRACE_EXTRA_WEIGHT && (int)QUT_SAMPLE_FAULT == QUT_TRACE_KIND_FAULT &&
-                  (int)QUT_EVENT_OFF_CPU == QUT_TRACE_SAMPLE_OFF_CPU && (int)QUT_MARK_COUNTER == QUT_TRACE_MARK_COUNTER,
+                  (int)QUT_EVENT_OFF_CPU == QUT_TRACE_SAMPLE_OFF_CPU &&
+                  (int)QUT_EVENT_BEGINS == QUT_TRACE_SAMPLE_BEGINS && (int)QUT_MARK_COUNTER == QUT_TRACE_MARK_COUNTER,
               "the numbers are the format's");
 
 static const struct qut_event no_event;
@@ -27,7 +28,7 @@ static uint64_t time_of(const struct qut_event *event)
 static bool is_bad(const struct qut_event *event)
 {
     return event->kind >= QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT ||
-           (event->flags & ~(uint32_t)(QUT_EVENT_ON_CPU | QUT_EVENT_OFF_CPU)) ||
+           (event->flags & ~(uint32_t)(QUT_EVENT_ON_CPU | QUT_EVENT_OFF_CPU | QUT_EVENT_BEGINS)) ||
            event->extra_count > QUT_TRACE_EXTRAS_MAX || (event->extra_count && !event->extras);
 }
 
@@ -116,6 +117,7 @@ __attribute__((noinline)) static struct qut_feed_scratch *begin(uintptr_t here, 
     stack->thread = NULL;
     stack->modules = entry.modules;
     stack->noted_count = 0;
+    stack->skip_count = 0;
     stack->scratch = scratch;
     return scratch;
 }
@@ -124,6 +126,13 @@ __attribute__((noinline)) static void end_hit(const struct qut_feed_scratch *scr
 {
     qut_segment_end(scratch->entry.slot);
     qut_feed_leave(&scratch->entry);
+}
+
+// The outermost frame is kept.
+static inline void skip(struct qut_feed_stack *stack, size_t wanted_count)
+{
+    size_t most = stack->count ? stack->count - 1 : 0;
+    stack->skip_count = wanted_count < most ? wanted_count : most;
 }
 
 // capture.S calls it.
@@ -140,6 +149,8 @@ int qut_trace_sample_captured(const void *ucontext, const struct qut_event *even
         notes->modules = scratch->entry.modules;
         scratch->stack.is_interrupted = ucontext != NULL;
         scratch->stack.count = qut_walk_noted(notes, capture, ucontext);
+        if (!ucontext && event->skip_frames)
+            skip(&scratch->stack, event->skip_frames);
         scratch->stack.thread = scratch->entry.thread;
         scratch->stack.pcs = notes->pcs;
         scratch->stack.flags = notes->flags;
@@ -201,6 +212,64 @@ int qut_trace_skip(void)
     }
     qut_feed_leave(&entry);
     return QUT_STORED_NOT;
+}
+
+// Called for each hit that is throttled: no more than what has to be done.
+int qut_trace_throttle(uint32_t total, uint64_t amount)
+{
+    struct qut_feed_entry entry;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (!qut_feed_enter(&entry, here))
+        return QUT_STORED_NO_TRACE;
+    if (__builtin_expect(qut_feed_begin(&entry, here), 1)) {
+        qut_segment_throttle(entry.writer, total, amount);
+        qut_segment_end(entry.slot);
+    } else {
+        qut_feed_add_beside(&entry, total, amount);
+    }
+    qut_feed_leave(&entry);
+    return QUT_STORED_NOT;
+}
+
+// ---- what sampling wants to know
+
+uint32_t qut_trace_own_metrics(uint64_t metrics[QUT_METRIC_COUNT])
+{
+    struct qut_feed_entry entry;
+    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return 0;
+    uint32_t mask = entry.feed->segment.metric_mask;
+    if ((mask & (1u << QUT_METRIC_ALLOCATIONS | 1u << QUT_METRIC_ALLOCATED_BYTES)) && qut_feed_slot(&entry)) {
+        const struct qut_trace_writer *writers = entry.slot->writers;
+        uint64_t count = 0, bytes = 0;
+        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++) {
+            count += __atomic_load_n(&writers[level].totals[QUT_TOTAL_ALLOCATIONS], __ATOMIC_RELAXED);
+            bytes += __atomic_load_n(&writers[level].totals[QUT_TOTAL_ALLOCATED_BYTES], __ATOMIC_RELAXED);
+        }
+        metrics[QUT_METRIC_ALLOCATIONS] = count;
+        metrics[QUT_METRIC_ALLOCATED_BYTES] = bytes;
+    }
+    qut_feed_leave(&entry);
+    return mask;
+}
+
+// What a handler stored meanwhile has another time.
+uint32_t qut_trace_node_at(uint64_t time_ns)
+{
+    struct qut_feed_entry entry;
+    uint32_t node = 0;
+    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return 0;
+    uint32_t level = qut_feed_slot(&entry) ? qut_segment_depth(entry.slot) : QUT_TRACE_LEVELS;
+    if (level < QUT_TRACE_LEVELS) {
+        const struct qut_segment_sample *sample = &qut_feed_scratch(&entry, level)->sample;
+        node = __atomic_load_n(&sample->node, __ATOMIC_RELAXED);
+        atomic_signal_fence(memory_order_seq_cst);
+        if (__atomic_load_n(&sample->time_ns, __ATOMIC_RELAXED) != time_ns)
+            node = 0;
+    }
+    qut_feed_leave(&entry);
+    return node;
 }
 
 // ---- in steps

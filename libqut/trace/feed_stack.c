@@ -97,6 +97,8 @@ static uint32_t take_remembered(const struct qut_feed_stack *stack, const struct
     for (size_t i = stack->noted_count; i-- > first;)
         if (stack->flags[i] & QUT_FRAME_GUESSED)
             first = i + 1;
+    if (first < stack->skip_count)
+        first = stack->skip_count;
     while (first < last->frame_count && *qut_last_walk_node(last, first) == 0)
         first++;
     *next = first;
@@ -105,7 +107,7 @@ static uint32_t take_remembered(const struct qut_feed_stack *stack, const struct
 
 // ---- with the last stack
 
-// How many frames, from the outermost on, are plain callers, and fit.
+// How many frames, from the outermost on, are plain callers, wanted, and fit.
 static size_t cacheable_count(const struct qut_feed_stack *stack, size_t depth_max)
 {
     size_t special = stack->noted_count < stack->count ? stack->noted_count : stack->count;
@@ -113,6 +115,8 @@ static size_t cacheable_count(const struct qut_feed_stack *stack, size_t depth_m
         special--;
     if (special == 0 && stack->is_interrupted && stack->count)
         special = 1;
+    if (special < stack->skip_count)
+        special = stack->skip_count;
     size_t plain_count = stack->count - special;
     return plain_count < depth_max ? plain_count : depth_max;
 }
@@ -147,7 +151,7 @@ static uint32_t add_and_cache(struct qut_feed_stack *stack, uint32_t base, bool 
     size_t most = scratch->cached_count < cacheable ? scratch->cached_count : cacheable;
     size_t done = most ? common_count(scratch->cached_pcs, stack->pcs + stack->count - 1, most) : 0;
     uint32_t parent = done ? scratch->cached_nodes[done - 1] : base;
-    while (done < stack->count) {
+    while (done < stack->count - stack->skip_count) {
         size_t frame = stack->count - 1 - done;
         uint32_t node = frame_node(stack, parent, stack->pcs[frame], flags_of(stack, frame));
         if (node == 0) {
@@ -194,10 +198,10 @@ static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_
     enum { UNKNOWN_FEW = 8 };
     size_t next;
     uint32_t parent = take_remembered(stack, last, base, &next);
-    if (next > UNKNOWN_FEW)
+    if (next - stack->skip_count > UNKNOWN_FEW)
         return add_from_cache(stack, last, next, base, is_cut);
     bool is_guessed = false; // and so what hangs from it
-    while (next-- > 0) {
+    while (next-- > stack->skip_count) {
         unsigned flags = flags_of(stack, next);
         uint32_t node = frame_node(stack, parent, stack->pcs[next], flags);
         if (node == 0) {

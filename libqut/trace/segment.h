@@ -176,6 +176,8 @@ int qut_segment_append(struct qut_segment *segment, struct qut_trace_thread *thr
 int qut_segment_mark(struct qut_segment *segment, struct qut_trace_thread *thread, struct qut_trace_writer *writer,
                      uint64_t time_ns, uint32_t mark_kind, uint64_t id, uint32_t string);
 void qut_segment_skip(struct qut_trace_writer *writer);
+// The same and, where `total` is below QUT_TRACE_TOTAL_COUNT - 1, 1 for that sum and `amount` for the next one.
+void qut_segment_throttle(struct qut_trace_writer *writer, uint32_t total, uint64_t amount);
 void qut_segment_lose(struct qut_trace_writer *writer, enum qut_trace_lost reason); // a hit
 void qut_segment_cut(struct qut_trace_writer *writer, enum qut_trace_cut reason);   // no hit
 void qut_segment_add(struct qut_trace_writer *writer, uint32_t total, uint64_t amount);

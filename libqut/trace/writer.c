@@ -73,6 +73,23 @@ void qut_segment_skip(struct qut_trace_writer *writer)
     end_hit(writer);
 }
 
+void qut_segment_throttle(struct qut_trace_writer *writer, uint32_t total, uint64_t amount)
+{
+    begin_hit(writer);
+    qut_count(&writer->counts.throttled, 1);
+    if (total < QUT_TRACE_TOTAL_COUNT - 1) {
+        // At the innermost level others may add (feed_counts.c).
+        if (__builtin_expect(writer->level == QUT_TRACE_LEVELS - 1, 0)) {
+            qut_count_shared(&writer->totals[total], 1);
+            qut_count_shared(&writer->totals[total + 1], amount);
+        } else {
+            qut_count(&writer->totals[total], 1);
+            qut_count(&writer->totals[total + 1], amount);
+        }
+    }
+    end_hit(writer);
+}
+
 void qut_segment_cut(struct qut_trace_writer *writer, enum qut_trace_cut reason)
 {
     qut_count(&writer->counts.cut[reason], 1);
@@ -346,8 +363,8 @@ int qut_segment_append(struct qut_segment *segment, struct qut_trace_thread *thr
     const struct qut_trace_run *run = &commit->run;
     // A time that goes back is a gap beyond all limits, as a number without sign.
     if (run->count - 1 < RUN_SAMPLES_MAX - 1 && run->node == sample->node && run->kind == sample->kind &&
-        run->flags == sample->flags && !sample->extra_count && time >= run->last_time &&
-        time - run->last_time <= segment->merge_gap_units) {
+        run->flags == sample->flags && !(sample->extra_count | (sample->flags & QUT_TRACE_SAMPLE_BEGINS)) &&
+        time >= run->last_time && time - run->last_time <= segment->merge_gap_units) {
         merge(segment, writer, version, commit, time, cpu_time, sample->metrics);
         end_hit(writer);
         return QUT_STORED_MERGED;

@@ -57,7 +57,7 @@ program() # NAME COMPILER SOURCE LINK_ARGUMENT...
     mv "$tree/program" "$tree/last"
 }
 
-for header in qut/qut.h qut/base.h qut/compiler.h qut/frame.h qut/local.h qut/target.h qutc/provide.h; do
+for header in qut/qut.h qut/base.h qut/compiler.h qut/frame.h qut/local.h qut/sample.h qut/target.h qut/trace.h qutc/provide.h; do
     check "$header is installed" test -f "$tree"/*/*/include/"$header" -o -f "$tree"/usr/include/"$header"
 done
 check 'the shared library has its names' test -e "$libdir/libqut.so.0" -a -e "$libdir/libqut.so" -a -f "$libdir/libqut.a"
@@ -73,6 +73,9 @@ check 'the shared library has its names' test -e "$libdir/libqut.so.0" -a -e "$l
     program 'C, -static' cc "$here/walks.c" -static $(pkg-config --static --libs qut)
     program 'the compiler, libqut.so' cc "$here/compiles.c" $(pkg-config --libs qutc)
     check 'it needs libqut.so.0' grep -qx 'libqut\.so\.0' "$tree/needed"
+    # The documentation's monitor, as it stands there.
+    sed -n '/^```c$/,/^```$/p' "$here/../../docs/embedding.md" | sed '/^```/d' >"$tree/monitor.c"
+    program 'the monitor of docs/embedding.md' cc "$tree/monitor.c" $(pkg-config --libs qutc) -pthread
     program 'the compiler, libqut.a' cc "$here/compiles.c" $(pkg-config --libs qutc | sed 's/-lqut\b/-l:libqut.a/g')
 }
 echo "$passed passed, $failed failed, $skipped skipped"

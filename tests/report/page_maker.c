@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 {
     struct trace trace;
     if (argc != 3 || make_trace(argv[1], &trace) != 0) {
-        fprintf(stderr, "usage: page_maker golden|damaged|empty|RECORDS OUT.html\n");
+        fprintf(stderr, "usage: page_maker golden|damaged|empty|waits|RECORDS OUT.html\n");
         return 2;
     }
     struct qutc_error error = {0};

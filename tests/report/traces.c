@@ -34,6 +34,8 @@ int make_trace(const char *what, struct trace *trace)
         golden_large(trace, (size_t)atol(what + 6), LARGE_THREADS, LARGE_DEPTH);
     else if (strcmp(what, "empty") == 0)
         golden_large(trace, 0, 1, 1);
+    else if (strcmp(what, "waits") == 0)
+        waits_trace(trace);
     else if (atol(what) > 0)
         golden_large(trace, (size_t)atol(what), LARGE_THREADS, LARGE_DEPTH);
     else

@@ -5,8 +5,16 @@
 #include "tracer/trace/trace.h"
 
 // "golden", "damaged" (the same, of which a chunk could not be read), "empty", a number of
-// records, or "noisy-" and that (whose times are as uneven as real ones). Returns 0, or
+// records, "noisy-" and that (whose times are as uneven as real ones), or "waits". Returns 0, or
 // -1: none of these. For golden_free.
+// Of 3 s, ms since its beginning. Process 100, with threads 100 (server), 101 (worker-a), 102 (worker-b):
+//   worker-b waits for lock 0x5000 ten times 5 ms, once 6, each time for worker-a, who lets go of it
+//   worker-a waits for it three times 2 ms, for worker-b; and for condition 0x6000 from 500 to 550, until 100 signals
+//   100 polls from 0 to 90, reads from 600 to 2600; allocates 9 MiB after its first sample, 1000 times and 10 MiB in all
+//   worker-b begins to sleep at 700, and is not seen again
+// Process 200, its child, computes from 1000 to 1500, writes until 1600, ends at 1700.
+void waits_trace(struct trace *trace);
+
 int make_trace(const char *what, struct trace *trace);
 
 #endif

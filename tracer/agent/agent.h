@@ -37,10 +37,11 @@
 
 // The calling thread's. Zero in a thread that nobody has seen yet.
 struct agent_thread {
-    uint32_t inside;      // hooks under way: what libqut and the agent call themselves goes straight to libc
-    uint32_t is_agents;   // a thread of the agent's own: never sampled
-    uint32_t in_child;    // between vfork and exec: memory is the parent's, nothing of ours may be changed
-    uint32_t tid;         // 0: not asked for yet
+    uintptr_t inside;   // where the stack was in the hook that is under way: what libqut and the agent call themselves
+                        // goes straight to libc. 0: none is
+    uint32_t is_agents; // a thread of the agent's own: never sampled
+    uint32_t in_child;  // between vfork and exec: memory is the parent's, nothing of ours may be changed
+    uint32_t tid;       // 0: not asked for yet
     uint64_t hidden_mask; // bit 0: the program believes that it blocks the signal of our ticks
 };
 extern _Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
@@ -50,16 +51,23 @@ extern _Thread_local struct agent_thread agent_thread __attribute__((tls_model("
 extern _Atomic uint32_t agent_watched;
 extern struct agent_settings agent_settings; // constant once agent_watched is not 0
 
+// A hook is under way in the calling thread, and another one was called with its frame at `here`: whether the first was
+// left for good meanwhile, by cancellation, an exception, or a jump out of a handler. Then what it had begun is ended.
+bool agent_was_left(uintptr_t here);
+
 // Whether a hook may do more than call libc: `what` is watched, and the thread is not inside another hook (a handler
 // that interrupted one goes straight through). With true, agent_leave must follow.
-static inline bool agent_enter(uint32_t what)
+__attribute__((always_inline)) static inline bool agent_enter(uint32_t what)
 {
     if (__builtin_expect((__atomic_load_n(&agent_watched, __ATOMIC_RELAXED) & what) == 0, 1))
         return false;
     struct agent_thread *thread = &agent_thread;
-    if (__builtin_expect(thread->inside | thread->is_agents | thread->in_child, 0))
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0); // of the hook
+    if (__builtin_expect(thread->inside != 0, 0) && (thread->in_child || !agent_was_left(here)))
         return false;
-    thread->inside = 1;
+    if (__builtin_expect(thread->is_agents | thread->in_child, 0))
+        return false;
+    thread->inside = here;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return true;
 }

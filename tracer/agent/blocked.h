@@ -1,21 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interval around a call of libc's that may wait: one record with a stack at both edges, and no tick in between.
+// A hook that is cancelled, or jumped out of by a handler, does not come back to end it; agent_was_left does that in
+// the next hook that this thread calls from further out, agent_thread_ends at the latest.
 #ifndef TRACER_AGENT_BLOCKED_H
 #define TRACER_AGENT_BLOCKED_H
 
 #include "tracer/agent/agent.h"
+#include "tracer/agent/locks.h"
 
 #pragma GCC visibility push(hidden)
 
-struct blocked {
-    struct qut_scope scope;
-    int saved_errno;
-};
-
 // Called by hooks directly: their own frame is the innermost one of the sample. Keep errno.
-void blocked_begin(struct blocked *blocked, uint32_t kind); // enum qut_sample_kind
+void blocked_begin(uint32_t kind); // enum qut_sample_kind
 // `total`: QUT_TOTAL_BLOCKED_CALLS, QUT_TOTAL_LOCK_WAITS or QUT_TOTAL_NONE.
-void blocked_end(struct blocked *blocked, uint32_t total, const struct qut_extra *extras, uint32_t extra_count);
+void blocked_end(uint32_t total, const struct qut_extra *extras, uint32_t extra_count);
+
+// What a call on a descriptor says of itself: `result` as it was returned. fd below 0: it has none; size 0: none.
+void blocked_end_call(int fd, size_t size, int64_t result);
+
+// A wait for a lock, or for what another thread does.
+struct blocked_lock {
+    struct lock_wait wait;
+    uint32_t kind;      // QUT_SAMPLE_LOCK, QUT_SAMPLE_WAIT
+    uint32_t owner_tid; // who held it when the wait began; 0: nobody, or not known
+};
+// Not is_private: another process may release it, which nobody here sees.
+void blocked_lock_begin(struct blocked_lock *blocked, const void *lock, uint32_t kind, uint32_t owner_tid,
+                        bool is_private);
+// `result`: 0, or why it was not got.
+void blocked_lock_end(struct blocked_lock *blocked, const void *lock, int result);
+
+// The calling thread ends: what it left open is ended, and who joins it is told who woke it.
+void agent_thread_ends(void);
+
+// ---- hooks of calls on descriptors are these two lines around libc's function
+
+__attribute__((always_inline)) static inline bool blocked_enter(uint32_t what, uint32_t kind)
+{
+    if (!agent_enter(what))
+        return false;
+    blocked_begin(kind);
+    return true;
+}
+
+__attribute__((always_inline)) static inline int64_t blocked_leave(int64_t result, int fd, size_t size)
+{
+    blocked_end_call(fd, size, result);
+    agent_leave();
+    return result;
+}
 
 #pragma GCC visibility pop
 

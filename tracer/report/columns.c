@@ -31,6 +31,11 @@ static const struct trace_sample *samples_of(const struct trace *trace, size_t t
     return trace->sample_count ? &trace->samples[trace->threads[thread].first_sample] : NULL;
 }
 
+uint64_t columns_units_since_start(const struct columns *columns, const struct trace *trace, uint64_t time_ns)
+{
+    return time_ns > trace->start_ns ? (time_ns - trace->start_ns) >> columns->time_shift : 0;
+}
+
 // The difference of two times, in units: both are whole ones from the trace's beginning on.
 static int64_t units(const struct columns *columns, uint64_t from_ns, uint64_t to_ns)
 {
@@ -63,7 +68,7 @@ void columns_of_samples(struct columns *columns, const struct trace *trace, cons
                 bytes_zigzag(cpu, i == 0 ? 0 : (int64_t)(sample->cpu_ns - samples[i - 1].cpu_ns));
             bytes_zigzag(frame, (int64_t)its_frame - last_frame);
             bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
-            bytes_add(flags, &(uint8_t){(uint8_t)sample->flags}, 1);
+            bytes_add(flags, &(uint8_t){(uint8_t)(sample->flags | (sample->is_open ? COLUMN_FLAG_OPEN : 0))}, 1);
             bytes_add(level, &sample->level, 1);
             last_ns = sample->count > 1 ? sample->last_ns : sample->first_ns;
             last_frame = its_frame;

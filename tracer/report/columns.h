@@ -7,7 +7,8 @@
 #include "tracer/report/frames.h"
 #include "tracer/report/strings.h"
 
-enum { COLUMN_COUNT_MAX = 64, COLUMN_NAME_BYTES = 24 };
+enum { COLUMN_COUNT_MAX = 128, COLUMN_NAME_BYTES = 24 };
+enum { COLUMN_FLAG_OPEN = 128 }; // beside enum qut_trace_sample_flag: an interval without an end
 
 struct column {
     char name[COLUMN_NAME_BYTES];
@@ -26,6 +27,9 @@ struct bytes *columns_add(struct columns *columns, const char *name);
 
 // How many low bits no time of the trace makes use of.
 unsigned columns_time_shift(const struct trace *trace);
+
+// 0 for what was before.
+uint64_t columns_units_since_start(const struct columns *columns, const struct trace *trace, uint64_t time_ns);
 
 void columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames);
 void columns_of_metrics(struct columns *columns, const struct trace *trace);

@@ -43,8 +43,8 @@ static void columns_of_frames(struct columns *columns, const struct report_frame
 
 static void columns_of_threads(struct columns *columns, const struct trace *trace)
 {
-    static const char *const names[] = {"uid",  "tid",  "name",   "start",  "end",       "samples", "marks",
-                                        "gaps", "hold", "stored", "merged", "throttled", "lost"};
+    static const char *const names[] = {"uid",   "tid",  "process", "name",   "start",  "end",       "samples",
+                                        "marks", "gaps", "hold",    "stored", "merged", "throttled", "lost"};
     struct bytes *column[sizeof names / sizeof *names];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char name[COLUMN_NAME_BYTES];
@@ -59,12 +59,11 @@ static void columns_of_threads(struct columns *columns, const struct trace *trac
         const uint64_t values[] = {
             thread->uid,
             thread->tid,
+            thread->process,
             report_strings_add(&columns->strings, thread->name),
-            thread->start_ns > trace->start_ns ? (thread->start_ns - trace->start_ns) >> columns->time_shift : 0,
+            columns_units_since_start(columns, trace, thread->start_ns),
             // 0: it lived to the trace's end
-            thread->end_ns == UINT64_MAX || thread->end_ns < trace->start_ns
-                ? 0
-                : (thread->end_ns - trace->start_ns) >> columns->time_shift,
+            thread->end_ns == UINT64_MAX ? 0 : columns_units_since_start(columns, trace, thread->end_ns),
             thread->sample_count,
             thread->mark_count,
             thread->gap_count,
@@ -76,6 +75,48 @@ static void columns_of_threads(struct columns *columns, const struct trace *trac
         };
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             bytes_varint(column[i], values[i]);
+    }
+}
+
+// A trace made by hand has no processes: then it is one, of its pid.
+static void columns_of_processes(struct columns *columns, const struct trace *trace)
+{
+    struct bytes *pid = columns_add(columns, "process_pid"), *parent = columns_add(columns, "process_parent");
+    struct bytes *command = columns_add(columns, "process_command"), *start = columns_add(columns, "process_start");
+    struct bytes *end = columns_add(columns, "process_end"), *complete = columns_add(columns, "process_complete");
+    for (size_t p = 0; p < trace->process_count || p == 0; p++) {
+        const struct trace_process only = {.pid = trace->pid,
+                                           .command = trace->command ? trace->command : "",
+                                           .is_complete = trace->is_complete,
+                                           .start_ns = trace->start_ns,
+                                           .end_ns = trace->end_ns};
+        const struct trace_process *process = trace->process_count ? &trace->processes[p] : &only;
+        bytes_varint(pid, process->pid);
+        bytes_varint(parent, process->parent_pid);
+        bytes_varint(command, report_strings_add(&columns->strings, process->command));
+        bytes_varint(start, columns_units_since_start(columns, trace, process->start_ns));
+        bytes_varint(end, columns_units_since_start(columns, trace, process->end_ns));
+        bytes_varint(complete, process->is_complete);
+    }
+}
+
+// Of the exact sums those that are not 0.
+static void columns_of_totals(struct columns *columns, const struct trace *trace)
+{
+    for (unsigned total = 0; total < QUT_TRACE_TOTAL_COUNT; total++) {
+        if (trace->totals[total] == 0)
+            continue;
+        char name[COLUMN_NAME_BYTES];
+        snprintf(name, sizeof name, "ptotal_%u", total);
+        struct bytes *of_process = columns_add(columns, name);
+        snprintf(name, sizeof name, "ttotal_%u", total);
+        struct bytes *of_thread = columns_add(columns, name);
+        for (size_t p = 0; p < trace->process_count; p++)
+            bytes_varint(of_process, trace->processes[p].totals[total]);
+        if (trace->process_count == 0)
+            bytes_varint(of_process, trace->totals[total]);
+        for (size_t t = 0; t < trace->thread_count; t++)
+            bytes_varint(of_thread, trace->threads[t].totals[total]);
     }
 }
 
@@ -128,6 +169,16 @@ static void write_header(struct bytes *header, const struct trace *trace, const 
         add_text(header, text);
         comma = ",";
     }
+    add_text(header, "],\"totals\":[");
+    comma = "";
+    for (unsigned total = 0; total < QUT_TRACE_TOTAL_COUNT; total++) {
+        if (trace->totals[total] == 0)
+            continue;
+        snprintf(text, sizeof text, "%s{\"index\":%u,\"name\":\"%s\",\"all\":%" PRIu64 "}", comma, total,
+                 trace_total_name(total), trace->totals[total]);
+        add_text(header, text);
+        comma = ",";
+    }
     add_text(header, "],\"sections\":[");
     for (size_t i = 0; i < columns->count; i++) {
         snprintf(text, sizeof text, "%s[\"%s\",%zu]", i ? "," : "", columns->columns[i].name,
@@ -168,7 +219,9 @@ int report_pack(const struct trace *trace, const struct names *names, struct byt
     columns->time_shift = columns_time_shift(trace);
     columns_of_functions(columns, names);
     columns_of_frames(columns, &frames);
+    columns_of_processes(columns, trace);
     columns_of_threads(columns, trace);
+    columns_of_totals(columns, trace);
     columns_of_samples(columns, trace, &frames);
     columns_of_metrics(columns, trace);
     columns_of_extras(columns, trace, &frames);

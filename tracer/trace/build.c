@@ -91,6 +91,51 @@ static uint64_t latest_ns(const struct trace *trace)
     return latest;
 }
 
+// The only process of a part; its threads and notes are all that there are.
+static int make_process(const struct image *image, struct trace *trace, struct qutc_error *error)
+{
+    struct trace_process *process = trace_memory_take(image->memory, 1, sizeof *process);
+    if (!process)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    trace->processes = process;
+    trace->process_count = 1;
+    trace->notes = image->notes.items;
+    trace->note_count = trace->first_own_note = image->notes.count;
+    *process = (struct trace_process){
+        .pid = trace->pid,
+        .parent_pid = image->header.parent_pid,
+        .command = trace->command,
+        .arch = trace->arch,
+        .word_bytes = trace->word_bytes,
+        .mode = trace->mode,
+        .end = image->end,
+        .has_cpu_time = trace->has_cpu_time,
+        .is_complete = trace->is_complete,
+        .metric_mask = trace->metric_mask,
+        .start_ns = trace->start_ns,
+        .end_ns = trace->end_ns,
+        .counts = trace->counts,
+        .stored = trace->stored,
+        .merged = trace->merged,
+        .under_way = trace->under_way,
+        .present_samples = trace->present_samples,
+        .overwritten_samples = trace->overwritten_samples,
+        .damaged_samples = trace->damaged_samples,
+        .thread_count = trace->thread_count,
+        .note_count = trace->note_count,
+    };
+    memcpy(process->identity, trace->identity, sizeof process->identity);
+    memcpy(process->totals, trace->totals, sizeof process->totals);
+    // What the segment has no room for, or cannot know.
+    uint64_t parent_pid;
+    if (!process->parent_pid && trace_note_number(trace, 0, "parent-pid", &parent_pid))
+        process->parent_pid = (uint32_t)parent_pid;
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (trace->notes[i].text && strcmp(trace->notes[i].name, "command") == 0)
+            process->command = trace->command = trace->notes[i].text;
+    return 0;
+}
+
 static void check_balance(struct image *image, struct trace *trace)
 {
     struct trace_balance balance = trace_balance(trace);
@@ -137,5 +182,7 @@ int trace_build(struct image *image, struct trace *trace, struct qutc_error *err
     trace->damage_count = image->damages.count;
     trace->is_complete = image->is_complete && !image->damaged_chunks && !image->damaged_blocks &&
                          !image->is_truncated && !trace->damaged_samples;
-    return 0;
+    if (!trace_find_open(trace))
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    return make_process(image, trace, error);
 }

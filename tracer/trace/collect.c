@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tracer/trace/file_chunks.h"
+#include "tracer/trace/file_notes.h"
 #include "tracer/trace/file_tables.h"
 #include "tracer/trace/image.h"
 
@@ -187,6 +188,16 @@ static void write_chunks_of(struct collector *collector, const struct image *ima
     flush(collector, batch, open_ones);
 }
 
+static void write_notes(struct collector *collector)
+{
+    const struct collect_options *options = collector->options;
+    struct qutc_error error = {0};
+    size_t count = 0;
+    const struct trace_note *notes = options->notes ? options->notes(options->notes_context, &count) : NULL;
+    if (notes && file_notes_write(&collector->file, notes, count, &error) != 0)
+        note_failure(collector, &error);
+}
+
 static int finish(struct collector *collector, enum qut_trace_file_end end, struct qutc_error *error)
 {
     struct trace_memory *memory = trace_memory_new();
@@ -202,6 +213,7 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
     write_chunks_of(collector, &image, false);
     write_chunks_of(collector, &image, true);
     write_states(collector, &image);
+    write_notes(collector);
     struct collect_result *result = collector->result;
     struct qut_trace_file_trailer trailer = {.end = image.header.state == QUT_TRACE_CLOSED ? QUT_TRACE_FILE_END_CLOSED
                                                                                            : end,

@@ -10,6 +10,7 @@
 
 #include "formats/qut_trace_file.h"
 #include "qutc/base/error.h"
+#include "tracer/trace/trace.h"
 
 struct collect_options {
     int segment_fd;
@@ -20,6 +21,11 @@ struct collect_options {
     int process_fd;       // of pidfd_open, can be read when the process has ended; -1: only the segment says so
     void (*progress)(void *context, uint64_t chunk_count, uint64_t file_bytes);
     void *progress_context;
+    // What goes into the file beside the samples, asked for once, at the end, in the thread that collects; it may wait
+    // for whoever tells (a process that has just ended, say). Returns the notes, *count of them, which stay until
+    // collect() is back. NULL: none.
+    const struct trace_note *(*notes)(void *context, size_t *count);
+    void *notes_context;
 };
 
 struct collect_result {
@@ -33,5 +39,12 @@ struct collect_result {
 // 0; or -1, *error filled, where nothing could be made of the segment at all. That the file could not be written is in
 // *result.
 int collect(const struct collect_options *options, struct collect_result *result, struct qutc_error *error);
+
+// One file may hold several traces, one behind the other, as they were collected. Adds a whole file's bytes (fd) at the
+// end of another one (to_fd). Where they cannot be written, to_fd is cut back to what it was. 0, or -1 with *error
+// filled.
+int collect_append(int to_fd, int fd, struct qutc_error *error);
+// Adds notes of the whole recording: what belongs to no process ("processes-not-followed").
+int collect_append_notes(int to_fd, const struct trace_note *notes, size_t count, struct qutc_error *error);
 
 #endif

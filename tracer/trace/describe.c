@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trace's numbers are called, and whether they add up.
+#include <string.h>
+
 #include "tracer/trace/memory.h"
 #include "tracer/trace/trace.h"
 
@@ -114,6 +116,47 @@ bool trace_extra(const struct trace *trace, const struct trace_sample *sample, u
             return true;
         }
     return false;
+}
+
+struct trace_process trace_process_of(const struct trace *trace, const struct trace_thread *thread)
+{
+    if (thread->process < trace->process_count)
+        return trace->processes[thread->process];
+    return (struct trace_process){.pid = trace->pid,
+                                  .command = trace->command ? trace->command : "",
+                                  .arch = trace->arch,
+                                  .word_bytes = trace->word_bytes,
+                                  .mode = trace->mode,
+                                  .has_cpu_time = trace->has_cpu_time,
+                                  .is_complete = trace->is_complete,
+                                  .metric_mask = trace->metric_mask,
+                                  .start_ns = trace->start_ns,
+                                  .end_ns = trace->end_ns,
+                                  .thread_count = trace->thread_count};
+}
+
+bool trace_note_number(const struct trace *trace, uint32_t process, const char *name, uint64_t *value)
+{
+    size_t first = trace->first_own_note, end = trace->note_count;
+    if (process < trace->process_count) {
+        first = trace->processes[process].first_note;
+        end = first + trace->processes[process].note_count;
+    }
+    for (size_t i = first; i < end; i++)
+        if (!trace->notes[i].text && strcmp(trace->notes[i].name, name) == 0) {
+            *value = trace->notes[i].value;
+            return true;
+        }
+    return false;
+}
+
+uint64_t trace_note_sum(const struct trace *trace, const char *name)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (!trace->notes[i].text && strcmp(trace->notes[i].name, name) == 0)
+            sum += trace->notes[i].value;
+    return sum;
 }
 
 struct trace_balance trace_balance(const struct trace *trace)

@@ -22,7 +22,7 @@ size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words
     return (size_t)(at - to);
 }
 
-bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity)
+bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity, size_t *end)
 {
     struct qutc_cursor cursor = qutc_cursor(bytes);
     uint32_t count = qutc_read_u32(&cursor);
@@ -37,6 +37,7 @@ bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity)
         for (unsigned byte = 0; byte < WORD_BYTES; byte++)
             word |= (uint64_t)columns.data[byte * (size_t)count + i] << (8 * byte);
         words[index] = word;
+        *end = index >= *end ? (size_t)index + 1 : *end;
     }
     return !cursor.failed && qutc_cursor_left(&cursor) == 0;
 }

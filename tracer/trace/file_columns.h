@@ -19,7 +19,7 @@ static inline size_t columns_bound(size_t count)
 // Returns the size. Indices ascend, and none is 0.
 size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count);
 // Puts words where they belong; one that is not 0 already is written over. False: malformed; what was read till then is
-// in.
-bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity);
+// in. *end grows to what is behind the last index that was met.
+bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity, size_t *end);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "tracer/trace/file_blocks.h"
 #include "tracer/trace/file_columns.h"
+#include "tracer/trace/file_notes.h"
 #include "tracer/trace/segment_view.h"
 
 struct reader {
@@ -15,6 +16,7 @@ struct reader {
     struct trace_vector modules; // struct qut_trace_module
     uint32_t *last_of_slot;      // index in image->threads + 1
     uint64_t chunk_count;
+    size_t raw_end, node_end; // behind the last index that is in use
     struct qut_trace_file_trailer trailer;
     bool has_trailer;
     bool no_memory;
@@ -148,12 +150,12 @@ static bool read_strings(struct reader *reader, struct qutc_bytes contents)
 
 static bool read_raw(struct reader *reader, struct qutc_bytes contents)
 {
-    return columns_read(contents, reader->image->raw, reader->image->raw_capacity);
+    return columns_read(contents, reader->image->raw, reader->image->raw_capacity, &reader->raw_end);
 }
 
 static bool read_nodes(struct reader *reader, struct qutc_bytes contents)
 {
-    return columns_read(contents, reader->image->nodes, reader->image->node_capacity);
+    return columns_read(contents, reader->image->nodes, reader->image->node_capacity, &reader->node_end);
 }
 
 static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
@@ -207,6 +209,11 @@ static bool read_chunks(struct reader *reader, struct qutc_bytes contents)
     return true;
 }
 
+static bool read_notes(struct reader *reader, struct qutc_bytes contents)
+{
+    return file_notes_read(contents, &reader->image->notes, &reader->no_memory);
+}
+
 static bool read_trailer(struct reader *reader, struct qutc_bytes contents)
 {
     if (contents.size != sizeof reader->trailer)
@@ -224,6 +231,7 @@ static void read_blocks(struct reader *reader, bool segments)
         [QUT_TRACE_FILE_MODULES] = read_modules, [QUT_TRACE_FILE_STRINGS] = read_strings,
         [QUT_TRACE_FILE_RAW] = read_raw,         [QUT_TRACE_FILE_NODES] = read_nodes,
         [QUT_TRACE_FILE_CHUNKS] = read_chunks,   [QUT_TRACE_FILE_TRAILER] = read_trailer,
+        [QUT_TRACE_FILE_NOTES] = read_notes,
     };
     const struct file_block *blocks = reader->blocks.blocks.items;
     for (size_t i = 0; i < reader->blocks.blocks.count && !reader->no_memory; i++) {
@@ -274,6 +282,7 @@ static void check_trailer(struct reader *reader, size_t size)
                                                 : "the file has no trailer: its end is missing");
         return;
     }
+    image->end = (uint8_t)trailer->end;
     image->is_complete = trailer->end != QUT_TRACE_FILE_END_DIED;
     if (!image->is_complete)
         image_damage(image, "the process ended without closing its trace; all that it had stored is here");
@@ -284,8 +293,8 @@ static void check_trailer(struct reader *reader, size_t size)
                      "%" PRIu64 " times the file could not be written: what had no room meanwhile is counted as lost",
                      trailer->failed_writes);
     check_count(image, "chunks", reader->chunk_count, trailer->chunk_count);
-    check_count(image, "nodes", count_words(image->nodes, image->node_capacity), trailer->node_count);
-    check_count(image, "addresses", count_words(image->raw, image->raw_capacity), trailer->raw_count);
+    check_count(image, "nodes", count_words(image->nodes, reader->node_end), trailer->node_count);
+    check_count(image, "addresses", count_words(image->raw, reader->raw_end), trailer->raw_count);
     check_count(image, "modules", reader->modules.count, trailer->module_count);
     check_count(image, "threads", image->threads.count, trailer->thread_count);
     check_count(image, "bytes of strings", image->string_bytes, trailer->string_bytes);
@@ -312,12 +321,28 @@ static void set_overwritten(struct image *image)
     image->overwritten_least = 0;
 }
 
+static bool has_notes_only(const struct reader *reader)
+{
+    const struct file_block *blocks = reader->blocks.blocks.items;
+    for (size_t i = 0; i < reader->blocks.blocks.count; i++)
+        if (blocks[i].type != QUT_TRACE_FILE_NOTES && blocks[i].type != QUT_TRACE_FILE_TRAILER)
+            return false;
+    return reader->blocks.blocks.count != 0;
+}
+
 static int read_all(struct reader *reader, size_t size, struct qutc_error *error)
 {
     enum { RATIO_MAX = 256, ROOM_BYTES = 64 << 20 };
     struct image *image = reader->image;
     reader->unpacked_bytes_max = (uint64_t)size * RATIO_MAX + ROOM_BYTES;
     read_blocks(reader, true);
+    if (!image->header.version && has_notes_only(reader)) {
+        read_blocks(reader, false);
+        check_trailer(reader, size);
+        image->is_notes_only = !reader->no_memory && reader->has_trailer && !image->is_truncated;
+        if (image->is_notes_only)
+            return 0;
+    }
     // Or none that this build can unpack.
     if (!image->header.version && image->damages.count)
         return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "no block can be read; the first: %s",
@@ -332,6 +357,9 @@ static int read_all(struct reader *reader, size_t size, struct qutc_error *error
     image->modules = reader->modules.items;
     image->module_count = reader->modules.count;
     check_trailer(reader, size);
+    // What is behind was never used; of a process with a few frames that is nearly all.
+    image->raw_capacity = reader->raw_end;
+    image->node_capacity = reader->node_end > 1 ? reader->node_end : 1; // the root is always there
     set_overwritten(image);
     return 0;
 }

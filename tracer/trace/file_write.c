@@ -15,7 +15,7 @@ static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size,
 {
     size_t done = 0;
     while (done < size) {
-        ssize_t part = pwrite(file->fd, bytes + done, size - done, (off_t)(file->bytes + done));
+        ssize_t part = pwrite(file->fd, bytes + done, size - done, (off_t)(file->begin + file->bytes + done));
         if (part > 0) {
             done += (size_t)part;
             continue;
@@ -26,7 +26,7 @@ static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size,
         file->failed_writes++;
         // Half a block helps nobody, and its room may do for a smaller one. Should this fail too, it is written over,
         // or found damaged.
-        if (ftruncate(file->fd, (off_t)file->bytes) != 0)
+        if (ftruncate(file->fd, (off_t)(file->begin + file->bytes)) != 0)
             return -1;
         return -1;
     }
@@ -37,7 +37,13 @@ static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size,
 int trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
                      struct qutc_error *error)
 {
-    *file = (struct trace_file){.fd = fd};
+    return trace_file_begin_at(file, fd, 0, header, now_ns, error);
+}
+
+int trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_bytes, const struct qut_trace_header *header,
+                        uint64_t now_ns, struct qutc_error *error)
+{
+    *file = (struct trace_file){.fd = fd, .begin = begin_bytes};
     struct qut_trace_file_header begin = {.version = QUT_TRACE_FILE_VERSION, .pid = header->pid, .begin_ns = now_ns};
     memcpy(begin.magic, QUT_TRACE_FILE_MAGIC, sizeof begin.magic);
     memcpy(begin.identity, header->identity, sizeof begin.identity);

@@ -12,6 +12,7 @@
 
 struct trace_file {
     int fd;
+    uint64_t begin; // where it begins in its file, behind other traces
     uint64_t bytes; // written so far
     uint32_t block_count;
     uint64_t unpacked_bytes;
@@ -23,6 +24,9 @@ struct trace_file {
 // Takes the descriptor, which stays the caller's.
 int trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
                      struct qutc_error *error);
+// The same, behind `begin` bytes of other traces.
+int trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin, const struct qut_trace_header *header,
+                        uint64_t now_ns, struct qutc_error *error);
 int trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
                      uint32_t sample_count, struct qutc_error *error);
 // Counts of what was written are filled in here.

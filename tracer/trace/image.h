@@ -33,12 +33,15 @@ struct image {
     uint64_t *nodes; // words by id; 0: free
     size_t node_capacity;
     struct trace_vector chunks;  // struct image_chunk
+    struct trace_vector notes;   // struct trace_note
     struct trace_vector damages; // char *: the first DAMAGES_MAX
     uint64_t damaged_chunks, damaged_blocks;
     uint64_t damaged_samples_least; // as far as damaged blocks say
     // Samples that are neither in `chunks` nor damaged, because newer ones took their place. Where the two differ it
     // was a moving target, or a collector had some of them before.
     uint64_t overwritten_least, overwritten_most;
+    uint8_t end;          // enum qut_trace_file_end; 0: not known
+    bool is_notes_only;   // of a file: it is of no process
     bool is_complete;     // closed, and all is here
     bool is_truncated;    // its end is not here
     bool may_miss_chunks; // a collector took some out of this segment
@@ -61,6 +64,9 @@ struct image image_new(struct trace_memory *memory);
 
 // read.c. Of bytes in memory, aligned to 64: tests, fuzzing.
 int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace *trace, struct qutc_error *error);
+
+// read_parts.c. Of a .qtrace file; *trace stands in trace->memory.
+int read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct qutc_error *error);
 
 // build.c. *trace stands in image->memory then.
 int trace_build(struct image *image, struct trace *trace, struct qutc_error *error);

@@ -49,18 +49,36 @@ static int read_whole(int fd, size_t size, uint8_t **bytes, size_t *got, struct 
     return 0;
 }
 
-static int image_of_bytes(struct image *image, uint8_t *bytes, size_t size, struct qutc_error *error)
+static int no_memory(struct qutc_error *error)
 {
-    if (size >= 8 && memcmp(bytes, QUT_TRACE_MAGIC, 8) == 0) {
-        struct segment_view view;
-        if (segment_view(&view, bytes, size, error) != 0)
-            return -1;
-        return image_of_segment(image, &view, error);
-    }
-    return image_of_file(image, bytes, size, error);
+    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
 }
 
-static int fill_image(struct image *image, int fd, struct qutc_error *error)
+static int build_of_view(const struct segment_view *view, struct trace *trace, struct qutc_error *error)
+{
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return no_memory(error);
+    struct image image = image_new(memory);
+    if (image_of_segment(&image, view, error) == 0 && trace_build(&image, trace, error) == 0) {
+        trace->memory = memory;
+        return 0;
+    }
+    trace_memory_free(memory);
+    return -1;
+}
+
+static int read_of_bytes(uint8_t *bytes, size_t size, struct trace *trace, struct qutc_error *error)
+{
+    if (size < 8 || memcmp(bytes, QUT_TRACE_MAGIC, 8) != 0)
+        return read_file_bytes(bytes, size, trace, error);
+    struct segment_view view;
+    if (segment_view(&view, bytes, size, error) != 0)
+        return -1;
+    return build_of_view(&view, trace, error);
+}
+
+static int read_of_fd(int fd, struct trace *trace, struct qutc_error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -79,7 +97,7 @@ static int fill_image(struct image *image, int fd, struct qutc_error *error)
         struct segment_view view;
         if (segment_map(&view, fd, false, error) != 0)
             return -1;
-        int result = image_of_segment(image, &view, error);
+        int result = build_of_view(&view, trace, error);
         segment_unmap(&view);
         return result;
     }
@@ -87,45 +105,34 @@ static int fill_image(struct image *image, int fd, struct qutc_error *error)
     size_t size = (size_t)status.st_size, got = 0;
     if (read_whole(fd, size, &bytes, &got, error) != 0)
         return -1;
-    int result = image_of_bytes(image, bytes, got, error);
+    int result = read_of_bytes(bytes, got, trace, error);
     munmap(bytes, size);
     return result;
 }
 
-static int fail(struct trace_memory *memory, struct trace *trace, struct qutc_error *error)
+static int finish(int result, const char *name, struct trace *trace, struct qutc_error *error)
 {
-    trace_memory_free(memory);
+    if (result == 0) {
+        trace->path = trace_memory_text(trace->memory, "%s", name);
+        if (trace->path)
+            return 0;
+        trace_free(trace);
+        result = no_memory(error);
+    }
     *trace = (struct trace){0};
-    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
-}
-
-static int finish(struct image *image, int filled, const char *name, struct trace *trace, struct qutc_error *error)
-{
-    if (filled != 0 || trace_build(image, trace, error) != 0)
-        return fail(image->memory, trace, error);
-    trace->path = trace_memory_text(image->memory, "%s", name);
-    trace->memory = image->memory;
-    return trace->path ? 0 : fail(image->memory, trace, error);
+    return result;
 }
 
 int trace_read_fd(int fd, const char *name, struct trace *trace, struct qutc_error *error)
 {
     *trace = (struct trace){0};
-    struct trace_memory *memory = trace_memory_new();
-    if (!memory)
-        return fail(memory, trace, error);
-    struct image image = image_new(memory);
-    return finish(&image, fill_image(&image, fd, error), name, trace, error);
+    return finish(read_of_fd(fd, trace, error), name, trace, error);
 }
 
 int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace *trace, struct qutc_error *error)
 {
     *trace = (struct trace){0};
-    struct trace_memory *memory = trace_memory_new();
-    if (!memory)
-        return fail(memory, trace, error);
-    struct image image = image_new(memory);
-    return finish(&image, image_of_bytes(&image, bytes, size, error), name, trace, error);
+    return finish(read_of_bytes(bytes, size, trace, error), name, trace, error);
 }
 
 int trace_read(const char *path, struct trace *trace, struct qutc_error *error)

@@ -20,6 +20,7 @@ struct image image_new(struct trace_memory *memory)
     return (struct image){.memory = memory,
                           .threads = trace_vector(memory, sizeof(struct qut_trace_file_thread)),
                           .chunks = trace_vector(memory, sizeof(struct image_chunk)),
+                          .notes = trace_vector(memory, sizeof(struct trace_note)),
                           .damages = trace_vector(memory, sizeof(char *))};
 }
 

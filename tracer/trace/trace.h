@@ -35,8 +35,36 @@ struct trace_node {
     const char *label; // LABEL: the name. END: why, in words ("[no unwind information covers the code]"). Else NULL
 };
 
+// What a collector, or a recorder, knows beside the samples: "ticks-due", "trigger", ...
+struct trace_note {
+    const char *name;
+    const char *text; // NULL: it is a number
+    uint64_t value;
+};
+
+// One process's part of a trace: the same pid may come more than once (exec ends a part).
+struct trace_process {
+    uint32_t pid;
+    uint32_t parent_pid; // 0: not known
+    const char *command; // "" where it is not known
+    uint8_t identity[16];
+    uint8_t arch, word_bytes, mode;
+    uint8_t end; // enum qut_trace_file_end; 0: not known
+    bool has_cpu_time, is_complete;
+    uint32_t metric_mask;
+    uint64_t start_ns, end_ns;
+    // As in struct trace: they add up to that.
+    struct qut_trace_counts counts;
+    uint64_t stored, merged, under_way;
+    uint64_t totals[QUT_TRACE_TOTAL_COUNT];
+    uint64_t present_samples, overwritten_samples, damaged_samples;
+    size_t first_thread, thread_count; // they stand together
+    size_t first_note, note_count;
+};
+
 struct trace_thread {
-    uint32_t uid, tid;
+    uint32_t uid, tid; // no two of a trace have the same uid
+    uint32_t process;  // index in processes
     char name[QUT_TRACE_NAME_BYTES];
     uint64_t start_ns, end_ns;      // UINT64_MAX: it lived when the trace was taken
     struct qut_trace_counts counts; // summed over levels
@@ -60,7 +88,7 @@ struct trace_sample {
     uint32_t metrics;     // index in metrics, of QUT_TRACE_METRIC_COUNT values; TRACE_NONE: there are none
     uint8_t extra_count;
     uint8_t level;
-    uint16_t zero;
+    uint16_t is_open; // 1: it begins an interval (QUT_TRACE_SAMPLE_BEGINS) whose end is not here: see trace_open_until
 };
 
 struct trace_extra {
@@ -87,8 +115,11 @@ enum trace_gap_reason {
     TRACE_GAP_DAMAGED,     // a chunk or a block of the file cannot be read
 };
 
+// Of several processes: modules, nodes and names that are equal are one. A module's addresses (start, load_ns) are
+// those of the process in which it was found first; the others had it somewhere else.
 struct trace {
-    // Where it comes from.
+    // Where it comes from. Of several processes: pid, command, identity, arch, word_bytes and mode are the first one's,
+    // is_complete and has_cpu_time say whether all have, or any has; metric_mask is of any.
     char *path;
     uint8_t identity[16];
     uint8_t arch, word_bytes, mode;
@@ -100,11 +131,16 @@ struct trace {
     uint32_t metric_mask;
     const char *kind_names[QUT_TRACE_OWN_KIND_COUNT]; // of kind QUT_TRACE_OWN_KIND_FIRST + i; NULL: not in use
 
+    struct trace_process *processes; // in the order in which they began
+    size_t process_count;            // 0: made by hand, of one process: see trace_process_of
+    struct trace_note *notes;        // by process; behind theirs, from first_own_note on, those of the whole recording
+    size_t note_count, first_own_note;
+
     struct trace_module *modules;
     size_t module_count;
     struct trace_node *nodes; // a parent's index is smaller than its children's
     size_t node_count;
-    struct trace_thread *threads; // in the order in which they began
+    struct trace_thread *threads; // by process, and in the order in which they began
     size_t thread_count;
     struct trace_sample *samples;
     size_t sample_count;
@@ -154,6 +190,19 @@ const char *trace_extra_name(unsigned key);     // "lock"
 
 // Of a sample's extras, the value of a key. False: it has none.
 bool trace_extra(const struct trace *trace, const struct trace_sample *sample, uint32_t key, uint64_t *value);
+
+// A thread's process; of a trace made by hand, that has none, one with the trace's pid and command.
+struct trace_process trace_process_of(const struct trace *trace, const struct trace_thread *thread);
+// The number of a process's note, or the whole recording's (process TRACE_NONE). False: there is none.
+bool trace_note_number(const struct trace *trace, uint32_t process, const char *name, uint64_t *value);
+// The sum over all processes and the whole recording.
+uint64_t trace_note_sum(const struct trace *trace, const char *name);
+
+// Until when an interval that did not end is taken to have lasted: the next sample of its thread, or the end of that.
+uint64_t trace_open_until(const struct trace *trace, const struct trace_thread *thread,
+                          const struct trace_sample *sample);
+// Sets is_open in all samples. trace_read has done so.
+bool trace_find_open(struct trace *trace);
 
 // Whether hits = stored + merged + throttled + lost + under way, and stored + merged = present + overwritten + damaged.
 // The differences; both 0 where it holds.

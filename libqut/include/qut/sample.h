@@ -43,7 +43,8 @@ struct qut_sampling_group {
 struct qut_sampling_options {
     size_t size;                             // sizeof(struct qut_sampling_options)
     uint32_t trigger;                        // enum qut_trigger
-    int32_t signal_number;                   // for ticks; 0: SIGSTKFLT. One that does not queue (below SIGRTMIN)
+    int32_t signal_number;                   // for ticks: one that does not queue (below SIGRTMIN). 0: of SIGSTKFLT and SIGPROF
+                                             // the first that nobody handles (Android's linker handles the former)
     uint64_t period_ns;                      // of threads that are in no group; 0: 10 ms
     uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
     uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
@@ -63,6 +64,8 @@ QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
 QUT_API void qut_sampling_stop(void);
 // What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
 QUT_API uint32_t qut_sampling_trigger(void);
+// The signal that ticks are, 0: there are none. [signal-safe]
+QUT_API int qut_sampling_signal(void);
 
 // The calling thread has ticks from now on; registers it with the trace. 0, or -errno of the trigger: then it has none,
 // which is counted. [not signal-safe, blocks, allocates; any thread for itself]

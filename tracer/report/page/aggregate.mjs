@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a choice of samples weighs: per frame of the tree, and per function.
+import { columnOf, countersOf } from './attribution.mjs';
+import { blockedIn } from './intervals.mjs';
 import { hasStack } from './segments.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
-// What samples can weigh: {id, name, unit}.
+// What samples can weigh: {id, name, unit, counter}. The first one is shown first.
 export function weightsOf(trace) {
-    const weights = [{ id: 'samples', name: 'samples', unit: 'count' }, { id: 'time', name: 'time', unit: 'ns' }];
-    if (trace.samples.cpu) {
-        weights.push({ id: 'cpu', name: 'processor time', unit: 'ns' });
+    const counters = countersOf(trace).map((counter) => ({ id: counter.id, name: counter.name, unit: counter.unit, counter }));
+    const cpu = counters.find(({ id }) => id === 'cpu'), hasIntervals = trace.intervals.count > 0;
+    const weights = cpu ? [cpu] : [];
+    if (cpu && hasIntervals) {
+        weights.push({ id: 'wall', name: 'processor + blocked time', unit: 'ns', counter: cpu.counter });
     }
-    for (const metric of trace.metrics) {
-        const name = metric.name.replaceAll('-', ' ');
-        weights.push({ id: `metric ${metric.index}`, name, unit: /bytes/.test(name) ? 'bytes' : 'count', metric });
+    if (hasIntervals) {
+        weights.push({ id: 'blocked', name: 'blocked time', unit: 'ns' });
     }
+    weights.push(...counters.filter((weight) => weight !== cpu));
+    weights.push({ id: 'samples', name: 'samples', unit: 'count' }, { id: 'time', name: 'time', unit: 'ns' });
     return weights;
 }
 
@@ -29,12 +34,17 @@ export function countInRange(first, last, count, from, to) {
     return before(to) - before(from);
 }
 
-function* weighSamples(trace, choice, self) {
+export function isChosen(thread, choice) {
+    return choice.thread >= 0 ? thread.index === choice.thread : !(choice.process >= 0) || thread.process === choice.process;
+}
+
+// Adds to `self`. Returns of how many equal samples the sums are as sure as of these: (sum of weights)^2 / sum of
+// weight^2.
+function* weighSamples(trace, column, choice, self) {
     const { samples, threads } = trace, { kind, from, to } = choice;
-    const column = choice.weight.id === 'samples' ? null
-        : choice.weight.id === 'cpu' ? samples.cpu : choice.weight.metric.growth;
+    let sum = 0, squares = 0;
     for (const thread of threads) {
-        if (choice.thread >= 0 && thread.index !== choice.thread) {
+        if (!isChosen(thread, choice)) {
             continue;
         }
         for (let i = thread.firstSample; i < thread.firstSample + thread.sampleCount; i++) {
@@ -47,16 +57,20 @@ function* weighSamples(trace, choice, self) {
             const all = samples.count[i];
             const counted = countInRange(samples.first[i], samples.last[i], all, from, to);
             if (counted > 0) {
-                self[samples.frame[i]] += column ? Math.max(0, column[i]) * (counted / all) : counted;
+                const each = column ? column[i] / all : 1;
+                self[samples.frame[i]] += each * counted;
+                sum += each * counted;
+                squares += each * each * counted;
             }
         }
     }
+    return squares > 0 ? sum * sum / squares : 0;
 }
 
 function* weighTime(trace, segments, choice, self) {
     const { kind, from, to } = choice, { kind: kinds, frame: frames } = trace.samples;
     for (let t = 0; t < segments.length; t++) {
-        if (choice.thread >= 0 && t !== choice.thread) {
+        if (!isChosen(trace.threads[t], choice)) {
             continue;
         }
         const { count, start, sample, state } = segments[t];
@@ -75,15 +89,42 @@ function* weighTime(trace, segments, choice, self) {
     }
 }
 
-// choice: {weight (of weightsOf), thread (index, or -1: all), kind (number, or -1: all), from, to (ns, to not included)}.
-// Returns {self, total}: of each frame.
+// Each interval as long as it was: what was not recorded of them (too short, throttled) is not here.
+function* weighBlocked(trace, choice, self) {
+    const { intervals, samples } = trace, { kind, from, to } = choice;
+    for (const thread of trace.threads) {
+        if (!isChosen(thread, choice)) {
+            continue;
+        }
+        const { first, count } = intervals.threads[thread.index];
+        for (let i = first; i < first + count; i++) {
+            if (i % ROWS_PER_SLICE === 0) {
+                yield;
+            }
+            const sample = intervals.sample[i];
+            if (kind < 0 || samples.kind[sample] === kind) {
+                self[samples.frame[sample]] += blockedIn(intervals, i, from, to);
+            }
+        }
+    }
+}
+
+// choice: {weight (of weightsOf), process, thread (index, or -1: all), kind (number, or -1: all), from, to (ns, to not
+// included)}. Returns {self, total: of each frame, certainty: as that of so many equal samples; 0: these are no
+// estimates}.
 export function* aggregate(trace, segments, choice) {
-    const { frames } = trace;
+    const { frames } = trace, { id, counter } = choice.weight;
     const self = new Float64Array(frames.count);
-    if (choice.weight.id === 'time') {
+    let certainty = 0;
+    if (id === 'time') {
         yield* weighTime(trace, segments, choice, self);
-    } else {
-        yield* weighSamples(trace, choice, self);
+    } else if (id !== 'blocked') {
+        const column = counter ? yield* columnOf(counter, trace) : null;
+        certainty = yield* weighSamples(trace, column, choice, self);
+    }
+    if (id === 'blocked' || id === 'wall') {
+        yield* weighBlocked(trace, choice, self);
+        certainty = 0;
     }
     const total = self.slice();
     for (let i = frames.count - 1; i > 0; i--) {
@@ -92,7 +133,7 @@ export function* aggregate(trace, segments, choice) {
             yield;
         }
     }
-    return { self, total };
+    return { self, total, certainty };
 }
 
 // For each frame whether the same function stands further out in its stack. Counting totals of functions, such a frame

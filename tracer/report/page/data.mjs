@@ -2,6 +2,7 @@
 // The trace, out of the bytes that tracer/report/pack.c wrote (tracer/report/pack.h says what is where). Times are
 // nanoseconds since the trace's beginning.
 import { allocatedBytes } from './extras.mjs';
+import { buildIntervals } from './intervals.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
 const METRIC_ALLOCATED_BYTES = 5;
@@ -125,7 +126,7 @@ function* decodeFrames(sections) {
 }
 
 function* decodeThreads(sections, strings, unitNs) {
-    const names = ['uid', 'tid', 'name', 'start', 'end', 'samples', 'marks', 'gaps', 'hold', 'stored', 'merged', 'throttled', 'lost'];
+    const names = ['uid', 'tid', 'process', 'name', 'start', 'end', 'samples', 'marks', 'gaps', 'hold', 'stored', 'merged', 'throttled', 'lost'];
     const columns = {};
     for (const name of names) {
         columns[name] = yield* allNumbers(sections, `thread_${name}`);
@@ -134,7 +135,7 @@ function* decodeThreads(sections, strings, unitNs) {
     let firstSample = 0, firstMark = 0, firstGap = 0;
     for (let i = 0; i < columns.uid.length; i++) {
         const thread = {
-            index: i, uid: columns.uid[i], tid: columns.tid[i],
+            index: i, uid: columns.uid[i], tid: columns.tid[i], process: columns.process[i],
             name: strings.text(columns.name[i]),
             startNs: columns.start[i] * unitNs, endNs: columns.end[i] ? columns.end[i] * unitNs : null,
             firstSample, sampleCount: columns.samples[i],
@@ -149,6 +150,30 @@ function* decodeThreads(sections, strings, unitNs) {
         threads.push(thread);
     }
     return { threads, sampleCount: firstSample, markCount: firstMark, gapCount: firstGap };
+}
+
+function* decodeProcesses(sections, strings, unitNs, threads) {
+    const columns = {};
+    for (const name of ['pid', 'parent', 'command', 'start', 'end', 'complete']) {
+        columns[name] = yield* allNumbers(sections, `process_${name}`);
+    }
+    const processes = [...columns.pid].map((pid, index) => ({
+        index, pid, parent: columns.parent[index], command: strings.text(columns.command[index]),
+        startNs: columns.start[index] * unitNs, endNs: columns.end[index] * unitNs, isComplete: columns.complete[index] === 1,
+        threads: [],
+    }));
+    threads.forEach((thread) => processes[thread.process].threads.push(thread));
+    return processes;
+}
+
+// Exact sums: {name, all, ofProcess, ofThread}.
+function* decodeTotals(sections, totals) {
+    const decoded = [];
+    for (const { index, name, all } of totals) {
+        decoded.push({ name, all, ofProcess: yield* allNumbers(sections, `ptotal_${index}`),
+            ofThread: yield* allNumbers(sections, `ttotal_${index}`) });
+    }
+    return decoded;
 }
 
 function* decodeSamples(sections, threads, count, unitNs, frames) {
@@ -256,11 +281,13 @@ export function* decodeTrace(bytes) {
             metrics.push({ index: METRIC_ALLOCATED_BYTES, name: 'allocated-bytes', growth });
         }
     }
+    const processes = yield* decodeProcesses(sections, strings, unitNs, threads);
+    const totals = yield* decodeTotals(sections, header.totals);
     const kinds = new Map();
     const kindNames = yield* allNumbers(sections, 'kind_name'), kindNumbers = yield* allNumbers(sections, 'kind_number');
     kindNumbers.forEach((number, i) => kinds.set(number, strings.text(kindNames[i])));
-    return {
-        lengthNs: header.lengthNs, strings, functions, frames, threads, samples, metrics, kinds,
+    const trace = {
+        lengthNs: header.lengthNs, strings, functions, frames, processes, threads, totals, samples, metrics, kinds,
         extras,
         marks: yield* decodeMarks(sections, threads, unitNs),
         gaps: yield* decodeGaps(sections, threads, unitNs),
@@ -268,6 +295,8 @@ export function* decodeTrace(bytes) {
         moduleName: (id) => strings.text(functions.module[id]),
         fileName: (id) => strings.text(functions.file[id]),
     };
+    trace.intervals = yield* buildIntervals(trace);
+    return trace;
 }
 
 // Frame 0 has no function.

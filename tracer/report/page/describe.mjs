@@ -2,8 +2,9 @@
 // Frames and moments in words, for the status line and the tooltip: a heading and lines below it.
 import { frameName } from './data.mjs';
 import { describeExtras } from './extras.mjs';
-import { formatAmount, formatCount, formatMoment, formatShare, formatTime } from './format.mjs';
-import { stateText } from './timeline_tracks.mjs';
+import { formatAmount, formatCount, formatMoment, formatSureShare, formatTime } from './format.mjs';
+import { processLabel } from './timeline_rows.mjs';
+import { stateText } from './timeline_states.mjs';
 
 const FLAG_INLINED = 1, FLAG_GUESSED = 2;
 const classNames = ['', 'signal frame', 'address in no module', 'compiled at run time', 'bytecode', 'label', 'the walk ended here'];
@@ -36,7 +37,7 @@ export function describePlace(trace, frame) {
 
 export function describeFrame(trace, frame, sums, unit) {
     const all = sums.total[0];
-    const amount = (value) => `${formatAmount(value, unit)} (${formatShare(value, all)})`;
+    const amount = (value) => `${formatAmount(value, unit)} (${formatSureShare(value, all, sums.certainty)})`;
     return {
         heading: frameName(trace, frame),
         lines: [`self ${amount(sums.self[frame])}, total ${amount(sums.total[frame])}`, describePlace(trace, frame)],
@@ -54,7 +55,22 @@ function describeThread({ thread }) {
     return { heading: `${thread.name || '[no name]'} (${thread.tid})`, lines: [parts.join(', ')] };
 }
 
+function describeProcess(process) {
+    const { threads, startNs, endNs, parent, isComplete } = process;
+    const lines = [`${formatCount(threads.length)} threads, ${formatTime(endNs - startNs)} from ${formatTime(startNs)}`];
+    if (parent) {
+        lines.push(`child of ${parent}`);
+    }
+    if (!isComplete) {
+        lines.push('its part of the trace is incomplete');
+    }
+    return { heading: processLabel(process), lines };
+}
+
 export function describeHit(trace, hit, view) {
+    if (hit.process) {
+        return describeProcess(hit.process);
+    }
     const { track, time, segment, frame, slice } = hit;
     const about = describeThread(track);
     if (segment < 0) {
@@ -68,7 +84,9 @@ export function describeHit(trace, hit, view) {
     if (sample >= 0) {
         const kind = trace.kinds.get(trace.samples.kind[sample]), state = stateText(segments, segment);
         const count = trace.samples.count[sample] > 1 ? ` × ${formatCount(trace.samples.count[sample])}` : '';
-        lines.push([`sample: ${kind}${count}`, state, describeExtras(trace.extras, sample)].filter(Boolean).join(', '));
+        const interval = trace.intervals.ofSample.get(sample), { begin, end, isOpen } = trace.intervals;
+        const length = interval === undefined ? '' : `${formatTime(end[interval] - begin[interval])}${isOpen[interval] ? ', no end' : ''}`;
+        lines.push([`sample: ${kind}${count}`, state, length, describeExtras(trace.extras, sample)].filter(Boolean).join(', '));
     } else {
         lines.push(stateText(segments, segment));
     }

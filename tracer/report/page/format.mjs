@@ -44,6 +44,22 @@ export function formatShare(part, whole) {
     return `${percent.toFixed(percent >= 9.995 || percent === 0 ? 1 : 2)} %`;
 }
 
+// By how much a share may be off, at 95 %: 1.96 sqrt(p (1 - p) / n), n samples; '' where it is no estimate.
+export function formatError(part, whole, certainty) {
+    if (!whole || !certainty) {
+        return '';
+    }
+    const share = Math.min(1, Math.max(0, part / whole));
+    const percent = 196 * Math.sqrt(share * (1 - share) / certainty);
+    return `±${percent.toFixed(percent >= 9.995 ? 0 : percent >= 0.0995 ? 1 : 2)}`;
+}
+
+// "12.3 % ±0.8"
+export function formatSureShare(part, whole, certainty) {
+    const error = formatError(part, whole, certainty);
+    return error ? `${formatShare(part, whole)} ${error}` : formatShare(part, whole);
+}
+
 export function formatAmount(value, unit) {
     switch (unit) {
     case 'ns': return formatTime(value);

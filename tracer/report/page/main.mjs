@@ -4,31 +4,38 @@ import { aggregate, findRepeats, functionTable, matchedShare, moduleShares, sear
 import { Colours } from './colours.mjs';
 import { frameName } from './data.mjs';
 import { describeFrame, describeHit } from './describe.mjs';
+import { DetailView } from './detail_view.mjs';
 import { flowsOf } from './extras.mjs';
 import { FlameView } from './flame_view.mjs';
-import { formatAmount, formatCount, formatShare, formatTime } from './format.mjs';
+import { formatAmount, formatCount, formatSureShare, formatTime } from './format.mjs';
+import { HotView } from './hot_view.mjs';
+import { waitsAmong } from './kinds.mjs';
 import { loadTrace } from './load.mjs';
 import { buildSegments } from './segments.mjs';
+import { element } from './stack_list.mjs';
 import { TableView } from './table_view.mjs';
+import { processLabel } from './timeline_rows.mjs';
 import { buildTracks, TimelineView } from './timeline_view.mjs';
+import { WaitsView } from './waits_view.mjs';
+import { groupWaits, releasesOf, ThreadFinder } from './waits.mjs';
 import { runInSlices } from './work.mjs';
 
 const get = (id) => document.getElementById(id);
-const MODULES_SHOWN = 10, THREADS_LISTED = 2000;
+const MODULES_SHOWN = 10, THREADS_LISTED = 2000, PROCESSES_LISTED = 2000;
 
 class Page {
     constructor(trace, segments, repeats, tracks, flows) {
         Object.assign(this, { trace, segments, repeats });
         this.colours = new Colours(trace);
         this.weights = weightsOf(trace);
-        this.choice = { weight: this.weights[0], thread: -1, kind: -1, from: -Infinity, to: Infinity };
+        this.choice = { weight: this.weights[0], process: -1, thread: -1, kind: -1, from: -Infinity, to: Infinity };
         this.matches = null;
         this.asked = 0; // computations that were begun
         this.searched = 0;
         this.timeline = new TimelineView(get('timeline-host'), get('timeline-canvas'), trace, tracks, flows, this.colours, {
             onPoint: (hit, event) => this.tell(hit && describeHit(trace, hit, this.timeline.view), event),
             onSelect: (range) => this.setRange(range),
-            onView: () => {},
+            onPick: (hit) => this.pickHit(hit),
         });
         this.flame = new FlameView(get('flame-host'), get('flame-canvas'), trace, this.colours, {
             onPoint: (frame, event) => this.tellFrame(frame, event),
@@ -36,10 +43,34 @@ class Page {
             onZoom: (frame) => this.showPath(frame),
         });
         this.table = new TableView(get('table'), get('more'), trace, this.colours, { onFunction: (func) => this.searchFor(func) });
+        this.makeWaits(flows);
         this.fillControls();
         this.listen();
         this.setTheme(this.systemTheme());
         this.sizeHosts();
+    }
+
+    makeWaits(flows) {
+        const { trace } = this, finder = new ThreadFinder(trace), releases = releasesOf(flows);
+        this.detail = new DetailView({ section: get('detail'), title: get('detail-title'), facts: get('detail-facts'),
+            stacks: get('detail-stacks'), last: get('detail-last'), next: get('detail-next'), where: get('detail-where'),
+            close: get('detail-close') }, trace, finder, releases, {
+            onClose: () => this.pickSample(null),
+            onSample: (sample, members) => this.pickSample(sample, members),
+            onFunction: (func) => this.searchFor(func),
+            threadOf: (sample) => this.timeline.threadOfSample(sample),
+        });
+        this.waits = new WaitsView({ section: get('waits'), locks: get('locks'), locksMore: get('locks-more'), locksNone: get('locks-none'),
+            calls: get('calls'), callsMore: get('calls-more') }, trace, finder, releases, {
+            onGroup: ({ longest, members }) => {
+                this.pickSample(trace.intervals.sample[longest], members || null);
+                get('detail').scrollIntoView({ block: 'center' });
+                get('detail-close').focus({ preventScroll: true });
+            },
+        });
+        const parts = (name) => ({ box: get(name), facts: get(`${name}-facts`), table: get(`${name}-table`) });
+        this.hot = new HotView({ section: get('memory'), allocation: parts('allocation'), faults: parts('faults') }, trace, this.segments,
+            this.weights, { onStack: (weight, frame) => this.showStack(weight, frame) });
     }
 
     // ---- controls
@@ -48,10 +79,31 @@ class Page {
         const { trace } = this;
         const fill = (select, options) => select.append(...options.map(([value, text]) => new Option(text, value)));
         fill(get('weight'), this.weights.map(({ name }, i) => [i, name]));
-        const threads = trace.threads.filter(({ sampleCount }) => sampleCount > 0).slice(0, THREADS_LISTED);
-        fill(get('thread'), [[-1, `all ${trace.threads.length}`], ...threads.map(({ index, name, tid }) => [index, `${name} ${tid}`])]);
+        const { processes } = trace;
+        get('process-choice').hidden = processes.length < 2;
+        fill(get('process'), [[-1, `all ${processes.length}`], ...processes.slice(0, PROCESSES_LISTED).map((process) => [process.index, processLabel(process)])]);
+        this.fillThreads();
+        this.fillLegend();
         fill(get('kind'), [[-1, 'all'], ...[...trace.kinds].map(([number, name]) => [number, name])]);
         this.showPath(0);
+    }
+    // Those of the chosen process.
+    fillThreads() {
+        const { trace, choice } = this;
+        const all = choice.process < 0 ? trace.threads : trace.processes[choice.process].threads;
+        const listed = all.filter(({ sampleCount }) => sampleCount > 0).slice(0, THREADS_LISTED);
+        get('thread').replaceChildren(new Option(`all ${all.length}`, -1), ...listed.map(({ index, name, tid }) => new Option(`${name} ${tid}`, index)));
+    }
+    fillLegend() {
+        const { trace } = this, { samples, intervals } = trace, kinds = new Set();
+        for (let i = 0; i < intervals.count; i++) {
+            kinds.add(samples.kind[intervals.sample[i]]);
+        }
+        get('legend').children[0].after(...waitsAmong(kinds).map(({ letter, name, colour }) => {
+            const item = element('li');
+            item.append(element('span', `badge ${colour}`, letter), name);
+            return item;
+        }));
     }
     listen() {
         const { choice } = this;
@@ -60,6 +112,10 @@ class Page {
             this.recompute();
         });
         onChange('weight', (value) => { choice.weight = this.weights[value]; });
+        onChange('process', (value) => {
+            Object.assign(choice, { process: value, thread: -1 });
+            this.fillThreads();
+        });
         onChange('thread', (value) => { choice.thread = value; });
         onChange('kind', (value) => { choice.kind = value; });
         const onClick = (id, act) => get(id).addEventListener('click', act);
@@ -86,6 +142,7 @@ class Page {
         const actions = {
             '/': () => get('search').focus(), '?': () => get('help').showModal(), t: () => this.toggleTheme(),
             f: () => get('flame-canvas').focus(), l: () => get('timeline-canvas').focus(),
+            Escape: () => this.pickSample(null),
         };
         if (actions[event.key]) {
             event.preventDefault();
@@ -149,11 +206,18 @@ class Page {
         this.unit = this.choice.weight.unit;
         this.rows = rows;
         this.flame.setSums(sums);
-        this.table.setRows(rows, sums.total[0], this.unit);
+        this.table.setRows(rows, sums.total[0], this.unit, sums.certainty);
         get('functions-count').textContent = `${formatCount(rows.length)} with ${formatAmount(sums.total[0], this.unit)} ` +
             `${this.choice.weight.name} in all`;
         this.showModules();
         this.showFound();
+        const waits = await runInSlices(groupWaits(this.trace, this.choice), isWanted);
+        const hot = waits && await runInSlices(this.hot.compute({ ...this.choice }), isWanted);
+        if (!hot) {
+            return;
+        }
+        this.waits.set(waits);
+        this.hot.set(hot);
         get('main').setAttribute('aria-busy', 'false');
     }
     showModules() {
@@ -165,7 +229,7 @@ class Page {
             const item = document.createElement('li'), swatch = document.createElement('span');
             swatch.className = 'swatch';
             swatch.style.backgroundColor = this.colours.module(module);
-            item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatShare(self, all)}`);
+            item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatSureShare(self, all, this.sums.certainty)}`);
             return item;
         }));
     }
@@ -195,7 +259,42 @@ class Page {
             return;
         }
         const { sum, count } = matchedShare(this.trace, this.sums.total, this.matches);
-        get('found').textContent = count ? `${formatShare(sum, this.sums.total[0])} in ${formatCount(count)} functions` : 'not found';
+        get('found').textContent = count ? `${formatSureShare(sum, this.sums.total[0], this.sums.certainty)} in ${formatCount(count)} functions` : 'not found';
+    }
+
+    // ---- one sample or wait, pointed out
+
+    pickHit(hit) {
+        const sample = !hit ? -1 : hit.sample !== undefined ? hit.sample : hit.segment >= 0 ? hit.track.segments.sample[hit.segment] : -1;
+        this.pickSample(sample >= 0 ? sample : null);
+    }
+    // null: none. `members`: waits to step through.
+    pickSample(sample, members = null) {
+        if (sample === null) {
+            this.timeline.pick(null);
+            this.detail.hide();
+            return;
+        }
+        const { intervals, samples } = this.trace, interval = intervals.ofSample.get(sample);
+        this.timeline.pick(sample, new Set(members || [sample]));
+        if (interval !== undefined) {
+            this.timeline.reveal(this.timeline.threadOfSample(sample).index, intervals.begin[interval], intervals.end[interval]);
+        } else {
+            this.timeline.reveal(this.timeline.threadOfSample(sample).index, samples.first[sample], samples.last[sample]);
+        }
+        this.detail.show(sample, members);
+        get('status').textContent = get('detail-title').textContent;
+    }
+    // In the flame graph of a weight.
+    async showStack(weight, frame) {
+        this.choice.weight = weight;
+        this.choice.kind = -1;
+        get('weight').value = this.weights.indexOf(weight);
+        get('kind').value = -1;
+        await this.recompute();
+        this.flame.zoom(frame);
+        get('flame').scrollIntoView({ block: 'center' });
+        get('flame-canvas').focus({ preventScroll: true });
     }
 
     // ---- words

@@ -97,7 +97,8 @@ export function fitText(context, text, width) {
 // The page's own colours, as the style sheet has them.
 export function themeOf(element) {
     const style = getComputedStyle(element), theme = {};
-    for (const name of ['paper', 'ink', 'faint', 'line', 'panel', 'accent', 'blocked', 'quiet', 'running', 'gap', 'select', 'box-ink']) {
+    for (const name of ['paper', 'ink', 'faint', 'line', 'panel', 'accent', 'quiet', 'running', 'gap', 'select', 'box-ink',
+        'wait-lock', 'wait-condition', 'wait-read', 'wait-write', 'wait-poll', 'wait-sleep', 'wait-other']) {
         theme[name] = style.getPropertyValue(`--${name}`).trim();
     }
     return theme;

@@ -3,10 +3,11 @@
 // holds until the next sample, if that is not too far away. `common` says how many frames, from the root on, a segment's stack goes on from the one
 // before: slices are read off that. Marks that begin or end something, and gaps, let nothing go on.
 import { EXTRA_BEGIN_FRAME, EXTRA_DURATION, extraNumber } from './extras.mjs';
+import { FLAG_OFF_CPU, FLAG_OPEN } from './kinds.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
 export const RUNNING = 0;   // as far as is known
-export const BLOCKED = 1;   // said so: an interval with a duration, or the sample's flag
+export const BLOCKED = 1;   // its sample says so, of an interval or of itself
 export const QUIET = 2;     // the processor time says that it hardly ran
 export const LOST = 3;      // records are missing: 3 + enum trace_gap_reason
 export const OVERWRITTEN = 4;
@@ -18,7 +19,7 @@ export const stateNames = ['running', 'blocked', 'not running', 'lost', 'overwri
     'no samples, hardly ran'];
 
 const QUIET_SHARE = 0.1;
-const MARK_BEGIN = 1, MARK_END = 2, FLAG_OFF_CPU = 4;
+const MARK_BEGIN = 1, MARK_END = 2;
 
 export const hasStack = (state) => state <= QUIET;
 
@@ -156,7 +157,8 @@ class Walk {
     }
     // There is no sample any more, or the next one is too far away: nothing is known from here on.
     endIfOver(time) {
-        if (this.runs.length > 0) {
+        // An interval that did not end lasts until its thread is seen again, or to that one's end.
+        if (this.runs.length > 0 || this.trace.samples.flags[this.sample - 1] & FLAG_OPEN) {
             return;
         }
         const next = this.sample;
@@ -182,7 +184,8 @@ class Walk {
     beginInterval(time) {
         const i = this.sample, { begin } = this.intervals;
         this.intervalOf = i;
-        this.builder.add(time, begin.has(i) ? begin.get(i) : this.trace.samples.frame[i], i, BLOCKED, false);
+        const { frame, flags } = this.trace.samples;
+        this.builder.add(time, begin.has(i) ? begin.get(i) : frame[i], i, flags[i] & FLAG_OFF_CPU ? BLOCKED : RUNNING, false);
     }
     takeMark() {
         const { marks } = this.trace, i = this.mark++;

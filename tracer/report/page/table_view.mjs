@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions as a table that can be sorted: a real one, some hundred rows at a time.
-import { formatAmount, formatShare } from './format.mjs';
+import { formatAmount, formatSureShare } from './format.mjs';
 
 const ROWS_AT_ONCE = 100;
 
@@ -40,9 +40,9 @@ export class TableView {
             this.fill();
         });
     }
-    // rows of functionTable, `all`: what everything weighs.
-    setRows(rows, all, unit) {
-        Object.assign(this, { rows, all, unit, shown: ROWS_AT_ONCE });
+    // rows of functionTable, `all`: what everything weighs; certainty as of aggregate.
+    setRows(rows, all, unit, certainty) {
+        Object.assign(this, { rows, all, unit, certainty, shown: ROWS_AT_ONCE });
         this.order();
     }
     setMatches(matches) {
@@ -92,7 +92,7 @@ export class TableView {
     }
     amount(row, value, className) {
         cell(row, `number ${className}`, formatAmount(value, this.unit)).dataset.value = value;
-        const share = cell(row, 'number share', formatShare(value, this.all));
+        const share = cell(row, 'number share', formatSureShare(value, this.all, this.certainty));
         share.style.setProperty('--share', `${this.all ? Math.min(100, 100 * value / this.all) : 0}%`);
     }
 }

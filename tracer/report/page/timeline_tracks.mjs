@@ -4,12 +4,13 @@
 import { frameName } from './data.mjs';
 import { formatCount } from './format.mjs';
 import { canvasFont, fitText } from './scroll_canvas.mjs';
-import { BLOCKED, hasStack, IDLE, QUIET, RUNNING, stateNames, UNSAMPLED } from './segments.mjs';
+import { hasStack } from './segments.mjs';
 import { Pyramid, slicesOfSteps, stepsOf } from './timeline_layout.mjs';
+import { drawGaps, drawStates, statesOf } from './timeline_states.mjs';
 import { ROWS_PER_SLICE, sliceMs } from './work.mjs';
 
 export const GUTTER = 148; // names of threads
-export const LANE = 8;
+export const LANE = 12;
 const MARKS = 13, PAD = 5, SMALL_HEIGHT = 56, SMALL_HEIGHT_MOST = 72, ROW_LARGE = 15, ROW_SMALL_MAX = 9;
 const MARK_BEGIN = 1, MARK_END = 2, MARK_COUNTER = 3;
 
@@ -75,37 +76,6 @@ export class Track {
     }
 }
 
-// Diagonal stripes, so that states are told apart without colours too.
-function stripes(context, x, y, width, height, colour, step) {
-    context.save();
-    context.beginPath();
-    context.rect(x, y, width, height);
-    context.clip();
-    context.strokeStyle = colour;
-    context.lineWidth = 1;
-    context.beginPath();
-    for (let at = x - height - ((x - height) % step); at < x + width; at += step) {
-        context.moveTo(at, y + height);
-        context.lineTo(at + height, y);
-    }
-    context.stroke();
-    context.restore();
-}
-
-// Steps next to each other in the same state, and of stacks as deep, are one.
-function statesOf(steps, { state, frame }, depths) {
-    const runs = [];
-    for (const { left, right, segment } of steps) {
-        const last = runs[runs.length - 1], depth = depths[frame[segment]];
-        if (last && last.state === state[segment] && last.depth === depth && left - last.right < 0.01) {
-            last.right = right;
-        } else {
-            runs.push({ left, right, state: state[segment], depth });
-        }
-    }
-    return runs;
-}
-
 export class TrackPainter {
     // view: {from, to} in ns.
     constructor(context, theme, colours, view, width) {
@@ -127,11 +97,11 @@ export class TrackPainter {
         const image = this.imageOf(track);
         if (image) {
             this.drawSlices(track, image, y + track.slicesTop);
-            this.drawStates(track, image.states, y);
+            drawStates(context, this.theme, track, image.states, y + PAD, LANE, y + track.slicesTop);
             this.drawNames(track, image, y + track.slicesTop);
         }
         context.translate(-GUTTER, 0);
-        this.drawGaps(track, y);
+        drawGaps(context, this.theme, track, (time) => this.x(time), { left: GUTTER, right: width, lane: y + PAD, laneHeight: LANE, slices: y + track.slicesTop });
         if (track.hasMarks) {
             this.drawMarks(track, y + PAD + LANE + 2);
         }
@@ -224,62 +194,8 @@ export class TrackPainter {
             }
         });
         context.putImageData(image, 0, 0);
-        track.image = { key, canvas, width, wide, states: statesOf(steps, track.segments, track.trace.frames.depth) };
+        track.image = { key, canvas, width, wide, states: statesOf(steps, track) };
         return track.image;
-    }
-    drawStates(track, runs, y) {
-        const { context, theme } = this, slices = y + track.slicesTop;
-        for (const { left, right, state, depth } of runs) {
-            const width = Math.max(right - left, 1), deep = Math.min(depth, track.rowCount) * track.rowHeight;
-            if (state === RUNNING) {
-                context.fillStyle = theme.running;
-                context.fillRect(left, y + PAD, width, LANE - 2);
-            } else if (state === BLOCKED) {
-                context.fillStyle = theme.blocked;
-                context.fillRect(left, y + PAD, width, LANE - 2);
-                context.globalAlpha = 0.6;
-                stripes(context, left, slices, width, deep, theme.blocked, 7);
-                context.globalAlpha = 1;
-            } else if (state === QUIET) {
-                context.fillStyle = theme.quiet;
-                context.fillRect(left, y + PAD + 2, width, LANE - 6);
-                context.globalAlpha = 0.55;
-                context.fillStyle = theme.paper;
-                context.fillRect(left, slices, width, deep);
-                context.globalAlpha = 1;
-            } else if (state === IDLE) {
-                context.fillStyle = theme.quiet;
-                context.fillRect(left, y + PAD + 2, width, LANE - 6);
-            } else if (state === UNSAMPLED) {
-                context.fillStyle = theme.line;
-                context.fillRect(left, y + PAD + LANE / 2 - 1, width, 1);
-            }
-        }
-    }
-    // At least two pixels wide, however short they are: nothing that is missing is out of sight.
-    drawGaps(track, y) {
-        const { context, theme } = this, { gaps } = track.trace, { thread } = track;
-        let behind = -Infinity;
-        for (let i = thread.firstGap; i < thread.firstGap + thread.gapCount; i++) {
-            const left = Math.max(this.x(gaps.from[i]), GUTTER), right = this.x(gaps.from[i] + gaps.length[i]);
-            if (right < GUTTER || left > this.width || right < behind) {
-                continue;
-            }
-            const width = Math.max(2, Math.min(right, this.width) - left);
-            behind = left + width;
-            context.fillStyle = theme.gap;
-            context.fillRect(left, y + PAD, width, LANE - 2);
-            stripes(context, left, y + track.slicesTop, width, track.rowCount * track.rowHeight, theme.gap, 5);
-            const text = `${formatCount(gaps.lost[i])} ${stateNames[3 + gaps.reason[i]]}`;
-            if (width > 8 + 7 * text.length && track.rowCount * track.rowHeight >= 14) {
-                context.font = canvasFont;
-                context.textBaseline = 'middle';
-                context.fillStyle = theme.paper;
-                context.fillRect(left + 4, y + track.slicesTop + 2, 7 * text.length + 4, 14);
-                context.fillStyle = theme.ink;
-                context.fillText(text, left + 6, y + track.slicesTop + 9);
-            }
-        }
     }
     drawMarks(track, y) {
         const { context, theme } = this, { marks, strings } = track.trace, { thread } = track;
@@ -333,10 +249,4 @@ export class TrackPainter {
         context.lineTo(x - 4, y + 5);
         context.fill();
     }
-}
-
-// What stands at a time and a depth, in words for the status line.
-export function stateText(segments, i) {
-    const state = segments.state[i];
-    return hasStack(state) && state !== RUNNING ? stateNames[state] : hasStack(state) ? '' : stateNames[state];
 }

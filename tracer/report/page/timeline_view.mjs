@@ -4,30 +4,12 @@
 import { formatMoment, formatTime } from './format.mjs';
 import { canvasFont, ScrollCanvas, themeOf } from './scroll_canvas.mjs';
 import { hasStack } from './segments.mjs';
+import { drawFlows } from './timeline_flows.mjs';
 import { segmentAt } from './timeline_layout.mjs';
+import { ProcessRow, rowsOf, visibleRows } from './timeline_rows.mjs';
 import { GUTTER, LANE, Track, TrackPainter } from './timeline_tracks.mjs';
 
-const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3, FLOWS_DRAWN = 2000, PIXELS_PER_FLOW = 24;
-
-// From left to right in a curve; straight down or up where both ends are at the same place.
-function drawArrow(context, left, top, right, bottom, hasEnds) {
-    const bend = right - left < 16 ? 0 : Math.min(60, (right - left) / 2), turn = Math.sign(bottom - top) || 1;
-    context.beginPath();
-    context.moveTo(left, top);
-    context.bezierCurveTo(left + bend, top, right - bend, bottom, right, bottom - (bend ? 0 : 4 * turn));
-    context.stroke();
-    if (!hasEnds) {
-        return;
-    }
-    context.beginPath();
-    context.moveTo(right, bottom);
-    context.lineTo(right - (bend ? 7 : 3.5), bottom - (bend ? 3.5 : 7 * turn));
-    context.lineTo(right - (bend ? 7 : -3.5), bottom - (bend ? -3.5 : 7 * turn));
-    context.fill();
-    context.beginPath();
-    context.arc(left, top, 2, 0, 7);
-    context.fill();
-}
+const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3;
 
 export function* buildTracks(trace, segments) {
     const tracks = [];
@@ -38,18 +20,20 @@ export function* buildTracks(trace, segments) {
 }
 
 export class TimelineView {
-    // events: onPoint(hit or null, event), onSelect({from, to} or null), onView(from, to).
+    // events: onPoint(hit or null, event), onSelect({from, to} or null), onPick(hit or null: what a click or Enter
+    // picks).
     constructor(host, canvas, trace, tracks, flows, colours, events) {
         this.trace = trace;
         this.colours = colours;
         this.events = events;
         this.flows = flows;
         this.tracks = tracks;
-        // Those with samples first; else as they began.
-        this.order = [...this.tracks].sort((a, b) => (b.thread.sampleCount > 0) - (a.thread.sampleCount > 0));
-        this.order.slice(0, this.order.length === 1 ? 1 : 0).forEach((track) => {
-            track.isOpen = track.depth <= 40;
-        });
+        this.all = rowsOf(trace, tracks);
+        this.order = visibleRows(this.all); // processes and threads
+        if (tracks.length === 1) {
+            tracks[0].isOpen = tracks[0].depth <= 40;
+        }
+        this.picked = null; // {samples: a set, of waits; sample: the one among them}
         this.full = { from: 0, to: Math.max(trace.lengthNs, LEAST_NS) };
         this.view = { ...this.full };
         this.selection = null;
@@ -77,6 +61,9 @@ export class TimelineView {
     }
     // Lays the tracks below each other.
     place() {
+        const current = this.order[this.current];
+        this.order = visibleRows(this.all);
+        this.current = Math.max(0, this.order.indexOf(current));
         let top = AXIS;
         for (const track of this.order) {
             track.top = top;
@@ -94,7 +81,6 @@ export class TimelineView {
         const begin = Math.min(Math.max(from, 0), this.full.to - span);
         this.view = { from: begin, to: begin + span };
         this.surface.draw();
-        this.events.onView(this.view);
     }
     zoomBy(factor, at = (this.view.from + this.view.to) / 2) {
         this.setView(at - (at - this.view.from) * factor, at + (this.view.to - at) * factor);
@@ -107,6 +93,30 @@ export class TimelineView {
         this.selection = selection;
         this.surface.draw();
         this.events.onSelect(selection);
+    }
+    // Points out a sample: the arrows to `samples` (waits), a frame around `sample`. null: none.
+    pick(sample, samples = new Set([sample])) {
+        this.picked = sample === null ? null : { sample, samples };
+        this.surface.draw();
+    }
+    // Moves what is seen so that a stretch of a thread's time is, with room around it.
+    reveal(threadIndex, from, to) {
+        const track = this.tracks[threadIndex], group = this.groupOf(track);
+        if (group && !group.isOpen) {
+            group.isOpen = true;
+            this.place();
+        }
+        const span = this.view.to - this.view.from, length = Math.max(to - from, LEAST_NS);
+        if (from < this.view.from || to > this.view.to || length < span / 200 || length > span) {
+            const room = length < span / 200 || length > span ? length * 4 : span;
+            this.setView((from + to - room) / 2, (from + to + room) / 2);
+        }
+        this.current = this.order.indexOf(track);
+        this.surface.show(Math.max(0, track.top - AXIS), Math.min(track.height + AXIS, this.surface.height));
+        this.surface.draw();
+    }
+    groupOf(track) {
+        return this.all.byProcess.get(track.thread.process);
     }
     time(x) {
         const share = (x - GUTTER) / (this.surface.width - GUTTER);
@@ -123,11 +133,20 @@ export class TimelineView {
         const hasFocus = document.activeElement === this.surface.canvas;
         this.order.forEach((track, i) => {
             const y = track.top - scrollTop;
-            if (y < height && y + track.height > 0) {
-                painter.draw(track, y, hasFocus && i === this.current);
+            if (y >= height || y + track.height <= 0) {
+                return;
+            }
+            const isCurrent = hasFocus && i === this.current;
+            if (track instanceof ProcessRow) {
+                track.draw(context, theme, (time) => painter.x(time), y, width, isCurrent);
+            } else {
+                painter.draw(track, y, isCurrent);
             }
         });
-        this.drawFlows(context, painter, width, height, scrollTop);
+        const place = (sample) => ({ x: painter.x(this.trace.samples.first[sample]), y: this.rowOfSample(sample) - scrollTop });
+        drawFlows(context, this.flows, this.picked && this.picked.samples, place,
+            { left: GUTTER, top: AXIS, right: width, bottom: height }, theme);
+        this.drawPicked(context, painter, width, scrollTop);
         this.drawSelection(context, painter, width, height);
         this.drawAxis(context, width);
         if (painter.isLate) {
@@ -172,31 +191,40 @@ export class TimelineView {
             }
         }
     }
-    trackOfSample(sample) {
-        return this.tracks.find(({ thread }) => sample >= thread.firstSample && sample < thread.firstSample + thread.sampleCount);
-    }
-    // From who gave or woke to who waited. Where there are too many to be told apart they are but hinted at.
-    drawFlows(context, painter, width, height, scrollTop) {
-        const { samples } = this.trace, seen = [];
-        for (const flow of this.flows) {
-            const left = painter.x(samples.first[flow.from]), right = painter.x(samples.first[flow.to]);
-            if (right >= GUTTER && left <= width && seen.length < FLOWS_DRAWN) {
-                flow.tracks = flow.tracks || [this.trackOfSample(flow.from), this.trackOfSample(flow.to)];
-                const [top, bottom] = flow.tracks.map((track) => track.top - scrollTop + 5 + LANE / 2);
-                seen.push([left, top, right, bottom]);
+    threadOfSample(sample) {
+        const { threads } = this.trace;
+        let low = 0, high = threads.length;
+        while (low + 1 < high) {
+            const middle = (low + high) >> 1;
+            if (threads[middle].firstSample <= sample) {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
-        const isDense = seen.length > (width - GUTTER) / PIXELS_PER_FLOW;
-        context.save();
-        context.beginPath();
-        context.rect(GUTTER, AXIS, width - GUTTER, height - AXIS);
-        context.clip();
-        context.strokeStyle = this.theme.accent;
-        context.fillStyle = this.theme.accent;
-        context.lineWidth = 1;
-        context.globalAlpha = isDense ? 0.15 : 0.75;
-        seen.forEach((flow) => drawArrow(context, ...flow, !isDense));
-        context.restore();
+        return threads[low];
+    }
+    // Where the lane of its thread is; or its process's line, where that is closed.
+    rowOfSample(sample) {
+        const track = this.tracks[this.threadOfSample(sample).index], group = this.groupOf(track);
+        return group && !group.isOpen ? group.top + group.height / 2 : track.top + 5 + LANE / 2;
+    }
+    drawPicked(context, painter, width, scrollTop) {
+        if (!this.picked) {
+            return;
+        }
+        const { sample } = this.picked, { intervals, samples } = this.trace, interval = intervals.ofSample.get(sample);
+        const from = interval === undefined ? samples.first[sample] : intervals.begin[interval];
+        const to = interval === undefined ? samples.last[sample] : intervals.end[interval];
+        const left = Math.max(GUTTER, painter.x(from)), right = Math.min(width, painter.x(to));
+        if (right >= GUTTER && left <= width) {
+            context.strokeStyle = this.theme.ink;
+            context.lineWidth = 2;
+            const top = this.rowOfSample(sample) - scrollTop - LANE / 2 - 1;
+            if (top > AXIS - LANE) {
+                context.strokeRect(left - 1, top, Math.max(right - left, 1) + 2, LANE + 1);
+            }
+        }
     }
 
     // ---- mouse
@@ -208,14 +236,20 @@ export class TimelineView {
     hit(event) {
         const { x, y } = this.surface.place(event);
         const track = y - this.surface.host.scrollTop < AXIS ? undefined : this.trackAt(y);
-        if (!track || x < GUTTER) {
+        if (!track || (x < GUTTER && !(track instanceof ProcessRow))) {
             return null;
+        }
+        if (track instanceof ProcessRow) {
+            return { process: track.process };
         }
         const time = this.time(x), { segments } = track;
         if (time < segments.start[0] || time > segments.start[segments.count]) {
             return { track, time, segment: -1, depth: 0, frame: 0 };
         }
-        const segment = segmentAt(segments, time), { frames } = this.trace;
+        // What is drawn of a pixel is the longest in it.
+        const segment = track.pyramid.longestOf(segmentAt(segments, this.time(Math.floor(x))),
+            Math.min(segmentAt(segments, this.time(Math.floor(x) + 1)) + 1, segments.count));
+        const { frames } = this.trace;
         let frame = segments.frame[segment], depth = track.depthAt(y - track.top);
         if (depth > frames.depth[frame] || depth === 0) {
             depth = 0;
@@ -292,10 +326,13 @@ export class TimelineView {
             if (track) {
                 this.current = this.order.indexOf(track);
             }
-            if (track && drag.x < GUTTER) {
+            if (track && (drag.x < GUTTER || track instanceof ProcessRow)) {
                 this.toggle(track);
-            } else if (this.selection && event.target === this.surface.canvas) {
-                this.select(null);
+            } else if (event.target === this.surface.canvas) {
+                if (this.selection) {
+                    this.select(null);
+                }
+                this.events.onPick(this.hit(event));
             }
         }
         this.surface.draw();
@@ -311,7 +348,7 @@ export class TimelineView {
     // ---- keys
 
     toggle(track) {
-        track.isOpen = !track.isOpen && track.thread.sampleCount > 0;
+        track.isOpen = !track.isOpen && (track instanceof ProcessRow || track.thread.sampleCount > 0);
         this.place();
     }
     step(by) {
@@ -319,7 +356,29 @@ export class TimelineView {
         const track = this.order[this.current];
         this.surface.show(Math.max(0, track.top - AXIS), Math.min(track.height + AXIS, this.surface.height));
         this.surface.draw();
-        this.events.onPoint({ track, time: this.view.from, segment: -1, depth: 0, frame: 0, isKey: true });
+        this.events.onPoint(track instanceof ProcessRow ? { process: track.process }
+            : { track, time: this.view.from, segment: -1, depth: 0, frame: 0 });
+    }
+    // The next (by 1) or last (by -1) wait of the current thread, from the one that is picked or from what is seen on.
+    stepWait(by) {
+        const track = this.order[this.current], { intervals } = this.trace;
+        if (!track || track instanceof ProcessRow) {
+            return;
+        }
+        const { first, count } = intervals.threads[track.thread.index];
+        const picked = this.picked && intervals.ofSample.get(this.picked.sample);
+        let next;
+        if (picked !== undefined && picked !== null && picked >= first && picked < first + count) {
+            next = picked + by;
+        } else {
+            next = first;
+            while (next < first + count - 1 && intervals.begin[next] < this.view.from) {
+                next++;
+            }
+        }
+        if (next >= first && next < first + count) {
+            this.events.onPick({ sample: intervals.sample[next] });
+        }
     }
     key(event) {
         if (event.ctrlKey || event.metaKey || event.altKey) {
@@ -330,10 +389,13 @@ export class TimelineView {
             ArrowUp: () => this.step(-1), ArrowDown: () => this.step(1),
             '+': () => this.zoomBy(0.7), '=': () => this.zoomBy(0.7), '-': () => this.zoomBy(1 / 0.7),
             Home: () => this.setView(0, this.full.to),
+            n: () => this.stepWait(1), p: () => this.stepWait(-1),
             ' ': () => this.toggle(this.order[this.current]),
             Enter: () => this.select({ ...this.view }),
         };
-        if (event.key === 'Escape' && this.selection) {
+        if (event.key === 'Escape' && this.picked) {
+            this.events.onPick(null);
+        } else if (event.key === 'Escape' && this.selection) {
             this.select(null);
         } else if (actions[event.key] && this.order.length) {
             actions[event.key]();

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/os/perf_event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libqut/os/shared_memory.h"
+
+// Each time it fires, a record of nothing but its header is written.
+enum { RECORD_BYTES = sizeof(struct perf_event_header) };
+// <fcntl.h> has these for those only who ask for GNU's.
+enum { SET_SIGNAL = 10, SET_OWNER_EX = 15, OWNER_IS_THREAD = 0 };
+struct owner {
+    int type, id;
+};
+
+static long control(int fd, int command, uintptr_t argument)
+{
+#ifdef SYS_fcntl64
+    return syscall(SYS_fcntl64, fd, command, argument);
+#else
+    return syscall(SYS_fcntl, fd, command, argument);
+#endif
+}
+
+static void *map(int fd, size_t size)
+{
+#ifdef SYS_mmap2
+    long pages = syscall(SYS_mmap2, NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+#else
+    long pages = syscall(SYS_mmap, NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+#endif
+    return pages == -1 ? NULL : (void *)pages;
+}
+
+static int open_event(enum qut_os_event_kind kind, uint32_t tid, uint64_t period)
+{
+    struct perf_event_attr attributes = {
+        .size = PERF_ATTR_SIZE_VER5, // of Linux 4.1: later kernels take it, too
+        .type = PERF_TYPE_SOFTWARE,
+        .config = kind == QUT_OS_EVENT_CLOCK ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
+        .sample_period = period,
+        .wakeup_events = 1,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    long fd = syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : (int)fd;
+}
+
+// Above what the program is likely to look at.
+static int move(int fd, int32_t at_least)
+{
+    long moved = control(fd, F_DUPFD_CLOEXEC, (uintptr_t)at_least);
+    if (moved < 0)
+        return fd;
+    syscall(SYS_close, fd);
+    return (int)moved;
+}
+
+static int32_t high_number(void)
+{
+    enum { HIGH = 16384 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    rlim_t high = limit.rlim_cur - limit.rlim_cur / 4;
+    return high < HIGH ? (int32_t)high : HIGH;
+}
+
+// The page that describes the event, and one for its records: read-only, so the kernel overwrites the oldest ones.
+// Where so much must not be locked, the former alone.
+static void map_event(struct qut_os_event *event)
+{
+    size_t page_bytes = qut_os_page_bytes();
+    for (size_t count = 2; count > 0 && !event->pages; count--) {
+        event->pages = map(event->fd, count * page_bytes);
+        event->page_bytes = count * page_bytes;
+        event->counts = count == 2;
+    }
+}
+
+int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
+                      int signal_number, int32_t other_mark)
+{
+    int saved_errno = errno;
+    *event = (struct qut_os_event){.fd = -1, .mark = -1};
+    int result = open_event(kind, tid, period);
+    if (result >= 0) {
+        event->fd = result;
+        result = 0;
+        map_event(event);
+        if (!event->pages)
+            event->fd = move(event->fd, high_number());
+        if (event->fd == other_mark)
+            event->fd = move(event->fd, other_mark + 1);
+        struct owner owner = {OWNER_IS_THREAD, (int)tid};
+        if (event->fd == other_mark || control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
+            control(event->fd, SET_SIGNAL, (uintptr_t)signal_number) != 0 ||
+            control(event->fd, F_SETFL, O_ASYNC) != 0) {
+            result = event->fd == other_mark ? -EMFILE : -errno;
+            qut_os_event_close(event);
+        } else {
+            event->mark = event->fd;
+        }
+    }
+    errno = saved_errno;
+    return result;
+}
+
+void qut_os_event_enable(struct qut_os_event *event)
+{
+    int saved_errno = errno;
+    syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0);
+    if (event->pages) {
+        syscall(SYS_close, event->fd);
+        event->fd = -1;
+    }
+    errno = saved_errno;
+}
+
+void qut_os_event_close(struct qut_os_event *event)
+{
+    int saved_errno = errno;
+    if (event->fd >= 0)
+        syscall(SYS_close, event->fd);
+    if (event->pages)
+        syscall(SYS_munmap, event->pages, event->page_bytes);
+    event->fd = -1;
+    event->pages = NULL;
+    errno = saved_errno;
+}
+
+uint64_t qut_os_event_fired(const struct qut_os_event *event)
+{
+    if (!event->pages || !event->counts)
+        return 0;
+    const struct perf_event_mmap_page *page = event->pages;
+    return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) / RECORD_BYTES;
+}

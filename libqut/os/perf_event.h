@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events of the kernel's perf that send a signal to one thread of this process. All signal-safe: plain system calls.
+#ifndef QUT_OS_PERF_EVENT_H
+#define QUT_OS_PERF_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum qut_os_event_kind {
+    QUT_OS_EVENT_CLOCK,  // so much processor time went by, and the thread is in user mode
+    QUT_OS_EVENT_FAULTS, // so many page faults, from user mode
+};
+
+// A mapping of an event keeps it alive: the descriptor is closed, where the system lets us map it.
+struct qut_os_event {
+    void *pages; // NULL: none
+    size_t page_bytes;
+    bool counts;  // the mapping says how often the event fired
+    int32_t fd;   // -1: closed
+    int32_t mark; // si_fd of its signals: the number that the descriptor had
+};
+
+// Of thread `tid` of this process; not yet enabled. The mark is another one than `other_mark`. 0 or -errno: -EACCES
+// (perf_event_paranoid, seccomp), -EMFILE, ...
+int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
+                      int signal_number, int32_t other_mark);
+void qut_os_event_enable(struct qut_os_event *event);
+// Once it is back the event sends nothing more; what it sent may be pending.
+void qut_os_event_close(struct qut_os_event *event);
+// How often it fired, or 0 where that is not known.
+uint64_t qut_os_event_fired(const struct qut_os_event *event);
+
+#pragma GCC visibility pop
+
+#endif

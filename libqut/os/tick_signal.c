@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/os/tick_signal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { QUEUED_FROM = 32 }; // the kernel's own SIGRTMIN
+
+static bool is_free(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+           (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
+}
+
+static bool is_usable(int number)
+{
+    static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS, SIGCHLD};
+    bool usable = number > 0 && number < QUEUED_FROM;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        usable = usable && number != others[i];
+    return usable;
+}
+
+int qut_os_tick_signal_choose(int wanted)
+{
+    int numbers[] = {
+#ifdef SIGSTKFLT
+        SIGSTKFLT,
+#endif
+        SIGPROF};
+    if (wanted != 0)
+        return !is_usable(wanted) ? -EINVAL : is_free(wanted) ? wanted : -EBUSY;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (is_free(numbers[i]))
+            return numbers[i];
+    return -EBUSY;
+}
+
+int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigaction *before)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    // No handler of the program's runs inside ours: none jumps out of it.
+    sigfillset(&action.sa_mask);
+    return sigaction(number, &action, before) == 0 ? 0 : -errno;
+}
+
+void qut_os_tick_signal_give_back(int number, const struct sigaction *before)
+{
+    struct sigaction ignore;
+    memset(&ignore, 0, sizeof ignore);
+    ignore.sa_handler = SIG_IGN; // what is pending, in any thread, is thrown away by that
+    sigaction(number, &ignore, NULL);
+    sigaction(number, before, NULL);
+}
+
+void qut_os_tick_signal_as_before(int number, const struct sigaction *before)
+{
+    if (before->sa_handler == SIG_IGN)
+        return;
+    sigaction(number, before, NULL);
+    // It is blocked now, and comes when the handler returns.
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+void qut_os_tick_signal_unblock(int number)
+{
+    uint64_t set = (uint64_t)1 << (number - 1);
+    int saved_errno = errno;
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof set);
+    errno = saved_errno;
+}
+
+enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie)
+{
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == cookie)
+        return QUT_OS_TICK_TIMER;
+    // Only the kernel can say so: what processes send has codes that are not above 0.
+    if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP)
+        return QUT_OS_TICK_EVENT;
+    return QUT_OS_TICK_STRAY;
+}

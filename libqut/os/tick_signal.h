@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The signal that ticks are.
+#ifndef QUT_OS_TICK_SIGNAL_H
+#define QUT_OS_TICK_SIGNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+typedef void qut_os_tick_fn(int number, siginfo_t *info, void *ucontext);
+
+// `wanted`, or with 0 the first of those that do, if nobody handles it. Its number; -EINVAL: it cannot be used; -EBUSY:
+// it is in use. Not signal-safe.
+int qut_os_tick_signal_choose(int wanted);
+// 0 or -errno. The handler runs with all signals blocked, on the thread's alternate stack if it has one; calls are
+// restarted as far as the kernel does it. Not signal-safe.
+int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigaction *before);
+// None is pending any more, in any thread. Not signal-safe.
+void qut_os_tick_signal_give_back(int number, const struct sigaction *before);
+// What the signal would have done without us: is for the handler. Signal-safe.
+void qut_os_tick_signal_as_before(int number, const struct sigaction *before);
+// The calling thread blocks it no more. Signal-safe.
+void qut_os_tick_signal_unblock(int number);
+
+// What a signal is. Signal-safe.
+enum qut_os_tick_source { QUT_OS_TICK_STRAY, QUT_OS_TICK_EVENT, QUT_OS_TICK_TIMER };
+enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie);
+
+#pragma GCC visibility pop
+
+#endif

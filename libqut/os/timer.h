@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers of the kernel's that send a signal to one thread of this process, and the clocks of its threads. All
+// signal-safe: plain system calls, as libc lacks some of it.
+#ifndef QUT_OS_TIMER_H
+#define QUT_OS_TIMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum qut_os_timer_clock { QUT_OS_TIMER_REAL, QUT_OS_TIMER_CPU }; // CLOCK_MONOTONIC, processor time of the thread
+
+// `cookie`: its signals' si_value. Not armed yet. 0 or -errno.
+int qut_os_timer_create(int32_t *timer, enum qut_os_timer_clock clock, uint32_t tid, int signal_number, void *cookie);
+// First after first_ns, then every period_ns; first_ns 0: never. Returns after how long it would have come; 0: it was
+// not armed.
+uint64_t qut_os_timer_set(int32_t timer, uint64_t first_ns, uint64_t period_ns);
+void qut_os_timer_delete(int32_t timer);
+
+// Processor time of a thread of this process.
+struct qut_os_task_times {
+    uint64_t cpu_ns;          // exact
+    uint64_t user_ns, all_ns; // as sampled by the kernel's tick: of all, what was in user mode
+};
+bool qut_os_task_times(uint32_t tid, struct qut_os_task_times *times);
+
+#pragma GCC visibility pop
+
+#endif

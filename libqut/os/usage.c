@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/os/usage.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// What the system call fills in, whatever the width of libc's times.
+enum { MINOR_FAULTS = 8, MAJOR_FAULTS = 9, VOLUNTARY = 16, INVOLUNTARY = 17, USAGE_WORDS = 18 };
+
+bool qut_os_thread_usage(struct qut_os_usage *usage)
+{
+    long words[USAGE_WORDS];
+    int saved_errno = errno;
+    bool is_known = syscall(SYS_getrusage, RUSAGE_THREAD, words) == 0;
+    errno = saved_errno;
+    if (!is_known)
+        return false;
+    *usage = (struct qut_os_usage){
+        .minor_faults = (unsigned long)words[MINOR_FAULTS],
+        .major_faults = (unsigned long)words[MAJOR_FAULTS],
+        .voluntary_switches = (unsigned long)words[VOLUNTARY],
+        .involuntary_switches = (unsigned long)words[INVOLUNTARY],
+    };
+    return true;
+}
+
+uint64_t qut_os_coarse_step_ns(void)
+{
+    struct timespec step = {0, 0};
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) != 0)
+        return 0;
+    return (uint64_t)step.tv_sec * 1000000000u + (uint64_t)step.tv_nsec;
+}

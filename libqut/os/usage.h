@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel counts for the calling thread, and the clock that costs least. All signal-safe.
+#ifndef QUT_OS_USAGE_H
+#define QUT_OS_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#pragma GCC visibility push(hidden)
+
+struct qut_os_usage {
+    uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
+};
+// One system call. False: it is forbidden.
+bool qut_os_thread_usage(struct qut_os_usage *usage);
+
+// CLOCK_MONOTONIC as of the kernel's last tick, some milliseconds behind. No system call where there is a vDSO.
+static inline uint64_t qut_os_coarse_ns(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+uint64_t qut_os_coarse_step_ns(void); // how often that clock changes
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sync points. Which hit is due is settled with a word or two of the thread's own, and a clock that costs no system
+// call; everything else is for those that are.
+#include <string.h>
+
+#include "libqut/os/os.h"
+#include "libqut/os/thread_word.h"
+#include "libqut/os/usage.h"
+#include "libqut/sample/sampling.h"
+#include "libqut/trace/sample.h"
+#include "libqut/trace/segment.h"
+
+// What a word holds: nanoseconds, and where it has 32 bits 2^16 of them (it comes round in three days, after which one
+// sample may come late).
+enum { UNIT_SHIFT = sizeof(uintptr_t) == 8 ? 0 : 16 };
+#define NEVER UINTPTR_MAX
+
+static _Atomic uintptr_t interval_units = NEVER; // 0: every hit is due
+static _Atomic bool is_fine;                     // shorter than the coarse clock's step
+
+void qut_sync_begin(uint64_t interval_ns)
+{
+    uint64_t units = interval_ns <= 1 ? 0 : (interval_ns + (((uint64_t)1 << UNIT_SHIFT) - 1)) >> UNIT_SHIFT;
+    atomic_store_explicit(&is_fine, interval_ns < qut_os_coarse_step_ns(), memory_order_relaxed);
+    atomic_store_explicit(&interval_units, units < NEVER ? (uintptr_t)units : NEVER - 1, memory_order_relaxed);
+}
+
+void qut_sync_end(void)
+{
+    atomic_store_explicit(&interval_units, NEVER, memory_order_relaxed);
+}
+
+static inline uintptr_t now_units(void)
+{
+    bool fine = __builtin_expect(atomic_load_explicit(&is_fine, memory_order_relaxed), 0);
+    return (uintptr_t)((fine ? qut_os_now_ns() : qut_os_coarse_ns()) >> UNIT_SHIFT);
+}
+
+static inline bool has_passed(uintptr_t now, uintptr_t interval)
+{
+    return now - qut_os_thread_word(QUT_OS_WORD_SYNC_LAST) >= interval;
+}
+
+void qut_sync_tick(void)
+{
+    uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
+    if (interval != NEVER && has_passed(now_units(), interval))
+        qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1);
+}
+
+// Whoever is told so takes the sample: the interval begins anew.
+static inline bool is_due(void)
+{
+    uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
+    if (interval == 0)
+        return true;
+    if (__builtin_expect(interval == NEVER, 0))
+        return false;
+    uintptr_t now = now_units();
+    if (!qut_os_thread_word(QUT_OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1))
+        return false;
+    qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 0);
+    qut_os_set_thread_word(QUT_OS_WORD_SYNC_LAST, now);
+    return true;
+}
+
+static inline bool has_sums(uint32_t total)
+{
+    return total < QUT_TRACE_TOTAL_COUNT - 1;
+}
+
+bool qut_sync_hit(uint32_t total, uint64_t amount)
+{
+    if (__builtin_expect(!is_due(), 1)) {
+        qut_trace_throttle(total, amount);
+        return false;
+    }
+    if (!qut_trace_is_open())
+        return false;
+    if (has_sums(total))
+        qut_trace_add_both(total, amount);
+    return true;
+}
+
+// ---- samples
+//
+// The frame of the public function that calls qut_trace_sample is the first one of the walk, and left out.
+
+enum { OWN_FRAMES = 1 };
+
+int qut_sync_take(const struct qut_event *event)
+{
+    uint64_t metrics[QUT_METRIC_COUNT];
+    struct qut_event sample = *event;
+    sample.skip_frames += OWN_FRAMES;
+    sample.metrics = qut_sample_measure(metrics, event->metrics);
+    int result = qut_trace_sample(NULL, &sample);
+    __asm__ volatile("" : "+r"(result)); // behind the call: this frame is there
+    return result;
+}
+
+// ---- scopes
+
+enum { SCOPE_BEGAN = 1 }; // its beginning was stored
+
+static uint32_t flags_of_kind(uint32_t kind)
+{
+    switch (kind) {
+    case QUT_SAMPLE_LOCK:
+    case QUT_SAMPLE_WAIT:
+    case QUT_SAMPLE_READ:
+    case QUT_SAMPLE_WRITE:
+    case QUT_SAMPLE_POLL:
+    case QUT_SAMPLE_SLEEP: return QUT_EVENT_OFF_CPU;
+    default: return 0;
+    }
+}
+
+void qut_scope_begin(struct qut_scope *scope)
+{
+    scope->flags = 0;
+    scope->begin_node = 0;
+    scope->begin_ns = 0;
+    if (!qut_trace_is_open())
+        return;
+    scope->begin_ns = qut_os_now_ns();
+    if (!is_due())
+        return;
+    uint64_t metrics[QUT_METRIC_COUNT];
+    struct qut_event event = {
+        .time_ns = scope->begin_ns,
+        .kind = scope->kind,
+        .flags = QUT_EVENT_BEGINS,
+        .metrics = qut_sample_measure(metrics, NULL),
+        .skip_frames = scope->skip_frames + OWN_FRAMES,
+    };
+    if (qut_trace_sample(NULL, &event) != QUT_STORED)
+        return;
+    scope->begin_node = qut_trace_node_at(event.time_ns);
+    scope->flags = SCOPE_BEGAN;
+}
+
+uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_ns, const struct qut_extra *extras,
+                       uint32_t extra_count)
+{
+    if (scope->begin_ns == 0)
+        return 0;
+    uint64_t end_ns = qut_os_now_ns(), duration_ns = end_ns - scope->begin_ns;
+    bool is_wanted = (scope->flags & SCOPE_BEGAN) || duration_ns >= least_ns;
+    if (!is_due() && !is_wanted) {
+        qut_trace_throttle(total, duration_ns);
+        return duration_ns;
+    }
+    if (has_sums(total))
+        qut_trace_add_both(total, duration_ns);
+    struct qut_extra all[QUT_TRACE_EXTRAS_MAX];
+    uint64_t metrics[QUT_METRIC_COUNT];
+    uint32_t count = 0;
+    all[count++] = (struct qut_extra){.key = QUT_EXTRA_DURATION_NS, .value = duration_ns};
+    if (scope->begin_node)
+        all[count++] = (struct qut_extra){.key = QUT_EXTRA_BEGIN_NODE, .value = scope->begin_node};
+    for (uint32_t i = 0; i < extra_count && count < QUT_TRACE_EXTRAS_MAX; i++)
+        all[count++] = extras[i];
+    struct qut_event event = {
+        .time_ns = end_ns,
+        .kind = scope->kind,
+        .flags = flags_of_kind(scope->kind),
+        .metrics = qut_sample_measure(metrics, NULL),
+        .extras = all,
+        .extra_count = count,
+        .skip_frames = scope->skip_frames + OWN_FRAMES,
+    };
+    qut_trace_sample(NULL, &event);
+    scope->begin_ns = 0;
+    return duration_ns;
+}

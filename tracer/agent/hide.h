@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program believes of the signal that our ticks come by: whether a thread blocks it, and what is done when it
+// comes. The kernel is told otherwise, and the program never finds out.
+#ifndef TRACER_AGENT_HIDE_H
+#define TRACER_AGENT_HIDE_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "tracer/agent/agent.h"
+
+#pragma GCC visibility push(hidden)
+
+// Of a mask that was found in the calling thread: without our signal, which the thread then believes it blocks. And the
+// mask as it would be without us.
+uint64_t agent_hide_blocked(uint64_t blocked);
+uint64_t agent_show_blocked(uint64_t blocked);
+
+// What was done with the signals before one of them became ours; then that `number` did, and libqut handles it; and the
+// end of that, where libqut has stopped or never began (a child that is not followed).
+void agent_hide_actions_before(void);
+void agent_hide_action(int number);
+void agent_hide_ends(void);
+// Libqut has set its action again.
+void agent_hide_action_again(void);
+// A signal of that number that the program sent came while it believed that it blocks it, and does so no more.
+void agent_hide_deliver(void);
+
+// Around an exec of the calling thread: the new program inherits what this one believes. If it comes back, it failed.
+void agent_hide_before_exec(void);
+void agent_hide_after_exec(void);
+
+#pragma GCC visibility pop
+
+#endif

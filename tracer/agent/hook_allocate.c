@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The family of malloc; new and delete come through it. Totals are exact: what was asked for, each time it was given.
+// Freed bytes are what malloc_usable_size says, which can be some more than was asked for; 0 where `free` and
+// `malloc_usable_size` are not of one allocator.
+//
+// An allocator that the program defines itself is never seen (its functions come before ours); one in a library stands
+// behind ours.
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tracer/agent/real.h"
+#include "tracer/agent/start.h"
+
+// ---- before libc's functions are known: looking them up may allocate
+
+enum { EARLY_BYTES = 16 << 10, EARLY_ALIGNMENT = 16 };
+static _Alignas(EARLY_ALIGNMENT) char early[EARLY_BYTES];
+static _Atomic size_t early_used;
+
+static bool is_early(const void *bytes)
+{
+    return (uintptr_t)bytes - (uintptr_t)early < EARLY_BYTES;
+}
+
+// Zeroed, never given back. A word before it says how large it is.
+static void *take_early(size_t size)
+{
+    size_t whole = size + 2 * EARLY_ALIGNMENT - 1;
+    if (whole < size || whole > EARLY_BYTES) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    whole &= ~(size_t)(EARLY_ALIGNMENT - 1);
+    size_t at = __atomic_fetch_add(&early_used, whole, __ATOMIC_RELAXED);
+    if (at > EARLY_BYTES - whole) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(early + at, &size, sizeof size);
+    return early + at + EARLY_ALIGNMENT;
+}
+
+static void *leave_early(const void *bytes, size_t size)
+{
+    size_t old_size;
+    memcpy(&old_size, (const char *)bytes - EARLY_ALIGNMENT, sizeof old_size);
+    void *copy = agent_real()->malloc ? agent_real()->malloc(size) : take_early(size);
+    if (copy)
+        memcpy(copy, bytes, old_size < size ? old_size : size);
+    return copy;
+}
+
+// ---- what is told
+
+__attribute__((noinline)) static void take(uint32_t kind, const void *address, size_t size)
+{
+    const struct qut_extra extras[] = {{.key = QUT_EXTRA_SIZE, .value = size},
+                                       {.key = QUT_EXTRA_ADDRESS, .value = (uintptr_t)address}};
+    struct qut_event event = {
+        .kind = kind, .flags = QUT_EVENT_ON_CPU, .extras = extras, .extra_count = 2, .skip_frames = 1};
+    qut_sync_take(&event);
+}
+
+static inline __attribute__((always_inline)) void was_allocated(const void *bytes, size_t size)
+{
+    if (!bytes || !agent_enter(AGENT_SYNC_ALLOCATE))
+        return;
+    if (__builtin_expect(qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size), 0))
+        take(QUT_SAMPLE_ALLOCATE, bytes, size);
+    agent_leave();
+}
+
+// Sizes are asked only of the allocator that frees.
+static bool sizes_are_known(void)
+{
+    static _Atomic uint8_t known; // 1: no, 2: yes
+    uint8_t now = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (__builtin_expect(now != 0, 1))
+        return now == 2;
+    Dl_info of_free, of_size;
+    const struct agent_real *real = agent_real();
+    bool is_one = real->malloc_usable_size && dladdr((void *)(uintptr_t)real->free, &of_free) &&
+                  dladdr((void *)(uintptr_t)real->malloc_usable_size, &of_size) &&
+                  of_free.dli_fbase == of_size.dli_fbase;
+    __atomic_store_n(&known, is_one ? 2 : 1, __ATOMIC_RELAXED);
+    return is_one;
+}
+
+static size_t size_of(void *bytes)
+{
+    return sizes_are_known() ? agent_real()->malloc_usable_size(bytes) : 0;
+}
+
+// Before it is given back: another thread may have it the moment after.
+static inline __attribute__((always_inline)) void will_be_freed(void *bytes)
+{
+    if (!agent_enter(AGENT_SYNC_ALLOCATE))
+        return;
+    size_t size = size_of(bytes);
+    if (__builtin_expect(qut_sync_hit(QUT_TOTAL_FREES, size), 0))
+        take(QUT_SAMPLE_FREE, bytes, size);
+    agent_leave();
+}
+
+// ---- hooks
+
+EXPORTED void *malloc(size_t size)
+{
+    const struct agent_real *real = agent_real();
+    if (__builtin_expect(!real->malloc, 0))
+        return take_early(size);
+    void *bytes = real->malloc(size);
+    was_allocated(bytes, size);
+    return bytes;
+}
+
+EXPORTED void free(void *bytes)
+{
+    if (!bytes || __builtin_expect(is_early(bytes), 0))
+        return;
+    will_be_freed(bytes);
+    agent_real()->free(bytes);
+}
+
+EXPORTED void *calloc(size_t count, size_t size)
+{
+    const struct agent_real *real = agent_real();
+    size_t whole;
+    if (__builtin_expect(!real->calloc, 0))
+        return __builtin_mul_overflow(count, size, &whole) ? NULL : take_early(whole);
+    void *bytes = real->calloc(count, size);
+    was_allocated(bytes, count * size);
+    return bytes;
+}
+
+// One that is freed and one that is made, where there was one before; what happened is known when it is over, and the
+// old size only before.
+EXPORTED void *realloc(void *bytes, size_t size)
+{
+    if (__builtin_expect(is_early(bytes), 0))
+        return leave_early(bytes, size);
+    const struct agent_real *real = agent_real();
+    if (__builtin_expect(!real->realloc, 0))
+        return take_early(size);
+    if (!agent_enter(AGENT_SYNC_ALLOCATE))
+        return real->realloc(bytes, size);
+    size_t old_size = bytes ? size_of(bytes) : 0;
+    void *moved = real->realloc(bytes, size);
+    bool is_freed = bytes && (moved || size == 0);
+    if (is_freed && qut_sync_hit(QUT_TOTAL_FREES, old_size))
+        take(QUT_SAMPLE_FREE, bytes, old_size);
+    if (moved && qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size))
+        take(QUT_SAMPLE_ALLOCATE, moved, size);
+    agent_leave();
+    return moved;
+}
+
+EXPORTED void *reallocarray(void *bytes, size_t count, size_t size)
+{
+    size_t whole;
+    if (__builtin_mul_overflow(count, size, &whole)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(bytes, whole);
+}
+
+EXPORTED void *memalign(size_t alignment, size_t size)
+{
+    void *bytes = agent_real()->memalign(alignment, size);
+    was_allocated(bytes, size);
+    return bytes;
+}
+
+EXPORTED int posix_memalign(void **bytes, size_t alignment, size_t size)
+{
+    int error = agent_real()->posix_memalign(bytes, alignment, size);
+    if (error == 0)
+        was_allocated(*bytes, size);
+    return error;
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t size)
+{
+    void *bytes = agent_real()->aligned_alloc(alignment, size);
+    was_allocated(bytes, size);
+    return bytes;
+}
+
+EXPORTED void *valloc(size_t size)
+{
+    void *bytes = agent_real()->valloc(size);
+    was_allocated(bytes, size);
+    return bytes;
+}
+
+EXPORTED void *pvalloc(size_t size)
+{
+    void *bytes = agent_real()->pvalloc(size);
+    was_allocated(bytes, size);
+    return bytes;
+}

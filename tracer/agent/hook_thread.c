@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads begin in a function of ours, which gives them their ticks before theirs runs.
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libqut/os/task.h"
+#include "tracer/agent/hide.h"
+#include "tracer/agent/real.h"
+#include "tracer/agent/start.h"
+#include "tracer/agent/thread.h"
+
+enum {
+    // What a tick takes of a thread's stack, at most: the kernel's frame with all vector registers, and the walk.
+    TICK_STACK_BYTES = 24 << 10,
+    SMALL_STACK_BYTES = 64 << 10, // those that are larger have that much to spare
+};
+
+struct start {
+    void *(*function)(void *);
+    int (*c11_function)(void *);
+    void *argument;
+    bool hides_mask; // inherited
+    bool is_agents;
+};
+
+// ---- our own threads
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static bool is_ours(const void *function)
+{
+    return (uintptr_t)function >= (uintptr_t)__ehdr_start && (uintptr_t)function < (uintptr_t)_end;
+}
+
+static _Atomic uint32_t agents_tid;
+
+uint32_t agent_threads_own_tid(void)
+{
+    return __atomic_load_n(&agents_tid, __ATOMIC_RELAXED);
+}
+
+// A thread of ours has a table of descriptors of its own, which begins empty: what it opens takes no number from the
+// program, and nobody who looks finds it. And its own working directory, since setns wants that to be shared by nobody.
+static void begin_own(void)
+{
+    enum { UNSHARE = 2 }; // CLOSE_RANGE_UNSHARE: Linux 5.9. Before, its descriptors are the program's for moments
+    agent_thread.is_agents = 1;
+    __atomic_store_n(&agents_tid, agent_tid(), __ATOMIC_RELAXED);
+    syscall(SYS_close_range, 0u, ~0u, UNSHARE);
+    agent_real()->unshare(CLONE_FS);
+}
+
+// ---- beginning and end
+
+static pthread_key_t end_key;
+static _Atomic bool has_end_key;
+
+static void take(uint32_t kind)
+{
+    struct qut_event event = {.kind = kind, .flags = QUT_EVENT_ON_CPU, .skip_frames = 1};
+    if (qut_sync_hit(QUT_TOTAL_NONE, 0))
+        qut_sync_take(&event);
+}
+
+static void thread_ends(void *value)
+{
+    (void)value;
+    if (!agent_is_on_here())
+        return;
+    if (agent_enter(AGENT_SYNC_THREAD)) {
+        take(QUT_SAMPLE_THREAD_END);
+        agent_leave();
+    }
+}
+
+// Keys are cleared in the order in which they were made: ours comes before libqut's, which lets go of the thread.
+void agent_threads_prepare(void)
+{
+    if (!has_end_key && pthread_key_create(&end_key, thread_ends) == 0)
+        has_end_key = true;
+}
+
+static void begin(const struct start *start)
+{
+    struct agent_quiet quiet;
+    agent_quiet_begin(&quiet);
+    agent_thread_begins();
+    agent_thread.hidden_mask = start->hides_mask;
+    uint64_t without = agent_hide_blocked(quiet.blocked);
+    agent_thread.hidden_mask |= start->hides_mask;
+    quiet.blocked = without;
+    if (has_end_key)
+        pthread_setspecific(end_key, &end_key);
+    agent_quiet_end(&quiet);
+    if (agent_enter(AGENT_SYNC_THREAD)) {
+        take(QUT_SAMPLE_THREAD_START);
+        agent_leave();
+    }
+}
+
+static struct start take_over(void *argument)
+{
+    struct start start = *(struct start *)argument;
+    agent_real()->free(argument);
+    if (start.is_agents)
+        begin_own();
+    else
+        begin(&start);
+    return start;
+}
+
+static void *run(void *argument)
+{
+    struct start start = take_over(argument);
+    return start.function(start.argument);
+}
+
+static int run_c11(void *argument)
+{
+    struct start start = take_over(argument);
+    return start.c11_function(start.argument);
+}
+
+// ---- hooks
+
+static struct start *make_start(const void *function, void *argument)
+{
+    bool is_agents = is_ours(function);
+    if (!is_agents && !agent_is_on_here())
+        return NULL;
+    struct start *start = agent_real()->malloc(sizeof *start);
+    if (start)
+        *start =
+            (struct start){.argument = argument, .hides_mask = agent_thread.hidden_mask != 0, .is_agents = is_agents};
+    return start;
+}
+
+// A stack that libc makes, and that has no room for our ticks beside what the program expects of it, is made larger.
+// The copy is used for one call only, and what the original points to lives as long.
+static const pthread_attr_t *with_room(const pthread_attr_t *attributes, pthread_attr_t *copy)
+{
+    void *address = NULL;
+    size_t size = 0;
+    if (!attributes || pthread_attr_getstacksize(attributes, &size) != 0 || size >= SMALL_STACK_BYTES)
+        return attributes;
+    if (pthread_attr_getstack(attributes, &address, &size) == 0 && (uintptr_t)address + size != 0)
+        return attributes; // the program's own memory
+    *copy = *attributes;
+    return pthread_attr_setstacksize(copy, size + TICK_STACK_BYTES) == 0 ? copy : attributes;
+}
+
+EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+                            void *argument)
+{
+    const struct agent_real *real = agent_real();
+    struct start *start = make_start((const void *)(uintptr_t)function, argument);
+    if (!start)
+        return real->pthread_create(thread, attributes, function, argument);
+    start->function = function;
+    pthread_attr_t copy;
+    int error = real->pthread_create(thread, start->is_agents ? attributes : with_room(attributes, &copy), run, start);
+    if (error != 0)
+        real->free(start);
+    return error;
+}
+
+EXPORTED int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+{
+    const struct agent_real *real = agent_real();
+    struct start *start = make_start((const void *)(uintptr_t)function, argument);
+    if (!start)
+        return real->thrd_create(thread, function, argument);
+    start->c11_function = function;
+    int error = real->thrd_create(thread, run_c11, start);
+    if (error != thrd_success)
+        real->free(start);
+    return error;
+}

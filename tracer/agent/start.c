@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens when a process begins, forks and ends. Where the recorder does not answer, or anything else that we need
+// is not to be had, nothing is on and the program runs as if we were not there.
+#include "tracer/agent/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <qut/local.h>
+
+#include "libqut/os/task.h"
+#include "tracer/agent/environment.h"
+#include "tracer/agent/hide.h"
+#include "tracer/agent/real.h"
+#include "tracer/agent/tell.h"
+#include "tracer/agent/thread.h"
+
+enum { TABLES_PATIENCE_MS = 2000 };
+
+_Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t agent_watched;
+_Atomic int agent_signal;
+struct agent_settings agent_settings;
+
+static _Atomic uint32_t recorded_pid; // 0: none
+
+// ---- keeping quiet
+
+void agent_quiet_begin(struct agent_quiet *quiet)
+{
+    quiet->saved_errno = errno;
+    quiet->inside = agent_thread.inside;
+    agent_thread.inside = 1;
+    quiet->blocked = qut_os_block_signals();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
+}
+
+void agent_quiet_end(const struct agent_quiet *quiet)
+{
+    pthread_setcancelstate(quiet->cancel_state, NULL);
+    qut_os_restore_signals(quiet->blocked);
+    agent_thread.inside = quiet->inside;
+    errno = quiet->saved_errno;
+}
+
+uint32_t agent_tid(void)
+{
+    if (agent_thread.tid == 0)
+        agent_thread.tid = qut_os_thread_id();
+    return agent_thread.tid;
+}
+
+bool agent_is_on_here(void)
+{
+    uint32_t pid = __atomic_load_n(&recorded_pid, __ATOMIC_RELAXED);
+    return pid != 0 && pid == (uint32_t)getpid();
+}
+
+// ---- threads
+
+void agent_thread_begins(void)
+{
+    agent_tid();
+    qut_sampling_thread_begin(); // what fails is counted there
+}
+
+void agent_thread_ends(void)
+{
+    qut_sampling_thread_end();
+}
+
+// ---- fork
+
+static _Thread_local struct agent_quiet around_fork __attribute__((tls_model("initial-exec")));
+
+// Last to be registered, so the first before a fork and the last after it: libqut's own handlers run in between.
+static void before_fork(void)
+{
+    agent_quiet_begin(&around_fork);
+}
+
+static void after_fork_in_parent(void)
+{
+    agent_quiet_end(&around_fork);
+}
+
+// Returns whether this child is recorded.
+static bool go_on_in_child(void)
+{
+    if (!agent_settings.follow || qut_trace_fd() < 0)
+        return false;
+    // The thread that looks after modules stayed behind; another one looks after this process's.
+    qut_thread_register();
+    agent_tell_counts_after_fork();
+    int trigger_error = qut_sampling_after_fork();
+    int fd = qut_trace_take_fd();
+    int error = agent_tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_trigger(), trigger_error, fd);
+    if (fd >= 0)
+        close(fd);
+    if (error == 0) {
+        agent_hide_action_again();
+        return true;
+    }
+    qut_sampling_stop();
+    qut_trace_close();
+    return false;
+}
+
+static void after_fork_in_child(void)
+{
+    agent_thread.tid = 0;
+    if (__atomic_load_n(&recorded_pid, __ATOMIC_RELAXED) != 0) {
+        __atomic_store_n(&recorded_pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+        if (!go_on_in_child()) {
+            __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(&recorded_pid, 0, __ATOMIC_RELAXED);
+            around_fork.blocked = agent_show_blocked(around_fork.blocked);
+            agent_hide_ends();
+        }
+    }
+    agent_quiet_end(&around_fork);
+}
+
+// ---- beginning
+
+static int open_trace(void)
+{
+    struct qut_trace_options options = {.size = sizeof options,
+                                        .segment_bytes = agent_settings.segment_bytes,
+                                        .mode = agent_settings.keep_newest ? QUT_TRACE_KEEP_NEWEST : QUT_TRACE_KEEP_ALL,
+                                        .flags = QUT_TRACE_CPU_TIME,
+                                        .metric_mask = agent_settings.metric_mask};
+    if (agent_settings.follow)
+        options.flags |= QUT_TRACE_FOLLOW_FORK;
+    return qut_trace_open(&options);
+}
+
+static int start_sampling(uint32_t trigger)
+{
+    struct qut_sampling_group groups[AGENT_GROUPS_MAX];
+    struct qut_sampling_options options = {.size = sizeof options,
+                                           .trigger = trigger,
+                                           .signal_number = agent_settings.signal_number,
+                                           .period_ns = agent_settings.period_ns,
+                                           .sync_interval_ns = agent_settings.sync_interval_ns,
+                                           .fault_period = agent_settings.fault_period,
+                                           .groups = groups,
+                                           .group_count = agent_settings.group_count};
+    for (uint32_t i = 0; i < agent_settings.group_count; i++) {
+        const struct agent_group *group = &agent_settings.groups[i];
+        groups[i].pattern = strcmp(group->pattern, "main") == 0 ? NULL : group->pattern;
+        groups[i].period_ns = group->period_ns;
+    }
+    return qut_sampling_start(&options);
+}
+
+static int tell_begin(enum agent_channel_begin how, int trigger_error)
+{
+    int fd = qut_trace_take_fd();
+    int error = agent_tell_hello(how, qut_sampling_trigger(), trigger_error, fd);
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+static int begin(enum agent_channel_begin how)
+{
+    static bool handles_forks;
+    struct qut_options options = {.size = sizeof options,
+                                  .cache_directory = agent_settings.cache[0] ? agent_settings.cache : NULL,
+                                  .compile = agent_tell_table};
+    int error = qut_start(&options);
+    if (error != 0)
+        return error;
+    agent_hide_actions_before();
+    qut_wait(TABLES_PATIENCE_MS); // what is not there by then comes later
+    error = open_trace();
+    if (error != 0) {
+        qut_stop();
+        return error;
+    }
+    int trigger_error = start_sampling(agent_settings.trigger);
+    if (trigger_error != 0 && trigger_error != -EINVAL)
+        error = start_sampling(QUT_TRIGGER_NONE); // without ticks there still are sync points
+    else
+        error = trigger_error;
+    if (error == 0 && !handles_forks) {
+        error = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        handles_forks = error == 0;
+    }
+    if (error == 0)
+        error = tell_begin(how, trigger_error);
+    if (error != 0) {
+        qut_sampling_stop();
+        qut_trace_close();
+        qut_stop();
+        return error;
+    }
+    if (qut_sampling_signal() != 0)
+        agent_hide_action(qut_sampling_signal());
+    return 0;
+}
+
+int agent_begin(const char *text, enum agent_channel_begin how)
+{
+    if (__atomic_load_n(&recorded_pid, __ATOMIC_RELAXED) != 0)
+        return -EALREADY;
+    if (!agent_settings_read(&agent_settings, text))
+        return -EINVAL;
+    agent_real();
+    struct agent_quiet quiet;
+    agent_quiet_begin(&quiet);
+    agent_threads_prepare();
+    int error = begin(how);
+    if (error == 0) {
+        agent_tid();
+        __atomic_store_n(&recorded_pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+        quiet.blocked = agent_hide_blocked(quiet.blocked);
+    }
+    agent_quiet_end(&quiet);
+    if (error == 0)
+        __atomic_store_n(&agent_watched, agent_settings.sync, __ATOMIC_RELEASE);
+    return error;
+}
+
+void agent_end(void)
+{
+    if (!agent_is_on_here())
+        return;
+    struct agent_quiet quiet;
+    agent_quiet_begin(&quiet);
+    __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&recorded_pid, 0, __ATOMIC_RELAXED);
+    qut_sampling_stop();
+    agent_tell_counts(true);
+    qut_trace_close();
+    quiet.blocked = agent_show_blocked(quiet.blocked);
+    agent_hide_ends();
+    agent_quiet_end(&quiet);
+}
+
+// Before the constructors of the program and of the libraries that nobody else needs.
+__attribute__((constructor(101))) static void at_begin(void)
+{
+    const char *text = getenv(AGENT_VARIABLE);
+    if (!text)
+        return;
+    int saved_errno = errno;
+    int error = agent_begin(text, AGENT_BEGAN_BY_EXEC);
+    if (error != -EINVAL && !agent_settings.follow)
+        agent_environment_forget();
+    errno = saved_errno;
+}
+
+// Hooks of what runs later go straight to libc.
+__attribute__((destructor(101))) static void at_end(void)
+{
+    agent_end();
+}

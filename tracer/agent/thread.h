@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TRACER_AGENT_THREAD_H
+#define TRACER_AGENT_THREAD_H
+
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+void agent_threads_prepare(void);     // once, before libqut starts
+uint32_t agent_threads_own_tid(void); // of the agent's own thread, the last one that began; 0: there was none
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace says beyond its samples: for how long threads waited, for which lock, who held it and who let go of it;
+// who allocates, who faults; and how sure a share is. Names are not needed: everything is told by node.
+//
+// Functions return 0, or -1 without memory; *to begins as zeroes, and is freed with the function beside it.
+#ifndef TRACER_ANALYSIS_ANALYSIS_H
+#define TRACER_ANALYSIS_ANALYSIS_H
+
+#include "tracer/trace/trace.h"
+
+// ---- intervals: stretches of a thread's time that are told as such (a wait, a read, a call)
+
+struct interval {
+    uint64_t from_ns, to_ns;
+    uint64_t blocked_ns; // of it, what no interval before has counted: sums of these count no time twice. 0: its thread
+                         // was running (no QUT_TRACE_SAMPLE_OFF_CPU)
+    uint64_t lock;       // address; 0: none
+    uint32_t thread;     // index in trace->threads
+    uint32_t node;       // the stack at its end, or of one that has none, at its beginning
+    uint32_t begin_node; // TRACE_NONE: not known
+    uint32_t owner_tid, waker_tid; // who held the lock when the wait began, who ended it; 0: not known
+    uint32_t owner, waker;         // the same as indices in trace->threads; TRACE_NONE
+    uint16_t kind;                 // enum qut_trace_kind
+    bool is_open;                  // it did not end: to_ns is trace_open_until
+    size_t sample;                 // index in trace->samples: its end, or its beginning where it is open
+    size_t release;                // index in trace->samples: what ended it (the same EXTRA_FLOW); SIZE_MAX: not known
+};
+
+struct intervals {
+    struct interval *items; // by thread, and in the order in which they ended
+    size_t count;
+};
+int intervals_make(struct intervals *to, const struct trace *trace);
+void intervals_free(struct intervals *intervals);
+
+// ---- blocked time by thread, kind and stack
+
+struct blocked {
+    uint32_t thread, node;
+    uint16_t kind;
+    uint64_t count, total_ns, longest_ns;
+    uint64_t open; // of count, intervals that did not end
+};
+struct blocked_list {
+    struct blocked *items; // largest total_ns first
+    size_t count;
+};
+int blocked_make(struct blocked_list *to, const struct trace *trace, const struct intervals *intervals);
+void blocked_free(struct blocked_list *list);
+
+// ---- who waits for whom
+
+struct lock_wait {
+    uint64_t lock;
+    uint32_t process;              // index in trace->processes: an address means something in one process only
+    uint32_t waiter, owner, waker; // indices in trace->threads; owner, waker: TRACE_NONE where not known
+    uint32_t node;                 // the waiter's stack, of its longest wait
+    uint32_t release_node;         // the waker's, of the same wait; TRACE_NONE: not known
+    uint64_t count, total_ns, longest_ns;
+};
+struct lock_wait_list {
+    struct lock_wait *items; // largest total_ns first
+    size_t count;
+};
+int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const struct intervals *intervals);
+void lock_waits_free(struct lock_wait_list *list);
+
+// ---- what a sample counts for
+
+enum measure {
+    MEASURE_SAMPLES,     // that were taken; beginnings of intervals are none, their ends are
+    MEASURE_WALL,        // ns: the time until the next sample of its thread
+    MEASURE_CPU,         // ns of processor time
+    MEASURE_BYTES,       // allocated: an estimate, of what was sampled
+    MEASURE_BLOCKED,     // ns off the processor
+    MEASURE_ALLOCATIONS, // an estimate, likewise
+    MEASURE_FAULTS,      // of pages
+    MEASURE_COUNT,
+};
+
+// Sums by node, over one thread (index in trace->threads), or all (TRACE_NONE), or all of one process.
+struct hot_spot {
+    uint32_t node;
+    uint64_t self;  // samples that end in it
+    uint64_t total; // and in what it calls
+};
+struct hot_spots {
+    struct hot_spot *items; // largest self first; nodes where self and total are 0 are left out
+    size_t count;
+    uint64_t sum;     // of all self
+    uint64_t samples; // that counted for more than 0: what the sampling error goes by
+};
+int hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process);
+void hot_spots_free(struct hot_spots *spots);
+
+// By how much a share that was found in `samples` of them may be off, with a chance of 95 % that it is no more: 1.96
+// sqrt(p (1 - p) / n); 0.03 is 3 %. 1 where there are none.
+double share_error(double share, uint64_t samples);
+
+#endif

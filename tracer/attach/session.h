@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of attach_record share. One thread does all of it: ptrace belongs to the thread that seized.
+//
+//   attach.c     begin, rounds, end         take.c      one thread: stopped, copied, let go
+//   threads.c    who there is, who runs     sleepers.c  threads that wait: walked asleep, intervals, locks
+//   store.c      stacks -> segment          modules.c   what is mapped, tables, exec
+//   refuse.c     why not, and what to do    calls.c     what a system call that was interrupted comes to
+#ifndef TRACER_ATTACH_SESSION_H
+#define TRACER_ATTACH_SESSION_H
+
+#include "libqut/arch/calls.h"
+#include "libqut/target/process.h"
+#include "libqut/trace/segment.h"
+#include "tracer/attach/attach.h"
+#include "tracer/attach/times.h"
+
+enum {
+    ATTACH_BLOCK_BYTES = 1024,         // of registers
+    ATTACH_STACK_BYTES = 256 << 10,    // of a stack that are copied at most
+    ATTACH_SECOND_BYTES = 64 << 10,    // of a second one
+    ATTACH_FRAMES_MAX = 4096,
+};
+
+// Registers and stack of a thread at one moment.
+struct attach_taken {
+    _Alignas(8) uint8_t block[ATTACH_BLOCK_BYTES];
+    size_t block_bytes;
+    struct qut_frame_regs regs;
+    struct qut_target_copy copy; // pieces have room for ATTACH_STACK_BYTES, ATTACH_SECOND_BYTES
+};
+
+struct attach_thread {
+    pid_t tid;
+    bool is_main;
+    bool is_gone;
+    bool is_asked;                 // to stop, and has not done so: it is let go once it does
+    bool was_running;              // when it was looked at last
+    int schedstat_fd, syscall_fd;  // -1: opened each time
+    struct qut_trace_thread *slot; // NULL: none yet
+    char name[QUT_TRACE_NAME_BYTES];
+    uint64_t pace_ns, next_ns;
+    // Of /proc/PID/task/TID/schedstat.
+    uint64_t cpu_ns, slices;
+    uint64_t first_cpu_ns, first_ns; // when it was first seen
+    uint64_t taken, missed;          // rounds
+    // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
+    uint64_t stack_top;
+    uint64_t second_start; // 0: none; else where another piece begins that walks came to
+    uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
+    // ---- sleepers.c
+    bool sleeps, sleep_is_stored;
+    uint64_t sleep_slices, sleep_begin_ns;
+    uint64_t sleep_lock;
+    pid_t sleep_owner;
+    uint32_t sleep_node;
+    uint16_t sleep_kind;
+};
+
+struct attach_module {
+    uint64_t start, end, code_base; // addresses in memory; code_base 0: not in the trace
+    const struct qut_image *image;  // lives as long as the target
+    uint32_t index;
+    bool is_there;
+};
+
+struct attach_store {
+    struct qut_segment segment;
+    bool is_open;
+    struct attach_module *modules; // ascending, those that are there now
+    size_t count, capacity;
+    size_t last; // where the last lookup ended
+};
+
+struct attach_session {
+    const struct attach_options *options;
+    struct attach_result *result;
+    struct qut_target *target;
+    struct attach_store store;
+    struct attach_thread *threads;
+    size_t thread_count, thread_capacity;
+    uint64_t known_links; // of /proc/PID/task when threads were listed last
+    struct attach_taken taken;
+    struct qut_frame *frames;
+    struct attach_times stops;
+    int process_fd;
+    uint64_t begin_ns, now_ns;
+    uint64_t maps_ns, maps_cost_ns; // when the maps were read last, and how long it took
+    uint64_t last_refusal_ns, first_refusal_ns;
+    unsigned asked_count;
+    char auxv[1024]; // tells one program from the next
+    size_t auxv_bytes;
+    struct qutc_provide_options *provide;
+};
+
+static inline struct qut_live *attach_live(const struct attach_session *session)
+{
+    return session->target->source;
+}
+
+// ---- refuse.c
+
+// Why a process cannot be sampled; 0: it seems that it can. The process of a thread is put into *pid.
+int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
+__attribute__((format(printf, 2, 3))) int attach_fail(struct attach_error *error, const char *format, ...);
+
+// ---- modules.c
+
+int attach_open_target(struct attach_session *session, struct attach_error *error);
+// Makes tables for all that is mapped.
+void attach_make_tables(struct attach_session *session);
+// Looks at the maps, if that is due or `now`. True: they may be others than before.
+bool attach_refresh(struct attach_session *session, bool now);
+
+// ---- store.c
+
+int attach_store_open(struct attach_session *session, struct attach_error *error);
+void attach_store_modules(struct attach_session *session); // what is mapped now
+void attach_store_close(struct attach_session *session);
+// The slot of a thread, made if there is none.
+struct qut_trace_thread *attach_store_slot(struct attach_session *session, struct attach_thread *thread);
+struct attach_sample {
+    size_t frame_count;
+    struct qut_end end;
+    bool is_asleep;
+    uint16_t kind, flags;
+    uint64_t time_ns;
+    const struct qut_segment_extra *extras;
+    uint32_t extra_count;
+};
+// session->frames -> a sample of the thread's. Returns its node.
+uint32_t attach_store_sample(struct attach_session *session, struct attach_thread *thread,
+                             const struct attach_sample *sample);
+// The same of a stack that has a node.
+void attach_store_node(struct attach_session *session, struct attach_thread *thread, uint32_t node,
+                       const struct attach_sample *sample);
+
+// ---- threads.c
+
+// Brings the list up to date, if threads have come or gone.
+void attach_list_threads(struct attach_session *session);
+void attach_forget_thread(struct attach_session *session, struct attach_thread *thread);
+void attach_free_threads(struct attach_session *session);
+// Reads its schedstat. False: it has gone. *moved: it ran since the last time.
+bool attach_look(struct attach_session *session, struct attach_thread *thread, bool *moved);
+// Reads its `syscall`. False: it has gone. *runs: it runs, or waits for a processor; else *sleep is filled.
+bool attach_state(struct attach_session *session, struct attach_thread *thread, struct qut_sleep *sleep, bool *runs);
+void attach_read_name(struct attach_session *session, struct attach_thread *thread);
+
+// ---- take.c
+
+enum attach_took {
+    ATTACH_TOOK,
+    ATTACH_TOOK_GONE,
+    ATTACH_TOOK_SLOW,
+    ATTACH_TOOK_REFUSED,
+    ATTACH_TOOK_NO_REGISTERS,
+};
+// Fills session->taken. looked_ns: when it was seen to run, or to sleep where it may be woken.
+enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns);
+// Copies what a walk needs of the stack at sp.
+void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp);
+// Walks session->taken into session->frames.
+size_t attach_walk(struct attach_session *session, struct attach_thread *thread, struct qut_end *end);
+// Those that did not stop in time are let go, if they have stopped by now.
+void attach_poll_asked(struct attach_session *session);
+// At the end: waits until all have been let go.
+void attach_release_asked(struct attach_session *session);
+
+// ---- sleepers.c (with options->wall)
+
+void attach_sleeper(struct attach_session *session, struct attach_thread *thread, struct qut_sleep *sleep, bool moved);
+// It runs again, or has gone: its interval ends.
+void attach_sleep_ends(struct attach_session *session, struct attach_thread *thread);
+
+// ---- calls.c
+
+enum attach_call { ATTACH_CALL_UNTOUCHED, ATTACH_CALL_RESTARTED, ATTACH_CALL_DISTURBED, ATTACH_CALL_SHORT };
+// What the system call that a thread was stopped in comes to. RESTARTED: the block was changed. SHORT: it may have done
+// less than it was asked to; *fd is what to.
+enum attach_call attach_mend_call(enum qut_arch_id arch, void *block, uint64_t *fd);
+// enum qut_trace_kind of a thread that sleeps in that call.
+uint16_t attach_kind_of_call(enum qut_arch_id arch, const struct qut_sleep *sleep);
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who there is, and who runs: what /proc says, without stopping anybody.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libqut/os/os.h"
+#include "libqut/os/process.h"
+#include "tracer/attach/session.h"
+
+enum { LINE_BYTES = 128 };
+
+// ---- the list
+
+static struct attach_thread *find(struct attach_session *session, pid_t tid)
+{
+    for (size_t i = 0; i < session->thread_count; i++)
+        if (session->threads[i].tid == tid && !session->threads[i].is_gone)
+            return &session->threads[i];
+    return NULL;
+}
+
+static int open_task(const struct attach_session *session, pid_t tid, const char *name)
+{
+    int fd = qut_os_open_task_file(attach_live(session)->tasks_fd, tid, name);
+    return fd < 0 ? -1 : fd;
+}
+
+static int add(void *context, pid_t tid)
+{
+    struct attach_session *session = context;
+    const struct attach_options *options = session->options;
+    if ((options->tid && tid != options->tid) || find(session, tid))
+        return 0;
+    if (session->thread_count == session->thread_capacity) {
+        size_t capacity = session->thread_capacity ? 2 * session->thread_capacity : 64;
+        struct attach_thread *threads = realloc(session->threads, capacity * sizeof *threads);
+        if (!threads)
+            return -1;
+        session->threads = threads;
+        session->thread_capacity = capacity;
+    }
+    struct attach_thread *thread = &session->threads[session->thread_count++];
+    bool is_main = tid == attach_live(session)->pid;
+    *thread = (struct attach_thread){
+        .tid = tid,
+        .is_main = is_main,
+        .was_running = true, // it may be
+        .schedstat_fd = open_task(session, tid, "schedstat"),
+        .syscall_fd = open_task(session, tid, "syscall"),
+        .pace_ns = is_main && options->main_period_ns ? options->main_period_ns : options->period_ns,
+        .first_ns = session->now_ns,
+        .next_ns = session->now_ns,
+    };
+    session->result->threads++;
+    bool moved;
+    if (!attach_look(session, thread, &moved)) {
+        attach_forget_thread(session, thread);
+        return 0;
+    }
+    // All that a thread did before it was seen is not ours; of one that was born meanwhile, all is.
+    thread->first_cpu_ns = session->known_links ? 0 : thread->cpu_ns;
+    attach_read_name(session, thread);
+    attach_store_slot(session, thread);
+    return 0;
+}
+
+// A task directory has two links, and one for each thread.
+static uint64_t links_of(const struct attach_session *session)
+{
+    struct stat status;
+    return fstat(attach_live(session)->tasks_fd, &status) == 0 ? status.st_nlink : 0;
+}
+
+static void drop_gone(struct attach_session *session)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < session->thread_count; i++)
+        if (!session->threads[i].is_gone || session->threads[i].is_asked)
+            session->threads[kept++] = session->threads[i];
+    session->thread_count = kept;
+}
+
+void attach_list_threads(struct attach_session *session)
+{
+    uint64_t links = links_of(session);
+    if (links == 0 || links == session->known_links)
+        return;
+    drop_gone(session);
+    qut_live_each_tid(attach_live(session)->pid, add, session);
+    session->known_links = links;
+    session->result->threads_now = session->thread_count;
+}
+
+void attach_forget_thread(struct attach_session *session, struct attach_thread *thread)
+{
+    if (thread->is_gone)
+        return;
+    attach_sleep_ends(session, thread);
+    thread->is_gone = true;
+    if (thread->slot)
+        qut_segment_thread_end(&session->store.segment, thread->slot, session->now_ns);
+    thread->slot = NULL;
+    if (thread->schedstat_fd >= 0)
+        close(thread->schedstat_fd);
+    if (thread->syscall_fd >= 0)
+        close(thread->syscall_fd);
+    thread->schedstat_fd = thread->syscall_fd = -1;
+    session->known_links = 1; // as many may have been born: the list is made anew
+
+    // What was due: with wall by the time it lived, else by the processor time that it used.
+    uint64_t used_ns = session->options->wall ? session->now_ns - thread->first_ns
+                                              : thread->cpu_ns - thread->first_cpu_ns;
+    uint64_t due = thread->pace_ns ? used_ns / thread->pace_ns : 0, met = thread->taken + thread->missed;
+    session->result->due += due > met ? due : met;
+    session->result->missed_asleep += due > met ? due - met : 0;
+}
+
+void attach_free_threads(struct attach_session *session)
+{
+    for (size_t i = 0; i < session->thread_count; i++)
+        attach_forget_thread(session, &session->threads[i]);
+    free(session->threads);
+    session->threads = NULL;
+    session->thread_count = 0;
+}
+
+// ---- one of them
+
+static bool read_line(const struct attach_session *session, const struct attach_thread *thread, int fd,
+                      const char *name, char *text, size_t size)
+{
+    if (fd >= 0)
+        return qut_os_read_line(fd, text, size);
+    // There were no descriptors left.
+    fd = open_task(session, thread->tid, name);
+    bool got = fd >= 0 && qut_os_read_line(fd, text, size);
+    if (fd >= 0)
+        close(fd);
+    return got;
+}
+
+bool attach_look(struct attach_session *session, struct attach_thread *thread, bool *moved)
+{
+    char text[LINE_BYTES], *at = text;
+    *moved = false;
+    if (!read_line(session, thread, thread->schedstat_fd, "schedstat", text, sizeof text))
+        return false;
+    uint64_t cpu_ns = strtoull(at, &at, 10);
+    strtoull(at, &at, 10); // time that it waited for a processor
+    uint64_t slices = strtoull(at, &at, 10);
+    *moved = cpu_ns != thread->cpu_ns || slices != thread->slices;
+    thread->cpu_ns = cpu_ns;
+    thread->slices = slices;
+    return true;
+}
+
+bool attach_state(struct attach_session *session, struct attach_thread *thread, struct qut_sleep *sleep, bool *runs)
+{
+    if (!read_line(session, thread, thread->syscall_fd, "syscall", sleep->text, sizeof sleep->text))
+        return false;
+    *runs = strncmp(sleep->text, "running", 7) == 0;
+    return *runs || qut_live_parse_sleep(sleep);
+}
+
+void attach_read_name(struct attach_session *session, struct attach_thread *thread)
+{
+    char name[LINE_BYTES];
+    if (!read_line(session, thread, -1, "comm", name, sizeof name))
+        return;
+    name[strcspn(name, "\n")] = 0;
+    if (strncmp(name, thread->name, sizeof thread->name - 1) == 0)
+        return;
+    memcpy(thread->name, name, sizeof thread->name - 1);
+    if (thread->slot)
+        qut_segment_thread_rename(thread->slot, thread->name);
+}

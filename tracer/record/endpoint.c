@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/endpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 1024 };
+
+int dup_cloexec(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int endpoint_token(char token[AGENT_TOKEN_BYTES], struct qutc_error *error)
+{
+    uint8_t random[(AGENT_TOKEN_BYTES - 1) / 2];
+    ssize_t size;
+    do
+        size = getrandom(random, sizeof random, 0);
+    while (size < 0 && errno == EINTR);
+    if (size != (ssize_t)sizeof random)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "getrandom: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(token + 2 * i, 3, "%02x", random[i]);
+    return 0;
+}
+
+void endpoint_directory(char *path, size_t size)
+{
+    const char *of_user = getenv("XDG_RUNTIME_DIR"), *of_all = getenv("TMPDIR");
+    const char *const places[] = {of_user, of_all, "/tmp"};
+    const size_t room = sizeof((struct sockaddr_un *)0)->sun_path - sizeof "/socket";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        // What stands in the settings ends at a semicolon.
+        if (!places[i] || places[i][0] != '/' || strpbrk(places[i], ";\n"))
+            continue;
+        int length = snprintf(path, size, "%s/qut-XXXXXX", places[i]);
+        if (length > 0 && (size_t)length < size && (size_t)length < room && mkdtemp(path))
+            return;
+    }
+    path[0] = 0;
+}
+
+void endpoint_remove(const char *directory)
+{
+    rmdir(directory);
+}
+
+static int listen_at(const struct sockaddr_un *address, size_t path_bytes)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path_bytes);
+    if (bind(fd, (const struct sockaddr *)(const void *)address, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+int endpoint_abstract(const char *token)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "qut-%s", token);
+    return listen_at(&address, 1 + (size_t)length);
+}
+
+int endpoint_in(const char *directory, char *path, size_t size)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(path, size, "%s/socket", directory);
+    int fd = -1;
+    if (length > 0 && (size_t)length < size && (size_t)length < sizeof address.sun_path) {
+        memcpy(address.sun_path, path, (size_t)length + 1);
+        fd = listen_at(&address, (size_t)length + 1);
+    }
+    if (fd < 0)
+        path[0] = 0;
+    return fd;
+}

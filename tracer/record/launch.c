@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracer/agent/settings.h"
+#include "tracer/record/program.h"
+
+static const int ignored[] = {SIGPIPE, SIGXFSZ}; // a write fails then, which is dealt with
+static struct sigaction before[sizeof ignored / sizeof *ignored];
+
+void launch_ignore_signals(void)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        sigaction(ignored[i], &action, &before[i]);
+}
+
+static void restore_signals(const sigset_t *mask)
+{
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        sigaction(ignored[i], &before[i], NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static void be_the_command(const struct launch *launch, int error_fd)
+{
+    int failed = 0;
+    if (launch->preload && setenv("LD_PRELOAD", launch->preload, 1) != 0)
+        failed = errno;
+    if (launch->settings && setenv(AGENT_VARIABLE, launch->settings, 1) != 0)
+        failed = errno;
+    restore_signals(launch->mask);
+    if (!failed) {
+        // execvp: a file without a first line that says what it is goes to the shell.
+        execvp(launch->path, launch->arguments);
+        failed = errno;
+    }
+    if (write(error_fd, &failed, sizeof failed) < 0)
+        _exit(PROGRAM_NOT_EXECUTABLE);
+    _exit(PROGRAM_NOT_EXECUTABLE);
+}
+
+// Waits until it is another program, or says why it cannot be.
+static int wait_for_exec(int error_fd)
+{
+    int failed = 0;
+    ssize_t size;
+    do
+        size = read(error_fd, &failed, sizeof failed);
+    while (size < 0 && errno == EINTR);
+    return size == (ssize_t)sizeof failed ? failed : 0;
+}
+
+int launch(const struct launch *launch, struct launched *launched, struct qutc_error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        qutc_fail(error, QUTC_ERR_IO, "", 0, "pipe: %s", strerror(errno));
+        return PROGRAM_NOT_EXECUTABLE;
+    }
+    launched->pid = fork();
+    if (launched->pid == 0)
+        be_the_command(launch, ends[1]);
+    int failed = launched->pid < 0 ? errno : 0;
+    close(ends[1]);
+    if (!failed)
+        failed = wait_for_exec(ends[0]);
+    close(ends[0]);
+    if (!failed) {
+        launched->process_fd = (int)syscall(SYS_pidfd_open, launched->pid, 0);
+        if (launched->process_fd >= 0)
+            return 0;
+        failed = errno;
+    }
+    if (launched->pid > 0)
+        waitpid(launched->pid, NULL, 0);
+    qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(failed));
+    return failed == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE;
+}

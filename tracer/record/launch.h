@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the command with the agent before all else; it inherits what we have inherited, and nothing of ours.
+#ifndef TRACER_RECORD_LAUNCH_H
+#define TRACER_RECORD_LAUNCH_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "qutc/base/error.h"
+
+struct launch {
+    const char *path; // of the file
+    char *const *arguments;
+    const char *preload, *settings; // for LD_PRELOAD and AGENT_VARIABLE; NULL: they stay as they are
+    const sigset_t *mask;           // of signals, as it was before ours
+};
+
+struct launched {
+    pid_t pid;
+    int process_fd; // of pidfd_open
+};
+
+// 0; or PROGRAM_NOT_FOUND, PROGRAM_NOT_EXECUTABLE or another status for the shell, *error says why.
+int launch(const struct launch *launch, struct launched *launched, struct qutc_error *error);
+
+// Signals that this program ignores for its own sake: the command has them as they were.
+void launch_ignore_signals(void);
+
+#endif

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of a recording: they begin with a hello, and end with their pidfd, an exec, or the recording.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracer/record/recorder.h"
+
+// ---- begin and end
+
+// The last one with that pid that was not told its end.
+static struct process *find(const struct recorder *recorder, uint32_t pid)
+{
+    struct process *found = NULL;
+    for (struct process *process = recorder->processes; process; process = process->next)
+        if (process->pid == pid && process->watched.context)
+            found = process;
+    return found;
+}
+
+static void tell_end(struct recorder *recorder, struct process *process, enum process_end end)
+{
+    if (!process->watched.context)
+        return;
+    process->watched.context = NULL;
+    loop_remove(&recorder->loop, &process->watched);
+    process_tell_end(process, end);
+}
+
+// All that it had sent is there by now.
+static void process_ended(struct loop_source *source)
+{
+    struct process *process = source->context;
+    struct recorder *recorder = process->owner;
+    server_drain(&recorder->server);
+    tell_end(recorder, process, PROCESS_DIED);
+}
+
+static int open_file(struct recorder *recorder, struct process *process, struct qutc_error *error)
+{
+    process->is_first = !recorder->processes;
+    return process->is_first ? recorder->output.fd
+                             : output_part(&recorder->output, process->pid, process->part_path,
+                                           sizeof process->part_path, error);
+}
+
+static void take_name(struct process *process)
+{
+    const char *command = process->view.header.command;
+    size_t length = strnlen(command, sizeof process->view.header.command);
+    const char *end = memchr(command, ' ', length);
+    if (end)
+        length = (size_t)(end - command);
+    const char *slash = memrchr(command, '/', length);
+    if (slash) {
+        length -= (size_t)(slash + 1 - command);
+        command = slash + 1;
+    }
+    if (length >= sizeof process->command)
+        length = sizeof process->command - 1;
+    memcpy(process->command, command, length);
+}
+
+static int begin(struct recorder *recorder, struct process *process, int segment_fd, struct qutc_error *error)
+{
+    int file_fd = open_file(recorder, process, error);
+    if (file_fd < 0)
+        return -1;
+    if (process_begin(process, segment_fd, file_fd, recorder->finished.fd, error) != 0) {
+        if (!process->is_first) {
+            close(file_fd);
+            unlink(process->part_path);
+        }
+        return -1;
+    }
+    take_name(process);
+    return 0;
+}
+
+static void note_ticks(struct recorder *recorder, const struct process *process)
+{
+    struct record_result *result = recorder->result;
+    if (!process->hello.trigger_error)
+        return;
+    if (!result->processes_unticked++) {
+        result->unticked_error = process->hello.trigger_error;
+        recorder_say(recorder, process->command, "has no ticks: %s", strerror(-process->hello.trigger_error));
+    }
+}
+
+static void keep(struct recorder *recorder, struct process *process, int process_fd)
+{
+    if (recorder->last)
+        recorder->last->next = process;
+    else
+        recorder->processes = process;
+    recorder->last = process;
+    recorder->process_count++;
+    recorder->live_count++;
+    process->watched = (struct loop_source){
+        .fd = process_fd >= 0 ? dup(process_fd) : -1, .ready = process_ended, .context = process};
+    // One that cannot be waited for ends when it closes its trace, or with the recording.
+    if (process->watched.fd >= 0)
+        loop_add(&recorder->loop, &process->watched, NULL);
+    note_ticks(recorder, process);
+}
+
+const char *recorder_hello(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
+                           int segment_fd)
+{
+    struct recorder *recorder = context;
+    struct qutc_error error = {0};
+    const char *reason = segment_fd < 0           ? "there is no segment"
+                         : recorder->is_stopped ? "the recording has ended"
+                                                  : NULL;
+    struct process *process = reason ? NULL : calloc(1, sizeof *process);
+    uint32_t pid = peer->pid ? peer->pid : hello->pid;
+    if (!process) {
+        if (segment_fd >= 0)
+            close(segment_fd);
+        return reason ? reason : "the recorder has no memory";
+    }
+    struct process *before = find(recorder, pid);
+    if (before)
+        tell_end(recorder, before, PROCESS_REPLACED);
+    *process = (struct process){.hello = *hello, .pid = pid, .owner = recorder, .watched = {.fd = -1}};
+    if (begin(recorder, process, segment_fd, &error) == 0) {
+        keep(recorder, process, peer->process_fd);
+        return NULL;
+    }
+    close(segment_fd);
+    free(process);
+    recorder->result->processes_failed++;
+    char text[256];
+    recorder_say(recorder, NULL, "process %u is not recorded: %s", pid, qutc_error_text(&error, text, sizeof text));
+    return "the recorder cannot take its samples";
+}
+
+void recorder_add(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer)
+{
+    struct recorder *recorder = context;
+    struct process *process = peer->pid ? find(recorder, peer->pid) : recorder->last;
+    if (process)
+        process_add(process, counts);
+}
+
+// ---- what is done
+
+static void note_failures(struct recorder *recorder, const struct process *process)
+{
+    struct record_result *result = recorder->result;
+    const struct qutc_error *error = process->status != 0 ? &process->error : &process->result.first_failure;
+    result->failed_writes += process->result.failed_writes;
+    if (process->status == 0 && !process->result.failed_writes && process->result.has_trailer)
+        return;
+    result->processes_failed++;
+    if (!result->first_failure[0])
+        qutc_error_text(error, result->first_failure, sizeof result->first_failure);
+}
+
+static void note_process(struct recorder *recorder, struct process *process)
+{
+    struct record_result *result = recorder->result;
+    record_counts_add(&recorder->counts_of_finished, &process->counts);
+    recorder->bytes_of_finished += process->result.file_bytes;
+    note_failures(recorder, process);
+    result->processes_left += process->end == PROCESS_LEFT;
+    result->processes_untold += !process->has_added && !process->hello.trigger_error;
+    uint64_t *sum = &result->ticks.due;
+    const uint64_t *more = &process->added.due;
+    for (size_t i = 0; process->has_added && i < (sizeof process->added - sizeof process->added.head) / sizeof *sum; i++)
+        sum[i] += more[i];
+}
+
+void recorder_reap(struct recorder *recorder)
+{
+    for (struct process *process = recorder->processes; process; process = process->next) {
+        // Acquire: its results are seen.
+        if (process->finished_fd < 0 || !atomic_load_explicit(&process->is_finished, memory_order_acquire))
+            continue;
+        process_join(process);
+        process->finished_fd = -1;
+        recorder->live_count--;
+        note_process(recorder, process);
+        // One that closed its trace may live on: nothing more is expected of it.
+        process->watched.context = NULL;
+        loop_remove(&recorder->loop, &process->watched);
+    }
+}
+
+void recorder_stop(struct recorder *recorder)
+{
+    if (recorder->is_stopped)
+        return;
+    recorder->is_stopped = true;
+    server_drain(&recorder->server);
+    for (struct process *process = recorder->processes; process; process = process->next)
+        tell_end(recorder, process, PROCESS_LEFT);
+}
+
+// ---- the end
+
+// What a process was between fork and exec, without any sample: says nothing that its parent and its successor do not.
+static bool is_worth_a_part(const struct process *process)
+{
+    return process->status == 0 && (process->counts.hits || process->end != PROCESS_REPLACED);
+}
+
+static void put_together(struct recorder *recorder)
+{
+    struct record_result *result = recorder->result;
+    uint64_t done = 0;
+    for (struct process *process = recorder->processes; process; process = process->next, done++) {
+        struct qutc_error error = {0};
+        bool is_worth = is_worth_a_part(process);
+        result->processes += is_worth;
+        if (process->is_first)
+            continue;
+        if (!is_worth) {
+            unlink(process->part_path);
+            continue;
+        }
+        recorder_show(recorder, done, recorder->process_count);
+        if (output_append(&recorder->output, process->part_path, &error) == 0)
+            continue;
+        result->processes_failed++;
+        if (!result->first_failure[0])
+            qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
+    }
+}
+
+static void add_notes(struct recorder *recorder)
+{
+    const struct record_result *result = recorder->result;
+    const struct trace_note notes[] = {
+        {.name = "processes-left-running", .value = result->processes_left},
+        {.name = "processes-not-recorded", .value = result->processes_failed},
+        {.name = "processes-without-ticks", .value = result->processes_unticked},
+        {.name = "processes-with-unknown-ticks", .value = result->processes_untold},
+        {.name = "packets-refused", .value = recorder->server.refused},
+        {.name = "recorder-cpu-ns", .value = result->own_cpu_ns},
+    };
+    struct qutc_error error = {0};
+    if (collect_append_notes(recorder->output.fd, notes, sizeof notes / sizeof *notes, &error) != 0 &&
+        !recorder->result->first_failure[0])
+        qutc_error_text(&error, recorder->result->first_failure, sizeof recorder->result->first_failure);
+}
+
+void recorder_finish(struct recorder *recorder)
+{
+    recorder_stop(recorder);
+    // The collectors have been told; each ends within a look or two.
+    while (recorder->live_count) {
+        loop_wait(&recorder->loop, 200);
+        recorder_reap(recorder);
+    }
+    struct record_result *result = recorder->result;
+    result->counts = recorder->counts_of_finished;
+    put_together(recorder);
+    if (recorder->processes)
+        add_notes(recorder);
+    struct stat status;
+    if (recorder->output.fd >= 0 && fstat(recorder->output.fd, &status) == 0)
+        result->file_bytes = (uint64_t)status.st_size;
+    for (struct process *process = recorder->processes, *next; process; process = next) {
+        next = process->next;
+        free(process);
+    }
+    recorder->processes = recorder->last = NULL;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/record.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracer/record/launch.h"
+#include "tracer/record/recorder.h"
+
+enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000 };
+
+void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    if (!recorder->options->say)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    recorder->options->say(recorder->options->context, subject && *subject ? subject : NULL, text);
+}
+
+void recorder_show(const struct recorder *recorder, size_t done, size_t all)
+{
+    if (!recorder->options->status)
+        return;
+    struct record_status status = {.elapsed_ns = loop_now_ns() - recorder->start_ns,
+                                   .counts = recorder->counts_of_finished,
+                                   .processes = recorder->process_count,
+                                   .processes_now = recorder->live_count,
+                                   .file_bytes = recorder->bytes_of_finished,
+                                   .is_stopped = recorder->is_stopped,
+                                   .has_ended = recorder->command.fd < 0,
+                                   .done = done,
+                                   .all = all};
+    for (struct process *process = recorder->processes; process && !all; process = process->next) {
+        struct record_counts now;
+        if (process->finished_fd < 0 || !process_counts_now(process, &now))
+            continue;
+        record_counts_add(&status.counts, &now);
+        status.threads_now += now.threads_live;
+        status.file_bytes += atomic_load_explicit(&process->file_bytes, memory_order_relaxed);
+    }
+    recorder->options->status(recorder->options->context, &status);
+}
+
+// ---- what happens
+
+static void drain_event(struct loop_source *source)
+{
+    uint64_t count;
+    if (read(source->fd, &count, sizeof count) > 0)
+        recorder_reap(source->context);
+}
+
+static uint64_t time_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+static void command_ended(struct loop_source *source)
+{
+    struct recorder *recorder = source->context;
+    struct rusage used;
+    int status;
+    if (wait4(recorder->command_pid, &status, WNOHANG, &used) == recorder->command_pid) {
+        recorder->result->command_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        recorder->result->command_cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
+    }
+    loop_remove(&recorder->loop, source);
+}
+
+// The first one: the command got it as well where it came from a terminal; what somebody sent to us alone to end us is
+// passed on. The next one: nobody is waited for any more.
+static void signal_came(struct loop_source *source)
+{
+    struct recorder *recorder = source->context;
+    struct signalfd_siginfo info;
+    if (read(source->fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    int number = (int)info.ssi_signo;
+    bool is_again = recorder->result->left_by != 0, has_command = recorder->command.fd >= 0;
+    recorder->result->left_by = number;
+    if (!has_command || is_again) {
+        recorder_stop(recorder);
+        recorder->is_left = true;
+        return;
+    }
+    if (info.ssi_code <= 0 && (number == SIGTERM || number == SIGHUP))
+        kill(recorder->command_pid, number);
+    if (recorder->is_stopped)
+        recorder->is_left = true;
+}
+
+static int watch(struct recorder *recorder, struct qutc_error *error)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        // Ignored by the parent (nohup, a background job): stays so.
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, &recorder->mask_before);
+    launch_ignore_signals();
+    recorder->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    recorder->finished.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (recorder->signals.fd < 0 || recorder->finished.fd < 0)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "signalfd: %s", strerror(errno));
+    return loop_add(&recorder->loop, &recorder->signals, error) == 0 &&
+                   loop_add(&recorder->loop, &recorder->finished, error) == 0
+               ? 0
+               : -1;
+}
+
+// ---- begin
+
+// LD_PRELOAD is a list: what is in it already comes after the agent. A name with a colon or a space in it cannot stand
+// there; a link to it can.
+static int make_preload(struct recorder *recorder, struct qutc_error *error)
+{
+    const char *agent = recorder->options->agent_path, *before = getenv("LD_PRELOAD");
+    if (strpbrk(agent, ": ;\n")) {
+        snprintf(recorder->link, sizeof recorder->link, "%s/%s", recorder->server.directory, AGENT_FILE);
+        if (!recorder->server.directory[0] || symlink(agent, recorder->link) != 0) {
+            recorder->link[0] = 0;
+            return qutc_fail(error, QUTC_ERR_IO, "", 0, "the agent's path cannot stand in LD_PRELOAD: %s", agent);
+        }
+        agent = recorder->link;
+    }
+    int length = snprintf(recorder->preload, sizeof recorder->preload, "%s%s%s", agent, before && *before ? ":" : "",
+                          before ? before : "");
+    if ((size_t)length >= sizeof recorder->preload)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "LD_PRELOAD is too long");
+    return 0;
+}
+
+static int make_settings(struct recorder *recorder, struct qutc_error *error)
+{
+    struct agent_settings settings = recorder->options->settings;
+    const char *before = getenv("LD_PRELOAD");
+    snprintf(settings.token, sizeof settings.token, "%s", recorder->server.token);
+    snprintf(settings.socket, sizeof settings.socket, "%s", recorder->server.socket_path);
+    if (before && strlen(before) < sizeof settings.preload)
+        memcpy(settings.preload, before, strlen(before) + 1);
+    else if (before)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "LD_PRELOAD is too long");
+    if (!agent_settings_write(&settings, recorder->settings, sizeof recorder->settings))
+        return qutc_fail(error, QUTC_ERR_IO, "", 0,
+                         "what the agent is told does not fit: a path with a semicolon, or too many groups");
+    return make_preload(recorder, error);
+}
+
+static int begin(struct recorder *recorder, struct qutc_error *error)
+{
+    const struct server_events events = {
+        .hello = recorder_hello, .table = tables_ask, .add = recorder_add, .context = recorder};
+    const char *cache = recorder->options->settings.cache;
+    recorder->start_ns = loop_now_ns();
+    return loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
+                   tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0 &&
+                   server_begin(&recorder->server, &recorder->loop, &events, error) == 0 &&
+                   make_settings(recorder, error) == 0 &&
+                   output_begin(&recorder->output, recorder->options->path, error) == 0
+               ? 0
+               : -1;
+}
+
+static int start_command(struct recorder *recorder, struct qutc_error *error)
+{
+    const struct launch how = {.path = recorder->options->program->path,
+                               .arguments = recorder->options->command,
+                               .preload = recorder->preload,
+                               .settings = recorder->settings,
+                               .mask = &recorder->mask_before};
+    struct launched launched;
+    int failed = launch(&how, &launched, error);
+    if (failed)
+        return failed;
+    recorder->command_pid = launched.pid;
+    recorder->command.fd = launched.process_fd;
+    loop_add(&recorder->loop, &recorder->command, NULL);
+    recorder->start_ns = loop_now_ns();
+    if (recorder->options->duration_ns)
+        recorder->stop_ns = recorder->start_ns + recorder->options->duration_ns;
+    return 0;
+}
+
+// ---- as long as it goes on
+
+static bool is_over(const struct recorder *recorder)
+{
+    if (recorder->is_left)
+        return true;
+    return recorder->command.fd < 0 &&
+           (!recorder->options->wait_for_all || recorder->live_count == 0 || recorder->is_stopped);
+}
+
+static int next_look_ms(const struct recorder *recorder, uint64_t now)
+{
+    uint64_t wait_ms = recorder->options->status ? STATUS_EVERY_MS : LOOK_EVERY_MS;
+    if (recorder->stop_ns && !recorder->is_stopped) {
+        uint64_t left_ms = recorder->stop_ns > now ? (recorder->stop_ns - now + 999999) / 1000000 : 0;
+        wait_ms = left_ms < wait_ms ? left_ms : wait_ms;
+    }
+    return (int)wait_ms;
+}
+
+static void serve(struct recorder *recorder)
+{
+    uint64_t shown_ns = recorder->start_ns;
+    while (!is_over(recorder)) {
+        uint64_t now = loop_now_ns();
+        loop_wait(&recorder->loop, next_look_ms(recorder, now));
+        now = loop_now_ns();
+        server_tidy(&recorder->server, now);
+        if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped) {
+            recorder_stop(recorder);
+            if (recorder->command.fd >= 0)
+                recorder_say(recorder, NULL, "the time is up; waiting for the command to end (Ctrl-C: leave it)");
+        }
+        if (now - shown_ns >= (uint64_t)STATUS_EVERY_MS * 1000000u) {
+            recorder_show(recorder, 0, 0);
+            shown_ns = now;
+        }
+    }
+    // Those that ended with the command said so before it did.
+    loop_wait(&recorder->loop, 0);
+    recorder_reap(recorder);
+}
+
+static void end(struct recorder *recorder)
+{
+    struct qutc_error error = {0};
+    struct record_result *result = recorder->result;
+    struct rusage used;
+    result->elapsed_ns = loop_now_ns() - recorder->start_ns;
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        result->own_cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
+    recorder_finish(recorder);
+    result->is_kept = recorder->process_count != 0;
+    result->packets_refused = recorder->server.refused;
+    if (output_end(&recorder->output, result->is_kept, &error) != 0 && !result->first_failure[0])
+        qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
+    memcpy(result->kept_as, recorder->output.kept_as, sizeof result->kept_as);
+    tables_end(&recorder->tables);
+    result->tables_refused = recorder->tables.refused;
+}
+
+static void let_go(struct recorder *recorder)
+{
+    if (recorder->link[0])
+        unlink(recorder->link);
+    server_end(&recorder->server);
+    loop_remove(&recorder->loop, &recorder->command);
+    loop_remove(&recorder->loop, &recorder->signals);
+    loop_remove(&recorder->loop, &recorder->finished);
+    loop_end(&recorder->loop);
+    sigprocmask(SIG_SETMASK, &recorder->mask_before, NULL);
+}
+
+int record_run(const struct record_options *options, struct record_result *result, int *status,
+               struct qutc_error *error)
+{
+    enum { STATUS_BAD = 2 };
+    struct recorder *recorder = calloc(1, sizeof *recorder);
+    if (!recorder)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+    *result = (struct record_result){.command_status = -1};
+    *recorder = (struct recorder){.options = options,
+                                  .result = result,
+                                  .loop = {.epoll_fd = -1},
+                                  .server = {.abstract = {.fd = -1}, .in_directory = {.fd = -1}},
+                                  .output = {.fd = -1},
+                                  .signals = {.fd = -1, .ready = signal_came, .context = recorder},
+                                  .finished = {.fd = -1, .ready = drain_event, .context = recorder},
+                                  .command = {.fd = -1, .ready = command_ended, .context = recorder}};
+    sigprocmask(SIG_SETMASK, NULL, &recorder->mask_before);
+    *status = begin(recorder, error) == 0 ? start_command(recorder, error) : STATUS_BAD;
+    if (*status == 0) {
+        serve(recorder);
+        end(recorder);
+    } else {
+        output_end(&recorder->output, false, NULL);
+        if (recorder->tables.worker_count)
+            tables_end(&recorder->tables);
+    }
+    let_go(recorder);
+    int failed = *status;
+    free(recorder);
+    return failed ? -1 : 0;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// `qut record`, without its command line: starts a command with the agent in it, serves what agents ask, takes each
+// process's samples to one file, and ends when the command has ended or somebody says so.
+#ifndef TRACER_RECORD_RECORD_H
+#define TRACER_RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "tracer/agent/channel.h"
+#include "tracer/record/counts.h"
+#include "tracer/record/output.h"
+#include "tracer/record/program.h"
+
+struct record_status { // for people, while it goes on
+    uint64_t elapsed_ns;
+    struct record_counts counts;
+    uint64_t processes, processes_now, threads_now;
+    uint64_t file_bytes;
+    bool is_stopped;   // the recording is over, the command is not
+    bool has_ended;    // the command has, others go on
+    size_t done, all;  // all > 0: files that are put together at the end
+};
+
+struct record_options {
+    const char *path; // of the file
+    // What is recorded: a command, or
+    char *const *command;
+    const struct program *program;
+    pid_t pid; // a process that runs: the agent is injected
+    const char *agent_path;
+    struct agent_settings settings; // all but token, socket, preload, which are set here
+    uint64_t duration_ns;           // 0: no bound
+    bool wait_for_all;              // also for processes that outlive the command
+    // Something to tell people: `subject` may be NULL.
+    void (*say)(void *context, const char *subject, const char *text);
+    void (*status)(void *context, const struct record_status *status); // NULL: not wanted; at most 5 in a second
+    void *context;
+};
+
+struct record_result {
+    int command_status; // exit status as a shell has it; -1: none has ended
+    int left_by;        // signal that ended the recording before the command had ended; 0: none did
+    uint64_t elapsed_ns, own_cpu_ns, command_cpu_ns;
+    struct record_counts counts;
+    uint64_t processes;           // that are in the file
+    uint64_t processes_left;      // that went on when the recording ended
+    uint64_t processes_failed;    // whose samples are not, or not all, in the file
+    uint64_t processes_unticked;  // that could have no ticks
+    uint64_t processes_untold;    // that ended without telling what became of their ticks
+    int unticked_error;           // of the first of these, -errno
+    struct agent_channel_counts ticks; // sums of those that told
+    uint64_t packets_refused, tables_refused;
+    uint64_t file_bytes;
+    uint64_t failed_writes;
+    char first_failure[256]; // of writing, in words; "": none
+    char kept_as[PATH_MAX];  // the file that was there before; "": none
+    bool is_kept;            // there is a file
+};
+
+// 0: *result is filled. -1: nothing was started, *error says why, and *status has an exit status for it (126, 127, or
+// 2). Signals: SIGINT, SIGTERM, SIGHUP and SIGQUIT end the recording, the file is finished all the same.
+int record_run(const struct record_options *options, struct record_result *result, int *status,
+               struct qutc_error *error);
+
+// Where the agent is: $QUT_AGENT_PATH, beside this program in a build directory, or where it was installed.
+int record_find_agent(char path[PATH_MAX], struct qutc_error *error);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tracer/record/endpoint.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum {
+    CLIENTS_MAX = 512,
+    DESCRIPTORS_MAX = 4, // of one packet that are looked at: all but the first are closed
+};
+static const uint64_t patience_ns = 10000000000;
+
+struct server_client {
+    struct loop_source source;
+    struct server *server;
+    struct server_client *next;
+    uint64_t since_ns;
+};
+
+union packet {
+    struct agent_channel_head head;
+    struct agent_channel_hello hello;
+    struct agent_channel_table table;
+    struct agent_channel_counts counts;
+    char bytes[sizeof(struct agent_channel_table) + 1]; // one more, to see what is too long
+};
+
+void server_answer(int client_fd, const char *reason, int fd)
+{
+    struct agent_channel_answer answer = {.version = AGENT_VERSION,
+                                          .type = reason ? AGENT_CHANNEL_NO : AGENT_CHANNEL_OK};
+    if (reason)
+        snprintf(answer.reason, sizeof answer.reason, "%s", reason);
+    alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {0};
+    struct iovec bytes = {&answer, sizeof answer};
+    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    }
+    // Whoever does not listen any more gets no answer.
+    sendmsg(client_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// The first descriptor of a message; the others are closed.
+static int take_descriptor(struct msghdr *message)
+{
+    int first = -1;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
+            if (first < 0)
+                first = fd;
+            else
+                close(fd);
+        }
+    }
+    return first;
+}
+
+// -1: nothing is there yet. 0: it will never be.
+static ssize_t receive(int fd, union packet *packet, int *descriptor)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+    struct iovec bytes = {packet, sizeof *packet};
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    *descriptor = -1;
+    if (size < 0)
+        return errno == EAGAIN || errno == EINTR ? -1 : 0;
+    *descriptor = take_descriptor(&message);
+    return size;
+}
+
+static void ask_peer(int fd, struct server_peer *peer)
+{
+    struct ucred credentials;
+    socklen_t size = sizeof credentials;
+    *peer = (struct server_peer){.process_fd = -1};
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+        return;
+    peer->pid = credentials.pid > 0 ? (uint32_t)credentials.pid : 0;
+    peer->uid = credentials.uid;
+    size = sizeof peer->process_fd;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer->process_fd, &size) != 0)
+        peer->process_fd = peer->pid ? (int)syscall(SYS_pidfd_open, peer->pid, 0) : -1;
+    if (peer->process_fd < 0)
+        peer->process_fd = -1;
+}
+
+static bool is_sound(const struct server *server, const union packet *packet, size_t size)
+{
+    static const size_t sizes[] = {[AGENT_CHANNEL_HELLO] = sizeof(struct agent_channel_hello),
+                                   [AGENT_CHANNEL_TABLE] = sizeof(struct agent_channel_table),
+                                   [AGENT_CHANNEL_ADD] = sizeof(struct agent_channel_counts)};
+    if (size < sizeof packet->head || packet->head.version != AGENT_VERSION ||
+        packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_ADD ||
+        size != sizes[packet->head.type] || memcmp(packet->head.token, server->token, sizeof server->token) != 0)
+        return false;
+    const struct agent_channel_table *table = &packet->table;
+    return packet->head.type != AGENT_CHANNEL_TABLE ||
+           (memchr(table->path, 0, sizeof table->path) && table->build_id_bytes <= sizeof table->build_id);
+}
+
+static void forget(struct server_client *client)
+{
+    struct server *server = client->server;
+    struct server_client **place = &server->clients;
+    while (*place != client)
+        place = &(*place)->next;
+    *place = client->next;
+    server->client_count--;
+    loop_remove(server->loop, &client->source);
+    free(client);
+}
+
+static void take_table(struct server_client *client, const struct agent_channel_table *table, int descriptor)
+{
+    struct server *server = client->server;
+    struct server_peer peer;
+    // The loop lets go of its own one.
+    int fd = dup_cloexec(client->source.fd);
+    if (fd < 0) {
+        server_answer(client->source.fd, "the recorder has too many descriptors open", -1);
+        if (descriptor >= 0)
+            close(descriptor);
+        return;
+    }
+    ask_peer(fd, &peer);
+    server->events.table(server->events.context, table, &peer, descriptor, fd);
+    if (peer.process_fd >= 0)
+        close(peer.process_fd);
+}
+
+static void take_others(struct server_client *client, const union packet *packet, int descriptor)
+{
+    struct server *server = client->server;
+    struct server_peer peer;
+    const char *reason = NULL;
+    ask_peer(client->source.fd, &peer);
+    if (packet->head.type == AGENT_CHANNEL_HELLO) {
+        reason = server->events.hello(server->events.context, &packet->hello, &peer, descriptor);
+    } else {
+        if (descriptor >= 0)
+            close(descriptor);
+        server->events.add(server->events.context, &packet->counts, &peer);
+    }
+    if (peer.process_fd >= 0)
+        close(peer.process_fd);
+    server_answer(client->source.fd, reason, -1);
+}
+
+static void hear(struct loop_source *source)
+{
+    struct server_client *client = source->context;
+    union packet packet;
+    int descriptor;
+    ssize_t size = receive(source->fd, &packet, &descriptor);
+    if (size < 0)
+        return;
+    if (!is_sound(client->server, &packet, (size_t)size)) {
+        client->server->refused += size > 0;
+        if (descriptor >= 0)
+            close(descriptor);
+        if (size > 0)
+            server_answer(source->fd, "not a packet of this recorder's agents", -1);
+    } else if (packet.head.type == AGENT_CHANNEL_TABLE) {
+        take_table(client, &packet.table, descriptor);
+    } else {
+        take_others(client, &packet, descriptor);
+    }
+    forget(client);
+}
+
+// One who connects: what it says is mostly there already.
+static bool accept_one(struct server *server, int listening_fd)
+{
+    int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct server_client *client = server->client_count < CLIENTS_MAX ? calloc(1, sizeof *client) : NULL;
+    if (!client) {
+        server->refused++;
+        close(fd);
+        return true;
+    }
+    *client = (struct server_client){.source = {.fd = fd, .ready = hear, .context = client},
+                                     .server = server,
+                                     .next = server->clients,
+                                     .since_ns = loop_now_ns()};
+    server->clients = client;
+    server->client_count++;
+    if (loop_add(server->loop, &client->source, NULL) != 0)
+        forget(client);
+    else
+        hear(&client->source);
+    return true;
+}
+
+static void come(struct loop_source *source)
+{
+    enum { AT_ONCE = 64 };
+    for (int i = 0; i < AT_ONCE && accept_one(source->context, source->fd); i++)
+        continue;
+}
+
+void server_drain(struct server *server)
+{
+    struct loop_source *sources[] = {&server->abstract, &server->in_directory};
+    for (size_t i = 0; i < 2; i++)
+        while (sources[i]->fd >= 0 && accept_one(server, sources[i]->fd))
+            continue;
+    for (struct server_client *client = server->clients, *next; client; client = next) {
+        next = client->next;
+        hear(&client->source);
+    }
+}
+
+void server_tidy(struct server *server, uint64_t now_ns)
+{
+    for (struct server_client *client = server->clients, *next; client; client = next) {
+        next = client->next;
+        if (now_ns - client->since_ns > patience_ns) {
+            server->refused++;
+            forget(client);
+        }
+    }
+}
+
+static int listen_on(struct server *server, struct loop_source *source, int fd, struct qutc_error *error)
+{
+    *source = (struct loop_source){.fd = fd, .ready = come, .context = server};
+    return fd < 0 ? 0 : loop_add(server->loop, source, error);
+}
+
+int server_begin(struct server *server, struct loop *loop, const struct server_events *events, struct qutc_error *error)
+{
+    *server = (struct server){.loop = loop, .events = *events, .abstract = {.fd = -1}, .in_directory = {.fd = -1}};
+    if (endpoint_token(server->token, error) != 0)
+        return -1;
+    endpoint_directory(server->directory, sizeof server->directory);
+    int in_directory = server->directory[0]
+                           ? endpoint_in(server->directory, server->socket_path, sizeof server->socket_path)
+                           : -1;
+    int abstract = endpoint_abstract(server->token);
+    if (abstract < 0 && in_directory < 0) {
+        server_end(server);
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "no socket for the agents: %s", strerror(errno));
+    }
+    if (listen_on(server, &server->abstract, abstract, error) != 0 ||
+        listen_on(server, &server->in_directory, in_directory, error) != 0) {
+        server_end(server);
+        return -1;
+    }
+    return 0;
+}
+
+void server_end(struct server *server)
+{
+    while (server->clients)
+        forget(server->clients);
+    loop_remove(server->loop, &server->abstract);
+    loop_remove(server->loop, &server->in_directory);
+    if (server->socket_path[0])
+        unlink(server->socket_path);
+    if (server->directory[0])
+        endpoint_remove(server->directory);
+}

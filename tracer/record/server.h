@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder's side of tracer/agent/channel.h: who connects, shows the token and says something sensible is heard.
+// Each connection is one packet and its answer. Nobody can make it wait: what is not there yet is not read.
+#ifndef TRACER_RECORD_SERVER_H
+#define TRACER_RECORD_SERVER_H
+
+#include <sys/types.h>
+
+#include "tracer/agent/channel.h"
+#include "tracer/record/loop.h"
+
+struct server_peer {
+    uint32_t pid;   // as it is here; 0: it is in a pid namespace that is none of ours
+    int process_fd; // of pidfd_open; -1: not to be had
+    uint32_t uid;
+};
+
+// Descriptors, but for the peer's, are the callee's from then on; -1: the packet had none.
+struct server_events {
+    // Returns NULL: it is welcome; or why not.
+    const char *(*hello)(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
+                         int segment_fd);
+    // Answers itself: with server_answer, and closes client_fd.
+    void (*table)(void *context, const struct agent_channel_table *table, const struct server_peer *peer, int memory_fd,
+                  int client_fd);
+    void (*add)(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
+    void *context;
+};
+
+struct server_client;
+struct server {
+    struct loop *loop;
+    struct server_events events;
+    char token[AGENT_TOKEN_BYTES];
+    char directory[AGENT_PATH_BYTES - 16]; // ours alone, as long as this runs; "": there is none
+    char socket_path[AGENT_PATH_BYTES];    // "": only the abstract one
+    struct loop_source abstract, in_directory;
+    struct server_client *clients; // that have not said anything yet
+    uint32_t client_count;
+    uint64_t refused; // packets that made no sense, or without the token
+};
+
+int server_begin(struct server *server, struct loop *loop, const struct server_events *events,
+                 struct qutc_error *error);
+void server_end(struct server *server);
+// All that was sent until now is heard.
+void server_drain(struct server *server);
+// Connections that say nothing are given up after a while: called now and then.
+void server_tidy(struct server *server, uint64_t now_ns);
+
+// `reason` NULL: OK. `fd` -1: none goes with it.
+void server_answer(int client_fd, const char *reason, int fd);
+
+#endif

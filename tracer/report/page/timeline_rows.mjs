@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline's rows: threads, and where there is more than one process a line for each of these above its threads,
+// which opens and closes them.
+import { formatCount } from './format.mjs';
+import { canvasFont, fitText } from './scroll_canvas.mjs';
+import { GUTTER } from './timeline_tracks.mjs';
+
+const HEIGHT = 22, OPEN_AT_FIRST = 6, BAR = 8;
+
+export function processLabel({ command, pid }) {
+    const [program, ...rest] = command.split(' ');
+    return `${[program.replace(/.*\//, ''), ...rest].join(' ') || '[no name]'} ${pid}`;
+}
+
+export class ProcessRow {
+    constructor(process, tracks, isOpen) {
+        Object.assign(this, { process, tracks, isOpen, top: 0, height: HEIGHT });
+    }
+    get label() {
+        return processLabel(this.process);
+    }
+    // From its first to its last moment.
+    draw(context, theme, x, y, width, isCurrent) {
+        const { process } = this;
+        context.fillStyle = isCurrent ? theme.line : theme.panel;
+        context.fillRect(0, y, width, HEIGHT - 1);
+        if (isCurrent) {
+            context.fillStyle = theme.accent;
+            context.fillRect(0, y, 3, HEIGHT - 1);
+        }
+        const left = Math.max(GUTTER, x(process.startNs)), right = Math.min(width, x(process.endNs));
+        if (right > GUTTER && left < width) {
+            context.fillStyle = theme.accent;
+            context.globalAlpha = 0.35;
+            context.fillRect(left, y + (HEIGHT - BAR) / 2, Math.max(right - left, 1), BAR);
+            context.globalAlpha = 1;
+        }
+        context.textBaseline = 'middle';
+        context.font = `600 ${canvasFont}`;
+        context.fillStyle = theme.ink;
+        const count = this.tracks.length, threads = ` · ${formatCount(count)} thread${count === 1 ? '' : 's'}`;
+        const room = left - 16 > GUTTER ? left - 16 : width - 24; // over its bar, if there is no room before it
+        context.fillText(fitText(context, `${this.isOpen ? '▾' : '▸'} ${this.label}${threads}`, room), 8, y + HEIGHT / 2);
+    }
+}
+
+// Threads with samples first; else as they began. Of many processes the first ones are open.
+export function rowsOf(trace, tracks) {
+    const bySamples = (list) => [...list].sort((a, b) => (b.thread.sampleCount > 0) - (a.thread.sampleCount > 0));
+    if (trace.processes.length < 2) {
+        return { groups: [], rows: bySamples(tracks), byProcess: new Map() };
+    }
+    const groups = trace.processes.filter(({ threads }) => threads.length > 0)
+        .map((process) => new ProcessRow(process, bySamples(process.threads.map(({ index }) => tracks[index])), false));
+    [...groups].sort((a, b) => weightOf(b) - weightOf(a)).slice(0, OPEN_AT_FIRST).forEach((group) => {
+        group.isOpen = true;
+    });
+    return { groups, rows: [], byProcess: new Map(groups.map((group) => [group.process.index, group])) };
+}
+
+function weightOf({ tracks }) {
+    return tracks.reduce((sum, { thread }) => sum + thread.sampleCount, 0);
+}
+
+// What is seen of them, from top to bottom.
+export function visibleRows({ groups, rows }) {
+    return groups.length ? groups.flatMap((group) => (group.isOpen ? [group, ...group.tracks] : [group])) : rows;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/trace/merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DAMAGES_KEPT = 64 };
+
+bool merge_begin(struct merger *merger)
+{
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return false;
+    *merger = (struct merger){
+        .memory = memory,
+        .modules = trace_vector(memory, sizeof(struct trace_module)),
+        .nodes = trace_vector(memory, sizeof(struct trace_node)),
+        .threads = trace_vector(memory, sizeof(struct trace_thread)),
+        .samples = trace_vector(memory, sizeof(struct trace_sample)),
+        .extras = trace_vector(memory, sizeof(struct trace_extra)),
+        .metrics = trace_vector(memory, sizeof *merger->trace.metrics),
+        .marks = trace_vector(memory, sizeof(struct trace_mark)),
+        .gaps = trace_vector(memory, sizeof(struct trace_gap)),
+        .processes = trace_vector(memory, sizeof(struct trace_process)),
+        .notes = trace_vector(memory, sizeof(struct trace_note)),
+        .damages = trace_vector(memory, sizeof(char *)),
+        .texts = trace_vector(memory, sizeof(char *)),
+    };
+    merger->trace.is_complete = true;
+    merger->trace.start_ns = UINT64_MAX;
+    return true;
+}
+
+static int no_memory(struct qutc_error *error)
+{
+    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+}
+
+void merge_damage(struct merger *merger, const char *text)
+{
+    merger->trace.is_complete = false;
+    if (merger->damages.count >= DAMAGES_KEPT)
+        return;
+    const char *copy = merge_text(merger, text);
+    char **place = copy ? trace_vector_add(&merger->damages) : NULL;
+    if (place)
+        *place = (char *)(uintptr_t)copy;
+}
+
+static void add_damages(struct merger *merger, const struct trace *part)
+{
+    for (size_t i = 0; i < part->damage_count; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "process %" PRIu32 ": %s", part->pid, part->damages[i]);
+        merge_damage(merger, text);
+    }
+}
+
+// Own kinds have numbers of their process; here they have those of all. One too many becomes "other".
+static bool add_kinds(struct merger *merger, const struct trace *part)
+{
+    const char **names = merger->trace.kind_names;
+    for (unsigned i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
+        merger->kind_map[i] = QUT_TRACE_KIND_OTHER;
+        const char *name = merge_text(merger, part->kind_names[i]);
+        if (part->kind_names[i] && !name)
+            return false;
+        for (unsigned to = 0; name && to < QUT_TRACE_OWN_KIND_COUNT; to++) {
+            // A name's own number, if that is free or its own; else the first that is.
+            unsigned at = (i + to) % QUT_TRACE_OWN_KIND_COUNT;
+            if (names[at] && names[at] != name)
+                continue;
+            names[at] = name;
+            merger->kind_map[i] = (uint16_t)(QUT_TRACE_OWN_KIND_FIRST + at);
+            break;
+        }
+    }
+    return true;
+}
+
+// `count` items behind those that are there; NULL: no memory.
+static void *add_items(struct trace_vector *to, const void *items, size_t count)
+{
+    if (!trace_vector_reserve(to, count + 1)) // one more, so that there is always a place
+        return NULL;
+    char *place = (char *)to->items + to->count * to->item_bytes;
+    if (count)
+        memcpy(place, items, count * to->item_bytes);
+    to->count += count;
+    return place;
+}
+
+static bool add_samples(struct merger *merger, const struct trace *part)
+{
+    size_t first_extra = merger->extras.count, first_metrics = merger->metrics.count;
+    if (part->extra_count >= UINT32_MAX - first_extra || part->metrics_count >= UINT32_MAX - first_metrics)
+        return false;
+    struct trace_sample *samples = add_items(&merger->samples, part->samples, part->sample_count);
+    struct trace_extra *extras = add_items(&merger->extras, part->extras, part->extra_count);
+    if (!samples || !extras || !add_items(&merger->metrics, part->metrics, part->metrics_count))
+        return false;
+    for (size_t i = 0; i < part->sample_count; i++) {
+        struct trace_sample *sample = &samples[i];
+        sample->node = merger->node_map[sample->node];
+        sample->first_extra += (uint32_t)first_extra;
+        if (sample->metrics != TRACE_NONE)
+            sample->metrics += (uint32_t)first_metrics;
+        if (sample->kind >= QUT_TRACE_OWN_KIND_FIRST &&
+            sample->kind < QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT)
+            sample->kind = merger->kind_map[sample->kind - QUT_TRACE_OWN_KIND_FIRST];
+    }
+    for (size_t i = 0; i < part->extra_count; i++) {
+        if (extras[i].key == QUT_TRACE_EXTRA_BEGIN_NODE && extras[i].value < part->node_count)
+            extras[i].value = merger->node_map[extras[i].value];
+        if (extras[i].key == QUT_TRACE_EXTRA_FLOW) // numbers of one process mean nothing in another one
+            extras[i].value ^= merger->flow_salt;
+    }
+    return true;
+}
+
+static bool add_marks(struct merger *merger, const struct trace *part)
+{
+    struct trace_mark *marks = add_items(&merger->marks, part->marks, part->mark_count);
+    for (size_t i = 0; marks && i < part->mark_count; i++) {
+        marks[i].name = merge_text(merger, marks[i].name);
+        if (part->marks[i].name && !marks[i].name)
+            return false;
+    }
+    return marks && add_items(&merger->gaps, part->gaps, part->gap_count);
+}
+
+static bool add_threads(struct merger *merger, const struct trace *part, size_t first_sample, size_t first_mark,
+                        size_t first_gap)
+{
+    uint32_t uid = merger->uid;
+    struct trace_thread *threads = add_items(&merger->threads, part->threads, part->thread_count);
+    for (size_t i = 0; threads && i < part->thread_count; i++) {
+        struct trace_thread *thread = &threads[i];
+        thread->process = (uint32_t)merger->processes.count;
+        thread->uid += uid;
+        if (thread->uid > merger->uid)
+            merger->uid = thread->uid;
+        thread->first_sample += first_sample;
+        thread->first_mark += first_mark;
+        thread->first_gap += first_gap;
+    }
+    return threads;
+}
+
+static bool add_notes(struct merger *merger, const struct trace_note *notes, size_t count)
+{
+    struct trace_note *added = add_items(&merger->notes, notes, count);
+    for (size_t i = 0; added && i < count; i++) {
+        added[i].name = merge_text(merger, notes[i].name);
+        added[i].text = merge_text(merger, notes[i].text);
+        if (!added[i].name || (notes[i].text && !added[i].text))
+            return false;
+    }
+    return added;
+}
+
+static bool add_process(struct merger *merger, const struct trace *part, size_t first_thread, size_t first_note)
+{
+    struct trace_process *process = trace_vector_add(&merger->processes);
+    if (!process)
+        return false;
+    *process = part->processes[0];
+    process->command = merge_text(merger, process->command);
+    process->first_thread = first_thread;
+    process->first_note = first_note;
+    return process->command;
+}
+
+static void add_sums(struct merger *merger, const struct trace *part)
+{
+    struct trace *trace = &merger->trace;
+    uint64_t *counts = (uint64_t *)&trace->counts;
+    const uint64_t *more = (const uint64_t *)&part->counts;
+    for (size_t i = 0; i < sizeof trace->counts / sizeof *counts; i++)
+        counts[i] += more[i];
+    for (unsigned i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)
+        trace->totals[i] += part->totals[i];
+    trace->stored += part->stored;
+    trace->merged += part->merged;
+    trace->under_way += part->under_way;
+    trace->present_samples += part->present_samples;
+    trace->overwritten_samples += part->overwritten_samples;
+    trace->damaged_samples += part->damaged_samples;
+    trace->damaged_chunks += part->damaged_chunks;
+    trace->damaged_blocks += part->damaged_blocks;
+    trace->chunk_bytes += part->chunk_bytes;
+    trace->chunk_count += part->chunk_count;
+    trace->metric_mask |= part->metric_mask;
+    trace->has_cpu_time = trace->has_cpu_time || part->has_cpu_time;
+    trace->is_complete = trace->is_complete && part->is_complete;
+    if (part->end_ns > trace->end_ns)
+        trace->end_ns = part->end_ns;
+    if (part->start_ns >= trace->start_ns)
+        return;
+    trace->start_ns = part->start_ns;
+    trace->realtime_ns = part->realtime_ns;
+    trace->boottime_ns = part->boottime_ns;
+}
+
+int merge_add(struct merger *merger, const struct trace *part, struct qutc_error *error)
+{
+    if (!merger->nodes.count) { // the root is always the first
+        struct trace_node *root = trace_vector_add(&merger->nodes);
+        uint32_t *place = NULL;
+        if (root) {
+            *root = part->nodes[0];
+            merge_find(&merger->node_table, 0, NULL, NULL, NULL, &place);
+        }
+        if (!place)
+            return no_memory(error);
+        merge_put(&merger->node_table, place, 0);
+    }
+    uint64_t salt;
+    memcpy(&salt, part->identity, sizeof salt);
+    merger->flow_salt = merger->processes.count ? merge_hash(salt, merger->processes.count) : 0;
+    size_t first_thread = merger->threads.count, first_sample = merger->samples.count, first_mark = merger->marks.count;
+    size_t first_gap = merger->gaps.count, first_note = merger->notes.count;
+    if (!merge_modules(merger, part) || !merge_nodes(merger, part) || !add_kinds(merger, part) ||
+        !add_samples(merger, part) || !add_marks(merger, part) ||
+        !add_threads(merger, part, first_sample, first_mark, first_gap) ||
+        !add_notes(merger, part->notes, part->note_count) || !add_process(merger, part, first_thread, first_note))
+        return no_memory(error);
+    add_sums(merger, part);
+    add_damages(merger, part);
+    return 0;
+}
+
+int merge_add_notes(struct merger *merger, const struct trace_note *notes, size_t count, struct qutc_error *error)
+{
+    return add_notes(merger, notes, count) ? 0 : no_memory(error);
+}
+
+// ---- the end
+
+struct place {
+    uint64_t start_ns;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return left->index < right->index ? -1 : left->index > right->index;
+}
+
+// Processes in the order in which they began, each with its threads.
+static bool order_processes(struct merger *merger, struct trace *trace)
+{
+    size_t count = merger->processes.count, next = 0;
+    const struct trace_process *from = merger->processes.items;
+    const struct trace_thread *threads = merger->threads.items;
+    struct place *places = trace_memory_take(merger->memory, count, sizeof *places);
+    trace->processes = trace_memory_take(merger->memory, count, sizeof *trace->processes);
+    trace->threads = trace_memory_take(merger->memory, merger->threads.count, sizeof *trace->threads);
+    if (!places || !trace->processes || !trace->threads)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){from[i].start_ns, i};
+    qsort(places, count, sizeof *places, compare_places);
+    for (size_t i = 0; i < count; i++) {
+        struct trace_process *process = &trace->processes[i];
+        *process = from[places[i].index];
+        for (size_t t = 0; t < process->thread_count; t++) {
+            trace->threads[next + t] = threads[process->first_thread + t];
+            trace->threads[next + t].process = (uint32_t)i;
+        }
+        process->first_thread = next;
+        next += process->thread_count;
+    }
+    trace->process_count = count;
+    trace->thread_count = next;
+    return true;
+}
+
+int merge_end(struct merger *merger, struct trace *trace, struct qutc_error *error)
+{
+    *trace = merger->trace;
+    size_t own_notes = merger->notes.count;
+    const struct trace_process *processes = merger->processes.items;
+    for (size_t i = 0; i < merger->processes.count; i++)
+        own_notes -= processes[i].note_count;
+    if (!order_processes(merger, trace))
+        return no_memory(error);
+    const struct trace_process *first = &trace->processes[0];
+    trace->pid = first->pid;
+    trace->command = first->command;
+    memcpy(trace->identity, first->identity, sizeof trace->identity);
+    trace->arch = first->arch;
+    trace->word_bytes = first->word_bytes;
+    trace->mode = first->mode;
+    trace->modules = merger->modules.items;
+    trace->module_count = merger->modules.count;
+    trace->nodes = merger->nodes.items;
+    trace->node_count = merger->nodes.count;
+    trace->samples = merger->samples.items;
+    trace->sample_count = merger->samples.count;
+    trace->extras = merger->extras.items;
+    trace->extra_count = merger->extras.count;
+    trace->metrics = merger->metrics.items;
+    trace->metrics_count = merger->metrics.count;
+    trace->marks = merger->marks.items;
+    trace->mark_count = merger->marks.count;
+    trace->gaps = merger->gaps.items;
+    trace->gap_count = merger->gaps.count;
+    trace->notes = merger->notes.items;
+    trace->note_count = merger->notes.count;
+    trace->first_own_note = trace->note_count - own_notes;
+    trace->damages = merger->damages.items;
+    trace->damage_count = merger->damages.count;
+    trace->memory = merger->memory;
+    return 0;
+}
+
+void merge_free(struct merger *merger)
+{
+    merge_table_free(&merger->module_table);
+    merge_table_free(&merger->node_table);
+    merge_table_free(&merger->text_table);
+    free(merger->module_map);
+    free(merger->node_map);
+}

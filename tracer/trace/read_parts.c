@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file's traces, read one after the other: of all but the one that is read only what it adds to the whole is kept.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tracer/trace/image.h"
+#include "tracer/trace/merge.h"
+#include "tracer/trace/parts.h"
+
+struct parts_reader {
+    struct trace first; // the only one so far; nodes NULL: there is none
+    struct merger merger;
+    bool is_merging;
+    struct trace_memory *own_memory;
+    struct trace_vector own_notes; // of the whole recording
+    uint64_t bad_count;            // parts of which nothing could be made
+    struct qutc_error first_error;
+    char first_bad[256];
+};
+
+static int no_memory(struct qutc_error *error)
+{
+    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+}
+
+static bool copy_notes(struct parts_reader *reader, const struct image *image)
+{
+    const struct trace_note *notes = image->notes.items;
+    for (size_t i = 0; i < image->notes.count; i++) {
+        struct trace_note *place = trace_vector_add(&reader->own_notes);
+        if (!place)
+            return false;
+        *place = (struct trace_note){.value = notes[i].value};
+        place->name = trace_memory_text(reader->own_memory, "%s", notes[i].name);
+        place->text = notes[i].text ? trace_memory_text(reader->own_memory, "%s", notes[i].text) : NULL;
+        if (!place->name || (notes[i].text && !place->text))
+            return false;
+    }
+    return true;
+}
+
+// Takes a part that was read, or frees it.
+static int take_part(struct parts_reader *reader, struct trace *part, struct qutc_error *error)
+{
+    if (!reader->first.nodes && !reader->is_merging) {
+        reader->first = *part;
+        return 0;
+    }
+    if (!reader->is_merging) {
+        reader->is_merging = merge_begin(&reader->merger);
+        int status = reader->is_merging ? merge_add(&reader->merger, &reader->first, error) : no_memory(error);
+        trace_free(&reader->first);
+        if (status != 0) {
+            trace_free(part);
+            return -1;
+        }
+    }
+    int status = merge_add(&reader->merger, part, error);
+    trace_free(part);
+    return status;
+}
+
+static void note_bad(struct parts_reader *reader, size_t offset, const struct qutc_error *why)
+{
+    char text[160];
+    if (!reader->bad_count++) {
+        reader->first_error = *why;
+        snprintf(reader->first_bad, sizeof reader->first_bad, "the trace at 0x%zx cannot be read: %s", offset,
+                 qutc_error_text(why, text, sizeof text));
+    }
+}
+
+// -1: no memory. A part that is spoiled leaves the others.
+static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t offset, size_t size,
+                     struct qutc_error *error)
+{
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return no_memory(error);
+    struct image image = image_new(memory);
+    struct trace part = {0};
+    struct qutc_error why = {0};
+    int status = image_of_file(&image, bytes + offset, size, &why);
+    if (status == 0 && !image.is_notes_only)
+        status = trace_build(&image, &part, &why);
+    if (status == 0 && !image.is_notes_only) {
+        part.memory = memory;
+        return take_part(reader, &part, error);
+    }
+    if (status != 0)
+        note_bad(reader, offset, &why);
+    else if (!copy_notes(reader, &image))
+        status = no_memory(&why);
+    trace_memory_free(memory);
+    if (status == 0 || why.reason != QUTC_ERR_NO_MEMORY)
+        return 0;
+    *error = why;
+    return -1;
+}
+
+static bool add_bad(struct parts_reader *reader, struct trace *trace)
+{
+    char **damages = trace_memory_take(trace->memory, trace->damage_count + 1, sizeof *damages);
+    char *text = trace_memory_text(trace->memory, "%s%s", reader->first_bad,
+                                   reader->bad_count > 1 ? "; and others behind it" : "");
+    if (!damages || !text)
+        return false;
+    for (size_t i = 0; i < trace->damage_count; i++)
+        damages[i] = trace->damages[i];
+    damages[trace->damage_count++] = text;
+    trace->damages = damages;
+    trace->damaged_blocks += reader->bad_count;
+    trace->is_complete = false;
+    return true;
+}
+
+static bool add_own_notes(struct parts_reader *reader, struct trace *trace)
+{
+    size_t count = reader->own_notes.count;
+    struct trace_note *notes = trace_memory_take(trace->memory, trace->note_count + count, sizeof *notes);
+    if (!notes)
+        return false;
+    for (size_t i = 0; i < trace->note_count; i++)
+        notes[i] = trace->notes[i];
+    const struct trace_note *own = reader->own_notes.items;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_note *note = &notes[trace->note_count++];
+        *note = (struct trace_note){.value = own[i].value};
+        note->name = trace_memory_text(trace->memory, "%s", own[i].name);
+        note->text = own[i].text ? trace_memory_text(trace->memory, "%s", own[i].text) : NULL;
+        if (!note->name || (own[i].text && !note->text))
+            return false;
+    }
+    trace->notes = notes;
+    return true;
+}
+
+static int end_reader(struct parts_reader *reader, size_t size, struct trace *trace, struct qutc_error *error)
+{
+    if (reader->is_merging) {
+        if (merge_end(&reader->merger, trace, error) != 0) {
+            trace_memory_free(reader->merger.memory);
+            reader->is_merging = false;
+            return -1;
+        }
+    } else if (reader->first.nodes) {
+        *trace = reader->first;
+        reader->first = (struct trace){0};
+    } else {
+        *error = reader->first_error;
+        return reader->bad_count ? -1
+                                 : qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
+    }
+    trace->file_bytes = size;
+    if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace))) {
+        trace_free(trace);
+        return no_memory(error);
+    }
+    return 0;
+}
+
+static int read_all(struct parts_reader *reader, const uint8_t *bytes, size_t size, struct trace *trace,
+                    struct qutc_error *error)
+{
+    struct trace_vector offsets = trace_vector(reader->own_memory, sizeof(size_t));
+    if (!parts_find(&offsets, bytes, size))
+        return no_memory(error);
+    const size_t *begins = offsets.items;
+    int status = 0;
+    for (size_t i = 0; i < offsets.count && status == 0; i++) {
+        size_t end = i + 1 < offsets.count ? begins[i + 1] : size;
+        status = read_part(reader, bytes, begins[i], end - begins[i], error);
+    }
+    if (status == 0)
+        return end_reader(reader, size, trace, error);
+    trace_free(&reader->first);
+    if (reader->is_merging)
+        trace_memory_free(reader->merger.memory);
+    return -1;
+}
+
+int read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct qutc_error *error)
+{
+    struct qutc_error unwanted = {0};
+    struct parts_reader reader = {.own_memory = trace_memory_new()};
+    if (!error)
+        error = &unwanted;
+    if (!reader.own_memory)
+        return no_memory(error);
+    reader.own_notes = trace_vector(reader.own_memory, sizeof(struct trace_note));
+    int status = read_all(&reader, bytes, size, trace, error);
+    merge_free(&reader.merger);
+    trace_memory_free(reader.own_memory);
+    return status;
+}
