@@ -10,7 +10,7 @@
 
 struct getopt_table {
     struct option options[CLI_ARGUMENTS_MAX + 1];
-    char letters[2 * CLI_ARGUMENTS_MAX + 2];
+    char letters[2 * CLI_ARGUMENTS_MAX + 3];
 };
 
 static bool takes(const struct cli_parser *parser, const struct cli_argument *argument)
@@ -22,6 +22,8 @@ static void make_table(const struct cli_parser *parser, struct getopt_table *tab
 {
     char *letter = table->letters;
     struct option *option = table->options;
+    if (parser->stop_at_operand)
+        *letter++ = '+';
     *letter++ = ':';
     for (size_t i = 0; i < parser->argument_count && i < CLI_ARGUMENTS_MAX; i++) {
         const struct cli_argument *argument = &parser->arguments[i];
@@ -53,7 +55,10 @@ static void print_help(const struct cli_parser *parser)
                  argument->value ? argument->value : "");
         printf("  %-24s %s\n", left, argument->text);
     }
-    fputs("\nExit status: 0 ok; 1 the answer is no, or the result incomplete; 2 bad usage or input.\n", stdout);
+    fputs(parser->statuses
+              ? parser->statuses
+              : "\nExit status: 0 ok; 1 the answer is no, or the result incomplete; 2 bad usage or input.\n",
+          stdout);
 }
 
 bool cli_number(const char *text, long least, long most, long *number)

@@ -18,7 +18,9 @@ enum { CLI_ARGUMENTS_MAX = 32, CLI_ID_HELP = 'h' };
 
 struct cli_parser {
     const char *command;
-    const char *help; // without the options
+    const char *help;     // without the options
+    const char *statuses; // the end of --help; NULL: what exit statuses commonly mean
+    bool stop_at_operand; // what follows the first operand is no option: the command of another program
     const struct cli_argument *arguments;
     size_t argument_count;
     unsigned set;

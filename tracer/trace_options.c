@@ -40,7 +40,8 @@ static const struct cli_argument arguments[] = {
     {"interval", "MS", ID_INTERVAL, TRACE_COLLECT, "between two looks, in milliseconds (default: 100)"},
     {"thread", "TID", ID_THREAD, TRACE_EXPORT, "this thread only (nanoscope: else the one with most samples)"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
-     "samples, time, cpu or bytes: what a stack counts for (collapsed: samples; speedscope: time, in its order)"},
+     "samples, wall, cpu, blocked, allocated-bytes, allocations or faults: what a stack counts for (collapsed: samples; "
+     "speedscope: wall, in its order)"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not who was entered and left when"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, WRITES, "where separate debug files are (/usr/lib/debug)"},
     {"sysroot", "DIR", ID_SYSROOT, WRITES, "open the files of modules below DIR: a trace of another machine"},
@@ -70,13 +71,22 @@ static int take_format(struct trace_options *options, const char *value)
 
 static int take_weight(struct trace_options *options, const char *value)
 {
-    static const char *const names[EXPORT_WEIGHT_COUNT] = {"samples", "time", "cpu", "bytes"};
-    for (int i = 0; i < EXPORT_WEIGHT_COUNT; i++)
-        if (strcmp(names[i], value) == 0) {
-            options->weight = i;
+    static const struct {
+        const char *name;
+        enum export_weight weight;
+    } names[] = {
+        {"samples", EXPORT_WEIGHT_SAMPLES},   {"wall", EXPORT_WEIGHT_TIME},
+        {"time", EXPORT_WEIGHT_TIME},         {"cpu", EXPORT_WEIGHT_CPU_TIME},
+        {"blocked", EXPORT_WEIGHT_BLOCKED},   {"allocated-bytes", EXPORT_WEIGHT_BYTES},
+        {"bytes", EXPORT_WEIGHT_BYTES},       {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
+        {"faults", EXPORT_WEIGHT_FAULTS},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, value) == 0) {
+            options->weight = (int)names[i].weight;
             return 0;
         }
-    return cli_bad_value("weight", value, "samples, time, cpu or bytes");
+    return cli_bad_value("weight", value, "samples, wall, cpu, blocked, allocated-bytes, allocations or faults");
 }
 
 static int take_number(const char *option, const char *value, long least, long most, const char *what, int *number)

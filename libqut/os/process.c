@@ -156,14 +156,9 @@ int qut_os_trace_set_registers(pid_t tid, unsigned kind, const void *bytes, size
     return ptrace(PTRACE_SETREGSET, tid, (void *)(uintptr_t)kind, &block) == 0 ? 0 : -errno;
 }
 
-enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
+static enum qut_os_stop stop_of(pid_t got, int status, int *signal_number)
 {
-    int status;
-    pid_t got;
     *signal_number = 0;
-    do
-        got = waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
-    while (got < 0 && errno == EINTR);
     if (got == 0)
         return QUT_OS_STOP_NONE;
     if (got < 0 || !WIFSTOPPED(status))
@@ -173,6 +168,23 @@ enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
     if (status >> 16 == 0)
         *signal_number = WSTOPSIG(status);
     return QUT_OS_STOP_SIGNAL;
+}
+
+enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
+{
+    int status = 0;
+    pid_t got;
+    do
+        got = waitpid(tid, &status, __WALL | (block ? 0 : WNOHANG));
+    while (got < 0 && errno == EINTR);
+    return stop_of(got, status, signal_number);
+}
+
+enum qut_os_stop qut_os_trace_wait_once(pid_t tid, int *signal_number)
+{
+    int status = 0;
+    pid_t got = waitpid(tid, &status, __WALL);
+    return stop_of(got < 0 && errno == EINTR ? 0 : got, status, signal_number);
 }
 
 void qut_os_yield(void)

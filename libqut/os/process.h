@@ -43,6 +43,8 @@ enum qut_os_stop {
     QUT_OS_STOP_GONE,     // has ended
 };
 enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number);
+// Blocks; NONE: until a signal of ours was handled.
+enum qut_os_stop qut_os_trace_wait_once(pid_t tid, int *signal_number);
 
 void qut_os_yield(void);
 void qut_os_sleep_us(unsigned microseconds);

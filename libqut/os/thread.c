@@ -176,6 +176,14 @@ static void create_end_key(void)
     end_key_exists = pthread_key_create(&end_key, atomic_load_explicit(&end_function, memory_order_relaxed)) == 0;
 }
 
+// When the library is unloaded: threads that end later must not call what is no longer there.
+__attribute__((destructor)) static void delete_end_key(void)
+{
+    if (end_key_exists)
+        pthread_key_delete(end_key);
+    end_key_exists = false;
+}
+
 int qut_os_at_thread_end(void (*function)(void *), void *value)
 {
     atomic_store_explicit(&end_function, function, memory_order_relaxed);

@@ -18,6 +18,7 @@ enum qut_os_thread_word {
     QUT_OS_WORD_TRACE_GENERATION,
     QUT_OS_WORD_TICKER, // place in the pool of libqut/sample + 1, and which pool's
     QUT_OS_WORD_TICKER_GENERATION,
+    QUT_OS_WORD_TICKER_DEPTH, // of handlers and guards that look at it
     QUT_OS_WORD_SYNC_LAST, // when a sync point was last found due
     QUT_OS_WORD_SYNC_DUE,  // the next one is: a tick has found out
     QUT_OS_WORD_COUNT,

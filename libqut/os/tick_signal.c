@@ -69,14 +69,6 @@ void qut_os_tick_signal_as_before(int number, const struct sigaction *before)
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
-void qut_os_tick_signal_unblock(int number)
-{
-    uint64_t set = (uint64_t)1 << (number - 1);
-    int saved_errno = errno;
-    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof set);
-    errno = saved_errno;
-}
-
 enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie)
 {
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == cookie)

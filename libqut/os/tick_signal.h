@@ -21,8 +21,6 @@ int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigactio
 void qut_os_tick_signal_give_back(int number, const struct sigaction *before);
 // What the signal would have done without us: is for the handler. Signal-safe.
 void qut_os_tick_signal_as_before(int number, const struct sigaction *before);
-// The calling thread blocks it no more. Signal-safe.
-void qut_os_tick_signal_unblock(int number);
 
 // What a signal is. Signal-safe.
 enum qut_os_tick_source { QUT_OS_TICK_STRAY, QUT_OS_TICK_EVENT, QUT_OS_TICK_TIMER };

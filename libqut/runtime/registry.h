@@ -110,6 +110,11 @@ extern _Atomic(const struct qut_watch *) qut_registry_watch; // NULL: nobody. Se
 // What every process needs once, before anything else. 0 or -ENOMEM.
 int qut_registry_prepare_process(void);
 
+// The thread ends for a while, and nothing begins another: for what the kernel allows only to processes with a single
+// thread. Modules and tables stay.
+void qut_registry_pause_thread(void);
+void qut_registry_resume_thread(void);
+
 // ---- modules.c
 
 // A new list from the records, in place of the old one, which is retired. False: no memory, the old one stays.

@@ -198,22 +198,48 @@ int qut_start(const struct qut_options *options)
     return result;
 }
 
+// Under control. No other one begins before `stopping` is 0 again.
+static void end_thread(struct qut_registry *registry)
+{
+    atomic_store_explicit(&registry->stopping, 1, memory_order_release);
+    qut_os_lock(&registry->lock);
+    struct qut_os_thread *thread = registry->thread;
+    registry->thread = NULL;
+    qut_os_unlock(&registry->lock);
+    qut_registry_ring();
+    if (thread)
+        qut_os_thread_join(thread);
+}
+
 void qut_stop(void)
 {
     enum { WALK_PATIENCE_MS = 1000 };
     struct qut_registry *registry = &qut_registry;
     qut_os_lock(&registry->control);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
-        atomic_store_explicit(&registry->stopping, 1, memory_order_release);
-        qut_os_lock(&registry->lock);
-        struct qut_os_thread *thread = registry->thread;
-        registry->thread = NULL;
-        qut_os_unlock(&registry->lock);
-        qut_registry_ring();
-        if (thread)
-            qut_os_thread_join(thread);
+        end_thread(registry);
         drop_modules(registry, WALK_PATIENCE_MS);
         atomic_store_explicit(&registry->stopping, 0, memory_order_release);
     }
+    qut_os_unlock(&registry->control);
+}
+
+void qut_registry_pause_thread(void)
+{
+    struct qut_registry *registry = &qut_registry;
+    qut_os_lock(&registry->control);
+    if (atomic_load_explicit(&registry->started, memory_order_relaxed))
+        end_thread(registry);
+    qut_os_unlock(&registry->control);
+}
+
+void qut_registry_resume_thread(void)
+{
+    struct qut_registry *registry = &qut_registry;
+    qut_os_lock(&registry->control);
+    atomic_store_explicit(&registry->stopping, 0, memory_order_release);
+    qut_os_lock(&registry->lock);
+    qut_registry_ensure_thread();
+    qut_os_unlock(&registry->lock);
     qut_os_unlock(&registry->control);
 }

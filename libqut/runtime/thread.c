@@ -38,8 +38,13 @@ static void unlink_thread(struct qut_registry *registry, struct qut_thread *thre
                               atomic_load_explicit(&thread->nested_ends[i], memory_order_relaxed);
 }
 
+_Atomic(void (*)(void)) qut_thread_end_hook_first;
+
 static void drop(struct qut_thread *thread)
 {
+    void (*first)(void) = atomic_load_explicit(&qut_thread_end_hook_first, memory_order_acquire);
+    if (first)
+        first();
     const struct qut_watch *watch = atomic_load_explicit(&qut_registry_watch, memory_order_acquire);
     if (watch)
         watch->thread_ends();

@@ -70,6 +70,9 @@ struct qut_thread {
     struct qut_memo memo;
 };
 
+// What is done first when a registered thread ends, or is registered no more: in that thread. NULL: nothing.
+extern _Atomic(void (*)(void)) qut_thread_end_hook_first;
+
 // The calling thread; NULL where it is not registered. Signal-safe.
 static inline struct qut_thread *qut_thread_self(void)
 {

@@ -1,45 +1,240 @@
 // SPDX-License-Identifier: Apache-2.0
+// Start and stop; and what a child gets.
 #include <errno.h>
 #include <string.h>
 
+#include "libqut/runtime/thread.h"
 #include "libqut/sample/sampling.h"
 #include "libqut/trace/sample.h"
 
-int qut_sampling_start(const struct qut_sampling_options *options)
+enum { USUAL_NS = 10000000 };
+
+// ---- options
+
+static bool is_period(uint64_t period_ns)
 {
-    if (!options || !qut_trace_is_open())
-        return -EINVAL;
-    qut_sync_begin(options->sync_interval_ns ? options->sync_interval_ns : 10000000);
+    return period_ns == 0 || (period_ns >= QUT_PERIOD_LEAST_NS && period_ns <= INT64_MAX);
+}
+
+static bool is_valid(const struct qut_sampling_options *options)
+{
+    if (!options || options->size != sizeof *options || options->trigger > QUT_TRIGGER_NONE || options->flags ||
+        options->group_count > QUT_SAMPLING_GROUPS_MAX || (options->group_count && !options->groups) ||
+        !is_period(options->period_ns) || options->fault_period > INT64_MAX)
+        return false;
+    for (size_t i = 0; i < sizeof options->zero / sizeof *options->zero; i++)
+        if (options->zero[i])
+            return false;
+    for (uint32_t i = 0; i < options->group_count; i++) {
+        const struct qut_sampling_group *group = &options->groups[i];
+        if (!is_period(group->period_ns) || (group->pattern && strlen(group->pattern) >= QUT_PATTERN_BYTES))
+            return false;
+    }
+    return true;
+}
+
+static void copy_options(const struct qut_sampling_options *options)
+{
+    struct qut_sampler *sampler = &qut_sampler;
+    sampler->period_ns = options->period_ns ? options->period_ns : USUAL_NS;
+    sampler->sync_interval_ns = options->sync_interval_ns ? options->sync_interval_ns : USUAL_NS;
+    sampler->fault_period = options->fault_period;
+    sampler->group_count = options->group_count;
+    for (uint32_t i = 0; i < options->group_count; i++) {
+        struct qut_pace_group *group = &sampler->groups[i];
+        memset(group, 0, sizeof *group);
+        group->is_main_thread = !options->groups[i].pattern;
+        group->period_ns = options->groups[i].period_ns;
+        if (options->groups[i].pattern)
+            strncpy(group->pattern, options->groups[i].pattern, sizeof group->pattern - 1);
+    }
+}
+
+// ---- start
+
+static void clear_counts(void)
+{
+    for (int i = 0; i < 5; i++)
+        atomic_store_explicit(&qut_sampler.ended[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.strays, 0, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.threads, 0, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.threads_failed, 0, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.eintr_seen, 0, memory_order_relaxed);
+}
+
+// 0 or -errno: why the first of them cannot be had.
+static int choose_trigger(uint32_t wanted, int signal_number, uint32_t *trigger)
+{
+    *trigger = wanted == QUT_TRIGGER_BEST ? QUT_TRIGGER_TASK_CLOCK : wanted;
+    int result = qut_trigger_try(*trigger, signal_number);
+    if (result == 0 || wanted != QUT_TRIGGER_BEST)
+        return result;
+    *trigger = QUT_TRIGGER_CPU_TIMER;
+    return qut_trigger_try(*trigger, signal_number) == 0 ? 0 : result;
+}
+
+// With the signal taken: places, and the calling thread's ticks.
+static int begin_ticks(uint32_t trigger)
+{
+    int result = qut_tickers_create();
+    if (result != 0)
+        return result;
+    atomic_store_explicit(&qut_sampler.trigger, trigger, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.is_guarding, trigger == QUT_TRIGGER_WALL || trigger == QUT_TRIGGER_CPU_TIMER,
+                          memory_order_relaxed);
+    atomic_store_explicit(&qut_thread_end_hook_first, qut_thread_end_hook, memory_order_release);
+    return qut_thread_begin_ticks();
+}
+
+static void end_ticks(void)
+{
+    struct qut_sampler *sampler = &qut_sampler;
+    struct qut_ticker *tickers = atomic_load_explicit(&sampler->tickers, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&sampler->ticker_count, memory_order_relaxed);
+    int signal_number = atomic_load_explicit(&sampler->signal_number, memory_order_relaxed);
+    qut_tickers_hide();
+    for (uint32_t i = 0; tickers && i < count; i++)
+        if (atomic_load_explicit(&tickers[i].tid, memory_order_relaxed))
+            qut_ticker_disarm(&tickers[i]);
+    if (signal_number)
+        qut_os_tick_signal_give_back(signal_number, &sampler->before);
+    atomic_store_explicit(&sampler->signal_number, 0, memory_order_relaxed);
+    atomic_store_explicit(&sampler->is_guarding, 0, memory_order_relaxed);
+    atomic_store_explicit(&sampler->threads, 0, memory_order_relaxed);
+    if (tickers)
+        qut_tickers_destroy(tickers);
+}
+
+// With lock.
+static int start(uint32_t wanted, int wanted_signal)
+{
+    struct qut_sampler *sampler = &qut_sampler;
+    uint32_t trigger = QUT_TRIGGER_NONE;
+    int result = 0;
+    if (wanted != QUT_TRIGGER_NONE || sampler->fault_period) {
+        int signal_number = qut_os_tick_signal_choose(wanted_signal);
+        if (signal_number < 0)
+            return signal_number;
+        result = choose_trigger(wanted, signal_number, &trigger);
+        if (result == 0 && sampler->fault_period)
+            result = qut_trigger_try_faults(signal_number);
+        if (result == 0)
+            result = qut_os_tick_signal_take(signal_number, qut_tick, &sampler->before);
+        if (result != 0)
+            return result;
+        atomic_store_explicit(&sampler->signal_number, signal_number, memory_order_relaxed);
+        result = begin_ticks(trigger);
+        if (result != 0) {
+            end_ticks();
+            return result;
+        }
+    }
+    atomic_store_explicit(&sampler->trigger, trigger, memory_order_relaxed);
+    sampler->is_started = true;
+    qut_sync_begin(sampler->sync_interval_ns);
     return 0;
 }
-void qut_sampling_stop(void)
+
+// ---- fork
+
+static uint64_t blocked_before_fork; // under lock
+
+static void before_fork(void)
 {
-    qut_sync_end();
+    uint64_t blocked = qut_sampler_lock();
+    blocked_before_fork = blocked;
 }
-uint32_t qut_sampling_trigger(void)
+
+static void in_parent(void)
 {
-    return QUT_TRIGGER_NONE;
+    qut_sampler_unlock(blocked_before_fork);
 }
-int qut_sampling_signal(void)
+
+// Its parent's events and timers are not there; descriptors of events are.
+static void in_child(void)
 {
-    return 0;
+    struct qut_ticker *tickers = atomic_load_explicit(&qut_sampler.tickers, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&qut_sampler.ticker_count, memory_order_relaxed);
+    for (uint32_t i = 0; tickers && i < count; i++) {
+        if (!atomic_load_explicit(&tickers[i].tid, memory_order_relaxed))
+            continue;
+        tickers[i].clock.pages = tickers[i].faults.pages = NULL; // mappings of events are not inherited
+        qut_os_event_close(&tickers[i].clock);
+        qut_os_event_close(&tickers[i].faults);
+    }
+    qut_tickers_in_child();
+    if (tickers)
+        qut_tickers_destroy(tickers);
+    clear_counts();
+    qut_sampler_unlock(blocked_before_fork);
 }
-int qut_sampling_thread_begin(void)
-{
-    return qut_trace_thread_register();
-}
-void qut_sampling_thread_end(void) {}
-int qut_sampling_adopt_threads(void)
-{
-    return 0;
-}
+
 int qut_sampling_after_fork(void)
 {
-    return 0;
+    if (!qut_trace_is_open())
+        return -EINVAL;
+    int result = qut_trace_thread_register();
+    if (result != 0)
+        return result;
+    struct qut_sampler *sampler = &qut_sampler;
+    uint64_t blocked = qut_sampler_lock();
+    int signal_number = atomic_load_explicit(&sampler->signal_number, memory_order_relaxed);
+    bool has_ticks = atomic_load_explicit(&sampler->tickers, memory_order_relaxed) != NULL;
+    if (!sampler->is_started)
+        result = -EINVAL;
+    else if (signal_number && !has_ticks)
+        result = begin_ticks(atomic_load_explicit(&sampler->trigger, memory_order_relaxed));
+    if (signal_number)
+        blocked &= ~((uint64_t)1 << (signal_number - 1));
+    qut_sampler_unlock(blocked);
+    return result;
 }
-void qut_guard_begin(void) {}
-void qut_guard_end(void) {}
-void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t size)
+
+// ---- the public ones
+
+int qut_sampling_start(const struct qut_sampling_options *options)
 {
-    memset(counters, 0, size);
+    static bool watches_forks;
+    if (!is_valid(options) || !qut_trace_is_open())
+        return -EINVAL;
+    int result = qut_trace_thread_register();
+    if (result != 0)
+        return result;
+    uint64_t blocked = qut_sampler_lock();
+    result = qut_sampler.is_started ? -EALREADY : 0;
+    if (result == 0 && !watches_forks) {
+        result = qut_os_at_fork(before_fork, in_parent, in_child);
+        watches_forks = result == 0;
+    }
+    if (result == 0) {
+        copy_options(options);
+        clear_counts();
+        result = start(options->trigger, options->signal_number);
+        int signal_number = atomic_load_explicit(&qut_sampler.signal_number, memory_order_relaxed);
+        if (signal_number)
+            blocked &= ~((uint64_t)1 << (signal_number - 1));
+    }
+    qut_sampler_unlock(blocked);
+    return result;
+}
+
+void qut_sampling_stop(void)
+{
+    uint64_t blocked = qut_sampler_lock();
+    if (qut_sampler.is_started) {
+        qut_sync_end();
+        end_ticks();
+        qut_sampler.is_started = false;
+    }
+    qut_sampler_unlock(blocked);
+}
+
+uint32_t qut_sampling_trigger(void)
+{
+    return atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed);
+}
+
+int qut_sampling_signal(void)
+{
+    return atomic_load_explicit(&qut_sampler.signal_number, memory_order_relaxed);
 }

@@ -22,6 +22,7 @@ void qut_sync_begin(uint64_t interval_ns)
 {
     uint64_t units = interval_ns <= 1 ? 0 : (interval_ns + (((uint64_t)1 << UNIT_SHIFT) - 1)) >> UNIT_SHIFT;
     atomic_store_explicit(&is_fine, interval_ns < qut_os_coarse_step_ns(), memory_order_relaxed);
+    qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1); // of who starts; with others their last sample counts
     atomic_store_explicit(&interval_units, units < NEVER ? (uintptr_t)units : NEVER - 1, memory_order_relaxed);
 }
 

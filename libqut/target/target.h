@@ -116,7 +116,7 @@ struct qut_target {
     size_t note_count;
     bool notes_overflow;
     struct qut_target_copy *copy; // NULL: memory is read as it is
-    struct qut_machine *machine; // what virtual machines publish; NULL: nobody asked
+    struct qut_machine *machine;  // what virtual machines publish; NULL: nobody asked
     // The file whose bytes stand for memory, open.
     struct qut_image *open_image;
     int open_fd;

@@ -134,7 +134,7 @@ int qut_trace_thread_register(void)
     int result = qut_thread_register();
     if (result != 0)
         return result;
-    bool has_name = qut_os_thread_name(qut_os_thread_id(), name);
+    bool has_name = qut_os_own_thread_name(name);
     result = register_with(has_name ? name : NULL);
     if (result != -EAGAIN)
         return result;

@@ -18,7 +18,8 @@ import formats  # noqa: E402
 from formats import clean  # noqa: E402
 
 START_NS = 1000 * 10**9
-SAMPLES, TIME, CPU, BYTES = range(4)
+SAMPLES, TIME, CPU, BYTES, BLOCKED, ALLOCATIONS, FAULTS = range(7)
+WAITS = 'lock', 'wait', 'read', 'write', 'poll', 'sleep'
 LOSSES = '135 of 303 samples are missing'
 failures = []
 
@@ -53,7 +54,7 @@ def too_far(samples):
 
 
 def weights_of(truth, tid):
-    """(sample, [count, time, cpu, bytes]) of a thread, from the description in weights.h."""
+    """(sample, [count, time, cpu, bytes, blocked, allocations, faults]) of a thread, from the description in weights.h."""
     samples = truth.of(tid)
     far = too_far(samples)
     gaps = sorted(gap['from_ns'] for gap in truth.gaps if gap['tid'] == tid)
@@ -61,7 +62,8 @@ def weights_of(truth, tid):
     def begin(sample, least):
         return max(sample['first_ns'] - sample.get('extra1', 0), least)
 
-    weighed, last_ns = [], 0
+    weighed, last_ns, carried = [], 0, 0
+    has_ticks = any(sample['kind'] in ('cpu', 'wall') for sample in samples)
     for index, sample in enumerate(samples):
         before = samples[index - 1] if index else None
         start = begin(sample, last_ns)
@@ -71,6 +73,9 @@ def weights_of(truth, tid):
             end = last_ns
         end = min([gap for gap in gaps if last_ns <= gap < end], default=end)
         cpu = max(sample['cpu_ns'] - before['cpu_ns'], 0) if before else 0
+        if has_ticks:  # a tick stands for all since the tick before, other samples for nothing
+            carried += cpu
+            cpu, carried = (carried, 0) if sample['kind'] in ('cpu', 'wall') else (0, carried)
         weighed.append((sample, [sample['count'], max(end - start, 0), cpu]))
     # The metric of allocated bytes: (8192 << i) - 4096 at the i-th of the allocations, of which the first has nothing
     # to be compared with.
@@ -78,6 +83,8 @@ def weights_of(truth, tid):
     for entry in weighed:
         at = allocations.index(entry) if entry in allocations else 0
         entry[1].append((8192 << at) - (8192 << at - 1) if at else 0)
+        entry[1].append(entry[0].get('extra1', 0) if entry[0]['kind'] in WAITS else 0)
+        entry[1].extend([1, 3] if at else [0, 0])  # one allocation, three faults since the sample before
     return weighed
 
 
@@ -88,7 +95,7 @@ def all_weights(truth):
 
 
 def check_collapsed(run, truth):
-    for weight in range(4):
+    for weight in range(7):
         wanted = collections.Counter()
         for _, name, sample, weights in all_weights(truth):
             wanted[(clean(name, ';'),) + outermost_first(sample, ';')] += weights[weight]
@@ -104,7 +111,8 @@ def check_collapsed(run, truth):
 def check_pprof(run, truth):
     profile = formats.read_pprof(run('pprof'))
     expect('pprof: types', profile['types'], [('samples', 'count'), ('time', 'nanoseconds'), ('cpu', 'nanoseconds'),
-                                              ('bytes', 'bytes')])
+                                              ('bytes', 'bytes'), ('blocked', 'nanoseconds'),
+                                              ('allocations', 'count'), ('faults', 'count')])
     expect('pprof: default type', profile['default'], 'samples')
     wanted, got = collections.Counter(), collections.Counter()
     for tid, name, sample, weights in all_weights(truth):

@@ -114,7 +114,7 @@ static void replay_all(void)
     ck_assert_ptr_nonnull(names);
     for (size_t i = 0; i < trace.thread_count; i++) {
         replay_thread(names, &trace.threads[i], 0);
-        replay_thread(names, &trace.threads[i], slices_gap_ns(&trace, &trace.threads[i]));
+        replay_thread(names, &trace.threads[i], weights_gap_ns(&trace, &trace.threads[i]));
         replay_thread(names, &trace.threads[i], 1);
     }
     names_free(names);

@@ -273,11 +273,11 @@ END_TEST
 
 START_TEST(gap_of_a_thread)
 {
-    ck_assert_uint_eq(slices_gap_ns(&trace, &trace.threads[0]), 20000000);
+    ck_assert_uint_eq(weights_gap_ns(&trace, &trace.threads[0]), 20000000);
     for (unsigned i = 0; i < 1000; i++)
         sample(i * 10000000ull, in_main);
     build_end(&build);
-    ck_assert_uint_eq(slices_gap_ns(&trace, &trace.threads[0]), 100000000);
+    ck_assert_uint_eq(weights_gap_ns(&trace, &trace.threads[0]), 100000000);
 }
 END_TEST
 

@@ -50,7 +50,7 @@ static void print_slices(struct printer *printer)
     printer->comma = "";
     for (printer->thread = 0; printer->thread < printer->trace->thread_count; printer->thread++) {
         const struct trace_thread *thread = &printer->trace->threads[printer->thread];
-        const struct slice_options options = {.gap_ns = slices_gap_ns(printer->trace, thread)};
+        const struct slice_options options = {.gap_ns = weights_gap_ns(printer->trace, thread)};
         slices_of_thread(printer->trace, printer->names, thread, &options, &events);
     }
 }

@@ -5,15 +5,17 @@ import { expectedOf, pageModule, readPage } from './pages.mjs';
 
 const { aggregate, countInRange, functionTable, matchedShare, searchFunctions, weightsOf } = await pageModule('aggregate');
 const { allocatedBytes, extrasOf, flowsOf } = await pageModule('extras');
-const { formatAmount, formatBytes, formatCount, formatMoment, formatShare, formatTime } = await pageModule('format');
+const { formatAmount, formatBytes, formatCount, formatError, formatMoment, formatShare, formatSureShare, formatTime } = await pageModule('format');
+const { exactTotal, hotSpots } = await pageModule('hot_spots');
 const { layoutFlame, REST } = await pageModule('flame_layout');
 const { buildSegments, hasStack, slicesOf, BLOCKED, OVERWRITTEN, LOST } = await pageModule('segments');
 const { Pyramid, segmentAt, slicesOfSteps, stepsOf } = await pageModule('timeline_layout');
+const { groupWaits, innermost, releasesOf, ThreadFinder } = await pageModule('waits');
 const { runAtOnce } = await pageModule('work');
 
 const checks = new Checks();
 const everything = (trace, id) =>
-    ({ weight: weightsOf(trace).find((weight) => weight.id === id), thread: -1, kind: -1, from: -Infinity, to: Infinity });
+    ({ weight: weightsOf(trace).find((weight) => weight.id === id), process: -1, thread: -1, kind: -1, from: -Infinity, to: Infinity });
 
 function tableOf({ trace, segments, repeats }, choice) {
     const sums = runAtOnce(aggregate(trace, segments, choice));
@@ -180,8 +182,8 @@ function checkGolden(page) {
     const { trace, segments } = page, table = (id) => tableOf(page, everything(trace, id));
     checks.equal(trace.threads.map(({ tid, name }) => [tid, name]),
         [[4242, 'main'], [4243, 'w"<b>;\ufffd\\ork'], [4194303, ''], [4245, 'idle']], 'threads');
-    checks.equal(table('metric 5').sums.total[0], (8192 << 4) - 8192, 'allocated bytes');
-    checks.equal(table('metric 4').sums.total[0], 4, 'allocations');
+    checks.equal(table('allocated').sums.total[0], (8192 << 4) - 8192, 'allocated bytes');
+    checks.equal(table('allocations').sums.total[0], 4, 'allocations');
     // Sizes of allocations say the same, but for the first, before which there is nothing to grow from.
     checks.equal(runAtOnce(allocatedBytes(trace.extras, trace.samples)).reduce((a, b) => a + b), 4096 * 31, 'allocated bytes by size');
     // The worker waited 30 ms for the lock, up to 131 ms; the flow comes from the release at 130 ms.
@@ -217,6 +219,75 @@ function checkSearch(page) {
     checks.equal(share(''), null, 'no search');
 }
 
+// ---- waits, as tests/report/traces.h tells them
+
+function checkWaits(page) {
+    const { trace, segments } = page, ms = 1e6, all = everything(trace, 'blocked');
+    const threadOf = (tid) => trace.threads.find((thread) => thread.tid === tid);
+    checks.equal(trace.processes.map(({ pid, parent, command, threads }) => [pid, parent, command, threads.length]),
+        [[100, 0, '/usr/bin/server --threads 2', 3], [200, 100, '/bin/gzip -9', 1]], 'processes');
+    const blocked = (choice) => tableOf(page, { ...all, ...choice }).sums.total[0] / ms;
+    checks.equal([100, 101, 102, 200].map((tid) => blocked({ thread: threadOf(tid).index })), [2090, 56, 51 + 2300, 100], 'blocked time of each thread');
+    checks.equal([blocked({ process: 0 }), blocked({ process: 1 })], [4497, 100], 'of each process');
+    checks.equal(blocked({ from: 1000 * ms, to: 1550 * ms }), 550 + 550 + 50, 'of a range');
+    const byName = (id) => new Map(tableOf(page, everything(trace, id)).rows.map(({ func, self }) => [trace.functionName(func), self]));
+    checks.equal(byName('blocked').get('read'), 2000 * ms, 'two seconds in read');
+    // Allocations between ticks take no processor time away from these.
+    const cpu = byName('cpu');
+    checks.equal([cpu.get('malloc'), cpu.get('parse'), cpu.get('deflate')].map((ns) => ns || 0), [0, 11 * ms, 49 * ms], 'processor time is that of ticks');
+    checks.equal(byName('wall').get('read') + byName('wall').get('parse'), 2011 * ms, 'processor and blocked time');
+    const { locks, calls } = runAtOnce(groupWaits(trace, all));
+    checks.equal(locks.map(({ lock, waiter, owner, waker, count, total, longestTime }) => [lock, waiter.tid, owner, waker, count, total / ms, longestTime / ms]),
+        [['0x5000', 102, 101, 101, 10, 51, 6], ['0x6000', 101, 0, 100, 1, 50, 50], ['0x5000', 101, 102, 102, 3, 6, 2]], 'who waits for whom');
+    checks.equal(calls.map(({ func, count, open, total }) => [trace.functionName(func), count, open, total / ms]),
+        [['nanosleep', 1, 1, 2300], ['read', 1, 0, 2000], ['write', 1, 0, 100], ['epoll_wait', 1, 0, 90], ['pthread_mutex_lock', 13, 0, 57],
+            ['pthread_cond_wait', 1, 0, 50]], 'blocked in');
+    const releases = releasesOf(runAtOnce(flowsOf(trace))), names = (sample) => innermost(trace, trace.samples.frame[sample], 2)
+        .map((frame) => trace.functionName(trace.frames.func[frame]));
+    checks.equal(locks.map(({ longest }) => names(releases.get(trace.intervals.sample[longest]))),
+        [['pthread_mutex_unlock', 'update'], ['pthread_cond_signal', 'queue_push'], ['pthread_mutex_unlock', 'update']], 'stacks of the releases');
+    checks.ok(locks.every(({ members }) => members.every((sample) => {
+        const time = trace.samples.first[sample] - trace.samples.first[releases.get(sample)];
+        return time >= 0 && time < 1.2 * ms;
+    })), 'each wait has its own release');
+    const sleeper = segments[threadOf(102).index], at = segmentAt(sleeper, 2000 * ms);
+    checks.equal([sleeper.state[at], sleeper.start[at] / ms, sleeper.start[at + 1] / ms], [BLOCKED, 700, 3000], 'what has no end lasts');
+    checks.equal(new ThreadFinder(trace).find(0, 101, 0).name, 'worker-a', 'a thread by its tid');
+    checks.equal(new ThreadFinder(trace).find(1, 101, 0), null, 'in its process only');
+}
+
+function checkHotSpots({ trace, segments }) {
+    const weight = (id) => weightsOf(trace).find((one) => one.id === id), all = everything(trace, 'samples');
+    const { rows, all: sum } = runAtOnce(hotSpots(trace, segments, all, weight('allocated'), weight('allocations')));
+    checks.equal([sum, rows.map(({ amount, beside }) => [amount, beside])], [9 * 2 ** 20, [[5 * 2 ** 20, 500], [4 * 2 ** 20, 400]]], 'who allocates');
+    checks.equal(runAtOnce(hotSpots(trace, segments, all, weight('faults'), null)).all, 9 * 256, 'who faults');
+    checks.equal(exactTotal(trace, all, 'allocations'), 1007, 'exact totals');
+    checks.equal([0, 1].map((process) => exactTotal(trace, { ...all, process }, 'allocated-bytes')), [10 * 2 ** 20, 70000], 'of each process');
+    checks.equal(exactTotal(trace, { ...all, thread: 3 }, 'allocations'), 7, 'of a thread');
+}
+
+// 10,000 rounds of n samples of a share: how often it lies within what is said.
+function checkError() {
+    let state = 12345, inside = 0;
+    const random = () => { // splitmix, of 32 bits
+        state = state + 0x9e3779b9 >>> 0;
+        let mixed = Math.imul(state ^ state >>> 16, 0x21f0aaad);
+        mixed = Math.imul(mixed ^ mixed >>> 15, 0x735a2d97);
+        return ((mixed ^ mixed >>> 15) >>> 0) / 2 ** 32;
+    };
+    const share = 0.3, samples = 400, rounds = 10000;
+    for (let round = 0; round < rounds; round++) {
+        let hits = 0;
+        for (let i = 0; i < samples; i++) {
+            hits += random() < share ? 1 : 0;
+        }
+        const error = Number(formatError(hits, samples, samples).slice(1));
+        inside += Math.abs(100 * hits / samples - 100 * share) <= error + 0.05 ? 1 : 0;
+    }
+    checks.ok(inside > 0.935 * rounds && inside < 0.97 * rounds, `the error is kept by ${inside} of ${rounds}`);
+    checks.equal([formatSureShare(1, 4, 100), formatSureShare(1, 4, 0), formatSureShare(4, 4, 100)], ['25.0 % ±8.5', '25.0 %', '100.0 %'], 'shares');
+}
+
 // ---- small things
 
 function checkFormats() {
@@ -233,7 +304,7 @@ function checkFormats() {
     checks.equal(countInRange(10, 10, 1, 5, 10), 0, 'one behind the range');
 }
 
-for (const what of ['golden', 'empty', '20000', 'noisy-5000']) {
+for (const what of ['golden', 'empty', 'waits', '20000', 'noisy-5000']) {
     const page = await readPage(what), expected = expectedOf(what);
     checkSums(page, expected, what);
     checkParts(page, what);
@@ -243,8 +314,12 @@ for (const what of ['golden', 'empty', '20000', 'noisy-5000']) {
     if (what === 'golden') {
         checkGolden(page);
         checkSearch(page);
+    } else if (what === 'waits') {
+        checkWaits(page);
+        checkHotSpots(page);
     }
 }
+checkError();
 checkPyramid();
 checkFormats();
 checks.end('report logic');

@@ -93,12 +93,12 @@ async function checkKeys() {
     checks.equal(await page.evaluate('document.activeElement.id'), 'search', '/ goes to the search');
     await page.press(...'main');
     await page.waitFor(`document.getElementById('found').textContent !== ''`);
-    checks.equal(await text('found'), '71.9 % in 1 functions', 'what the search found');
+    checks.equal(await text('found'), '71.9 % ±6.8 in 1 functions', 'what the search found');
     await page.press('Escape');
     checks.equal(await page.evaluate(`document.getElementById('search').value`), '', 'Escape clears it');
     checks.equal(await page.evaluate('document.activeElement.id'), 'flame-canvas', 'and goes to the flame graph');
     await page.press('Home', 'ArrowDown', 'ArrowDown');
-    checks.ok((await text('status')).startsWith('main   ·   self 2 (1.20 %), total 120 (71.9 %)'), `by keys to main: ${await text('status')}`);
+    checks.ok((await text('status')).startsWith('main   ·   self 2 (1.20 % ±1.6), total 120 (71.9 % ±6.8)'), `by keys to main: ${await text('status')}`);
     await page.press('Enter');
     checks.equal(await page.evaluate(`[...document.querySelectorAll('#breadcrumb button')].map((button) => button.textContent)`),
         ['all', '_start', 'main'], 'zoomed, by Enter');
@@ -199,7 +199,8 @@ async function checkContrast() {
         const light = (name) => { const [r, g, b] = parse(name); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
         const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
         const found = [contrast('--ink', '--paper'), contrast('--faint', '--paper'), contrast('--faint', '--panel'),
-            contrast('--accent', '--paper'), contrast('--gap', '--paper')];
+            contrast('--accent', '--paper'), contrast('--gap', '--paper'),
+            ...['lock', 'condition', 'read', 'write', 'poll', 'sleep', 'other'].map((name) => contrast('--wait-' + name, '--paper'))];
         root.dataset.theme = before;
         return found;
     })`);
@@ -234,6 +235,7 @@ async function golden() {
     const file = await open('golden');
     await picture('golden');
     await checkSummary();
+    await choose('weight', 'samples');
     await checkTable(expectedOf('golden'));
     await checkKeys();
     await checkChoices();
@@ -275,6 +277,7 @@ async function large(what) {
             .observe({ type: 'longtask', buffered: true });` });
     const began = Date.now(), file = await open(what), expected = expectedOf(what);
     checks.equal(await count('present'), expected.samples, `${records}: samples`);
+    await choose('weight', 'samples');
     checks.ok((await text('functions-count')).includes(`${expected.samples.toLocaleString('en-US')} samples`), `${records}: in the sums`);
     checks.equal((await tableRows()).length, 100, `${records}: the first rows only`);
     const boxes = await page.evaluate(`document.getElementsByTagName('*').length`);

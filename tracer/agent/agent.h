@@ -48,7 +48,7 @@ extern _Thread_local struct agent_thread agent_thread __attribute__((tls_model("
 
 // What is on: 0 before the constructor has run, after the end, in children that are not followed, and where we have no
 // recorder to tell.
-extern _Atomic uint32_t agent_watched;
+extern uint32_t agent_watched;               // by __atomic_load_n and __atomic_store_n
 extern struct agent_settings agent_settings; // constant once agent_watched is not 0
 
 // A hook is under way in the calling thread, and another one was called with its frame at `here`: whether the first was

@@ -61,7 +61,7 @@ __attribute__((noinline)) void blocked_lock_begin(struct blocked_lock *blocked, 
     if (is_private)
         lock_wait_begins(&blocked->wait, lock);
     begin(kind);
-    if (interval.scope.begin_node)
+    if (interval.scope.begin_node || interval.scope.flags)
         lock_wait_is_stored(&blocked->wait);
 }
 
@@ -84,7 +84,7 @@ __attribute__((noinline)) void blocked_lock_end(struct blocked_lock *blocked, co
     end(blocked->kind == QUT_SAMPLE_LOCK ? QUT_TOTAL_LOCK_WAITS : QUT_TOTAL_BLOCKED_CALLS, extras, count);
 }
 
-static void leave_for_good(void)
+void blocked_leave_for_good(void)
 {
     lock_wait_was_left();
     end(QUT_TOTAL_BLOCKED_CALLS, NULL, 0);
@@ -100,14 +100,14 @@ bool agent_was_left(uintptr_t here)
     stack_t stack;
     if (sigaltstack(NULL, &stack) || stack.ss_flags & SS_ONSTACK)
         return false;
-    leave_for_good();
+    blocked_leave_for_good();
     return true;
 }
 
-__attribute__((noinline)) void agent_thread_ends(void)
+__attribute__((noinline)) void blocked_thread_ends(void)
 {
     if (agent_thread.inside)
-        leave_for_good();
+        blocked_leave_for_good();
     const void *self = (const void *)pthread_self();
     if (lock_has_waiters(self) && agent_enter(AGENT_SYNC_LOCK)) {
         lock_releases(self, QUT_SAMPLE_WAKE, LOCK_RELEASED_ALONE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interval around a call of libc's that may wait: one record with a stack at both edges, and no tick in between.
 // A hook that is cancelled, or jumped out of by a handler, does not come back to end it; agent_was_left does that in
-// the next hook that this thread calls from further out, agent_thread_ends at the latest.
+// the next hook that this thread calls from further out, blocked_thread_ends at the latest.
 #ifndef TRACER_AGENT_BLOCKED_H
 #define TRACER_AGENT_BLOCKED_H
 
@@ -30,8 +30,10 @@ void blocked_lock_begin(struct blocked_lock *blocked, const void *lock, uint32_t
 // `result`: 0, or why it was not got.
 void blocked_lock_end(struct blocked_lock *blocked, const void *lock, int result);
 
+// The calling thread leaves the hook that is under way: its interval ends here.
+void blocked_leave_for_good(void);
 // The calling thread ends: what it left open is ended, and who joins it is told who woke it.
-void agent_thread_ends(void);
+void blocked_thread_ends(void);
 
 // ---- hooks of calls on descriptors are these two lines around libc's function
 

@@ -17,6 +17,7 @@
 #include "tracer/agent/agent.h"
 #include "tracer/agent/locks.h"
 #include "tracer/agent/tell.h"
+#include "tracer/agent/thread.h"
 
 enum {
     HELLO_PATIENCE_S = 5,
@@ -178,7 +179,7 @@ void agent_tell_counts(bool wait)
                                        .kernel = now.kernel,
                                        .lost = now.lost,
                                        .strays = now.strays,
-                                       .threads_failed = now.threads_failed,
+                                       .threads_failed = now.threads_failed + agent_threads_without_room(),
                                        .eintr_seen = now.eintr_seen,
                                        .locks_untold = locks_untold()};
     struct agent_channel_counts counts = {.due = sum.due - told.due,

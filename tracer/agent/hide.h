@@ -27,6 +27,7 @@ void agent_hide_action_again(void);
 void agent_hide_deliver(void);
 
 // Around an exec of the calling thread: the new program inherits what this one believes. If it comes back, it failed.
+void agent_hide_drain(void); // kept quiet by the caller: no tick is pending in this thread, which has none any more
 void agent_hide_before_exec(void);
 void agent_hide_after_exec(void);
 

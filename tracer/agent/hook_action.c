@@ -2,9 +2,11 @@
 // What is done when the signal of our ticks comes. The program's action for it is remembered, told when it asks, and
 // carried out when the program sends the signal itself; the kernel has ours.
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "libqut/os/task.h"
 #include "tracer/agent/hide.h"
@@ -16,7 +18,7 @@ static int candidates[CANDIDATE_COUNT] = {SIGSTKFLT, SIGPROF, 0};
 static struct sigaction before_us[CANDIDATE_COUNT];
 static struct sigaction believed; // under believed_lock
 static struct sigaction libquts;  // constant while agent_signal is not 0
-static uint32_t believed_lock;
+static _Atomic uint32_t believed_lock;
 
 // A signal that waits for the program to unblock it.
 static _Thread_local struct {
@@ -26,21 +28,21 @@ static _Thread_local struct {
 
 static int ours(void)
 {
-    return __atomic_load_n(&agent_signal, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&agent_signal, memory_order_relaxed);
 }
 
 // With all signals blocked: a handler of this thread that wants the lock would wait for ever.
 static uint64_t lock_believed(void)
 {
     uint64_t blocked = qut_os_block_signals();
-    while (__atomic_exchange_n(&believed_lock, 1, __ATOMIC_ACQUIRE) != 0)
+    while (atomic_exchange_explicit(&believed_lock, 1, memory_order_acquire) != 0)
         sched_yield();
     return blocked;
 }
 
 static void unlock_believed(uint64_t blocked)
 {
-    __atomic_store_n(&believed_lock, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&believed_lock, 0, memory_order_release);
     qut_os_restore_signals(blocked);
 }
 
@@ -55,9 +57,11 @@ static uint64_t kernels_mask(const sigset_t *mask)
 
 static void call_handler(const struct sigaction *action, int number, siginfo_t *info, void *ucontext)
 {
-    uint64_t mask = kernels_mask(&action->sa_mask) & ~(UINT64_C(1) << (number - 1)), before = 0;
+    const ucontext_t *interrupted = ucontext;
+    uint64_t mask = kernels_mask(&action->sa_mask) | kernels_mask(&interrupted->uc_sigmask), before = 0;
     uint64_t hidden = agent_thread.hidden_mask;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &before, sizeof mask);
+    mask &= ~(UINT64_C(1) << (number - 1));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
     if (!(action->sa_flags & SA_NODEFER))
         agent_thread.hidden_mask = 1;
     if (action->sa_flags & SA_SIGINFO)
@@ -146,7 +150,7 @@ void agent_hide_action(int number)
     for (int i = 0; i < CANDIDATE_COUNT; i++)
         if (candidates[i] == number)
             believed = before_us[i];
-    __atomic_store_n(&agent_signal, number, __ATOMIC_RELAXED);
+    atomic_store_explicit(&agent_signal, number, memory_order_relaxed);
     agent_hide_action_again();
 }
 
@@ -157,7 +161,7 @@ void agent_hide_ends(void)
         return;
     uint64_t blocked = lock_believed();
     agent_real()->sigaction(number, &believed, NULL);
-    __atomic_store_n(&agent_signal, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&agent_signal, 0, memory_order_relaxed);
     unlock_believed(blocked);
 }
 
@@ -165,7 +169,7 @@ void agent_hide_ends(void)
 
 static bool is_hidden(int number)
 {
-    return number != 0 && number == ours() && agent_is_on_here();
+    return number != 0 && number == ours() && !agent_is_quiet() && agent_is_on_here();
 }
 
 static void exchange_action(const struct sigaction *action, struct sigaction *before)
@@ -215,6 +219,24 @@ EXPORTED sighandler_t sysv_signal(int number, sighandler_t handler)
 }
 
 // ---- exec
+
+// Where the thread really blocks the signal (it may be in a handler that blocks all), a tick can be pending.
+void agent_hide_drain(void)
+{
+    int number = ours();
+    const struct {
+        long seconds, nanoseconds;
+    } at_once = {0, 0};
+    siginfo_t info, sent = {.si_signo = 0};
+    if (number == 0)
+        return;
+    uint64_t bit = UINT64_C(1) << (number - 1);
+    while (syscall(SYS_rt_sigtimedwait, &bit, &info, &at_once, sizeof bit) == number)
+        if (is_sent(&info))
+            sent = info;
+    if (sent.si_signo)
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)qut_os_thread_id(), number, &sent);
+}
 
 void agent_hide_before_exec(void)
 {

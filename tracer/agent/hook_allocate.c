@@ -7,6 +7,7 @@
 // behind ours.
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void *take_early(size_t size)
         return NULL;
     }
     whole &= ~(size_t)(EARLY_ALIGNMENT - 1);
-    size_t at = __atomic_fetch_add(&early_used, whole, __ATOMIC_RELAXED);
+    size_t at = atomic_fetch_add_explicit(&early_used, whole, memory_order_relaxed);
     if (at > EARLY_BYTES - whole) {
         errno = ENOMEM;
         return NULL;
@@ -76,7 +77,7 @@ static inline __attribute__((always_inline)) void was_allocated(const void *byte
 static bool sizes_are_known(void)
 {
     static _Atomic uint8_t known; // 1: no, 2: yes
-    uint8_t now = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    uint8_t now = atomic_load_explicit(&known, memory_order_relaxed);
     if (__builtin_expect(now != 0, 1))
         return now == 2;
     Dl_info of_free, of_size;
@@ -84,7 +85,7 @@ static bool sizes_are_known(void)
     bool is_one = real->malloc_usable_size && dladdr((void *)(uintptr_t)real->free, &of_free) &&
                   dladdr((void *)(uintptr_t)real->malloc_usable_size, &of_size) &&
                   of_free.dli_fbase == of_size.dli_fbase;
-    __atomic_store_n(&known, is_one ? 2 : 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&known, is_one ? 2 : 1, memory_order_relaxed);
     return is_one;
 }
 

@@ -26,7 +26,8 @@ static void before_exec(struct exec *exec)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    agent_thread_ends();
+    agent_ticks_end();
+    agent_hide_drain();
     agent_tell_counts(true);
     agent_quiet_end(&quiet);
     agent_hide_before_exec();
@@ -41,7 +42,7 @@ static void after_exec(const struct exec *exec)
     agent_hide_after_exec();
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    agent_thread_begins();
+    agent_ticks_begin();
     agent_quiet_end(&quiet);
     errno = saved_errno;
 }
@@ -106,9 +107,8 @@ static char *const *collect_rest(char **to, const char *first, va_list rest)
 {
     size_t i = 0;
     to[i++] = (char *)first;
-    if (first)
-        while ((to[i++] = va_arg(rest, char *))) {
-        }
+    while ((to[i++] = va_arg(rest, char *))) {
+    }
     return to;
 }
 
@@ -116,7 +116,7 @@ static char *const *collect_rest(char **to, const char *first, va_list rest)
     va_list rest, again;                                                                                               \
     va_start(rest, first);                                                                                             \
     va_copy(again, rest);                                                                                              \
-    size_t count = (first) ? count_rest(again) : 0;                                                                    \
+    size_t count = count_rest(again);                                                                                  \
     va_end(again);                                                                                                     \
     char *const *arguments = collect_rest(__builtin_alloca((count + 2) * sizeof(char *)), first, rest)
 

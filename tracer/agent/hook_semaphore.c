@@ -112,7 +112,7 @@ EXPORTED int pthread_barrier_wait(pthread_barrier_t *barrier)
     return result;
 }
 
-// ---- threads: what is waited for is found by its pthread_t, and released by its end (agent_thread_ends)
+// ---- threads: what is waited for is found by its pthread_t, and released by its end (blocked_thread_ends)
 
 __attribute__((always_inline)) static inline bool begins_join(struct blocked_lock *blocked, pthread_t thread)
 {

@@ -2,6 +2,7 @@
 // Masks: only the bit of our own signal is kept from the kernel. In a child of vfork, which has a mask of its own but
 // our memory, nothing is remembered.
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 
 static int ours(void)
 {
-    return __atomic_load_n(&agent_signal, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&agent_signal, memory_order_relaxed);
 }
 
 static uint64_t bit_of(int number)
@@ -54,7 +55,7 @@ typedef int set_mask(int how, const sigset_t *set, sigset_t *before);
 static int change_mask(set_mask *real, int how, const sigset_t *set, sigset_t *before)
 {
     int number = ours();
-    if (number == 0 || (how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK))
+    if (number == 0 || agent_is_quiet() || (how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK))
         return real(how, set, before);
     bool hidden = agent_thread.hidden_mask != 0, next = hidden;
     sigset_t without;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads begin in a function of ours, which gives them their ticks before theirs runs.
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libqut/os/task.h"
+#include "tracer/agent/blocked.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/real.h"
 #include "tracer/agent/start.h"
@@ -24,6 +26,7 @@ struct start {
     void *argument;
     bool hides_mask; // inherited
     bool is_agents;
+    bool has_no_room; // for ticks, on a stack that the program made
 };
 
 // ---- our own threads
@@ -40,7 +43,7 @@ static _Atomic uint32_t agents_tid;
 
 uint32_t agent_threads_own_tid(void)
 {
-    return __atomic_load_n(&agents_tid, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&agents_tid, memory_order_relaxed);
 }
 
 // A thread of ours has a table of descriptors of its own, which begins empty: what it opens takes no number from the
@@ -49,7 +52,7 @@ static void begin_own(void)
 {
     enum { UNSHARE = 2 }; // CLOSE_RANGE_UNSHARE: Linux 5.9. Before, its descriptors are the program's for moments
     agent_thread.is_agents = 1;
-    __atomic_store_n(&agents_tid, agent_tid(), __ATOMIC_RELAXED);
+    atomic_store_explicit(&agents_tid, agent_tid(), memory_order_relaxed);
     syscall(SYS_close_range, 0u, ~0u, UNSHARE);
     agent_real()->unshare(CLONE_FS);
 }
@@ -75,6 +78,7 @@ static void thread_ends(void *value)
         take(QUT_SAMPLE_THREAD_END);
         agent_leave();
     }
+    blocked_thread_ends();
 }
 
 // Keys are cleared in the order in which they were made: ours comes before libqut's, which lets go of the thread.
@@ -84,11 +88,26 @@ void agent_threads_prepare(void)
         has_end_key = true;
 }
 
+static _Atomic uint64_t without_room;
+
+uint64_t agent_threads_without_room(void)
+{
+    return atomic_load_explicit(&without_room, memory_order_relaxed);
+}
+
+void agent_threads_after_fork(void)
+{
+    atomic_store_explicit(&without_room, 0, memory_order_relaxed);
+}
+
 static void begin(const struct start *start)
 {
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    agent_thread_begins();
+    if (start->has_no_room)
+        atomic_fetch_add_explicit(&without_room, 1, memory_order_relaxed);
+    else
+        agent_ticks_begin();
     agent_thread.hidden_mask = start->hides_mask;
     uint64_t without = agent_hide_blocked(quiet.blocked);
     agent_thread.hidden_mask |= start->hides_mask;
@@ -141,16 +160,20 @@ static struct start *make_start(const void *function, void *argument)
 
 // A stack that libc makes, and that has no room for our ticks beside what the program expects of it, is made larger.
 // The copy is used for one call only, and what the original points to lives as long.
-static const pthread_attr_t *with_room(const pthread_attr_t *attributes, pthread_attr_t *copy)
+static const pthread_attr_t *with_room(const pthread_attr_t *attributes, pthread_attr_t *copy, bool *has_no_room)
 {
     void *address = NULL;
     size_t size = 0;
     if (!attributes || pthread_attr_getstacksize(attributes, &size) != 0 || size >= SMALL_STACK_BYTES)
         return attributes;
+    *has_no_room = true;
     if (pthread_attr_getstack(attributes, &address, &size) == 0 && (uintptr_t)address + size != 0)
         return attributes; // the program's own memory
     *copy = *attributes;
-    return pthread_attr_setstacksize(copy, size + TICK_STACK_BYTES) == 0 ? copy : attributes;
+    if (pthread_attr_setstacksize(copy, size + TICK_STACK_BYTES) != 0)
+        return attributes;
+    *has_no_room = false;
+    return copy;
 }
 
 EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
@@ -162,7 +185,9 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         return real->pthread_create(thread, attributes, function, argument);
     start->function = function;
     pthread_attr_t copy;
-    int error = real->pthread_create(thread, start->is_agents ? attributes : with_room(attributes, &copy), run, start);
+    if (!start->is_agents)
+        attributes = with_room(attributes, &copy, &start->has_no_room);
+    int error = real->pthread_create(thread, attributes, run, start);
     if (error != 0)
         real->free(start);
     return error;

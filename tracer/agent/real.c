@@ -2,11 +2,12 @@
 #include "tracer/agent/real.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 
 #include "tracer/agent/agent.h"
 
 struct agent_real agent_real_functions;
-_Atomic bool agent_real_are_known;
+bool agent_real_are_known;
 
 // Whoever finds them unknown looks all of them up: the answer is the same for each. A call that comes back here from
 // inside (dlsym allocates when it does not find a name) sees what is known so far.
@@ -21,5 +22,5 @@ void agent_real_look_up(void)
     AGENT_REAL_WAITS(LOOK_UP)
 #undef LOOK_UP
     is_under_way = false;
-    __atomic_store_n(&agent_real_are_known, true, __ATOMIC_RELEASE);
+    atomic_store_explicit(&agent_real_are_known, true, memory_order_release);
 }

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -63,13 +64,13 @@ struct agent_real {
 #undef AGENT_REAL_MEMBER
 };
 extern struct agent_real agent_real_functions;
-extern _Atomic bool agent_real_are_known;
+extern bool agent_real_are_known;
 void agent_real_look_up(void);
 
 // While they are looked up, those that are not known yet are NULL: only allocation meets that.
 static inline const struct agent_real *agent_real(void)
 {
-    if (__builtin_expect(!__atomic_load_n(&agent_real_are_known, __ATOMIC_ACQUIRE), 0))
+    if (__builtin_expect(!atomic_load_explicit(&agent_real_are_known, memory_order_acquire), 0))
         agent_real_look_up();
     return &agent_real_functions;
 }

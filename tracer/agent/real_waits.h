@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
@@ -32,7 +33,7 @@ ssize_t __recvfrom_chk(int fd, void *bytes, size_t size, size_t room, int flags,
                        socklen_t *address_size);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t room);
-__attribute__((noreturn)) void __longjmp_chk(struct __jmp_buf_tag *buffer, int value);
+__attribute__((noreturn)) void __longjmp_chk(jmp_buf buffer, int value);
 
 #define AGENT_REAL_WAITS(X)                                                                                            \
     X(pthread_mutex_lock)                                                                                              \
@@ -145,6 +146,8 @@ __attribute__((noreturn)) void __longjmp_chk(struct __jmp_buf_tag *buffer, int v
     X(__recvfrom_chk)                                                                                                  \
     X(__poll_chk)                                                                                                      \
     X(__ppoll_chk)                                                                                                     \
+    X(fcntl)                                                                                                           \
+    X(fcntl64)                                                                                                         \
     X(longjmp)                                                                                                         \
     X(_longjmp)                                                                                                        \
     X(siglongjmp)                                                                                                      \

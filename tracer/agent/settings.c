@@ -94,7 +94,7 @@ static bool get_number(const char *text, size_t length, uint64_t most, uint64_t 
         if (text[i] < '0' || text[i] > '9')
             return false;
         uint64_t digit = (uint64_t)(text[i] - '0');
-        if (*value > (most - digit) / 10)
+        if (digit > most || *value > (most - digit) / 10)
             return false;
         *value = *value * 10 + digit;
     }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "libqut/os/task.h"
 #include "tracer/agent/environment.h"
 #include "tracer/agent/hide.h"
+#include "tracer/agent/locks.h"
 #include "tracer/agent/real.h"
 #include "tracer/agent/tell.h"
 #include "tracer/agent/thread.h"
@@ -21,7 +23,7 @@
 enum { TABLES_PATIENCE_MS = 2000 };
 
 _Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
-_Atomic uint32_t agent_watched;
+uint32_t agent_watched;
 _Atomic int agent_signal;
 struct agent_settings agent_settings;
 
@@ -33,7 +35,7 @@ void agent_quiet_begin(struct agent_quiet *quiet)
 {
     quiet->saved_errno = errno;
     quiet->inside = agent_thread.inside;
-    agent_thread.inside = 1;
+    agent_thread.inside = UINTPTR_MAX;
     quiet->blocked = qut_os_block_signals();
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
 }
@@ -55,19 +57,19 @@ uint32_t agent_tid(void)
 
 bool agent_is_on_here(void)
 {
-    uint32_t pid = __atomic_load_n(&recorded_pid, __ATOMIC_RELAXED);
+    uint32_t pid = atomic_load_explicit(&recorded_pid, memory_order_relaxed);
     return pid != 0 && pid == (uint32_t)getpid();
 }
 
 // ---- threads
 
-void agent_thread_begins(void)
+void agent_ticks_begin(void)
 {
     agent_tid();
     qut_sampling_thread_begin(); // what fails is counted there
 }
 
-void agent_thread_ends(void)
+void agent_ticks_end(void)
 {
     qut_sampling_thread_end();
 }
@@ -94,7 +96,9 @@ static bool go_on_in_child(void)
         return false;
     // The thread that looks after modules stayed behind; another one looks after this process's.
     qut_thread_register();
+    agent_threads_after_fork();
     agent_tell_counts_after_fork();
+    locks_after_fork();
     int trigger_error = qut_sampling_after_fork();
     int fd = qut_trace_take_fd();
     int error = agent_tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_trigger(), trigger_error, fd);
@@ -112,11 +116,11 @@ static bool go_on_in_child(void)
 static void after_fork_in_child(void)
 {
     agent_thread.tid = 0;
-    if (__atomic_load_n(&recorded_pid, __ATOMIC_RELAXED) != 0) {
-        __atomic_store_n(&recorded_pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+    if (atomic_load_explicit(&recorded_pid, memory_order_relaxed) != 0) {
+        atomic_store_explicit(&recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         if (!go_on_in_child()) {
-            __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
-            __atomic_store_n(&recorded_pid, 0, __ATOMIC_RELAXED);
+            atomic_store_explicit(&agent_watched, 0, memory_order_relaxed);
+            atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
             around_fork.blocked = agent_show_blocked(around_fork.blocked);
             agent_hide_ends();
         }
@@ -206,7 +210,7 @@ static int begin(enum agent_channel_begin how)
 
 int agent_begin(const char *text, enum agent_channel_begin how)
 {
-    if (__atomic_load_n(&recorded_pid, __ATOMIC_RELAXED) != 0)
+    if (atomic_load_explicit(&recorded_pid, memory_order_relaxed) != 0)
         return -EALREADY;
     if (!agent_settings_read(&agent_settings, text))
         return -EINVAL;
@@ -217,12 +221,12 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     int error = begin(how);
     if (error == 0) {
         agent_tid();
-        __atomic_store_n(&recorded_pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+        atomic_store_explicit(&recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         quiet.blocked = agent_hide_blocked(quiet.blocked);
     }
     agent_quiet_end(&quiet);
     if (error == 0)
-        __atomic_store_n(&agent_watched, agent_settings.sync, __ATOMIC_RELEASE);
+        atomic_store_explicit(&agent_watched, agent_settings.sync, memory_order_release);
     return error;
 }
 
@@ -232,8 +236,8 @@ void agent_end(void)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&recorded_pid, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&agent_watched, 0, memory_order_relaxed);
+    atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
     qut_sampling_stop();
     agent_tell_counts(true);
     qut_trace_close();

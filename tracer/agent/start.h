@@ -19,19 +19,22 @@ bool agent_is_on_here(void);
 extern _Atomic int agent_signal;
 
 // The calling thread has ticks from now on, and again; and has none any more. Kept quiet by the caller.
-void agent_thread_begins(void);
-void agent_thread_ends(void);
+void agent_ticks_begin(void);
+void agent_ticks_end(void);
 
 // Between these two the program has no part in what the calling thread does: no handler of it runs, no cancellation
 // acts, hooks go straight to libc; errno is kept. Nests.
 struct agent_quiet {
     uint64_t blocked; // signals, before
     int saved_errno, cancel_state;
-    uint32_t inside;
-    uint32_t zero;
+    uintptr_t inside;
 };
 void agent_quiet_begin(struct agent_quiet *quiet);
 void agent_quiet_end(const struct agent_quiet *quiet);
+static inline bool agent_is_quiet(void)
+{
+    return agent_thread.inside == UINTPTR_MAX; // further out than any frame: nobody thinks that it was left
+}
 
 #pragma GCC visibility pop
 

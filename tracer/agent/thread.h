@@ -6,7 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-void agent_threads_prepare(void);     // once, before libqut starts
+void agent_threads_prepare(void);          // once, before libqut starts
+uint64_t agent_threads_without_room(void); // that have no ticks, since their stacks are too small
+void agent_threads_after_fork(void);
 uint32_t agent_threads_own_tid(void); // of the agent's own thread, the last one that began; 0: there was none
 
 #pragma GCC visibility pop

@@ -68,7 +68,7 @@ void lock_waits_free(struct lock_wait_list *list);
 // ---- what a sample counts for
 
 enum measure {
-    MEASURE_SAMPLES,     // that were taken; beginnings of intervals are none, their ends are
+    MEASURE_SAMPLES,     // that were taken
     MEASURE_WALL,        // ns: the time until the next sample of its thread
     MEASURE_CPU,         // ns of processor time
     MEASURE_BYTES,       // allocated: an estimate, of what was sampled
@@ -78,7 +78,7 @@ enum measure {
     MEASURE_COUNT,
 };
 
-// Sums by node, over one thread (index in trace->threads), or all (TRACE_NONE), or all of one process.
+// Sums by node, over all threads of one process (index in trace->processes), or of all (TRACE_NONE).
 struct hot_spot {
     uint32_t node;
     uint64_t self;  // samples that end in it

@@ -21,9 +21,9 @@ struct attach_options {
     // false: threads that run, by the processor time they use. true: all threads, by time; those that sleep are not
     // stopped, and each of their sleeps is one interval.
     bool wall;
-    uint64_t duration_ns; // 0: until it ends or stop_fd can be read
-    int stop_fd;          // -1: none
-    int file_fd;          // a regular file, empty: becomes a .qtrace
+    uint64_t duration_ns;   // 0: until it ends or stop_fd can be read
+    int stop_fd;            // -1: none
+    int file_fd;            // a regular file, empty: becomes a .qtrace
     uint64_t segment_bytes; // of the memory in between; 0: 32 MiB
     // For tables (qut/target.h, qutc/provide.h); NULL: none.
     const char *cache_directory, *debug_root, *sysroot;
@@ -43,12 +43,13 @@ enum attach_end {
     ATTACH_END_FILE,    // the file could not be begun: collect_error
 };
 
-// due = taken + missed, by processor time used and pace; with `wall`, by time.
+// due = taken + covered + missed, by processor time used and pace; with `wall`, by time.
 struct attach_result {
     enum attach_end end;
     uint64_t elapsed_ns;
     uint64_t due;
-    uint64_t taken; // stacks: of threads that were stopped, and of threads that slept
+    uint64_t taken;   // stacks: of threads that were stopped, and of threads that slept
+    uint64_t covered; // with `wall`: rounds that met a thread in a sleep that is an interval already
     uint64_t stops;
     uint64_t asleep; // stacks of threads that slept, and were not stopped
     uint64_t roots;  // stacks that were walked to the outermost frame
@@ -65,7 +66,7 @@ struct attach_result {
     uint64_t longest_restart_ns; // at most so much longer its timeout became
     // How long threads stood still, as seen from here: never less than it was.
     uint64_t stop_median_ns, stop_p99_ns, stop_longest_ns;
-    uint64_t threads;   // seen in all
+    uint64_t threads; // seen in all
     uint64_t threads_now;
     uint64_t execs;     // times that it became another program
     uint64_t intervals; // blocked stretches

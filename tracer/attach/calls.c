@@ -76,12 +76,12 @@ uint16_t attach_kind_of_call(enum qut_arch_id arch, const struct qut_sleep *slee
         const char *name;
         uint16_t kind;
     } kinds[] = {
-        {"futex", QUT_TRACE_KIND_WAIT},    {"poll", QUT_TRACE_KIND_POLL},   {"ppoll", QUT_TRACE_KIND_POLL},
-        {"epoll", QUT_TRACE_KIND_POLL},    {"select", QUT_TRACE_KIND_POLL}, {"_newselect", QUT_TRACE_KIND_POLL},
-        {"pselect", QUT_TRACE_KIND_POLL},  {"clock_nano", QUT_TRACE_KIND_SLEEP},
-        {"nanosleep", QUT_TRACE_KIND_SLEEP}, {"pause", QUT_TRACE_KIND_SLEEP}, {"read", QUT_TRACE_KIND_READ},
-        {"recv", QUT_TRACE_KIND_READ},     {"accept", QUT_TRACE_KIND_READ}, {"write", QUT_TRACE_KIND_WRITE},
-        {"send", QUT_TRACE_KIND_WRITE},    {"wait", QUT_TRACE_KIND_WAIT},   {"sem", QUT_TRACE_KIND_WAIT},
+        {"futex", QUT_TRACE_KIND_WAIT},   {"poll", QUT_TRACE_KIND_POLL},        {"ppoll", QUT_TRACE_KIND_POLL},
+        {"epoll", QUT_TRACE_KIND_POLL},   {"select", QUT_TRACE_KIND_POLL},      {"_newselect", QUT_TRACE_KIND_POLL},
+        {"pselect", QUT_TRACE_KIND_POLL}, {"clock_nano", QUT_TRACE_KIND_SLEEP}, {"nanosleep", QUT_TRACE_KIND_SLEEP},
+        {"pause", QUT_TRACE_KIND_SLEEP},  {"read", QUT_TRACE_KIND_READ},        {"recv", QUT_TRACE_KIND_READ},
+        {"accept", QUT_TRACE_KIND_READ},  {"write", QUT_TRACE_KIND_WRITE},      {"send", QUT_TRACE_KIND_WRITE},
+        {"wait", QUT_TRACE_KIND_WAIT},    {"sem", QUT_TRACE_KIND_WAIT},
     };
     const struct qut_call *call = qut_arch_call(arch, sleep->number);
     for (size_t i = 0; call && i < sizeof kinds / sizeof *kinds; i++)

@@ -7,13 +7,14 @@
 
 #include <qutc/provide.h>
 
+#include "libqut/arch/native.h"
 #include "libqut/os/os.h"
 #include "tracer/attach/session.h"
 
 enum {
-    MAPS_EACH_NS = 250000000,  // what was unloaded is noticed so late; what was loaded, at the first frame in it
-    MAPS_AGAIN_NS = 20000000,  // ... but not more often than so
-    MAPS_SHARE = 50,           // at most 1/50 of our time goes into reading maps
+    MAPS_EACH_NS = 250000000, // what was unloaded is noticed so late; what was loaded, at the first frame in it
+    MAPS_AGAIN_NS = 20000000, // ... but not more often than so
+    MAPS_SHARE = 50,          // at most 1/50 of our time goes into reading maps
 };
 
 static size_t read_auxv(pid_t pid, char *bytes, size_t size)
@@ -40,7 +41,8 @@ int attach_open_target(struct attach_session *session, struct attach_error *erro
     if (!session->target)
         return attach_fail(error, "%s", why.text);
     const struct qut_arch *arch = session->target->arch;
-    bool is_native = arch->id == qut_native_arch.id || (qut_native_arch.id == QUT_ARCH_X86_64 && arch->id == QUT_ARCH_X86);
+    bool is_native =
+        arch->id == qut_native_arch.id || (qut_native_arch.id == QUT_ARCH_X86_64 && arch->id == QUT_ARCH_X86);
     if (!is_native || !arch->core_registers) {
         attach_fail(error, "%d: is of %s, and this qut of %s: record it with a qut of its own architecture",
                     (int)options->pid, arch->name, qut_native_arch.name);

@@ -12,12 +12,13 @@
 #include "libqut/target/process.h"
 #include "libqut/trace/segment.h"
 #include "tracer/attach/attach.h"
+#include "tracer/attach/patience.h"
 #include "tracer/attach/times.h"
 
 enum {
-    ATTACH_BLOCK_BYTES = 1024,         // of registers
-    ATTACH_STACK_BYTES = 256 << 10,    // of a stack that are copied at most
-    ATTACH_SECOND_BYTES = 64 << 10,    // of a second one
+    ATTACH_BLOCK_BYTES = 1024,      // of registers
+    ATTACH_STACK_BYTES = 256 << 10, // of a stack that are copied at most
+    ATTACH_SECOND_BYTES = 64 << 10, // of a second one
     ATTACH_FRAMES_MAX = 4096,
 };
 
@@ -31,6 +32,7 @@ struct attach_taken {
 
 struct attach_thread {
     pid_t tid;
+    pid_t inner_tid; // as the process itself knows it, in its namespace
     bool is_main;
     bool is_gone;
     bool is_asked;                 // to stop, and has not done so: it is let go once it does
@@ -45,14 +47,16 @@ struct attach_thread {
     uint64_t taken, missed;          // rounds
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
     uint64_t stack_top;
-    uint64_t second_start; // 0: none; else where another piece begins that walks came to
+    uint64_t second_start;        // 0: none; else where another piece begins that walks came to
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
     // ---- sleepers.c
-    bool sleeps, sleep_is_stored;
-    uint64_t sleep_slices, sleep_begin_ns;
-    uint64_t sleep_lock;
-    pid_t sleep_owner;
+    bool sleeps;         // in an interval that has begun
+    bool sleep_is_poked; // we have stopped it in this sleep
+    uint64_t covered;    // rounds that met it in a sleep that was stored
+    uint64_t sleep_slices, sleep_begin_ns, sleep_sp, sleep_pc, sleep_lock;
+    pid_t sleep_owner; // 0: it does not wait for a lock that is known
     uint32_t sleep_node;
+    struct qut_end sleep_end;
     uint16_t sleep_kind;
 };
 
@@ -82,8 +86,11 @@ struct attach_session {
     struct attach_taken taken;
     struct qut_frame *frames;
     struct attach_times stops;
+    struct attach_patience patience;
     int process_fd;
+    bool has_namespace; // of pids: what the process calls its threads is not what we do
     uint64_t begin_ns, now_ns;
+    uint64_t random;
     uint64_t maps_ns, maps_cost_ns; // when the maps were read last, and how long it took
     uint64_t last_refusal_ns, first_refusal_ns;
     unsigned asked_count;
@@ -101,6 +108,7 @@ static inline struct qut_live *attach_live(const struct attach_session *session)
 
 // Why a process cannot be sampled; 0: it seems that it can. The process of a thread is put into *pid.
 int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
+bool attach_same_namespace(pid_t pid, const char *name);
 __attribute__((format(printf, 2, 3))) int attach_fail(struct attach_error *error, const char *format, ...);
 
 // ---- modules.c
@@ -168,7 +176,7 @@ void attach_release_asked(struct attach_session *session);
 
 // ---- sleepers.c (with options->wall)
 
-void attach_sleeper(struct attach_session *session, struct attach_thread *thread, struct qut_sleep *sleep, bool moved);
+void attach_sleeper(struct attach_session *session, struct attach_thread *thread, const struct qut_sleep *sleep);
 // It runs again, or has gone: its interval ends.
 void attach_sleep_ends(struct attach_session *session, struct attach_thread *thread);
 

@@ -34,7 +34,6 @@ int attach_store_open(struct attach_session *session, struct attach_error *error
     const struct attach_options *options = session->options;
     char command[256];
     read_command(options->pid, command, sizeof command);
-    long parent = qut_live_status_number(options->pid, "PPid");
     const struct qut_segment_options segment_options = {
         .segment_bytes = options->segment_bytes,
         .mode = QUT_TRACE_STREAM,
@@ -45,7 +44,6 @@ int attach_store_open(struct attach_session *session, struct attach_error *error
         .merge_gap_ns = options->wall ? 2 * options->period_ns : UINT64_MAX,
         .command = options->command ? options->command : command,
     };
-    (void)parent;
     int result = qut_segment_create(&session->store.segment, &segment_options);
     if (result != 0)
         return attach_fail(error, "%d: no memory for samples: %s", (int)options->pid, strerror(-result));
@@ -173,8 +171,8 @@ static const struct attach_module *module_at(struct attach_store *store, uint64_
 struct qut_trace_thread *attach_store_slot(struct attach_session *session, struct attach_thread *thread)
 {
     if (!thread->slot)
-        thread->slot = qut_segment_thread_begin(&session->store.segment, (uint32_t)thread->tid, thread->name,
-                                                session->now_ns);
+        thread->slot =
+            qut_segment_thread_begin(&session->store.segment, (uint32_t)thread->tid, thread->name, session->now_ns);
     return thread->slot;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread: asked to stop, its registers and its stack copied, let go; walked after that. Seized for this moment only:
-// a thread that is traced all the time would stop at each signal until we come to look, and signals that it ignores
-// would wake it.
+// One thread: asked to stop, its registers and its stack copied, let go; walked after that. Seized for this moment
+// only: a thread that is traced all the time would stop at each signal until we come to look, and signals that it
+// ignores would wake it.
 //
 //   seize  interrupt  wait | registers  stack  mend  detach |  walk, store
 //                          '--------- it stands still ------'
@@ -18,9 +18,9 @@
 #include "tracer/attach/session.h"
 
 enum {
-    RED_ZONE_BYTES = 128,       // below the stack pointer: a leaf's own
-    SPIN_NS = 300000,           // a thread that runs stops within some microseconds
-    NAP_US = 20,                // after that
+    RED_ZONE_BYTES = 128, // below the stack pointer: a leaf's own
+    SPIN_NS = 30000,
+    NAP_US = 20,
     WAIT_MAX_NS = 20000000,     // then others wait too long for their turn
     TOP_SLACK_BYTES = 256,      // where another outermost frame may begin
     SECOND_BELOW_BYTES = 4096,  // a second stack, from a little below where a walk came to
@@ -83,8 +83,7 @@ static bool read_registers(struct attach_session *session, const struct attach_t
         return false;
     taken->block_bytes = size;
     *call = attach_mend_call(session->target->arch->id, taken->block, fd);
-    if (*call == ATTACH_CALL_RESTARTED &&
-        qut_os_trace_set_registers(thread->tid, NT_PRSTATUS, taken->block, size) != 0)
+    if (*call == ATTACH_CALL_RESTARTED && qut_os_trace_set_registers(thread->tid, NT_PRSTATUS, taken->block, size) != 0)
         *call = ATTACH_CALL_DISTURBED;
     return true;
 }
@@ -107,7 +106,8 @@ static void count_call(struct attach_session *session, const struct attach_threa
         if (since_ns > result->longest_restart_ns)
             result->longest_restart_ns = since_ns;
     }
-    result->disturbed += call == ATTACH_CALL_DISTURBED || (call == ATTACH_CALL_SHORT && is_blocking(session, thread, fd));
+    result->disturbed +=
+        call == ATTACH_CALL_DISTURBED || (call == ATTACH_CALL_SHORT && is_blocking(session, thread, fd));
 }
 
 // What stands still since `still_ns`, and stopped for a signal or none.
@@ -135,34 +135,51 @@ static enum attach_took refused(const struct attach_session *session, const stru
     return state == 0 || state == 'Z' || state == 'X' ? ATTACH_TOOK_GONE : ATTACH_TOOK_REFUSED;
 }
 
+// A thread that runs on another processor stops within microseconds: so long it is asked again and again. Then it waits
+// for a processor, perhaps for this one.
+static enum qut_os_stop await(struct attach_session *session, struct attach_thread *thread, uint64_t asked_ns,
+                              uint64_t *still_ns, int *signal_number)
+{
+    struct attach_patience *patience = &session->patience;
+    enum qut_os_stop stop = QUT_OS_STOP_NONE;
+    *still_ns = asked_ns;
+    while (*still_ns - asked_ns < SPIN_NS) {
+        stop = qut_os_trace_wait(thread->tid, false, signal_number);
+        if (stop != QUT_OS_STOP_NONE)
+            return stop;
+        *still_ns = qut_os_now_ns();
+    }
+    if (patience->has_timer) {
+        attach_patience_set(patience, WAIT_MAX_NS);
+        stop = qut_os_trace_wait_once(thread->tid, signal_number);
+        attach_patience_set(patience, 0);
+    }
+    for (; stop == QUT_OS_STOP_NONE && *still_ns - asked_ns < WAIT_MAX_NS; *still_ns = qut_os_now_ns()) {
+        qut_os_sleep_us(NAP_US);
+        stop = qut_os_trace_wait(thread->tid, false, signal_number);
+    }
+    return stop;
+}
+
 enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
 {
     int result = qut_os_trace_seize(thread->tid), signal_number;
     if (result != 0)
         return refused(session, thread, result);
-    uint64_t asked_ns = qut_os_now_ns(), still_ns = asked_ns;
+    uint64_t asked_ns = qut_os_now_ns(), still_ns;
     if (qut_os_trace_interrupt(thread->tid) != 0)
         return ATTACH_TOOK_GONE;
-    for (;;) {
-        // It did not stand still when it was asked last, so no longer than since then.
-        switch (qut_os_trace_wait(thread->tid, false, &signal_number)) {
-        case QUT_OS_STOP_NONE: break;
-        case QUT_OS_STOP_GONE: return ATTACH_TOOK_GONE;
-        default: return copy_and_let_go(session, thread, signal_number, still_ns, looked_ns, true);
-        }
-        still_ns = qut_os_now_ns();
-        if (still_ns - asked_ns < SPIN_NS) {
-            qut_os_yield();
-        } else if (still_ns - asked_ns < WAIT_MAX_NS) {
-            qut_os_sleep_us(NAP_US);
-        } else {
-            thread->is_asked = true;
-            thread->asked_ns = looked_ns;
-            thread->polled_ns = still_ns;
-            session->asked_count++;
-            return ATTACH_TOOK_SLOW;
-        }
+    switch (await(session, thread, asked_ns, &still_ns, &signal_number)) {
+    case QUT_OS_STOP_GONE: return ATTACH_TOOK_GONE;
+    case QUT_OS_STOP_ASKED:
+    case QUT_OS_STOP_SIGNAL: return copy_and_let_go(session, thread, signal_number, still_ns, looked_ns, true);
+    case QUT_OS_STOP_NONE: break;
     }
+    thread->is_asked = true;
+    thread->asked_ns = looked_ns;
+    thread->polled_ns = still_ns;
+    session->asked_count++;
+    return ATTACH_TOOK_SLOW;
 }
 
 static void poll_one(struct attach_session *session, struct attach_thread *thread)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who there is, and who runs: what /proc says, without stopping anybody.
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,29 @@ static int open_task(const struct attach_session *session, pid_t tid, const char
     return fd < 0 ? -1 : fd;
 }
 
+// The last of NSpid is what the process itself calls the thread; the first, what we do.
+static pid_t inner_tid(const struct attach_session *session, pid_t tid)
+{
+    char text[4096], path[64];
+    if (!session->has_namespace)
+        return tid;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool got = fd >= 0 && qut_os_read_line(fd, text, sizeof text);
+    if (fd >= 0)
+        close(fd);
+    char *at = got ? strstr(text, "\nNSpid:") : NULL;
+    long number = tid;
+    if (at)
+        for (char *end = at += 7; *at && *at != '\n'; at = end) {
+            long next = strtol(at, &end, 10);
+            if (end == at)
+                break;
+            number = next;
+        }
+    return (pid_t)number;
+}
+
 static int add(void *context, pid_t tid)
 {
     struct attach_session *session = context;
@@ -46,6 +70,7 @@ static int add(void *context, pid_t tid)
     bool is_main = tid == attach_live(session)->pid;
     *thread = (struct attach_thread){
         .tid = tid,
+        .inner_tid = inner_tid(session, tid),
         .is_main = is_main,
         .was_running = true, // it may be
         .schedstat_fd = open_task(session, tid, "schedstat"),
@@ -111,9 +136,10 @@ void attach_forget_thread(struct attach_session *session, struct attach_thread *
     session->known_links = 1; // as many may have been born: the list is made anew
 
     // What was due: with wall by the time it lived, else by the processor time that it used.
-    uint64_t used_ns = session->options->wall ? session->now_ns - thread->first_ns
-                                              : thread->cpu_ns - thread->first_cpu_ns;
-    uint64_t due = thread->pace_ns ? used_ns / thread->pace_ns : 0, met = thread->taken + thread->missed;
+    uint64_t used_ns =
+        session->options->wall ? session->now_ns - thread->first_ns : thread->cpu_ns - thread->first_cpu_ns;
+    uint64_t due = thread->pace_ns ? used_ns / thread->pace_ns : 0,
+             met = thread->taken + thread->covered + thread->missed;
     session->result->due += due > met ? due : met;
     session->result->missed_asleep += due > met ? due - met : 0;
 }

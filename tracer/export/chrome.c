@@ -19,6 +19,7 @@ struct writer {
     struct sink *sink;
     struct flows flows;
     const struct trace_thread *thread;
+    uint32_t pid;            // of its process
     struct sink *name_texts; // each name as it stands in an event,
     size_t *name_offsets;    // from [id] to [id + 1]
     const char *request;     // that is open; NULL: none is
@@ -40,9 +41,9 @@ static void begin_event(struct writer *writer, const char *phase, uint64_t time_
     writer->has_before = true;
     put(writer, phase);
     put(writer, "\",\"pid\":");
-    sink_number(writer->sink, writer->trace->pid);
+    sink_number(writer->sink, writer->pid);
     put(writer, ",\"tid\":");
-    sink_number(writer->sink, writer->thread ? writer->thread->tid : writer->trace->pid);
+    sink_number(writer->sink, writer->thread ? writer->thread->tid : writer->pid);
     put(writer, ",\"ts\":");
     sink_fixed(writer->sink, (int64_t)(time_ns - writer->trace->start_ns), 3);
 }
@@ -290,15 +291,28 @@ static void write_metadata(struct writer *writer, const char *what, const char *
     end_event(writer);
 }
 
+static void write_processes(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    writer->pid = trace->pid;
+    if (!trace->process_count)
+        write_metadata(writer, "process_name", trace->command ? trace->command : "");
+    for (size_t i = 0; i < trace->process_count; i++) {
+        writer->pid = trace->processes[i].pid;
+        write_metadata(writer, "process_name", trace->processes[i].command);
+    }
+}
+
 static void write_thread(struct writer *writer, const struct trace_thread *thread)
 {
     char name[CLEAN_THREAD_NAME_BYTES];
     writer->thread = thread;
+    writer->pid = trace_pid_of(writer->trace, thread);
     writer->request = NULL;
     writer->slice_ns = 0;
     writer->slice_phase = '\0';
     write_metadata(writer, "thread_name", clean_thread_name(thread, name));
-    const struct slice_options options = {.gap_ns = slices_gap_ns(writer->trace, thread)};
+    const struct slice_options options = {.gap_ns = weights_gap_ns(writer->trace, thread)};
     const struct slice_events events = {.context = writer,
                                         .enter = enter,
                                         .leave = leave,
@@ -348,7 +362,7 @@ static int write_chrome(const struct trace *trace, const struct names *names, co
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "names");
     }
     put(&writer, "{\"traceEvents\":[");
-    write_metadata(&writer, "process_name", trace->command ? trace->command : "");
+    write_processes(&writer);
     for (size_t i = 0; i < trace->thread_count && !sink_failed(sink); i++) {
         if (!options->thread || trace->threads[i].uid == options->thread)
             write_thread(&writer, &trace->threads[i]);

@@ -42,3 +42,17 @@ const char *clean_thread_name(const struct trace_thread *thread, char text[CLEAN
         snprintf(text, CLEAN_THREAD_NAME_BYTES, "thread %u", thread->tid);
     return text;
 }
+
+const char *clean_process_name(const struct trace *trace, const struct trace_thread *thread,
+                               char text[CLEAN_PROCESS_NAME_BYTES])
+{
+    const char *command = trace_command_of(trace, thread);
+    size_t length = strcspn(command, " "), start = length;
+    while (start > 0 && command[start - 1] != '/')
+        start--;
+    if (start < length)
+        snprintf(text, CLEAN_PROCESS_NAME_BYTES, "%.*s", (int)(length - start), command + start);
+    else
+        snprintf(text, CLEAN_PROCESS_NAME_BYTES, "process %u", trace_pid_of(trace, thread));
+    return text;
+}

@@ -14,4 +14,9 @@ void clean_text(struct sink *sink, const char *text, char taken, char instead);
 enum { CLEAN_THREAD_NAME_BYTES = 32 };
 const char *clean_thread_name(const struct trace_thread *thread, char text[CLEAN_THREAD_NAME_BYTES]);
 
+// The name of a thread's process: its command's first word, without folders; "process 1234" where that is not known.
+enum { CLEAN_PROCESS_NAME_BYTES = 64 };
+const char *clean_process_name(const struct trace *trace, const struct trace_thread *thread,
+                               char text[CLEAN_PROCESS_NAME_BYTES]);
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "thread;outermost;...;innermost weight", a line for each stack: what flamegraph.pl reads, and most others. Sorted, so
-// that two exports can be compared. Threads of the same name are one.
+// that two exports can be compared. Threads of the same name are one. Where there are several processes, the name of
+// the thread's stands before it, and those of the same name are one.
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,31 +54,55 @@ static bool add_lines(struct lines *lines, const struct sums *sums, const struct
     return true;
 }
 
-static int compare_threads(const struct trace_thread *left, const struct trace_thread *right)
+static int compare_processes(const struct trace *trace, const struct trace_thread *left,
+                             const struct trace_thread *right)
 {
-    char left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
-    return left == right ? 0 : strcmp(clean_thread_name(left, left_name), clean_thread_name(right, right_name));
+    char left_name[CLEAN_PROCESS_NAME_BYTES], right_name[CLEAN_PROCESS_NAME_BYTES];
+    if (left->process == right->process)
+        return 0;
+    return strcmp(clean_process_name(trace, left, left_name), clean_process_name(trace, right, right_name));
 }
 
-static int compare_lines(const void *a, const void *b)
+static int compare_threads(const struct trace *trace, const struct trace_thread *left,
+                           const struct trace_thread *right)
+{
+    char left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
+    int order = left == right ? 0 : compare_processes(trace, left, right);
+    return order || left == right ? order
+                                  : strcmp(clean_thread_name(left, left_name), clean_thread_name(right, right_name));
+}
+
+static int compare_lines(const void *a, const void *b, void *trace)
 {
     const struct line *left = a, *right = b;
-    int order = compare_threads(left->thread, right->thread);
+    int order = compare_threads(trace, left->thread, right->thread);
     return order ? order : (left->rank > right->rank) - (left->rank < right->rank);
 }
 
-static bool write_lines(const struct lines *lines, struct stack_text *text, struct sink *sink)
+static void write_process(const struct trace *trace, const struct trace_thread *thread, struct sink *sink)
 {
+    char name[CLEAN_PROCESS_NAME_BYTES];
+    if (trace->process_count < 2)
+        return;
+    clean_text(sink, clean_process_name(trace, thread, name), ';', ':');
+    sink_bytes(sink, ";", 1);
+}
+
+static bool write_lines(const struct trace *trace, const struct lines *lines, struct stack_text *text,
+                        struct sink *sink)
+{
+    void *context = (void *)(uintptr_t)trace;
     for (size_t i = 0; i < lines->count && !sink_failed(sink);) {
         const struct line *line = &lines->items[i];
         uint64_t weight = 0;
-        for (; i < lines->count && compare_lines(line, &lines->items[i]) == 0; i++)
+        for (; i < lines->count && compare_lines(line, &lines->items[i], context) == 0; i++)
             weight += lines->items[i].weight;
         size_t size;
         const char *stack = stack_text_of(text, line->node, &size);
         if (!stack)
             return false;
         char name[CLEAN_THREAD_NAME_BYTES];
+        write_process(trace, line->thread, sink);
         clean_text(sink, clean_thread_name(line->thread, name), ';', ':');
         sink_bytes(sink, stack, size);
         sink_bytes(sink, " ", 1);
@@ -114,8 +139,8 @@ static int write_collapsed(const struct trace *trace, const struct names *names,
     bool is_good = stack_text_begin(&text) && name_tree_make(&tree, trace, names, write_function) == 0 &&
                    gather(&lines, trace, options, &tree);
     if (is_good && lines.count) {
-        qsort(lines.items, lines.count, sizeof *lines.items, compare_lines);
-        is_good = write_lines(&lines, &text, sink);
+        qsort_r(lines.items, lines.count, sizeof *lines.items, compare_lines, (void *)(uintptr_t)trace);
+        is_good = write_lines(trace, &lines, &text, sink);
     }
     stack_text_free(&text);
     name_tree_free(&tree);

@@ -3,6 +3,7 @@
 #ifndef TRACER_EXPORT_EXPORT_H
 #define TRACER_EXPORT_EXPORT_H
 
+#include "tracer/analysis/analysis.h"
 #include "tracer/names/names.h"
 #include "tracer/trace/trace.h"
 
@@ -17,12 +18,15 @@ struct export_options {
     void *progress_context;
 };
 
-enum export_weight {
-    EXPORT_WEIGHT_SAMPLES,
-    EXPORT_WEIGHT_TIME,     // ns: from a sample to the next of its thread
-    EXPORT_WEIGHT_CPU_TIME, // ns
-    EXPORT_WEIGHT_BYTES,    // allocated
-    EXPORT_WEIGHT_COUNT,
+enum export_weight { // see tracer/analysis/weights.h
+    EXPORT_WEIGHT_SAMPLES = MEASURE_SAMPLES,
+    EXPORT_WEIGHT_TIME = MEASURE_WALL,        // ns: from a sample to the next of its thread
+    EXPORT_WEIGHT_CPU_TIME = MEASURE_CPU,     // ns
+    EXPORT_WEIGHT_BYTES = MEASURE_BYTES,      // allocated
+    EXPORT_WEIGHT_BLOCKED = MEASURE_BLOCKED,  // ns
+    EXPORT_WEIGHT_ALLOCATIONS = MEASURE_ALLOCATIONS,
+    EXPORT_WEIGHT_FAULTS = MEASURE_FAULTS,
+    EXPORT_WEIGHT_COUNT = MEASURE_COUNT,
 };
 
 struct export_format {

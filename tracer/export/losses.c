@@ -63,6 +63,28 @@ static void tell_counts(const struct trace *trace, const struct teller *teller)
         tell(teller, "%ju marks lost", (uintmax_t)trace->counts.lost_marks);
 }
 
+// What a recorder counted beside the samples.
+static void tell_notes(const struct trace *trace, const struct teller *teller)
+{
+    static const struct {
+        const char *name, *what;
+    } notes[] = {
+        {"ticks-lost", "ticks did not arrive"},
+        {"ticks-late", "ticks came as one with another"},
+        {"ticks-kernel", "ticks fell into the kernel, where this trigger has none: system calls and page faults"},
+        {"threads-without-ticks", "threads could not be given ticks"},
+        {"locks-untold", "waits for locks of which it is not known who held them, or who ended them"},
+        {"processes-not-followed", "processes were started that are not in the trace"},
+        {"tables-missing", "modules had no table in time: stacks end in them"},
+        {"calls-interrupted", "calls of the program returned EINTR because of a tick"},
+    };
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        uint64_t sum = trace_note_sum(trace, notes[i].name);
+        if (sum)
+            tell(teller, "%ju %s", (uintmax_t)sum, notes[i].what);
+    }
+}
+
 static void tell_damage(const struct trace *trace, const struct teller *teller)
 {
     if (!trace->is_complete)
@@ -82,5 +104,6 @@ void losses_say(const struct trace *trace, void (*say)(void *context, const char
     if (losses_summary(trace, summary, sizeof summary))
         tell(&teller, "%s", summary);
     tell_counts(trace, &teller);
+    tell_notes(trace, &teller);
     tell_damage(trace, &teller);
 }

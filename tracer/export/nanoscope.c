@@ -76,7 +76,7 @@ static int write_nanoscope(const struct trace *trace, const struct names *names,
     struct writer writer = {.trace = trace, .names = names, .sink = sink, .name = sink_in_memory()};
     if (!writer.name)
         return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "nanoscope");
-    const struct slice_options slices = {.gap_ns = slices_gap_ns(trace, thread)};
+    const struct slice_options slices = {.gap_ns = weights_gap_ns(trace, thread)};
     const struct slice_events events = {.context = &writer, .enter = enter, .leave = leave};
     slices_of_thread(trace, names, thread, &slices, &events);
     return sink_close(writer.name, true, error);

@@ -62,7 +62,7 @@ static void put_thread(struct sink *sink, const struct trace *trace, const struc
     char name[CLEAN_THREAD_NAME_BYTES];
     clean_text(sink, clean_thread_name(thread, name), ' ', '_');
     sink_bytes(sink, " ", 1);
-    sink_number(sink, trace->pid);
+    sink_number(sink, trace_pid_of(trace, thread));
     sink_bytes(sink, "/", 1);
     sink_number(sink, thread->tid);
     sink_bytes(sink, " ", 1);

@@ -226,11 +226,17 @@ static void end_mark(struct events *events, uint64_t time_ns)
 static void write_mark_counter(struct events *events, const struct trace_mark *mark)
 {
     struct perfetto *perfetto = events->perfetto;
+    const char *name = *mark->name ? mark->name : "counter";
+    char own[256]; // of one of several processes
+    if (perfetto->trace->process_count > 1) {
+        snprintf(own, sizeof own, "%.200s (%u)", name, trace_pid_of(perfetto->trace, events->thread));
+        name = own;
+    }
     size_t known = perfetto->counters.count;
-    uint32_t number = string_table_put(&perfetto->counters, *mark->name ? mark->name : "counter");
-    uint64_t uuid = track_uuid(perfetto, perfetto->trace->thread_count + 1, number);
+    uint32_t number = string_table_put(&perfetto->counters, name);
+    uint64_t uuid = counter_uuid(perfetto, number);
     if (number >= known)
-        write_counter_track(perfetto, uuid, track_uuid(perfetto, 0, TRACK_THREAD),
+        write_counter_track(perfetto, uuid, process_uuid(perfetto, events->thread->process),
                             string_table_get(&perfetto->counters, number), UNIT_NONE);
     write_counter(events, mark->time_ns, uuid, mark->id);
 }
@@ -319,7 +325,7 @@ int write_events(struct perfetto *perfetto, const struct trace_thread *thread)
     } else {
         if (thread->sample_count)
             write_default_track(perfetto, track_of(&events, TRACK_SLICES));
-        struct slice_options options = {.gap_ns = slices_gap_ns(trace, thread)};
+        struct slice_options options = {.gap_ns = weights_gap_ns(trace, thread)};
         struct slice_events wanted = {&events, on_enter, on_leave, on_sample, on_mark, on_gap};
         went_well = slices_of_thread(trace, perfetto->names, thread, &options, &wanted);
     }

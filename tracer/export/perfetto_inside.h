@@ -127,6 +127,9 @@ size_t packet_begin_at(struct perfetto *perfetto, uint64_t time_ns, unsigned seq
 void packet_end(struct perfetto *perfetto, size_t packet);
 
 uint64_t track_uuid(const struct perfetto *perfetto, size_t thread, unsigned track); // thread: its index + 1
+// The same for tracks of a process, and of all. Processes but the first, and counters, stand behind the threads.
+uint64_t process_uuid(const struct perfetto *perfetto, uint32_t process);
+uint64_t counter_uuid(const struct perfetto *perfetto, uint32_t number);
 void write_head(struct perfetto *perfetto);
 void write_thread(struct perfetto *perfetto, const struct trace_thread *thread);
 // A track below another one.

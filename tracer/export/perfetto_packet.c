@@ -48,6 +48,18 @@ uint64_t track_uuid(const struct perfetto *perfetto, size_t thread, unsigned tra
     return perfetto->uuid + thread * TRACK_COUNT + track;
 }
 
+uint64_t process_uuid(const struct perfetto *perfetto, uint32_t process)
+{
+    return track_uuid(perfetto, process ? perfetto->trace->thread_count + process : 0, TRACK_THREAD);
+}
+
+uint64_t counter_uuid(const struct perfetto *perfetto, uint32_t number)
+{
+    const struct trace *trace = perfetto->trace;
+    size_t processes = trace->process_count ? trace->process_count : 1;
+    return track_uuid(perfetto, trace->thread_count + processes, number);
+}
+
 static void write_clock(struct protobuf *out, unsigned id, uint64_t time_ns)
 {
     if (!time_ns)
@@ -92,23 +104,32 @@ static void write_identity(struct perfetto *perfetto)
     packet_end(perfetto, packet);
 }
 
-void write_head(struct perfetto *perfetto)
+static void write_process(struct perfetto *perfetto, uint64_t uuid, uint32_t pid, const char *command)
 {
     struct protobuf *out = &perfetto->out;
-    write_clocks(perfetto);
-    write_identity(perfetto);
     size_t packet = packet_begin(perfetto, SEQUENCE_EVENTS, FLAG_NEEDS_STATE);
     size_t descriptor = protobuf_begin(out, PACKET_TRACK_DESCRIPTOR);
-    protobuf_number(out, TRACK_UUID, track_uuid(perfetto, 0, TRACK_THREAD));
+    protobuf_number(out, TRACK_UUID, uuid);
     size_t process = protobuf_begin(out, TRACK_PROCESS);
-    protobuf_number(out, PROCESS_PID, perfetto->trace->pid);
-    if (perfetto->trace->command) {
-        protobuf_text(out, PROCESS_COMMAND, perfetto->trace->command);
-        protobuf_text(out, PROCESS_NAME, perfetto->trace->command);
+    protobuf_number(out, PROCESS_PID, pid);
+    if (command) {
+        protobuf_text(out, PROCESS_COMMAND, command);
+        protobuf_text(out, PROCESS_NAME, command);
     }
     protobuf_end(out, process);
     protobuf_end(out, descriptor);
     packet_end(perfetto, packet);
+}
+
+void write_head(struct perfetto *perfetto)
+{
+    const struct trace *trace = perfetto->trace;
+    write_clocks(perfetto);
+    write_identity(perfetto);
+    if (!trace->process_count)
+        write_process(perfetto, process_uuid(perfetto, 0), trace->pid, trace->command);
+    for (uint32_t i = 0; i < trace->process_count; i++)
+        write_process(perfetto, process_uuid(perfetto, i), trace->processes[i].pid, trace->processes[i].command);
 }
 
 void write_thread(struct perfetto *perfetto, const struct trace_thread *thread)
@@ -119,7 +140,7 @@ void write_thread(struct perfetto *perfetto, const struct trace_thread *thread)
     size_t descriptor = protobuf_begin(out, PACKET_TRACK_DESCRIPTOR);
     protobuf_number(out, TRACK_UUID, track_uuid(perfetto, index, TRACK_THREAD));
     size_t message = protobuf_begin(out, TRACK_OF_THREAD);
-    protobuf_number(out, THREAD_PID, perfetto->trace->pid);
+    protobuf_number(out, THREAD_PID, trace_pid_of(perfetto->trace, thread));
     protobuf_number(out, THREAD_TID, thread->tid);
     char name[CLEAN_THREAD_NAME_BYTES];
     protobuf_text(out, THREAD_NAME, clean_thread_name(thread, name));

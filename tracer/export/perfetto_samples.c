@@ -22,7 +22,7 @@ static void write_one(struct perfetto *perfetto, const struct trace_thread *thre
         error = UNWIND_MAX_FRAMES;
     size_t packet = packet_begin_at(perfetto, time_ns, SEQUENCE_SAMPLES_FIRST + kind);
     size_t message = protobuf_begin(out, PACKET_PERF_SAMPLE);
-    protobuf_number(out, SAMPLE_PID, perfetto->trace->pid);
+    protobuf_number(out, SAMPLE_PID, trace_pid_of(perfetto->trace, thread));
     protobuf_number(out, SAMPLE_TID, thread->tid);
     if (sample->node)
         protobuf_number(out, SAMPLE_CALLSTACK, sample->node);

@@ -82,12 +82,17 @@ static void end_message(struct writer *writer, size_t begin)
     protobuf_flush(&writer->out, false);
 }
 
+static bool is_count(unsigned weight)
+{
+    return weight == EXPORT_WEIGHT_SAMPLES || weight == EXPORT_WEIGHT_ALLOCATIONS || weight == EXPORT_WEIGHT_FAULTS;
+}
+
 static void write_types(struct writer *writer, unsigned default_type)
 {
     for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++) {
         size_t type = protobuf_begin(&writer->out, PROFILE_SAMPLE_TYPE);
         put_string(writer, TYPE_NAME, weights_name(i));
-        put_string(writer, TYPE_UNIT, i == EXPORT_WEIGHT_SAMPLES ? "count" : weights_unit(i));
+        put_string(writer, TYPE_UNIT, is_count(i) ? "count" : weights_unit(i));
         end_message(writer, type);
     }
     put_string(writer, PROFILE_DEFAULT_TYPE, weights_name(default_type));
@@ -124,6 +129,11 @@ static void write_sample(struct writer *writer, const struct trace_thread *threa
     char name[CLEAN_THREAD_NAME_BYTES];
     write_label(writer, "thread", clean_thread_name(thread, name), 0);
     write_label(writer, "tid", NULL, thread->tid);
+    write_label(writer, "pid", NULL, trace_pid_of(writer->trace, thread));
+    if (writer->trace->process_count > 1) {
+        char process[CLEAN_PROCESS_NAME_BYTES];
+        write_label(writer, "process", clean_process_name(writer->trace, thread, process), 0);
+    }
     write_label(writer, "kind", trace_kind_name(writer->trace, sum->kind), 0);
     end_message(writer, message);
 }

@@ -34,6 +34,8 @@ struct walk {
     uint64_t now_ns;
     size_t next_sample, next_mark, next_gap; // of the thread's
     struct pending pending[PENDING];
+    const struct trace_sample *open;  // an interval that did not end; NULL: another sample came since
+    bool is_within;                   // the last sample began an interval whose end is known: no gap lies in it
     const struct trace_sample *begun; // its interval has begun, it itself is still to come
     // The stack that is there: its nodes, outermost first, and their functions.
     struct place *places;
@@ -195,8 +197,10 @@ static bool end_if_unknown(struct walk *walk)
     if (pending_first(walk))
         return true;
     const struct trace_sample *next = sample_to_come(walk);
+    if (walk->open) // that lasts until something else is known, or the end
+        return true;
     if (next) {
-        if (!walk->options->gap_ns || begin_of(walk, next) - walk->now_ns <= walk->options->gap_ns)
+        if (!walk->options->gap_ns || begin_of(walk, next) - walk->now_ns <= walk->options->gap_ns || walk->is_within)
             return true;
     }
     return leave_all(walk);
@@ -221,6 +225,8 @@ static bool step_interval(struct walk *walk, const struct trace_sample *sample, 
 static bool step_sample(struct walk *walk, const struct trace_sample *sample)
 {
     walk->next_sample++;
+    walk->open = sample->is_open ? sample : NULL;
+    walk->is_within = sample->flags & QUT_TRACE_SAMPLE_BEGINS && !sample->is_open;
     go_to(walk, sample->first_ns);
     if (!change_stack(walk, sample->node))
         return false;
@@ -275,6 +281,8 @@ static bool step(struct walk *walk, bool *is_done)
     if (gap)
         return step_gap(walk, gap);
     *is_done = true;
+    if (walk->open)
+        go_to(walk, trace_open_until(trace, thread, walk->open));
     return leave_all(walk);
 }
 
@@ -289,31 +297,4 @@ bool slices_of_thread(const struct trace *trace, const struct names *names, cons
     free(walk.frames);
     free(walk.added);
     return went_well;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const uint64_t *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
-uint64_t slices_gap_ns(const struct trace *trace, const struct trace_thread *thread)
-{
-    enum { PROBES = 257, LEAST_NS = 20000000, DISTANCES = 10 };
-    uint64_t distances[PROBES];
-    size_t count = 0, step = thread->sample_count / PROBES + 1;
-    for (size_t i = 1; i < thread->sample_count && count < PROBES; i += step) {
-        const struct trace_sample *sample = &trace->samples[thread->first_sample + i];
-        // A run is samples too: a distance between two of them counts as one of those.
-        uint64_t within = sample->count > 1 ? (sample->last_ns - sample->first_ns) / (sample->count - 1) : UINT64_MAX;
-        uint64_t before = sample->first_ns > sample[-1].last_ns ? sample->first_ns - sample[-1].last_ns : 0;
-        distances[count++] = within < before ? within : before;
-    }
-    if (!count)
-        return LEAST_NS;
-    qsort(distances, count, sizeof *distances, compare_times);
-    uint64_t median = distances[count / 2];
-    if (median > UINT64_MAX / DISTANCES)
-        return 0;
-    return median * DISTANCES > LEAST_NS ? median * DISTANCES : LEAST_NS;
 }

@@ -9,6 +9,7 @@
 #ifndef TRACER_EXPORT_SLICES_H
 #define TRACER_EXPORT_SLICES_H
 
+#include "tracer/analysis/weights.h" // weights_gap_ns, for slice_options
 #include "tracer/names/names.h"
 #include "tracer/trace/trace.h"
 
@@ -32,8 +33,5 @@ struct slice_options {
 // Gaps and marks of kind BEGIN and END cut. False: an event said so.
 bool slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
                       const struct slice_options *options, const struct slice_events *events);
-
-// A gap_ns for a thread: ten times what usually lies between two of its samples, and no less than 20 ms.
-uint64_t slices_gap_ns(const struct trace *trace, const struct trace_thread *thread);
 
 #endif

@@ -86,7 +86,7 @@ static bool leave(void *context, uint64_t time_ns, uint32_t node, size_t index)
 
 static void write_events(struct writer *writer, const struct trace_thread *thread)
 {
-    const struct slice_options slices = {.gap_ns = slices_gap_ns(writer->trace, thread)};
+    const struct slice_options slices = {.gap_ns = weights_gap_ns(writer->trace, thread)};
     const struct slice_events events = {.context = writer, .enter = enter, .leave = leave};
     const struct trace_sample *first = &writer->trace->samples[thread->first_sample];
     writer->has_before = false;
@@ -157,10 +157,17 @@ static void write_weights(struct writer *writer, const struct trace_thread *thre
 
 static bool write_thread(struct writer *writer, const struct trace_thread *thread)
 {
-    static const char *const units[EXPORT_WEIGHT_COUNT] = {"none", "nanoseconds", "nanoseconds", "bytes"};
+    static const char *const units[EXPORT_WEIGHT_COUNT] = {"none",        "nanoseconds", "nanoseconds", "bytes",
+                                                           "nanoseconds", "none",        "none"};
     bool is_time = writer->options->weight == EXPORT_WEIGHT_TIME, is_good = true;
-    char name[CLEAN_THREAD_NAME_BYTES], text[CLEAN_THREAD_NAME_BYTES + 64];
-    int length = snprintf(text, sizeof text, "%s (%u)", clean_thread_name(thread, name), thread->tid);
+    char name[CLEAN_THREAD_NAME_BYTES], process[CLEAN_PROCESS_NAME_BYTES];
+    char text[CLEAN_PROCESS_NAME_BYTES + CLEAN_THREAD_NAME_BYTES + 80];
+    int length = 0;
+    if (writer->trace->process_count > 1)
+        length = snprintf(text, sizeof text, "%s (%u): ", clean_process_name(writer->trace, thread, process),
+                          trace_pid_of(writer->trace, thread));
+    length += snprintf(text + length, sizeof text - (size_t)length, "%s (%u)", clean_thread_name(thread, name),
+                       thread->tid);
     uint64_t missing = losses_of_thread(writer->trace, thread);
     if (missing)
         snprintf(text + length, sizeof text - (size_t)length, ", %ju samples are missing", (uintmax_t)missing);

@@ -60,9 +60,15 @@ enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid);
 // Once it is stopped.
 enum hijack_place hijack_place_stopped(pid_t tid);
 
-// The thread is stopped, and this one traces it. `asleep`: it slept in a call before it was. NULL with *error filled:
-// it is as before.
-struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, bool asleep, struct qutc_error *error);
+// Of one that slept when it was stopped: epoll_wait and the like return EINTR because of that, having done nothing, and
+// the kernel does not make them anew. So it is done here, with all of their timeout; but where a signal waits to be
+// handled it was that one.
+void hijack_settle(pid_t pid, pid_t tid);
+
+// The thread is stopped and settled, and this one traces it. NULL with *error filled: it is as before.
+struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, struct qutc_error *error);
+uint64_t hijack_thread_pointer(const struct hijack *hijack);
+
 // Maps a block and writes what is the same for all jobs. 0 or -1.
 int hijack_map(struct hijack *hijack, uint64_t *block, struct qutc_error *error);
 int hijack_unmap(struct hijack *hijack, uint64_t block, struct qutc_error *error);

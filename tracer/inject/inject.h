@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the agent into a process that runs and was never prepared for it, and takes it out again.
 //
-// One thread that is at a harmless place (see victim.h) is stopped for a fraction of a millisecond, in which it starts a
-// thread for us; then it goes on, and its system call with it, as if nothing had happened. The new thread loads the
+// One thread that is at a harmless place (see victim.h) is stopped for a fraction of a millisecond, in which it starts
+// a thread for us; then it goes on, and its system call with it, as if nothing had happened. The new thread loads the
 // agent, so that whatever lock it waits for is let go by those who hold it. If we are killed at any moment, the stopped
 // thread finds its own way back: the code that we let it run ends in a return from a signal, to where it was.
 #ifndef TRACER_INJECT_INJECT_H

@@ -51,6 +51,7 @@ static enum hijack_place place_of_call(long number)
     case SYS_msgrcv: return HIJACK_WAITS;
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
+    case SYS_restart_syscall: // one of them, or poll, that was stopped before
     case SYS_futex: return HIJACK_PERHAPS;
     default: return HIJACK_NOWHERE;
     }
@@ -74,7 +75,8 @@ enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
     unsigned long long argument[4] = {0};
     if (sscanf(text, "%ld %llx %llx %llx %llx", &number, &argument[0], &argument[1], &argument[2], &argument[3]) != 5)
         return HIJACK_NOWHERE;
-    if ((number == SYS_recvfrom && argument[3] & WAITS_FOR_ALL) || (number == SYS_recvmsg && argument[2] & WAITS_FOR_ALL))
+    if ((number == SYS_recvfrom && argument[3] & WAITS_FOR_ALL) ||
+        (number == SYS_recvmsg && argument[2] & WAITS_FOR_ALL))
         return HIJACK_NOWHERE;
     return place_of_call(number);
 }
@@ -85,7 +87,7 @@ static bool is_in_sequence(pid_t tid)
 {
     struct rseq_configuration rseq;
     uint64_t critical = 1;
-    if (ptrace(GET_RSEQ_CONFIGURATION, tid, sizeof rseq, &rseq) <= 0 || rseq.address == 0)
+    if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, tid, sizeof rseq, &rseq) <= 0 || rseq.address == 0)
         return false;
     const struct iovec here = {&critical, sizeof critical},
                        there = {(void *)(uintptr_t)(rseq.address + 8), sizeof critical}; // rseq_cs

@@ -11,6 +11,16 @@
 //     errno = saved
 //     rt_sigreturn
 __asm__(".pushsection .rodata\n"
+        "        .globl  stub_code\n"
+        "        .hidden stub_code\n"
+        "        .globl  stub_code_end\n"
+        "        .hidden stub_code_end\n"
+        "        .globl  stub_create\n"
+        "        .hidden stub_create\n"
+        "        .globl  stub_thread\n"
+        "        .hidden stub_thread\n"
+        "        .globl  stub_return\n"
+        "        .hidden stub_return\n"
         "        .balign 16\n"
         "stub_code:\n"
         "stub_create:\n"

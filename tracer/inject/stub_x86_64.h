@@ -25,26 +25,26 @@ enum {
     STUB_SYMBOL = STUB_TEXT + HIJACK_TEXT_BYTES,
     STUB_END = STUB_SYMBOL + HIJACK_TEXT_BYTES,
 };
-static_assert(STUB_END <= HIJACK_BLOCK_BYTES, "the block holds it all");
+static_assert((int)STUB_END <= (int)HIJACK_BLOCK_BYTES, "the block holds it all");
 
 // The code knows these offsets as numbers.
 struct stub_talk {
-    uint32_t state;                       // 2: the new thread is done with the job
-    int32_t created;                      // what pthread_create said; -1: nothing yet
-    uint64_t function[INJECT_FUNCTIONS];  // 8 ... 72, as enum inject_function
-    uint64_t stack, stack_bytes;          // 80, 88
-    uint64_t entry;                       // 96
-    uint64_t handle;                      // 104
-    int32_t result;                       // 112
-    uint32_t stage;                       // 116
-    uint32_t tid;                         // 120
-    uint32_t action;                      // 124
-    uint64_t mask;                        // 128: of the new thread
-    uint64_t arena_offset, arena;         // 136, 144
+    uint32_t state;                        // 2: the new thread is done with the job
+    int32_t created;                       // what pthread_create said; -1: nothing yet
+    uint64_t function[INJECT_FUNCTIONS];   // 8 ... 72, as enum inject_function
+    uint64_t stack, stack_bytes;           // 80, 88
+    uint64_t entry;                        // 96
+    uint64_t handle;                       // 104
+    int32_t result;                        // 112
+    uint32_t stage;                        // 116
+    uint32_t tid;                          // 120
+    uint32_t action;                       // 124
+    uint64_t mask;                         // 128: of the new thread
+    uint64_t arena_offset, arena;          // 136, 144
     uint64_t path, symbol, settings, text; // 152, 160, 168, 176
-    uint32_t file_to_close, zero;         // 184: its number + 1; 0: none
-    uint64_t thread;                      // 192
-    uint64_t attributes[16];              // 200
+    uint32_t file_to_close, zero;          // 184: its number + 1; 0: none
+    uint64_t thread;                       // 192
+    uint64_t attributes[16];               // 200
 };
 static_assert(offsetof(struct stub_talk, function[INJECT_ERRNO]) == 72, "the code's numbers");
 static_assert(offsetof(struct stub_talk, handle) == 104, "the code's numbers");
@@ -53,6 +53,8 @@ static_assert(offsetof(struct stub_talk, path) == 152, "the code's numbers");
 static_assert(offsetof(struct stub_talk, attributes) == 200, "the code's numbers");
 static_assert(sizeof(struct stub_talk) <= 1024, "there is room");
 
+#pragma GCC visibility push(hidden)
 extern const uint8_t stub_code[], stub_code_end[], stub_create[], stub_thread[], stub_return[];
+#pragma GCC visibility pop
 
 #endif

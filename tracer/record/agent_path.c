@@ -33,7 +33,8 @@ int record_find_agent(char path[PATH_MAX], struct qutc_error *error)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;
-    if (is_there(path, "%s/agent/%s", self, AGENT_FILE) || is_there(path, "%s/../" QUT_AGENT_DIR "/%s", self, AGENT_FILE) ||
+    if (is_there(path, "%s/agent/%s", self, AGENT_FILE) ||
+        is_there(path, "%s/../" QUT_AGENT_DIR "/%s", self, AGENT_FILE) ||
         is_there(path, "%s/%s", QUT_AGENT_PREFIX "/" QUT_AGENT_DIR, AGENT_FILE))
         return 0;
     return qutc_fail(error, QUTC_ERR_IO, "", 0,

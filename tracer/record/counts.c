@@ -26,8 +26,7 @@ static void add_thread(struct record_counts *sum, const struct qut_trace_file_th
 
 static struct record_counts sum_of(const struct image *image)
 {
-    struct record_counts sum = {.threads_seen =
-                                    image->header.thread_uid_next ? image->header.thread_uid_next - 1 : 0};
+    struct record_counts sum = {.threads_seen = image->header.thread_uid_next ? image->header.thread_uid_next - 1 : 0};
     const struct qut_trace_retired *retired = segment_retired(&image->counters);
     add_counts(&sum, &image->counters.unowned);
     add_counts(&sum, &retired->counts);

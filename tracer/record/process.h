@@ -38,15 +38,15 @@ struct process {
     int finished_fd;     // eventfd, the loop's: the collector is done
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    enum process_end end;               // under the mutex, like the next two
-    bool has_added;                     // the agent has told its counts, in `added`
-    struct agent_channel_counts added;  // zero before
-    _Atomic bool is_finished;           // what follows may be read then
-    _Atomic uint64_t file_bytes;        // so far
-    struct segment_view view;           // as long as the collector runs
-    int segment_fd, file_fd;            // the collector's
-    struct record_counts counts;        // at the end
-    uint64_t untaken;                   // samples of a finished process that are not in the file
+    enum process_end end;              // under the mutex, like the next two
+    bool has_added;                    // the agent has told its counts, in `added`
+    struct agent_channel_counts added; // zero before
+    _Atomic bool is_finished;          // what follows may be read then
+    _Atomic uint64_t file_bytes;       // so far
+    struct segment_view view;          // as long as the collector runs
+    int segment_fd, file_fd;           // the collector's
+    struct record_counts counts;       // at the end
+    uint64_t untaken;                  // samples of a finished process that are not in the file
     struct collect_result result;
     int status; // of collect(); -1: `error` says why
     struct qutc_error error;

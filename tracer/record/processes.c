@@ -41,9 +41,9 @@ static void process_ended(struct loop_source *source)
 static int open_file(struct recorder *recorder, struct process *process, struct qutc_error *error)
 {
     process->is_first = !recorder->processes;
-    return process->is_first ? recorder->output.fd
-                             : output_part(&recorder->output, process->pid, process->part_path,
-                                           sizeof process->part_path, error);
+    return process->is_first
+               ? recorder->output.fd
+               : output_part(&recorder->output, process->pid, process->part_path, sizeof process->part_path, error);
 }
 
 static void take_name(struct process *process)
@@ -99,8 +99,8 @@ static void keep(struct recorder *recorder, struct process *process, int process
     recorder->last = process;
     recorder->process_count++;
     recorder->live_count++;
-    process->watched = (struct loop_source){
-        .fd = process_fd >= 0 ? dup(process_fd) : -1, .ready = process_ended, .context = process};
+    process->watched =
+        (struct loop_source){.fd = process_fd >= 0 ? dup(process_fd) : -1, .ready = process_ended, .context = process};
     // One that cannot be waited for ends when it closes its trace, or with the recording.
     if (process->watched.fd >= 0)
         loop_add(&recorder->loop, &process->watched, NULL);
@@ -112,9 +112,9 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
 {
     struct recorder *recorder = context;
     struct qutc_error error = {0};
-    const char *reason = segment_fd < 0           ? "there is no segment"
+    const char *reason = segment_fd < 0         ? "there is no segment"
                          : recorder->is_stopped ? "the recording has ended"
-                                                  : NULL;
+                                                : NULL;
     struct process *process = reason ? NULL : calloc(1, sizeof *process);
     uint32_t pid = peer->pid ? peer->pid : hello->pid;
     if (!process) {
@@ -170,7 +170,8 @@ static void note_process(struct recorder *recorder, struct process *process)
     result->processes_untold += !process->has_added && !process->hello.trigger_error;
     uint64_t *sum = &result->ticks.due;
     const uint64_t *more = &process->added.due;
-    for (size_t i = 0; process->has_added && i < (sizeof process->added - sizeof process->added.head) / sizeof *sum; i++)
+    for (size_t i = 0; process->has_added && i < (sizeof process->added - sizeof process->added.head) / sizeof *sum;
+         i++)
         sum[i] += more[i];
 }
 

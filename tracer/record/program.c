@@ -155,7 +155,8 @@ const char *program_refuses_agent(const struct program *program, const struct pr
     if (!program->is_known)
         return NULL; // a script without a first line, or what only the kernel knows: it is tried
     if (program->is_64 != self->is_64)
-        return program->is_64 ? "it is a 64-bit program, and this qut is not" : "it is a 32-bit program, and this qut is not";
+        return program->is_64 ? "it is a 64-bit program, and this qut is not"
+                              : "it is a 32-bit program, and this qut is not";
     if (program->arch != self->arch)
         return "it is a program of another machine";
     if (!program->interpreter[0])

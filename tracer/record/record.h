@@ -17,9 +17,9 @@ struct record_status { // for people, while it goes on
     struct record_counts counts;
     uint64_t processes, processes_now, threads_now;
     uint64_t file_bytes;
-    bool is_stopped;   // the recording is over, the command is not
-    bool has_ended;    // the command has, others go on
-    size_t done, all;  // all > 0: files that are put together at the end
+    bool is_stopped;  // the recording is over, the command is not
+    bool has_ended;   // the command has, others go on
+    size_t done, all; // all > 0: files that are put together at the end
 };
 
 struct record_options {
@@ -43,12 +43,12 @@ struct record_result {
     int left_by;        // signal that ended the recording before the command had ended; 0: none did
     uint64_t elapsed_ns, own_cpu_ns, command_cpu_ns;
     struct record_counts counts;
-    uint64_t processes;           // that are in the file
-    uint64_t processes_left;      // that went on when the recording ended
-    uint64_t processes_failed;    // whose samples are not, or not all, in the file
-    uint64_t processes_unticked;  // that could have no ticks
-    uint64_t processes_untold;    // that ended without telling what became of their ticks
-    int unticked_error;           // of the first of these, -errno
+    uint64_t processes;                // that are in the file
+    uint64_t processes_left;           // that went on when the recording ended
+    uint64_t processes_failed;         // whose samples are not, or not all, in the file
+    uint64_t processes_unticked;       // that could have no ticks
+    uint64_t processes_untold;         // that ended without telling what became of their ticks
+    int unticked_error;                // of the first of these, -errno
     struct agent_channel_counts ticks; // sums of those that told
     uint64_t packets_refused, tables_refused;
     uint64_t file_bytes;

@@ -2,6 +2,7 @@
 #include "tracer/record/server.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,9 +261,8 @@ int server_begin(struct server *server, struct loop *loop, const struct server_e
     if (endpoint_token(server->token, error) != 0)
         return -1;
     endpoint_directory(server->directory, sizeof server->directory);
-    int in_directory = server->directory[0]
-                           ? endpoint_in(server->directory, server->socket_path, sizeof server->socket_path)
-                           : -1;
+    int in_directory =
+        server->directory[0] ? endpoint_in(server->directory, server->socket_path, sizeof server->socket_path) : -1;
     int abstract = endpoint_abstract(server->token);
     if (abstract < 0 && in_directory < 0) {
         server_end(server);

@@ -67,7 +67,7 @@ static void columns_of_threads(struct columns *columns, const struct trace *trac
             thread->sample_count,
             thread->mark_count,
             thread->gap_count,
-            slices_gap_ns(trace, thread),
+            weights_gap_ns(trace, thread),
             thread->stored,
             thread->merged,
             thread->counts.throttled,

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "formats/qut_trace_file.h"
 #include "tracer/report/html.h"
+#include "tracer/report/notes.h"
 
 static uint64_t sum(const qut_trace_u64 *values, unsigned count)
 {
@@ -120,6 +122,20 @@ static void part(struct sink *sink, const char **separator, uint64_t count, cons
     *separator = ", ";
 }
 
+// How many processes ended without closing the trace, where that is all that makes it incomplete; else 0.
+static size_t died_of(const struct trace *trace)
+{
+    size_t died = 0;
+    for (size_t p = 0; p < trace->process_count; p++) {
+        if (trace->processes[p].is_complete)
+            continue;
+        if (trace->processes[p].end != QUT_TRACE_FILE_END_DIED)
+            return 0;
+        died++;
+    }
+    return died;
+}
+
 // All in one or two sentences.
 static void verdict(struct sink *sink, const struct trace *trace, const struct trace_balance *balance)
 {
@@ -129,17 +145,26 @@ static void verdict(struct sink *sink, const struct trace *trace, const struct t
         reasons(sink, trace);
     part(sink, &separator, trace->overwritten_samples, "overwritten by newer ones");
     part(sink, &separator, trace->damaged_samples, "damaged");
-    if (!trace->is_complete && !*separator)
-        sink_text(sink, "The trace is incomplete.");
-    else if (!*separator)
-        sink_text(sink, "Nothing was lost.");
+    report_notes_verdict(sink, trace, &separator);
+    size_t died = trace->is_complete ? 0 : died_of(trace);
+    if (!trace->is_complete && !died)
+        sink_text(sink, *separator ? "; the trace is incomplete." : "The trace is incomplete.");
     else
-        sink_text(sink, trace->is_complete ? "." : "; the trace is incomplete.");
+        sink_text(sink, *separator ? "." : "Nothing was lost.");
+    if (died) {
+        sink_text(sink, " ");
+        html_count(sink, died);
+        sink_text(sink, " of ");
+        html_count(sink, trace->process_count);
+        sink_text(sink, trace->process_count == 1 ? " process" : " processes");
+        sink_text(sink, " ended without closing the trace: what was stored until then is here.");
+    }
     sink_text(sink, " Of ");
     html_count(sink, trace->counts.hits);
     sink_text(sink, " hits, ");
     html_count(sink, trace->present_samples);
     sink_text(sink, " are in this report.");
+    report_notes_ticks(sink, trace);
     if (balance->hits_missing || balance->samples_missing)
         sink_text(sink, " <b>The counts do not add up</b>: the trace was damaged where it counts.");
 }
@@ -147,8 +172,9 @@ static void verdict(struct sink *sink, const struct trace *trace, const struct t
 static void losses(struct sink *sink, const struct trace *trace)
 {
     struct trace_balance balance = trace_balance(trace);
-    bool has_loss = lost_of(trace) || trace->overwritten_samples || trace->damaged_samples || !trace->is_complete ||
-                    balance.hits_missing || balance.samples_missing;
+    bool has_loss = lost_of(trace) || trace->overwritten_samples || trace->damaged_samples ||
+                    (!trace->is_complete && !died_of(trace)) || balance.hits_missing || balance.samples_missing ||
+                    report_notes_tell_loss(trace);
     sink_text(sink, has_loss ? "<section id=\"losses\" class=\"has-loss\" aria-label=\"Losses\">\n"
                              : "<section id=\"losses\" class=\"no-loss\" aria-label=\"Losses\">\n");
     sink_text(sink, "<details><summary><span class=\"sign\" aria-hidden=\"true\"></span><span id=\"verdict\">");
@@ -156,6 +182,7 @@ static void losses(struct sink *sink, const struct trace *trace)
     sink_text(sink, "</span></summary>\n<div class=\"tables\">\n");
     hits_table(sink, trace);
     samples_table(sink, trace);
+    report_notes_tables(sink, trace);
     sink_text(sink, "</div>\n<p id=\"balance\">");
     if (balance.hits_missing == 0 && balance.samples_missing == 0) {
         sink_text(sink, "Both sums are exact: hits = stored + merged + throttled + lost + under way; "
@@ -211,8 +238,8 @@ static void facts(struct sink *sink, const struct trace *trace)
 {
     uint64_t length_ns = trace->end_ns - trace->start_ns;
     sink_text(sink, "<dl id=\"facts\">\n");
-    fact(sink, "process");
-    html_count(sink, trace->pid);
+    fact(sink, trace->process_count > 1 ? "processes" : "process");
+    sink_number(sink, trace->process_count > 1 ? trace->process_count : trace->pid);
     end_fact(sink);
     if (trace->realtime_ns) {
         char text[40] = "";
@@ -240,6 +267,17 @@ static void facts(struct sink *sink, const struct trace *trace)
         fact(sink, "rate");
         html_count(sink, (uint64_t)((double)trace->present_samples * 1e9 / (double)length_ns + 0.5));
         sink_text(sink, " /s");
+        end_fact(sink);
+    }
+    uint64_t median_ns, longest_ns;
+    if (report_notes_stops(trace, &median_ns, &longest_ns)) {
+        fact(sink, "stopped for a sample");
+        html_time(sink, median_ns);
+        sink_text(sink, " (median)");
+        if (longest_ns) {
+            sink_text(sink, ", at most ");
+            html_time(sink, longest_ns);
+        }
         end_fact(sink);
     }
     totals(sink, trace);

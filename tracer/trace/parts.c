@@ -86,12 +86,15 @@ bool parts_find(struct trace_vector *offsets, const uint8_t *bytes, size_t size)
     if (!add(offsets, 0))
         return false;
     size_t at = sizeof(struct qut_trace_file_header);
+    bool is_behind = false; // a trailer: whatever is there begins a new one, also if only half of its header is
     while (at < size) {
-        if (is_file_header(&finder, at)) {
+        if (is_behind || is_file_header(&finder, at)) {
+            is_behind = false;
             if (!add(offsets, at))
                 return false;
             at += sizeof(struct qut_trace_file_header);
         } else if (is_block_header(&finder, at, &block)) {
+            is_behind = block.type == QUT_TRACE_FILE_TRAILER;
             at += sizeof block;
             at += block.packed_bytes < size - at ? block.packed_bytes : size - at;
         } else {

@@ -193,6 +193,17 @@ bool trace_extra(const struct trace *trace, const struct trace_sample *sample, u
 
 // A thread's process; of a trace made by hand, that has none, one with the trace's pid and command.
 struct trace_process trace_process_of(const struct trace *trace, const struct trace_thread *thread);
+// Its pid, and its command line ("" where it is not known).
+static inline uint32_t trace_pid_of(const struct trace *trace, const struct trace_thread *thread)
+{
+    return thread->process < trace->process_count ? trace->processes[thread->process].pid : trace->pid;
+}
+static inline const char *trace_command_of(const struct trace *trace, const struct trace_thread *thread)
+{
+    const char *command =
+        thread->process < trace->process_count ? trace->processes[thread->process].command : trace->command;
+    return command ? command : "";
+}
 // The number of a process's note, or the whole recording's (process TRACE_NONE). False: there is none.
 bool trace_note_number(const struct trace *trace, uint32_t process, const char *name, uint64_t *value);
 // The sum over all processes and the whole recording.

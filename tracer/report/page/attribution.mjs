@@ -17,9 +17,9 @@ function* attribute(trace, growth, isIts) {
     for (const { firstSample, sampleCount } of trace.threads) {
         let carried = 0, last = -1;
         for (let i = firstSample; i < firstSample + sampleCount; i++) {
-            carried += growth[i] > 0 ? growth[i] : 0;
+            carried += growth[i];
             if (isIts(kind[i])) {
-                column[i] = carried;
+                column[i] = Math.max(0, carried);
                 carried = 0;
                 last = i;
             }
@@ -28,7 +28,7 @@ function* attribute(trace, growth, isIts) {
             }
         }
         if (last >= 0) {
-            column[last] += carried;
+            column[last] += Math.max(0, carried);
             continue;
         }
         for (let i = firstSample; i < firstSample + sampleCount; i++) {

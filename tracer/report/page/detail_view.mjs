@@ -56,12 +56,14 @@ export class DetailView {
         }
         if (interval === undefined) {
             const count = samples.count[sample] > 1 ? `${formatCount(samples.count[sample])} samples` : 'Sample';
-            parts.title.textContent = `${count}: ${trace.kinds.get(kind)}, at ${moment(samples.first[sample])}`;
+            this.text = `${count}: ${trace.kinds.get(kind)}, at ${moment(samples.first[sample])}`;
+            parts.title.textContent = this.text;
             facts.push(this.fact('carries', describeExtras(trace.extras, sample)));
         } else {
             const isOpen = intervals.isOpen[interval], length = formatTime(intervals.end[interval] - intervals.begin[interval]);
             const { letter, name, colour } = waitOf(kind);
-            parts.title.replaceChildren(element('span', `badge ${colour}`, letter), ` ${trace.kinds.get(kind) || name}: blocked for ${length}${isOpen ? ', its end is not in the trace' : ''}`);
+            this.text = `${trace.kinds.get(kind) || name}: blocked for ${length}${isOpen ? ', its end is not in the trace' : ''}`;
+            parts.title.replaceChildren(element('span', `badge ${colour}`, letter), this.text);
             facts.push(this.fact('from', moment(intervals.begin[interval])), this.fact(isOpen ? 'seen until' : 'to', moment(intervals.end[interval])));
             facts.push(this.fact('lock', lock), this.fact('held by', this.thread(thread.process, owner, end)));
             facts.push(this.fact('released by', this.thread(thread.process, waker, end)));

@@ -35,7 +35,15 @@ export class FlameView {
     }
     setSums(sums) {
         this.sums = sums;
-        this.layOut();
+        let root = this.root;
+        while (root !== 0 && sums.total[root] === 0) {
+            root = this.trace.frames.parent[root];
+        }
+        if (root === this.root) {
+            this.layOut();
+        } else {
+            this.zoom(root); // what was zoomed to weighs nothing now
+        }
     }
     setMatches(matches) {
         this.matches = matches;
@@ -62,6 +70,9 @@ export class FlameView {
         this.surface.setContentHeight(this.layout.rowCount * ROW);
         this.hovered = -1;
         this.surface.draw();
+    }
+    get wantedHeight() {
+        return this.layout ? this.layout.rowCount * ROW : 0;
     }
     top(row) {
         return this.isUpward ? this.surface.contentHeight - (row + 1) * ROW : row * ROW;

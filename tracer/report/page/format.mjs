@@ -51,6 +51,9 @@ export function formatError(part, whole, certainty) {
     }
     const share = Math.min(1, Math.max(0, part / whole));
     const percent = 196 * Math.sqrt(share * (1 - share) / certainty);
+    if (percent < 0.005) {
+        return '';
+    }
     return `±${percent.toFixed(percent >= 9.995 ? 0 : percent >= 0.0995 ? 1 : 2)}`;
 }
 

@@ -8,7 +8,7 @@ export const FLAG_OFF_CPU = 4, FLAG_BEGINS = 8, FLAG_OPEN = 128; // the last one
 // colour: a variable of the style sheet, --wait-NAME.
 const waits = new Map([
     [KIND_LOCK, { letter: 'L', name: 'lock', colour: 'wait-lock' }],
-    [KIND_WAIT, { letter: 'C', name: 'condition', colour: 'wait-condition' }],
+    [KIND_WAIT, { letter: 'C', name: 'wait for another', colour: 'wait-condition' }],
     [9, { letter: 'R', name: 'read', colour: 'wait-read' }],
     [10, { letter: 'W', name: 'write', colour: 'wait-write' }],
     [11, { letter: 'P', name: 'poll', colour: 'wait-poll' }],

@@ -184,6 +184,15 @@ class Page {
         get('timeline-host').style.height = `${Math.min(this.timeline.wantedHeight + 4, most)}px`;
     }
 
+    // As far as it is not pulled larger or smaller by hand.
+    sizeFlame() {
+        const { style } = get('flame-host'), height = `${Math.max(120, Math.min(420, this.flame.wantedHeight + 4))}px`;
+        if (this.flameHeight === undefined || style.height === this.flameHeight) {
+            style.height = height;
+            this.flameHeight = height;
+        }
+    }
+
     // ---- what is chosen, and what it weighs
 
     setRange(range) {
@@ -206,6 +215,7 @@ class Page {
         this.unit = this.choice.weight.unit;
         this.rows = rows;
         this.flame.setSums(sums);
+        this.sizeFlame();
         this.table.setRows(rows, sums.total[0], this.unit, sums.certainty);
         get('functions-count').textContent = `${formatCount(rows.length)} with ${formatAmount(sums.total[0], this.unit)} ` +
             `${this.choice.weight.name} in all`;
@@ -283,7 +293,7 @@ class Page {
             this.timeline.reveal(this.timeline.threadOfSample(sample).index, samples.first[sample], samples.last[sample]);
         }
         this.detail.show(sample, members);
-        get('status').textContent = get('detail-title').textContent;
+        get('status').textContent = this.detail.text;
     }
     // In the flame graph of a weight.
     async showStack(weight, frame) {

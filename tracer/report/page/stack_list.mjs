@@ -2,7 +2,7 @@
 // Stacks as text: a line of the innermost functions, and all of it as a list.
 import { frameName } from './data.mjs';
 import { describePlace } from './describe.mjs';
-import { innermost } from './waits.mjs';
+import { calledFrame, innermost } from './waits.mjs';
 
 const FRAMES_LISTED = 120, FRAMES_IN_LINE = 4;
 
@@ -22,8 +22,8 @@ export function stackLine(trace, frame) {
     if (frame < 0) {
         return '';
     }
-    const names = innermost(trace, frame, FRAMES_IN_LINE).map((one) => frameName(trace, one));
-    const isAll = trace.frames.depth[frame] <= FRAMES_IN_LINE;
+    const called = calledFrame(trace, frame), isAll = trace.frames.depth[called] <= FRAMES_IN_LINE;
+    const names = innermost(trace, called, FRAMES_IN_LINE).map((one) => frameName(trace, one));
     return names.length ? names.join(' ← ') + (isAll ? '' : ' ← …') : '[no frame]';
 }
 

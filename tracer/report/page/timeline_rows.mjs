@@ -39,8 +39,12 @@ export class ProcessRow {
         context.font = `600 ${canvasFont}`;
         context.fillStyle = theme.ink;
         const count = this.tracks.length, threads = ` · ${formatCount(count)} thread${count === 1 ? '' : 's'}`;
-        const room = left - 16 > GUTTER ? left - 16 : width - 24; // over its bar, if there is no room before it
-        context.fillText(fitText(context, `${this.isOpen ? '▾' : '▸'} ${this.label}${threads}`, room), 8, y + HEIGHT / 2);
+        const text = fitText(context, `${this.isOpen ? '▾' : '▸'} ${this.label}${threads}`, width - 24);
+        const textWidth = context.measureText(text).width;
+        context.fillStyle = isCurrent ? theme.line : theme.panel; // where it stands over the bar
+        context.fillRect(6, y + 2, textWidth + 8, HEIGHT - 5);
+        context.fillStyle = theme.ink;
+        context.fillText(text, 8, y + HEIGHT / 2);
     }
 }
 

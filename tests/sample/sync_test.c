@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sync points: exact sums whatever is throttled, by however many threads and handlers; samples at the interval asked
+// for; scopes whose beginning and end are told.
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "tests/sample/subject.h"
+
+enum { MS = 1000000, THREADS = 3, HITS = 300000 };
+typedef unsigned long long ull;
+
+static int begin(uint64_t interval_ns)
+{
+    struct qut_sampling_options options = {
+        .size = sizeof options, .trigger = QUT_TRIGGER_NONE, .sync_interval_ns = interval_ns};
+    return qut_sampling_start(&options);
+}
+
+static struct qut_trace_counters_now hits_now(void)
+{
+    struct qut_trace_counters_now hits;
+    qut_trace_get_counts(&hits, sizeof hits);
+    return hits;
+}
+
+static void hit(uint32_t total, uint64_t amount)
+{
+    struct qut_event event = {.kind = QUT_SAMPLE_ALLOCATE};
+    if (qut_sync_hit(total, amount))
+        qut_sync_take(&event);
+}
+
+// ---- sums
+
+static volatile int is_over;
+static _Atomic uint64_t handler_hits;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    hit(QUT_TOTAL_ALLOCATIONS, 5);
+    qut_trace_add(QUT_TOTAL_ALLOCATED_BYTES, 7);
+    __atomic_fetch_add((uint64_t *)&handler_hits, 1, __ATOMIC_RELAXED);
+}
+
+static void *hit_much(void *unused)
+{
+    (void)unused;
+    qut_sampling_thread_begin();
+    for (uint64_t i = 0; i < HITS; i++)
+        hit(QUT_TOTAL_ALLOCATIONS, i);
+    return NULL;
+}
+
+static void *interrupt(void *others)
+{
+    struct timespec moment = {0, 50000};
+    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+        for (int i = 0; i < THREADS; i++)
+            pthread_kill(((pthread_t *)others)[i], SIGUSR1);
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
+    }
+    return NULL;
+}
+
+static void sums_with(uint64_t interval_ns)
+{
+    pthread_t threads[THREADS], interrupter;
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_NODEFER}; // it nests
+    sigaction(SIGUSR1, &action, NULL);
+    is_over = 0;
+    handler_hits = 0;
+    subject_open(0, 0);
+    CHECK(begin(interval_ns) == 0, "cannot start");
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, hit_much, NULL);
+    pthread_create(&interrupter, NULL, interrupt, threads);
+    // What has ended but was not joined may be sent signals.
+    for (int i = 0; i < THREADS; i++) {
+        struct qut_trace_counters_now now;
+        uint64_t begin_ms = subject_now_ms();
+        do {
+            now = hits_now();
+        } while (now.totals[QUT_TOTAL_ALLOCATIONS] < THREADS * (uint64_t)HITS && subject_now_ms() - begin_ms < 30000);
+    }
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+    pthread_join(interrupter, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    struct qut_trace_counters_now hits = hits_now();
+    uint64_t wanted = THREADS * (uint64_t)HITS + handler_hits;
+    CHECK(hits.totals[QUT_TOTAL_ALLOCATIONS] == wanted, "%llu of %llu", (ull)hits.totals[QUT_TOTAL_ALLOCATIONS],
+          (ull)wanted);
+    CHECK(hits.hits == wanted, "%llu hits of %llu", (ull)hits.hits, (ull)wanted);
+    uint64_t bytes = THREADS * ((uint64_t)HITS * (HITS - 1) / 2) + 12 * handler_hits;
+    CHECK(hits.totals[QUT_TOTAL_ALLOCATED_BYTES] == bytes, "%llu of %llu bytes",
+          (ull)hits.totals[QUT_TOTAL_ALLOCATED_BYTES], (ull)bytes);
+    CHECK(handler_hits > 0, "no handler ran");
+    subject_check_balance("sums");
+    subject_close();
+}
+
+TEST(sums_are_exact_when_throttled)
+{
+    sums_with(10 * MS);
+}
+
+TEST(sums_are_exact_when_all_are_taken)
+{
+    sums_with(1);
+}
+
+// ---- throttle
+
+TEST(samples_come_at_the_interval)
+{
+    subject_open(0, 0);
+    CHECK(begin(50 * MS) == 0, "cannot start");
+    uint64_t begin_ms = subject_now_ms(), taken = 0, count = 0, passed_ms;
+    do {
+        struct qut_event event = {.kind = QUT_SAMPLE_ALLOCATE};
+        count++;
+        if (qut_sync_hit(QUT_TOTAL_OWN_FIRST, 3)) {
+            taken++;
+            qut_sync_take(&event);
+        }
+        passed_ms = subject_now_ms() - begin_ms;
+    } while (passed_ms < 400);
+    struct qut_trace_counters_now hits = hits_now();
+    // The first at once, then one for each interval; the clock's step is 10 ms at most.
+    CHECK(taken >= 2 && taken <= 1 + passed_ms / 50, "%llu in %llu ms", (ull)taken, (ull)passed_ms);
+    CHECK(hits.throttled == count - taken && hits.stored + hits.merged == taken, "%llu of %llu throttled",
+          (ull)hits.throttled, (ull)count);
+    CHECK(hits.totals[QUT_TOTAL_OWN_FIRST] == count && hits.totals[QUT_TOTAL_OWN_FIRST + 1] == 3 * count, "%llu",
+          (ull)hits.totals[QUT_TOTAL_OWN_FIRST]);
+    qut_sampling_stop();
+    CHECK(!qut_sync_hit(QUT_TOTAL_OWN_FIRST, 3), "due after the stop");
+    CHECK(hits_now().throttled == count - taken + 1, "%llu", (ull)hits_now().throttled);
+    subject_close();
+    CHECK(!qut_sync_hit(QUT_TOTAL_NONE, 0), "due without a trace");
+}
+
+TEST(ticks_make_hits_due)
+{
+    if (!subject_has(QUT_TRIGGER_CPU_TIMER))
+        return;
+    struct qut_sampling_options options = {
+        .size = sizeof options, .trigger = QUT_TRIGGER_CPU_TIMER, .period_ns = 10 * MS, .sync_interval_ns = 20 * MS};
+    subject_open(0, 0);
+    CHECK(qut_sampling_start(&options) == 0, "cannot start");
+    uint64_t taken = 0;
+    for (int i = 0; i < 10; i++) {
+        subject_spin_ms(20);
+        taken += qut_sync_hit(QUT_TOTAL_NONE, 0);
+    }
+    CHECK(taken >= 8, "%llu of 10", (ull)taken);
+    subject_close();
+}
+
+// ---- scopes
+
+TEST(scopes_sum_up_and_tell_their_ends)
+{
+    struct timespec rest = {0, 20 * MS};
+    subject_open(0, 0);
+    CHECK(begin(60000u * (uint64_t)MS) == 0, "cannot start");
+    CHECK(qut_sync_hit(QUT_TOTAL_NONE, 0), "the first hit is due");
+    qut_trace_skip();
+    struct qut_trace_counters_now before = hits_now();
+    uint64_t sum = 0;
+    for (int i = 0; i < 100; i++) {
+        struct qut_scope scope = {.kind = QUT_SAMPLE_LOCK};
+        qut_scope_begin(&scope);
+        sum += qut_scope_end(&scope, QUT_TOTAL_LOCK_WAITS, UINT64_MAX, NULL, 0);
+    }
+    struct qut_trace_counters_now now = hits_now();
+    CHECK(now.throttled == before.throttled + 100, "%llu throttled", (ull)(now.throttled - before.throttled));
+    CHECK(now.totals[QUT_TOTAL_LOCK_WAITS] == 100 && now.totals[QUT_TOTAL_LOCK_WAIT_NS] == sum, "%llu ns of %llu",
+          (ull)now.totals[QUT_TOTAL_LOCK_WAIT_NS], (ull)sum);
+    // Long enough: only its end is a sample.
+    struct qut_scope scope = {.kind = QUT_SAMPLE_SLEEP};
+    struct qut_extra extra = {.key = QUT_EXTRA_RESULT, .value = (uint64_t)-1};
+    qut_scope_begin(&scope);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+    uint64_t duration_ns = qut_scope_end(&scope, QUT_TOTAL_BLOCKED_CALLS, 10 * MS, &extra, 1);
+    CHECK(duration_ns >= 20 * MS, "%llu", (ull)duration_ns);
+    CHECK(hits_now().stored == now.stored + 1, "%llu", (ull)(hits_now().stored - now.stored));
+    CHECK(hits_now().totals[QUT_TOTAL_BLOCKED_NS] == duration_ns, "%llu", (ull)hits_now().totals[QUT_TOTAL_BLOCKED_NS]);
+    qut_sampling_stop();
+    // All are due: both ends are samples.
+    CHECK(begin(1) == 0, "cannot start");
+    now = hits_now();
+    for (int i = 0; i < 10; i++) {
+        scope = (struct qut_scope){.kind = QUT_SAMPLE_READ};
+        qut_scope_begin(&scope);
+        CHECK(scope.begin_node != 0, "no node");
+        qut_scope_end(&scope, QUT_TOTAL_NONE, UINT64_MAX, NULL, 0);
+    }
+    CHECK(hits_now().stored == now.stored + 20 && hits_now().merged == now.merged, "%llu stored, %llu merged",
+          (ull)(hits_now().stored - now.stored), (ull)(hits_now().merged - now.merged));
+    // Points do not merge, however close.
+    now = hits_now();
+    for (int i = 0; i < 5; i++) {
+        struct qut_event event = {.kind = QUT_SAMPLE_READ, .flags = QUT_EVENT_BEGINS};
+        qut_trace_sample(NULL, &event);
+    }
+    CHECK(hits_now().stored == now.stored + 5, "%llu", (ull)(hits_now().stored - now.stored));
+    subject_check_balance("scopes");
+    subject_close();
+    scope = (struct qut_scope){.kind = QUT_SAMPLE_READ};
+    qut_scope_begin(&scope);
+    CHECK(scope.begin_ns == 0 && qut_scope_end(&scope, QUT_TOTAL_NONE, 0, NULL, 0) == 0, "without a trace");
+}
+
+// ---- what it costs, with an argument
+
+static double least_ns(void (*body)(int))
+{
+    enum { ROUNDS = 50, CALLS = 100000 };
+    double least = 1e9;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        body(CALLS);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        double ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / CALLS;
+        least = ns < least ? ns : least;
+    }
+    return least;
+}
+
+__attribute__((noinline)) static bool plain(uint32_t total, uint64_t amount)
+{
+    __asm__ volatile("" ::"r"(total), "r"(&amount) : "memory");
+    return false;
+}
+
+static void calls(int count)
+{
+    for (int i = 0; i < count; i++)
+        plain(0, (uint64_t)i);
+}
+
+static void hits(int count)
+{
+    for (int i = 0; i < count; i++)
+        hit(QUT_TOTAL_ALLOCATIONS, (uint64_t)i);
+}
+
+static void scopes(int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct qut_scope scope = {.kind = QUT_SAMPLE_LOCK};
+        qut_scope_begin(&scope);
+        qut_scope_end(&scope, QUT_TOTAL_LOCK_WAITS, UINT64_MAX, NULL, 0);
+    }
+}
+
+static void measure(void)
+{
+    subject_open(0, 0);
+    begin(60000u * (uint64_t)MS);
+    hit(QUT_TOTAL_NONE, 0);
+    printf("a call %.1f ns, a throttled hit %.1f ns, a throttled scope %.1f ns\n", least_ns(calls), least_ns(hits),
+           least_ns(scopes));
+    subject_close();
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1) {
+        measure();
+        return 0;
+    }
+    RUN(sums_are_exact_when_throttled);
+    RUN(sums_are_exact_when_all_are_taken);
+    RUN(samples_come_at_the_interval);
+    RUN(ticks_make_hits_due);
+    RUN(scopes_sum_up_and_tell_their_ends);
+    return tap_finish();
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping, and waiting for signals and children.
+#include "tracer/agent/blocked.h"
+#include "tracer/agent/real.h"
+
+EXPORTED unsigned int sleep(unsigned int seconds)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_SLEEP))
+        return agent_real()->sleep(seconds);
+    return (unsigned int)blocked_leave(agent_real()->sleep(seconds), -1, 0);
+}
+
+EXPORTED int usleep(useconds_t microseconds)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_SLEEP))
+        return agent_real()->usleep(microseconds);
+    return (int)blocked_leave(agent_real()->usleep(microseconds), -1, 0);
+}
+
+EXPORTED int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_SLEEP))
+        return agent_real()->nanosleep(time, left);
+    return (int)blocked_leave(agent_real()->nanosleep(time, left), -1, 0);
+}
+
+EXPORTED int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_SLEEP))
+        return agent_real()->clock_nanosleep(clock, flags, time, left);
+    return (int)blocked_leave(agent_real()->clock_nanosleep(clock, flags, time, left), -1, 0);
+}
+
+EXPORTED int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_SLEEP))
+        return agent_real()->thrd_sleep(time, left);
+    return (int)blocked_leave(agent_real()->thrd_sleep(time, left), -1, 0);
+}
+
+EXPORTED int pause(void)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->pause();
+    return (int)blocked_leave(agent_real()->pause(), -1, 0);
+}
+
+EXPORTED int sigsuspend(const sigset_t *mask)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->sigsuspend(mask);
+    return (int)blocked_leave(agent_real()->sigsuspend(mask), -1, 0);
+}
+
+EXPORTED int sigwait(const sigset_t *restrict signals, int *restrict signal_number)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->sigwait(signals, signal_number);
+    return (int)blocked_leave(agent_real()->sigwait(signals, signal_number), -1, 0);
+}
+
+EXPORTED int sigwaitinfo(const sigset_t *restrict signals, siginfo_t *restrict information)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->sigwaitinfo(signals, information);
+    return (int)blocked_leave(agent_real()->sigwaitinfo(signals, information), -1, 0);
+}
+
+EXPORTED int sigtimedwait(const sigset_t *restrict signals, siginfo_t *restrict information,
+                          const struct timespec *restrict timeout)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->sigtimedwait(signals, information, timeout);
+    return (int)blocked_leave(agent_real()->sigtimedwait(signals, information, timeout), -1, 0);
+}
+
+EXPORTED pid_t wait(int *status)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->wait(status);
+    return (pid_t)blocked_leave(agent_real()->wait(status), -1, 0);
+}
+
+EXPORTED pid_t waitpid(pid_t pid, int *status, int options)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->waitpid(pid, status, options);
+    return (pid_t)blocked_leave(agent_real()->waitpid(pid, status, options), -1, 0);
+}
+
+EXPORTED int waitid(idtype_t type, id_t id, siginfo_t *information, int options)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->waitid(type, id, information, options);
+    return (int)blocked_leave(agent_real()->waitid(type, id, information, options), -1, 0);
+}
+
+EXPORTED pid_t wait3(int *status, int options, struct rusage *usage)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->wait3(status, options, usage);
+    return (pid_t)blocked_leave(agent_real()->wait3(status, options, usage), -1, 0);
+}
+
+EXPORTED pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
+        return agent_real()->wait4(pid, status, options, usage);
+    return (pid_t)blocked_leave(agent_real()->wait4(pid, status, options, usage), -1, 0);
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/attach/attach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <qutc/provide.h>
+
+#include "libqut/os/os.h"
+#include "tracer/attach/session.h"
+
+enum {
+    DEFAULT_PERIOD_NS = 10000000,
+    LEAST_PERIOD_NS = 100000,
+    PROGRESS_NS = 200000000,
+    NAMES_NS = 1000000000,
+    REFUSED_MAX_NS = 1000000000, // then it stays so
+    ASKED_POLL_NS = 200000,      // while somebody is about to stop
+    SLACK_ROUNDS = 16,           // samples that chance may give a thread before its time
+};
+
+// ---- one thread, one round
+
+static bool count_miss(struct attach_session *session, struct attach_thread *thread, uint64_t *reason)
+{
+    (void)session;
+    thread->missed++;
+    ++*reason;
+    return false;
+}
+
+static bool take_running(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
+{
+    struct attach_result *result = session->result;
+    switch (attach_take(session, thread, looked_ns)) {
+    case ATTACH_TOOK: break;
+    case ATTACH_TOOK_GONE: return count_miss(session, thread, &result->missed_gone);
+    case ATTACH_TOOK_SLOW: return count_miss(session, thread, &result->missed_slow);
+    case ATTACH_TOOK_NO_REGISTERS: return count_miss(session, thread, &result->missed_registers);
+    case ATTACH_TOOK_REFUSED:
+        session->last_refusal_ns = session->now_ns;
+        if (!session->first_refusal_ns)
+            session->first_refusal_ns = session->now_ns;
+        return count_miss(session, thread, &result->missed_gone);
+    }
+    session->first_refusal_ns = 0;
+    struct attach_sample sample = {
+        .kind = session->options->wall ? QUT_TRACE_KIND_WALL : QUT_TRACE_KIND_CPU,
+        .flags = QUT_TRACE_SAMPLE_ON_CPU,
+        .time_ns = looked_ns,
+    };
+    bool moved;
+    attach_look(session, thread, &moved); // as of the stop: it was put aside for that
+    sample.frame_count = attach_walk(session, thread, &sample.end);
+    attach_store_sample(session, thread, &sample);
+    thread->taken++;
+    result->taken++;
+    return true;
+}
+
+// A thread that waits for a processor looks as if it ran: it gets no more samples than its processor time is worth.
+static bool has_credit(const struct attach_thread *thread)
+{
+    uint64_t worth = (thread->cpu_ns - thread->first_cpu_ns) / thread->pace_ns;
+    return thread->taken < worth + SLACK_ROUNDS;
+}
+
+static void look_at(struct attach_session *session, struct attach_thread *thread)
+{
+    bool moved, runs, wall = session->options->wall;
+    struct qut_sleep sleep;
+    if (!attach_look(session, thread, &moved)) {
+        attach_forget_thread(session, thread);
+        return;
+    }
+    if (!moved && !thread->was_running && !wall)
+        return;
+    if (!attach_state(session, thread, &sleep, &runs)) {
+        thread->was_running = false;
+        return;
+    }
+    thread->was_running = runs;
+    if (!runs && wall)
+        attach_sleeper(session, thread, &sleep);
+    if (!runs || (!wall && !has_credit(thread)))
+        return;
+    attach_sleep_ends(session, thread);
+    take_running(session, thread, qut_os_now_ns());
+}
+
+// From a quarter of a period to seven quarters, evenly: a program that works in a rhythm of its own, and even one whose
+// timers the kernel lets expire together with ours, is met in all of it.
+static uint64_t next_distance(struct attach_session *session, uint64_t pace_ns)
+{
+    uint64_t *state = &session->random;
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return pace_ns / 4 + *state % (pace_ns * 3 / 2 + 1);
+}
+
+static void round_of_all(struct attach_session *session, uint64_t pace_ns)
+{
+    attach_list_threads(session);
+    for (size_t i = 0; i < session->thread_count; i++) {
+        struct attach_thread *thread = &session->threads[i];
+        if (thread->is_gone || thread->is_asked || session->now_ns < thread->next_ns)
+            continue;
+        if (thread->pace_ns != pace_ns) // slower than rounds are
+            thread->next_ns = session->now_ns + next_distance(session, thread->pace_ns);
+        look_at(session, thread);
+    }
+    if (session->asked_count)
+        attach_poll_asked(session);
+}
+
+// ---- rounds
+
+// Something ended it, or *end stays as it was. Waits until then.
+static void wait_until(struct attach_session *session, uint64_t until_ns, enum attach_end *end)
+{
+    do {
+        struct pollfd fds[2] = {{session->process_fd, POLLIN, 0}, {session->options->stop_fd, POLLIN, 0}};
+        uint64_t now_ns = qut_os_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        if (session->asked_count && wait_ns > ASKED_POLL_NS)
+            wait_ns = ASKED_POLL_NS;
+        const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
+        if (ppoll(fds, 2, &wait, NULL) > 0)
+            *end = fds[0].revents ? ATTACH_END_PROCESS : ATTACH_END_STOPPED;
+        if (session->asked_count)
+            attach_poll_asked(session);
+    } while (*end == 0 && qut_os_now_ns() < until_ns);
+}
+
+static void publish(struct attach_session *session)
+{
+    struct attach_result *result = session->result;
+    result->elapsed_ns = session->now_ns - session->begin_ns;
+    result->stop_median_ns = attach_times_at(&session->stops, 500);
+    result->stop_p99_ns = attach_times_at(&session->stops, 990);
+    result->stop_longest_ns = session->stops.longest_ns;
+    if (session->options->progress)
+        session->options->progress(session->options->progress_context, result);
+}
+
+static void now_and_then(struct attach_session *session, uint64_t *progress_ns, uint64_t *names_ns)
+{
+    attach_refresh(session, false);
+    if (session->now_ns >= *progress_ns) {
+        *progress_ns = session->now_ns + PROGRESS_NS;
+        publish(session);
+    }
+    if (session->now_ns < *names_ns)
+        return;
+    *names_ns = session->now_ns + NAMES_NS;
+    for (size_t i = 0; i < session->thread_count; i++)
+        if (!session->threads[i].is_gone)
+            attach_read_name(session, &session->threads[i]);
+}
+
+static enum attach_end run_rounds(struct attach_session *session)
+{
+    const struct attach_options *options = session->options;
+    uint64_t pace_ns = options->period_ns;
+    session->random = qut_os_now_ns() | 1;
+    if (options->main_period_ns && options->main_period_ns < pace_ns)
+        pace_ns = options->main_period_ns;
+    uint64_t round_ns = session->begin_ns, progress_ns = 0, names_ns = session->begin_ns + NAMES_NS;
+    uint64_t end_ns = options->duration_ns ? session->begin_ns + options->duration_ns : UINT64_MAX;
+    enum attach_end end = 0;
+    while (end == 0) {
+        session->now_ns = qut_os_now_ns();
+        round_of_all(session, pace_ns);
+        now_and_then(session, &progress_ns, &names_ns);
+        if (session->first_refusal_ns && session->last_refusal_ns - session->first_refusal_ns > REFUSED_MAX_NS)
+            return ATTACH_END_TAKEN;
+        uint64_t now_ns = qut_os_now_ns();
+        round_ns += next_distance(session, pace_ns);
+        if (round_ns + pace_ns < now_ns) {
+            session->result->late += (now_ns - round_ns) / pace_ns;
+            round_ns = now_ns;
+        }
+        wait_until(session, round_ns < end_ns ? round_ns : end_ns, &end);
+        if (end == 0 && qut_os_now_ns() >= end_ns)
+            end = ATTACH_END_DURATION;
+    }
+    session->now_ns = qut_os_now_ns();
+    return end;
+}
+
+// ---- begin and end
+
+struct collecting {
+    struct collect_options options;
+    struct collect_result result;
+    struct qutc_error error;
+};
+
+static void *collect_in_thread(void *context)
+{
+    struct collecting *collecting = context;
+    if (collect(&collecting->options, &collecting->result, &collecting->error) == 0)
+        collecting->error = (struct qutc_error){0};
+    return NULL;
+}
+
+static bool make_room(struct attach_session *session)
+{
+    struct qut_window *pieces = session->taken.copy.pieces;
+    session->frames = malloc(ATTACH_FRAMES_MAX * sizeof *session->frames);
+    pieces[0].bytes = malloc(ATTACH_STACK_BYTES);
+    pieces[1].bytes = malloc(ATTACH_SECOND_BYTES);
+    if (!session->frames || !pieces[0].bytes || !pieces[1].bytes)
+        return false;
+    // Touched now, so that no page of it is made while somebody stands still.
+    memset(session->frames, 0, ATTACH_FRAMES_MAX * sizeof *session->frames);
+    memset(pieces[0].bytes, 1, ATTACH_STACK_BYTES);
+    memset(pieces[1].bytes, 1, ATTACH_SECOND_BYTES);
+    return true;
+}
+
+// Two for each thread of the process.
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int record(struct attach_session *session, struct attach_error *error)
+{
+    struct attach_result *result = session->result;
+    if (attach_open_target(session, error) != 0)
+        return -1;
+    attach_make_tables(session);
+    if (!make_room(session))
+        return attach_fail(error, "%d: out of memory", (int)session->options->pid);
+    if (attach_store_open(session, error) != 0)
+        return -1;
+    struct collecting collecting = {.options = {.segment_fd = session->store.segment.fd,
+                                                .file_fd = session->options->file_fd,
+                                                .follow = true,
+                                                .stop_fd = -1,
+                                                .process_fd = -1}};
+    pthread_t collector;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for whoever called us
+    int failed = pthread_create(&collector, NULL, collect_in_thread, &collecting);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return attach_fail(error, "%d: no thread to collect samples: %s", (int)session->options->pid, strerror(failed));
+    int slack_ns = prctl(PR_GET_TIMERSLACK);
+    prctl(PR_SET_TIMERSLACK, 1);
+    attach_patience_begin(&session->patience);
+    session->begin_ns = session->now_ns = qut_os_now_ns();
+    result->end = run_rounds(session);
+    attach_release_asked(session);
+    attach_patience_end(&session->patience);
+    prctl(PR_SET_TIMERSLACK, slack_ns > 0 ? slack_ns : 0);
+    attach_free_threads(session);
+    publish(session);
+    attach_store_close(session);
+    pthread_join(collector, NULL);
+    result->collected = collecting.result;
+    result->collect_error = collecting.error;
+    return 0;
+}
+
+int attach_record(const struct attach_options *given, struct attach_result *result, struct attach_error *error)
+{
+    struct attach_options options = *given;
+    *result = (struct attach_result){0};
+    error->text[0] = 0;
+    options.period_ns = options.period_ns ? options.period_ns : DEFAULT_PERIOD_NS;
+    if (options.period_ns < LEAST_PERIOD_NS || (options.main_period_ns && options.main_period_ns < LEAST_PERIOD_NS))
+        return attach_fail(error, "%d: from outside at most %d samples a second", (int)options.pid,
+                           1000000000 / LEAST_PERIOD_NS);
+    if (attach_refuse(&options.pid, &options.tid, error) != 0)
+        return -1;
+    struct qutc_provide_options provide = {
+        .size = sizeof provide, .cache_directory = options.cache_directory, .debug_root = options.debug_root};
+    struct attach_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return attach_fail(error, "%d: out of memory", (int)options.pid);
+    session->options = &options;
+    session->result = result;
+    session->provide = &provide;
+    session->has_namespace = !attach_same_namespace(options.pid, "pid");
+    raise_descriptor_limit();
+    session->process_fd = (int)syscall(SYS_pidfd_open, options.pid, 0);
+    int status = record(session, error);
+    if (session->process_fd >= 0)
+        close(session->process_fd);
+    attach_store_close(session);
+    if (session->target)
+        qut_target_close(session->target);
+    free(session->frames);
+    free(session->taken.copy.pieces[0].bytes);
+    free(session->taken.copy.pieces[1].bytes);
+    free(session);
+    return status;
+}

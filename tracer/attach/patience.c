@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/attach/patience.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { NICE = -10, AGAIN_NS = 1000000 };
+
+// glibc has the first of these names since 2.38 only.
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+static int signal_number(void)
+{
+    return SIGRTMAX - 3;
+}
+
+void attach_patience_begin(struct attach_patience *patience)
+{
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    struct sigaction action = {.sa_handler = do_nothing}; // no SA_RESTART
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number()};
+    sigset_t set;
+    memset(patience, 0, sizeof *patience);
+    patience->nice_before = getpriority(PRIO_PROCESS, (id_t)tid);
+    setpriority(PRIO_PROCESS, (id_t)tid, NICE);
+    event.sigev_notify_thread_id = tid;
+    sigemptyset(&set);
+    sigaddset(&set, signal_number());
+    if (sigaction(signal_number(), &action, &patience->before) != 0)
+        return;
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    patience->has_timer = timer_create(CLOCK_MONOTONIC, &event, &patience->timer) == 0;
+    if (!patience->has_timer)
+        sigaction(signal_number(), &patience->before, NULL);
+}
+
+void attach_patience_end(struct attach_patience *patience)
+{
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), patience->nice_before);
+    if (!patience->has_timer)
+        return;
+    timer_delete(patience->timer);
+    sigaction(signal_number(), &patience->before, NULL);
+    patience->has_timer = false;
+}
+
+void attach_patience_set(struct attach_patience *patience, uint64_t wait_ns)
+{
+    // It comes again: the first could come before the wait begins.
+    const struct itimerspec time = {.it_value = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)},
+                                    .it_interval = {0, wait_ns ? AGAIN_NS : 0}};
+    timer_settime(patience->timer, 0, &time, NULL);
+}

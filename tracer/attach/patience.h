@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for a thread to stop, but not for ever: a blocking wait wakes at once when the thread stands still, also where
+// other programs want the processors, and a timer's signal ends it.
+#ifndef TRACER_ATTACH_PATIENCE_H
+#define TRACER_ATTACH_PATIENCE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct attach_patience {
+    timer_t timer;
+    struct sigaction before;
+    int nice_before;
+    bool has_timer; // false: nothing but short naps
+};
+
+// For the calling thread, which also gets a higher priority, if it may: whoever it has stopped waits for it.
+void attach_patience_begin(struct attach_patience *patience);
+void attach_patience_end(struct attach_patience *patience);
+// From `set` on, a system call that waits for longer than that returns EINTR. 0: no more.
+void attach_patience_set(struct attach_patience *patience, uint64_t wait_ns);
+
+#endif

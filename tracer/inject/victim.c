@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/inject/victim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/os/os.h"
+#include "libqut/os/process.h"
+
+enum { FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
+
+// What may wait in a call that some allocator makes as well. Whoever calls these holds no lock of libc's meanwhile.
+static const char *const waiting_functions[] = {
+    "nanosleep",
+    "clock_nanosleep",
+    "usleep",
+    "sleep",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "sem_wait",
+    "pthread_cond_clockwait",
+    "sem_timedwait",
+    "sem_clockwait",
+    "pthread_join",
+    "pthread_timedjoin_np",
+    "pthread_mutex_lock",
+    "pthread_barrier_wait",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_clockjoin_np",
+    "__pthread_cond_wait",
+    "__nanosleep",
+    "__clock_nanosleep",
+    "cnd_wait",
+    "mtx_lock",
+    "thrd_join",
+    "thrd_sleep",
+    "poll",
+    "__poll",
+    "ppoll",
+};
+static const char *const allocating_functions[] = {
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+    "valloc",
+    "malloc_trim",
+    "fork",
+    "_Fork",
+    "vfork",
+    "__libc_fork",
+    "dlopen",
+    "dlclose",
+    "dlmopen",
+    "dlsym",
+    "pthread_create",
+    "pthread_exit",
+    "pthread_cancel",
+    "exit",
+    "quick_exit",
+    "reallocarray",
+    "pvalloc",
+    "cfree",
+    "mallopt",
+    "mallinfo",
+    "mallinfo2",
+    "malloc_info",
+    "malloc_stats",
+    "__libc_memalign",
+    "dlvsym",
+    "setuid",
+    "setgid",
+    "setgroups",
+    "thrd_create",
+    "pthread_getattr_np",
+    "pthread_setattr_default_np",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool is_one_of(const struct qut_symbol *symbol, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i]) == symbol->name_length && memcmp(names[i], symbol->name, symbol->name_length) == 0)
+            return true;
+    return false;
+}
+
+static bool name_in_libc(const struct inject_program *program, uint64_t pc, struct qut_symbol *symbol)
+{
+    return program->symbols && qut_symbols_find(program->symbols, pc - program->libc->load_bias, symbol);
+}
+
+// An allocator that stands in for libc's. Which of its functions are called with locks held nobody can tell.
+static bool is_allocator(const struct inject_program *program, const struct qut_image *image)
+{
+    return image != program->libc && image != program->linker && image->is_elf &&
+           inject_symbol(program, image, "malloc") != 0;
+}
+
+struct frames {
+    const struct inject_program *program;
+    struct qut_frame frame[FRAMES_MAX];
+    const struct qut_image *image[FRAMES_MAX];
+    size_t count;
+    bool is_whole;
+};
+
+// The libc function that was called from outside of libc, of the frames from `first` on.
+static bool names_outermost(const struct frames *frames, size_t first, struct qut_symbol *symbol)
+{
+    size_t last = first;
+    while (last + 1 < frames->count && frames->image[last + 1] == frames->program->libc)
+        last++;
+    return name_in_libc(frames->program, frames->frame[last].lookup_pc, symbol);
+}
+
+static bool has_bad_frame(const struct frames *frames, enum hijack_place place)
+{
+    for (size_t i = 0; i < frames->count; i++) {
+        const struct qut_image *image = frames->image[i];
+        struct qut_symbol symbol;
+        if (!image || image == frames->program->linker)
+            return true;
+        if (image == frames->program->libc && name_in_libc(frames->program, frames->frame[i].lookup_pc, &symbol) &&
+            is_one_of(&symbol, allocating_functions, COUNT(allocating_functions)))
+            return true;
+        if (place != HIJACK_WAITS && is_allocator(frames->program, image))
+            return true;
+        // A handler: what it interrupted can be anything in libc.
+        if (frames->frame[i].flags & QUT_FRAME_SIGNAL && i + 1 < frames->count &&
+            (frames->image[i + 1] == frames->program->libc || frames->image[i + 1] == frames->program->linker ||
+             is_allocator(frames->program, frames->image[i + 1])))
+            return true;
+    }
+    return false;
+}
+
+// The stack of a thread of libc's making, on which there is room: it ends in libc, or in the program's entry.
+static bool is_own_stack(const struct frames *frames)
+{
+    const struct qut_image *last = frames->image[frames->count - 1];
+    if (!frames->is_whole || !last)
+        return false;
+    return last == frames->program->libc ||
+           (frames->count > 1 && frames->image[frames->count - 2] == frames->program->libc);
+}
+
+static bool is_suitable(const struct frames *frames, enum hijack_place place)
+{
+    struct qut_symbol symbol;
+    if (frames->count == 0 || !is_own_stack(frames) || has_bad_frame(frames, place))
+        return false;
+    bool in_libc = frames->image[0] == frames->program->libc;
+    switch (place) {
+    case HIJACK_WAITS: return true;
+    case HIJACK_PERHAPS: // called by itself, or by something that waits, but not by an allocator
+        return !in_libc ||
+               (names_outermost(frames, 0, &symbol) && is_one_of(&symbol, waiting_functions, COUNT(waiting_functions)));
+    case HIJACK_RUNS: return !in_libc;
+    default: return false;
+    }
+}
+
+static bool look_at(const struct inject_program *program, size_t index, pid_t tid, struct victim *victim,
+                    struct frames *frames)
+{
+    enum hijack_place before = hijack_place_asleep(program->pid, tid);
+    if (before == HIJACK_NOWHERE)
+        return false;
+    struct qut_end end;
+    victim->since_ns = qut_os_now_ns();
+    victim->index = index;
+    victim->tid = tid;
+    // Where it sleeps in a call that would end because of us, that is mended.
+    program->target->interrupt = true;
+    frames->count = qut_target_walk(program->target, index, frames->frame, FRAMES_MAX, &end);
+    program->target->interrupt = false;
+    const struct qut_target_thread *thread = &program->target->threads[index];
+    if (!thread->stopped)
+        return false;
+    enum hijack_place place = hijack_place_stopped(tid);
+    if (before != HIJACK_RUNS)
+        hijack_settle(program->pid, tid);
+    if (frames->count == 0 || thread->pending_signal != 0)
+        return false;
+    frames->is_whole = end.reason == QUT_END_OUTERMOST && end.guessed_frame == QUT_NO_GUESS;
+    for (size_t i = 0; i < frames->count; i++)
+        frames->image[i] = inject_image_at(program, frames->frame[i].lookup_pc);
+    return is_suitable(frames, place);
+}
+
+void victim_let_go(const struct inject_program *program, const struct victim *victim, struct victim_figures *figures)
+{
+    qut_target_resume_thread(program->target, victim->index);
+    uint64_t stopped_ns = qut_os_now_ns() - victim->since_ns;
+    if (stopped_ns > figures->stopped_ns)
+        figures->stopped_ns = stopped_ns;
+}
+
+// Those that sleep first: they notice least.
+static bool look_at_all(const struct inject_program *program, struct victim *victim, struct frames *frames,
+                        struct victim_figures *figures)
+{
+    static const enum hijack_place order[] = {HIJACK_WAITS, HIJACK_PERHAPS, HIJACK_RUNS};
+    size_t count = qut_target_thread_count(program->target);
+    for (size_t o = 0; o < COUNT(order); o++)
+        for (size_t i = 0; i < count; i++) {
+            pid_t tid = qut_target_tid(program->target, i, NULL);
+            if (hijack_place_asleep(program->pid, tid) != order[o])
+                continue;
+            figures->looked_at++;
+            if (look_at(program, i, tid, victim, frames))
+                return true;
+            victim_let_go(program, victim, figures);
+        }
+    return false;
+}
+
+int victim_find(const struct inject_program *program, uint64_t end_ns, struct victim *victim,
+                struct victim_figures *figures, struct qutc_error *error)
+{
+    struct frames *frames = calloc(1, sizeof *frames);
+    if (!frames)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+    frames->program = program;
+    unsigned nap_us = NAP_FIRST_US;
+    int result = 1;
+    while (result > 0) {
+        struct qut_target_error why;
+        figures->rounds++;
+        if (qut_target_stop(program->target, &why) != 0)
+            result = qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", why.text);
+        else if (look_at_all(program, victim, frames, figures))
+            result = 0;
+        else if (qut_os_now_ns() > end_ns)
+            result = qutc_fail(error, QUTC_ERR_LIMIT, "", 0,
+                               "%d: none of its threads came to a place where it could be used (%u looks); without "
+                               "--inject it is sampled from outside",
+                               (int)program->pid, figures->looked_at);
+        if (result > 0) {
+            qut_target_resume(program->target);
+            qut_os_sleep_us(nap_us);
+            nap_us = nap_us * 2 < NAP_LAST_US ? nap_us * 2 : NAP_LAST_US;
+        }
+    }
+    free(frames);
+    return result;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/report.h"
+#include "qutc/cache.h"
+#include "tracer/interrupt.h"
+#include "tracer/progress.h"
+#include "tracer/record/ahead.h"
+#include "tracer/record/record.h"
+#include "tracer/record_options.h"
+#include "tracer/record_outside.h"
+#include "tracer/record_show.h"
+
+struct work {
+    const struct record_command_options *options;
+    struct record_show show;
+    struct progress progress;
+    char agent_path[PATH_MAX];
+    struct program program;
+};
+
+static void say(void *context, const char *subject, const char *text)
+{
+    struct work *work = context;
+    record_show_clear(&work->show);
+    cli_report(stderr, subject, "%s", text);
+}
+
+static void show_status(void *context, const struct record_status *status)
+{
+    struct work *work = context;
+    record_show_status(&work->show, status);
+}
+
+// ---- before
+
+static int take_cache(struct record_command_options *options)
+{
+    struct agent_settings *settings = &options->settings;
+    char *directory = NULL;
+    struct qutc_error error = {0};
+    if (options->no_cache)
+        return CLI_GO_ON;
+    if (!options->cache_directory && qutc_cache_directory(&directory, &error) != 0) {
+        cli_report_error(stderr, "cache", &error); // tables are made anew, and kept by us
+        return CLI_GO_ON;
+    }
+    const char *path = options->cache_directory ? options->cache_directory : directory;
+    char whole[PATH_MAX] = "";
+    // The command may go to another directory.
+    if (qutc_make_directories(path, &error) != 0)
+        cli_report_error(stderr, path, &error);
+    else if (!realpath(path, whole) || strlen(whole) >= sizeof settings->cache || strpbrk(whole, ";\n"))
+        cli_report(stderr, path, "cannot be the cache: its name is too long, or has a semicolon in it");
+    else
+        memcpy(settings->cache, whole, strlen(whole) + 1);
+    free(directory);
+    return CLI_GO_ON;
+}
+
+static void step(void *context, size_t done, size_t all)
+{
+    struct work *work = context;
+    progress_step(&work->progress, done, all);
+}
+
+static bool is_interrupted(void *context)
+{
+    (void)context;
+    return interrupt_came();
+}
+
+static bool make_tables(struct work *work)
+{
+    const struct ahead ahead = {.cache_directory = work->options->settings.cache,
+                                .agent_path = work->agent_path[0] ? work->agent_path : NULL,
+                                .progress = step,
+                                .progress_context = work,
+                                .is_interrupted = is_interrupted};
+    if (!*ahead.cache_directory)
+        return true;
+    progress_begin(&work->progress, "tables", work->options->quiet);
+    bool goes_on = ahead_of(&ahead, &work->program);
+    progress_end(&work->progress);
+    return goes_on;
+}
+
+// ---- a command
+
+static int finish(const struct record_command_options *options, const struct record_result *result)
+{
+    bool is_incomplete = result->first_failure[0] || result->processes_failed || !result->is_kept;
+    if (!result->is_kept)
+        cli_report(stderr, options->path,
+                   "nothing was recorded: the agent never answered. Is its file readable for the command, and does "
+                   "the command keep LD_PRELOAD?");
+    else if (!options->quiet)
+        record_show_summary(options->path, result);
+    if (result->first_failure[0])
+        cli_report(stderr, options->path, "could not be written %llu times; the first: %s",
+                   (unsigned long long)(result->failed_writes ? result->failed_writes : 1), result->first_failure);
+    if (result->command_status > 0)
+        return result->command_status;
+    if (result->command_status < 0)
+        return 128 + result->left_by;
+    return is_incomplete ? CLI_NO : CLI_OK;
+}
+
+static int record_inside(struct work *work)
+{
+    const struct record_command_options *options = work->options;
+    const struct record_options recorded = {.path = options->path,
+                                            .command = options->command,
+                                            .program = &work->program,
+                                            .agent_path = work->agent_path,
+                                            .settings = options->settings,
+                                            .duration_ns = options->duration_ns,
+                                            .wait_for_all = options->wait_for_all,
+                                            .say = say,
+                                            .status = work->show.is_shown ? show_status : NULL,
+                                            .context = work};
+    struct record_result result;
+    struct qutc_error error = {0};
+    int status = CLI_BAD;
+    int failed = record_run(&recorded, &result, &status, &error);
+    record_show_clear(&work->show);
+    if (failed) {
+        cli_report_error(stderr, options->command[0], &error);
+        return status;
+    }
+    return finish(options, &result);
+}
+
+static int record_a_command(struct work *work)
+{
+    const struct record_command_options *options = work->options;
+    struct qutc_error error = {0};
+    struct program self;
+    int status = program_find(&work->program, options->command[0], &error);
+    if (status) {
+        cli_report_error(stderr, options->command[0], &error);
+        return status;
+    }
+    if (output_check(options->path, &error) != 0) {
+        cli_report_error(stderr, options->path, &error);
+        return CLI_BAD;
+    }
+    const char *refused = program_self(&self, &error) == 0 ? program_refuses_agent(&work->program, &self) : NULL;
+    if (!refused && record_find_agent(work->agent_path, &error) != 0) {
+        cli_report_error(stderr, AGENT_FILE, &error);
+        return CLI_BAD;
+    }
+    interrupt_watch();
+    if (!make_tables(work))
+        return INTERRUPT_STATUS;
+    if (!refused)
+        return record_inside(work);
+    cli_report(stderr, options->command[0], "%s; sampled from outside", refused);
+    return record_outside_command(options, &work->program);
+}
+
+int record_command(int argc, char **argv)
+{
+    struct record_command_options options;
+    int status = record_options_parse(&options, argc, argv);
+    if (status != CLI_GO_ON)
+        return status;
+    status = take_cache(&options);
+    if (status != CLI_GO_ON)
+        return status;
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) {
+        cli_report(stderr, "record", "no memory");
+        return CLI_BAD;
+    }
+    work->options = &options;
+    record_show_begin(&work->show, options.quiet);
+    status = options.pid ? record_outside_process(&options) : record_a_command(work);
+    free(work);
+    return status;
+}

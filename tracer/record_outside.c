@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record_outside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <qut/sample.h>
+
+#include "cli/arguments.h"
+#include "cli/report.h"
+#include "tracer/attach/attach.h"
+#include "tracer/progress.h"
+#include "tracer/record/launch.h"
+#include "tracer/record/output.h"
+#include "tracer/record_show.h"
+
+struct outside {
+    const struct record_command_options *options;
+    struct record_show show;
+    struct progress progress;
+    struct output output;
+    sigset_t mask_before;
+    int stop_fd;
+    uint64_t start_ns;
+    struct attach_result result;
+};
+
+static void preparing(void *context, unsigned done, unsigned all)
+{
+    struct outside *outside = context;
+    progress_step(&outside->progress, done, all);
+}
+
+static void show_progress(void *context, const struct attach_result *now)
+{
+    struct outside *outside = context;
+    progress_end(&outside->progress);
+    const struct record_status status = {.elapsed_ns = now->elapsed_ns,
+                                         .counts = {.stored = now->taken},
+                                         .processes_now = 1,
+                                         .threads_now = now->threads_now,
+                                         .file_bytes = now->collected.file_bytes};
+    record_show_status(&outside->show, &status);
+}
+
+static int open_stop(struct outside *outside)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, &outside->mask_before);
+    launch_ignore_signals();
+    outside->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return outside->stop_fd;
+}
+
+static void say_missed(const char *path, const struct attach_result *result)
+{
+    const struct {
+        uint64_t count;
+        const char *why;
+    } missed[] = {{result->missed_asleep, "of threads that had gone to sleep"},
+                  {result->missed_woke, "of threads that woke while they were looked at"},
+                  {result->missed_slow, "of threads that did not stop in time"},
+                  {result->missed_gone, "of threads that were gone"},
+                  {result->missed_registers, "of threads in another mode"}};
+    for (size_t i = 0; i < sizeof missed / sizeof *missed; i++)
+        if (missed[i].count)
+            cli_report(stderr, path, "missed %" PRIu64 " samples %s", missed[i].count, missed[i].why);
+    if (result->disturbed)
+        cli_report(stderr, path, "%" PRIu64 " system calls of the process were cut short by us", result->disturbed);
+}
+
+static void say_summary(const char *path, const struct attach_result *result)
+{
+    char bytes[32];
+    say_missed(path, result);
+    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads, %.2f %% of them to the root; %s",
+               result->taken, result->threads,
+               result->taken ? 100 * (double)result->roots / (double)result->taken : 100.0,
+               record_show_bytes(bytes, result->collected.file_bytes));
+    cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %.1f us, 99 %% below %.1f us, longest %.1f us",
+               result->stops, (double)result->stop_median_ns / 1000, (double)result->stop_p99_ns / 1000,
+               (double)result->stop_longest_ns / 1000);
+    cli_report(stderr, NULL, "next: %s report %s   or   %s export -f perfetto %s", cli_program, path, cli_program,
+               path);
+}
+
+static int say_failures(const char *path, const struct attach_result *result)
+{
+    char text[256];
+    const struct collect_result *collected = &result->collected;
+    const struct qutc_error *error = result->collect_error.reason ? &result->collect_error : &collected->first_failure;
+    if (result->end == ATTACH_END_TAKEN)
+        cli_report(stderr, path, "ends early: the process may not be traced any more, or somebody else traces it now");
+    if (!error->reason && !collected->failed_writes)
+        return result->end == ATTACH_END_TAKEN ? CLI_NO : CLI_OK;
+    cli_report(stderr, path, "could not be written: %s", qutc_error_text(error, text, sizeof text));
+    return CLI_NO;
+}
+
+// *is_recorded: the file is there.
+static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
+{
+    const struct record_command_options *options = outside->options;
+    const struct agent_settings *settings = &options->settings;
+    uint64_t main_period_ns = 0;
+    for (uint32_t i = 0; i < settings->group_count; i++)
+        if (strcmp(settings->groups[i].pattern, "main") == 0)
+            main_period_ns = settings->groups[i].period_ns;
+    const struct attach_options attached = {.pid = pid,
+                                            .tid = options->tid,
+                                            .period_ns = settings->period_ns,
+                                            .main_period_ns = main_period_ns,
+                                            .wall = settings->trigger == QUT_TRIGGER_WALL,
+                                            .duration_ns = options->duration_ns,
+                                            .stop_fd = outside->stop_fd,
+                                            .file_fd = outside->output.fd,
+                                            .segment_bytes = settings->segment_bytes,
+                                            .cache_directory = *settings->cache ? settings->cache : NULL,
+                                            .debug_root = "/usr/lib/debug",
+                                            .progress = show_progress,
+                                            .progress_context = outside,
+                                            .preparing = preparing};
+    struct attach_error error = {0};
+    progress_begin(&outside->progress, "tables", options->quiet);
+    int status = attach_record(&attached, &outside->result, &error);
+    progress_end(&outside->progress);
+    record_show_clear(&outside->show);
+    *is_recorded = status == 0;
+    if (status != 0) {
+        cli_report(stderr, NULL, "%s", error.text);
+        return CLI_BAD;
+    }
+    if (!options->quiet)
+        say_summary(options->path, &outside->result);
+    return say_failures(options->path, &outside->result);
+}
+
+static int begin(struct outside *outside, const struct record_command_options *options)
+{
+    struct qutc_error error = {0};
+    *outside = (struct outside){.options = options, .stop_fd = -1};
+    record_show_begin(&outside->show, options->quiet);
+    if (options->settings.trigger == QUT_TRIGGER_NONE) {
+        cli_report(stderr, "--no-ticks", "from outside there is nothing else");
+        return CLI_BAD;
+    }
+    if (output_begin(&outside->output, options->path, &error) != 0) {
+        cli_report_error(stderr, options->path, &error);
+        return CLI_BAD;
+    }
+    if (open_stop(outside) < 0) {
+        cli_report(stderr, "signalfd", "%s", strerror(errno));
+        return CLI_BAD;
+    }
+    return CLI_GO_ON;
+}
+
+static int end(struct outside *outside, int status, bool is_recorded)
+{
+    struct qutc_error error = {0};
+    if (output_end(&outside->output, is_recorded, &error) != 0 && status == CLI_OK) {
+        cli_report_error(stderr, outside->options->path, &error);
+        status = CLI_NO;
+    }
+    if (outside->output.kept_as[0] && !outside->options->quiet)
+        cli_report(stderr, outside->options->path, "the file that was there is now %s", outside->output.kept_as);
+    if (outside->stop_fd >= 0)
+        close(outside->stop_fd);
+    sigprocmask(SIG_SETMASK, &outside->mask_before, NULL);
+    return status;
+}
+
+int record_outside_process(const struct record_command_options *options)
+{
+    struct outside outside;
+    bool is_recorded = false;
+    int status = begin(&outside, options);
+    if (status != CLI_GO_ON)
+        return status;
+    status = sample(&outside, options->pid, &is_recorded);
+    return end(&outside, status, is_recorded);
+}
+
+// The tracer may have taken its status before us: then nobody knows it.
+static int wait_for(pid_t pid, int status_of_recording)
+{
+    int status;
+    pid_t got;
+    do
+        got = waitpid(pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != pid)
+        return status_of_recording;
+    int of_command = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return of_command ? of_command : status_of_recording;
+}
+
+int record_outside_command(const struct record_command_options *options, const struct program *program)
+{
+    struct outside outside;
+    struct launched launched;
+    struct qutc_error error = {0};
+    bool is_recorded = false;
+    int status = begin(&outside, options);
+    if (status != CLI_GO_ON)
+        return status;
+    const struct launch how = {.path = program->path, .arguments = options->command, .mask = &outside.mask_before};
+    status = launch(&how, &launched, &error);
+    if (status) {
+        cli_report_error(stderr, options->command[0], &error);
+        return end(&outside, status, false);
+    }
+    status = sample(&outside, launched.pid, &is_recorded);
+    status = wait_for(launched.pid, status == CLI_BAD ? CLI_NO : status);
+    close(launched.process_fd);
+    return end(&outside, status, is_recorded);
+}

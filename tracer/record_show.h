@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `qut record` says while it records, and at the end: on standard error.
+#ifndef TRACER_RECORD_SHOW_H
+#define TRACER_RECORD_SHOW_H
+
+#include <stdbool.h>
+
+#include "tracer/record/record.h"
+
+struct record_show {
+    bool is_shown, is_drawn; // the status line
+    uint64_t hits_before, ns_before;
+    uint64_t per_second;
+};
+
+void record_show_begin(struct record_show *show, bool quiet);
+// As record_options.status, with a struct record_show as context.
+void record_show_status(void *context, const struct record_status *status);
+// The line is empty again: before anything else is written there.
+void record_show_clear(struct record_show *show);
+
+void record_show_summary(const char *path, const struct record_result *result);
+
+// "1.2 MB"; text has room for 32 bytes. Returns it.
+char *record_show_bytes(char *text, uint64_t bytes);
+
+#endif
