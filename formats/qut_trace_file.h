@@ -96,8 +96,8 @@ struct qut_trace_file_chunk {
 };
 static_assert(sizeof(struct qut_trace_file_chunk) == 16, "shared");
 
-// What the collector knows and the segment does not: a named number, or a named text. A later note of the same name takes
-// the place of an earlier one.
+// What the collector knows and the segment does not: a named number, or a named text. A later note of the same name
+// takes the place of an earlier one.
 struct qut_trace_file_note {
     uint64_t value;
     uint32_t name_bytes; // with its NUL
@@ -106,7 +106,7 @@ struct qut_trace_file_note {
 static_assert(sizeof(struct qut_trace_file_note) == 16, "shared");
 
 enum {
-    QUT_TRACE_FILE_NOTES_MAX = 1024,     // in one part
+    QUT_TRACE_FILE_NOTES_MAX = 1024,      // in one part
     QUT_TRACE_FILE_NOTE_BYTES_MAX = 8192, // of a name, of a text
 };
 

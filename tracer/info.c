@@ -3,9 +3,9 @@
 
 #include "libqut/arch/arch.h"
 
-const char *info_arch_name(const struct trace *trace)
+const char *info_arch_name(unsigned arch_id)
 {
-    const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)trace->arch);
+    const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)arch_id);
     return arch ? arch->name : "unknown architecture";
 }
 

@@ -5,7 +5,10 @@
 
 #include <stdio.h>
 
+#include "cli/json.h"
+#include "tracer/names/names.h"
 #include "tracer/trace/trace.h"
+#include "tracer/trace_options.h"
 
 enum { INFO_KINDS = QUT_TRACE_OWN_KIND_FIRST + QUT_TRACE_OWN_KIND_COUNT };
 
@@ -20,13 +23,21 @@ struct info {
     double record_bytes_per_sample; // in memory
     double file_bytes_per_sample;   // 0: it is a segment
     bool is_segment;
+    // What is asked for beside; names NULL: nothing that needs them.
+    const struct trace_options *options;
+    const struct names *names;
+    const char *parts; // the folder that an interrupted recording left beside the file; NULL: there is none
 };
 
 struct info info_of(const struct trace *trace, bool is_segment);
 void info_print_text(const struct info *info, FILE *output);
 void info_print_json(const struct info *info, FILE *output);
 
-const char *info_arch_name(const struct trace *trace);
+// info_processes.c: processes, where there are several, and what was noted beside the samples.
+void info_processes_text(const struct info *info, FILE *output);
+void info_processes_json(const struct info *info, struct cli_json *json);
+
+const char *info_arch_name(unsigned arch);
 const char *info_class_name(unsigned class_);
 const char *info_mark_kind_name(unsigned kind);
 

@@ -2,6 +2,7 @@
 #include "cli/json.h"
 #include "tracer/export/losses.h"
 #include "tracer/info.h"
+#include "tracer/info_tables.h"
 
 static void print_loss(void *context, const char *text)
 {
@@ -78,6 +79,7 @@ static void print_threads(struct cli_json *json, const struct trace *trace)
         cli_json_open(json, NULL, '{');
         cli_json_number(json, "uid", thread->uid);
         cli_json_number(json, "tid", thread->tid);
+        cli_json_number(json, "pid", trace_pid_of(trace, thread));
         cli_json_string(json, "name", thread->name);
         cli_json_number(json, "start_ns", thread->start_ns);
         if (thread->end_ns != UINT64_MAX)
@@ -121,7 +123,7 @@ void info_print_json(const struct info *info, FILE *output)
     cli_json_close(&json, ']');
     print_balance(&json, trace);
     cli_json_number(&json, "pid", trace->pid);
-    cli_json_string(&json, "arch", info_arch_name(trace));
+    cli_json_string(&json, "arch", info_arch_name(trace->arch));
     cli_json_string(&json, "command", trace->command);
     cli_json_string(&json, "mode", trace->mode == QUT_TRACE_STREAM ? "stream" : "overwrite");
     cli_json_bool(&json, "segment", info->is_segment);
@@ -135,7 +137,10 @@ void info_print_json(const struct info *info, FILE *output)
     cli_json_real(&json, "bytes_per_sample", info->record_bytes_per_sample, 3);
     if (!info->is_segment)
         cli_json_real(&json, "disk_bytes_per_sample", info->file_bytes_per_sample, 3);
+    info_processes_json(info, &json);
     print_threads(&json, trace);
     print_modules(&json, trace);
+    if (info->names && info_tables_json(info->options, trace, info->names, &json) != 0)
+        cli_json_string(&json, "error", "out of memory");
     cli_json_close(&json, '}');
 }

@@ -6,6 +6,7 @@
 #include "cli/report.h"
 #include "tracer/export/losses.h"
 #include "tracer/info.h"
+#include "tracer/info_tables.h"
 
 enum { THREADS_SHOWN = 20, MODULES_SHOWN = 20 };
 
@@ -177,7 +178,7 @@ void info_print_text(const struct info *info, FILE *output)
     cli_print_name(output, trace->path);
     fputs(":\n", output);
     print_losses(info, output);
-    fprintf(output, "  from      process %" PRIu32 ", %s, %s", trace->pid, info_arch_name(trace),
+    fprintf(output, "  from      process %" PRIu32 ", %s, %s", trace->pid, info_arch_name(trace->arch),
             modes[trace->mode == QUT_TRACE_STREAM]);
     if (*trace->command) {
         fputs(": ", output);
@@ -188,6 +189,9 @@ void info_print_text(const struct info *info, FILE *output)
     print_balance(info, output);
     print_kinds(info, output);
     print_sizes(info, output);
+    info_processes_text(info, output);
     print_threads(info, output);
     print_modules(info, output);
+    if (info->names && info_tables_text(info->options, trace, info->names, output) != 0)
+        fputs("  out of memory\n", output);
 }

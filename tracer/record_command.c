@@ -103,6 +103,8 @@ static int finish(const struct record_command_options *options, const struct rec
     if (result->first_failure[0])
         cli_report(stderr, options->path, "could not be written %llu times; the first: %s",
                    (unsigned long long)(result->failed_writes ? result->failed_writes : 1), result->first_failure);
+    if (options->pid)
+        return is_incomplete || result->is_agent_left ? CLI_NO : CLI_OK;
     if (result->command_status > 0)
         return result->command_status;
     if (result->command_status < 0)
@@ -116,6 +118,7 @@ static int record_inside(struct work *work)
     const struct record_options recorded = {.path = options->path,
                                             .command = options->command,
                                             .program = &work->program,
+                                            .pid = options->pid,
                                             .agent_path = work->agent_path,
                                             .settings = options->settings,
                                             .duration_ns = options->duration_ns,
@@ -129,10 +132,26 @@ static int record_inside(struct work *work)
     int failed = record_run(&recorded, &result, &status, &error);
     record_show_clear(&work->show);
     if (failed) {
-        cli_report_error(stderr, options->command[0], &error);
+        char number[24];
+        snprintf(number, sizeof number, "%d", options->pid);
+        cli_report_error(stderr, options->pid ? number : options->command[0], &error);
         return status;
     }
     return finish(options, &result);
+}
+
+static int record_by_injection(struct work *work)
+{
+    struct qutc_error error = {0};
+    if (output_check(work->options->path, &error) != 0) {
+        cli_report_error(stderr, work->options->path, &error);
+        return CLI_BAD;
+    }
+    if (record_find_agent(work->agent_path, &error) != 0) {
+        cli_report_error(stderr, AGENT_FILE, &error);
+        return CLI_BAD;
+    }
+    return record_inside(work);
 }
 
 static int record_a_command(struct work *work)
@@ -179,7 +198,9 @@ int record_command(int argc, char **argv)
     }
     work->options = &options;
     record_show_begin(&work->show, options.quiet);
-    status = options.pid ? record_outside_process(&options) : record_a_command(work);
+    status = !options.pid     ? record_a_command(work)
+             : options.inject ? record_by_injection(work)
+                              : record_outside_process(&options);
     free(work);
     return status;
 }

@@ -81,7 +81,7 @@ static const struct cli_argument arguments[] = {
     {"duration", "S", ID_DURATION, 0, "seconds, then no more samples"},
     {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
     {"wait-all", NULL, ID_WAIT_ALL, 0, "record on until all that COMMAND started has ended as well"},
-    {"buffer", "SIZE", ID_BUFFER, 0, "of each process, in memory: bytes, or with K, M or G (default: 16M)"},
+    {"buffer", "SIZE", ID_BUFFER, 0, "of each process, in memory: bytes, or with K, M or G (default: 4M)"},
     {"keep-newest", NULL, ID_KEEP_NEWEST, 0, "where the buffer is full, new samples take the place of old ones"},
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"tid", "TID", ID_TID, 0, "with -p: this thread only"},
@@ -315,7 +315,7 @@ int record_options_parse(struct record_command_options *options, int argc, char 
                                                             .period_ns = ns_per_s / 1000,
                                                             .sync_interval_ns = 10 * NS_PER_MS,
                                                             .blocked_least_ns = NS_PER_MS,
-                                                            .segment_bytes = 16 << 20,
+                                                            .segment_bytes = 4 << 20,
                                                             .sync = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD,
                                                             .metric_mask = metrics_not_said,
                                                             .follow = true}};

@@ -109,6 +109,17 @@ static void say_losses(FILE *stream, const char *path, const struct record_count
     fputs("\n", stream);
 }
 
+// Where there was no room for the whole stack: a larger buffer has it.
+static void say_cuts(const char *path, const struct record_counts *counts)
+{
+    for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)
+        if (counts->cut[i] && i != QUT_TRACE_CUT_WALK)
+            cli_report(stderr, path, "%" PRIu64 " samples are cut: %s%s", counts->cut[i], trace_cut_name(i),
+                       i == QUT_TRACE_CUT_DEPTH ? "" : " (--buffer)");
+    if (counts->lost[QUT_TRACE_LOST_POOL] || counts->lost[QUT_TRACE_LOST_THREADS])
+        cli_report(stderr, path, "a larger --buffer has room for more samples and threads");
+}
+
 static void say_ticks(const char *path, const struct record_result *result)
 {
     const struct agent_channel_counts *ticks = &result->ticks;
@@ -148,6 +159,7 @@ void record_show_summary(const char *path, const struct record_result *result)
     uint64_t taken = counts->stored + counts->merged;
     // First what is missing.
     say_losses(stderr, path, counts);
+    say_cuts(path, counts);
     say_ticks(path, result);
     say_processes(path, result);
     uint64_t cut = counts->cut[QUT_TRACE_CUT_WALK];

@@ -26,9 +26,12 @@ enum {
     ID_FOLLOW,
     ID_INTERVAL,
     ID_JSON,
+    ID_TOP,
+    ID_BLOCKED,
+    ID_LOCKS,
 };
 
-enum { INTERVAL_MAX_MS = 60000, WRITES = TRACE_EXPORT | TRACE_REPORT };
+enum { INTERVAL_MAX_MS = 60000, TOP_MAX = 100000, WRITES = TRACE_EXPORT | TRACE_REPORT };
 
 static const struct cli_argument arguments[] = {
     {"format", "FORMAT", ID_FORMAT, TRACE_EXPORT, "one of those above"},
@@ -39,8 +42,15 @@ static const struct cli_argument arguments[] = {
     {"follow", NULL, ID_FOLLOW, TRACE_COLLECT, "until the trace ends"},
     {"interval", "MS", ID_INTERVAL, TRACE_COLLECT, "between two looks, in milliseconds (default: 100)"},
     {"thread", "TID", ID_THREAD, TRACE_EXPORT, "this thread only (nanoscope: else the one with most samples)"},
+    {"top", "N", ID_TOP, TRACE_INFO,
+     "the N functions that cost most, with their sampling error; rows of the tables below"},
+    {"weight", "WHAT", ID_WEIGHT, TRACE_INFO,
+     "for --top: samples, wall, cpu, blocked, allocated-bytes, allocations or faults (default: cpu)"},
+    {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
+    {"locks", NULL, ID_LOCKS, TRACE_INFO, "who waited for whom: locks, who held them, who let go of them"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
-     "samples, wall, cpu, blocked, allocated-bytes, allocations or faults: what a stack counts for (collapsed: samples; "
+     "samples, wall, cpu, blocked, allocated-bytes, allocations or faults: what a stack counts for (collapsed: "
+     "samples; "
      "speedscope: wall, in its order)"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not who was entered and left when"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, WRITES, "where separate debug files are (/usr/lib/debug)"},
@@ -75,10 +85,10 @@ static int take_weight(struct trace_options *options, const char *value)
         const char *name;
         enum export_weight weight;
     } names[] = {
-        {"samples", EXPORT_WEIGHT_SAMPLES},   {"wall", EXPORT_WEIGHT_TIME},
-        {"time", EXPORT_WEIGHT_TIME},         {"cpu", EXPORT_WEIGHT_CPU_TIME},
-        {"blocked", EXPORT_WEIGHT_BLOCKED},   {"allocated-bytes", EXPORT_WEIGHT_BYTES},
-        {"bytes", EXPORT_WEIGHT_BYTES},       {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
+        {"samples", EXPORT_WEIGHT_SAMPLES}, {"wall", EXPORT_WEIGHT_TIME},
+        {"time", EXPORT_WEIGHT_TIME},       {"cpu", EXPORT_WEIGHT_CPU_TIME},
+        {"blocked", EXPORT_WEIGHT_BLOCKED}, {"allocated-bytes", EXPORT_WEIGHT_BYTES},
+        {"bytes", EXPORT_WEIGHT_BYTES},     {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
         {"faults", EXPORT_WEIGHT_FAULTS},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -135,6 +145,9 @@ static int take_option(void *context, int id, const char *value)
     case ID_FOLLOW: options->follow = true; return 0;
     case ID_INTERVAL: return take_interval(options, value);
     case ID_JSON: options->json = true; return 0;
+    case ID_TOP: return take_number("top", value, 1, TOP_MAX, "a number from 1 to 100000", &options->top);
+    case ID_BLOCKED: options->blocked = true; return 0;
+    case ID_LOCKS: options->locks = true; return 0;
     default: return -1;
     }
 }

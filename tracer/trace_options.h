@@ -36,6 +36,8 @@ struct trace_options {
     uint32_t interval_ms; // 0: not said
     // Info.
     bool json;
+    int top; // rows; 0: not asked for
+    bool blocked, locks;
 };
 
 // What a command takes that is not said by options: set in *options before. Returns CLI_GO_ON or an exit status.

@@ -66,6 +66,11 @@ bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high);
 
 // Starts a detached-from-signals thread (all blocked) that runs body(argument). 0 or -errno.
 struct qut_os_thread;
+// What each of them calls first and last, where it is set before they start.
+struct qut_os_thread_hooks {
+    void (*begins)(void), (*ends)(void);
+};
+extern struct qut_os_thread_hooks qut_os_thread_hooks;
 int qut_os_thread_start(struct qut_os_thread **thread, void (*body)(void *), void *argument);
 void qut_os_thread_join(struct qut_os_thread *thread);
 void qut_os_thread_forget(struct qut_os_thread *thread); // in a child after fork, where it does not exist

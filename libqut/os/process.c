@@ -180,10 +180,21 @@ enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
     return stop_of(got, status, signal_number);
 }
 
-enum qut_os_stop qut_os_trace_wait_once(pid_t tid, int *signal_number)
+enum qut_os_stop qut_os_trace_wait_once(pid_t tid, bool block, bool is_child, int *signal_number)
 {
+    const int flags = __WALL | (block ? 0 : WNOHANG);
     int status = 0;
-    pid_t got = waitpid(tid, &status, __WALL);
+    siginfo_t info = {.si_pid = 0};
+    *signal_number = 0;
+    if (is_child) {
+        if (waitid(P_PID, (id_t)tid, &info, flags | WEXITED | WSTOPPED | WNOWAIT) != 0)
+            return errno == EINTR ? QUT_OS_STOP_NONE : QUT_OS_STOP_GONE;
+        if (info.si_pid == 0)
+            return QUT_OS_STOP_NONE;
+        if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
+            return QUT_OS_STOP_GONE;
+    }
+    pid_t got = waitpid(tid, &status, flags);
     return stop_of(got < 0 && errno == EINTR ? 0 : got, status, signal_number);
 }
 

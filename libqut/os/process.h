@@ -43,8 +43,9 @@ enum qut_os_stop {
     QUT_OS_STOP_GONE,     // has ended
 };
 enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number);
-// Blocks; NONE: until a signal of ours was handled.
-enum qut_os_stop qut_os_trace_wait_once(pid_t tid, int *signal_number);
+// The same, once: NONE also where a signal of ours was handled meanwhile. is_child: how it ends is for somebody else of
+// this process to ask.
+enum qut_os_stop qut_os_trace_wait_once(pid_t tid, bool block, bool is_child, int *signal_number);
 
 void qut_os_yield(void);
 void qut_os_sleep_us(unsigned microseconds);

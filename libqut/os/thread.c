@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -62,17 +63,50 @@ struct qut_os_thread {
     pthread_t id;
     void (*body)(void *);
     void *argument;
+    void *stack;
 };
 
+struct qut_os_thread_hooks qut_os_thread_hooks;
+
 // A compiler runs on it: room for that, though only what is touched costs memory.
-enum { THREAD_STACK_BYTES = 1 << 20 };
+// Not libc's, which would keep it for later threads when this one has ended.
+enum { THREAD_STACK_BYTES = 1 << 20, GUARD_BYTES = 64 << 10 };
 
 static void *run_thread(void *context)
 {
     struct qut_os_thread *thread = context;
     prctl(PR_SET_NAME, "qut", 0, 0, 0);
+    if (qut_os_thread_hooks.begins)
+        qut_os_thread_hooks.begins();
     thread->body(thread->argument);
+    if (qut_os_thread_hooks.ends)
+        qut_os_thread_hooks.ends();
     return NULL;
+}
+
+static int start(struct qut_os_thread *thread)
+{
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error)
+        return error;
+    sigset_t all, before;
+    error = pthread_attr_setstack(&attributes, (char *)thread->stack + GUARD_BYTES, THREAD_STACK_BYTES);
+    if (!error) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &before);
+        error = pthread_create(&thread->id, &attributes, run_thread, thread);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+static void free_thread(struct qut_os_thread *thread)
+{
+    if (thread->stack)
+        munmap(thread->stack, GUARD_BYTES + THREAD_STACK_BYTES);
+    free(thread);
 }
 
 int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *argument)
@@ -81,21 +115,14 @@ int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *
     if (!thread)
         return -ENOMEM;
     *thread = (struct qut_os_thread){.body = body, .argument = argument};
-    pthread_attr_t attributes;
-    int error = pthread_attr_init(&attributes);
+    void *stack = mmap(NULL, GUARD_BYTES + THREAD_STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    thread->stack = stack == MAP_FAILED ? NULL : stack;
+    int error = ENOMEM;
+    if (thread->stack && mprotect(stack, GUARD_BYTES, PROT_NONE) == 0)
+        error = start(thread);
     if (error) {
-        free(thread);
-        return -error;
-    }
-    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    error = pthread_create(&thread->id, &attributes, run_thread, thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error) {
-        free(thread);
+        free_thread(thread);
         return -error;
     }
     *out = thread;
@@ -105,12 +132,12 @@ int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *
 void qut_os_thread_join(struct qut_os_thread *thread)
 {
     pthread_join(thread->id, NULL);
-    free(thread);
+    free_thread(thread);
 }
 
 void qut_os_thread_forget(struct qut_os_thread *thread)
 {
-    free(thread);
+    free_thread(thread);
 }
 
 // ---- waiting

@@ -16,6 +16,7 @@ enum qut_os_thread_word {
     QUT_OS_WORD_LEVELS, // of walks of a thread that is not registered
     QUT_OS_WORD_TRACE,  // slot in the trace store + 1, and which trace's
     QUT_OS_WORD_TRACE_GENERATION,
+    QUT_OS_WORD_ENDING, // 1: the thread is as good as dead, and gets no slot any more
     QUT_OS_WORD_TICKER, // place in the pool of libqut/sample + 1, and which pool's
     QUT_OS_WORD_TICKER_GENERATION,
     QUT_OS_WORD_TICKER_DEPTH, // of handlers and guards that look at it

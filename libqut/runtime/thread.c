@@ -59,6 +59,7 @@ static void drop(struct qut_thread *thread)
 
 static void at_thread_end(void *thread)
 {
+    qut_os_set_thread_word(QUT_OS_WORD_ENDING, 1);
     drop(thread);
 }
 

@@ -54,7 +54,7 @@ static inline bool is_due(void)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
     if (interval == 0)
-        return true;
+        return !qut_os_thread_word(QUT_OS_WORD_ENDING);
     if (__builtin_expect(interval == NEVER, 0))
         return false;
     uintptr_t now = now_units();
@@ -62,7 +62,7 @@ static inline bool is_due(void)
         return false;
     qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 0);
     qut_os_set_thread_word(QUT_OS_WORD_SYNC_LAST, now);
-    return true;
+    return !qut_os_thread_word(QUT_OS_WORD_ENDING); // then the trace has no place for it
 }
 
 static inline bool has_sums(uint32_t total)

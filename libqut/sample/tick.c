@@ -73,8 +73,10 @@ void qut_tick(int number, siginfo_t *info, void *ucontext)
     enum qut_os_tick_source source = qut_os_tick_source(info, &qut_timer_cookie);
     struct qut_ticker *tickers = qut_tickers_enter();
     struct qut_ticker *ticker = tickers && source != QUT_OS_TICK_STRAY ? qut_ticker_self(tickers) : NULL;
-    if (!ticker) // where there are no places, it was sent before they were hidden
-        atomic_fetch_add_explicit(&qut_sampler.strays, tickers || source == QUT_OS_TICK_STRAY, memory_order_relaxed);
+    if (source == QUT_OS_TICK_STRAY)
+        atomic_fetch_add_explicit(&qut_sampler.strays, 1, memory_order_relaxed);
+    else if (!ticker)
+        ; // it was sent before the thread's ticks ended: as late as that, and counted so
     else if (source == QUT_OS_TICK_EVENT &&
              info->si_fd == atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed))
         sample(ucontext, QUT_SAMPLE_FAULT);

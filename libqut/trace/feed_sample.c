@@ -221,7 +221,10 @@ int qut_trace_throttle(uint32_t total, uint64_t amount)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (!qut_feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
-    if (__builtin_expect(qut_feed_begin(&entry, here), 1)) {
+    if (__builtin_expect(!qut_feed_has_slot(entry.feed) && qut_os_thread_word(QUT_OS_WORD_ENDING), 0)) {
+        qut_segment_throttle_unowned(&entry.feed->segment);
+        qut_feed_add_beside(&entry, total, amount);
+    } else if (__builtin_expect(qut_feed_begin(&entry, here), 1)) {
         qut_segment_throttle(entry.writer, total, amount);
         qut_segment_end(entry.slot);
     } else {

@@ -56,6 +56,9 @@ static bool set_slot(const struct qut_feed *feed, const struct qut_trace_thread 
 
 bool qut_feed_take_slot(struct qut_feed *feed, const char *name)
 {
+    // What its last destructors do would be those of another thread, without a name.
+    if (qut_os_thread_word(QUT_OS_WORD_ENDING))
+        return false;
     uint64_t now_ns = qut_os_now_ns();
     struct qut_trace_thread *slot = qut_segment_thread_begin(&feed->segment, qut_os_thread_id(), name, now_ns);
     if (!slot) {

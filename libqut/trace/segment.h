@@ -183,6 +183,7 @@ void qut_segment_cut(struct qut_trace_writer *writer, enum qut_trace_cut reason)
 void qut_segment_add(struct qut_trace_writer *writer, uint32_t total, uint64_t amount);
 // A hit without a slot.
 void qut_segment_lose_unowned(struct qut_segment *segment, enum qut_trace_lost reason);
+void qut_segment_throttle_unowned(struct qut_segment *segment);
 
 #pragma GCC visibility pop
 

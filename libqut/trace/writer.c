@@ -112,6 +112,12 @@ void qut_segment_lose_unowned(struct qut_segment *segment, enum qut_trace_lost r
     lose_shared(&segment->counters->unowned, reason);
 }
 
+void qut_segment_throttle_unowned(struct qut_segment *segment)
+{
+    qut_count_shared(&segment->counters->unowned.hits, 1);
+    qut_count_shared(&segment->counters->unowned.throttled, 1);
+}
+
 // ---- levels
 
 // Stacks grow down: a frame that began an append is gone when its thread runs at or above it, on the same stack. What

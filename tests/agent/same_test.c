@@ -121,6 +121,14 @@ START_TEST(threads_are_the_same)
 }
 END_TEST
 
+START_TEST(a_process_ends_with_its_last_thread)
+{
+    for (int i = 0; i < 5; i++)
+        check_alike("last-thread", NULL, 2, true);
+    check_alike("last-thread", NULL, 1, false);
+}
+END_TEST
+
 START_TEST(a_namespace_for_single_threads_can_be_entered)
 {
     check_alike("unshare", NULL, 1, true);
@@ -252,6 +260,7 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, every_exec_is_the_same);
     tcase_add_test(cases, no_tick_outlives_an_exec);
     tcase_add_test(cases, threads_are_the_same);
+    tcase_add_test(cases, a_process_ends_with_its_last_thread);
     tcase_add_test(cases, a_namespace_for_single_threads_can_be_entered);
     tcase_add_test(cases, allocations_are_counted_exactly);
     tcase_add_test(cases, an_own_allocator_is_left_alone);

@@ -362,6 +362,25 @@ static void threads(void)
     printf("c11 result %d\n", result);
 }
 
+static void *end_last(void *argument)
+{
+    (void)argument;
+    spin_ms(10);
+    fflush(stdout);
+    pid_t child = fork(); // in which this is the only thread
+    if (child == 0) {
+        puts("child");
+        return NULL;
+    }
+    int status;
+    waitpid(child, &status, 0);
+    printf("thread of a child %x\n", (unsigned)status);
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_detach(thread);
+    return NULL;
+}
+
 // ---- before and after main
 
 static void *early;
@@ -413,6 +432,10 @@ int main(int argument_count, char **arguments, char **main_environment)
         exec_storm(atoi(arguments[2]));
     } else if (strcmp(what, "threads") == 0) {
         threads();
+    } else if (strcmp(what, "last-thread") == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, end_last, NULL);
+        pthread_exit(NULL);
     } else if (strcmp(what, "unshare") == 0) {
         errno = 0;
         int result = unshare(CLONE_NEWUSER);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who woke whom: each hand-over is made so that there is one right answer, and each has to be told.
 #include <check.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/agent_waits/world.h"
@@ -22,10 +24,16 @@ static uint32_t turn; // of the round: whoever sees its number acts
 static uint32_t held; // the round whose lock is held
 static uint32_t tids[RELEASERS + 1];
 
-static void wait_for(const uint32_t *word, uint32_t value)
+static void wait_for(uint32_t *word, uint32_t value)
 {
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
-        sched_yield();
+    for (uint32_t seen; (seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)) != value;)
+        syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL);
+}
+
+static void set(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX);
 }
 
 // Two functions that let go, to be told apart in stacks.
@@ -84,12 +92,11 @@ static void *releaser(void *argument)
     for (uint32_t i = self; i < rounds; i += RELEASERS) {
         wait_for(&turn, i);
         now->take();
-        __atomic_store_n(&held, i + 1, __ATOMIC_RELEASE);
+        set(&held, i + 1);
         while (!lock_has_waiters(now->lock))
             sched_yield();
         world_wait_until_asleep(tids[RELEASERS]);
         (i % 2 ? release_odd : release_even)(now->release);
-        wait_for(&turn, i + 1);
     }
     return NULL;
 }
@@ -102,7 +109,7 @@ static void *waiter(void *argument)
         wait_for(&held, i + 1);
         now->wait();
         now->release();
-        __atomic_store_n(&turn, i + 1, __ATOMIC_RELEASE);
+        set(&turn, i + 1);
     }
     return NULL;
 }

@@ -58,6 +58,18 @@ void world_open(uint32_t sync, uint64_t least_ns, uint64_t interval_ns, uint32_t
     __atomic_store_n(&agent_watched, sync, __ATOMIC_SEQ_CST);
 }
 
+int world_has_trigger(uint32_t trigger)
+{
+    struct qut_trace_options trace = {.size = sizeof(trace)};
+    struct qut_sampling_options sampling = {.size = sizeof(sampling), .trigger = trigger};
+    must(qut_trace_open(&trace) == 0, "qut_trace_open");
+    int result = qut_sampling_start(&sampling);
+    if (!result)
+        qut_sampling_stop();
+    qut_trace_close();
+    return result;
+}
+
 void world_close(struct trace *trace)
 {
     __atomic_store_n(&agent_watched, 0, __ATOMIC_SEQ_CST);

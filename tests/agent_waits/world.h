@@ -10,6 +10,8 @@
 // Everything in `sync` (enum agent_sync) is watched from now on. least_ns: waits of that length are always stored.
 // interval_ns 1: all are. trigger: enum qut_trigger, at 1 kHz; QUT_TRIGGER_NONE: no ticks.
 void world_open(uint32_t sync, uint64_t least_ns, uint64_t interval_ns, uint32_t trigger);
+// 0, or -errno of why that trigger cannot be had here.
+int world_has_trigger(uint32_t trigger);
 // Without us again, until the next world_open; does nothing where there is no world. The trace is the caller's. NULL:
 // nobody wants it.
 void world_close(struct trace *trace);

@@ -7,7 +7,7 @@
 //     attach_subject execs N          becomes itself N times, with some work in between
 //     attach_subject locks            one holds a mutex for 20 ms at a time, another waits for it
 //     attach_subject naps             works 1 ms, sleeps 3 ms
-// Says "ready" when it has begun; ends with standard input.
+// Says "ready SPIN_THREE SPIN_ONE HOLD_LOCK", where these begin, when it has begun; ends with standard input.
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -39,12 +39,6 @@ static bool input_is_there(int wait_ms)
 {
     struct pollfd in = {0, POLLIN, 0};
     return poll(&in, 1, wait_ms) > 0;
-}
-
-static void ready(void)
-{
-    printf("ready\n");
-    fflush(stdout);
 }
 
 #define SPIN(name)                                                                                                     \
@@ -156,9 +150,10 @@ static int execs(int argc, char **argv)
     return 5;
 }
 
+KEPT void hold_lock(void);
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-KEPT void hold_lock(void);
 KEPT void hold_lock(void)
 {
     pthread_mutex_lock(&mutex);
@@ -199,6 +194,13 @@ static void naps(void)
         if (nanosleep(&nap, NULL) != 0)
             _exit(6);
     }
+}
+
+static void ready(void)
+{
+    printf("ready %p %p %p\n", (void *)(uintptr_t)spin_three, (void *)(uintptr_t)spin_one,
+           (void *)(uintptr_t)hold_lock);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)

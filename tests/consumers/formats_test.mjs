@@ -204,11 +204,11 @@ function pprof() {
     let sum = 0;
     const byLeaf = new Map();
     for (const line of sampleText.split('\n')) {
-        const match = /^ *(\d+) +(\d+) +(\d+) +(\d+): ([\d ]+)$/.exec(line);
+        const match = /^ *(\d+)(?: +\d+)+: ([\d ]+)$/.exec(line);
         if (!match)
             continue;
         sum += Number(match[1]);
-        const leaf = locations.get(match[5].split(' ')[0])?.[0];
+        const leaf = locations.get(match[2].split(' ')[0])?.[0];
         byLeaf.set(leaf, (byLeaf.get(leaf) || 0) + Number(match[1]));
     }
     checks.equal(sum, sampleCount, 'pprof -raw: samples');

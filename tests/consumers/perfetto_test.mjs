@@ -275,6 +275,23 @@ async function checkDamaged() {
     checks.ok(/missing/.test(account.name), 'its name');
 }
 
+// Each thread is of its process, with that one's name; each sample of its thread.
+async function checkProcesses() {
+    const trace = await openTrace(exported('perfetto', '--processes', '2')), account = await accountOf(trace);
+    const complained = await complaints(trace);
+    checks.equal(complained.filter((row) => row.name !== 'perf_cpu_lost_records'), [], 'several processes: no complaints');
+    const processes = await trace.query(`select pid, process.name as name, count(distinct tid) as threads,
+        count(perf_sample.id) as samples from process join thread using (upid) join perf_sample using (utid)
+        group by pid order by pid`);
+    checks.equal(processes.map((row) => [row.pid, row.name]),
+        [[7001, '/bin/part0 with arguments'], [7002, '/bin/part1 with arguments']], 'processes');
+    checks.ok(processes.every((row) => row.threads > 0), 'each with threads');
+    checks.equal(processes.reduce((sum, row) => sum + row.samples, 0), account.samples, 'all samples are of one of them');
+    const [{ n }] = await trace.query(`select count(*) as n from slice s join thread_track t on s.track_id = t.id
+        join thread using (utid) join process using (upid) where pid = 7002 and t.name like '%(samples)'`);
+    checks.ok(n > 0, 'the second one has slices');
+}
+
 // Traces without sense: whatever is in them, Perfetto finds nothing wrong with what we make of it.
 async function checkRandom(seed) {
     const trace = await openTrace(exported('perfetto', '--random', String(seed))), account = await accountOf(trace);
@@ -298,6 +315,7 @@ async function checkLarge(samples) {
 
 await checkGolden();
 await checkDamaged();
+await checkProcesses();
 for (let seed = 1; seed <= (options.includes('--large') ? 100 : 5); seed++)
     await checkRandom(seed);
 await checkLarge(options.includes('--large') ? 500000 : 20000);

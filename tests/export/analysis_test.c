@@ -91,10 +91,10 @@ START_TEST(blocked_time_is_counted_once)
 {
     build_thread(&build, 1, "t", 0, UINT64_MAX);
     take_end(QUT_TRACE_KIND_READ, 10, 20, 0, 1);
-    take_end(QUT_TRACE_KIND_SLEEP, 40, 50, 0, 1);  // lies in the next one
-    take_end(QUT_TRACE_KIND_WAIT, 30, 90, 0, 1);   // 60, of which 10 were counted
-    take_end(QUT_TRACE_KIND_CALL, 95, 100, 0, 1);  // says that it was blocked
-    take(QUT_TRACE_KIND_CALL, 120, 0, 1, 0);       // a call that ran
+    take_end(QUT_TRACE_KIND_SLEEP, 40, 50, 0, 1); // lies in the next one
+    take_end(QUT_TRACE_KIND_WAIT, 30, 90, 0, 1);  // 60, of which 10 were counted
+    take_end(QUT_TRACE_KIND_CALL, 95, 100, 0, 1); // says that it was blocked
+    take(QUT_TRACE_KIND_CALL, 120, 0, 1, 0);      // a call that ran
     build_extra(&build, QUT_TRACE_EXTRA_DURATION_NS, 10);
     finish();
     expect(MEASURE_BLOCKED, 5, (const uint64_t[]){10, 10, 50, 5, 0});
@@ -125,8 +125,7 @@ START_TEST(open_intervals)
     for (size_t i = 0; i < 8; i++)
         ck_assert_msg(trace.samples[i].is_open == open[i], "sample %zu", i);
     // The read within the poll was left when that ended at the latest: the poll's end is its own.
-    expect(MEASURE_BLOCKED, 8,
-           (const uint64_t[]){0, 2000 * MS, 10 * MS, 0, 0, 0, 20 * MS, 2900 * MS});
+    expect(MEASURE_BLOCKED, 8, (const uint64_t[]){0, 2000 * MS, 10 * MS, 0, 0, 0, 20 * MS, 2900 * MS});
     expect(MEASURE_WALL, 8,
            (const uint64_t[]){0, 2010 * MS, 10 * MS, 10 * MS, 10 * MS, 0, 10 * MS + 40 * MS, 2900 * MS});
 }

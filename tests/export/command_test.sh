@@ -112,6 +112,42 @@ PYTHON
 expect 0 'help' "$qut" export --help
 { [ ! -s err ] && grep -q 'speedscope' out; } || fail 'help: not on standard output'
 
+# ---- several processes in one file
+second=$("$traced" "$segment.second") || fail 'the traced program failed'
+expect 0 'collected' "$qut" collect --quiet "$segment" -o first.qtrace
+expect 0 'collected' "$qut" collect --quiet "$segment.second" -o second.qtrace
+cat first.qtrace second.qtrace >both.qtrace
+for format in perfetto speedscope pprof collapsed nanoscope chrome perf-script; do
+    expect 0 "two processes: $format" "$qut" export both.qtrace -f "$format" -o "both.$format"
+done
+grep -q '^traced;traced;outer: "function";even 300$' both.collapsed || fail "two processes: $(cat both.collapsed)"
+expect 0 'info of two processes' "$qut" info both.qtrace
+grep -q "process   $pid" out && grep -q "process   $second" out || fail "info of two processes: $(cat out)"
+expect 0 'a table of functions' "$qut" info both.qtrace --top 2 --weight samples --blocked --locks
+grep -q ' 50.00 % +- 4.00 .* take_samples$' out || fail "a table of functions: $(cat out)"
+expect 2 'no rows' "$qut" info both.qtrace --top 0
+mkdir both.qtrace.parts
+expect 0 'an interrupted recording' "$qut" info both.qtrace
+grep -q 'both.qtrace.parts' out || fail 'an interrupted recording: not said'
+expect 0 'info of two processes, as JSON' "$qut" info --json both.qtrace --top 2 --blocked --locks
+python3 -B - "$here" "$pid" "$second" <<'PYTHON' || fail 'two processes: a format does not tell them apart'
+import json, re, sys
+sys.path.insert(0, sys.argv[1])
+import formats
+pids = {int(pid) for pid in sys.argv[2:]}
+info = json.load(open('out'))
+assert {process['pid'] for process in info['processes']} == pids and len(info['top']) == 2, info['processes']
+assert {thread['pid'] for thread in info['threads']} == pids and info['blocked'] == info['locks'] == []
+assert {sample['labels']['pid'] for sample in formats.read_pprof('both.pprof')['samples']} == pids
+assert {int(pid) for pid in re.findall(r'^\S+ (\d+)/\d+ ', open('both.perf-script').read(), re.M)} == pids
+assert {event['pid'] for event in json.load(open('both.chrome'))['traceEvents']} == pids
+names = [profile['name'] for profile in json.load(open('both.speedscope'))['profiles']]
+assert len(names) == 6 and {int(re.match(r'traced \((\d+)\): ', name)[1]) for name in names} == pids, names
+PYTHON
+head -c $(($(stat -c %s first.qtrace) + $(stat -c %s second.qtrace) / 2)) both.qtrace >cut.qtrace
+expect 1 'the second one cut off' "$qut" export cut.qtrace -f collapsed -o cut.txt
+[ "$(awk '{ sum += $NF } END { print (sum >= 300) }' cut.txt)" = 1 ] || fail 'the second one cut off: the first is not whole'
+
 # ---- real traces are what the formats are
 python3 -B - "$here" <<'PYTHON' || fail 'a format does not read'
 import sys

@@ -4,7 +4,7 @@
 //
 //     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] [--weight N] [--thread
 //     UID]
-//                   [--damage] [--no-slices] [--time]
+//                   [--damage] [--no-slices] [--processes N] [--time]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +94,7 @@ struct request {
     struct export_options options;
     unsigned seed;    // not 0: a random trace
     const char *file; // the golden trace as it was read
+    size_t processes; // 0: it says nothing of them
     bool has_weight, damage, time;
 };
 
@@ -117,6 +118,8 @@ static int parse(struct request *request, int argc, char **argv)
             request->file = argv[++i];
         } else if (strcmp(argv[i], "--no-slices") == 0) {
             request->options.no_slices = true;
+        } else if (strcmp(argv[i], "--processes") == 0 && i + 1 < argc) {
+            request->processes = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--time") == 0) {
             request->time = true;
         } else {
@@ -150,6 +153,23 @@ static int write_format(const struct trace *trace, const struct names *names, co
     return format->write(trace, names, &request->options, *sink, error);
 }
 
+// As if its threads were of so many processes, one after the other: pids 7001, 7002, ...
+static void split(struct trace *trace, size_t count)
+{
+    enum { MOST = 16 };
+    static struct trace_process processes[MOST];
+    static char commands[MOST][32];
+    trace->processes = processes;
+    trace->process_count = count < MOST ? count : MOST;
+    for (size_t i = 0; i < trace->process_count; i++) {
+        snprintf(commands[i], sizeof commands[i], "/bin/part%zu with arguments", i);
+        processes[i] = (struct trace_process){
+            .pid = 7001 + (uint32_t)i, .command = commands[i], .start_ns = trace->start_ns, .end_ns = trace->end_ns};
+    }
+    for (size_t t = 0; t < trace->thread_count; t++)
+        trace->threads[t].process = (uint32_t)(t * trace->process_count / trace->thread_count);
+}
+
 static int make_trace(const struct request *request, struct trace *trace, struct qutc_error *error)
 {
     if (request->file)
@@ -162,6 +182,8 @@ static int make_trace(const struct request *request, struct trace *trace, struct
         golden_trace(trace);
     if (request->damage)
         golden_damage(trace);
+    if (request->processes)
+        split(trace, request->processes);
     return 0;
 }
 
@@ -170,7 +192,7 @@ int main(int argc, char **argv)
     struct request request = {0};
     if (parse(&request, argc, argv) != 0) {
         fputs("usage: golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] "
-              "[--weight N] [--thread UID] [--damage] [--no-slices] [--time]\n",
+              "[--weight N] [--thread UID] [--damage] [--no-slices] [--processes N] [--time]\n",
               stderr);
         return 2;
     }

@@ -81,6 +81,16 @@ static void read_all(uint8_t *bytes, size_t size)
         return;
     }
     uint64_t present = 0;
+    fuzz_require(trace.process_count > 0);
+    for (size_t i = 0; i < trace.thread_count; i++) {
+        const struct trace_thread *thread = &trace.threads[i];
+        fuzz_require(thread->process < trace.process_count &&
+                     thread->first_sample + thread->sample_count <= trace.sample_count &&
+                     thread->first_mark + thread->mark_count <= trace.mark_count &&
+                     thread->first_gap + thread->gap_count <= trace.gap_count);
+    }
+    for (size_t i = 0; i < trace.note_count; i++)
+        fuzz_require(strlen(trace.notes[i].name) < QUT_TRACE_FILE_NOTE_BYTES_MAX);
     for (size_t i = 0; i < trace.sample_count; i++) {
         const struct trace_sample *sample = &trace.samples[i];
         fuzz_require(sample->node < trace.node_count && sample->first_extra + sample->extra_count <= trace.extra_count);
@@ -173,19 +183,28 @@ static void seal_block(uint8_t *contents, size_t size)
     }
 }
 
-static void as_file(const uint8_t *data, size_t size)
+// What a part begins with.
+static void add_head(struct output *output)
 {
     struct qut_trace_file_header header = {.version = QUT_TRACE_FILE_VERSION};
     memcpy(header.magic, QUT_TRACE_FILE_MAGIC, sizeof header.magic);
     header.checksum = qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
-    struct output output = {.bytes = aligned_alloc(64, (64 + 2048 + 512 + size * 48 + 4096) & ~(size_t)63)};
-    fuzz_require(output.bytes != NULL);
-    memcpy(output.bytes, &header, sizeof header);
-    output.size = sizeof header;
+    memcpy(output->bytes + output->size, &header, sizeof header);
+    output->size += sizeof header;
+    output->blocks = 0;
     uint8_t segment[sizeof(struct qut_trace_header) + sizeof(struct qut_trace_counters)] = {0};
     const struct qut_trace_header good = good_header();
     memcpy(segment, &good, sizeof good);
-    add_block(&output, QUT_TRACE_FILE_SEGMENT, segment, sizeof segment);
+    add_block(output, QUT_TRACE_FILE_SEGMENT, segment, sizeof segment);
+}
+
+static void as_file(const uint8_t *data, size_t size)
+{
+    enum { PARTS_MAX = 4, PART_BYTES = 64 + 2048 + 512 };
+    struct output output = {.bytes = aligned_alloc(64, (PARTS_MAX * PART_BYTES + size * 48 + 4096) & ~(size_t)63)};
+    unsigned parts = 1;
+    fuzz_require(output.bytes != NULL);
+    add_head(&output);
     // type, two bytes of size, contents
     while (size >= 3) {
         size_t length = data[1] | (size_t)data[2] << 8;
@@ -197,6 +216,10 @@ static void as_file(const uint8_t *data, size_t size)
         memcpy(contents, data, length);
         if (type == QUT_TRACE_FILE_CHUNKS)
             seal_block(contents, length);
+        if (type == QUT_TRACE_FILE_TYPE_END && parts < PARTS_MAX) {
+            add_head(&output);
+            parts++;
+        }
         add_block(&output, type, contents, length);
         data += length;
         size -= length;

@@ -192,6 +192,7 @@ static void storm_load(void)
     state->wrong += !handle;
     if (handle)
         dlclose(handle);
+    usleep(100);
     state->calls++;
 }
 

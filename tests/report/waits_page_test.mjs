@@ -94,7 +94,7 @@ async function checkKeys() {
     await page.press('Home', ...Array(6).fill('ArrowUp'), ' ');
     const height = () => page.evaluate(`document.querySelector('#timeline-host').scrollHeight`);
     await frame();
-    checks.ok((await text('status')).startsWith('server --threads 2 100'), `the first process: ${await text('status')}`);
+    checks.ok((await text('status')).startsWith('server 100 --threads 2'), `the first process: ${await text('status')}`);
     await picture('closed');
     await page.press(' ');
     await frame();
@@ -119,7 +119,7 @@ async function checkClick() {
 async function checkChoices() {
     await choose('weight', 'blocked time');
     checks.ok(/with 4.60 s blocked time/.test(await text('functions-count')), `blocked: ${await text('functions-count')}`);
-    await choose('process', 'gzip -9 200');
+    await choose('process', 'gzip 200 -9');
     checks.ok(/with 100 ms blocked time/.test(await text('functions-count')), 'of one process');
     checks.equal(await page.evaluate(`[...document.getElementById('thread').options].map(({ text }) => text)`), ['all 1', 'gzip 200'], 'its threads');
     checks.equal((await rows('calls')).map((row) => row[0]), ['Wwrite'], 'its waits');

@@ -61,7 +61,7 @@ SHARED uint64_t subject_cpu_ns(void)
 SHARED void subject_spin_ms(unsigned milliseconds)
 {
     enum { ROUND = 200000 }; // so many that asking for the time does not matter
-    static volatile unsigned sink;
+    static _Thread_local volatile unsigned sink;
     uint64_t begin_ns = subject_cpu_ns();
     while (subject_cpu_ns() - begin_ns < (uint64_t)milliseconds * 1000000u)
         for (int i = 0; i < ROUND; i++)

@@ -9,7 +9,7 @@
 
 #include "tests/sample/subject.h"
 
-enum { MS = 1000000, THREADS = 3, HITS = 300000 };
+enum { MS = 1000000, THREADS = 3, HITS = 100000 };
 typedef unsigned long long ull;
 
 static int begin(uint64_t interval_ns)

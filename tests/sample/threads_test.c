@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that come, go, are adopted, and fork, while sampling starts and stops. An argument: so many seconds of it.
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "formats/qut_trace.h"
 #include "tests/sample/subject.h"
 
 enum { MS = 1000000 };
@@ -35,9 +37,22 @@ static void *sleep_until_told(void *unused)
     return NULL;
 }
 
+static unsigned task_count(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *entry; tasks && (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
 static void adopt_with(uint32_t trigger)
 {
     pthread_t others[OTHERS], sleeper;
+    if (task_count() != 1)
+        SKIP("an emulator has threads of its own in this process");
     others_stop = others_begun = 0;
     for (int i = 0; i < OTHERS; i++)
         pthread_create(&others[i], NULL, spin_until_told, NULL);
@@ -58,7 +73,7 @@ static void adopt_with(uint32_t trigger)
     CHECK(subject_counts().taken >= 100, "%llu ticks", (ull)subject_counts().taken);
     CHECK(subject_counts().strays == 0, "%llu strays", (ull)subject_counts().strays);
     subject_check_balance("adopted");
-    others_stop = 1;
+    __atomic_store_n(&others_stop, 1, __ATOMIC_RELEASE);
     for (int i = 0; i < OTHERS; i++)
         pthread_join(others[i], NULL);
     pthread_join(sleeper, NULL);
@@ -98,7 +113,7 @@ static int child_of(bool restarts)
     if (restarts)
         CHECK(qut_sampling_after_fork() == 0, "it does not start");
     else
-        CHECK(qut_sampling_thread_begin() == 0, "a thread begins");
+        CHECK(qut_sampling_thread_begin() == -EINVAL, "a thread begins without a trace");
     subject_spin_ms(100);
     taken = subject_counts().taken;
     CHECK(restarts ? taken >= 10 : taken == 0, "%llu ticks", (ull)taken);
@@ -136,6 +151,53 @@ TEST(children_tick_when_they_want_to)
         subject_check_balance("parent");
         subject_close();
     }
+}
+
+// ---- the end
+
+enum { LATE_HITS = 10 };
+static pthread_key_t late_key;
+
+static void hit_late(void *rounds)
+{
+    for (int i = 0; i < LATE_HITS; i++)
+        qut_sync_hit(QUT_TOTAL_FREES, 3);
+    if ((uintptr_t)rounds > 1) // destructors of other keys have run before the next round
+        pthread_setspecific(late_key, (void *)((uintptr_t)rounds - 1));
+}
+
+static void *end_late(void *unused)
+{
+    (void)unused;
+    qut_sampling_thread_begin();
+    pthread_setspecific(late_key, (void *)2);
+    return NULL;
+}
+
+TEST(what_comes_behind_a_threads_end_is_counted)
+{
+    pthread_t thread;
+    struct qut_trace_counters_now before, after;
+    pthread_key_create(&late_key, hit_late);
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_NONE, 0) == 0, "cannot start");
+    qut_trace_get_counts(&before, sizeof before);
+    pthread_create(&thread, NULL, end_late, NULL);
+    pthread_join(thread, NULL);
+    qut_trace_get_counts(&after, sizeof after);
+    CHECK(after.totals[QUT_TOTAL_FREES] == 2 * LATE_HITS, "%llu", (ull)after.totals[QUT_TOTAL_FREES]);
+    CHECK(after.totals[QUT_TOTAL_FREED_BYTES] == 6 * LATE_HITS, "%llu", (ull)after.totals[QUT_TOTAL_FREED_BYTES]);
+    uint64_t throttled = after.throttled - before.throttled;
+    CHECK(throttled >= 2 * LATE_HITS - 1, "%llu throttled", (ull)throttled);
+    for (unsigned i = 0; i < sizeof after.lost / sizeof *after.lost; i++)
+        CHECK(after.lost[i] == 0, "%llu lost of reason %u", (ull)after.lost[i], i);
+    // There is one thread, and then the one that ended.
+    struct qut_trace_header header;
+    CHECK(pread(qut_trace_fd(), &header, sizeof header, 0) == sizeof header && header.thread_count == 2, "%u threads",
+          header.thread_count);
+    subject_check_balance("end");
+    subject_close();
+    pthread_key_delete(late_key);
 }
 
 // ---- storms
@@ -216,7 +278,7 @@ static void storm_with(uint32_t trigger)
         ticks += subject_counts().taken;
         CHECK(subject_counts().strays == 0, "%llu strays", (ull)subject_counts().strays);
     }
-    storm_over = 1;
+    __atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
     for (int i = 0; i < 2; i++)
         pthread_join(starters[i], NULL);
     pthread_join(forker, &failed);
@@ -245,6 +307,7 @@ int main(int argc, char **argv)
     RUN(threads_are_adopted_by_events);
     RUN(threads_are_adopted_by_timers);
     RUN(children_tick_when_they_want_to);
+    RUN(what_comes_behind_a_threads_end_is_counted);
     RUN(storm_of_threads_with_events);
     RUN(storm_of_threads_with_timers);
     return tap_finish();

@@ -194,7 +194,7 @@ TEST(malformed_events_are_lost_and_counted)
     for (int i = 0; i < 17; i++)
         extras[i].key = QUT_EXTRA_SIZE;
     struct qut_event bad[] = {
-        {.kind = 128}, {.flags = 8}, {.flags = 1}, {.extras = extras, .extra_count = 17}, {.extra_count = 1}};
+        {.kind = 128}, {.flags = 16}, {.flags = 1}, {.extras = extras, .extra_count = 17}, {.extra_count = 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(qut_trace_append(pcs, 1, NULL, 0, &bad[i]) == QUT_STORED_NOT, "event %zu", i);
     struct qut_event good = {.kind = 127, .flags = QUT_EVENT_ON_CPU, .extras = extras, .extra_count = 16};

@@ -65,7 +65,7 @@ __attribute__((always_inline)) static inline bool agent_enter(uint32_t what)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0); // of the hook
     if (__builtin_expect(thread->inside != 0, 0) && (thread->in_child || !agent_was_left(here)))
         return false;
-    if (__builtin_expect(thread->is_agents | thread->in_child, 0))
+    if (__builtin_expect((thread->is_agents | thread->in_child) != 0, 0))
         return false;
     thread->inside = here;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -103,11 +103,11 @@ static size_t count_rest(va_list rest)
     return count;
 }
 
-static char *const *collect_rest(char **to, const char *first, va_list rest)
+static char *const *collect_rest(char **to, const char *first, va_list *rest)
 {
     size_t i = 0;
     to[i++] = (char *)first;
-    while ((to[i++] = va_arg(rest, char *))) {
+    while ((to[i++] = va_arg(*rest, char *))) {
     }
     return to;
 }
@@ -118,7 +118,7 @@ static char *const *collect_rest(char **to, const char *first, va_list rest)
     va_copy(again, rest);                                                                                              \
     size_t count = count_rest(again);                                                                                  \
     va_end(again);                                                                                                     \
-    char *const *arguments = collect_rest(__builtin_alloca((count + 2) * sizeof(char *)), first, rest)
+    char *const *arguments = collect_rest(__builtin_alloca((count + 2) * sizeof(char *)), first, &rest)
 
 EXPORTED int execl(const char *path, const char *first, ...)
 {

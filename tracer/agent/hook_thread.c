@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libqut/os/task.h"
+#include "libqut/runtime/registry.h"
 #include "tracer/agent/blocked.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/real.h"
@@ -48,7 +49,7 @@ uint32_t agent_threads_own_tid(void)
 
 // A thread of ours has a table of descriptors of its own, which begins empty: what it opens takes no number from the
 // program, and nobody who looks finds it. And its own working directory, since setns wants that to be shared by nobody.
-static void begin_own(void)
+void agent_threads_begin_own(void)
 {
     enum { UNSHARE = 2 }; // CLOSE_RANGE_UNSHARE: Linux 5.9. Before, its descriptors are the program's for moments
     agent_thread.is_agents = 1;
@@ -69,6 +70,20 @@ static void take(uint32_t kind)
         qut_sync_take(&event);
 }
 
+// A process ends with its last thread, but libqut's own would stay: it goes first. The program's threads, beginning with
+// the one that starts or forks; those that libc makes for itself are not known here, and do without libqut's.
+static _Atomic uint32_t live_count;
+static _Atomic bool is_paused;
+
+static void last_ends(void)
+{
+    struct agent_quiet quiet;
+    agent_quiet_begin(&quiet);
+    atomic_store_explicit(&is_paused, true, memory_order_relaxed);
+    qut_registry_pause_thread();
+    agent_quiet_end(&quiet);
+}
+
 static void thread_ends(void *value)
 {
     (void)value;
@@ -79,9 +94,26 @@ static void thread_ends(void *value)
         agent_leave();
     }
     blocked_thread_ends();
+    if (atomic_fetch_sub_explicit(&live_count, 1, memory_order_acq_rel) == 1)
+        last_ends();
+}
+
+void agent_threads_count_from(void)
+{
+    atomic_store_explicit(&live_count, 1, memory_order_relaxed);
+    if (has_end_key)
+        pthread_setspecific(end_key, &end_key);
 }
 
 // Keys are cleared in the order in which they were made: ours comes before libqut's, which lets go of the thread.
+// Loaded into a program that runs, the agent is unloaded before the program ends.
+__attribute__((destructor)) static void delete_end_key(void)
+{
+    if (has_end_key)
+        pthread_key_delete(end_key);
+    has_end_key = false;
+}
+
 void agent_threads_prepare(void)
 {
     if (!has_end_key && pthread_key_create(&end_key, thread_ends) == 0)
@@ -98,6 +130,9 @@ uint64_t agent_threads_without_room(void)
 void agent_threads_after_fork(void)
 {
     atomic_store_explicit(&without_room, 0, memory_order_relaxed);
+    if (atomic_exchange_explicit(&is_paused, false, memory_order_relaxed))
+        qut_registry_resume_thread();
+    agent_threads_count_from();
 }
 
 static void begin(const struct start *start)
@@ -114,6 +149,8 @@ static void begin(const struct start *start)
     quiet.blocked = without;
     if (has_end_key)
         pthread_setspecific(end_key, &end_key);
+    if (atomic_exchange_explicit(&is_paused, false, memory_order_relaxed))
+        qut_registry_resume_thread();
     agent_quiet_end(&quiet);
     if (agent_enter(AGENT_SYNC_THREAD)) {
         take(QUT_SAMPLE_THREAD_START);
@@ -126,7 +163,7 @@ static struct start take_over(void *argument)
     struct start start = *(struct start *)argument;
     agent_real()->free(argument);
     if (start.is_agents)
-        begin_own();
+        agent_threads_begin_own();
     else
         begin(&start);
     return start;
@@ -146,6 +183,13 @@ static int run_c11(void *argument)
 
 // ---- hooks
 
+static void drop_start(struct start *start)
+{
+    if (!start->is_agents)
+        atomic_fetch_sub_explicit(&live_count, 1, memory_order_relaxed);
+    agent_real()->free(start);
+}
+
 static struct start *make_start(const void *function, void *argument)
 {
     bool is_agents = is_ours(function);
@@ -155,6 +199,8 @@ static struct start *make_start(const void *function, void *argument)
     if (start)
         *start =
             (struct start){.argument = argument, .hides_mask = agent_thread.hidden_mask != 0, .is_agents = is_agents};
+    if (start && !is_agents)
+        atomic_fetch_add_explicit(&live_count, 1, memory_order_relaxed);
     return start;
 }
 
@@ -189,7 +235,7 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         attributes = with_room(attributes, &copy, &start->has_no_room);
     int error = real->pthread_create(thread, attributes, run, start);
     if (error != 0)
-        real->free(start);
+        drop_start(start);
     return error;
 }
 
@@ -202,6 +248,6 @@ EXPORTED int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
     start->c11_function = function;
     int error = real->thrd_create(thread, run_c11, start);
     if (error != thrd_success)
-        real->free(start);
+        drop_start(start);
     return error;
 }

@@ -2,7 +2,6 @@
 #include "tracer/agent/real.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 
 #include "tracer/agent/agent.h"
 
@@ -22,5 +21,5 @@ void agent_real_look_up(void)
     AGENT_REAL_WAITS(LOOK_UP)
 #undef LOOK_UP
     is_under_way = false;
-    atomic_store_explicit(&agent_real_are_known, true, memory_order_release);
+    __atomic_store_n(&agent_real_are_known, true, __ATOMIC_RELEASE);
 }

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -70,7 +69,7 @@ void agent_real_look_up(void);
 // While they are looked up, those that are not known yet are NULL: only allocation meets that.
 static inline const struct agent_real *agent_real(void)
 {
-    if (__builtin_expect(!atomic_load_explicit(&agent_real_are_known, memory_order_acquire), 0))
+    if (__builtin_expect(!__atomic_load_n(&agent_real_are_known, __ATOMIC_ACQUIRE), 0))
         agent_real_look_up();
     return &agent_real_functions;
 }

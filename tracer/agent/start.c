@@ -119,7 +119,7 @@ static void after_fork_in_child(void)
     if (atomic_load_explicit(&recorded_pid, memory_order_relaxed) != 0) {
         atomic_store_explicit(&recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         if (!go_on_in_child()) {
-            atomic_store_explicit(&agent_watched, 0, memory_order_relaxed);
+            __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
             atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
             around_fork.blocked = agent_show_blocked(around_fork.blocked);
             agent_hide_ends();
@@ -221,12 +221,13 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     int error = begin(how);
     if (error == 0) {
         agent_tid();
+        agent_threads_count_from();
         atomic_store_explicit(&recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         quiet.blocked = agent_hide_blocked(quiet.blocked);
     }
     agent_quiet_end(&quiet);
     if (error == 0)
-        atomic_store_explicit(&agent_watched, agent_settings.sync, memory_order_release);
+        __atomic_store_n(&agent_watched, agent_settings.sync, __ATOMIC_RELEASE);
     return error;
 }
 
@@ -236,7 +237,7 @@ void agent_end(void)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    atomic_store_explicit(&agent_watched, 0, memory_order_relaxed);
+    __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
     atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
     qut_sampling_stop();
     agent_tell_counts(true);

@@ -4,6 +4,8 @@
 #ifndef TRACER_AGENT_TELL_H
 #define TRACER_AGENT_TELL_H
 
+#include <stdbool.h>
+
 #include <qut/compiler.h>
 
 #include "tracer/agent/channel.h"
@@ -18,6 +20,9 @@ int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigg
 void agent_tell_counts(bool wait);
 // In a child after fork: its counts begin again.
 void agent_tell_counts_after_fork(void);
+
+// Whether the recorder is there to be talked to.
+bool agent_tell_is_heard(void);
 
 // A qut_compile_fn: asks the recorder.
 int agent_tell_table(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals added up: by thread, kind and stack; and by lock and who waited for whom. Both sort copies of the intervals'
-// numbers by what they are added up by, and then take neighbours together.
+// Intervals added up: by thread, kind and stack; and by lock and who waited for whom. Both sort copies of the
+// intervals' numbers by what they are added up by, and then take neighbours together.
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,8 +166,7 @@ int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const 
         if (!sum->count || length_ns > sum->longest_ns) {
             sum->longest_ns = length_ns;
             sum->node = interval->node;
-            sum->release_node =
-                interval->release == SIZE_MAX ? TRACE_NONE : trace->samples[interval->release].node;
+            sum->release_node = interval->release == SIZE_MAX ? TRACE_NONE : trace->samples[interval->release].node;
         }
         sum->count++;
         sum->total_ns += length_ns;

@@ -69,6 +69,8 @@ static bool take_running(struct attach_session *session, struct attach_thread *t
 // A thread that waits for a processor looks as if it ran: it gets no more samples than its processor time is worth.
 static bool has_credit(const struct attach_thread *thread)
 {
+    if (thread->slices == 0) // was born, and has not run yet
+        return false;
     uint64_t worth = (thread->cpu_ns - thread->first_cpu_ns) / thread->pace_ns;
     return thread->taken < worth + SLACK_ROUNDS;
 }
@@ -204,6 +206,31 @@ struct collecting {
     struct qutc_error error;
 };
 
+// What goes into the file beside samples. Asked for when rounds are over.
+static const struct trace_note *tell_notes(void *context, size_t *count)
+{
+    struct attach_session *session = context;
+    const struct attach_result *result = session->result;
+    const struct trace_note notes[] = {
+        {"trigger",
+         session->options->wall ? "stopped from outside, by time" : "stopped from outside, by processor time", 0},
+        {"ticks-due", NULL, result->due},
+        {"ticks-lost", NULL, result->due - result->taken - result->covered},
+        {"rounds-late", NULL, result->late},
+        {"stops", NULL, result->stops},
+        {"stop-median-ns", NULL, result->stop_median_ns},
+        {"stop-p99-ns", NULL, result->stop_p99_ns},
+        {"stop-longest-ns", NULL, result->stop_longest_ns},
+        {"calls-restarted", NULL, result->restarted},
+        {"calls-disturbed", NULL, result->disturbed},
+        {"execs", NULL, result->execs},
+    };
+    static_assert(sizeof notes == sizeof session->notes, "room for all");
+    memcpy(session->notes, notes, sizeof notes);
+    *count = sizeof notes / sizeof *notes;
+    return session->notes;
+}
+
 static void *collect_in_thread(void *context)
 {
     struct collecting *collecting = context;
@@ -251,7 +278,9 @@ static int record(struct attach_session *session, struct attach_error *error)
                                                 .file_fd = session->options->file_fd,
                                                 .follow = true,
                                                 .stop_fd = -1,
-                                                .process_fd = -1}};
+                                                .process_fd = -1,
+                                                .notes = tell_notes,
+                                                .notes_context = session}};
     pthread_t collector;
     sigset_t all, before;
     sigfillset(&all);
@@ -296,6 +325,7 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
     session->options = &options;
     session->result = result;
     session->provide = &provide;
+    session->is_child = qut_live_status_number(options.pid, "PPid") == getpid();
     session->has_namespace = !attach_same_namespace(options.pid, "pid");
     raise_descriptor_limit();
     session->process_fd = (int)syscall(SYS_pidfd_open, options.pid, 0);

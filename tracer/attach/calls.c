@@ -13,16 +13,16 @@
 
 #include "tracer/attach/session.h"
 
-enum { ERESTART_NO_HANDLER = 514, WAIT_FOR_ALL = 0x100 };
+enum { ERESTART_NO_HANDLER = 514, WAIT_FOR_ALL = 0x100, CLONE3 = 435 };
 
 // Where registers are in the block of NT_PRSTATUS: the x86 kernels alone look at a result after the stop (others decide
 // before it).
 static const struct call_layout {
     enum qut_arch_id arch;
-    uint8_t word_bytes, result, number, arguments[4];
+    uint8_t word_bytes, result, number, arguments[4], clone;
 } layouts[] = {
-    {QUT_ARCH_X86_64, 8, 80, 120, {112, 104, 96, 56}},
-    {QUT_ARCH_X86, 4, 24, 44, {0, 4, 8, 12}},
+    {QUT_ARCH_X86_64, 8, 80, 120, {112, 104, 96, 56}, 56},
+    {QUT_ARCH_X86, 4, 24, 44, {0, 4, 8, 12}, 120},
 };
 
 static int64_t get(const struct call_layout *layout, const uint8_t *block, unsigned offset)
@@ -42,12 +42,26 @@ static bool is_named(const struct qut_call *call, const char *name)
     return strcmp(call->name, name) == 0;
 }
 
-enum attach_call attach_mend_call(enum qut_arch_id arch, void *block, uint64_t *fd)
+static const struct call_layout *layout_of(enum qut_arch_id arch)
 {
-    const struct call_layout *layout = NULL;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (layouts[i].arch == arch)
-            layout = &layouts[i];
+            return &layouts[i];
+    return NULL;
+}
+
+bool attach_is_newborn(enum qut_arch_id arch, const void *block)
+{
+    const struct call_layout *layout = layout_of(arch);
+    if (!layout || get(layout, block, layout->result) != 0)
+        return false;
+    int64_t number = get(layout, block, layout->number);
+    return number == layout->clone || number == CLONE3;
+}
+
+enum attach_call attach_mend_call(enum qut_arch_id arch, void *block, uint64_t *fd)
+{
+    const struct call_layout *layout = layout_of(arch);
     if (!layout)
         return ATTACH_CALL_UNTOUCHED;
     int64_t number = get(layout, block, layout->number), result = get(layout, block, layout->result);

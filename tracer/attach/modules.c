@@ -38,8 +38,12 @@ int attach_open_target(struct attach_session *session, struct attach_error *erro
                                                       .sysroot = options->sysroot};
     struct qut_target_error why;
     session->target = qut_target_process(options->pid, &target_options, &why);
-    if (!session->target)
-        return attach_fail(error, "%s", why.text);
+    if (!session->target) {
+        char state = 0;
+        attach_read_state(options->pid, &state);
+        return state == 0 || state == 'Z' || state == 'X' ? attach_fail(error, "%d: has ended", (int)options->pid)
+                                                          : attach_fail(error, "%s", why.text);
+    }
     const struct qut_arch *arch = session->target->arch;
     bool is_native =
         arch->id == qut_native_arch.id || (qut_native_arch.id == QUT_ARCH_X86_64 && arch->id == QUT_ARCH_X86);

@@ -2,11 +2,10 @@
 #include "tracer/attach/patience.h"
 
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NICE = -10, AGAIN_NS = 1000000 };
+enum { NICE = -10, AGAIN_NS = 1000000, SLICE_NS = 100000 };
 
 // glibc has the first of these names since 2.38 only.
 #ifndef sigev_notify_thread_id
@@ -16,6 +15,17 @@ enum { NICE = -10, AGAIN_NS = 1000000 };
 static void do_nothing(int number)
 {
     (void)number;
+}
+
+// Who wakes waits for whoever runs on its processor until that one's slice is over (Linux 6.6). A thread that works for
+// less than a slice would then never be met at work on that processor. Who asks for a short slice does not wait (6.12).
+static void ask_for_short_slices(int nice_value)
+{
+    struct attach_scheduling scheduling = {.size = sizeof scheduling, .nice = nice_value, .runtime_ns = SLICE_NS};
+    if (syscall(SYS_sched_setattr, 0, &scheduling, 0) != 0) {
+        scheduling.nice = 0; // that may not be had
+        syscall(SYS_sched_setattr, 0, &scheduling, 0);
+    }
 }
 
 static int signal_number(void)
@@ -30,8 +40,9 @@ void attach_patience_begin(struct attach_patience *patience)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number()};
     sigset_t set;
     memset(patience, 0, sizeof *patience);
-    patience->nice_before = getpriority(PRIO_PROCESS, (id_t)tid);
-    setpriority(PRIO_PROCESS, (id_t)tid, NICE);
+    patience->has_scheduling =
+        syscall(SYS_sched_getattr, 0, &patience->scheduling_before, sizeof patience->scheduling_before, 0) == 0;
+    ask_for_short_slices(NICE);
     event.sigev_notify_thread_id = tid;
     sigemptyset(&set);
     sigaddset(&set, signal_number());
@@ -45,7 +56,8 @@ void attach_patience_begin(struct attach_patience *patience)
 
 void attach_patience_end(struct attach_patience *patience)
 {
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), patience->nice_before);
+    if (patience->has_scheduling)
+        syscall(SYS_sched_setattr, 0, &patience->scheduling_before, 0);
     if (!patience->has_timer)
         return;
     timer_delete(patience->timer);

@@ -9,10 +9,20 @@
 #include <stdint.h>
 #include <time.h>
 
+// As of sched_setattr(2); glibc has it since 2.41 only.
+struct attach_scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
 struct attach_patience {
     timer_t timer;
     struct sigaction before;
-    int nice_before;
+    struct attach_scheduling scheduling_before;
+    bool has_scheduling;
     bool has_timer; // false: nothing but short naps
 };
 

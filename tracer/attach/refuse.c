@@ -96,7 +96,7 @@ static int not_permitted(pid_t pid, const char *status, struct attach_error *err
         return attach_fail(error,
                            "%d: not permitted: it belongs to user %u, we are %u. Run qut as that user or with sudo",
                            (int)pid, uid, (unsigned)geteuid());
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid); // its directory would tell the user alone
     if (stat(path, &owner) == 0 && owner.st_uid != uid)
         return attach_fail(
             error,
@@ -118,6 +118,12 @@ static int not_permitted(pid_t pid, const char *status, struct attach_error *err
                        "%d: not permitted: it has capabilities that we do not have, or a container or seccomp forbids "
                        "it. Use sudo; in a container start that with --cap-add=SYS_PTRACE",
                        (int)pid);
+}
+
+void attach_read_state(pid_t pid, char *state)
+{
+    char status[4096];
+    *state = read_proc(pid, "status", status, sizeof status) > 0 ? *field(status, "State") : 0;
 }
 
 int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error)

@@ -88,6 +88,7 @@ struct attach_session {
     struct attach_times stops;
     struct attach_patience patience;
     int process_fd;
+    bool is_child;      // of ours: whoever started it asks how it ended
     bool has_namespace; // of pids: what the process calls its threads is not what we do
     uint64_t begin_ns, now_ns;
     uint64_t random;
@@ -97,6 +98,7 @@ struct attach_session {
     char auxv[1024]; // tells one program from the next
     size_t auxv_bytes;
     struct qutc_provide_options *provide;
+    struct trace_note notes[11];
 };
 
 static inline struct qut_live *attach_live(const struct attach_session *session)
@@ -108,6 +110,7 @@ static inline struct qut_live *attach_live(const struct attach_session *session)
 
 // Why a process cannot be sampled; 0: it seems that it can. The process of a thread is put into *pid.
 int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
+void attach_read_state(pid_t pid, char *state); // as in its status; 0: it has gone
 bool attach_same_namespace(pid_t pid, const char *name);
 __attribute__((format(printf, 2, 3))) int attach_fail(struct attach_error *error, const char *format, ...);
 
@@ -185,6 +188,9 @@ void attach_sleep_ends(struct attach_session *session, struct attach_thread *thr
 enum attach_call { ATTACH_CALL_UNTOUCHED, ATTACH_CALL_RESTARTED, ATTACH_CALL_DISTURBED, ATTACH_CALL_SHORT };
 // What the system call that a thread was stopped in comes to. RESTARTED: the block was changed. SHORT: it may have done
 // less than it was asked to; *fd is what to.
+// Whether a thread that was stopped has just come out of the call that made it: where its stack begins, which no unwind
+// information says.
+bool attach_is_newborn(enum qut_arch_id arch, const void *block);
 enum attach_call attach_mend_call(enum qut_arch_id arch, void *block, uint64_t *fd);
 // enum qut_trace_kind of a thread that sleeps in that call.
 uint16_t attach_kind_of_call(enum qut_arch_id arch, const struct qut_sleep *sleep);

@@ -95,6 +95,7 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
         result->missed_woke++;
         return false;
     }
+    session->taken.block_bytes = 0;
     *regs = (struct qut_frame_regs){.pc = sleep->pc, .valid = (uint64_t)1 << session->target->arch->sp_reg};
     regs->reg[session->target->arch->sp_reg] = sleep->sp;
     sample->frame_count = attach_walk(session, thread, &sample->end);

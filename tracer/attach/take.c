@@ -18,6 +18,7 @@
 #include "tracer/attach/session.h"
 
 enum {
+    RELEASE_MAX_NS = 2000000000,
     RED_ZONE_BYTES = 128, // below the stack pointer: a leaf's own
     SPIN_NS = 30000,
     NAP_US = 20,
@@ -135,6 +136,12 @@ static enum attach_took refused(const struct attach_session *session, const stru
     return state == 0 || state == 'Z' || state == 'X' ? ATTACH_TOOK_GONE : ATTACH_TOOK_REFUSED;
 }
 
+static enum qut_os_stop wait_once(const struct attach_session *session, const struct attach_thread *thread, bool block,
+                                  int *signal_number)
+{
+    return qut_os_trace_wait_once(thread->tid, block, session->is_child && thread->is_main, signal_number);
+}
+
 // A thread that runs on another processor stops within microseconds: so long it is asked again and again. Then it waits
 // for a processor, perhaps for this one.
 static enum qut_os_stop await(struct attach_session *session, struct attach_thread *thread, uint64_t asked_ns,
@@ -144,19 +151,19 @@ static enum qut_os_stop await(struct attach_session *session, struct attach_thre
     enum qut_os_stop stop = QUT_OS_STOP_NONE;
     *still_ns = asked_ns;
     while (*still_ns - asked_ns < SPIN_NS) {
-        stop = qut_os_trace_wait(thread->tid, false, signal_number);
+        stop = wait_once(session, thread, false, signal_number);
         if (stop != QUT_OS_STOP_NONE)
             return stop;
         *still_ns = qut_os_now_ns();
     }
     if (patience->has_timer) {
         attach_patience_set(patience, WAIT_MAX_NS);
-        stop = qut_os_trace_wait_once(thread->tid, signal_number);
+        stop = wait_once(session, thread, true, signal_number);
         attach_patience_set(patience, 0);
     }
     for (; stop == QUT_OS_STOP_NONE && *still_ns - asked_ns < WAIT_MAX_NS; *still_ns = qut_os_now_ns()) {
         qut_os_sleep_us(NAP_US);
-        stop = qut_os_trace_wait(thread->tid, false, signal_number);
+        stop = wait_once(session, thread, false, signal_number);
     }
     return stop;
 }
@@ -186,7 +193,7 @@ static void poll_one(struct attach_session *session, struct attach_thread *threa
 {
     int signal_number;
     uint64_t now_ns = qut_os_now_ns();
-    enum qut_os_stop stop = qut_os_trace_wait(thread->tid, false, &signal_number);
+    enum qut_os_stop stop = wait_once(session, thread, false, &signal_number);
     if (stop == QUT_OS_STOP_NONE) {
         thread->polled_ns = now_ns;
         return;
@@ -206,8 +213,10 @@ void attach_poll_asked(struct attach_session *session)
 
 void attach_release_asked(struct attach_session *session)
 {
-    // What was asked to stop cannot be let go before it does; it does so the moment its disk has answered.
-    while (session->asked_count) {
+    // What was asked to stop cannot be let go before it does; it does so the moment its disk has answered. If it never
+    // does, the kernel lets go of it when we end.
+    uint64_t end_ns = qut_os_now_ns() + RELEASE_MAX_NS;
+    while (session->asked_count && qut_os_now_ns() < end_ns) {
         attach_poll_asked(session);
         qut_os_sleep_us(NAP_US);
     }
@@ -225,6 +234,9 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
 {
     const struct qut_target_copy *copy = &session->taken.copy;
     size_t count = walk_once(session, end);
+    if (count == 1 && end->reason == QUT_END_NO_ROW && session->taken.block_bytes &&
+        attach_is_newborn(session->target->arch->id, session->taken.block))
+        end->reason = QUT_END_OUTERMOST;
     // Something may have been loaded since we looked last. The copy is what it was.
     if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))
         count = walk_once(session, end);

@@ -274,6 +274,12 @@ static bool write_sample(void *context, const struct trace_sample *sample)
         write_stretch(writer, "blocked", kind,
                       sample->first_ns - (duration_ns < sample->first_ns ? duration_ns : sample->first_ns),
                       sample->first_ns);
+    if (sample->is_open) {
+        char name[64];
+        snprintf(name, sizeof name, "%.40s (did not end)", kind);
+        write_stretch(writer, "blocked", name, sample->first_ns,
+                      trace_open_until(writer->trace, writer->thread, sample));
+    }
     if (sample->metrics != TRACE_NONE)
         write_metrics(writer, sample);
     return !sink_failed(writer->sink);

@@ -63,8 +63,7 @@ static int compare_processes(const struct trace *trace, const struct trace_threa
     return strcmp(clean_process_name(trace, left, left_name), clean_process_name(trace, right, right_name));
 }
 
-static int compare_threads(const struct trace *trace, const struct trace_thread *left,
-                           const struct trace_thread *right)
+static int compare_threads(const struct trace *trace, const struct trace_thread *left, const struct trace_thread *right)
 {
     char left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
     int order = left == right ? 0 : compare_processes(trace, left, right);

@@ -20,10 +20,10 @@ struct export_options {
 
 enum export_weight { // see tracer/analysis/weights.h
     EXPORT_WEIGHT_SAMPLES = MEASURE_SAMPLES,
-    EXPORT_WEIGHT_TIME = MEASURE_WALL,        // ns: from a sample to the next of its thread
-    EXPORT_WEIGHT_CPU_TIME = MEASURE_CPU,     // ns
-    EXPORT_WEIGHT_BYTES = MEASURE_BYTES,      // allocated
-    EXPORT_WEIGHT_BLOCKED = MEASURE_BLOCKED,  // ns
+    EXPORT_WEIGHT_TIME = MEASURE_WALL,       // ns: from a sample to the next of its thread
+    EXPORT_WEIGHT_CPU_TIME = MEASURE_CPU,    // ns
+    EXPORT_WEIGHT_BYTES = MEASURE_BYTES,     // allocated
+    EXPORT_WEIGHT_BLOCKED = MEASURE_BLOCKED, // ns
     EXPORT_WEIGHT_ALLOCATIONS = MEASURE_ALLOCATIONS,
     EXPORT_WEIGHT_FAULTS = MEASURE_FAULTS,
     EXPORT_WEIGHT_COUNT = MEASURE_COUNT,

@@ -74,9 +74,14 @@ static void tell_notes(const struct trace *trace, const struct teller *teller)
         {"ticks-kernel", "ticks fell into the kernel, where this trigger has none: system calls and page faults"},
         {"threads-without-ticks", "threads could not be given ticks"},
         {"locks-untold", "waits for locks of which it is not known who held them, or who ended them"},
-        {"processes-not-followed", "processes were started that are not in the trace"},
+        {"processes-not-recorded", "processes are not in the trace"},
+        {"processes-without-ticks", "processes had no ticks"},
+        {"processes-with-unknown-ticks", "processes ended without saying how many ticks they lost"},
+        {"processes-left-running", "processes went on when the recording ended"},
         {"tables-missing", "modules had no table in time: stacks end in them"},
-        {"calls-interrupted", "calls of the program returned EINTR because of a tick"},
+        {"eintr-seen", "calls of the program returned EINTR because of a tick"},
+        {"calls-disturbed", "calls of the program returned early because it was stopped"},
+        {"rounds-late", "rounds of samples came late"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
         uint64_t sum = trace_note_sum(trace, notes[i].name);

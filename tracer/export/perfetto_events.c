@@ -203,6 +203,19 @@ static void write_extras(struct events *events, const struct trace_sample *sampl
     end_event(events, begin_event(events, sample->first_ns, EVENT_SLICE_END, uuid));
 }
 
+// What began and did not end: as long as nothing else is known of its thread.
+static void write_open(struct events *events, const struct trace_sample *sample)
+{
+    const struct trace *trace = events->perfetto->trace;
+    uint64_t uuid = track_of(events, TRACK_BLOCKED);
+    char name[64];
+    snprintf(name, sizeof name, "%.40s (did not end)", trace_kind_name(trace, sample->kind));
+    struct event event = begin_event(events, sample->first_ns, EVENT_SLICE_BEGIN, uuid);
+    name_event(events, name);
+    end_event(events, event);
+    end_event(events, begin_event(events, trace_open_until(trace, events->thread, sample), EVENT_SLICE_END, uuid));
+}
+
 static bool on_sample(void *context, const struct trace_sample *sample)
 {
     struct events *events = context;
@@ -211,6 +224,8 @@ static bool on_sample(void *context, const struct trace_sample *sample)
         return false;
     }
     write_counters(events, sample);
+    if (sample->is_open)
+        write_open(events, sample);
     if (sample->extra_count)
         write_extras(events, sample);
     return true;

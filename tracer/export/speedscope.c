@@ -166,8 +166,8 @@ static bool write_thread(struct writer *writer, const struct trace_thread *threa
     if (writer->trace->process_count > 1)
         length = snprintf(text, sizeof text, "%s (%u): ", clean_process_name(writer->trace, thread, process),
                           trace_pid_of(writer->trace, thread));
-    length += snprintf(text + length, sizeof text - (size_t)length, "%s (%u)", clean_thread_name(thread, name),
-                       thread->tid);
+    length +=
+        snprintf(text + length, sizeof text - (size_t)length, "%s (%u)", clean_thread_name(thread, name), thread->tid);
     uint64_t missing = losses_of_thread(writer->trace, thread);
     if (missing)
         snprintf(text + length, sizeof text - (size_t)length, ", %ju samples are missing", (uintmax_t)missing);

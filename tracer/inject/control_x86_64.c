@@ -77,17 +77,9 @@ static void settle_frame(struct hijack *hijack)
     long result = (long)found->rax;
     if ((long)found->orig_rax < 0 || result > -KERNEL_RESTARTS_FIRST || result < -KERNEL_RESTARTS_LAST)
         return;
-    hijack->context.registers.rax = found->orig_rax;
+    hijack->context.registers.rax =
+        (uint64_t)hijack_call_number(hijack->program->pid, (long)found->orig_rax, found->rip);
     hijack->context.registers.rip -= SYSCALL_BYTES;
-    // One that was made anew once already has lost its number; mostly it was moved to eax right before.
-    uint8_t before[MOVE_BYTES] = {0};
-    if (found->orig_rax == SYS_restart_syscall &&
-        inject_read(hijack->program, hijack->context.registers.rip - MOVE_BYTES, before, MOVE_BYTES) &&
-        before[0] == 0xb8) {
-        uint32_t number;
-        memcpy(&number, before + 1, sizeof number);
-        hijack->context.registers.rax = number;
-    }
 }
 
 void hijack_settle(pid_t pid, pid_t tid)

@@ -52,6 +52,7 @@ bool hijack_find_gadgets(struct inject_program *program);
 enum hijack_place {
     HIJACK_NOWHERE = 0, // not a place to begin from
     HIJACK_WAITS,       // slept, or came back from, a call that no allocator makes
+    HIJACK_AWAITS,      // ... waits for another thread to say something: no lock of libc's does it so
     HIJACK_PERHAPS,     // ... that some allocator could make
     HIJACK_RUNS,        // was interrupted in user mode
 };
@@ -59,6 +60,10 @@ enum hijack_place {
 enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid);
 // Once it is stopped.
 enum hijack_place hijack_place_stopped(pid_t tid);
+
+// A call that was made anew once already has lost its number (restart_syscall); mostly it was moved to eax right
+// before.
+long hijack_call_number(pid_t pid, long number, uint64_t pc);
 
 // Of one that slept when it was stopped: epoll_wait and the like return EINTR because of that, having done nothing, and
 // the kernel does not make them anew. So it is done here, with all of their timeout; but where a signal waits to be

@@ -73,6 +73,13 @@ static int carry_out(struct injection *injection, struct hijack *hijack, const s
     if (injection->arena == 0 &&
         !arena_find(&injection->program, hijack_thread_pointer(hijack), &injection->arena_offset, &injection->arena))
         injection->arena_offset = injection->arena = 0;
+    char settings[HIJACK_SETTINGS_BYTES];
+    size_t length = strlen(step->job->settings);
+    if (injection->arena && step->job->action == HIJACK_LOAD &&
+        (size_t)snprintf(settings, sizeof settings, "%s%sa=%lld,%llx", step->job->settings,
+                         length && step->job->settings[length - 1] == ';' ? "" : ";",
+                         (long long)injection->arena_offset, (unsigned long long)injection->arena) < sizeof settings)
+        step->job->settings = settings;
     step->job->arena_offset = injection->arena_offset;
     step->job->arena = injection->arena;
     return hijack_start(hijack, injection->block, step->job, step->error);

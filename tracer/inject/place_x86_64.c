@@ -2,6 +2,7 @@
 // Where a thread is: asleep in which system call, or running.
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #include "tracer/inject/hijack.h"
 
-enum { WAITS_FOR_ALL = 0x100, GET_RSEQ_CONFIGURATION = 0x420f, EPOLL_PWAIT2 = 441 };
+enum { WAITS_FOR_ALL = 0x100, MOVE_BYTES = 5, SYSCALL_BYTES = 2, GET_RSEQ_CONFIGURATION = 0x420f, EPOLL_PWAIT2 = 441 };
 
 struct rseq_configuration {
     uint64_t address;
@@ -23,7 +24,7 @@ struct rseq_configuration {
 };
 
 // What returns less than it was asked for when it is interrupted is not among them.
-static enum hijack_place place_of_call(long number)
+static enum hijack_place place_of_call(long number, uint64_t second_argument)
 {
     switch (number) {
     case SYS_read:
@@ -52,9 +53,24 @@ static enum hijack_place place_of_call(long number)
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
     case SYS_restart_syscall: // one of them, or poll, that was stopped before
-    case SYS_futex: return HIJACK_PERHAPS;
+        return HIJACK_PERHAPS;
+    case SYS_futex: // low-level locks use FUTEX_WAIT
+        return (second_argument & (uint64_t)FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? HIJACK_AWAITS : HIJACK_PERHAPS;
     default: return HIJACK_NOWHERE;
     }
+}
+
+long hijack_call_number(pid_t pid, long number, uint64_t pc)
+{
+    uint8_t before[MOVE_BYTES];
+    uint32_t moved;
+    const struct iovec here = {before, sizeof before},
+                       there = {(void *)(uintptr_t)(pc - SYSCALL_BYTES - MOVE_BYTES), sizeof before};
+    if (number != SYS_restart_syscall || process_vm_readv(pid, &here, 1, &there, 1, 0) != MOVE_BYTES ||
+        before[0] != 0xb8)
+        return number;
+    memcpy(&moved, before + 1, sizeof moved);
+    return moved;
 }
 
 enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
@@ -72,13 +88,14 @@ enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
     if (strncmp(text, "running", 7) == 0)
         return HIJACK_RUNS;
     long number = -1;
-    unsigned long long argument[4] = {0};
-    if (sscanf(text, "%ld %llx %llx %llx %llx", &number, &argument[0], &argument[1], &argument[2], &argument[3]) != 5)
+    unsigned long long argument[6] = {0}, sp, pc;
+    if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &number, &argument[0], &argument[1], &argument[2],
+               &argument[3], &argument[4], &argument[5], &sp, &pc) != 9)
         return HIJACK_NOWHERE;
     if ((number == SYS_recvfrom && argument[3] & WAITS_FOR_ALL) ||
         (number == SYS_recvmsg && argument[2] & WAITS_FOR_ALL))
         return HIJACK_NOWHERE;
-    return place_of_call(number);
+    return place_of_call(hijack_call_number(pid, number, pc), argument[1]);
 }
 
 // Within a restartable sequence the kernel would send it to the sequence's abort handler when it is put back on another
@@ -103,11 +120,12 @@ enum hijack_place hijack_place_stopped(pid_t tid)
     long number = (long)registers.orig_rax;
     if (number < 0)
         return is_in_sequence(tid) ? HIJACK_NOWHERE : HIJACK_RUNS;
+    number = hijack_call_number(tid, number, registers.rip);
     switch (number) {
     case SYS_write: // they are through: it was not asleep when it was asked to stop
     case SYS_writev:
     case SYS_sendto:
     case SYS_sendmsg: return HIJACK_WAITS;
-    default: return place_of_call(number);
+    default: return place_of_call(number, registers.rsi);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
+#include "libqut/target/process.h"
 
 enum { FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
 
@@ -157,7 +158,8 @@ static bool is_suitable(const struct frames *frames, enum hijack_place place)
         return false;
     bool in_libc = frames->image[0] == frames->program->libc;
     switch (place) {
-    case HIJACK_WAITS: return true;
+    case HIJACK_WAITS:
+    case HIJACK_AWAITS: return true;
     case HIJACK_PERHAPS: // called by itself, or by something that waits, but not by an allocator
         return !in_libc ||
                (names_outermost(frames, 0, &symbol) && is_one_of(&symbol, waiting_functions, COUNT(waiting_functions)));
@@ -172,21 +174,25 @@ static bool look_at(const struct inject_program *program, size_t index, pid_t ti
     enum hijack_place before = hijack_place_asleep(program->pid, tid);
     if (before == HIJACK_NOWHERE)
         return false;
-    struct qut_end end;
+    struct qut_target *target = program->target;
+    struct qut_target_thread *thread = &target->threads[index];
     victim->since_ns = qut_os_now_ns();
     victim->index = index;
     victim->tid = tid;
-    // Where it sleeps in a call that would end because of us, that is mended.
-    program->target->interrupt = true;
-    frames->count = qut_target_walk(program->target, index, frames->frame, FRAMES_MAX, &end);
-    program->target->interrupt = false;
-    const struct qut_target_thread *thread = &program->target->threads[index];
-    if (!thread->stopped)
+    // Where it sleeps in a call that would end because of us, that is mended, at once: we may be killed.
+    target->interrupt = true;
+    bool is_taken = qut_live_retake(target, thread) && thread->stopped;
+    target->interrupt = false;
+    if (!is_taken)
         return false;
     enum hijack_place place = hijack_place_stopped(tid);
     if (before != HIJACK_RUNS)
         hijack_settle(program->pid, tid);
-    if (frames->count == 0 || thread->pending_signal != 0)
+    if (place == HIJACK_NOWHERE || thread->pending_signal != 0)
+        return false;
+    struct qut_end end;
+    frames->count = qut_target_walk(target, index, frames->frame, FRAMES_MAX, &end);
+    if (frames->count == 0)
         return false;
     frames->is_whole = end.reason == QUT_END_OUTERMOST && end.guessed_frame == QUT_NO_GUESS;
     for (size_t i = 0; i < frames->count; i++)
@@ -202,16 +208,33 @@ void victim_let_go(const struct inject_program *program, const struct victim *vi
         figures->stopped_ns = stopped_ns;
 }
 
-// Those that sleep first: they notice least.
+// Those that sleep first: they notice least. Last those whose system call would end if we were killed right now.
+enum { TURN_WAITS, TURN_PERHAPS, TURN_RUNS, TURN_ENDS, TURNS };
+
+static unsigned turn_of(const struct inject_program *program, pid_t tid)
+{
+    struct qut_sleep sleep;
+    const char *name;
+    switch (hijack_place_asleep(program->pid, tid)) {
+    case HIJACK_NOWHERE: return TURNS;
+    case HIJACK_RUNS: return TURN_RUNS;
+    case HIJACK_PERHAPS: return TURN_PERHAPS;
+    default:
+        return qut_live_look(program->target->source, tid, &sleep) &&
+                       qut_live_wake(program->target, tid, &sleep, &name) == QUT_WAKE_SEEN
+                   ? TURN_ENDS
+                   : TURN_WAITS;
+    }
+}
+
 static bool look_at_all(const struct inject_program *program, struct victim *victim, struct frames *frames,
                         struct victim_figures *figures)
 {
-    static const enum hijack_place order[] = {HIJACK_WAITS, HIJACK_PERHAPS, HIJACK_RUNS};
     size_t count = qut_target_thread_count(program->target);
-    for (size_t o = 0; o < COUNT(order); o++)
+    for (unsigned turn = 0; turn < TURNS; turn++)
         for (size_t i = 0; i < count; i++) {
             pid_t tid = qut_target_tid(program->target, i, NULL);
-            if (hijack_place_asleep(program->pid, tid) != order[o])
+            if (turn_of(program, tid) != turn)
                 continue;
             figures->looked_at++;
             if (look_at(program, i, tid, victim, frames))

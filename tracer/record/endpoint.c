@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/record/endpoint.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,43 @@ int endpoint_token(char token[AGENT_TOKEN_BYTES], struct qutc_error *error)
     return 0;
 }
 
+// Whether nobody listens there any more: its recorder was killed. One that is just being made has no socket yet.
+static bool is_abandoned(const char *directory)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", directory);
+    if (length <= 0 || (size_t)length >= sizeof address.sun_path || lstat(directory, &status) != 0 ||
+        !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || lstat(address.sun_path, &status) != 0 ||
+        !S_ISSOCK(status.st_mode))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool refused =
+        fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return refused;
+}
+
+// What killed recorders left behind.
+static void tidy(const char *place)
+{
+    DIR *directory = opendir(place);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        char path[PATH_MAX], inside[PATH_MAX + 32];
+        if (strncmp(entry->d_name, "qut-", 4) != 0 || strlen(entry->d_name) != strlen("qut-XXXXXX") ||
+            snprintf(path, sizeof path, "%s/%s", place, entry->d_name) >= (int)sizeof path || !is_abandoned(path))
+            continue;
+        snprintf(inside, sizeof inside, "%s/socket", path);
+        unlink(inside);
+        snprintf(inside, sizeof inside, "%s/" AGENT_FILE, path);
+        unlink(inside);
+        rmdir(path);
+    }
+    if (directory)
+        closedir(directory);
+}
+
 void endpoint_directory(char *path, size_t size)
 {
     const char *of_user = getenv("XDG_RUNTIME_DIR"), *of_all = getenv("TMPDIR");
@@ -43,6 +83,7 @@ void endpoint_directory(char *path, size_t size)
         // What stands in the settings ends at a semicolon.
         if (!places[i] || places[i][0] != '/' || strpbrk(places[i], ";\n"))
             continue;
+        tidy(places[i]);
         int length = snprintf(path, size, "%s/qut-XXXXXX", places[i]);
         if (length > 0 && (size_t)length < size && (size_t)length < room && mkdtemp(path))
             return;

@@ -132,9 +132,10 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
     }
     close(segment_fd);
     free(process);
-    recorder->result->processes_failed++;
     char text[256];
-    recorder_say(recorder, NULL, "process %u is not recorded: %s", pid, qutc_error_text(&error, text, sizeof text));
+    enum { TOLD_MAX = 5 }; // the summary has their number
+    if (recorder->result->processes_failed++ < TOLD_MAX)
+        recorder_say(recorder, NULL, "process %u is not recorded: %s", pid, qutc_error_text(&error, text, sizeof text));
     return "the recorder cannot take its samples";
 }
 

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,11 +73,19 @@ static void command_ended(struct loop_source *source)
     struct recorder *recorder = source->context;
     struct rusage used;
     int status;
-    if (wait4(recorder->command_pid, &status, WNOHANG, &used) == recorder->command_pid) {
+    if (recorder->options->command && wait4(recorder->command_pid, &status, WNOHANG, &used) == recorder->command_pid) {
         recorder->result->command_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         recorder->result->command_cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
     }
     loop_remove(&recorder->loop, source);
+}
+
+// What was injected is taken out by who injected it: until then the loop goes on.
+static void leave(struct recorder *recorder)
+{
+    if (recorder->options->command)
+        recorder_stop(recorder);
+    recorder->is_left = true;
 }
 
 // The first one: the command got it as well where it came from a terminal; what somebody sent to us alone to end us is
@@ -88,11 +97,11 @@ static void signal_came(struct loop_source *source)
     if (read(source->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     int number = (int)info.ssi_signo;
-    bool is_again = recorder->result->left_by != 0, has_command = recorder->command.fd >= 0;
+    bool is_again = recorder->result->left_by != 0;
+    bool has_command = recorder->options->command && recorder->command.fd >= 0;
     recorder->result->left_by = number;
     if (!has_command || is_again) {
-        recorder_stop(recorder);
-        recorder->is_left = true;
+        leave(recorder);
         return;
     }
     if (info.ssi_code <= 0 && (number == SIGTERM || number == SIGHUP))
@@ -162,19 +171,33 @@ static int make_settings(struct recorder *recorder, struct qutc_error *error)
     return make_preload(recorder, error);
 }
 
+static void ask_table(void *context, const struct agent_channel_table *table, const struct server_peer *peer,
+                      int memory_fd, int client_fd)
+{
+    struct recorder *recorder = context;
+    tables_ask(&recorder->tables, table, peer, memory_fd, client_fd);
+}
+
 static int begin(struct recorder *recorder, struct qutc_error *error)
 {
     const struct server_events events = {
-        .hello = recorder_hello, .table = tables_ask, .add = recorder_add, .context = recorder};
+        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .context = recorder};
     const char *cache = recorder->options->settings.cache;
     recorder->start_ns = loop_now_ns();
     return loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
-                   tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0 &&
+                   (recorder->has_tables = tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0) &&
                    server_begin(&recorder->server, &recorder->loop, &events, error) == 0 &&
                    make_settings(recorder, error) == 0 &&
                    output_begin(&recorder->output, recorder->options->path, error) == 0
                ? 0
                : -1;
+}
+
+static void begin_time(struct recorder *recorder)
+{
+    recorder->start_ns = loop_now_ns();
+    if (recorder->options->duration_ns)
+        recorder->stop_ns = recorder->start_ns + recorder->options->duration_ns;
 }
 
 static int start_command(struct recorder *recorder, struct qutc_error *error)
@@ -191,10 +214,63 @@ static int start_command(struct recorder *recorder, struct qutc_error *error)
     recorder->command_pid = launched.pid;
     recorder->command.fd = launched.process_fd;
     loop_add(&recorder->loop, &recorder->command, NULL);
-    recorder->start_ns = loop_now_ns();
-    if (recorder->options->duration_ns)
-        recorder->stop_ns = recorder->start_ns + recorder->options->duration_ns;
+    begin_time(recorder);
     return 0;
+}
+
+// ---- a process that runs
+
+static bool waits_for_injector(const struct recorder *recorder, int state)
+{
+    return atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == state;
+}
+
+static int start_injection(struct recorder *recorder, struct qutc_error *error)
+{
+    enum { STATUS_BAD = 2 };
+    const struct record_options *options = recorder->options;
+    const char *cache = options->settings.cache;
+    recorder->provide = (struct qutc_provide_options){
+        .size = sizeof recorder->provide, .cache_directory = *cache ? cache : NULL, .debug_root = "/usr/lib/debug"};
+    const struct inject_options how = {.agent_path = options->agent_path,
+                                       .settings = recorder->settings,
+                                       .cache_directory = *cache ? cache : NULL,
+                                       .compile = qutc_compile_for_qut,
+                                       .compile_context = &recorder->provide};
+    recorder->command.fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
+    if (recorder->command.fd < 0) {
+        qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", errno == ESRCH ? "no such process" : strerror(errno));
+        return STATUS_BAD;
+    }
+    loop_add(&recorder->loop, &recorder->command, NULL);
+    if (injector_begin(&recorder->injector, options->pid, &how, recorder->finished.fd, error) != 0)
+        return STATUS_BAD;
+    while (waits_for_injector(recorder, INJECTOR_LOADS))
+        loop_wait(&recorder->loop, LOOK_EVERY_MS);
+    begin_time(recorder);
+    if (recorder->injector.was_loaded)
+        return 0;
+    *error = recorder->injector.error;
+    injector_join(&recorder->injector);
+    return STATUS_BAD;
+}
+
+// It closes its trace, and says what it has counted.
+static void end_injection(struct recorder *recorder)
+{
+    if (waits_for_injector(recorder, INJECTOR_NONE))
+        return;
+    injector_remove(&recorder->injector);
+    while (!waits_for_injector(recorder, INJECTOR_DONE))
+        loop_wait(&recorder->loop, LOOK_EVERY_MS);
+    if (recorder->injector.error.reason) {
+        char text[256];
+        recorder_say(recorder, NULL, "the agent was not taken out: %s",
+                     qutc_error_text(&recorder->injector.error, text, sizeof text));
+        recorder->result->is_agent_left = true;
+    }
+    recorder->result->inject_stopped_ns = recorder->injector.figures.stopped_ns;
+    injector_join(&recorder->injector);
 }
 
 // ---- as long as it goes on
@@ -225,9 +301,12 @@ static void serve(struct recorder *recorder)
         loop_wait(&recorder->loop, next_look_ms(recorder, now));
         now = loop_now_ns();
         server_tidy(&recorder->server, now);
-        if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped) {
-            recorder_stop(recorder);
-            if (recorder->command.fd >= 0)
+        if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped && !recorder->is_left) {
+            if (recorder->options->command)
+                recorder_stop(recorder);
+            else
+                leave(recorder);
+            if (recorder->options->command && recorder->command.fd >= 0)
                 recorder_say(recorder, NULL, "the time is up; waiting for the command to end (Ctrl-C: leave it)");
         }
         if (now - shown_ns >= (uint64_t)STATUS_EVERY_MS * 1000000u) {
@@ -287,13 +366,16 @@ int record_run(const struct record_options *options, struct record_result *resul
                                   .finished = {.fd = -1, .ready = drain_event, .context = recorder},
                                   .command = {.fd = -1, .ready = command_ended, .context = recorder}};
     sigprocmask(SIG_SETMASK, NULL, &recorder->mask_before);
-    *status = begin(recorder, error) == 0 ? start_command(recorder, error) : STATUS_BAD;
+    *status = begin(recorder, error) != 0 ? STATUS_BAD
+              : options->command          ? start_command(recorder, error)
+                                          : start_injection(recorder, error);
     if (*status == 0) {
         serve(recorder);
+        end_injection(recorder);
         end(recorder);
     } else {
         output_end(&recorder->output, false, NULL);
-        if (recorder->tables.worker_count)
+        if (recorder->has_tables)
             tables_end(&recorder->tables);
     }
     let_go(recorder);

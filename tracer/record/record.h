@@ -51,6 +51,8 @@ struct record_result {
     int unticked_error;                // of the first of these, -errno
     struct agent_channel_counts ticks; // sums of those that told
     uint64_t packets_refused, tables_refused;
+    bool is_agent_left;         // it could not be taken out of the process
+    uint64_t inject_stopped_ns; // the longest that one thread of the process stood still for it
     uint64_t file_bytes;
     uint64_t failed_writes;
     char first_failure[256]; // of writing, in words; "": none

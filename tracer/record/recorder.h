@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+#include "qutc/include/qutc/provide.h"
+#include "tracer/record/injector.h"
 #include "tracer/record/process.h"
 #include "tracer/record/record.h"
 #include "tracer/record/server.h"
@@ -21,6 +23,9 @@ struct recorder {
     sigset_t mask_before;
     struct loop_source signals, finished, command;
     pid_t command_pid;
+    struct injector injector;
+    struct qutc_provide_options provide;
+    bool has_tables;
     uint64_t start_ns, stop_ns; // stop_ns 0: there is no time at which it ends
 
     struct process *processes, *last; // all that said hello, in that order

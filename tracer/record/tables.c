@@ -225,10 +225,9 @@ static void put(struct tables *tables, struct tables_job *job)
     pthread_cond_signal(&tables->changed);
 }
 
-void tables_ask(void *context, const struct agent_channel_table *table, const struct server_peer *peer, int memory_fd,
-                int client_fd)
+void tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
+                int memory_fd, int client_fd)
 {
-    struct tables *tables = context;
     struct tables_job *job = malloc(sizeof *job);
     if (!job) {
         server_answer(client_fd, "the recorder has no memory", -1);

@@ -35,8 +35,8 @@ struct tables {
 
 int tables_begin(struct tables *tables, const char *cache_directory, struct qutc_error *error);
 void tables_end(struct tables *tables); // waits for what is being made
-// As struct server_events.table. `context` is the struct tables.
-void tables_ask(void *context, const struct agent_channel_table *table, const struct server_peer *peer, int memory_fd,
-                int client_fd);
+// As struct server_events.table.
+void tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
+                int memory_fd, int client_fd);
 
 #endif

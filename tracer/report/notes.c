@@ -153,16 +153,29 @@ static uint64_t longest_of(const struct trace *trace, const char *name)
     return longest;
 }
 
+// "recording-ended": what comes from a file may be anything, so it is taken as text.
+static void name_in_words(struct sink *sink, const char *name, size_t length)
+{
+    char words[64];
+    if (length >= sizeof words)
+        length = sizeof words - 1;
+    for (size_t i = 0; i < length; i++)
+        words[i] = name[i] == '-' ? ' ' : name[i];
+    words[length] = '\0';
+    html_text(sink, words);
+}
+
 static void note_row(struct sink *sink, const struct trace *trace, const struct trace_note *note)
 {
+    bool is_time = !note->text && ends_in(note->name, "-ns");
     sink_text(sink, "<tr><th scope=\"row\">");
-    html_text(sink, note->name);
+    name_in_words(sink, note->name, strlen(note->name) - (is_time ? strlen("-ns") : 0));
     sink_text(sink, "</th><td class=\"number\" data-count=\"");
     html_text(sink, note->name);
     sink_text(sink, "\">");
     if (note->text)
         texts_of(sink, trace, note->name);
-    else if (ends_in(note->name, "-ns"))
+    else if (is_time)
         html_time(sink, longest_of(trace, note->name));
     else
         html_count(sink, trace_note_sum(trace, note->name));

@@ -196,7 +196,7 @@ static void losses(struct sink *sink, const struct trace *trace)
     }
     sink_text(sink, "</p>\n");
     if (trace->damage_count) {
-        sink_text(sink, "<p>What could not be read:</p><ul id=\"damages\">\n");
+        sink_text(sink, "<p>What is not whole:</p><ul id=\"damages\">\n");
         for (size_t i = 0; i < trace->damage_count; i++) {
             sink_text(sink, "<li>");
             html_text(sink, trace->damages[i]);

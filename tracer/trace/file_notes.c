@@ -44,9 +44,8 @@ int file_notes_write(struct trace_file *file, const struct trace_note *notes, si
     memcpy(contents, head, sizeof head);
     uint8_t *at = contents + HEAD_BYTES, *texts = at + kept * sizeof(struct qut_trace_file_note);
     for (uint32_t i = 0; i < kept; i++, at += sizeof(struct qut_trace_file_note)) {
-        struct qut_trace_file_note note = {.value = notes[i].value,
-                                           .name_bytes = bytes_of(notes[i].name),
-                                           .text_bytes = bytes_of(notes[i].text)};
+        struct qut_trace_file_note note = {
+            .value = notes[i].value, .name_bytes = bytes_of(notes[i].name), .text_bytes = bytes_of(notes[i].text)};
         memcpy(at, &note, sizeof note);
         texts = put_text(put_text(texts, notes[i].name), notes[i].text);
     }

@@ -269,6 +269,18 @@ static void check_count(struct image *image, const char *what, uint64_t found, u
     image->is_complete = false;
 }
 
+// A process that calls _exit or exec does not close its trace; but its recorder knows that it went on purpose: by exec,
+// or by the counts that it told in its last moment.
+static bool has_said_goodbye(const struct image *image)
+{
+    const struct trace_note *notes = image->notes.items;
+    for (size_t i = 0; i < image->notes.count; i++)
+        if ((!notes[i].text && strcmp(notes[i].name, "ticks-due") == 0) ||
+            (notes[i].text && strcmp(notes[i].name, "recording-ended") == 0 && strcmp(notes[i].text, "exec") == 0))
+            return true;
+    return false;
+}
+
 static void check_trailer(struct reader *reader, size_t size)
 {
     struct image *image = reader->image;
@@ -283,9 +295,9 @@ static void check_trailer(struct reader *reader, size_t size)
         return;
     }
     image->end = (uint8_t)trailer->end;
-    image->is_complete = trailer->end != QUT_TRACE_FILE_END_DIED;
+    image->is_complete = trailer->end != QUT_TRACE_FILE_END_DIED || has_said_goodbye(image);
     if (!image->is_complete)
-        image_damage(image, "the process ended without closing its trace; all that it had stored is here");
+        image_damage(image, "%s", TRACE_DIED_TEXT);
     // Then what is not here is missing, and has not been overwritten.
     image->may_miss_chunks = trailer->failed_writes != 0;
     if (trailer->failed_writes)

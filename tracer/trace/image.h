@@ -48,6 +48,8 @@ struct image {
 };
 
 enum { DAMAGES_MAX = 32 };
+// A damage that many processes may have at once.
+#define TRACE_DIED_TEXT "the process ended without closing its trace; all that it had stored is here"
 
 // Notes it in words. Returns false, so that `return image_damage(...)` reads well.
 bool image_damage(struct image *image, const char *format, ...) __attribute__((format(printf, 2, 3)));

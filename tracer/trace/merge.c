@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/trace/image.h"
+
 enum { DAMAGES_KEPT = 64 };
 
 bool merge_begin(struct merger *merger)
@@ -53,6 +55,11 @@ static void add_damages(struct merger *merger, const struct trace *part)
 {
     for (size_t i = 0; i < part->damage_count; i++) {
         char text[512];
+        if (strcmp(part->damages[i], TRACE_DIED_TEXT) == 0) {
+            merger->died_count++;
+            merger->trace.is_complete = false;
+            continue;
+        }
         snprintf(text, sizeof text, "process %" PRIu32 ": %s", part->pid, part->damages[i]);
         merge_damage(merger, text);
     }
@@ -283,6 +290,14 @@ static bool order_processes(struct merger *merger, struct trace *trace)
 
 int merge_end(struct merger *merger, struct trace *trace, struct qutc_error *error)
 {
+    if (merger->died_count) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " processes ended without closing their trace; all that they had stored "
+                 "is here",
+                 merger->died_count);
+        merge_damage(merger, text);
+    }
     *trace = merger->trace;
     size_t own_notes = merger->notes.count;
     const struct trace_process *processes = merger->processes.items;

@@ -26,11 +26,13 @@ uint64_t merge_hash(uint64_t hash, uint64_t word);
 struct merger {
     struct trace_memory *memory; // of what comes out
     struct trace trace;          // its sums; its arrays are the vectors below
-    struct trace_vector modules, nodes, threads, samples, extras, metrics, marks, gaps, processes, notes, damages, texts;
+    struct trace_vector modules, nodes, threads, samples, extras, metrics, marks, gaps, processes, notes, damages,
+        texts;
     struct merge_table module_table, node_table, text_table;
     uint32_t *module_map, *node_map; // of the part that is added: its index to ours
     size_t module_room, node_room;
-    uint32_t uid; // the largest
+    uint32_t uid;        // the largest
+    uint64_t died_count; // parts whose process ended without closing its trace
     uint64_t flow_salt;
     uint16_t kind_map[QUT_TRACE_OWN_KIND_COUNT];
 };

@@ -148,8 +148,7 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
         reader->first = (struct trace){0};
     } else {
         *error = reader->first_error;
-        return reader->bad_count ? -1
-                                 : qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
+        return reader->bad_count ? -1 : qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
     }
     trace->file_bytes = size;
     if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace))) {

@@ -92,7 +92,7 @@ struct trace_sample {
 };
 
 struct trace_extra {
-    uint32_t key; // enum qut_trace_extra_key
+    uint32_t key;   // enum qut_trace_extra_key
     uint64_t value; // of RESULT: an int64_t
 };
 

@@ -25,7 +25,8 @@ QUT_DECLS_BEGIN
 enum qut_trigger {
     QUT_TRIGGER_BEST = 0,   // the first of the next two that this system allows
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
-    QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time: no EINTR, but not finer than the kernel's tick
+    QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
+                           // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
@@ -37,17 +38,17 @@ enum { QUT_SAMPLING_GROUPS_MAX = 16 };
 // begins, and again when it has been renamed (seen at a later tick of its own).
 struct qut_sampling_group {
     const char *pattern; // as of fnmatch: "worker-*". NULL: the main thread. Copied
-    uint64_t period_ns;  // between two ticks; 0: no ticks
+    uint64_t period_ns;  // between two ticks, at least 10 us; 0: no ticks
 };
 
 struct qut_sampling_options {
-    size_t size;                             // sizeof(struct qut_sampling_options)
-    uint32_t trigger;                        // enum qut_trigger
-    int32_t signal_number;                   // for ticks: one that does not queue (below SIGRTMIN). 0: of SIGSTKFLT and SIGPROF
-                                             // the first that nobody handles (Android's linker handles the former)
-    uint64_t period_ns;                      // of threads that are in no group; 0: 10 ms
-    uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
-    uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
+    size_t size;               // sizeof(struct qut_sampling_options)
+    uint32_t trigger;          // enum qut_trigger
+    int32_t signal_number;     // for ticks: one that does not queue (below SIGRTMIN). 0: of SIGSTKFLT and SIGPROF
+                               // the first that nobody handles (Android's linker handles the former)
+    uint64_t period_ns;        // of threads that are in no group; 0: 10 ms
+    uint64_t sync_interval_ns; // between two samples of one thread at sync points; 0: 10 ms; 1: all
+    uint64_t fault_period;     // one sample for so many page faults of a thread; 0: none
     const struct qut_sampling_group *groups; // group_count of them
     uint32_t group_count;
     uint32_t flags; // 0
@@ -55,9 +56,9 @@ struct qut_sampling_options {
 };
 
 // Starts ticks in the calling thread, and says from now on at sync points when one is due. Fills the metrics that the
-// trace's metric_mask asks for. Returns 0 or -EALREADY, -EINVAL (also: no trace is open), -EBUSY (the program handles
-// that signal), -ENOMEM, or what the trigger could not be had with: -EACCES (perf_event_paranoid, seccomp).
-// [not signal-safe, blocks, allocates; any thread]
+// trace's metric_mask asks for. The calling thread blocks the signal no more. Returns 0 or -EALREADY, -EINVAL (also: no
+// trace is open), -EBUSY (the program handles that signal), -ENOMEM, or what the trigger could not be had with: -EACCES
+// (perf_event_paranoid, seccomp). [not signal-safe, blocks, allocates; any thread]
 QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
 // No tick comes once it is back, nor is one pending; the signal has the action that it had before.
 // [not signal-safe, blocks; any thread]
@@ -67,10 +68,11 @@ QUT_API uint32_t qut_sampling_trigger(void);
 // The signal that ticks are, 0: there are none. [signal-safe]
 QUT_API int qut_sampling_signal(void);
 
-// The calling thread has ticks from now on; registers it with the trace. 0, or -errno of the trigger: then it has none,
-// which is counted. [not signal-safe, blocks, allocates; any thread for itself]
+// The calling thread has ticks from now on, and blocks their signal no more; registers it with the trace. 0, or -errno
+// of the trigger: then it has none, which is counted. [not signal-safe, blocks, allocates; any thread for itself]
 QUT_API int qut_sampling_thread_begin(void);
-// It has none any more. Threads that end without it are seen to. [not signal-safe; any thread for itself]
+// It has none any more. Threads that end without it are seen to. What a thread does behind its end (in destructors of
+// its data that run later) is counted, and no sample. [not signal-safe; any thread for itself]
 QUT_API void qut_sampling_thread_end(void);
 // Gives ticks to threads that did not ask, as far as the trigger can (not QUT_TRIGGER_CPU_TIMER's clocks of the dead):
 // of a process that was not made for this. Returns how many more have them, or -errno. [not signal-safe, blocks,
@@ -83,11 +85,12 @@ QUT_API int qut_sampling_after_fork(void);
 
 // ---- sync points
 
+enum { QUT_TOTAL_NONE = UINT32_MAX };
+
 // A hit: `total` (enum qut_total, an even one) grows by 1 and the one behind it by `amount`, exactly; `total`
 // QUT_TOTAL_NONE: nothing is counted. True: a sample of this thread is due, and qut_sync_take must be called. False: it
 // was counted as throttled, or there is no trace. Reads no clock that costs more than a few ns. [signal-safe; any
 // thread]
-enum { QUT_TOTAL_NONE = UINT32_MAX };
 QUT_API bool qut_sync_hit(uint32_t total, uint64_t amount);
 // The sample of a hit that was due, from the caller on (event->skip_frames frames further out). Metrics are filled in.
 // Returns enum qut_stored. [signal-safe; any thread]
@@ -109,8 +112,9 @@ QUT_API void qut_scope_begin(struct qut_scope *scope);
 QUT_API uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_ns,
                                const struct qut_extra *extras, uint32_t extra_count);
 
-// ---- the guard: no tick comes to the calling thread between the two, and none is pending; nests. With triggers that
-// interrupt no calls it does nothing. [signal-safe; any thread for itself]
+// ---- the guard: no tick comes to the calling thread between the two, and none is pending; nests. Timers stand still
+// meanwhile (one system call at each end); perf's clock interrupts nothing, and is left alone. [signal-safe; any thread
+// for itself]
 QUT_API void qut_guard_begin(void);
 QUT_API void qut_guard_end(void);
 
@@ -121,12 +125,13 @@ struct qut_sampling_counters {
     uint64_t due;            // by processor time used (WALL: by time that was not guarded) and pace
     uint64_t taken;          // samples of ticks
     uint64_t late;           // ticks that came with another one as one signal
-    uint64_t kernel;         // that fell into system calls and faults, where this trigger has none
+    uint64_t kernel;         // that fell into system calls and faults, where this trigger has none: what is missing, as
+                             // far as the kernel's (sampled) split of the thread's time can explain it
     uint64_t lost;           // the rest
     uint64_t strays;         // signals of that number that were no ticks
     uint64_t threads;        // that have ticks now
     uint64_t threads_failed; // that could not be given any
-    uint64_t eintr_seen;     // WALL: calls that returned EINTR because of a tick
+    uint64_t eintr_seen;     // with timers: calls that returned EINTR when a tick came
     uint64_t zero[7];
 };
 // Of size bytes those that this version knows are filled, the others 0. [signal-safe; any thread]

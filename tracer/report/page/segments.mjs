@@ -254,7 +254,7 @@ function* segmentsOfThread(trace, thread, intervals) {
             yield;
         }
     }
-    return walk.builder.finish(thread.endNs === null ? trace.lengthNs : thread.endNs);
+    return walk.builder.finish(thread.endNs === null ? trace.processes[thread.process].endNs : thread.endNs);
 }
 
 // For each thread its segments.

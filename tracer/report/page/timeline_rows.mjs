@@ -5,19 +5,19 @@ import { formatCount } from './format.mjs';
 import { canvasFont, fitText } from './scroll_canvas.mjs';
 import { GUTTER } from './timeline_tracks.mjs';
 
-const HEIGHT = 22, OPEN_AT_FIRST = 6, BAR = 8;
+const HEIGHT = 22, OPEN_AT_FIRST = 6, BAR = 16;
 
-export function processLabel({ command, pid }) {
-    const [program, ...rest] = command.split(' ');
-    return `${[program.replace(/.*\//, ''), ...rest].join(' ') || '[no name]'} ${pid}`;
+function programOf({ command }) {
+    return command.split(' ')[0].replace(/.*\//, '') || '[no name]';
+}
+
+export function processLabel(process) {
+    return [programOf(process), process.pid, ...process.command.split(' ').slice(1)].join(' ');
 }
 
 export class ProcessRow {
     constructor(process, tracks, isOpen) {
         Object.assign(this, { process, tracks, isOpen, top: 0, height: HEIGHT });
-    }
-    get label() {
-        return processLabel(this.process);
     }
     // From its first to its last moment.
     draw(context, theme, x, y, width, isCurrent) {
@@ -31,20 +31,26 @@ export class ProcessRow {
         const left = Math.max(GUTTER, x(process.startNs)), right = Math.min(width, x(process.endNs));
         if (right > GUTTER && left < width) {
             context.fillStyle = theme.accent;
-            context.globalAlpha = 0.35;
+            context.globalAlpha = 0.18;
             context.fillRect(left, y + (HEIGHT - BAR) / 2, Math.max(right - left, 1), BAR);
             context.globalAlpha = 1;
         }
         context.textBaseline = 'middle';
         context.font = `600 ${canvasFont}`;
         context.fillStyle = theme.ink;
-        const count = this.tracks.length, threads = ` · ${formatCount(count)} thread${count === 1 ? '' : 's'}`;
-        const text = fitText(context, `${this.isOpen ? '▾' : '▸'} ${this.label}${threads}`, width - 24);
-        const textWidth = context.measureText(text).width;
-        context.fillStyle = isCurrent ? theme.line : theme.panel; // where it stands over the bar
-        context.fillRect(6, y + 2, textWidth + 8, HEIGHT - 5);
-        context.fillStyle = theme.ink;
-        context.fillText(text, 8, y + HEIGHT / 2);
+        context.fillText(fitText(context, `${this.isOpen ? '▾' : '▸'} ${programOf(process)} ${process.pid}`, GUTTER - 16), 8, y + HEIGHT / 2);
+        // What else is known of it stands on its bar, or before that where it begins far to the right.
+        const count = this.tracks.length, [, ...rest] = process.command.split(' ');
+        const text = `${formatCount(count)} thread${count === 1 ? '' : 's'}${rest.length ? ` · ${rest.join(' ')}` : ''}`;
+        const after = width - left - 12, before = left - GUTTER - 12, needed = Math.min(text.length * 7, 280);
+        context.font = canvasFont;
+        context.fillStyle = theme.faint;
+        if (after >= needed || after >= before) {
+            context.fillText(fitText(context, text, after), left + 6, y + HEIGHT / 2);
+        } else {
+            const fitting = fitText(context, text, before);
+            context.fillText(fitting, left - 6 - context.measureText(fitting).width, y + HEIGHT / 2);
+        }
     }
 }
 

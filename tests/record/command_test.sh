@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# `qut record -- COMMAND` from outside: usage, exit statuses, children, what the command sees, files.
+# Usage: command_test.sh QUT SUBJECT
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+qut=$(readlink -f "$1")
+subject_program=$(readlink -f "$2")
+# shellcheck source=tests/tracer/lib.sh
+. "$here/../tracer/lib.sh"
+export QUT_CACHE=$work/cache
+export XDG_RUNTIME_DIR=$work/run
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+cd "$work"
+s=$subject_program
+
+says() # NAME FILE EXPRESSION
+{
+    local good=0
+    "$here/trace_says.py" "$qut" "$2" "$3" >"$work/says" 2>&1 || good=1
+    result "$1" "$good" "$(head -c 2000 "$work/says")"
+}
+
+# ---- usage
+expect 'help' 0 'Usage: qut record .*COMMAND.*Example: .*Exit status: COMMAND' '^$' record --help
+expect 'nothing to record' 2 '^$' '^qut: record: needs a COMMAND, or -p PID' record
+expect 'both' 2 '^$' 'not both' record -p 1 true
+expect 'unknown option' 2 '^$' '^qut: --frobnicate: not an option' record --frobnicate true
+expect 'no rate' 2 '^$' '^qut: x: not an argument for --frequency' record -F x true
+expect 'rate 0' 2 '^$' '^qut: 0: not an argument for --frequency' record -F 0 true
+expect 'rate nan' 2 '^$' 'not an argument for --frequency' record -F nan true
+expect 'group' 2 '^$' 'not an argument for --group' record --group main true
+expect 'group with a semicolon' 2 '^$' 'not an argument for --group' record --group 'a;b=1' true
+expect 'sync' 2 '^$' 'not an argument for --sync' record --sync alloc,frob true
+expect 'metrics' 2 '^$' 'not an argument for --metrics' record --metrics x true
+expect 'buffer' 2 '^$' 'not an argument for --buffer' record --buffer 10T true
+expect 'buffer too small' 2 '^$' 'not an argument for --buffer' record --buffer 1K true
+expect 'signal' 2 '^$' 'not an argument for --signal' record --signal 9 true
+expect 'duration' 2 '^$' 'not an argument for --duration' record --duration 0 true
+expect 'tid alone' 2 '^$' '^qut: --tid: needs -p' record --tid 1 true
+expect 'inject alone' 2 '^$' '^qut: --inject: needs -p' record --inject true
+expect 'standard output' 2 '^$' '^qut: -o -: ' record -o - true
+expect 'no such process' 2 '^$' 'no such process' record -p 2147483646
+expect 'a directory' 2 '^$' '^qut: \.: .*is a directory' record -o . true
+expect 'a device' 2 '^$' 'is no regular file' record -o /dev/null true
+expect 'no directory' 2 '^$' 'No such file' record -o missing/x true
+expect 'no command' 127 '^$' '^qut: frobnicate: .*command not found' record frobnicate
+expect 'no command by path' 127 '^$' 'command not found' record ./frobnicate
+printf 'x' >plain
+expect 'not executable' 126 '^$' 'Permission denied' record ./plain
+expect 'a directory as command' 126 '^$' 'Is a directory' record "$work"
+check 'nothing is left of these' test ! -e qut.qtrace
+QUT_AGENT_PATH=/missing expect 'no agent' 2 '^$' '^qut: libqut-agent.so: .*QUT_AGENT_PATH' record true
+
+# ---- statuses
+expect 'status 0' 0 '^$' 'samples of 1 threads in 1 processes.*next: qut report a' record -o a "$s" burn 100
+says 'its samples' a 't["complete"] and 70 <= t["present_samples"] <= 130 and len(processes) == 1'
+says 'its ticks' a 'processes[0]["notes"]["ticks-due"] >= processes[0]["notes"]["ticks-taken"] == t["present_samples"]'
+expect 'status 7' 7 '^$' 'samples' record -o b "$s" burn 20 7
+expect 'by a signal' 139 '^$' 'samples' record -o c "$s" raise 11
+says 'one that died' c 'len(processes) == 1 and not t["complete"] and processes[0]["end"] == "died"'
+expect 'quiet' 0 '^$' '^$' record -q -o d "$s" burn 20
+expect 'options of the command are its own' 0 '^-q -o$' '' record -q -o e printf '%s %s' -q -o
+expect 'no line of status without a terminal' 0 '^$' '^[^'$'\r'']*$' record -o f "$s" burn 20
+
+# ---- the file that was there
+printf 'mine' >kept
+expect 'a file is kept' 0 '^$' 'kept: the file that was there is now kept.1' record -o kept "$s" burn 10
+check 'as it was' test "$(cat kept.1)" = mine
+expect 'and again' 0 '^$' 'now kept.2' record -o kept "$s" burn 10
+check 'the first one stays' test "$(cat kept.1)" = mine
+expect 'a command that cannot start' 127 '^$' 'not found' record -o kept.1 frobnicate
+check 'touches nothing' test "$(cat kept.1)" = mine
+printf '#!/missing/interpreter\n' >script
+chmod +x script
+expect 'nor one without its interpreter' 127 '^$' '' record -o kept.1 ./script
+check 'touches nothing either' test "$(cat kept.1)" = mine
+
+# ---- children
+expect 'fork and exec' 0 '^$' ' in 4 processes' record -o g "$s" spawn 3 50
+says 'each has its samples' g \
+    'len(processes) == 4 and sum(p["present_samples"] > 25 for p in processes) == 3 and t["complete"]'
+says 'each knows its parent' g 'all(p["parent_pid"] == processes[0]["pid"] for p in processes[1:])'
+expect 'fork' 0 '^$' ' in 4 processes' record -o h "$s" forks 3 50
+says 'each has its samples, too' h 'len(processes) == 4 and sum(p["present_samples"] > 25 for p in processes) == 3'
+expect 'exec of itself' 5 '^$' '' record -o i sh -c "exec $s burn 40 5"
+says 'both are there' i 'len({p["pid"] for p in processes}) == 1 and t["present_samples"] > 20'
+expect 'not the children' 0 '^$' ' in 1 processes' record --no-children -o j "$s" spawn 2 50
+says 'they are not there' j 'len(processes) == 1'
+check 'no folder is left' test ! -e g.parts
+expect 'a child that outlives it' 0 '^$' '1 processes had not ended' \
+    record -o k sh -c "$s sleeps </dev/zero >/dev/null 2>&1 & sleep 0.3"
+says 'is in it as well' k 'any(p["end"] == "stopped" for p in processes) and notes["processes-left-running"] == 1'
+pkill -KILL -f "^$s sleeps" || true
+expect 'or is waited for' 0 '^$' 'samples' record --wait-all -o l sh -c "$s burn 200 </dev/null >/dev/null 2>&1 &"
+says 'to its end' l 'processes[-1]["complete"] and t["present_samples"] > 100'
+
+# ---- what the command sees
+view() # COMMAND...
+{
+    "$@" "$s" view | sed 's/pipe:.*/pipe/; s,/dev/fd.*,,'
+}
+view env >seen.plain </dev/null
+view "$qut" record -q -o m >seen.recorded </dev/null
+check 'descriptors, mask, handlers as without us' cmp seen.plain seen.recorded
+(trap '' INT HUP; view env >seen.plain </dev/null; view "$qut" record -q -o n >seen.recorded </dev/null)
+check 'what its parent ignores, it ignores' cmp seen.plain seen.recorded
+env -u LD_PRELOAD sh -c env | grep -v '^_=' | sort >environment.plain
+"$qut" record -q --no-children -o o env | grep -v '^_=' | sort >environment.recorded
+check 'the environment of one without children' cmp environment.plain environment.recorded
+check 'standard input and output are its own' test "$(echo hello | "$qut" record -q -o p cat)" = hello
+check 'LD_PRELOAD of the user stays' \
+    bash -c "LD_PRELOAD=libm.so.6 '$qut' record -q -o q cat /proc/self/maps | grep -q libm.so"
+
+# ---- ends
+"$qut" record -o r "$s" interrupted >said 2>err &
+recorder=$!
+subjects+=("$recorder")
+until grep -q ready said 2>/dev/null; do sleep 0.05; done
+kill -TERM "$recorder"
+status=0
+wait "$recorder" || status=$?
+check 'SIGTERM is passed on' test "$status" -eq 143
+says 'and the file is whole' r 't["balanced"] and t["file_bytes"] > 0 and len(processes) == 1'
+expect 'duration' 0 '^$' 'the time is up' record --duration 0.2 -o s "$s" burn 600
+says 'no more samples then' s '50 < t["present_samples"] < 350 and processes[0]["end"] == "stopped"'
+"$here/interrupt.py" "$qut" "$s" >said 2>&1 && good=0 || good=$?
+result 'Ctrl-C on a terminal' "$good" "$(head -c 1500 said)"
+
+# ---- commands that nothing can be preloaded into
+if "${CC:-cc}" -static -O1 -o static "$here/subject.c" 2>/dev/null; then
+    expect 'static' 3 '^$' 'static.*sampled from outside.*samples of' record -o t ./static burn 300 3
+    says 'its samples, from outside' t 't["present_samples"] > 100'
+else
+    skip 'static' 'no static libc'
+fi
+if command -v i686-linux-gnu-gcc >/dev/null && i686-linux-gnu-gcc -static -O1 -o thirty_two "$here/subject.c"; then
+    expect '32-bit' 3 '^$' '32-bit.*sampled from outside.*samples of' record -o u ./thirty_two burn 300 3
+    says 'its samples, from outside, too' u 't["present_samples"] > 100'
+else
+    skip '32-bit' 'no i686-linux-gnu-gcc'
+fi
+
+# ---- a disk that is full: the command goes on
+if mkdir full && mount -t tmpfs -o size=64k none full 2>/dev/null; then
+    dd if=/dev/zero of=full/filler bs=1k count=60 2>/dev/null || true
+    expect 'a full disk' 1 '^done$' 'could not be written .*No space left' \
+        record -F 5000 --metrics all -o full/v sh -c "$s spawn 4 150 && echo done"
+    rm -f full/filler
+    check 'what is there can be read' bash -c "'$qut' info full/v; [ \$? -le 1 ]"
+    umount full
+else
+    skip 'a full disk' 'mount is not allowed'
+fi
+
+# ---- without a cache
+QUT_CACHE=/proc/nowhere expect 'a cache that cannot be' 0 '^$' '/proc/nowhere: .*samples' record -o w "$s" burn 50
+says 'tables came another way' w 't["present_samples"] > 25 and not t["cut"]'
+expect 'no cache' 0 '^$' 'samples' record --no-cache -o x "$s" spawn 2 50
+says 'tables came another way, too' x 't["present_samples"] > 50 and not t["cut"]'
+check 'nothing is left behind' rmdir "$XDG_RUNTIME_DIR"
+finish

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/injector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer/record/loop.h"
+
+static void change(struct injector *injector, enum injector_state state)
+{
+    // Release: who sees it sees what was written before.
+    atomic_store_explicit(&injector->state, state, memory_order_release);
+    loop_event_set(injector->changed_fd);
+}
+
+static void *run(void *context)
+{
+    struct injector *injector = context;
+    struct injection *injection = inject(injector->pid, &injector->options, &injector->error);
+    if (injection) {
+        injector->was_loaded = true;
+        change(injector, INJECTOR_RUNS);
+        struct pollfd told = {.fd = injector->remove_fd, .events = POLLIN};
+        while (poll(&told, 1, -1) < 0 && errno == EINTR)
+            continue;
+        inject_get_figures(injection, &injector->figures);
+        inject_remove(injection, &injector->error);
+    }
+    change(injector, INJECTOR_DONE);
+    return NULL;
+}
+
+int injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
+                   struct qutc_error *error)
+{
+    sigset_t all, before;
+    *injector = (struct injector){
+        .pid = pid, .options = *options, .remove_fd = loop_event(), .changed_fd = changed_fd, .state = INJECTOR_LOADS};
+    if (injector->remove_fd < 0)
+        return qutc_fail(error, QUTC_ERR_IO, "", 0, "eventfd: %s", strerror(errno));
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int failed = pthread_create(&injector->thread, NULL, run, injector);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed)
+        return 0;
+    close(injector->remove_fd);
+    injector->state = INJECTOR_NONE;
+    return qutc_fail(error, QUTC_ERR_IO, "", 0, "pthread_create: %s", strerror(failed));
+}
+
+void injector_remove(struct injector *injector)
+{
+    loop_event_set(injector->remove_fd);
+}
+
+void injector_join(struct injector *injector)
+{
+    pthread_join(injector->thread, NULL);
+    close(injector->remove_fd);
+    atomic_store_explicit(&injector->state, INJECTOR_NONE, memory_order_relaxed);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the agent into a process and takes it out again, in a thread of its own: meanwhile the loop answers what the
+// agent asks.
+#ifndef TRACER_RECORD_INJECTOR_H
+#define TRACER_RECORD_INJECTOR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "tracer/inject/inject.h"
+
+enum injector_state { INJECTOR_NONE, INJECTOR_LOADS, INJECTOR_RUNS, INJECTOR_DONE };
+
+struct injector {
+    pid_t pid;
+    struct inject_options options;
+    pthread_t thread;
+    int remove_fd;  // eventfd: take it out
+    int changed_fd; // eventfd, the caller's: told at each change of `state`
+    _Atomic int state;
+    // With INJECTOR_DONE:
+    bool was_loaded;         // false: `error` says why
+    struct qutc_error error; // .reason 0: none
+    struct inject_figures figures;
+};
+
+// *options, and what it points to, stay where they are.
+int injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
+                   struct qutc_error *error);
+void injector_remove(struct injector *injector); // does not wait
+void injector_join(struct injector *injector);   // with INJECTOR_DONE
+
+#endif
