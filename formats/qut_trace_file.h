@@ -114,6 +114,7 @@ enum qut_trace_file_end {
     QUT_TRACE_FILE_END_CLOSED = 1,  // the process closed its trace
     QUT_TRACE_FILE_END_DIED = 2,    // the process ended without that: all that it had stored is here
     QUT_TRACE_FILE_END_STOPPED = 3, // the collector was told to end, or took what there was
+    QUT_TRACE_FILE_END_EXEC = 4,    // the process went on as another program; all that it had stored is here
 };
 
 struct qut_trace_file_trailer {

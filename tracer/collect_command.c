@@ -100,7 +100,8 @@ static void say_result(const struct trace_options *options, const struct collect
 {
     static const char *const ends[] = {[QUT_TRACE_FILE_END_CLOSED] = "",
                                        [QUT_TRACE_FILE_END_DIED] = "; the process ended without closing its trace",
-                                       [QUT_TRACE_FILE_END_STOPPED] = "; the trace goes on"};
+                                       [QUT_TRACE_FILE_END_STOPPED] = "; the trace goes on",
+                                       [QUT_TRACE_FILE_END_EXEC] = "; the process went on as another program"};
     if (!options->quiet)
         cli_report(stderr, options->out, "%" PRIu64 " bytes, %" PRIu64 " chunks of samples, %" PRIu64 " frames%s",
                    result->file_bytes, result->chunk_count, result->node_count, ends[result->end]);

@@ -14,6 +14,7 @@ static const char *end_text(const struct trace_process *process)
     case QUT_TRACE_FILE_END_CLOSED: return "";
     case QUT_TRACE_FILE_END_DIED: return process->is_complete ? "" : ", ended without closing its trace";
     case QUT_TRACE_FILE_END_STOPPED: return ", went on";
+    case QUT_TRACE_FILE_END_EXEC: return ", went on as another program";
     default: return "";
     }
 }
@@ -83,7 +84,7 @@ static void print_json_notes(struct cli_json *json, const char *key, const struc
 
 void info_processes_json(const struct info *info, struct cli_json *json)
 {
-    static const char *const ends[] = {"", "closed", "died", "stopped"};
+    static const char *const ends[] = {"", "closed", "died", "stopped", "exec"};
     const struct trace *trace = info->trace;
     if (info->parts)
         cli_json_string(json, "parts", info->parts);

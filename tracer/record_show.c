@@ -150,6 +150,9 @@ static void say_cost(const struct record_result *result)
         snprintf(of, sizeof of, ", beside %.2f s of the command", (double)result->command_cpu_ns / ns_per_s);
     cli_report(stderr, NULL, "%.2f s; %s itself used %.3f s of processor time%s", (double)result->elapsed_ns / ns_per_s,
                cli_program, (double)result->own_cpu_ns / ns_per_s, of);
+    if (result->inject_stopped_ns)
+        cli_report(stderr, NULL, "one thread stood still for %.0f us, so that the agent could be loaded",
+                   (double)result->inject_stopped_ns / 1000);
 }
 
 void record_show_summary(const char *path, const struct record_result *result)

@@ -55,22 +55,21 @@ static int open_event(enum qut_os_event_kind kind, uint32_t tid, uint64_t period
     return fd < 0 ? -errno : (int)fd;
 }
 
-// Above what the program is likely to look at.
+// -1: there is no number from that on. The old one is closed.
 static int move(int fd, int32_t at_least)
 {
     long moved = control(fd, F_DUPFD_CLOEXEC, (uintptr_t)at_least);
-    if (moved < 0)
-        return fd;
     syscall(SYS_close, fd);
     return (int)moved;
 }
 
+// Above what the program is likely to look at; and it keeps three quarters of what it may have.
 static int32_t high_number(void)
 {
     enum { HIGH = 16384 };
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return 0;
+        return HIGH;
     rlim_t high = limit.rlim_cur - limit.rlim_cur / 4;
     return high < HIGH ? (int32_t)high : HIGH;
 }
@@ -99,13 +98,13 @@ int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, u
         map_event(event);
         if (!event->pages)
             event->fd = move(event->fd, high_number());
-        if (event->fd == other_mark)
+        if (event->fd >= 0 && event->fd == other_mark)
             event->fd = move(event->fd, other_mark + 1);
         struct owner owner = {OWNER_IS_THREAD, (int)tid};
-        if (event->fd == other_mark || control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
+        if (event->fd < 0 || control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
             control(event->fd, SET_SIGNAL, (uintptr_t)signal_number) != 0 ||
             control(event->fd, F_SETFL, O_ASYNC) != 0) {
-            result = event->fd == other_mark ? -EMFILE : -errno;
+            result = event->fd < 0 ? -EMFILE : -errno;
             qut_os_event_close(event);
         } else {
             event->mark = event->fd;

@@ -76,6 +76,10 @@ static void *run_thread(void *context)
 {
     struct qut_os_thread *thread = context;
     prctl(PR_SET_NAME, "qut", 0, 0, 0);
+    // Who starts it may have blocked all signals that the kernel knows. Two of them are libc's own: it sends them to
+    // each thread when one changes the process's user (setuid), and waits for their handlers.
+    uint64_t libcs = UINT64_C(3) << 31;
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &libcs, NULL, sizeof libcs);
     if (qut_os_thread_hooks.begins)
         qut_os_thread_hooks.begins();
     thread->body(thread->argument);

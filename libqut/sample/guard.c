@@ -18,7 +18,7 @@ static void begin(struct qut_ticker *ticker, uintptr_t here)
         return;
     ticker->guard_sp = here;
     ticker->guard_began_ns = qut_os_now_ns();
-    if (!ticker->is_armed)
+    if (!ticker->is_armed || ticker->timer < 0)
         return;
     uint64_t left_ns = qut_os_timer_set(ticker->timer, 0, 0);
     if (left_ns) // else a handler came between the end of an outer one and its timer
@@ -33,7 +33,7 @@ static void end(struct qut_ticker *ticker)
     if (ticker->guard_depth == 1)
         ticker->guarded_ns += now_ns - ticker->guard_began_ns;
     atomic_signal_fence(memory_order_seq_cst);
-    if (--ticker->guard_depth != 0 || !ticker->is_armed)
+    if (--ticker->guard_depth != 0 || !ticker->is_armed || ticker->timer < 0)
         return;
     qut_os_timer_set(ticker->timer, left_ns ? left_ns : 1, ticker->period_ns);
 }

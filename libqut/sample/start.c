@@ -80,8 +80,6 @@ static int begin_ticks(uint32_t trigger)
     if (result != 0)
         return result;
     atomic_store_explicit(&qut_sampler.trigger, trigger, memory_order_relaxed);
-    atomic_store_explicit(&qut_sampler.is_guarding, trigger == QUT_TRIGGER_WALL || trigger == QUT_TRIGGER_CPU_TIMER,
-                          memory_order_relaxed);
     atomic_store_explicit(&qut_thread_end_hook_first, qut_thread_end_hook, memory_order_release);
     return qut_thread_begin_ticks();
 }

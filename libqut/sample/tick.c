@@ -52,7 +52,7 @@ static void look_at_name(struct qut_ticker *ticker)
 static void tick(struct qut_ticker *ticker, const void *ucontext, uint64_t overrun_count)
 {
     uint32_t trigger = atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed);
-    bool is_timer = trigger != QUT_TRIGGER_TASK_CLOCK;
+    bool is_timer = ticker->timer >= 0;
     if (!ticker->is_armed)
         return; // it was sent before that
     if (is_timer && is_behind_interrupted_call(ucontext))

@@ -49,25 +49,34 @@ static int arm_faults(struct qut_ticker *ticker, uint32_t tid, int signal_number
     return 0;
 }
 
+static int arm_timer(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, int signal_number)
+{
+    int result = qut_os_timer_create(&ticker->timer, trigger == QUT_TRIGGER_WALL ? QUT_OS_TIMER_REAL : QUT_OS_TIMER_CPU,
+                                     tid, signal_number, cookie());
+    if (result != 0)
+        return result;
+    // Within a guard it is armed at its end.
+    ticker->guard_left_ns = ticker->period_ns;
+    atomic_store_explicit(&qut_sampler.is_guarding, 1, memory_order_relaxed);
+    if (ticker->guard_depth == 0)
+        qut_os_timer_set(ticker->timer, ticker->period_ns, ticker->period_ns);
+    return 0;
+}
+
+// Where there are too many threads for events (memory that may be locked, descriptors), timers are better than nothing.
 static int arm_clock(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, int signal_number)
 {
     ticker->armed_ns = qut_os_now_ns();
     if (!qut_os_task_times(tid, &ticker->times))
         ticker->times = (struct qut_os_task_times){0, 0, 0};
-    if (trigger == QUT_TRIGGER_TASK_CLOCK) {
-        int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
-                                       atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed));
-        if (result == 0)
-            qut_os_event_enable(&ticker->clock);
-        return result;
-    }
-    int result = qut_os_timer_create(&ticker->timer, trigger == QUT_TRIGGER_WALL ? QUT_OS_TIMER_REAL : QUT_OS_TIMER_CPU,
-                                     tid, signal_number, cookie());
-    // Within a guard it is armed at its end.
-    ticker->guard_left_ns = ticker->period_ns;
-    if (result == 0 && ticker->guard_depth == 0)
-        qut_os_timer_set(ticker->timer, ticker->period_ns, ticker->period_ns);
-    return result;
+    if (trigger != QUT_TRIGGER_TASK_CLOCK)
+        return arm_timer(ticker, tid, trigger, signal_number);
+    int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
+                                   atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed));
+    if (result != 0)
+        return arm_timer(ticker, tid, trigger, signal_number) == 0 ? 0 : result;
+    qut_os_event_enable(&ticker->clock);
+    return 0;
 }
 
 int qut_ticker_arm(struct qut_ticker *ticker, uint64_t period_ns)

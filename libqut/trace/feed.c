@@ -7,6 +7,7 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/os/process.h"
+#include "libqut/os/shared_memory.h"
 #include "libqut/os/task.h"
 #include "libqut/trace/sample.h"
 
@@ -122,6 +123,15 @@ void qut_feed_publish(struct qut_feed *feed)
     struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
     qut_feed_publishes();
     atomic_store_explicit(&current->feed, feed, memory_order_seq_cst);
+}
+
+void qut_feed_forget(void)
+{
+    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
+    if (current == &nothing)
+        return;
+    atomic_store_explicit(&qut_feed_current, &nothing, memory_order_release);
+    qut_os_free_pages(current, qut_os_page_bytes());
 }
 
 // ---- open and close

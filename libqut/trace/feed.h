@@ -151,6 +151,8 @@ extern struct qut_feed *qut_feed_all; // under the registry's lock
 int qut_feed_new(struct qut_feed **feed, const struct qut_segment_options *options, uint32_t flags, uint32_t depth_max);
 void qut_feed_free(struct qut_feed *feed); // all but the segment
 void qut_feed_publish(struct qut_feed *feed);
+// Before the library is unloaded: nobody stores anything, or ever will. What stays for the process's life goes as well.
+void qut_feed_forget(void);
 
 // ---- feed_fork.c
 

@@ -217,6 +217,8 @@ static void fork_all(void)
     for (int i = 0; i < 20; i++) {
         pid_t child = fork();
         if (child == 0) {
+            if (setreuid(getuid(), getuid()) != 0)
+                _exit(99);
             free(malloc(100));
             spin_ms(2);
             if (i % 2)
@@ -344,6 +346,8 @@ static void threads(void)
         }
     }
     printf("sum %ld\n", (long)sum);
+    // libc has every thread do this.
+    printf("user %d\n", setreuid(getuid(), getuid()));
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     printf("set size %d\n", pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES));

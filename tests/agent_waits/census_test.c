@@ -183,7 +183,7 @@ static void *waits(void *argument)
     volatile uint64_t work = 0;
     for (uint32_t i = 0; i < each; i++) {
         for (int k = 0; k < 200000; k++) // so that it has ticks of its own, by whatever clock
-            work += (uint64_t)k;
+            work = work + (uint64_t)k;
         if (calls[which].feed)
             sem_post(&asks);
         uint64_t from = now_ns();

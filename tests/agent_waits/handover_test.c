@@ -141,8 +141,8 @@ START_TEST(test_lock)
         ck_assert_uint_ne(world_extra(&trace, got, QUT_EXTRA_FLOW), 0);
         ck_assert_uint_eq(world_extra(&trace, got, QUT_EXTRA_FLOW), world_extra(&trace, gave, QUT_EXTRA_FLOW));
         ck_assert_uint_eq(world_extra(&trace, gave, QUT_EXTRA_WAKEE_TID), me);
-        ck_assert(world_is_in(&trace, gave, i % 2 ? (const void *)release_odd : (const void *)release_even));
-        ck_assert(!world_is_in(&trace, gave, i % 2 ? (const void *)release_even : (const void *)release_odd));
+        ck_assert(world_is_in(&trace, gave, i % 2 ? (const void *)release_odd : (const void *)release_even, 256));
+        ck_assert(!world_is_in(&trace, gave, i % 2 ? (const void *)release_even : (const void *)release_odd, 256));
         ck_assert(gave->first_ns <= got->last_ns);
     }
     trace_free(&trace);

@@ -306,7 +306,7 @@ START_TEST(test_length)
     uint64_t ns = world_extra(&trace, read_end, QUT_EXTRA_DURATION_NS);
     ck_assert_uint_ge(ns, 200000000);
     ck_assert_str_eq(world_innermost(&trace, read_end), "read");
-    ck_assert(world_is_in(&trace, read_end, (const void *)reads_slowly));
+    ck_assert(world_is_in(&trace, read_end, (const void *)reads_slowly, 4096));
     ck_assert_uint_eq(world_extra(&trace, read_end, QUT_EXTRA_FD), (uint64_t)fds[0]);
     ck_assert_uint_eq(world_extra(&trace, read_end, QUT_EXTRA_SIZE), 1);
     ck_assert_uint_eq(world_extra(&trace, read_end, QUT_EXTRA_RESULT), 1);

@@ -180,11 +180,11 @@ static uintptr_t address_of(const struct trace *trace, uint32_t node)
     return (uintptr_t)(at->pc - module->start_vaddr + module->start);
 }
 
-bool world_is_in(const struct trace *trace, const struct trace_sample *sample, const void *function)
+bool world_is_in(const struct trace *trace, const struct trace_sample *sample, const void *function, size_t bytes)
 {
     for (uint32_t node = sample->node; node; node = trace->nodes[node].parent) {
         uintptr_t address = address_of(trace, node);
-        if (address - (uintptr_t)function < 256)
+        if (address - (uintptr_t)function < bytes)
             return true;
     }
     return false;

@@ -30,8 +30,8 @@ const struct trace_sample *world_sample(const struct trace *trace, uint32_t tid,
 size_t world_count(const struct trace *trace, uint32_t tid, uint32_t kind, bool is_end);
 // Of an extra; 0: there is none.
 uint64_t world_extra(const struct trace *trace, const struct trace_sample *sample, uint32_t key);
-// Whether the stack of a sample has a frame in that function (its first 256 bytes).
-bool world_is_in(const struct trace *trace, const struct trace_sample *sample, const void *function);
+// Whether the stack of a sample has a frame in that function, of at most so many bytes.
+bool world_is_in(const struct trace *trace, const struct trace_sample *sample, const void *function, size_t bytes);
 // The innermost frame's name, by dladdr: of exported functions.
 const char *world_innermost(const struct trace *trace, const struct trace_sample *sample);
 

@@ -15,150 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qutc/cache.h"
+#include "tests/attach/recording.h"
 #include "tests/support/run_suite.h"
-#include "tracer/attach/attach.h"
-#include "tracer/trace/trace.h"
 
-enum { TEXT_BYTES = 1 << 20, KILLS = 8, SPAN_BYTES = 100 };
+enum { KILLS = 8, SPAN_BYTES = 600 };
 
 static const char *subject_path, *census_path, *static_path, *i386_path;
 static unsigned kills = KILLS;
-static double seconds = 1;
-
-// ---- subjects
-
-struct subject {
-    pid_t pid;
-    int in, out;
-    unsigned long three, one, hold; // where functions begin
-};
-
-static void begin(struct subject *subject, const char *path, const char *mode, const char *argument)
-{
-    int in[2], out[2];
-    char line[256];
-    ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
-    subject->pid = fork();
-    ck_assert(subject->pid >= 0);
-    if (subject->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(in[0], 0);
-        dup2(out[1], 1);
-        execl(path, path, mode, argument, (char *)NULL);
-        _exit(127);
-    }
-    close(in[0]);
-    close(out[1]);
-    subject->in = in[1];
-    subject->out = out[0];
-    size_t size = 0;
-    while (size < sizeof line - 1 && read(subject->out, line + size, 1) == 1 && line[size] != '\n')
-        size++;
-    line[size] = 0;
-    ck_assert_msg(strncmp(line, "ready", 5) == 0, "%s %s says \"%s\"", path, mode, line);
-    sscanf(line, "ready %lx %lx %lx", &subject->three, &subject->one, &subject->hold);
-}
-
-// Returns its status, and what it said.
-static int finish(struct subject *subject, char *text, size_t size)
-{
-    int status;
-    size_t done = 0;
-    close(subject->in);
-    for (ssize_t got; text && done < size - 1 && (got = read(subject->out, text + done, size - 1 - done)) > 0;)
-        done += (size_t)got;
-    if (text)
-        text[done] = 0;
-    ck_assert_int_eq(waitpid(subject->pid, &status, 0), subject->pid);
-    close(subject->out);
-    return status;
-}
-
-static char *read_file(pid_t pid, const char *name)
-{
-    char path[64], *text = calloc(1, TEXT_BYTES);
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
-    size_t done = 0;
-    for (ssize_t got; (got = read(fd, text + done, TEXT_BYTES - 1 - done)) > 0;)
-        done += (size_t)got;
-    close(fd);
-    return text;
-}
-
-static long status_number(pid_t pid, const char *field)
-{
-    char *text = read_file(pid, "status"), *at = strstr(text, field);
-    long number = at ? strtol(at + strlen(field), NULL, 10) : -1;
-    free(text);
-    return number;
-}
-
-static char state_of(pid_t pid)
-{
-    char *text = read_file(pid, "status"), *at = strstr(text, "State:\t");
-    char state = at ? at[7] : 0;
-    free(text);
-    return state;
-}
-
-// ---- recording
-
-struct recording {
-    struct attach_options options;
-    struct attach_result result;
-    struct attach_error error;
-    int status;
-    struct trace trace;
-};
-
-static void prepare(struct recording *recording, pid_t pid, unsigned hz, bool wall)
-{
-    static char *cache;
-    if (!cache)
-        qutc_cache_directory(&cache, NULL);
-    *recording = (struct recording){.options = {
-                                        .pid = pid,
-                                        .period_ns = 1000000000u / hz,
-                                        .wall = wall,
-                                        .duration_ns = (uint64_t)(seconds * 1e9),
-                                        .stop_fd = -1,
-                                        .file_fd = memfd_create("trace", MFD_CLOEXEC),
-                                        .cache_directory = cache,
-                                    }};
-}
-
-static void read_back(struct recording *recording)
-{
-    struct qutc_error error;
-    char text[256];
-    ck_assert_msg(recording->status == 0, "%s", recording->error.text);
-    const struct attach_result *result = &recording->result;
-    ck_assert_int_eq(result->collect_error.reason, 0);
-    ck_assert_msg(trace_read_fd(recording->options.file_fd, "trace", &recording->trace, &error) == 0, "%s",
-                  qutc_error_text(&error, text, sizeof text));
-    ck_assert(recording->trace.is_complete);
-    struct trace_balance balance = trace_balance(&recording->trace);
-    ck_assert(balance.hits_missing == 0 && balance.samples_missing == 0);
-    ck_assert_uint_eq(recording->trace.present_samples, result->taken + result->intervals);
-    ck_assert_uint_eq(result->due, result->taken + result->covered + result->missed_asleep + result->missed_woke +
-                                       result->missed_slow + result->missed_gone + result->missed_registers);
-    ck_assert_uint_eq(result->disturbed, 0);
-}
-
-static void record(struct recording *recording)
-{
-    recording->status = attach_record(&recording->options, &recording->result, &recording->error);
-    read_back(recording);
-}
-
-static void done(struct recording *recording)
-{
-    trace_free(&recording->trace);
-    close(recording->options.file_fd);
-}
 
 // Where a frame is: the last of these that begins before it.
 static unsigned long function_at(const struct trace *trace, uint32_t node, const struct subject *subject)
@@ -456,10 +319,11 @@ START_TEST(waits_for_a_lock_say_who_has_it)
             end_ns = sample->last_ns;
             ck_assert_uint_ge(end_ns, duration);
         }
-    printf("%llu waits for a lock, %.2f of %.2f s\n", (unsigned long long)intervals, (double)lock_ns / 1e9, seconds);
+    printf("%llu waits for a lock, %.2f of %.2f s\n", (unsigned long long)intervals, (double)lock_ns / 1e9,
+           recording_seconds);
     // 20 of 22 ms or so; a busy machine takes its share.
-    ck_assert_double_gt((double)lock_ns / 1e9, 0.5 * seconds);
-    ck_assert_double_lt((double)lock_ns / 1e9, 1.01 * seconds);
+    ck_assert_double_gt((double)lock_ns / 1e9, 0.5 * recording_seconds);
+    ck_assert_double_lt((double)lock_ns / 1e9, 1.01 * recording_seconds);
     done(&recording);
     ck_assert_int_eq(finish(&subject, NULL, 0), 0);
 }
@@ -474,10 +338,10 @@ int main(int argc, char **argv)
     static_path = argv[3];
     i386_path = argv[4];
     kills = argc > 5 ? (unsigned)atoi(argv[5]) : KILLS;
-    seconds = argc > 6 ? atof(argv[6]) : 1;
+    recording_seconds = argc > 6 ? atof(argv[6]) : 1;
     Suite *suite = suite_create("attach");
     TCase *tests = tcase_create("attach");
-    tcase_set_timeout(tests, 60 + 10 * seconds + kills);
+    tcase_set_timeout(tests, 60 + 10 * recording_seconds + kills);
     tcase_add_test(tests, shares_of_time_are_given_back);
     tcase_add_test(tests, of_a_static_program);
     tcase_add_test(tests, of_a_32_bit_program);

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,20 +238,28 @@ START_TEST(durations)
 }
 END_TEST
 
-#ifdef __x86_64__
-static struct user_regs_struct block_of(long number, long result)
+// As NT_PRSTATUS has them, in words.
+struct block {
+    uint64_t words[27];
+};
+enum { R10 = 7, RAX = 10, RDX = 12, RDI = 14, ORIG_RAX = 15 };
+
+static struct block block_of(long number, long result)
 {
-    return (struct user_regs_struct){.orig_rax = (unsigned long long)number, .rax = (unsigned long long)result};
+    struct block block = {{0}};
+    block.words[ORIG_RAX] = (uint64_t)number;
+    block.words[RAX] = (uint64_t)result;
+    return block;
 }
 
 START_TEST(calls)
 {
     enum { EPOLL_WAIT = 232, POLL = 7, IOCTL = 16, WRITE = 1, CLOSE = 3, RECVFROM = 45, CLONE = 56, RESTART = 514 };
     uint64_t fd = 0;
-    struct user_regs_struct block = block_of(EPOLL_WAIT, -EINTR);
+    struct block block = block_of(EPOLL_WAIT, -EINTR);
     ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), ATTACH_CALL_RESTARTED);
-    ck_assert_int_eq((int)block.rax, -RESTART);
-    ck_assert_int_eq((int)block.orig_rax, EPOLL_WAIT);
+    ck_assert_int_eq((int)block.words[RAX], -RESTART);
+    ck_assert_int_eq((int)block.words[ORIG_RAX], EPOLL_WAIT);
     const struct {
         long number, result;
         enum attach_call wanted;
@@ -264,29 +271,28 @@ START_TEST(calls)
         {IOCTL, -EINTR, ATTACH_CALL_DISTURBED},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct user_regs_struct before = block = block_of(others[i].number, others[i].result);
+        struct block before = block = block_of(others[i].number, others[i].result);
         ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), others[i].wanted);
         ck_assert_mem_eq(&block, &before, sizeof block);
     }
     block = block_of(WRITE, 10);
-    block.rdi = 5;
-    block.rdx = 11;
+    block.words[RDI] = 5;
+    block.words[RDX] = 11;
     ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), ATTACH_CALL_SHORT);
     ck_assert_uint_eq(fd, 5);
-    block.rdx = 10;
+    block.words[RDX] = 10;
     ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), ATTACH_CALL_UNTOUCHED);
     block = block_of(RECVFROM, 10);
-    block.rdx = 11;
+    block.words[RDX] = 11;
     ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), ATTACH_CALL_UNTOUCHED);
-    block.r10 = 0x100; // MSG_WAITALL
+    block.words[R10] = 0x100; // MSG_WAITALL
     ck_assert_int_eq(attach_mend_call(QUT_ARCH_X86_64, &block, &fd), ATTACH_CALL_SHORT);
     block = block_of(CLONE, 0);
     ck_assert(attach_is_newborn(QUT_ARCH_X86_64, &block));
-    block.rax = 77;
+    block.words[RAX] = 77;
     ck_assert(!attach_is_newborn(QUT_ARCH_X86_64, &block));
 }
 END_TEST
-#endif
 
 int main(int argc, char **argv)
 {
@@ -303,9 +309,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, who_is_not_ours);
     tcase_add_test(tests, who_is_elsewhere);
     tcase_add_test(tests, durations);
-#ifdef __x86_64__
     tcase_add_test(tests, calls);
-#endif
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

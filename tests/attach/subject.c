@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KEPT __attribute__((noinline, noclone))
+#define KEPT __attribute__((noinline))
 
 enum { GAP_STEP_NS = 250, GAP_BUCKETS = 8000, GAP_LEAST_NS = 3000 };
 

@@ -17,7 +17,7 @@
 #include "tracer/inject/inject.h"
 
 static const char *subject_path, *static_path, *loadable_path;
-static unsigned rounds = 20, kills = 30;
+static unsigned rounds = 10, kills = 12;
 static struct qutc_provide_options provide = {.size = sizeof provide};
 static char cache[] = "/tmp/qut-inject-test-XXXXXX";
 enum { CASE_SECONDS = 120 };

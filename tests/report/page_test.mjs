@@ -172,8 +172,11 @@ async function checkTheme() {
     await frame();
     const light = await paper();
     await page.setDark(true);
-    await frame();
-    const dark = await paper();
+    let dark = await paper();
+    for (let i = 0; i < 100 && dark[0] >= 40; i++) { // on a busy machine it is not there with the next frame
+        await frame();
+        dark = await paper();
+    }
     checks.ok(light[0] > 240 && dark[0] < 40, `light and dark as the machine says: ${light}, ${dark}`);
     await picture('dark');
     await page.evaluate('document.activeElement.blur()');

@@ -70,8 +70,8 @@ static void take(uint32_t kind)
         qut_sync_take(&event);
 }
 
-// A process ends with its last thread, but libqut's own would stay: it goes first. The program's threads, beginning with
-// the one that starts or forks; those that libc makes for itself are not known here, and do without libqut's.
+// A process ends with its last thread, but libqut's own would stay: it goes first. The program's threads, beginning
+// with the one that starts or forks; those that libc makes for itself are not known here, and do without libqut's.
 static _Atomic uint32_t live_count;
 static _Atomic bool is_paused;
 

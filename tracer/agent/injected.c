@@ -14,6 +14,8 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/task.h"
+#include "libqut/trace/feed.h"
+#include "tracer/agent/memory.h"
 #include "tracer/agent/start.h"
 #include "tracer/agent/tell.h"
 #include "tracer/agent/thread.h"
@@ -168,5 +170,9 @@ int qut_agent_eject(void)
     agent_end();
     qut_stop();
     qut_thread_unregister();
-    return all_are_out() ? 0 : -EBUSY;
+    if (!all_are_out())
+        return -EBUSY;
+    qut_feed_forget();
+    agent_memory_end();
+    return 0;
 }

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <qut/local.h>
@@ -36,7 +38,9 @@ void agent_quiet_begin(struct agent_quiet *quiet)
     quiet->saved_errno = errno;
     quiet->inside = agent_thread.inside;
     agent_thread.inside = UINTPTR_MAX;
-    quiet->blocked = qut_os_block_signals();
+    // But for the two that libc sends to each thread when one of them changes the process's user, and waits for.
+    uint64_t all = ~(UINT64_C(3) << (__SIGRTMIN - 1));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &quiet->blocked, sizeof all);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
 }
 

@@ -2,6 +2,7 @@
 #include "tracer/attach/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -274,7 +275,11 @@ static int record(struct attach_session *session, struct attach_error *error)
         return attach_fail(error, "%d: out of memory", (int)session->options->pid);
     if (attach_store_open(session, error) != 0)
         return -1;
-    struct collecting collecting = {.options = {.segment_fd = session->store.segment.fd,
+    // Its own descriptor: that of the segment is closed with it, before the last of it is collected.
+    int segment_fd = fcntl(session->store.segment.fd, F_DUPFD_CLOEXEC, 0);
+    if (segment_fd < 0)
+        return attach_fail(error, "%d: no descriptor for samples: %s", (int)session->options->pid, strerror(errno));
+    struct collecting collecting = {.options = {.segment_fd = segment_fd,
                                                 .file_fd = session->options->file_fd,
                                                 .follow = true,
                                                 .stop_fd = -1,
@@ -287,8 +292,10 @@ static int record(struct attach_session *session, struct attach_error *error)
     pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for whoever called us
     int failed = pthread_create(&collector, NULL, collect_in_thread, &collecting);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
+    if (failed) {
+        close(segment_fd);
         return attach_fail(error, "%d: no thread to collect samples: %s", (int)session->options->pid, strerror(failed));
+    }
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1);
     attach_patience_begin(&session->patience);
@@ -301,6 +308,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     publish(session);
     attach_store_close(session);
     pthread_join(collector, NULL);
+    close(segment_fd);
     result->collected = collecting.result;
     result->collect_error = collecting.error;
     return 0;

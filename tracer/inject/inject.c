@@ -160,14 +160,14 @@ static int await(struct injection *injection, struct hijack_answer *answer, stru
     uint64_t start_ns = qut_os_now_ns();
     for (;;) {
         if (!hijack_answer(&injection->program, injection->block, answer))
-            return qutc_fail(error, QUTC_ERR_IO, "", 0, "%d: has ended", (int)injection->program.pid);
+            return qutc_fail(error, QUTC_ERR_IO, "", 0, "it has ended");
         if (answer->done && !is_there(injection->program.pid, answer->tid))
             break;
         if (qut_os_now_ns() - start_ns > injection->timeout_ns)
             return qutc_fail(error, QUTC_ERR_LIMIT, "", 0,
-                             "%d: the thread that loads and unloads for us has waited for %llu ms, for the loader or "
+                             "the thread that loads and unloads for us has waited for %llu ms, for the loader or "
                              "the agent; it is left there",
-                             (int)injection->program.pid, (unsigned long long)(injection->timeout_ns / 1000000));
+                             (unsigned long long)(injection->timeout_ns / 1000000));
         qut_os_sleep_us(NAP_US);
     }
     injection->figures.load_ns = qut_os_now_ns() - start_ns;
@@ -216,7 +216,7 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
         inject_abandon(injection);
         return NULL;
     }
-    if (inject_program_open(&injection->program, pid, target, options->agent_path, error) != 0) {
+    if (inject_program_open(&injection->program, pid, target, error) != 0) {
         inject_abandon(injection);
         return NULL;
     }

@@ -79,8 +79,7 @@ static int refuse_state(pid_t pid, struct qutc_error *error)
     }
     if (file)
         fclose(file);
-    return why ? qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%d: %s; without --inject it is sampled from outside",
-                           (int)pid, why)
+    return why ? qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%s; without --inject it is sampled from outside", why)
                : 0;
 }
 
@@ -125,9 +124,9 @@ static int find_functions(struct inject_program *program, const struct qut_image
         program->function[i] = address ? address : inject_symbol(program, program->libc, names[i]);
         if (program->function[i] == 0)
             return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0,
-                             "%d: its libc has no %s (older than 2.34, and the program is not linked with %s); without "
+                             "its libc has no %s (older than 2.34, and the program is not linked with %s); without "
                              "--inject it is sampled from outside",
-                             (int)program->pid, names[i], own == loading ? "libdl" : "libpthread");
+                             names[i], own == loading ? "libdl" : "libpthread");
     }
     return 0;
 }
@@ -142,21 +141,20 @@ static void read_symbols(struct inject_program *program)
         program->symbols = qut_symbols_read(image, 0, &ignored);
 }
 
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, const char *agent_path,
-                        struct qutc_error *error)
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct qutc_error *error)
 {
     const struct qut_image *threads = NULL, *loading = NULL;
     const char *agent = NULL;
     bool is_musl = false;
     *program = (struct inject_program){.pid = pid, .target = target};
     if (hijack_refusal(program))
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%d: %s", (int)pid, hijack_refusal(program));
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%s", hijack_refusal(program));
     if (refuse_state(pid, error) != 0)
         return -1;
     find_images(program, &threads, &loading, &agent, &is_musl);
     const char *why = NULL;
     if (agent)
-        why = "an agent of QUT is loaded there already";
+        why = "an agent of QUT is loaded there already, of a recording that goes on or was killed";
     else if (is_musl)
         why = "its libc is musl, the agent is for glibc";
     else if (!program->linker && !program->libc)
@@ -164,14 +162,12 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
     else if (!program->libc)
         why = "it has no libc that we know (libc.so.6)";
     if (why)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%d: %s; without --inject it is sampled from outside",
-                         (int)pid, why);
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%s; without --inject it is sampled from outside", why);
     if (find_functions(program, threads, loading, error) != 0)
         return -1;
     if (!hijack_find_gadgets(program))
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%d: its libc is one that we cannot use", (int)pid);
+        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "its libc is one that we cannot use");
     read_symbols(program);
-    (void)agent_path;
     return 0;
 }
 

@@ -33,8 +33,7 @@ struct inject_program {
 };
 
 // Takes over the target, also when it fails. Refuses what cannot be done, with the reason.
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, const char *agent_path,
-                        struct qutc_error *error);
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct qutc_error *error);
 void inject_program_close(struct inject_program *program);
 
 // The image that a pc lies in, or NULL.

@@ -6,6 +6,7 @@
 //
 //     rt_sigprocmask(SIG_SETMASK, &talk->mask)     inherited by the new thread; the signal frame has the old one
 //     saved = errno
+//     if (arena && this thread has none) it has that one for now: it allocates for the new thread
 //     attributes: our stack, detached
 //     talk->created = pthread_create(&talk->thread, &attributes, stub_thread, talk)
 //     errno = saved
@@ -33,7 +34,16 @@ __asm__(".pushsection .rodata\n"
         "        call    *72(%rbx)\n"
         "        movq    %rax, %r14\n"
         "        movl    (%rax), %r13d\n"
-        "        leaq    200(%rbx), %rdi\n"
+        "        movq    136(%rbx), %r15\n"
+        "        testq   %r15, %r15\n"
+        "        jz      1f\n"
+        "        cmpq    $0, %fs:(%r15)\n"
+        "        jne     2f\n"
+        "        movq    144(%rbx), %rax\n"
+        "        movq    %rax, %fs:(%r15)\n"
+        "        jmp     1f\n"
+        "2:      xorl    %r15d, %r15d\n"
+        "1:      leaq    200(%rbx), %rdi\n"
         "        call    *8(%rbx)\n"
         "        leaq    200(%rbx), %rdi\n"
         "        movq    80(%rbx), %rsi\n"
@@ -48,6 +58,10 @@ __asm__(".pushsection .rodata\n"
         "        movq    %rbx, %rcx\n"
         "        call    *32(%rbx)\n"
         "        movl    %eax, 4(%rbx)\n"
+        "        testq   %r15, %r15\n"
+        "        jz      3f\n"
+        "        movq    $0, %fs:(%r15)\n"
+        "3:\n"
         "        movl    %r13d, (%r14)\n"
         "stub_return:\n"
         "        movq    %r12, %rsp\n"

@@ -8,7 +8,7 @@
 #include "libqut/os/process.h"
 #include "libqut/target/process.h"
 
-enum { FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
+enum { LOOKS = 20, LOOK_NAP_US = 100, FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
 
 // What may wait in a call that some allocator makes as well. Whoever calls these holds no lock of libc's meanwhile.
 static const char *const waiting_functions[] = {
@@ -236,10 +236,16 @@ static bool look_at_all(const struct inject_program *program, struct victim *vic
             pid_t tid = qut_target_tid(program->target, i, NULL);
             if (turn_of(program, tid) != turn)
                 continue;
-            figures->looked_at++;
-            if (look_at(program, i, tid, victim, frames))
-                return true;
-            victim_let_go(program, victim, figures);
+            // One that runs is somewhere else each time.
+            unsigned looks = turn == TURN_RUNS ? LOOKS : 1;
+            for (unsigned look = 0; look < looks; look++) {
+                figures->looked_at++;
+                if (look_at(program, i, tid, victim, frames))
+                    return true;
+                victim_let_go(program, victim, figures);
+                if (look + 1 < looks)
+                    qut_os_sleep_us(LOOK_NAP_US);
+            }
         }
     return false;
 }
@@ -262,9 +268,9 @@ int victim_find(const struct inject_program *program, uint64_t end_ns, struct vi
             result = 0;
         else if (qut_os_now_ns() > end_ns)
             result = qutc_fail(error, QUTC_ERR_LIMIT, "", 0,
-                               "%d: none of its threads came to a place where it could be used (%u looks); without "
+                               "none of its threads came to a place where it could be used (%u looks); without "
                                "--inject it is sampled from outside",
-                               (int)program->pid, figures->looked_at);
+                               figures->looked_at);
         if (result > 0) {
             qut_target_resume(program->target);
             qut_os_sleep_us(nap_us);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -16,7 +17,7 @@
 #include "tracer/record/launch.h"
 #include "tracer/record/recorder.h"
 
-enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000 };
+enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000, ORPHANS_EVERY_MS = 50 };
 
 void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
 {
@@ -208,6 +209,9 @@ static int start_command(struct recorder *recorder, struct qutc_error *error)
                                .settings = recorder->settings,
                                .mask = &recorder->mask_before};
     struct launched launched;
+    // Who asks for its parent sees us then, not the init process: only where we are told to wait for it.
+    if (recorder->options->wait_for_all)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     int failed = launch(&how, &launched, error);
     if (failed)
         return failed;
@@ -271,21 +275,39 @@ static void end_injection(struct recorder *recorder)
     }
     recorder->result->inject_stopped_ns = recorder->injector.figures.stopped_ns;
     injector_join(&recorder->injector);
+    // Its collector sees at its next look that the trace is closed.
+    enum { LOOKS = 20 };
+    for (int i = 0; i < LOOKS && recorder->live_count && !recorder->result->is_agent_left; i++) {
+        loop_wait(&recorder->loop, ORPHANS_EVERY_MS);
+        recorder_reap(recorder);
+    }
 }
 
 // ---- as long as it goes on
+
+// Whether somebody whom the command had started lives: those whose parents have ended are our children then.
+static bool has_orphans(void)
+{
+    pid_t pid;
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0);
+    return pid == 0;
+}
 
 static bool is_over(const struct recorder *recorder)
 {
     if (recorder->is_left)
         return true;
     return recorder->command.fd < 0 &&
-           (!recorder->options->wait_for_all || recorder->live_count == 0 || recorder->is_stopped);
+           (!recorder->options->wait_for_all || recorder->is_stopped || (!has_orphans() && recorder->live_count == 0));
 }
 
 static int next_look_ms(const struct recorder *recorder, uint64_t now)
 {
-    uint64_t wait_ms = recorder->options->status ? STATUS_EVERY_MS : LOOK_EVERY_MS;
+    uint64_t wait_ms = recorder->command.fd < 0    ? ORPHANS_EVERY_MS
+                       : recorder->options->status ? STATUS_EVERY_MS
+                                                   : LOOK_EVERY_MS;
     if (recorder->stop_ns && !recorder->is_stopped) {
         uint64_t left_ms = recorder->stop_ns > now ? (recorder->stop_ns - now + 999999) / 1000000 : 0;
         wait_ms = left_ms < wait_ms ? left_ms : wait_ms;

@@ -83,6 +83,14 @@ static void cell_of_share(struct sink *sink, uint64_t part, uint64_t whole)
     sink_text(sink, " %</td>");
 }
 
+static bool is_there(const struct trace *trace, const char *name)
+{
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (strcmp(trace->notes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static void ticks_table(struct sink *sink, const struct trace *trace)
 {
     uint64_t due = trace_note_sum(trace, "ticks-due");
@@ -98,6 +106,8 @@ static void ticks_table(struct sink *sink, const struct trace *trace)
     sink_text(sink, "</tr>\n");
     for (size_t i = 0; i < TICK_COUNT; i++) {
         uint64_t count = trace_note_sum(trace, ticks[i].name);
+        if (!is_there(trace, ticks[i].name))
+            continue;
         sink_text(sink, "<tr><th scope=\"row\">");
         sink_text(sink, ticks[i].what);
         sink_text(sink, "</th><td class=\"number\" data-count=\"");
@@ -211,11 +221,7 @@ void report_notes_tables(struct sink *sink, const struct trace *trace)
 
 bool report_notes_stops(const struct trace *trace, uint64_t *median_ns, uint64_t *longest_ns)
 {
-    *median_ns = longest_of(trace, "stop-ns-median");
-    *longest_ns = longest_of(trace, "stop-ns-longest");
-    if (*median_ns == 0)
-        *median_ns = longest_of(trace, "stop-median-ns");
-    if (*longest_ns == 0)
-        *longest_ns = longest_of(trace, "stop-longest-ns");
+    *median_ns = longest_of(trace, "stop-median-ns");
+    *longest_ns = longest_of(trace, "stop-longest-ns");
     return *median_ns != 0;
 }

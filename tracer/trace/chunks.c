@@ -38,7 +38,10 @@ static int compare(const void *a, const void *b)
         return left->level < right->level ? -1 : 1;
     if (left->seq != right->seq)
         return left->seq < right->seq ? -1 : 1;
-    return (int)left->chunk->is_open - (int)right->chunk->is_open; // a sealed one has all that it had while it was open
+    if (left->chunk->is_open != right->chunk->is_open)
+        return right->chunk->is_open ? -1 : 1; // a sealed one has all that it had while it was open,
+    // and of what it had while it was open the latest has most.
+    return (left->chunk->used_bytes < right->chunk->used_bytes) - (left->chunk->used_bytes > right->chunk->used_bytes);
 }
 
 static bool is_same(const struct chunk_place *a, const struct chunk_place *b)

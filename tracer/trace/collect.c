@@ -13,6 +13,8 @@
 #include "tracer/trace/image.h"
 
 enum { PASS_BATCHES = 16, INTERVAL_DEFAULT_MS = 100 };
+// So old may be what a file that is being written says of chunks that are not full.
+static const uint64_t open_interval_ns = 1000000000;
 
 struct collector {
     const struct collect_options *options;
@@ -23,6 +25,8 @@ struct collector {
     struct chunk_batch *batches[PASS_BATCHES];
     uint64_t *seen; // by chunk: the directory's word of what is in the file
     bool gives_back;
+    uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
+    uint64_t open_next_ns;
 };
 
 static uint64_t now_ns(void)
@@ -121,6 +125,60 @@ static void write_states_now(struct collector *collector)
     struct image image = image_new(memory);
     if (image_of_states(&image, &collector->view, NULL) == 0 && !segment_was_cut(&collector->view))
         write_states(collector, &image);
+    trace_memory_free(memory);
+}
+
+// Copies a writer's open chunk into the batch, unless the file has it as it is.
+static void add_open(struct collector *collector, struct chunk_batch *batch, const struct qut_trace_file_thread *thread,
+                     unsigned level)
+{
+    const struct qut_trace_commit *commit = &thread->writers[level].commit;
+    uint64_t *seen = &collector->open_seen[(size_t)thread->slot * QUT_TRACE_LEVELS + level];
+    // Hits are told of with every commit; uids are never given twice.
+    uint64_t now = (commit->stored + commit->merged) * QUT_TRACE_THREADS_MAX + thread->uid;
+    if (*seen == now ||
+        segment_copy_open(&collector->view, thread, level, batch->bytes[batch->count]) != SEGMENT_COPIED)
+        return;
+    *seen = now;
+    batch->told[batch->count++] =
+        (struct qut_trace_file_chunk){.used_bytes = commit->used_bytes, .is_open = 1, .slot = thread->slot};
+}
+
+// Chunks that are not full yet, so that a file which is never finished, or is looked at meanwhile, has them, too. Later
+// ones take their place. What they refer to is in the tables by now.
+static void write_open(struct collector *collector, const struct image *image)
+{
+    struct chunk_batch *batch = collector->batches[0];
+    const struct qut_trace_file_thread *threads = image->threads.items;
+    bool any = false;
+    for (size_t i = 0; i < image->threads.count;) {
+        batch->count = batch->sample_count = 0;
+        for (; i < image->threads.count && batch->count + QUT_TRACE_LEVELS <= QUT_TRACE_FILE_BLOCK_CHUNKS_MAX; i++)
+            for (unsigned level = 0; level < QUT_TRACE_LEVELS && threads[i].slot < collector->view.thread_count;
+                 level++)
+                add_open(collector, batch, &threads[i], level);
+        if (!batch->count)
+            continue;
+        if (segment_was_cut(&collector->view) || !write_tables(collector) || !batch_is_written(collector, batch))
+            return;
+        any = true;
+    }
+    if (any)
+        write_states(collector, image);
+}
+
+static void write_open_if_due(struct collector *collector)
+{
+    uint64_t now = now_ns();
+    if (now < collector->open_next_ns)
+        return;
+    collector->open_next_ns = now + open_interval_ns;
+    struct trace_memory *memory = trace_memory_new();
+    if (!memory)
+        return;
+    struct image image = image_new(memory);
+    if (image_of_states(&image, &collector->view, NULL) == 0 && !segment_was_cut(&collector->view))
+        write_open(collector, &image);
     trace_memory_free(memory);
 }
 
@@ -265,9 +323,10 @@ static int run(struct collector *collector, struct qutc_error *error)
         note_failure(collector, &failure);
     write_states_now(collector); // so that all that follows can be read
     if (collector->options->follow) {
-        do
+        do {
             drain(collector);
-        while ((end = wait_on(collector)) == 0);
+            write_open_if_due(collector);
+        } while ((end = wait_on(collector)) == 0);
     } else if (collector->options->process_fd < 0) {
         // Nobody said that it lives.
         end = QUT_TRACE_FILE_END_DIED;
@@ -288,7 +347,10 @@ static int prepare(struct collector *collector, struct qutc_error *error)
         collector->gives_back = true;
     }
     collector->seen = calloc(collector->view.chunk_count + 1, sizeof *collector->seen);
-    bool has_memory = collector->seen;
+    collector->open_seen =
+        calloc((size_t)collector->view.thread_count * QUT_TRACE_LEVELS + 1, sizeof *collector->open_seen);
+    collector->open_next_ns = now_ns() + open_interval_ns;
+    bool has_memory = collector->seen && collector->open_seen;
     for (size_t i = 0; i < PASS_BATCHES; i++) {
         collector->batches[i] = malloc(sizeof **collector->batches);
         has_memory = has_memory && collector->batches[i];
@@ -313,6 +375,7 @@ int collect(const struct collect_options *options, struct collect_result *result
     for (size_t i = 0; i < PASS_BATCHES; i++)
         free(collector.batches[i]);
     free(collector.seen);
+    free(collector.open_seen);
     segment_unmap(&collector.view);
     return status;
 }

@@ -271,14 +271,17 @@ static void check_count(struct image *image, const char *what, uint64_t found, u
 
 // A process that calls _exit or exec does not close its trace; but its recorder knows that it went on purpose: by exec,
 // or by the counts that it told in its last moment.
-static bool has_said_goodbye(const struct image *image)
+static bool ends_in_order(struct image *image)
 {
     const struct trace_note *notes = image->notes.items;
-    for (size_t i = 0; i < image->notes.count; i++)
-        if ((!notes[i].text && strcmp(notes[i].name, "ticks-due") == 0) ||
-            (notes[i].text && strcmp(notes[i].name, "recording-ended") == 0 && strcmp(notes[i].text, "exec") == 0))
-            return true;
-    return false;
+    bool has_counts = false;
+    for (size_t i = 0; i < image->notes.count; i++) {
+        if (notes[i].text && strcmp(notes[i].name, "recording-ended") == 0 && strcmp(notes[i].text, "exec") == 0 &&
+            image->end == QUT_TRACE_FILE_END_DIED)
+            image->end = QUT_TRACE_FILE_END_EXEC;
+        has_counts = has_counts || (!notes[i].text && strcmp(notes[i].name, "ticks-due") == 0);
+    }
+    return image->end != QUT_TRACE_FILE_END_DIED || has_counts;
 }
 
 static void check_trailer(struct reader *reader, size_t size)
@@ -295,7 +298,7 @@ static void check_trailer(struct reader *reader, size_t size)
         return;
     }
     image->end = (uint8_t)trailer->end;
-    image->is_complete = trailer->end != QUT_TRACE_FILE_END_DIED || has_said_goodbye(image);
+    image->is_complete = ends_in_order(image);
     if (!image->is_complete)
         image_damage(image, "%s", TRACE_DIED_TEXT);
     // Then what is not here is missing, and has not been overwritten.

@@ -4,7 +4,7 @@ import { EXTRA_BEGIN_FRAME, extraNumber, extrasOf, describeExtras } from './extr
 import { formatCount, formatMoment, formatTime } from './format.mjs';
 import { waitOf } from './kinds.mjs';
 import { element, stackList } from './stack_list.mjs';
-import { lockFacts } from './waits.mjs';
+import { calledFrame, lockFacts } from './waits.mjs';
 import { threadLabel } from './waits_view.mjs';
 
 export class DetailView {
@@ -35,12 +35,15 @@ export class DetailView {
         const thread = tid ? this.finder.find(process, tid, time) : null;
         return thread ? threadLabel(thread) : tid ? String(tid) : '';
     }
-    // The stack at an interval's beginning; -1: not known, or the same as at its end.
+    // The stack at an interval's beginning; -1: not known, or the same as at its end, as far as it is the program's.
     beginFrame(sample) {
-        const { extras, samples } = this.trace, [from, to] = extrasOf(extras, sample);
+        const { trace } = this, { extras, samples } = trace, { parent } = trace.frames, [from, to] = extrasOf(extras, sample);
+        const end = calledFrame(trace, samples.frame[sample]);
         for (let i = from; i < to; i++) {
-            if (extras.key[i] === EXTRA_BEGIN_FRAME && extraNumber(extras, i) !== samples.frame[sample]) {
-                return extraNumber(extras, i);
+            const frame = extraNumber(extras, i), begin = extras.key[i] === EXTRA_BEGIN_FRAME ? calledFrame(trace, frame) : end;
+            const areAgents = begin !== frame || end !== samples.frame[sample];
+            if (begin !== end && !(areAgents && parent[begin] === parent[end])) {
+                return frame;
             }
         }
         return -1;

@@ -28,8 +28,8 @@ class Builder {
         this.blocked[this.count] = blocked;
         this.isOpen[this.count++] = isOpen ? 1 : 0;
     }
-    finish(threads, ofSample) {
-        const all = { count: this.count, threads, ofSample };
+    finish(threads, ofSample, durations) {
+        const all = { count: this.count, threads, ofSample, durations };
         for (const name of ['sample', 'begin', 'end', 'blocked', 'isOpen']) {
             all[name] = this[name].subarray(0, this.count);
         }
@@ -50,7 +50,7 @@ function uncounted(all, first, begin, end) {
 // Of one thread, in the order in which they end.
 function* ofThread(trace, thread, durations, all) {
     const { samples } = trace, sampleEnd = thread.firstSample + thread.sampleCount, first = all.count;
-    const threadEnd = thread.endNs === null ? trace.lengthNs : thread.endNs;
+    const threadEnd = thread.endNs === null ? trace.processes[thread.process].endNs : thread.endNs;
     for (let i = thread.firstSample; i < sampleEnd; i++) {
         if (i % ROWS_PER_SLICE === 0) {
             yield;
@@ -63,14 +63,16 @@ function* ofThread(trace, thread, durations, all) {
             const begin = Math.max(0, samples.first[i] - duration);
             all.add(i, begin, samples.first[i], uncounted(all, first, begin, samples.first[i]), false);
         } else if (flags & FLAG_OPEN) {
-            const begin = samples.first[i], end = Math.max(begin, i + 1 < sampleEnd ? samples.first[i + 1] : threadEnd);
+            const seenAgain = i + 1 < sampleEnd ? samples.first[i + 1] - (durations.get(i + 1) || 0) : threadEnd;
+            const begin = samples.first[i], end = Math.max(begin, seenAgain);
             all.add(i, begin, end, end - begin, true);
         }
     }
 }
 
 // Columns: sample (that ends it, or that began it where it is open), begin, end, blocked (ns that count for it), isOpen;
-// {first, count} of each thread; ofSample: a sample's interval.
+// {first, count} of each thread; ofSample: a sample's interval; durations: those of all
+// samples that carry one.
 export function* buildIntervals(trace) {
     const { extras } = trace, durations = new Map(), all = new Builder(), threads = [];
     for (let i = 0; i < extras.sample.length; i++) {
@@ -93,7 +95,7 @@ export function* buildIntervals(trace) {
             yield;
         }
     }
-    return all.finish(threads, ofSample);
+    return all.finish(threads, ofSample, durations);
 }
 
 // Of an interval, what of it lies in [from, to) and counts.
