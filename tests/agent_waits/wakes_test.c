@@ -202,6 +202,7 @@ START_TEST(test_words)
     lock_wake_of(&wait, &wake);
     ck_assert_uint_eq(wake.waker_tid, 0);
     agent_thread.tid = me;
+    lock_releases(&lock, QUT_SAMPLE_UNLOCK, LOCK_RELEASED_ALONE);
     lock_wait_ends(&wait);
     ck_assert(!lock_has_waiters(&lock));
     lock_wait_begins(&wait, &lock); // what was before does not count

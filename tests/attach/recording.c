@@ -114,8 +114,7 @@ void read_back(struct recording *recording)
     char text[256];
     ck_assert_msg(recording->status == 0, "%s", recording->error.text);
     const struct attach_result *result = &recording->result;
-    ck_assert_msg(result->collect_error.reason == 0, "%s",
-                  qutc_error_text(&result->collect_error, text, sizeof text));
+    ck_assert_msg(result->collect_error.reason == 0, "%s", qutc_error_text(&result->collect_error, text, sizeof text));
     ck_assert_msg(trace_read_fd(recording->options.file_fd, "trace", &recording->trace, &error) == 0, "%s",
                   qutc_error_text(&error, text, sizeof text));
     ck_assert(recording->trace.is_complete);

@@ -160,7 +160,10 @@ START_TEST(who_is_elsewhere)
         pid_t inner = fork();
         if (inner == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            dup2(ready[0], 0); // never ends
+            int never[2]; // nothing comes, and it does not end: both ends are its own
+            if (pipe(never) != 0)
+                _exit(5);
+            dup2(never[0], 0);
             dup2(ready[1], 1);
             execl(subject_path, subject_path, "locks", "5", (char *)NULL);
             _exit(4);

@@ -15,6 +15,7 @@
 #include "tests/inject/process.h"
 #include "tests/support/run_suite.h"
 #include "tracer/inject/inject.h"
+#include "tracer/inject/victim.h"
 
 static const char *subject_path, *static_path, *loadable_path;
 static unsigned rounds = 10, kills = 12;
@@ -149,6 +150,53 @@ START_TEST(test_it_runs_on_when_we_are_killed)
 }
 END_TEST
 
+// The thread finds its way back alone, from each place.
+enum { AT_BEGIN, AT_MAPPED, AT_STARTED, PLACES };
+static const char *const alone[] = {"nanosleep", "poll", "sem_timedwait", "read", "recv", "accept", "spin"};
+
+static void leave_at(pid_t pid, unsigned place)
+{
+    struct qutc_error error = {0};
+    const struct qut_target_options options = {.size = sizeof options,
+                                               .cache_directory = cache,
+                                               .compile = qutc_compile_for_qut,
+                                               .compile_context = &provide,
+                                               .one_by_one = true};
+    struct inject_program program;
+    struct victim victim;
+    struct victim_figures figures = {0};
+    struct qut_target *target = qut_target_process(pid, &options, NULL);
+    if (!target || inject_program_open(&program, pid, target, &error) != 0 ||
+        victim_find(&program, UINT64_MAX, &victim, &figures, &error) != 0)
+        _exit(1);
+    struct hijack *hijack = hijack_begin(&program, victim.tid, &error);
+    uint64_t block;
+    const struct hijack_job job = {.path = loadable_path, .symbol = "qut_agent_inject", .settings = "", .file = -1};
+    if (!hijack || (place >= AT_MAPPED && hijack_map(hijack, &block, &error) != 0) ||
+        (place >= AT_STARTED && hijack_start(hijack, block, &job, &error) != 0))
+        _exit(1);
+    raise(SIGKILL);
+}
+
+START_TEST(test_thread_finds_its_way_alone)
+{
+    struct process process = process_start(subject_path, alone[_i / PLACES], loadable_path);
+    for (unsigned i = 0; i < 3; i++) {
+        pid_t killed = fork();
+        int status;
+        if (killed == 0)
+            leave_at(process.pid, (unsigned)_i % PLACES);
+        ck_assert_int_eq(waitpid(killed, &status, 0), killed);
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        ck_assert(!is_stopped(process.pid));
+        process_goes_on(&process);
+    }
+    ck_assert_uint_eq(process.state->eintr, 0);
+    ck_assert_uint_eq(process.state->wrong, 0);
+    ck_assert_int_eq(process_end(&process), 0);
+}
+END_TEST
+
 // ---- what is refused, and what goes wrong
 
 static void expect_refusal(pid_t pid, const char *why)
@@ -165,6 +213,14 @@ START_TEST(test_static_program_is_refused)
 {
     struct process process = process_start(static_path, "nanosleep", "");
     expect_refusal(process.pid, "static");
+    ck_assert_int_eq(process_end(&process), 0);
+}
+END_TEST
+
+START_TEST(test_filtered_program_is_refused)
+{
+    struct process process = process_start(subject_path, "filtered", "");
+    expect_refusal(process.pid, "seccomp");
     ck_assert_int_eq(process_end(&process), 0);
 }
 END_TEST
@@ -287,7 +343,9 @@ int main(int argc, char **argv)
     tcase_add_loop_test(all, test_of_nothing_is_noticed, 0, sizeof calls / sizeof *calls);
     tcase_add_loop_test(all, test_busy_program_goes_on, 0, sizeof storms / sizeof *storms);
     tcase_add_loop_test(all, test_it_runs_on_when_we_are_killed, 0, sizeof killed_at / sizeof *killed_at);
+    tcase_add_loop_test(all, test_thread_finds_its_way_alone, 0, PLACES * (int)(sizeof alone / sizeof *alone));
     tcase_add_test(all, test_static_program_is_refused);
+    tcase_add_test(all, test_filtered_program_is_refused);
     tcase_add_test(all, test_no_process_is_refused);
     tcase_add_test(all, test_stopped_program_is_refused);
     tcase_add_test(all, test_agent_that_says_no_is_taken_out);

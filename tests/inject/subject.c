@@ -3,6 +3,8 @@
 // stop, and counts what it would not see alone.
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -115,6 +117,19 @@ static void call_accept(void)
     count(fd < 0 ? -1 : 0, 0);
     if (fd >= 0)
         close(fd);
+}
+
+// Whose system calls are filtered, though this filter lets all of them through.
+static void call_filtered(void)
+{
+    static bool is_filtered;
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog program = {1, &all};
+    if (!is_filtered &&
+        (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0))
+        abort();
+    is_filtered = true;
+    call_nanosleep();
 }
 
 // Writes and connects, from outside.
@@ -241,6 +256,7 @@ static const struct {
     {"spin", spin},
     {"load", storm_load},
     {"threads", many_threads},
+    {"filtered", call_filtered},
 };
 
 int main(int argc, char **argv)

@@ -295,6 +295,9 @@ TEST(storm_of_threads_with_events)
 
 TEST(storm_of_threads_with_timers)
 {
+    // qemu delivers what it has queued when the signal is no longer handled; Linux throws it away.
+    if (task_count() != 1)
+        SKIP("an emulator does not throw pending signals away");
     if (subject_has(QUT_TRIGGER_WALL))
         storm_with(QUT_TRIGGER_WALL);
 }

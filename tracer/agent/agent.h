@@ -13,14 +13,9 @@
 //
 //     EXPORTED ssize_t read(int fd, void *bytes, size_t size)
 //     {
-//         if (!agent_enter(AGENT_SYNC_IO))
+//         if (!blocked_enter(AGENT_SYNC_IO, QUT_SAMPLE_READ))   agent_enter; guard, clock, perhaps a sample
 //             return agent_real()->read(fd, bytes, size);
-//         struct blocked blocked;
-//         blocked_begin(&blocked, QUT_SAMPLE_READ);      guards, clock, perhaps a sample
-//         ssize_t result = agent_real()->read(fd, bytes, size);
-//         blocked_end(&blocked, extras...);              keeps errno
-//         agent_leave();
-//         return result;
+//         return blocked_leave(agent_real()->read(fd, bytes, size), fd, size);   keeps errno; agent_leave
 //     }
 #ifndef TRACER_AGENT_AGENT_H
 #define TRACER_AGENT_AGENT_H

@@ -13,19 +13,20 @@
 // The number counts releases of the place, whatever lock it is of, and never starts again. A releaser that was held up
 // so long that its place is another lock's now is found out by the bucket's bits.
 struct lock_place {
-    uint64_t claim, wake;
-    uint64_t since_ns;    // the longest wait began then, or the last one that ended ended then
-    uint32_t changed;     // number of the release from which on the tid stayed the same. May be too high
-    uint32_t last_waiter; // tid of who registered last
-    uint32_t wants;       // a beginning was stored
+    _Alignas(8) uint64_t claim;
+    _Alignas(8) uint64_t wake;
+    _Alignas(8) uint64_t since_ns; // the longest wait began then, or the last one that ended ended then
+    uint32_t changed;              // number of the release from which on the tid stayed the same. May be too high
+    uint32_t last_waiter;          // tid of who registered last
+    uint32_t wants;                // a beginning was stored
     uint32_t zero;
 };
 
 enum { PLACES = 1024, REACH = 8, WAITERS_MAX = 1023 };
 
 static struct lock_place places[PLACES];
-static uint64_t owners[LOCK_BUCKETS * 4];
-static uint64_t untold_count;
+static _Alignas(8) uint64_t owners[LOCK_BUCKETS * 4];
+static _Alignas(8) uint64_t untold_count;
 uint32_t lock_waiting[LOCK_BUCKETS];
 
 // Where the calling thread is registered: of a hook that was left for good nothing else is left.

@@ -20,7 +20,7 @@
 enum {
     RELEASE_MAX_NS = 2000000000,
     RED_ZONE_BYTES = 128, // below the stack pointer: a leaf's own
-    SPIN_NS = 30000,
+    SPIN_NS = 12000,      // nearly all that run on another processor have stopped by then
     NAP_US = 20,
     WAIT_MAX_NS = 20000000,     // then others wait too long for their turn
     TOP_SLACK_BYTES = 256,      // where another outermost frame may begin

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,25 @@ void launch_ignore_signals(void)
         sigaction(ignored[i], &action, &before[i]);
 }
 
+static struct rlimit limit_before;
+static bool is_raised;
+
+void launch_raise_limit(void)
+{
+    struct rlimit limit;
+    if (is_raised || getrlimit(RLIMIT_NOFILE, &limit_before) != 0)
+        return;
+    limit = limit_before;
+    limit.rlim_cur = limit.rlim_max;
+    is_raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static void restore_limit(void)
+{
+    if (is_raised)
+        setrlimit(RLIMIT_NOFILE, &limit_before);
+}
+
 static void restore_signals(const sigset_t *mask)
 {
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
@@ -37,6 +58,7 @@ static void be_the_command(const struct launch *launch, int error_fd)
     if (launch->settings && setenv(AGENT_VARIABLE, launch->settings, 1) != 0)
         failed = errno;
     restore_signals(launch->mask);
+    restore_limit();
     if (!failed) {
         // execvp: a file without a first line that says what it is goes to the shell.
         execvp(launch->path, launch->arguments);

@@ -23,7 +23,9 @@ struct launched {
 // 0; or PROGRAM_NOT_FOUND, PROGRAM_NOT_EXECUTABLE or another status for the shell, *error says why.
 int launch(const struct launch *launch, struct launched *launched, struct qutc_error *error);
 
-// Signals that this program ignores for its own sake: the command has them as they were.
+// Signals that this program ignores, and descriptors that it may have, for its own sake (some for each process that is
+// recorded): the command has both as they were.
 void launch_ignore_signals(void);
+void launch_raise_limit(void);
 
 #endif

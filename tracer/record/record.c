@@ -124,6 +124,7 @@ static int watch(struct recorder *recorder, struct qutc_error *error)
     }
     sigprocmask(SIG_BLOCK, &set, &recorder->mask_before);
     launch_ignore_signals();
+    launch_raise_limit();
     recorder->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     recorder->finished.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (recorder->signals.fd < 0 || recorder->finished.fd < 0)

@@ -38,7 +38,8 @@ export class ProcessRow {
         context.textBaseline = 'middle';
         context.font = `600 ${canvasFont}`;
         context.fillStyle = theme.ink;
-        context.fillText(fitText(context, `${this.isOpen ? '▾' : '▸'} ${programOf(process)} ${process.pid}`, GUTTER - 16), 8, y + HEIGHT / 2);
+        const pid = ` ${process.pid}`, room = GUTTER - 16 - context.measureText(pid).width; // which is never cut
+        context.fillText(fitText(context, `${this.isOpen ? '▾' : '▸'} ${programOf(process)}`, room) + pid, 8, y + HEIGHT / 2);
         // What else is known of it stands on its bar, or before that where it begins far to the right.
         const count = this.tracks.length, [, ...rest] = process.command.split(' ');
         const text = `${formatCount(count)} thread${count === 1 ? '' : 's'}${rest.length ? ` · ${rest.join(' ')}` : ''}`;
