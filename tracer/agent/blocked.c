@@ -104,13 +104,19 @@ bool agent_was_left(uintptr_t here)
     return true;
 }
 
-__attribute__((noinline)) void blocked_thread_ends(void)
+__attribute__((noinline)) static void release_joiners(const void *self)
+{
+    if (!agent_enter(AGENT_SYNC_LOCK))
+        return;
+    lock_releases(self, QUT_SAMPLE_WAKE, LOCK_RELEASED_ALONE);
+    agent_leave();
+}
+
+void blocked_thread_ends(void)
 {
     if (agent_thread.inside)
         blocked_leave_for_good();
     const void *self = (const void *)pthread_self();
-    if (lock_has_waiters(self) && agent_enter(AGENT_SYNC_LOCK)) {
-        lock_releases(self, QUT_SAMPLE_WAKE, LOCK_RELEASED_ALONE);
-        agent_leave();
-    }
+    if (lock_has_waiters(self))
+        release_joiners(self);
 }
