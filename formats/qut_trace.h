@@ -171,7 +171,8 @@ struct qut_trace_counters {
     qut_trace_u64 overwritten_chunks;
     qut_trace_u64 collected_chunks;      // that a collector has taken out
     qut_trace_u64 node_count, raw_count; // entries in use, about
-    qut_trace_u64 zero1[3];
+    qut_trace_u64 collector_ns; // CLOCK_MONOTONIC of its last look; 0: none has looked; ~0: it has let go
+    qut_trace_u64 zero1[2];
     struct qut_trace_retired retired[2];
     qut_trace_u64 unowned_totals[QUT_TRACE_TOTAL_COUNT]; // of threads that have no slot
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/record_command.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +47,15 @@ static int take_cache(struct record_command_options *options)
     if (options->no_cache)
         return CLI_GO_ON;
     if (!options->cache_directory && qutc_cache_directory(&directory, &error) != 0) {
-        cli_report_error(stderr, "cache", &error); // tables are made anew, and kept by us
+        cli_report(stderr, "cache", "%s; tables are made anew", error.detail);
         return CLI_GO_ON;
     }
     const char *path = options->cache_directory ? options->cache_directory : directory;
     char whole[PATH_MAX] = "";
     // The command may go to another directory.
     if (qutc_make_directories(path, &error) != 0)
-        cli_report_error(stderr, path, &error);
+        cli_report(stderr, path, "cannot be the cache, so that tables are made anew: %s (--cache DIR says another one)",
+                   error.detail);
     else if (!realpath(path, whole) || strlen(whole) >= sizeof settings->cache || strpbrk(whole, ";\n"))
         cli_report(stderr, path, "cannot be the cache: its name is too long, or has a semicolon in it");
     else
@@ -197,6 +199,10 @@ int record_command(int argc, char **argv)
         return CLI_BAD;
     }
     work->options = &options;
+#ifdef __GLIBC__
+    // Else what is freed raises it, and calloc clears large tables of which next to nothing is used.
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
     record_show_begin(&work->show, options.quiet);
     status = !options.pid     ? record_a_command(work)
              : options.inject ? record_by_injection(work)

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,17 +50,8 @@ static void show_progress(void *context, const struct attach_result *now)
 
 static int open_stop(struct outside *outside)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action;
-        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&set, numbers[i]);
-    }
-    sigprocmask(SIG_BLOCK, &set, &outside->mask_before);
     launch_ignore_signals();
-    outside->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    outside->stop_fd = launch_take_signals(&outside->mask_before);
     return outside->stop_fd;
 }
 

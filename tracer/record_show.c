@@ -139,6 +139,8 @@ static void say_processes(const char *path, const struct record_result *result)
         cli_report(stderr, path, "%" PRIu64 " processes had not ended, and go on", result->processes_left);
     if (result->processes_failed)
         cli_report(stderr, path, "%" PRIu64 " processes are not, or not all, in it", result->processes_failed);
+    if (result->is_short_of_descriptors)
+        cli_report(stderr, path, "there were too few descriptors for all processes: ulimit -n allows more");
     if (result->packets_refused)
         cli_report(stderr, path, "%" PRIu64 " packets that made no sense were refused", result->packets_refused);
 }

@@ -5,6 +5,8 @@
 //   qut_native_arch              static const struct qut_arch, equal to the folder's qut_arch_NAME
 //   qut_native_strip(pc)         a code address without its signature
 //   qut_native_vector_bytes()    what arch.vector_bytes_reg holds, where this thread may read it; 0 where there is none
+//   qut_native_counter()         a counter that runs by time and that user mode may read; 0 unless QUT_NATIVE_HAS_COUNTER
+//   QUT_NATIVE_COUNTER_CLOCK     what the kernel calls its clock where that is made of it
 //   QUT_NATIVE_RA_OFFSET_BYTES   where every frame's return address lies, from its cfa; 0 where rules say
 //   QUT_NATIVE_FRAME_IS_BELOW_FP whether what a frame saves lies below where its fp points; else above
 //   QUT_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp

@@ -53,19 +53,33 @@ static bool has_room(size_t size_bytes)
     return sysinfo(&system) != 0 || size_bytes <= (uint64_t)system.totalram * system.mem_unit / 2;
 }
 
-int qut_os_share_pages(const char *path, size_t size_bytes, void **pages)
+static bool counts_promises(void)
+{
+    char mode = '2';
+    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    bool is_strict = read(fd, &mode, 1) != 1 || mode == '2';
+    close(fd);
+    return is_strict;
+}
+
+int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages)
 {
     if (!has_room(size_bytes))
         return -ENOMEM;
     int fd = path ? open_with_name(path) : open_without_name();
     if (fd < 0)
         return fd;
+    bool at_once = !on_demand || path || counts_promises();
     // Populating a mapping does not say that there is no room; it is the first who writes there that is killed.
-    int result = ftruncate(fd, (off_t)size_bytes) != 0 ? -errno : -posix_fallocate(fd, 0, (off_t)size_bytes);
+    int result = ftruncate(fd, (off_t)size_bytes) != 0 ? -errno
+                 : at_once                             ? -posix_fallocate(fd, 0, (off_t)size_bytes)
+                                                       : 0;
     if (result == 0) {
         if (!path)
             fcntl(fd, F_ADD_SEALS, SEAL_SHRINK_AND_GROW); // of named files only memfd's can be sealed
-        *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+        *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (at_once ? MAP_POPULATE : 0), fd, 0);
         result = *pages == MAP_FAILED ? -errno : 0;
     }
     if (result == 0)

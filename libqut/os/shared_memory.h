@@ -4,15 +4,18 @@
 #ifndef QUT_OS_SHARED_MEMORY_H
 #define QUT_OS_SHARED_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
 
-// size_bytes of zeroes, all of them there from now on: *pages, mapped shared. path: a file that is made, for its owner
+// size_bytes of zeroes: *pages, mapped shared. All of them are there from now on; on_demand: each when it is first
+// written to, unless the system counts what it promises (vm.overcommit_memory 2): then the first who gets no page is
+// killed. path: a file that is made, for its owner
 // only, in a memory file system (else -EMEDIUMTYPE); NULL: memory without a name. Where the system can, its size is
 // sealed: no reader is killed by a file that shrinks under it. Returns a descriptor or -errno.
-int qut_os_share_pages(const char *path, size_t size_bytes, void **pages);
+int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages);
 void qut_os_unshare_pages(int fd, void *pages, size_t size_bytes);
 
 size_t qut_os_page_bytes(void);

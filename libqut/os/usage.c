@@ -2,6 +2,8 @@
 #include "libqut/os/usage.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,4 +34,17 @@ uint64_t qut_os_coarse_step_ns(void)
     if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) != 0)
         return 0;
     return (uint64_t)step.tv_sec * 1000000000u + (uint64_t)step.tv_nsec;
+}
+
+bool qut_os_clock_is(const char *name)
+{
+    static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    char text[64];
+    size_t length = strlen(name);
+    int saved_errno = errno, fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long size = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof text);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    errno = saved_errno;
+    return length && size == (long)length + 1 && !memcmp(text, name, length) && text[length] == '\n';
 }

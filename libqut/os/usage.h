@@ -23,6 +23,8 @@ static inline uint64_t qut_os_coarse_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 uint64_t qut_os_coarse_step_ns(void); // how often that clock changes
+// Whether the kernel's clock is the one that it calls so; false where it does not tell. Not signal-safe.
+bool qut_os_clock_is(const char *name);
 
 #pragma GCC visibility pop
 

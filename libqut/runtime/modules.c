@@ -9,6 +9,7 @@
 
 _Atomic(const struct qut_modules *) qut_modules_current;
 _Atomic(const struct qut_watch *) qut_registry_watch;
+_Atomic(qut_registry_call) qut_registry_now_and_then;
 
 const struct qut_module *qut_modules_find(const struct qut_modules *modules, uintptr_t pc)
 {

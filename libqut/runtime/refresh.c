@@ -116,6 +116,12 @@ static int maintain(void)
     return due_ms;
 }
 
+static int now_and_then(void)
+{
+    qut_registry_call call = atomic_load_explicit(&qut_registry_now_and_then, memory_order_acquire);
+    return call ? call() : -1;
+}
+
 static int sooner(int ms, int other_ms)
 {
     return ms < 0 ? other_ms : other_ms < 0 || ms < other_ms ? ms : other_ms;
@@ -150,6 +156,7 @@ static void look_after_modules(void *context)
         }
         reclaim_ms = reclaim_idle() ? 0 : twice(reclaim_ms, RECLAIM_EVERY_MS, RECLAIM_EVERY_MS_MAX);
         due_ms = sooner(sooner(due_ms, reclaim_ms ? reclaim_ms : -1), maintain());
+        due_ms = sooner(due_ms, now_and_then());
         qut_os_wait(&registry->bell, bell, due_ms);
     }
 }

@@ -106,6 +106,9 @@ struct qut_watch {
     int (*maintain)(void);
 };
 extern _Atomic(const struct qut_watch *) qut_registry_watch; // NULL: nobody. Set once
+// What libqut's thread calls besides, with nothing locked; returns in how many ms again, -1: never. NULL: nothing.
+typedef int (*qut_registry_call)(void);
+extern _Atomic(qut_registry_call) qut_registry_now_and_then;
 
 // What every process needs once, before anything else. 0 or -ENOMEM.
 int qut_registry_prepare_process(void);

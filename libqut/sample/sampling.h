@@ -8,6 +8,7 @@
 //   tick.c      the handler
 //   pace.c      which thread ticks how often
 //   guard.c     no ticks around calls that they would interrupt
+//   counter.c   a clock for short times
 //   counters.c  what became of ticks
 //   metrics.c   what the kernel and the trace count for a thread
 //   sync.c      sync points and scopes

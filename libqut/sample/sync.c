@@ -6,6 +6,7 @@
 #include "libqut/os/os.h"
 #include "libqut/os/thread_word.h"
 #include "libqut/os/usage.h"
+#include "libqut/sample/counter.h"
 #include "libqut/sample/sampling.h"
 #include "libqut/trace/sample.h"
 #include "libqut/trace/segment.h"
@@ -20,6 +21,7 @@ static _Atomic bool is_fine;                     // shorter than the coarse cloc
 
 void qut_sync_begin(uint64_t interval_ns)
 {
+    qut_counter_begin(QUT_NATIVE_HAS_COUNTER && qut_os_clock_is(QUT_NATIVE_COUNTER_CLOCK));
     uint64_t units = interval_ns <= 1 ? 0 : (interval_ns + (((uint64_t)1 << UNIT_SHIFT) - 1)) >> UNIT_SHIFT;
     atomic_store_explicit(&is_fine, interval_ns < qut_os_coarse_step_ns(), memory_order_relaxed);
     qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1); // of who starts; with others their last sample counts
@@ -31,10 +33,10 @@ void qut_sync_end(void)
     atomic_store_explicit(&interval_units, NEVER, memory_order_relaxed);
 }
 
-static inline uintptr_t now_units(void)
+static inline uintptr_t units_of(uint64_t coarse_ns)
 {
     bool fine = __builtin_expect(atomic_load_explicit(&is_fine, memory_order_relaxed), 0);
-    return (uintptr_t)((fine ? qut_os_now_ns() : qut_os_coarse_ns()) >> UNIT_SHIFT);
+    return (uintptr_t)((fine ? qut_os_now_ns() : coarse_ns) >> UNIT_SHIFT);
 }
 
 static inline bool has_passed(uintptr_t now, uintptr_t interval)
@@ -45,19 +47,19 @@ static inline bool has_passed(uintptr_t now, uintptr_t interval)
 void qut_sync_tick(void)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
-    if (interval != NEVER && has_passed(now_units(), interval))
+    if (interval != NEVER && has_passed(units_of(qut_os_coarse_ns()), interval))
         qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1);
 }
 
 // Whoever is told so takes the sample: the interval begins anew.
-static inline bool is_due(void)
+static inline bool is_due(uint64_t coarse_ns)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
     if (interval == 0)
         return !qut_os_thread_word(QUT_OS_WORD_ENDING);
     if (__builtin_expect(interval == NEVER, 0))
         return false;
-    uintptr_t now = now_units();
+    uintptr_t now = units_of(coarse_ns);
     if (!qut_os_thread_word(QUT_OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1))
         return false;
     qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 0);
@@ -72,7 +74,7 @@ static inline bool has_sums(uint32_t total)
 
 bool qut_sync_hit(uint32_t total, uint64_t amount)
 {
-    if (__builtin_expect(!is_due(), 1)) {
+    if (__builtin_expect(!is_due(qut_os_coarse_ns()), 1)) {
         qut_trace_throttle(total, amount);
         return false;
     }
@@ -104,6 +106,10 @@ int qut_sync_take(const struct qut_event *event)
 
 enum { SCOPE_BEGAN = 1 }; // its beginning was stored
 
+// What takes less is seen to be short by the processor's counter alone, and a sample that has become due meanwhile is
+// the next one's.
+enum { SHORT_NS = 10000 };
+
 static uint32_t flags_of_kind(uint32_t kind)
 {
     switch (kind) {
@@ -122,11 +128,16 @@ void qut_scope_begin(struct qut_scope *scope)
     scope->flags = 0;
     scope->begin_node = 0;
     scope->begin_ns = 0;
+    scope->begin_count = 0;
     if (!qut_trace_is_open())
         return;
-    scope->begin_ns = qut_os_now_ns();
-    if (!is_due())
+    uint64_t coarse_ns = qut_os_coarse_ns();
+    if (__builtin_expect(!is_due(coarse_ns), 1)) {
+        scope->begin_count = qut_counter_begins();
+        scope->begin_ns = scope->begin_count ? coarse_ns : qut_os_now_ns();
         return;
+    }
+    scope->begin_ns = qut_os_now_ns();
     uint64_t metrics[QUT_METRIC_COUNT];
     struct qut_event event = {
         .time_ns = scope->begin_ns,
@@ -146,9 +157,21 @@ uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_n
 {
     if (scope->begin_ns == 0)
         return 0;
-    uint64_t end_ns = qut_os_now_ns(), duration_ns = end_ns - scope->begin_ns;
+    uint64_t counts = 0;
+    if (scope->begin_count) {
+        counts = qut_native_counter() - scope->begin_count;
+        uint64_t few_ns = qut_counter_few_ns(counts);
+        if (__builtin_expect(few_ns < SHORT_NS && few_ns < least_ns, 1)) {
+            qut_trace_throttle(total, few_ns);
+            return few_ns;
+        }
+    }
+    uint64_t end_ns = qut_os_now_ns();
+    uint64_t duration_ns =
+        scope->begin_count ? qut_counter_many_ns(counts, scope->begin_ns, end_ns) : end_ns - scope->begin_ns;
+    qut_counter_compare(end_ns);
     bool is_wanted = (scope->flags & SCOPE_BEGAN) || duration_ns >= least_ns;
-    if (!is_due() && !is_wanted) {
+    if (!is_due(qut_os_coarse_ns()) && !is_wanted) {
         qut_trace_throttle(total, duration_ns);
         return duration_ns;
     }

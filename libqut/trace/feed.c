@@ -147,7 +147,7 @@ static bool are_zero(const uint32_t *words, size_t count)
 static bool is_valid(const struct qut_trace_options *options)
 {
     return options && options->size == sizeof *options && options->mode <= QUT_TRACE_KEEP_ALL &&
-           !(options->flags & ~(uint32_t)(QUT_TRACE_FOLLOW_FORK | QUT_TRACE_CPU_TIME)) &&
+           !(options->flags & ~(uint32_t)(QUT_TRACE_FOLLOW_FORK | QUT_TRACE_CPU_TIME | QUT_TRACE_ON_DEMAND)) &&
            options->metric_mask < 1u << QUT_METRIC_COUNT && options->thread_count <= QUT_TRACE_THREADS_MAX &&
            options->node_bits <= QUT_TRACE_NODE_BITS_MAX && options->depth_max <= QUT_FEED_DEPTH_MAX &&
            are_zero(options->zero, sizeof options->zero / sizeof *options->zero);
@@ -189,6 +189,7 @@ static int open_feed(const struct qut_trace_options *options)
         .pid = (uint32_t)qut_os_own_pid(),
         .arch = (uint8_t)qut_native_arch.id,
         .word_bytes = sizeof(uintptr_t),
+        .on_demand = (options->flags & QUT_TRACE_ON_DEMAND) != 0,
         .command = command,
     };
     struct qut_feed *feed;

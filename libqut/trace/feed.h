@@ -140,6 +140,8 @@ void qut_feed_module_goes(struct qut_record *record);
 // ---- feed_upkeep.c
 
 int qut_feed_maintain(void);
+// When a collector looked last (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has let go. Blocks.
+uint64_t qut_feed_collector_ns(void);
 void qut_feed_tell_raw(struct qut_feed *feed, uint32_t index, uintptr_t pc); // signal-safe
 // Under work.
 void qut_feed_look_at_threads(struct qut_feed *feed);

@@ -131,3 +131,12 @@ int qut_feed_maintain(void)
     }
     return LOOK_EVERY_MS;
 }
+
+uint64_t qut_feed_collector_ns(void)
+{
+    qut_os_lock(&qut_registry.work); // against whoever closes
+    const struct qut_feed *feed = qut_feed_now();
+    uint64_t looked_ns = feed ? __atomic_load_n(&feed->segment.counters->collector_ns, __ATOMIC_RELAXED) : 0;
+    qut_os_unlock(&qut_registry.work);
+    return looked_ns;
+}

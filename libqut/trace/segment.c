@@ -95,7 +95,7 @@ int qut_segment_create(struct qut_segment *segment, const struct qut_segment_opt
     if (result != 0)
         return result;
     void *pages = NULL;
-    int fd = qut_os_share_pages(options->path, (size_t)header.segment_bytes, &pages);
+    int fd = qut_os_share_pages(options->path, (size_t)header.segment_bytes, options->on_demand, &pages);
     if (fd < 0)
         return fd;
     memset(segment, 0, sizeof *segment);

@@ -20,6 +20,7 @@ struct qut_segment_options {
     uint64_t merge_gap_ns;
     uint32_t pid, parent_pid;
     uint8_t arch, word_bytes;
+    bool on_demand; // pages are taken when they are first written to
     const char *command;
 };
 

@@ -93,7 +93,7 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
     } else if (is_good && packet.head.type == AGENT_CHANNEL_ADD && size == sizeof packet.counts) {
         add(&run->counts, &packet.counts);
         answer(fd, AGENT_CHANNEL_OK);
-    } else {
+    } else if (size != 0) { // else a process that ended between two of its calls
         run->malformed++;
     }
     if (passed_fd >= 0)

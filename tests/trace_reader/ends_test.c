@@ -2,28 +2,12 @@
 // A file that is read while it is written, and how processes may end: what is whole, and what is said of the rest.
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/support/run_suite.h"
+#include "tests/trace_reader/files.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/collect.h"
-
-static int new_file(void)
-{
-    int fd = memfd_create("file", MFD_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    return fd;
-}
-
-static struct trace read_file(int fd)
-{
-    struct trace trace;
-    struct qutc_error error = {0};
-    char text[256];
-    ck_assert_msg(trace_read_fd(fd, "file", &trace, &error) == 0, "%s", qutc_error_text(&error, text, sizeof text));
-    return trace;
-}
 
 static void *follow(void *context)
 {

@@ -13,27 +13,11 @@
 #include <unistd.h>
 
 #include "tests/support/run_suite.h"
+#include "tests/trace_reader/files.h"
 #include "tests/trace_reader/heavy.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/collect.h"
 #include "tracer/trace/image.h"
-
-static int new_file(void)
-{
-    int fd = memfd_create("file", MFD_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    return fd;
-}
-
-static struct trace read_file(int fd)
-{
-    struct trace trace;
-    struct qutc_error error = {0};
-    int result = trace_read_fd(fd, "file", &trace, &error);
-    char text[256];
-    ck_assert_msg(result == 0, "%s", qutc_error_text(&error, text, sizeof text));
-    return trace;
-}
 
 static struct collect_result collect_once(int segment_fd, int file_fd)
 {

@@ -4,30 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/support/run_suite.h"
+#include "tests/trace_reader/files.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/collect.h"
 
 enum { PARTS = 3, STEPS = 3000 };
-
-static int new_file(void)
-{
-    int fd = memfd_create("file", MFD_CLOEXEC);
-    ck_assert_int_ge(fd, 0);
-    return fd;
-}
-
-static struct trace read_file(int fd)
-{
-    struct trace trace;
-    struct qutc_error error = {0};
-    char text[256];
-    ck_assert_msg(trace_read_fd(fd, "file", &trace, &error) == 0, "%s", qutc_error_text(&error, text, sizeof text));
-    return trace;
-}
 
 static const struct trace_note *notes_of(void *context, size_t *count)
 {

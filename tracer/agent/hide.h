@@ -21,6 +21,12 @@ uint64_t agent_show_blocked(uint64_t blocked);
 void agent_hide_actions_before(void);
 void agent_hide_action(int number);
 void agent_hide_ends(void);
+void agent_hide_ends_in_child(void); // the same in a child of a process that goes on
+// Around a fork, by the thread that forks.
+void agent_hide_before_fork(void);
+void agent_hide_after_fork(void);
+// Whether what the program does with that signal is kept from the kernel.
+bool agent_hides(int number);
 // Libqut has set its action again.
 void agent_hide_action_again(void);
 // A signal of that number that the program sent came while it believed that it blocks it, and does so no more.

@@ -9,6 +9,8 @@
 #include <ucontext.h>
 
 #include "libqut/os/task.h"
+#include "libqut/os/tick_signal.h"
+#include "libqut/sample/sampling.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/real.h"
 #include "tracer/agent/start.h"
@@ -82,9 +84,10 @@ static void end_by(int number)
     syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, sizeof bit);
 }
 
+// By the program, or for it: its own timers may send that signal, too (ITIMER_PROF and SIGPROF).
 static bool is_sent(const siginfo_t *info)
 {
-    return info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
+    return qut_os_tick_source(info, &qut_timer_cookie) == QUT_OS_TICK_STRAY;
 }
 
 static void on_signal(int number, siginfo_t *info, void *ucontext)
@@ -165,9 +168,75 @@ void agent_hide_ends(void)
     unlock_believed(blocked);
 }
 
+// ---- fork
+
+static uint64_t blocked_before_fork;
+
+// A child has one thread: what another one held it would wait for, for ever.
+void agent_hide_before_fork(void)
+{
+    uint64_t blocked = lock_believed();
+    blocked_before_fork = blocked;
+}
+
+void agent_hide_after_fork(void)
+{
+    unlock_believed(blocked_before_fork);
+}
+
+// ---- masks of handlers
+//
+// Where a handler wants ours blocked while it runs, ticks would wait for its end, however long that is. So the kernel
+// does not know of that wish. (A handler that looks at its own mask can find that out.)
+
+static _Atomic uint64_t masking; // bit number - 1: the handler of that signal wished it
+
+static int set_masking(int number, const struct sigaction *action, struct sigaction *before)
+{
+    uint64_t bit = UINT64_C(1) << (number - 1);
+    struct sigaction without;
+    bool wishes = action && sigismember(&action->sa_mask, ours()) == 1;
+    bool wished = atomic_load_explicit(&masking, memory_order_relaxed) & bit, has_action = action != NULL;
+    if (wishes) {
+        without = *action;
+        sigdelset(&without.sa_mask, ours());
+        action = &without;
+    }
+    int result = agent_real()->sigaction(number, action, before);
+    if (result != 0)
+        return result;
+    if (wishes)
+        atomic_fetch_or_explicit(&masking, bit, memory_order_relaxed);
+    else if (has_action)
+        atomic_fetch_and_explicit(&masking, ~bit, memory_order_relaxed);
+    if (before && wished)
+        sigaddset(&before->sa_mask, ours());
+    return 0;
+}
+
+// In a child that is not followed: all is the kernel's again.
+static void give_masks_back(int number)
+{
+    uint64_t masks = atomic_exchange_explicit(&masking, 0, memory_order_relaxed);
+    for (int i = 1; masks != 0; i++, masks >>= 1) {
+        struct sigaction action;
+        if (!(masks & 1) || agent_real()->sigaction(i, NULL, &action) != 0)
+            continue;
+        sigaddset(&action.sa_mask, number);
+        agent_real()->sigaction(i, &action, NULL);
+    }
+}
+
+void agent_hide_ends_in_child(void)
+{
+    if (ours() != 0)
+        give_masks_back(ours());
+    agent_hide_ends();
+}
+
 // ---- hooks
 
-static bool is_hidden(int number)
+bool agent_hides(int number)
 {
     return number != 0 && number == ours() && !agent_is_quiet() && agent_is_on_here();
 }
@@ -188,8 +257,10 @@ static void exchange_action(const struct sigaction *action, struct sigaction *be
 
 EXPORTED int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before)
 {
-    if (!is_hidden(number))
+    if (ours() == 0 || number < 1 || number >= NSIG || agent_is_quiet() || !agent_is_on_here())
         return agent_real()->sigaction(number, action, before);
+    if (number != ours())
+        return set_masking(number, action, before);
     exchange_action(action, before);
     return 0;
 }
@@ -206,14 +277,14 @@ static sighandler_t exchange_handler(int number, sighandler_t handler, unsigned 
 
 EXPORTED sighandler_t signal(int number, sighandler_t handler)
 {
-    if (!is_hidden(number) || handler == SIG_ERR)
+    if (!agent_hides(number) || handler == SIG_ERR)
         return agent_real()->signal(number, handler);
     return exchange_handler(number, handler, SA_RESTART);
 }
 
 EXPORTED sighandler_t sysv_signal(int number, sighandler_t handler)
 {
-    if (!is_hidden(number) || handler == SIG_ERR)
+    if (!agent_hides(number) || handler == SIG_ERR)
         return agent_real()->sysv_signal(number, handler);
     return exchange_handler(number, handler, SA_RESETHAND | SA_NODEFER);
 }

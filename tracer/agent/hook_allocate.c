@@ -55,21 +55,12 @@ static void *leave_early(const void *bytes, size_t size)
 
 // ---- what is told
 
-__attribute__((noinline)) static void take(uint32_t kind, const void *address, size_t size)
-{
-    const struct qut_extra extras[] = {{.key = QUT_EXTRA_SIZE, .value = size},
-                                       {.key = QUT_EXTRA_ADDRESS, .value = (uintptr_t)address}};
-    struct qut_event event = {
-        .kind = kind, .flags = QUT_EVENT_ON_CPU, .extras = extras, .extra_count = 2, .skip_frames = 1};
-    qut_sync_take(&event);
-}
-
 static inline __attribute__((always_inline)) void was_allocated(const void *bytes, size_t size)
 {
     if (!bytes || !agent_enter(AGENT_SYNC_ALLOCATE))
         return;
     if (__builtin_expect(qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size), 0))
-        take(QUT_SAMPLE_ALLOCATE, bytes, size);
+        agent_take_memory(QUT_SAMPLE_ALLOCATE, bytes, size);
     agent_leave();
 }
 
@@ -101,7 +92,7 @@ static inline __attribute__((always_inline)) void will_be_freed(void *bytes)
         return;
     size_t size = size_of(bytes);
     if (__builtin_expect(qut_sync_hit(QUT_TOTAL_FREES, size), 0))
-        take(QUT_SAMPLE_FREE, bytes, size);
+        agent_take_memory(QUT_SAMPLE_FREE, bytes, size);
     agent_leave();
 }
 
@@ -151,9 +142,9 @@ EXPORTED void *realloc(void *bytes, size_t size)
     void *moved = real->realloc(bytes, size);
     bool is_freed = bytes && (moved || size == 0);
     if (is_freed && qut_sync_hit(QUT_TOTAL_FREES, old_size))
-        take(QUT_SAMPLE_FREE, bytes, old_size);
+        agent_take_memory(QUT_SAMPLE_FREE, bytes, old_size);
     if (moved && qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size))
-        take(QUT_SAMPLE_ALLOCATE, moved, size);
+        agent_take_memory(QUT_SAMPLE_ALLOCATE, moved, size);
     agent_leave();
     return moved;
 }

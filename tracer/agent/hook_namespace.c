@@ -17,7 +17,7 @@ static void wait_until_gone(uint32_t tid)
         sched_yield();
 }
 
-static void pause_threads(void)
+void agent_threads_pause_own(void)
 {
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
@@ -29,7 +29,7 @@ static void pause_threads(void)
 
 // Where no thread can begin any more (the process's children are in another namespace of numbers), modules that are
 // loaded from now on stay unknown: walks end there, and say so.
-static void resume_threads(void)
+void agent_threads_resume_own(void)
 {
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
@@ -42,9 +42,9 @@ EXPORTED int unshare(int flags)
     enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM };
     if (!(flags & NEED_ONE_THREAD) || !agent_is_on_here())
         return agent_real()->unshare(flags);
-    pause_threads();
+    agent_threads_pause_own();
     int result = agent_real()->unshare(flags);
-    resume_threads();
+    agent_threads_resume_own();
     return result;
 }
 
@@ -52,8 +52,8 @@ EXPORTED int setns(int fd, int type)
 {
     if (!agent_is_on_here())
         return agent_real()->setns(fd, type);
-    pause_threads();
+    agent_threads_pause_own();
     int result = agent_real()->setns(fd, type);
-    resume_threads();
+    agent_threads_resume_own();
     return result;
 }

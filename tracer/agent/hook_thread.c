@@ -63,23 +63,23 @@ void agent_threads_begin_own(void)
 static pthread_key_t end_key;
 static _Atomic bool has_end_key;
 
+// Each of them, whatever is due: how long a thread was there is of interest, and there are few.
 static void take(uint32_t kind)
 {
     struct qut_event event = {.kind = kind, .flags = QUT_EVENT_ON_CPU, .skip_frames = 1};
-    if (qut_sync_hit(QUT_TOTAL_NONE, 0))
-        qut_sync_take(&event);
+    qut_sync_take(&event);
 }
 
 // A process ends with its last thread, but libqut's own would stay: it goes first. The program's threads, beginning
 // with the one that starts or forks; those that libc makes for itself are not known here, and do without libqut's.
 static _Atomic uint32_t live_count;
-static _Atomic bool is_paused;
+static _Atomic uint32_t is_paused; // a word: riscv64 exchanges nothing smaller without a library of its own
 
 static void last_ends(void)
 {
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    atomic_store_explicit(&is_paused, true, memory_order_relaxed);
+    atomic_store_explicit(&is_paused, 1, memory_order_relaxed);
     qut_registry_pause_thread();
     agent_quiet_end(&quiet);
 }
@@ -130,7 +130,7 @@ uint64_t agent_threads_without_room(void)
 void agent_threads_after_fork(void)
 {
     atomic_store_explicit(&without_room, 0, memory_order_relaxed);
-    if (atomic_exchange_explicit(&is_paused, false, memory_order_relaxed))
+    if (atomic_exchange_explicit(&is_paused, 0, memory_order_relaxed))
         qut_registry_resume_thread();
     agent_threads_count_from();
 }
@@ -149,7 +149,7 @@ static void begin(const struct start *start)
     quiet.blocked = without;
     if (has_end_key)
         pthread_setspecific(end_key, &end_key);
-    if (atomic_exchange_explicit(&is_paused, false, memory_order_relaxed))
+    if (atomic_exchange_explicit(&is_paused, 0, memory_order_relaxed))
         qut_registry_resume_thread();
     agent_quiet_end(&quiet);
     if (agent_enter(AGENT_SYNC_THREAD)) {

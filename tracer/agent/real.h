@@ -5,6 +5,8 @@
 #ifndef TRACER_AGENT_REAL_H
 #define TRACER_AGENT_REAL_H
 
+#include <dlfcn.h>
+#include <grp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -53,15 +55,36 @@
     X(execveat)                                                                                                        \
     X(_exit)                                                                                                           \
     X(_Exit)                                                                                                           \
+    X(dlopen)                                                                                                          \
+    X(dlmopen)                                                                                                         \
+    X(dlclose)                                                                                                         \
+    X(setuid)                                                                                                          \
+    X(setgid)                                                                                                          \
+    X(seteuid)                                                                                                         \
+    X(setegid)                                                                                                         \
+    X(setreuid)                                                                                                        \
+    X(setregid)                                                                                                        \
+    X(setresuid)                                                                                                       \
+    X(setresgid)                                                                                                       \
+    X(setgroups)                                                                                                       \
+    X(initgroups)                                                                                                      \
+    X(quick_exit)                                                                                                      \
+    X(sigset)                                                                                                          \
+    X(sighold)                                                                                                         \
+    X(sigrelse)                                                                                                        \
+    X(sigignore)                                                                                                       \
     X(unshare)                                                                                                         \
     X(setns)
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // they are hooked, not used
 struct agent_real {
 #define AGENT_REAL_MEMBER(name) __typeof__(name) *name;
     AGENT_REAL_CORE(AGENT_REAL_MEMBER)
     AGENT_REAL_WAITS(AGENT_REAL_MEMBER)
 #undef AGENT_REAL_MEMBER
 };
+#pragma GCC diagnostic pop
 extern struct agent_real agent_real_functions;
 extern bool agent_real_are_known;
 void agent_real_look_up(void);

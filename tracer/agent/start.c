@@ -9,12 +9,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <qut/local.h>
 
+#include "libqut/os/os.h"
 #include "libqut/os/task.h"
+#include "libqut/trace/feed.h"
 #include "tracer/agent/environment.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/locks.h"
@@ -86,10 +89,12 @@ static _Thread_local struct agent_quiet around_fork __attribute__((tls_model("in
 static void before_fork(void)
 {
     agent_quiet_begin(&around_fork);
+    agent_hide_before_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+    agent_hide_after_fork();
     agent_quiet_end(&around_fork);
 }
 
@@ -120,16 +125,46 @@ static bool go_on_in_child(void)
 static void after_fork_in_child(void)
 {
     agent_thread.tid = 0;
+    agent_hide_after_fork();
     if (atomic_load_explicit(&recorded_pid, memory_order_relaxed) != 0) {
         atomic_store_explicit(&recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         if (!go_on_in_child()) {
             __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
             atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
             around_fork.blocked = agent_show_blocked(around_fork.blocked);
-            agent_hide_ends();
+            agent_hide_ends_in_child();
         }
     }
     agent_quiet_end(&around_fork);
+}
+
+// ---- whether there still is a recorder
+
+// One whose collector does not look any more may have been stopped only (Ctrl-Z): then it can still be connected to.
+// Whoever has filters for its system calls since may not try: they may kill it.
+static bool is_recorder_gone(uint64_t looked_ns)
+{
+    static const uint64_t patience_ns = UINT64_C(5000000000), long_ns = UINT64_C(60000000000);
+    uint64_t now_ns = qut_os_now_ns();
+    if (looked_ns == UINT64_MAX)
+        return true;
+    if (looked_ns == 0 || now_ns < looked_ns + patience_ns)
+        return false;
+    if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0)
+        return now_ns >= looked_ns + long_ns;
+    return !agent_tell_is_heard();
+}
+
+// In libqut's thread.
+static int look_for_recorder(void)
+{
+    enum { EVERY_MS = 1000, NEVER = -1 };
+    if (!agent_is_on_here())
+        return NEVER;
+    if (!is_recorder_gone(qut_feed_collector_ns()))
+        return EVERY_MS;
+    agent_end();
+    return NEVER;
 }
 
 // ---- beginning
@@ -143,6 +178,8 @@ static int open_trace(void)
                                         .metric_mask = agent_settings.metric_mask};
     if (agent_settings.follow)
         options.flags |= QUT_TRACE_FOLLOW_FORK;
+    if (!agent_settings.fault_period) // else our own faults would be sampled
+        options.flags |= QUT_TRACE_ON_DEMAND;
     return qut_trace_open(&options);
 }
 
@@ -177,6 +214,9 @@ static int tell_begin(enum agent_channel_begin how, int trigger_error)
 static int begin(enum agent_channel_begin how)
 {
     static bool handles_forks;
+    // Of a recording that is over: there is nobody to tell.
+    if (!agent_tell_is_heard())
+        return -ECONNREFUSED;
     struct qut_options options = {.size = sizeof options,
                                   .cache_directory = agent_settings.cache[0] ? agent_settings.cache : NULL,
                                   .compile = agent_tell_table};
@@ -209,6 +249,9 @@ static int begin(enum agent_channel_begin how)
     }
     if (qut_sampling_signal() != 0)
         agent_hide_action(qut_sampling_signal());
+    // What is injected has a thread of its own for that.
+    if (how != AGENT_BEGAN_BY_INJECTION)
+        atomic_store_explicit(&qut_registry_now_and_then, look_for_recorder, memory_order_release);
     return 0;
 }
 
@@ -237,12 +280,12 @@ int agent_begin(const char *text, enum agent_channel_begin how)
 
 void agent_end(void)
 {
-    if (!agent_is_on_here())
+    // The process may end at the moment at which there is no recorder any more.
+    if (!agent_is_on_here() || atomic_exchange_explicit(&recorded_pid, 0, memory_order_relaxed) == 0)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
     __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
-    atomic_store_explicit(&recorded_pid, 0, memory_order_relaxed);
     qut_sampling_stop();
     agent_tell_counts(true);
     qut_trace_close();

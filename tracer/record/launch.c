@@ -7,12 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracer/agent/settings.h"
 #include "tracer/record/program.h"
+
+int launch_take_signals(sigset_t *mask_before)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, mask_before);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
 
 static const int ignored[] = {SIGPIPE, SIGXFSZ}; // a write fails then, which is dealt with
 static struct sigaction before[sizeof ignored / sizeof *ignored];

@@ -69,7 +69,7 @@ int output_begin(struct output *output, const char *path, struct qutc_error *err
     if (stat(path, &status) == 0 && (status.st_size ? move_away(output, error) : unlink(path)) != 0)
         return error->reason ? -1 : io_error(error, "");
     output->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return output->fd >= 0 ? 0 : io_error(error, "");
+    return output->fd >= 0 ? 0 : io_error(error, path);
 }
 
 int output_part(struct output *output, uint32_t pid, char *path, size_t size, struct qutc_error *error)
@@ -100,14 +100,25 @@ int output_append(struct output *output, const char *part_path, struct qutc_erro
     return status;
 }
 
+// Else somebody removed it, or put another one there.
+static bool is_there(const struct output *output)
+{
+    struct stat ours, there;
+    return fstat(output->fd, &ours) != 0 ||
+           (lstat(output->path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino);
+}
+
 int output_end(struct output *output, bool is_wanted, struct qutc_error *error)
 {
     int status = 0;
+    const bool is_ours = output->fd >= 0 && is_there(output);
+    if (output->fd >= 0 && is_wanted && !is_ours)
+        status = qutc_fail(error, QUTC_ERR_IO, "", 0, "the file was removed while it was written");
     if (output->has_parts)
         rmdir(output->parts); // stays where something is left in it
     if (output->fd >= 0 && close(output->fd) != 0)
         status = io_error(error, "");
-    if (output->fd >= 0 && !is_wanted && unlink(output->path) == 0 && output->kept_as[0] &&
+    if (is_ours && !is_wanted && unlink(output->path) == 0 && output->kept_as[0] &&
         rename(output->kept_as, output->path) == 0)
         output->kept_as[0] = 0;
     output->fd = -1;

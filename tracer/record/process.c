@@ -161,8 +161,12 @@ void process_tell_end(struct process *process, enum process_end end)
 
 void process_add(struct process *process, const struct agent_channel_counts *counts)
 {
+    // Before an exec that fails it has told a part of them already.
+    uint64_t *sum = &process->added.due;
+    const uint64_t *more = &counts->due;
     pthread_mutex_lock(&process->mutex);
-    process->added = *counts;
+    for (size_t i = 0; i < (sizeof *counts - sizeof counts->head) / sizeof *sum; i++)
+        sum[i] += more[i];
     process->has_added = true;
     pthread_cond_broadcast(&process->changed);
     pthread_mutex_unlock(&process->mutex);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "tracer/record/endpoint.h"
 #include "tracer/record/recorder.h"
 
 // ---- begin and end
@@ -100,7 +102,7 @@ static void keep(struct recorder *recorder, struct process *process, int process
     recorder->process_count++;
     recorder->live_count++;
     process->watched =
-        (struct loop_source){.fd = process_fd >= 0 ? dup(process_fd) : -1, .ready = process_ended, .context = process};
+        (struct loop_source){.fd = process_fd >= 0 ? dup_cloexec(process_fd) : -1, .ready = process_ended, .context = process};
     // One that cannot be waited for ends when it closes its trace, or with the recording.
     if (process->watched.fd >= 0)
         loop_add(&recorder->loop, &process->watched, NULL);
@@ -123,13 +125,17 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
         return reason ? reason : "the recorder has no memory";
     }
     struct process *before = find(recorder, pid);
-    if (before)
-        tell_end(recorder, before, PROCESS_REPLACED);
     *process = (struct process){.hello = *hello, .pid = pid, .owner = recorder, .watched = {.fd = -1}};
     if (begin(recorder, process, segment_fd, &error) == 0) {
+        if (before)
+            tell_end(recorder, before, PROCESS_REPLACED);
         keep(recorder, process, peer->process_fd);
         return NULL;
     }
+    int fd = dup_cloexec(segment_fd);
+    recorder->result->is_short_of_descriptors |= fd < 0;
+    if (fd >= 0)
+        close(fd);
     close(segment_fd);
     free(process);
     char text[256];
@@ -168,7 +174,7 @@ static void note_process(struct recorder *recorder, struct process *process)
     recorder->bytes_of_finished += process->result.file_bytes;
     note_failures(recorder, process);
     result->processes_left += process->end == PROCESS_LEFT;
-    result->processes_untold += !process->has_added && !process->hello.trigger_error;
+    result->processes_untold += !process->has_added && !process->hello.trigger_error && process->end != PROCESS_LEFT;
     uint64_t *sum = &result->ticks.due;
     const uint64_t *more = &process->added.due;
     for (size_t i = 0; process->has_added && i < (sizeof process->added - sizeof process->added.head) / sizeof *sum;
@@ -196,8 +202,8 @@ void recorder_stop(struct recorder *recorder)
 {
     if (recorder->is_stopped)
         return;
+    server_stop(&recorder->server);
     recorder->is_stopped = true;
-    server_drain(&recorder->server);
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
 }
@@ -261,6 +267,9 @@ void recorder_finish(struct recorder *recorder)
     struct record_result *result = recorder->result;
     result->counts = recorder->counts_of_finished;
     put_together(recorder);
+    struct timespec used;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
+        result->own_cpu_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     if (recorder->processes)
         add_notes(recorder);
     struct stat status;

@@ -113,19 +113,9 @@ static void signal_came(struct loop_source *source)
 
 static int watch(struct recorder *recorder, struct qutc_error *error)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action;
-        // Ignored by the parent (nohup, a background job): stays so.
-        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&set, numbers[i]);
-    }
-    sigprocmask(SIG_BLOCK, &set, &recorder->mask_before);
     launch_ignore_signals();
     launch_raise_limit();
-    recorder->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    recorder->signals.fd = launch_take_signals(&recorder->mask_before);
     recorder->finished.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (recorder->signals.fd < 0 || recorder->finished.fd < 0)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "signalfd: %s", strerror(errno));
@@ -268,7 +258,8 @@ static void end_injection(struct recorder *recorder)
     injector_remove(&recorder->injector);
     while (!waits_for_injector(recorder, INJECTOR_DONE))
         loop_wait(&recorder->loop, LOOK_EVERY_MS);
-    if (recorder->injector.error.reason) {
+    // One that has ended has taken the agent with it.
+    if (recorder->injector.error.reason && recorder->command.fd >= 0) {
         char text[256];
         recorder_say(recorder, NULL, "the agent was not taken out: %s",
                      qutc_error_text(&recorder->injector.error, text, sizeof text));
@@ -346,13 +337,11 @@ static void end(struct recorder *recorder)
 {
     struct qutc_error error = {0};
     struct record_result *result = recorder->result;
-    struct rusage used;
     result->elapsed_ns = loop_now_ns() - recorder->start_ns;
-    if (getrusage(RUSAGE_SELF, &used) == 0)
-        result->own_cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
     recorder_finish(recorder);
     result->is_kept = recorder->process_count != 0;
     result->packets_refused = recorder->server.refused;
+    result->is_short_of_descriptors |= recorder->server.turned_away != 0;
     if (output_end(&recorder->output, result->is_kept, &error) != 0 && !result->first_failure[0])
         qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
     memcpy(result->kept_as, recorder->output.kept_as, sizeof result->kept_as);
@@ -383,7 +372,7 @@ int record_run(const struct record_options *options, struct record_result *resul
     *recorder = (struct recorder){.options = options,
                                   .result = result,
                                   .loop = {.epoll_fd = -1},
-                                  .server = {.abstract = {.fd = -1}, .in_directory = {.fd = -1}},
+                                  .server = {.abstract = {.fd = -1}, .in_directory = {.fd = -1}, .spare_fd = -1},
                                   .output = {.fd = -1},
                                   .signals = {.fd = -1, .ready = signal_came, .context = recorder},
                                   .finished = {.fd = -1, .ready = drain_event, .context = recorder},

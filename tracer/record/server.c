@@ -2,6 +2,7 @@
 #include "tracer/record/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,10 +195,29 @@ static void hear(struct loop_source *source)
     forget(client);
 }
 
+// There is no descriptor left: one is kept for this, so that nobody waits for an answer that cannot come, and we are
+// not woken again and again.
+static bool turn_away(struct server *server, int listening_fd)
+{
+    if (server->spare_fd < 0)
+        return false;
+    close(server->spare_fd);
+    int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        server_answer(fd, "the recorder has too many descriptors open", -1);
+        close(fd);
+        server->turned_away++;
+    }
+    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return fd >= 0;
+}
+
 // One who connects: what it says is mostly there already.
 static bool accept_one(struct server *server, int listening_fd)
 {
     int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return turn_away(server, listening_fd);
     if (fd < 0)
         return false;
     struct server_client *client = server->client_count < CLIENTS_MAX ? calloc(1, sizeof *client) : NULL;
@@ -228,9 +248,10 @@ static void come(struct loop_source *source)
 
 void server_drain(struct server *server)
 {
+    enum { AT_MOST = 4096 }; // whoever connects again and again is not waited for
     struct loop_source *sources[] = {&server->abstract, &server->in_directory};
     for (size_t i = 0; i < 2; i++)
-        while (sources[i]->fd >= 0 && accept_one(server, sources[i]->fd))
+        for (int n = 0; n < AT_MOST && sources[i]->fd >= 0 && accept_one(server, sources[i]->fd); n++)
             continue;
     for (struct server_client *client = server->clients, *next; client; client = next) {
         next = client->next;
@@ -258,6 +279,7 @@ static int listen_on(struct server *server, struct loop_source *source, int fd, 
 int server_begin(struct server *server, struct loop *loop, const struct server_events *events, struct qutc_error *error)
 {
     *server = (struct server){.loop = loop, .events = *events, .abstract = {.fd = -1}, .in_directory = {.fd = -1}};
+    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (endpoint_token(server->token, error) != 0)
         return -1;
     endpoint_directory(server->directory, sizeof server->directory);
@@ -276,14 +298,24 @@ int server_begin(struct server *server, struct loop *loop, const struct server_e
     return 0;
 }
 
-void server_end(struct server *server)
+void server_stop(struct server *server)
 {
-    while (server->clients)
-        forget(server->clients);
+    server_drain(server);
     loop_remove(server->loop, &server->abstract);
     loop_remove(server->loop, &server->in_directory);
     if (server->socket_path[0])
         unlink(server->socket_path);
+    server->socket_path[0] = 0;
+    if (server->spare_fd >= 0)
+        close(server->spare_fd);
+    server->spare_fd = -1;
+}
+
+void server_end(struct server *server)
+{
+    while (server->clients)
+        forget(server->clients);
+    server_stop(server);
     if (server->directory[0])
         endpoint_remove(server->directory);
 }

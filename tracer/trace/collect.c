@@ -22,9 +22,9 @@ struct collector {
     struct segment_view view;
     struct trace_file file;
     struct file_tables tables;
-    struct chunk_batch *batches[PASS_BATCHES];
+    struct chunk_batch *batches; // PASS_BATCHES of them, which cost nothing before they are used
     uint64_t *seen; // by chunk: the directory's word of what is in the file
-    bool gives_back;
+    bool gives_back, is_watched;
     uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
     uint64_t open_next_ns;
 };
@@ -89,10 +89,10 @@ static size_t gather(struct collector *collector, uint32_t *next)
 {
     size_t all = 0, batch = 0;
     for (size_t i = 0; i < PASS_BATCHES; i++)
-        collector->batches[i]->count = collector->batches[i]->sample_count = 0;
+        collector->batches[i].count = collector->batches[i].sample_count = 0;
     for (; *next < collector->view.chunk_count && batch < PASS_BATCHES; ++*next) {
-        all += add_sealed(collector, collector->batches[batch], *next);
-        batch += collector->batches[batch]->count == QUT_TRACE_FILE_BLOCK_CHUNKS_MAX;
+        all += add_sealed(collector, &collector->batches[batch], *next);
+        batch += collector->batches[batch].count == QUT_TRACE_FILE_BLOCK_CHUNKS_MAX;
     }
     return all;
 }
@@ -148,7 +148,7 @@ static void add_open(struct collector *collector, struct chunk_batch *batch, con
 // ones take their place. What they refer to is in the tables by now.
 static void write_open(struct collector *collector, const struct image *image)
 {
-    struct chunk_batch *batch = collector->batches[0];
+    struct chunk_batch *batch = collector->batches;
     const struct qut_trace_file_thread *threads = image->threads.items;
     bool any = false;
     for (size_t i = 0; i < image->threads.count;) {
@@ -192,9 +192,9 @@ static void drain(struct collector *collector)
         if (!write_tables(collector) || segment_was_cut(&collector->view))
             return;
         for (size_t i = 0; i < PASS_BATCHES; i++) {
-            if (!batch_is_written(collector, collector->batches[i]))
+            if (!batch_is_written(collector, &collector->batches[i]))
                 return;
-            give_back(collector, collector->batches[i]);
+            give_back(collector, &collector->batches[i]);
         }
         any = true;
     }
@@ -233,7 +233,7 @@ static bool flush(struct collector *collector, struct chunk_batch *batch, bool i
 // Sealed chunks first, then open ones: only the sealed are given back.
 static void write_chunks_of(struct collector *collector, const struct image *image, bool open_ones)
 {
-    struct chunk_batch *batch = collector->batches[0];
+    struct chunk_batch *batch = collector->batches;
     const struct image_chunk *chunks = image->chunks.items;
     batch->count = batch->sample_count = 0;
     for (size_t i = 0; i < image->chunks.count; i++) {
@@ -293,6 +293,14 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
 
 // ---- as long as it goes on
 
+// For whoever writes the segment, which cannot see otherwise that it writes for nobody.
+static void tell_writer(const struct collector *collector, uint64_t looked_ns)
+{
+    struct qut_trace_counters *counters = (void *)(collector->view.bytes + collector->view.header.counters.offset_bytes);
+    if (collector->is_watched)
+        __atomic_store_n(&counters->collector_ns, looked_ns, __ATOMIC_RELAXED);
+}
+
 // Waits for the next look. 0: go on; else why that was the last.
 static enum qut_trace_file_end wait_on(struct collector *collector)
 {
@@ -324,9 +332,11 @@ static int run(struct collector *collector, struct qutc_error *error)
     write_states_now(collector); // so that all that follows can be read
     if (collector->options->follow) {
         do {
+            tell_writer(collector, now_ns());
             drain(collector);
             write_open_if_due(collector);
         } while ((end = wait_on(collector)) == 0);
+        tell_writer(collector, UINT64_MAX);
     } else if (collector->options->process_fd < 0) {
         // Nobody said that it lives.
         end = QUT_TRACE_FILE_END_DIED;
@@ -338,24 +348,22 @@ static int prepare(struct collector *collector, struct qutc_error *error)
 {
     const struct collect_options *options = collector->options;
     bool is_stream = collector->view.header.mode == QUT_TRACE_STREAM;
-    if (options->follow && is_stream) {
+    if (options->follow) {
         struct segment_view writable;
         if (segment_map(&writable, options->segment_fd, true, error) != 0)
             return -1;
         segment_unmap(&collector->view);
         collector->view = writable;
-        collector->gives_back = true;
+        collector->gives_back = is_stream;
+        collector->is_watched = true;
     }
     collector->seen = calloc(collector->view.chunk_count + 1, sizeof *collector->seen);
     collector->open_seen =
         calloc((size_t)collector->view.thread_count * QUT_TRACE_LEVELS + 1, sizeof *collector->open_seen);
     collector->open_next_ns = now_ns() + open_interval_ns;
-    bool has_memory = collector->seen && collector->open_seen;
-    for (size_t i = 0; i < PASS_BATCHES; i++) {
-        collector->batches[i] = malloc(sizeof **collector->batches);
-        has_memory = has_memory && collector->batches[i];
-    }
-    return has_memory ? file_tables_begin(&collector->tables, &collector->file, &collector->view, error)
+    collector->batches = malloc(PASS_BATCHES * sizeof *collector->batches);
+    return collector->seen && collector->open_seen && collector->batches
+               ? file_tables_begin(&collector->tables, &collector->file, &collector->view, error)
                       : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for copies of chunks");
 }
 
@@ -372,8 +380,7 @@ int collect(const struct collect_options *options, struct collect_result *result
     result->failed_writes = collector.file.failed_writes;
     file_tables_free(&collector.tables);
     trace_file_free(&collector.file);
-    for (size_t i = 0; i < PASS_BATCHES; i++)
-        free(collector.batches[i]);
+    free(collector.batches);
     free(collector.seen);
     free(collector.open_seen);
     segment_unmap(&collector.view);

@@ -15,30 +15,29 @@ struct finder {
     uint32_t next_index;
 };
 
-// Whether a block's header stands there that can be believed.
-static bool read_header(const struct finder *finder, size_t at, struct qut_trace_file_block *header)
+bool file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header)
 {
-    if (finder->size - at < sizeof *header)
+    if (size - at < sizeof *header)
         return false;
-    memcpy(header, finder->bytes + at, sizeof *header);
+    memcpy(header, bytes + at, sizeof *header);
     return header->magic == QUT_TRACE_FILE_BLOCK_MAGIC &&
            header->checksum == qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum));
 }
 
-static size_t find_header(const struct finder *finder, size_t at)
+size_t file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at)
 {
     const uint32_t magic = QUT_TRACE_FILE_BLOCK_MAGIC;
     struct qut_trace_file_block header;
-    while (at < finder->size) {
-        const uint8_t *hit = memmem(finder->bytes + at, finder->size - at, &magic, sizeof magic);
+    while (at < size) {
+        const uint8_t *hit = memmem(bytes + at, size - at, &magic, sizeof magic);
         if (!hit)
             break;
-        at = (size_t)(hit - finder->bytes);
-        if (read_header(finder, at, &header))
+        at = (size_t)(hit - bytes);
+        if (file_blocks_header_at(bytes, size, at, &header))
             return at;
         at++;
     }
-    return finder->size;
+    return size;
 }
 
 static bool is_sound(const struct qut_trace_file_block *header, const uint8_t *packed)
@@ -96,12 +95,12 @@ static bool find_all(struct finder *finder, size_t at)
 {
     while (at < finder->size) {
         struct qut_trace_file_block header;
-        if (read_header(finder, at, &header)) {
+        if (file_blocks_header_at(finder->bytes, finder->size, at, &header)) {
             if (!take(finder, &at, &header))
                 return false;
             continue;
         }
-        size_t next = find_header(finder, at + 1);
+        size_t next = file_blocks_next_header(finder->bytes, finder->size, at + 1);
         image_damage(finder->image, "0x%zx bytes at 0x%zx are no block", next - at, at);
         finder->image->is_truncated = finder->image->is_truncated || next == finder->size;
         at = next;
@@ -123,7 +122,7 @@ int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, str
     struct qut_trace_file_block first;
     if (!is_good) {
         // The blocks can be read without it, if there are any where they should be.
-        if (size < at || (!has_magic && !read_header(&finder, at, &first)))
+        if (size < at || (!has_magic && !file_blocks_header_at(bytes, size, at, &first)))
             return has_magic ? qutc_fail(error, QUTC_ERR_TRUNCATED, "file header", size, "the file ends in it")
                              : qutc_fail(error, QUTC_ERR_MALFORMED, "file header", 0, "no trace");
         image_damage(image, "the file's header is spoiled");

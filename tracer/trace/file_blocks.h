@@ -21,6 +21,11 @@ struct file_blocks {
     uint64_t end;               // behind the last one
 };
 
+// Whether a block's header that can be believed stands at `at`, which is at most `size`; and where the next one does:
+// `size` if there is none.
+bool file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header);
+size_t file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at);
+
 // Counts and names damage in the image. -1: it is no such file, or there is no memory.
 int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
                      struct qutc_error *error);

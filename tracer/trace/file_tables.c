@@ -57,8 +57,8 @@ static int write_columns(struct file_tables *tables, enum qut_trace_file_type ty
 static int write_words(struct file_tables *tables, enum qut_trace_file_type type, const qut_trace_u64 *now,
                        size_t capacity, uint64_t *shadow, uint64_t *all, struct qutc_error *error)
 {
-    size_t count = 0;
-    for (size_t i = 1; i < capacity; i++) {
+    size_t count = 0, end = 0;
+    for (size_t i = 1; i < end || segment_next_words(tables->view, now, capacity, &i, &end); i++) {
         uint64_t word = __atomic_load_n(&now[i], __ATOMIC_ACQUIRE);
         if (!word || word == shadow[i])
             continue;

@@ -56,12 +56,11 @@ void *trace_memory_take(struct trace_memory *memory, size_t count, size_t item_b
     size_t piece = add_piece(memory);
     if (piece == SIZE_MAX)
         return NULL;
-    void *taken = qutc_array_resize(NULL, 0, bytes);
+    // Large ones are fresh mappings, which are zeros: not to be touched before they are used. What is smaller than
+    // those is from malloc's family.
+    void *taken = bytes < (size_t)2 << 20 ? calloc(1, bytes) : qutc_array_resize(NULL, 0, bytes);
     if (!taken)
         return NULL;
-    // Large ones are fresh mappings, which are zeros: not to be touched before they are used.
-    if (bytes < (size_t)2 << 20)
-        memset(taken, 0, bytes);
     memory->pieces[piece] = (struct piece){taken, bytes};
     return taken;
 }

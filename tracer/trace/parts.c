@@ -5,6 +5,7 @@
 
 #include "formats/qut_table_check.h"
 #include "formats/qut_trace_file.h"
+#include "tracer/trace/file_blocks.h"
 
 struct finder {
     const uint8_t *bytes;
@@ -22,15 +23,6 @@ static bool is_file_header(const struct finder *finder, size_t at)
            header.checksum == qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
 }
 
-static bool is_block_header(const struct finder *finder, size_t at, struct qut_trace_file_block *header)
-{
-    if (finder->size - at < sizeof *header)
-        return false;
-    memcpy(header, finder->bytes + at, sizeof *header);
-    return header->magic == QUT_TRACE_FILE_BLOCK_MAGIC &&
-           header->checksum == qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum));
-}
-
 static size_t find_file(const struct finder *finder, size_t at)
 {
     while (at < finder->size) {
@@ -45,29 +37,13 @@ static size_t find_file(const struct finder *finder, size_t at)
     return finder->size;
 }
 
-static size_t find_block(const struct finder *finder, size_t at)
-{
-    const uint32_t magic = QUT_TRACE_FILE_BLOCK_MAGIC;
-    struct qut_trace_file_block header;
-    while (at < finder->size) {
-        const uint8_t *hit = memmem(finder->bytes + at, finder->size - at, &magic, sizeof magic);
-        if (!hit)
-            break;
-        at = (size_t)(hit - finder->bytes);
-        if (is_block_header(finder, at, &header))
-            return at;
-        at++;
-    }
-    return finder->size;
-}
-
 // The next header of either kind. What was found once is not looked for again: time stays linear.
 static size_t resume(struct finder *finder, size_t at)
 {
     if (finder->next_file < at)
         finder->next_file = find_file(finder, at);
     if (finder->next_block < at)
-        finder->next_block = find_block(finder, at);
+        finder->next_block = file_blocks_next_header(finder->bytes, finder->size, at);
     return finder->next_file < finder->next_block ? finder->next_file : finder->next_block;
 }
 
@@ -93,7 +69,7 @@ bool parts_find(struct trace_vector *offsets, const uint8_t *bytes, size_t size)
             if (!add(offsets, at))
                 return false;
             at += sizeof(struct qut_trace_file_header);
-        } else if (is_block_header(&finder, at, &block)) {
+        } else if (file_blocks_header_at(bytes, size, at, &block)) {
             is_behind = block.type == QUT_TRACE_FILE_TRAILER;
             at += sizeof block;
             at += block.packed_bytes < size - at ? block.packed_bytes : size - at;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     TIME_SHIFT_MAX = 20,
@@ -111,7 +112,7 @@ static int check_sections(struct segment_view *view, struct qutc_error *error)
 
 int segment_view(struct segment_view *view, uint8_t *bytes, size_t size, struct qutc_error *error)
 {
-    *view = (struct segment_view){.bytes = bytes, .size = size};
+    *view = (struct segment_view){.bytes = bytes, .size = size, .fd = -1};
     if (size < sizeof view->header)
         return qutc_fail(error, QUTC_ERR_TRUNCATED, where, size, "%zu bytes are less than a header", size);
     memcpy(&view->header, bytes, sizeof view->header);
@@ -146,7 +147,26 @@ int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_er
     }
     view->mapped_bytes = size;
     view->guard = guard;
+    view->fd = fd;
     return 0;
+}
+
+bool segment_next_words(const struct segment_view *view, const qut_trace_u64 *words, size_t count, size_t *first,
+                        size_t *end)
+{
+    const off_t start = (const uint8_t *)words - view->bytes;
+    if (*first >= count)
+        return false;
+    *end = count;
+    const off_t from = start + (off_t)(*first * sizeof *words);
+    const off_t data = view->fd >= 0 ? lseek(view->fd, from, SEEK_DATA) : -1;
+    if (data < from) // that there is no more is said by ENXIO; all else: nobody knows
+        return view->fd < 0 || errno != ENXIO;
+    *first += (size_t)(data - from) / sizeof *words;
+    const off_t hole = lseek(view->fd, data, SEEK_HOLE);
+    if (hole > data && (size_t)(hole - start) / sizeof *words < count)
+        *end = (size_t)(hole - start) / sizeof *words;
+    return *first < *end;
 }
 
 void segment_unmap(struct segment_view *view)
@@ -232,6 +252,9 @@ static bool copy_thread_once(const struct segment_view *view, struct qut_trace_f
 bool segment_copy_thread(const struct segment_view *view, uint32_t slot, struct qut_trace_file_thread *copy)
 {
     const struct qut_trace_thread *thread = segment_thread(view, slot);
+    // Those behind have never been any thread's: the kernel has no memory for them yet.
+    if (slot >= __atomic_load_n(&segment_header(view)->thread_count, __ATOMIC_ACQUIRE))
+        return false;
     for (int i = 0; i < COPY_TRIES; i++) {
         *copy = (struct qut_trace_file_thread){.slot = slot};
         if (!copy_thread_once(view, copy))

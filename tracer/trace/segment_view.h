@@ -23,6 +23,7 @@ struct segment_view {
     // Of a mapping: what unmaps it, and who knows whether the file was cut short since.
     size_t mapped_bytes;
     struct guard *guard;
+    int fd; // of the mapping, the caller's; -1: there is none
 };
 
 // Versions, and counts that are within the format's bounds.
@@ -34,6 +35,10 @@ int segment_view(struct segment_view *view, uint8_t *bytes, size_t size, struct 
 // must give chunks back.
 int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_error *error);
 void segment_unmap(struct segment_view *view);
+// Of a table of `count` words: from *first on, the next that may be other than zero, up to *end; false: there is none.
+// What nobody has written to is left out: reading it would make the kernel find memory for it.
+bool segment_next_words(const struct segment_view *view, const qut_trace_u64 *words, size_t count, size_t *first,
+                        size_t *end);
 // Whether something was gone when it was read.
 static inline bool segment_was_cut(const struct segment_view *view)
 {

@@ -192,7 +192,7 @@ static int copy_sealed_chunks(struct image *image, const struct segment_view *vi
 static void copy_missing_parents(struct image *image, const struct segment_view *view)
 {
     const qut_trace_u64 *nodes = segment_nodes(view);
-    for (size_t id = 1; id < image->node_capacity; id++) {
+    for (size_t id = 1, end = 0; id < end || segment_next_words(view, nodes, image->node_capacity, &id, &end); id++) {
         uint64_t word = image->nodes[id];
         while (word) {
             uint64_t parent = word >> QUT_TRACE_PARENT_SHIFT;
@@ -220,13 +220,15 @@ static int copy_tables(struct image *image, const struct segment_view *view, str
         return no_memory(error);
     memcpy(image->modules, segment_modules(view), image->module_count * sizeof *image->modules);
     memcpy(image->strings, view->bytes + view->header.strings.offset_bytes, image->string_bytes);
-    for (size_t i = 0; i < image->node_capacity; i++) {
+    for (size_t i = 0, end = 0; i < end || segment_next_words(view, segment_nodes(view), image->node_capacity, &i, &end);
+         i++) {
         uint64_t word = __atomic_load_n(&segment_nodes(view)[i], __ATOMIC_ACQUIRE);
         if (word)
             image->nodes[i] = word;
     }
     copy_missing_parents(image, view);
-    for (size_t i = 0; i < image->raw_capacity; i++) {
+    for (size_t i = 0, end = 0; i < end || segment_next_words(view, segment_raw(view), image->raw_capacity, &i, &end);
+         i++) {
         uint64_t address = __atomic_load_n(&segment_raw(view)[i], __ATOMIC_ACQUIRE);
         if (address)
             image->raw[i] = address;

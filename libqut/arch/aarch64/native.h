@@ -24,4 +24,14 @@ static inline uint64_t qut_native_vector_bytes(void)
     return 0;
 }
 
+enum { QUT_NATIVE_HAS_COUNTER = 1 };
+#define QUT_NATIVE_COUNTER_CLOCK "arch_sys_counter"
+
+static inline uint64_t qut_native_counter(void)
+{
+    uint64_t count;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+    return count;
+}
+
 #endif

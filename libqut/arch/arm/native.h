@@ -25,4 +25,13 @@ static inline uint64_t qut_native_vector_bytes(void)
     return 0;
 }
 
+// Its generic timer is not there on each of them.
+enum { QUT_NATIVE_HAS_COUNTER = 0 };
+#define QUT_NATIVE_COUNTER_CLOCK ""
+
+static inline uint64_t qut_native_counter(void)
+{
+    return 0;
+}
+
 #endif

@@ -22,4 +22,14 @@ static inline uint64_t qut_native_vector_bytes(void)
     return bytes;
 }
 
+enum { QUT_NATIVE_HAS_COUNTER = 1 };
+#define QUT_NATIVE_COUNTER_CLOCK "riscv_clocksource"
+
+static inline uint64_t qut_native_counter(void)
+{
+    uint64_t count;
+    __asm__ volatile("csrr %0, 0xc01" : "=r"(count)); // time
+    return count;
+}
+
 #endif

@@ -21,4 +21,12 @@ static inline uint64_t qut_native_vector_bytes(void)
     return 0;
 }
 
+enum { QUT_NATIVE_HAS_COUNTER = 1 };
+#define QUT_NATIVE_COUNTER_CLOCK "tsc"
+
+static inline uint64_t qut_native_counter(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
 #endif

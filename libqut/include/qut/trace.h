@@ -37,11 +37,14 @@ enum qut_trace_open_flag {
     // this flag a child has no trace until it opens one.
     QUT_TRACE_FOLLOW_FORK = 1,
     QUT_TRACE_CPU_TIME = 2, // samples carry their thread's processor time: the event's, else it is read (a system call)
+    // Memory is taken page by page when it is first written to: a short process pays for little of it. Each such page
+    // is a fault, also in handlers (some 1000 of them for 4 MiB, once), which counts as the thread's. Not with a path.
+    QUT_TRACE_ON_DEMAND = 4,
 };
 
 struct qut_trace_options {
     size_t size;            // sizeof(struct qut_trace_options)
-    uint64_t segment_bytes; // 0: 32 MiB. All of it is taken at once, and no more ever
+    uint64_t segment_bytes; // 0: 32 MiB. All of it is taken at once (see QUT_TRACE_ON_DEMAND), and no more ever
     const char *path;       // a file to be made (-EEXIST: it is there already; of a process that crashed, say: read it,
                             // then remove it) in a memory file system (/dev/shm), which stays there when the process
                             // dies; NULL: memory without a name (memfd), there as long as somebody has qut_trace_fd
