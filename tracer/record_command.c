@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/report.h"
 #include "qutc/cache.h"
+#include "tracer/attach/attach.h"
 #include "tracer/interrupt.h"
 #include "tracer/progress.h"
 #include "tracer/record/ahead.h"
@@ -22,6 +23,7 @@ struct work {
     struct progress progress;
     char agent_path[PATH_MAX];
     struct program program;
+    pid_t pid; // with --inject
 };
 
 static void say(void *context, const char *subject, const char *text)
@@ -120,7 +122,7 @@ static int record_inside(struct work *work)
     const struct record_options recorded = {.path = options->path,
                                             .command = options->command,
                                             .program = &work->program,
-                                            .pid = options->pid,
+                                            .pid = work->pid,
                                             .agent_path = work->agent_path,
                                             .settings = options->settings,
                                             .duration_ns = options->duration_ns,
@@ -145,6 +147,13 @@ static int record_inside(struct work *work)
 static int record_by_injection(struct work *work)
 {
     struct qutc_error error = {0};
+    struct attach_error refused;
+    pid_t tid = 0;
+    work->pid = work->options->pid;
+    if (attach_refuse(&work->pid, &tid, &refused) != 0) {
+        cli_report(stderr, NULL, "%s", refused.text);
+        return CLI_BAD;
+    }
     if (output_check(work->options->path, &error) != 0) {
         cli_report_error(stderr, work->options->path, &error);
         return CLI_BAD;

@@ -81,12 +81,12 @@ static const struct cli_argument arguments[] = {
     {"duration", "S", ID_DURATION, 0, "seconds, then no more samples"},
     {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
     {"wait-all", NULL, ID_WAIT_ALL, 0, "record on until all that COMMAND started has ended as well"},
-    {"buffer", "SIZE", ID_BUFFER, 0, "of each process, in memory: bytes, or with K, M or G (default: 4M)"},
+    {"buffer", "SIZE", ID_BUFFER, 0, "of each process, in memory: bytes, or with K, M or G (default: 16M)"},
     {"keep-newest", NULL, ID_KEEP_NEWEST, 0, "where the buffer is full, new samples take the place of old ones"},
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"tid", "TID", ID_TID, 0, "with -p: this thread only"},
     {"inject", NULL, ID_INJECT, 0, "with -p: from inside"},
-    {"signal", "N", ID_SIGNAL, 0, "the signal of the ticks (default: 16, SIGSTKFLT, which nobody uses)"},
+    {"signal", "N", ID_SIGNAL, 0, "the signal of the ticks (default: SIGTRAP, which is cheapest; 16 under a debugger)"},
     {"cache", "DIR", ID_CACHE, 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "tables are made anew, and kept nowhere"},
     {"quiet", NULL, ID_QUIET, 0, "no status line, no summary: errors only"},
@@ -298,6 +298,8 @@ static int check(const struct record_command_options *options)
         return refuse("--inject", "needs -p PID");
     if (options->inject && options->tid)
         return refuse("--tid", "not with --inject, which samples all threads");
+    if (options->inject && options->settings.trigger == QUT_TRIGGER_WALL)
+        return refuse("--wall", "not with --inject: calls that wait would be cut short; -p PID --wall alone does not");
     if (options->pid && options->wait_for_all)
         return refuse("--wait-all", "needs a COMMAND");
     if (options->no_cache && options->cache_directory)
@@ -315,7 +317,7 @@ int record_options_parse(struct record_command_options *options, int argc, char 
                                                             .period_ns = ns_per_s / 1000,
                                                             .sync_interval_ns = 10 * NS_PER_MS,
                                                             .blocked_least_ns = NS_PER_MS,
-                                                            .segment_bytes = 4 << 20,
+                                                            .segment_bytes = 16 << 20,
                                                             .sync = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD,
                                                             .metric_mask = metrics_not_said,
                                                             .follow = true}};

@@ -68,6 +68,9 @@ static void say_missed(const char *path, const struct attach_result *result)
     for (size_t i = 0; i < sizeof missed / sizeof *missed; i++)
         if (missed[i].count)
             cli_report(stderr, path, "missed %" PRIu64 " samples %s", missed[i].count, missed[i].why);
+    if (result->lost)
+        cli_report(stderr, path, "lost %" PRIu64 " samples: there was no room; a larger --buffer has more",
+                   result->lost);
     if (result->disturbed)
         cli_report(stderr, path, "%" PRIu64 " system calls of the process were cut short by us", result->disturbed);
 }
@@ -75,10 +78,10 @@ static void say_missed(const char *path, const struct attach_result *result)
 static void say_summary(const char *path, const struct attach_result *result)
 {
     char bytes[32];
+    uint64_t stored = result->taken - result->lost;
     say_missed(path, result);
-    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads, %.2f %% of them to the root; %s",
-               result->taken, result->threads,
-               result->taken ? 100 * (double)result->roots / (double)result->taken : 100.0,
+    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads, %.2f %% of them to the root; %s", stored,
+               result->threads, stored ? 100 * (double)result->roots / (double)stored : 100.0,
                record_show_bytes(bytes, result->collected.file_bytes));
     cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %.1f us, 99 %% below %.1f us, longest %.1f us",
                result->stops, (double)result->stop_median_ns / 1000, (double)result->stop_p99_ns / 1000,

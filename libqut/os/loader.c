@@ -130,6 +130,7 @@ static bool is_static_program(const struct dl_phdr_info *first)
 }
 
 #ifdef __GLIBC__
+#pragma weak dladdr1 // the agent must load under musl, too, where it does nothing
 static bool loader_object(uintptr_t *start, size_t *size)
 {
     void *object = dlsym(RTLD_DEFAULT, "_rtld_global");

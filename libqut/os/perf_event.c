@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "libqut/os/shared_memory.h"
+#include "libqut/os/tick_signal.h"
 
 // Each time it fires, a record of nothing but its header is written.
 enum { RECORD_BYTES = sizeof(struct perf_event_header) };
@@ -39,18 +41,29 @@ static void *map(int fd, size_t size)
     return pages == -1 ? NULL : (void *)pages;
 }
 
-static int open_event(enum qut_os_event_kind kind, uint32_t tid, uint64_t period)
+static int open_event(enum qut_os_event_kind kind, uint32_t tid, uint64_t period, int signal_number, int32_t mark)
 {
     struct perf_event_attr attributes = {
         .size = PERF_ATTR_SIZE_VER5, // of Linux 4.1: later kernels take it, too
         .type = PERF_TYPE_SOFTWARE,
         .config = kind == QUT_OS_EVENT_CLOCK ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
         .sample_period = period,
-        .wakeup_events = 1,
+        .wakeup_events = signal_number != SIGTRAP,
         .disabled = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
+    if (signal_number == SIGTRAP) {
+#ifdef PERF_ATTR_SIZE_VER7
+        attributes.size = PERF_ATTR_SIZE_VER7;
+        attributes.sigtrap = 1;
+        attributes.remove_on_exec = 1; // it is not to be had without
+        attributes.sig_data = (__u64)mark;
+#else
+        (void)mark;
+        return -EINVAL;
+#endif
+    }
     long fd = syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : (int)fd;
 }
@@ -86,29 +99,37 @@ static void map_event(struct qut_os_event *event)
     }
 }
 
+// 0 or -errno.
+static int send_to(const struct qut_os_event *event, uint32_t tid, int signal_number)
+{
+    struct owner owner = {OWNER_IS_THREAD, (int)tid};
+    if (control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
+        control(event->fd, SET_SIGNAL, (uintptr_t)signal_number) != 0 || control(event->fd, F_SETFL, O_ASYNC) != 0)
+        return -errno;
+    return 0;
+}
+
 int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
-                      int signal_number, int32_t other_mark)
+                      int signal_number, int32_t other_mark, const void *cookie)
 {
     int saved_errno = errno;
+    bool traps = signal_number == SIGTRAP;
+    int32_t mark = qut_os_trap_mark(cookie, kind == QUT_OS_EVENT_FAULTS);
     *event = (struct qut_os_event){.fd = -1, .mark = -1};
-    int result = open_event(kind, tid, period);
+    int result = open_event(kind, tid, period, signal_number, mark);
     if (result >= 0) {
         event->fd = result;
         result = 0;
         map_event(event);
         if (!event->pages)
             event->fd = move(event->fd, high_number());
-        if (event->fd >= 0 && event->fd == other_mark)
+        if (!traps && event->fd >= 0 && event->fd == other_mark)
             event->fd = move(event->fd, other_mark + 1);
-        struct owner owner = {OWNER_IS_THREAD, (int)tid};
-        if (event->fd < 0 || control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
-            control(event->fd, SET_SIGNAL, (uintptr_t)signal_number) != 0 ||
-            control(event->fd, F_SETFL, O_ASYNC) != 0) {
-            result = event->fd < 0 ? -EMFILE : -errno;
+        result = event->fd < 0 ? -EMFILE : traps ? 0 : send_to(event, tid, signal_number);
+        if (result == 0)
+            event->mark = traps ? mark : event->fd;
+        else
             qut_os_event_close(event);
-        } else {
-            event->mark = event->fd;
-        }
     }
     errno = saved_errno;
     return result;

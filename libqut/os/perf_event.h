@@ -20,13 +20,15 @@ struct qut_os_event {
     size_t page_bytes;
     bool counts;  // the mapping says how often the event fired
     int32_t fd;   // -1: closed
-    int32_t mark; // si_fd of its signals: the number that the descriptor had
+    int32_t mark; // of its signals (qut_os_tick_mark): si_fd, the number that the descriptor had; or what SIGTRAP brings
 };
 
-// Of thread `tid` of this process; not yet enabled. The mark is another one than `other_mark`. 0 or -errno: -EACCES
-// (perf_event_paranoid, seccomp), -EMFILE, ...
+// Of thread `tid` of this process; not yet enabled. The mark is another one than `other_mark`. With SIGTRAP the kernel
+// sends the signal by itself, on the way back to user mode (Linux 5.13): a tick cost 18 us in a virtual machine, of which
+// 16 are the timer's interrupt; by way of a descriptor's owner, which takes one more interrupt, 38. `cookie` is what such
+// signals are known by. 0 or -errno: -EACCES (perf_event_paranoid, seccomp), -EMFILE, ...
 int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
-                      int signal_number, int32_t other_mark);
+                      int signal_number, int32_t other_mark, const void *cookie);
 void qut_os_event_enable(struct qut_os_event *event);
 // Once it is back the event sends nothing more; what it sent may be pending.
 void qut_os_event_close(struct qut_os_event *event);

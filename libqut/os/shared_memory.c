@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/vfs.h>
@@ -53,6 +54,13 @@ static bool has_room(size_t size_bytes)
     return sysinfo(&system) != 0 || size_bytes <= (uint64_t)system.totalram * system.mem_unit / 2;
 }
 
+// Who makes a file larger than that is sent SIGXFSZ, which ends processes: memory files count as well.
+static bool is_permitted(size_t size_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || size_bytes <= limit.rlim_cur;
+}
+
 static bool counts_promises(void)
 {
     char mode = '2';
@@ -68,6 +76,8 @@ int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void
 {
     if (!has_room(size_bytes))
         return -ENOMEM;
+    if (!is_permitted(size_bytes))
+        return -EFBIG;
     int fd = path ? open_with_name(path) : open_without_name();
     if (fd < 0)
         return fd;

@@ -3,13 +3,16 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
-enum { QUEUED_FROM = 32 }; // the kernel's own SIGRTMIN
+enum { QUEUED_FROM = 32 };  // the kernel's own SIGRTMIN
+enum { TRAP_OF_EVENT = 6 }; // si_code: TRAP_PERF, which libc's headers need not have
 
-static bool is_free(int number)
+bool qut_os_tick_signal_is_free(int number)
 {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
@@ -33,9 +36,9 @@ int qut_os_tick_signal_choose(int wanted)
 #endif
         SIGPROF};
     if (wanted != 0)
-        return !is_usable(wanted) ? -EINVAL : is_free(wanted) ? wanted : -EBUSY;
+        return !is_usable(wanted) ? -EINVAL : qut_os_tick_signal_is_free(wanted) ? wanted : -EBUSY;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (is_free(numbers[i]))
+        if (qut_os_tick_signal_is_free(numbers[i]))
             return numbers[i];
     return -EBUSY;
 }
@@ -74,7 +77,40 @@ enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *co
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == cookie)
         return QUT_OS_TICK_TIMER;
     // Only the kernel can say so: what processes send has codes that are not above 0.
+    if (info->si_signo == SIGTRAP && info->si_code == TRAP_OF_EVENT)
+        return (qut_os_tick_mark(info) & ~1) == qut_os_trap_mark(cookie, false) ? QUT_OS_TICK_EVENT : QUT_OS_TICK_STRAY;
+    if (info->si_signo == SIGTRAP)
+        return QUT_OS_TICK_STRAY; // breakpoints have codes of their own
     if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP)
         return QUT_OS_TICK_EVENT;
     return QUT_OS_TICK_STRAY;
+}
+
+bool qut_os_traps_wait(void)
+{
+    enum { MAJOR = 5, MINOR = 18 };
+    struct utsname system;
+    if (uname(&system) != 0)
+        return false;
+    unsigned numbers[2] = {0, 0};
+    const char *at = system.release;
+    for (int i = 0; i < 2; i++, at += *at == '.')
+        for (; *at >= '0' && *at <= '9'; at++)
+            numbers[i] = numbers[i] * 10 + (unsigned)(*at - '0');
+    return numbers[0] > MAJOR || (numbers[0] == MAJOR && numbers[1] >= MINOR);
+}
+
+int32_t qut_os_trap_mark(const void *cookie, bool is_second)
+{
+    return (int32_t)((uintptr_t)cookie & 0x7ffffffe) | is_second;
+}
+
+int32_t qut_os_tick_mark(const siginfo_t *info)
+{
+    if (info->si_signo != SIGTRAP)
+        return info->si_fd;
+    // si_perf_data, an unsigned long behind si_addr.
+    unsigned long data;
+    memcpy(&data, (const char *)info + offsetof(siginfo_t, si_addr) + sizeof(void *), sizeof data);
+    return (int32_t)data;
 }

@@ -14,6 +14,7 @@ typedef void qut_os_tick_fn(int number, siginfo_t *info, void *ucontext);
 // `wanted`, or with 0 the first of those that do, if nobody handles it. Its number; -EINVAL: it cannot be used; -EBUSY:
 // it is in use. Not signal-safe.
 int qut_os_tick_signal_choose(int wanted);
+bool qut_os_tick_signal_is_free(int number);
 // 0 or -errno. The handler runs with all signals blocked, on the thread's alternate stack if it has one; calls are
 // restarted as far as the kernel does it. Not signal-safe.
 int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigaction *before);
@@ -25,6 +26,13 @@ void qut_os_tick_signal_as_before(int number, const struct sigaction *before);
 // What a signal is. Signal-safe.
 enum qut_os_tick_source { QUT_OS_TICK_STRAY, QUT_OS_TICK_EVENT, QUT_OS_TICK_TIMER };
 enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie);
+// Of an EVENT: which one sent it.
+int32_t qut_os_tick_mark(const siginfo_t *info);
+// What SIGTRAP of an event brings: another one for each `cookie`, and for its second kind of events.
+int32_t qut_os_trap_mark(const void *cookie, bool is_second);
+
+// Whether an event's SIGTRAP that is blocked waits for its end. Before Linux 5.18 it ends the process instead.
+bool qut_os_traps_wait(void);
 
 #pragma GCC visibility pop
 

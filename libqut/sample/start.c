@@ -73,6 +73,13 @@ static int choose_trigger(uint32_t wanted, int signal_number, uint32_t *trigger)
     return qut_trigger_try(*trigger, signal_number) == 0 ? 0 : result;
 }
 
+// The signal that the kernel sends by itself costs half as much. A breakpoint of the program's still does what it did.
+static bool can_trap(uint32_t wanted)
+{
+    return (wanted == QUT_TRIGGER_BEST || wanted == QUT_TRIGGER_TASK_CLOCK) && qut_os_traps_wait() &&
+           qut_os_tick_signal_is_free(SIGTRAP) && qut_trigger_try(QUT_TRIGGER_TASK_CLOCK, SIGTRAP) == 0;
+}
+
 // With the signal taken: places, and the calling thread's ticks.
 static int begin_ticks(uint32_t trigger)
 {
@@ -110,7 +117,9 @@ static int start(uint32_t wanted, int wanted_signal)
     uint32_t trigger = QUT_TRIGGER_NONE;
     int result = 0;
     if (wanted != QUT_TRIGGER_NONE || sampler->fault_period) {
-        int signal_number = qut_os_tick_signal_choose(wanted_signal);
+        int signal_number = (wanted_signal == 0 || wanted_signal == SIGTRAP) && can_trap(wanted)
+                                ? SIGTRAP
+                                : qut_os_tick_signal_choose(wanted_signal);
         if (signal_number < 0)
             return signal_number;
         result = choose_trigger(wanted, signal_number, &trigger);

@@ -78,7 +78,7 @@ void qut_tick(int number, siginfo_t *info, void *ucontext)
     else if (!ticker)
         ; // it was sent before the thread's ticks ended: as late as that, and counted so
     else if (source == QUT_OS_TICK_EVENT &&
-             info->si_fd == atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed))
+             qut_os_tick_mark(info) == atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed))
         sample(ucontext, QUT_SAMPLE_FAULT);
     else
         tick(ticker, ucontext, source == QUT_OS_TICK_TIMER && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);

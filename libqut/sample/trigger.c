@@ -13,7 +13,7 @@ static void *cookie(void)
 static int try_event(enum qut_os_event_kind kind, int signal_number)
 {
     struct qut_os_event event;
-    int result = qut_os_event_open(&event, kind, qut_os_thread_id(), 1000000000, signal_number, -1);
+    int result = qut_os_event_open(&event, kind, qut_os_thread_id(), 1000000000, signal_number, -1, cookie());
     if (result == 0)
         qut_os_event_close(&event);
     return result;
@@ -40,7 +40,7 @@ int qut_trigger_try(uint32_t trigger, int signal_number)
 static int arm_faults(struct qut_ticker *ticker, uint32_t tid, int signal_number)
 {
     int result = qut_os_event_open(&ticker->faults, QUT_OS_EVENT_FAULTS, tid, qut_sampler.fault_period, signal_number,
-                                   ticker->clock.mark);
+                                   ticker->clock.mark, cookie());
     if (result != 0)
         return result;
     atomic_store_explicit(&ticker->fault_mark, ticker->faults.mark, memory_order_relaxed);
@@ -72,7 +72,7 @@ static int arm_clock(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, 
     if (trigger != QUT_TRIGGER_TASK_CLOCK)
         return arm_timer(ticker, tid, trigger, signal_number);
     int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
-                                   atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed));
+                                   atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed), cookie());
     if (result != 0)
         return arm_timer(ticker, tid, trigger, signal_number) == 0 ? 0 : result;
     qut_os_event_enable(&ticker->clock);

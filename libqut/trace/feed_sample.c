@@ -214,17 +214,15 @@ int qut_trace_skip(void)
     return QUT_STORED_NOT;
 }
 
-// Called for each hit that is throttled: no more than what has to be done.
-int qut_trace_throttle(uint32_t total, uint64_t amount)
+static int throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
 {
     struct qut_feed_entry entry;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (!qut_feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
-    if (__builtin_expect(!qut_feed_has_slot(entry.feed) && qut_os_thread_word(QUT_OS_WORD_ENDING), 0)) {
+    if (!qut_feed_has_slot(entry.feed) && qut_os_thread_word(QUT_OS_WORD_ENDING)) {
         qut_segment_throttle_unowned(&entry.feed->segment);
         qut_feed_add_beside(&entry, total, amount);
-    } else if (__builtin_expect(qut_feed_begin(&entry, here), 1)) {
+    } else if (qut_feed_begin(&entry, here)) {
         qut_segment_throttle(entry.writer, total, amount);
         qut_segment_end(entry.slot);
     } else {
@@ -232,6 +230,32 @@ int qut_trace_throttle(uint32_t total, uint64_t amount)
     }
     qut_feed_leave(&entry);
     return QUT_STORED_NOT;
+}
+
+// Called for each hit that is throttled: no more than what has to be done. As throttle_slowly, for a thread that is
+// registered, has a slot, and has nothing under way: all that qut_feed_enter and qut_feed_leave would ask is known.
+int qut_trace_throttle(uint32_t total, uint64_t amount)
+{
+    struct qut_feed_entry entry = {.thread = qut_thread_self()};
+    struct qut_thread *thread = entry.thread;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0)
+        return throttle_slowly(total, amount, here);
+    atomic_store_explicit(&thread->walking, 1, memory_order_relaxed);
+    qut_os_fence_light();
+    thread->append_sp = here;
+    entry.feed = qut_feed_now();
+    bool is_done = entry.feed && qut_feed_has_slot(entry.feed) && qut_feed_know_slot(&entry) &&
+                   qut_segment_entry_at(entry.slot, 0) == 0;
+    if (__builtin_expect(is_done, 1)) {
+        qut_segment_throttle(qut_segment_begin(entry.slot, here, 0, 0), total, amount);
+        qut_segment_end(entry.slot);
+    }
+    thread->append_sp = 0;
+    uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+    atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
+    atomic_store_explicit(&thread->walking, 0, memory_order_release);
+    return is_done ? QUT_STORED_NOT : throttle_slowly(total, amount, here);
 }
 
 // ---- what sampling wants to know

@@ -27,6 +27,23 @@ static void let_go(struct counts *counts, void *memory)
     counts->freed_bytes += malloc_usable_size(memory);
 }
 
+static void *make(struct counts *counts, int how, size_t size)
+{
+    void *memory = NULL;
+    made(counts, how == 2 ? 3 * size : size);
+    switch (how) {
+    case 0: return malloc(size);
+    case 1: return aligned_alloc(64, size);
+    case 2: return calloc(3, size);
+    case 3: return memalign(64, size);
+    case 4: return posix_memalign(&memory, 64, size) == 0 ? memory : NULL;
+    case 5: return valloc(size);
+    case 6: return pvalloc(size);
+    case 7: return realloc(NULL, size);
+    default: return reallocarray(NULL, 1, size);
+    }
+}
+
 static void *work(void *argument)
 {
     struct counts *counts = argument;
@@ -44,10 +61,12 @@ static void *work(void *argument)
         }
         if (old) {
             let_go(counts, old);
-            free(old);
+            if (i % 7 == 0)
+                kept[at] = realloc(old, 0); // gives NULL
+            else
+                free(old);
         }
-        kept[at] = i % 3 ? malloc(size) : i % 2 ? calloc(3, size) : aligned_alloc(64, 64);
-        made(counts, i % 3 ? size : i % 2 ? 3 * size : 64);
+        kept[at] = make(counts, i % 9, size);
     }
     for (int i = 0; i < KEPT; i++)
         if (kept[i]) {

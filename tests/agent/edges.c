@@ -252,6 +252,76 @@ static void fork_storm(int number)
     printf("%d good\n", good);
 }
 
+// ---- handlers see the program's masks, whatever they interrupt
+
+static int looked_for;
+static volatile sig_atomic_t look_count, miss_count;
+
+static void look_at_mask(int number)
+{
+    sigset_t set;
+    int saved_errno = errno;
+    (void)number;
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    look_count = look_count + 1;
+    miss_count = miss_count + (sigismember(&set, looked_for) != 1);
+    errno = saved_errno;
+}
+
+static void interrupts(int number)
+{
+    sigset_t set;
+    looked_for = number;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGALRM, look_at_mask);
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < 300 || look_count < 100; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        while (waitpid(child, NULL, 0) < 0) {
+        }
+        execl("/nonexistent", "", (char *)NULL);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("missed %d\n", (int)miss_count);
+}
+
+// ---- what is no point of cancellation stays none
+
+static int steps_done;
+
+static void *go_on_cancelled(void *argument)
+{
+    pthread_cancel(pthread_self());
+    execl("/nonexistent", "", (char *)NULL);
+    steps_done = 1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(steps_done);
+    steps_done = 2;
+    sigaction(*(int *)argument, NULL, &(struct sigaction){.sa_flags = 0});
+    free(malloc(100));
+    steps_done = 3;
+    pthread_testcancel();
+    steps_done = 4;
+    return NULL;
+}
+
+static void cancel(int number)
+{
+    pthread_t thread;
+    void *result;
+    int status;
+    pthread_create(&thread, NULL, go_on_cancelled, &number);
+    pthread_join(thread, &result);
+    wait(&status);
+    printf("%d steps, cancelled %d, child %x\n", steps_done, result == PTHREAD_CANCELED, (unsigned)status);
+}
+
 // ---- threads and libraries
 
 static void *do_nothing(void *argument)
@@ -265,8 +335,8 @@ static void come_and_go(void)
         pthread_t thread;
         pthread_create(&thread, NULL, do_nothing, NULL);
         pthread_join(thread, NULL);
-        // Found by who calls: this program has a path, the agent has none.
-        void *library = dlopen("libagent_plugin.so", RTLD_NOW);
+        // Beside the one that calls.
+        void *library = dlopen("$ORIGIN/libagent_plugin.so", RTLD_NOW);
         int (*answer)(void) = library ? (int (*)(void))dlsym(library, "agent_plugin") : NULL;
         printf("library %d\n", answer ? answer() : -1);
         printf("close %d\n", library ? dlclose(library) : -1);
@@ -295,12 +365,26 @@ int main(int argument_count, char **arguments)
         small_stacks();
     } else if (strcmp(what, "fork-storm") == 0) {
         fork_storm(number);
+    } else if (strcmp(what, "interrupts") == 0) {
+        interrupts(number);
+    } else if (strcmp(what, "cancel") == 0) {
+        cancel(number);
+    } else if (strcmp(what, "exec-fails") == 0) {
+        printf("hold %d, ignore %d\n", sighold(number), sigignore(number));
+        printf("exec %d\n", execl("/nonexistent", "", (char *)NULL));
+        printf("still %s\n", name_of(signal(number, SIG_IGN)));
+        spin_ms(50);
     } else if (strcmp(what, "come-and-go") == 0) {
         come_and_go();
     } else if (strcmp(what, "quick-exit") == 0) {
         at_quick_exit(at_quick_end);
         spin_ms(50);
         quick_exit(7);
+    } else if (strcmp(what, "exit") == 0) {
+        puts("the end");
+        fflush(stdout);
+        spin_ms(50);
+        number ? _exit(7) : _Exit(7);
     }
     return 5;
 }

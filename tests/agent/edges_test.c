@@ -55,27 +55,35 @@ START_TEST(old_functions_set_signals)
 {
     struct agent_settings settings;
     listener_settings(&settings);
-    static const int numbers[] = {SIGSTKFLT, SIGPROF, SIGUSR1};
+    static const int numbers[][2] = {
+        {SIGTRAP, 0}, {SIGTRAP, SIGTRAP}, {SIGSTKFLT, SIGSTKFLT}, {SIGPROF, SIGPROF}, {SIGUSR1, SIGSTKFLT}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        settings.signal_number = i == 1 ? SIGPROF : 0;
-        run_both(&settings, "old-signals", numbers[i]);
+        settings.signal_number = numbers[i][1];
+        run_both(&settings, "old-signals", numbers[i][0]);
         end_both();
     }
 }
 END_TEST
 
-START_TEST(handlers_that_block_all_are_ticked)
+static void block_all(int number, int signal_number)
 {
     struct agent_settings settings;
     listener_settings(&settings);
-    run_both(&settings, "masks", SIGSTKFLT);
+    settings.signal_number = signal_number;
+    run_both(&settings, "masks", number);
     // 100 ms at 1 kHz in a handler. Those that wait for its end come as one.
     if (has_ticks())
         ck_assert_uint_ge(with.counts.taken, 50);
     end_both();
     settings.follow = false;
-    run_both(&settings, "masks", SIGSTKFLT);
+    run_both(&settings, "masks", number);
     end_both();
+}
+
+START_TEST(handlers_that_block_all_are_ticked)
+{
+    block_all(SIGSTKFLT, SIGSTKFLT);
+    block_all(SIGTRAP, 0);
 }
 END_TEST
 
@@ -114,7 +122,41 @@ START_TEST(forks_do_not_wait_for_who_stayed_behind)
     struct agent_settings settings;
     listener_settings(&settings);
     settings.follow = false;
+    settings.signal_number = SIGSTKFLT;
     run_both(&settings, "fork-storm", SIGSTKFLT);
+    end_both();
+}
+END_TEST
+
+START_TEST(handlers_never_see_ours)
+{
+    struct agent_settings settings;
+    listener_settings(&settings);
+    settings.follow = false;
+    settings.signal_number = SIGSTKFLT;
+    run_both(&settings, "interrupts", SIGSTKFLT);
+    end_both();
+}
+END_TEST
+
+START_TEST(a_cancelled_thread_goes_on_to_the_same_point)
+{
+    struct agent_settings settings;
+    listener_settings(&settings);
+    settings.signal_number = SIGSTKFLT;
+    run_both(&settings, "cancel", SIGSTKFLT);
+    end_both();
+}
+END_TEST
+
+START_TEST(ticks_go_on_when_exec_fails)
+{
+    struct agent_settings settings;
+    listener_settings(&settings);
+    settings.signal_number = SIGSTKFLT;
+    run_both(&settings, "exec-fails", SIGSTKFLT);
+    if (has_ticks())
+        ck_assert_uint_ge(with.counts.taken, 20);
     end_both();
 }
 END_TEST
@@ -136,10 +178,12 @@ START_TEST(a_quick_exit_tells_its_counts)
 {
     struct agent_settings settings;
     listener_settings(&settings);
-    run_both(&settings, "quick-exit", 0);
-    if (has_ticks())
-        ck_assert_uint_ge(with.counts.taken, 20);
-    end_both();
+    for (int i = 0; i < 3; i++) {
+        run_both(&settings, i == 2 ? "quick-exit" : "exit", i);
+        if (has_ticks())
+            ck_assert_uint_ge(with.counts.taken, 20);
+        end_both();
+    }
 }
 END_TEST
 
@@ -158,6 +202,9 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, users_change);
     tcase_add_test(cases, small_stacks_are_large_enough);
     tcase_add_test(cases, forks_do_not_wait_for_who_stayed_behind);
+    tcase_add_test(cases, handlers_never_see_ours);
+    tcase_add_test(cases, a_cancelled_thread_goes_on_to_the_same_point);
+    tcase_add_test(cases, ticks_go_on_when_exec_fails);
     tcase_add_test(cases, each_thread_and_library_is_told);
     tcase_add_test(cases, a_quick_exit_tells_its_counts);
     suite_add_tcase(suite, cases);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs see is what they see without the agent; and what the agent counts is what they did.
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static void check_alike(const char *mode, const char *more, size_t least_process
     struct agent_settings settings;
     listener_settings(&settings);
     settings.follow = follow;
+    settings.signal_number = SIGSTKFLT; // what the subject looks at
     run_both(&settings, (const char *[]){subject, mode, more, NULL});
     ck_assert_uint_ge(with.process_count, least_processes);
     end_both();
@@ -109,6 +111,7 @@ START_TEST(no_tick_outlives_an_exec)
     struct agent_settings settings;
     listener_settings(&settings);
     settings.period_ns = 100000;
+    settings.signal_number = SIGSTKFLT; // whose events outlive it (SIGTRAP's do not)
     run_both(&settings, (const char *[]){subject, "exec-storm", "60", NULL});
     ck_assert_uint_eq(with.process_count, 61);
     end_both();

@@ -80,6 +80,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         node = qut_trace_label_node(node, functions[i]);
     struct qut_extra extra = {QUT_EXTRA_SIZE, 0, (uint64_t)interpreted};
     if (is_test) {
+        // Once: a tick may come beside the signal, and is as good.
+        is_test = 0;
         event.extras = &extra; // with extras, it stays a sample of its own
         event.extra_count = 1;
         for (int i = interpreted; i-- > 0;) // its signal is no surprise, so printf may be called

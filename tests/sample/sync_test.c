@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include "libqut/sample/counter.h"
 #include "tests/sample/subject.h"
 
 enum { MS = 1000000, THREADS = 3, HITS = 100000 };
@@ -219,6 +220,85 @@ TEST(scopes_sum_up_and_tell_their_ends)
     CHECK(scope.begin_ns == 0 && qut_scope_end(&scope, QUT_TOTAL_NONE, 0, NULL, 0) == 0, "without a trace");
 }
 
+// Between two exact readings inside of it, and two outside.
+static void check_duration(uint64_t least_ns, uint64_t duration_ns, uint64_t most_ns)
+{
+    uint64_t slack_ns = 100 + most_ns / 1000;
+    CHECK(duration_ns + slack_ns >= least_ns && duration_ns <= most_ns + slack_ns, "%llu ns of %llu to %llu",
+          (ull)duration_ns, (ull)least_ns, (ull)most_ns);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void scope_of(uint64_t length_ns)
+{
+    struct qut_scope scope = {.kind = QUT_SAMPLE_LOCK};
+    uint64_t before_ns = now_ns();
+    qut_scope_begin(&scope);
+    uint64_t begin_ns = now_ns(), end_ns;
+    while ((end_ns = now_ns()) - begin_ns < length_ns)
+        ;
+    uint64_t duration_ns = qut_scope_end(&scope, QUT_TOTAL_LOCK_WAITS, UINT64_MAX, NULL, 0);
+    check_duration(end_ns - begin_ns, duration_ns, now_ns() - before_ns);
+}
+
+// With the processor's counter where there is one, whatever the kernel makes its clock of: emulators' run by time, too.
+TEST(scopes_take_as_long_as_the_clock_says)
+{
+    subject_open(0, 0);
+    CHECK(begin(60000u * (uint64_t)MS) == 0, "cannot start");
+    qut_sync_hit(QUT_TOTAL_NONE, 0);
+    qut_counter_begin(true);
+    uint64_t begin_ms = subject_now_ms();
+    while (QUT_NATIVE_HAS_COUNTER && !qut_counter_ratio && subject_now_ms() - begin_ms < 20000)
+        scope_of(1000);
+    CHECK(QUT_NATIVE_HAS_COUNTER == (qut_counter_ratio != 0), "a count is worth %u", (unsigned)qut_counter_ratio);
+    printf("# %s\n", qut_counter_ratio ? "by the counter" : "by the clock");
+    for (uint64_t length_ns = 1; length_ns < 20 * MS; length_ns *= 2)
+        for (int i = 0; i < 5; i++)
+            scope_of(length_ns);
+    subject_close();
+}
+
+TEST(a_counter_that_is_wrong_is_used_no_more)
+{
+    struct timespec rest = {0, 50 * MS};
+    subject_open(0, 0);
+    CHECK(begin(60000u * (uint64_t)MS) == 0, "cannot start");
+    qut_sync_hit(QUT_TOTAL_NONE, 0);
+    qut_counter_ratio = UINT32_MAX; // far too long
+    struct qut_scope scope = {.kind = QUT_SAMPLE_SLEEP};
+    qut_scope_begin(&scope);
+    uint64_t begin_ns = now_ns();
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+    uint64_t end_ns = now_ns();
+    uint64_t duration_ns = qut_scope_end(&scope, QUT_TOTAL_BLOCKED_CALLS, UINT64_MAX, NULL, 0);
+    CHECK(duration_ns >= end_ns - begin_ns, "%llu ns", (ull)duration_ns);
+    CHECK(duration_ns < UINT32_MAX * (uint64_t)10, "%llu ns", (ull)duration_ns);
+    CHECK(!QUT_NATIVE_HAS_COUNTER || !qut_counter_ratio, "it is still used");
+    qut_counter_ratio = 0;
+    scope_of(MS);
+    // It ran far slower than it does now.
+    qut_counter_begin(true);
+    qut_counter_ratio = UINT32_MAX;
+    qut_counter_compare(now_ns());
+    CHECK(qut_counter_ratio == UINT32_MAX, "compared too soon");
+    begin_ns = now_ns();
+    for (uint64_t passed_ns = 0; passed_ns < 5000 * (uint64_t)MS && QUT_NATIVE_HAS_COUNTER && qut_counter_ratio;) {
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+        passed_ns = now_ns() - begin_ns;
+        qut_counter_compare(begin_ns + passed_ns);
+    }
+    CHECK(!QUT_NATIVE_HAS_COUNTER || !qut_counter_ratio, "it is still used");
+    qut_counter_ratio = 0;
+    subject_close();
+}
+
 // ---- what it costs, with an argument
 
 static double least_ns(void (*body)(int))
@@ -285,5 +365,7 @@ int main(int argc, char **argv)
     RUN(samples_come_at_the_interval);
     RUN(ticks_make_hits_due);
     RUN(scopes_sum_up_and_tell_their_ends);
+    RUN(scopes_take_as_long_as_the_clock_says);
+    RUN(a_counter_that_is_wrong_is_used_no_more);
     return tap_finish();
 }

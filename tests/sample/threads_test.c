@@ -119,9 +119,10 @@ static int child_of(bool restarts)
     CHECK(restarts ? taken >= 3 : taken == 0, "%llu ticks", (ull)taken);
     CHECK(subject_counts().strays == 0, "%llu strays", (ull)subject_counts().strays);
     subject_check_balance("child");
+    int number = qut_sampling_signal();
     qut_sampling_stop();
     struct sigaction action;
-    sigaction(SIGSTKFLT, NULL, &action);
+    sigaction(number ? number : SIGSTKFLT, NULL, &action);
     CHECK(action.sa_handler == SIG_DFL, "the action is not what it was");
     return tap.failed_checks;
 }

@@ -39,12 +39,14 @@ TEST(refuses_what_it_cannot_do)
     options.signal_number = SIGSTKFLT;
     CHECK(qut_sampling_start(&options) == -EBUSY, "a signal that is handled");
     options.signal_number = 0;
+    signal(SIGTRAP, exit);
     int result = qut_sampling_start(&options);
     CHECK(result == 0 && qut_sampling_signal() == SIGPROF, "%d: signal %d", result, qut_sampling_signal());
     CHECK(qut_sampling_start(&options) == -EALREADY, "twice");
     qut_sampling_stop();
     signal(SIGPROF, exit);
-    CHECK(qut_sampling_start(&options) == -EBUSY, "both are handled");
+    CHECK(qut_sampling_start(&options) == -EBUSY, "all are handled");
+    signal(SIGTRAP, SIG_DFL);
     signal(SIGPROF, SIG_DFL);
     signal(SIGSTKFLT, SIG_DFL);
     options = (struct qut_sampling_options){.size = sizeof options, .trigger = QUT_TRIGGER_NONE};
@@ -250,14 +252,16 @@ static void send_default(void)
 static void send_ignored(void)
 {
     subject_open(0, 0);
+    signal(SIGTRAP, SIG_IGN);
     signal(SIGSTKFLT, SIG_IGN);
     subject_sample(QUT_TRIGGER_BEST, 0);
-    raise(SIGSTKFLT);
-    raise(SIGSTKFLT);
+    int number = qut_sampling_signal();
+    raise(number);
+    raise(number);
     CHECK(subject_counts().strays == 2, "%llu strays", (ull)subject_counts().strays);
     qut_sampling_stop();
     struct sigaction action;
-    sigaction(SIGSTKFLT, NULL, &action);
+    sigaction(number, NULL, &action);
     CHECK(action.sa_handler == SIG_IGN, "the action is not what it was");
 }
 
@@ -265,7 +269,7 @@ TEST(others_signals_do_what_they_did)
 {
     int status = 0;
     in_child(send_default, &status);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSTKFLT, "status %x", (unsigned)status);
+    CHECK(WIFSIGNALED(status) && (WTERMSIG(status) == SIGTRAP || WTERMSIG(status) == SIGSTKFLT), "status %x", (unsigned)status);
     in_child(send_ignored, &status);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 }
@@ -277,18 +281,21 @@ TEST(stop_leaves_nothing_pending)
     struct sigaction before, after;
     sigset_t all, pending;
     sigfillset(&all);
-    sigaction(SIGSTKFLT, NULL, &before);
     subject_open(0, 0);
+    subject_sample(QUT_TRIGGER_TASK_CLOCK, 1 * MS);
+    int number = qut_sampling_signal();
+    qut_sampling_stop();
+    sigaction(number, NULL, &before);
     subject_sample(QUT_TRIGGER_TASK_CLOCK, 1 * MS);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     subject_spin_ms(20);
     sigpending(&pending);
-    CHECK(sigismember(&pending, SIGSTKFLT), "no tick came: nothing is tested");
+    CHECK(sigismember(&pending, number), "no tick came: nothing is tested");
     qut_sampling_stop();
     sigpending(&pending);
-    CHECK(!sigismember(&pending, SIGSTKFLT), "a tick is pending");
+    CHECK(!sigismember(&pending, number), "a tick is pending");
     pthread_sigmask(SIG_UNBLOCK, &all, NULL);
-    sigaction(SIGSTKFLT, NULL, &after);
+    sigaction(number, NULL, &after);
     CHECK(after.sa_handler == before.sa_handler && after.sa_flags == before.sa_flags, "the action is not what it was");
     // Those that were coalesced are counted, though only one came through.
     struct qut_sampling_counters counts = subject_counts();
@@ -296,6 +303,41 @@ TEST(stop_leaves_nothing_pending)
     subject_check_balance("stopped");
     subject_close();
 }
+
+#ifdef __x86_64__
+static _Atomic int breakpoints;
+
+static void on_breakpoint(int number, siginfo_t *info, void *ucontext)
+{
+    (void)number, (void)info, (void)ucontext;
+    breakpoints++;
+}
+
+static void hit_breakpoint(void)
+{
+    subject_open(0, 0);
+    subject_sample(QUT_TRIGGER_BEST, 1 * MS);
+    subject_spin_ms(5);
+    __asm__ volatile("int3");
+}
+
+// A breakpoint ends a program that does not handle it, with ticks or without.
+TEST(breakpoints_are_the_programs)
+{
+    int status = 0;
+    in_child(hit_breakpoint, &status);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP, "status %x", (unsigned)status);
+    struct sigaction action = {.sa_sigaction = on_breakpoint, .sa_flags = SA_SIGINFO};
+    sigaction(SIGTRAP, &action, NULL);
+    subject_open(0, 0);
+    subject_sample(QUT_TRIGGER_BEST, 1 * MS);
+    CHECK(qut_sampling_signal() != SIGTRAP, "a signal that is handled");
+    __asm__ volatile("int3");
+    CHECK(breakpoints == 1, "%d", breakpoints);
+    subject_close();
+    signal(SIGTRAP, SIG_DFL);
+}
+#endif
 
 int main(void)
 {
@@ -308,5 +350,8 @@ int main(void)
     RUN(faults_are_samples_of_their_own);
     RUN(others_signals_do_what_they_did);
     RUN(stop_leaves_nothing_pending);
+#ifdef __x86_64__
+    RUN(breakpoints_are_the_programs);
+#endif
     return tap_finish();
 }

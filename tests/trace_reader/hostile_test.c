@@ -13,6 +13,7 @@
 #include "tests/support/run_suite.h"
 #include "tests/trace_reader/maker.h"
 #include "tracer/trace/collect.h"
+#include "tracer/trace/guard.h"
 #include "tracer/trace/image.h"
 #include "tracer/trace/segment_view.h"
 
@@ -60,25 +61,35 @@ START_TEST(test_cut_while_it_is_mapped)
 }
 END_TEST
 
-// A place that is given back is a new one: many, one after the other, and several at once.
+// A place that is given back is a new one: many, one after the other, and many at once; where there are none, it is
+// said.
 START_TEST(test_many_mappings)
 {
+    enum { AT_ONCE = 1000, GUARDS_MOST = 1 << 20 };
     int fd = unsealed_segment(QUT_TRACE_OVERWRITE);
-    struct segment_view views[32];
+    struct segment_view *views = calloc(AT_ONCE, sizeof *views), more;
+    struct guard **guards = calloc(GUARDS_MOST, sizeof(*guards));
+    struct qutc_error error = {0};
+    ck_assert(views && guards);
     for (int round = 0; round < 100; round++) {
         ck_assert_int_eq(segment_map(&views[0], fd, false, NULL), 0);
         ck_assert(!segment_was_cut(&views[0]));
         segment_unmap(&views[0]);
     }
-    int count = 0;
-    struct qutc_error error = {0};
-    while (count < 32 && segment_map(&views[count], fd, false, &error) == 0)
-        count++;
-    ck_assert_int_ge(count, 8);
-    ck_assert_int_lt(count, 32);
+    for (int i = 0; i < AT_ONCE; i++)
+        ck_assert_int_eq(segment_map(&views[i], fd, false, NULL), 0);
+    int taken = 0;
+    while (taken < GUARDS_MOST && (guards[taken] = guard_begin((void *)8, 0)) != NULL)
+        taken++;
+    ck_assert_int_lt(taken, GUARDS_MOST);
+    ck_assert_int_eq(segment_map(&more, fd, false, &error), -1);
     ck_assert_uint_eq(error.reason, QUTC_ERR_NO_MEMORY);
-    while (count)
-        segment_unmap(&views[--count]);
+    while (taken)
+        guard_end(guards[--taken]);
+    for (int i = 0; i < AT_ONCE; i++)
+        segment_unmap(&views[i]);
+    free(guards);
+    free(views);
     close(fd);
 }
 END_TEST

@@ -259,6 +259,7 @@ static void want(unsigned self, unsigned lock)
     atomic_store(&ring_wants[self], 1);
     pthread_mutex_lock(&ring[lock]);
     note((struct line){"mutex", tid_of_caller(), 0, atomic_load(&let_go_by[lock]), NULL, false});
+    atomic_store(&ring_wants[self], 0);
 }
 
 static void let_go(unsigned self, unsigned lock)
@@ -266,9 +267,10 @@ static void let_go(unsigned self, unsigned lock)
     while (!atomic_load(&ring_wants[!self]))
         sched_yield();
     wait_until_asleep(atomic_load(&ring_tid[!self]));
-    atomic_store(&ring_wants[!self], 0);
     atomic_store(&let_go_by[lock], tid_of_caller());
     pthread_mutex_unlock(&ring[lock]);
+    while (atomic_load(&ring_wants[!self])) // who wants it back at once could get it
+        sched_yield();
 }
 
 static void *turn(void *index)

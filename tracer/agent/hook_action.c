@@ -15,8 +15,8 @@
 #include "tracer/agent/real.h"
 #include "tracer/agent/start.h"
 
-enum { CANDIDATE_COUNT = 3 };
-static int candidates[CANDIDATE_COUNT] = {SIGSTKFLT, SIGPROF, 0};
+enum { CANDIDATE_COUNT = 4 };
+static int candidates[CANDIDATE_COUNT] = {SIGTRAP, SIGSTKFLT, SIGPROF, 0};
 static struct sigaction before_us[CANDIDATE_COUNT];
 static struct sigaction believed; // under believed_lock
 static struct sigaction libquts;  // constant while agent_signal is not 0

@@ -19,6 +19,7 @@
 #include "libqut/os/task.h"
 #include "libqut/trace/feed.h"
 #include "tracer/agent/environment.h"
+#include "tracer/agent/fit.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/locks.h"
 #include "tracer/agent/real.h"
@@ -36,22 +37,24 @@ static _Atomic uint32_t recorded_pid; // 0: none
 
 // ---- keeping quiet
 
+// Hooks are quiet within the part that no handler of the program's can interrupt: what those call is theirs.
 void agent_quiet_begin(struct agent_quiet *quiet)
 {
     quiet->saved_errno = errno;
-    quiet->inside = agent_thread.inside;
-    agent_thread.inside = UINTPTR_MAX;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
     // But for the two that libc sends to each thread when one of them changes the process's user, and waits for.
     uint64_t all = ~(UINT64_C(3) << (__SIGRTMIN - 1));
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &quiet->blocked, sizeof all);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
+    quiet->inside = agent_thread.inside;
+    agent_thread.inside = UINTPTR_MAX;
 }
 
 void agent_quiet_end(const struct agent_quiet *quiet)
 {
-    pthread_setcancelstate(quiet->cancel_state, NULL);
-    qut_os_restore_signals(quiet->blocked);
     agent_thread.inside = quiet->inside;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    qut_os_restore_signals(quiet->blocked);
+    pthread_setcancelstate(quiet->cancel_state, NULL);
     errno = quiet->saved_errno;
 }
 
@@ -80,6 +83,8 @@ void agent_ticks_end(void)
 {
     qut_sampling_thread_end();
 }
+
+static void end(bool is_told);
 
 // ---- fork
 
@@ -163,7 +168,7 @@ static int look_for_recorder(void)
         return NEVER;
     if (!is_recorder_gone(qut_feed_collector_ns()))
         return EVERY_MS;
-    agent_end();
+    end(false);
     return NEVER;
 }
 
@@ -202,6 +207,15 @@ static int start_sampling(uint32_t trigger)
     return qut_sampling_start(&options);
 }
 
+// Timers interrupt calls that wait: they are guarded, and told of, whatever else is watched.
+static uint32_t calls_to_guard(void)
+{
+    uint32_t trigger = qut_sampling_trigger();
+    return trigger == QUT_TRIGGER_WALL || trigger == QUT_TRIGGER_CPU_TIMER
+               ? AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP
+               : 0;
+}
+
 static int tell_begin(enum agent_channel_begin how, int trigger_error)
 {
     int fd = qut_trace_take_fd();
@@ -230,7 +244,9 @@ static int begin(enum agent_channel_begin how)
         qut_stop();
         return error;
     }
-    int trigger_error = start_sampling(agent_settings.trigger);
+    // Who was injected stands in front of no call, and guards none: timers would cut them short.
+    bool clock_only = how == AGENT_BEGAN_BY_INJECTION && agent_settings.trigger != QUT_TRIGGER_NONE;
+    int trigger_error = start_sampling(clock_only ? QUT_TRIGGER_TASK_CLOCK : agent_settings.trigger);
     if (trigger_error != 0 && trigger_error != -EINVAL)
         error = start_sampling(QUT_TRIGGER_NONE); // without ticks there still are sync points
     else
@@ -264,6 +280,8 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     agent_real();
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
+    if (agent_settings.signal_number == 0)
+        agent_settings.signal_number = agent_signal_that_fits();
     agent_threads_prepare();
     int error = begin(how);
     if (error == 0) {
@@ -274,11 +292,11 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     }
     agent_quiet_end(&quiet);
     if (error == 0)
-        __atomic_store_n(&agent_watched, agent_settings.sync, __ATOMIC_RELEASE);
+        __atomic_store_n(&agent_watched, agent_settings.sync | calls_to_guard(), __ATOMIC_RELEASE);
     return error;
 }
 
-void agent_end(void)
+static void end(bool is_told)
 {
     // The process may end at the moment at which there is no recorder any more.
     if (!agent_is_on_here() || atomic_exchange_explicit(&recorded_pid, 0, memory_order_relaxed) == 0)
@@ -287,18 +305,24 @@ void agent_end(void)
     agent_quiet_begin(&quiet);
     __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
     qut_sampling_stop();
-    agent_tell_counts(true);
+    if (is_told)
+        agent_tell_counts(true);
     qut_trace_close();
     quiet.blocked = agent_show_blocked(quiet.blocked);
     agent_hide_ends();
     agent_quiet_end(&quiet);
 }
 
+void agent_end(void)
+{
+    end(true);
+}
+
 // Before the constructors of the program and of the libraries that nobody else needs.
-__attribute__((constructor(101))) static void at_begin(void)
+__attribute__((constructor(101))) static void at_begin(int argument_count, char *arguments[])
 {
     const char *text = getenv(AGENT_VARIABLE);
-    if (!text)
+    if (!text || !agent_fits(argument_count, arguments))
         return;
     int saved_errno = errno;
     int error = agent_begin(text, AGENT_BEGAN_BY_EXEC);

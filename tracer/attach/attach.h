@@ -52,6 +52,7 @@ struct attach_result {
     uint64_t covered; // with `wall`: rounds that met a thread in a sleep that is an interval already
     uint64_t stops;
     uint64_t asleep; // stacks of threads that slept, and were not stopped
+    uint64_t lost;   // stacks that there was no room for
     uint64_t roots;  // stacks that were walked to the outermost frame
     uint64_t late;   // rounds that began a period or more too late
     // Missed, by reason.
@@ -77,6 +78,10 @@ struct attach_result {
 struct attach_error {
     char text[512]; // "1234: ..." and what to do
 };
+
+// Why a process can be neither sampled from outside nor given an agent; 0: it seems that it can. The process of a
+// thread is put into *pid, and the thread into *tid where that is 0.
+int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
 
 // Blocks until the end. 0: *result is filled, also where the process ended or the file was cut short. -1: nothing was
 // recorded, and *error says why: no such process, not permitted, traced by somebody else, ...

@@ -108,8 +108,7 @@ static inline struct qut_live *attach_live(const struct attach_session *session)
 
 // ---- refuse.c
 
-// Why a process cannot be sampled; 0: it seems that it can. The process of a thread is put into *pid.
-int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
+// attach_refuse of attach.h, and
 void attach_read_state(pid_t pid, char *state); // as in its status; 0: it has gone
 bool attach_same_namespace(pid_t pid, const char *name);
 __attribute__((format(printf, 2, 3))) int attach_fail(struct attach_error *error, const char *format, ...);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks of another process -> a segment of ours, as if it had written them itself.
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <qut/trace.h>
 
 #include "libqut/os/os.h"
 #include "tracer/attach/session.h"
@@ -34,8 +37,11 @@ int attach_store_open(struct attach_session *session, struct attach_error *error
     const struct attach_options *options = session->options;
     char command[256];
     read_command(options->pid, command, sizeof command);
-    const struct qut_segment_options segment_options = {
-        .segment_bytes = options->segment_bytes,
+    enum { LARGE_BYTES = 64 << 20, MANY_THREADS = 4096 };
+    struct qut_segment_options segment_options = {
+        .segment_bytes = LARGE_BYTES,
+        .thread_count = MANY_THREADS,
+        .on_demand = true,
         .mode = QUT_TRACE_STREAM,
         .flags = QUT_TRACE_HAS_CPU_TIME,
         .pid = (uint32_t)options->pid,
@@ -44,7 +50,13 @@ int attach_store_open(struct attach_session *session, struct attach_error *error
         .merge_gap_ns = options->wall ? 2 * options->period_ns : UINT64_MAX,
         .command = options->command ? options->command : command,
     };
-    int result = qut_segment_create(&session->store.segment, &segment_options);
+    int result =
+        options->segment_bytes <= LARGE_BYTES ? qut_segment_create(&session->store.segment, &segment_options) : -EINVAL;
+    if (result != 0) { // on a small machine, say
+        segment_options.segment_bytes = options->segment_bytes;
+        segment_options.thread_count = 0;
+        result = qut_segment_create(&session->store.segment, &segment_options);
+    }
     if (result != 0)
         return attach_fail(error, "%d: no memory for samples: %s", (int)options->pid, strerror(-result));
     session->store.is_open = true;
@@ -228,8 +240,8 @@ static uint32_t stack_node(struct attach_session *session, struct qut_trace_writ
     return node;
 }
 
-static void append(struct attach_session *session, struct attach_thread *thread, struct qut_trace_writer *writer,
-                   uint32_t node, bool is_cut, const struct attach_sample *sample)
+static int append(struct attach_session *session, struct attach_thread *thread, struct qut_trace_writer *writer,
+                  uint32_t node, bool is_cut, const struct attach_sample *sample)
 {
     const struct qut_segment_sample stored = {
         .time_ns = sample->time_ns,
@@ -240,7 +252,7 @@ static void append(struct attach_session *session, struct attach_thread *thread,
         .extras = sample->extras,
         .extra_count = sample->extra_count,
     };
-    qut_segment_append(&session->store.segment, thread->slot, writer, &stored);
+    return qut_segment_append(&session->store.segment, thread->slot, writer, &stored);
 }
 
 uint32_t attach_store_sample(struct attach_session *session, struct attach_thread *thread,
@@ -248,14 +260,16 @@ uint32_t attach_store_sample(struct attach_session *session, struct attach_threa
 {
     if (!attach_store_slot(session, thread)) {
         qut_segment_lose_unowned(&session->store.segment, QUT_TRACE_LOST_THREADS);
+        session->result->lost++;
         return 0;
     }
     bool is_cut;
     struct qut_trace_writer *writer = qut_segment_begin(thread->slot, 0, 0, 0);
     uint32_t node = stack_node(session, writer, sample, &is_cut);
-    append(session, thread, writer, node, is_cut, sample);
+    bool is_stored = append(session, thread, writer, node, is_cut, sample) != QUT_STORED_NOT;
     qut_segment_end(thread->slot);
-    session->result->roots += sample->end.reason == QUT_END_OUTERMOST;
+    session->result->lost += !is_stored;
+    session->result->roots += is_stored && sample->end.reason == QUT_END_OUTERMOST;
     return node;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -65,10 +66,27 @@ static void restore_signals(const sigset_t *mask)
     sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
+// gcc's AddressSanitizer ends a program that has anything before it in the list of libraries, unless it is told not to
+// look.
+static int permit_sanitizers(void)
+{
+    static const char option[] = "verify_asan_link_order=0";
+    const char *already = getenv("ASAN_OPTIONS");
+    if (!already || !*already)
+        return setenv("ASAN_OPTIONS", option, 1);
+    char *both = malloc(strlen(already) + 1 + sizeof option);
+    if (!both)
+        return -1;
+    sprintf(both, "%s:%s", already, option);
+    int result = setenv("ASAN_OPTIONS", both, 1);
+    free(both);
+    return result;
+}
+
 static void be_the_command(const struct launch *launch, int error_fd)
 {
     int failed = 0;
-    if (launch->preload && setenv("LD_PRELOAD", launch->preload, 1) != 0)
+    if (launch->preload && (setenv("LD_PRELOAD", launch->preload, 1) != 0 || permit_sanitizers() != 0))
         failed = errno;
     if (launch->settings && setenv(AGENT_VARIABLE, launch->settings, 1) != 0)
         failed = errno;

@@ -101,8 +101,8 @@ static void keep(struct recorder *recorder, struct process *process, int process
     recorder->last = process;
     recorder->process_count++;
     recorder->live_count++;
-    process->watched =
-        (struct loop_source){.fd = process_fd >= 0 ? dup_cloexec(process_fd) : -1, .ready = process_ended, .context = process};
+    process->watched = (struct loop_source){
+        .fd = process_fd >= 0 ? dup_cloexec(process_fd) : -1, .ready = process_ended, .context = process};
     // One that cannot be waited for ends when it closes its trace, or with the recording.
     if (process->watched.fd >= 0)
         loop_add(&recorder->loop, &process->watched, NULL);

@@ -111,13 +111,16 @@ static void look_inside(struct program *program)
     qutc_file_map_close(&map);
 }
 
+// Whether the kernel tells the loader to trust no environment.
 static bool is_privileged(const char *path)
 {
     struct stat status;
     char capabilities[64];
-    return geteuid() != 0 && stat(path, &status) == 0 &&
-           ((status.st_mode & S_ISUID) || (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) ||
-            getxattr(path, "security.capability", capabilities, sizeof capabilities) > 0);
+    if (stat(path, &status) != 0)
+        return false;
+    bool changes_group = (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid();
+    return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) || changes_group ||
+           (geteuid() != 0 && getxattr(path, "security.capability", capabilities, sizeof capabilities) > 0);
 }
 
 static void follow_scripts(struct program *program)
@@ -164,6 +167,6 @@ const char *program_refuses_agent(const struct program *program, const struct pr
     const char *left = strrchr(program->interpreter, '/'), *right = strrchr(self->interpreter, '/');
     if (!left || !right || strcmp(left, right) != 0)
         return "it has another C library than this qut";
-    return program->is_privileged ? "it runs with more rights than its user has: nothing can be preloaded into it"
+    return program->is_privileged ? "it runs with other rights than its user has: nothing can be preloaded into it"
                                   : NULL;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -157,6 +158,9 @@ static int make_settings(struct recorder *recorder, struct qutc_error *error)
         memcpy(settings.preload, before, strlen(before) + 1);
     else if (before)
         return qutc_fail(error, QUTC_ERR_IO, "", 0, "LD_PRELOAD is too long");
+    // SIGTRAP, which is cheaper, says to who injects that a call of his went wrong.
+    if (recorder->options->pid && settings.signal_number == 0)
+        settings.signal_number = SIGSTKFLT;
     if (!agent_settings_write(&settings, recorder->settings, sizeof recorder->settings))
         return qutc_fail(error, QUTC_ERR_IO, "", 0,
                          "what the agent is told does not fit: a path with a semicolon, or too many groups");
@@ -342,10 +346,10 @@ static void end(struct recorder *recorder)
     result->is_kept = recorder->process_count != 0;
     result->packets_refused = recorder->server.refused;
     result->is_short_of_descriptors |= recorder->server.turned_away != 0;
-    if (output_end(&recorder->output, result->is_kept, &error) != 0 && !result->first_failure[0])
+    if (output_end(&recorder->output, result->is_kept, &error) != 0) // a file that is gone says more than the rest
         qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
     memcpy(result->kept_as, recorder->output.kept_as, sizeof result->kept_as);
-    tables_end(&recorder->tables);
+    recorder->has_tables = !tables_end(&recorder->tables);
     result->tables_refused = recorder->tables.refused;
 }
 
@@ -388,10 +392,11 @@ int record_run(const struct record_options *options, struct record_result *resul
     } else {
         output_end(&recorder->output, false, NULL);
         if (recorder->has_tables)
-            tables_end(&recorder->tables);
+            recorder->has_tables = !tables_end(&recorder->tables);
     }
     let_go(recorder);
     int failed = *status;
-    free(recorder);
+    if (!recorder->has_tables) // else a thread works with it until the process ends
+        free(recorder);
     return failed ? -1 : 0;
 }

@@ -37,9 +37,9 @@ struct server {
     struct loop_source abstract, in_directory;
     struct server_client *clients; // that have not said anything yet
     uint32_t client_count;
-    int spare_fd;          // given up for a moment where there are no others; -1: there is none
-    uint64_t turned_away;  // for want of descriptors
-    uint64_t refused; // packets that made no sense, or without the token
+    int spare_fd;         // given up for a moment where there are no others; -1: there is none
+    uint64_t turned_away; // for want of descriptors
+    uint64_t refused;     // packets that made no sense, or without the token
 };
 
 int server_begin(struct server *server, struct loop *loop, const struct server_events *events,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qutc/include/qutc/provide.h"
@@ -175,6 +176,8 @@ static void *work(void *context)
         tables->busy_count++;
         do_job(tables, job);
         tables->busy_count--;
+        if (tables->is_ending)
+            pthread_cond_broadcast(&tables->changed);
     }
     pthread_mutex_unlock(&tables->mutex);
     return NULL;
@@ -184,30 +187,47 @@ static void *work(void *context)
 
 int tables_begin(struct tables *tables, const char *cache_directory, struct qutc_error *error)
 {
-    *tables = (struct tables){.cache_directory = cache_directory};
+    *tables = (struct tables){.cache_directory = cache_directory ? strdup(cache_directory) : NULL};
+    if (cache_directory && !tables->cache_directory)
+        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
     int failed = pthread_mutex_init(&tables->mutex, NULL);
     if (!failed)
         failed = pthread_cond_init(&tables->changed, NULL);
     return failed ? qutc_fail(error, QUTC_ERR_IO, "", 0, "pthread: %s", strerror(failed)) : 0;
 }
 
-void tables_end(struct tables *tables)
+bool tables_end(struct tables *tables)
 {
+    enum { PATIENCE_S = 3 }; // the table of a large library takes longer; nobody waits for it any more
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
     pthread_mutex_lock(&tables->mutex);
     tables->is_ending = true;
     pthread_cond_broadcast(&tables->changed);
-    pthread_mutex_unlock(&tables->mutex);
-    for (uint32_t i = 0; i < tables->worker_count; i++)
-        pthread_join(tables->workers[i], NULL);
     for (struct tables_job *job = tables->first, *next; job; job = next) {
         next = job->next;
         answer(job, "the recording has ended", -1);
     }
+    tables->first = NULL;
+    for (int failed = 0; tables->busy_count && !failed;)
+        failed = pthread_cond_timedwait(&tables->changed, &tables->mutex, &until);
+    bool is_left = tables->busy_count != 0;
+    pthread_mutex_unlock(&tables->mutex);
+    for (uint32_t i = 0; i < tables->worker_count; i++)
+        if (is_left)
+            pthread_detach(tables->workers[i]);
+        else
+            pthread_join(tables->workers[i], NULL);
+    if (is_left)
+        return false;
     for (uint32_t i = 0; i < tables->kept_count; i++)
         close(tables->kept[i].fd);
     free(tables->kept);
     pthread_cond_destroy(&tables->changed);
     pthread_mutex_destroy(&tables->mutex);
+    free(tables->cache_directory);
+    return true;
 }
 
 static void put(struct tables *tables, struct tables_job *job)

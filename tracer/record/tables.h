@@ -20,8 +20,8 @@ struct tables_kept {
 };
 
 struct tables {
-    const char *cache_directory; // NULL: none
-    pthread_mutex_t mutex;       // of all below
+    char *cache_directory; // NULL: none
+    pthread_mutex_t mutex; // of all below
     pthread_cond_t changed;
     pthread_t workers[TABLES_WORKERS];
     uint32_t worker_count, busy_count;
@@ -34,7 +34,9 @@ struct tables {
 };
 
 int tables_begin(struct tables *tables, const char *cache_directory, struct qutc_error *error);
-void tables_end(struct tables *tables); // waits for what is being made
+// Waits for what is being made, but not for long. Returns false where something still is: then *tables must stay, as
+// long as the process does.
+bool tables_end(struct tables *tables);
 // As struct server_events.table.
 void tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
                 int memory_fd, int client_fd);

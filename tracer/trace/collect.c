@@ -23,7 +23,7 @@ struct collector {
     struct trace_file file;
     struct file_tables tables;
     struct chunk_batch *batches; // PASS_BATCHES of them, which cost nothing before they are used
-    uint64_t *seen; // by chunk: the directory's word of what is in the file
+    uint64_t *seen;              // by chunk: the directory's word of what is in the file
     bool gives_back, is_watched;
     uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
     uint64_t open_next_ns;
@@ -296,7 +296,8 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
 // For whoever writes the segment, which cannot see otherwise that it writes for nobody.
 static void tell_writer(const struct collector *collector, uint64_t looked_ns)
 {
-    struct qut_trace_counters *counters = (void *)(collector->view.bytes + collector->view.header.counters.offset_bytes);
+    struct qut_trace_counters *counters =
+        (void *)(collector->view.bytes + collector->view.header.counters.offset_bytes);
     if (collector->is_watched)
         __atomic_store_n(&counters->collector_ns, looked_ns, __ATOMIC_RELAXED);
 }
@@ -364,7 +365,7 @@ static int prepare(struct collector *collector, struct qutc_error *error)
     collector->batches = malloc(PASS_BATCHES * sizeof *collector->batches);
     return collector->seen && collector->open_seen && collector->batches
                ? file_tables_begin(&collector->tables, &collector->file, &collector->view, error)
-                      : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for copies of chunks");
+               : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for copies of chunks");
 }
 
 int collect(const struct collect_options *options, struct collect_result *result, struct qutc_error *error)

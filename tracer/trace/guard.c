@@ -61,6 +61,8 @@ struct guard *guard_begin(void *mapping, size_t size)
     for (size_t i = 0; i < GUARDS; i++) {
         struct guard *guard = &guards[i];
         uintptr_t free = 0;
+        if (atomic_load_explicit(&guard->start, memory_order_relaxed) != free)
+            continue;
         if (!atomic_compare_exchange_strong_explicit(&guard->start, &free, 1, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;

@@ -220,8 +220,8 @@ static int copy_tables(struct image *image, const struct segment_view *view, str
         return no_memory(error);
     memcpy(image->modules, segment_modules(view), image->module_count * sizeof *image->modules);
     memcpy(image->strings, view->bytes + view->header.strings.offset_bytes, image->string_bytes);
-    for (size_t i = 0, end = 0; i < end || segment_next_words(view, segment_nodes(view), image->node_capacity, &i, &end);
-         i++) {
+    for (size_t i = 0, end = 0;
+         i < end || segment_next_words(view, segment_nodes(view), image->node_capacity, &i, &end); i++) {
         uint64_t word = __atomic_load_n(&segment_nodes(view)[i], __ATOMIC_ACQUIRE);
         if (word)
             image->nodes[i] = word;

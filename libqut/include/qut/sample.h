@@ -44,7 +44,8 @@ struct qut_sampling_group {
 struct qut_sampling_options {
     size_t size;               // sizeof(struct qut_sampling_options)
     uint32_t trigger;          // enum qut_trigger
-    int32_t signal_number;     // for ticks: one that does not queue (below SIGRTMIN). 0: of SIGSTKFLT and SIGPROF
+    int32_t signal_number;     // for ticks: one that does not queue (below SIGRTMIN). 0: SIGTRAP, where the kernel sends
+                               // it by itself (Linux 5.13), which costs half as much; else of SIGSTKFLT and SIGPROF
                                // the first that nobody handles (Android's linker handles the former)
     uint64_t period_ns;        // of threads that are in no group; 0: 10 ms
     uint64_t sync_interval_ns; // between two samples of one thread at sync points; 0: 10 ms; 1: all
@@ -85,7 +86,7 @@ QUT_API int qut_sampling_after_fork(void);
 
 // ---- sync points
 
-enum { QUT_TOTAL_NONE = UINT32_MAX };
+#define QUT_TOTAL_NONE UINT32_MAX
 
 // A hit: `total` (enum qut_total, an even one) grows by 1 and the one behind it by `amount`, exactly; `total`
 // QUT_TOTAL_NONE: nothing is counted. True: a sample of this thread is due, and qut_sync_take must be called. False: it

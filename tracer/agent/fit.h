@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that the agent is loaded into and must leave alone, or treat with care.
+#ifndef TRACER_AGENT_FIT_H
+#define TRACER_AGENT_FIT_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+// False: the C library is another one than that we were built for, or the program wants to be its only thread.
+bool agent_fits(int argument_count, char *const arguments[]);
+
+// A signal for the ticks that a debugger passes on without stopping, where one is attached; else 0: libqut chooses.
+int agent_signal_that_fits(void);
+
+#pragma GCC visibility pop
+
+#endif
