@@ -40,6 +40,7 @@ expect 'signal' 2 '^$' 'not an argument for --signal' record --signal 9 true
 expect 'duration' 2 '^$' 'not an argument for --duration' record --duration 0 true
 expect 'tid alone' 2 '^$' '^qut: --tid: needs -p' record --tid 1 true
 expect 'inject alone' 2 '^$' '^qut: --inject: needs -p' record --inject true
+expect 'inject by time' 2 '^$' '^qut: --wall: not with --inject' record --wall --inject -p 1
 expect 'standard output' 2 '^$' '^qut: -o -: ' record -o - true
 expect 'no such process' 2 '^$' 'no such process' record -p 2147483646
 expect 'a directory' 2 '^$' '^qut: \.: .*is a directory' record -o . true

@@ -9,6 +9,7 @@ qut=$(readlink -f "$1")
 # shellcheck source=tests/tracer/lib.sh
 . "$here/../tracer/lib.sh"
 export QUT_CACHE=$work/cache
+: >"$work/out"
 cd "$work"
 
 outcome() { "$@" >>said 2>&1 </dev/null && echo "status 0" >>said || echo "status $?" >>said; }
@@ -23,7 +24,7 @@ same() # NAME COMMAND...: sed's script in $but takes out what differs between tw
     sed "${but:-};/sampled from outside$/d" said >recorded
     check "$name" diff plain recorded
     # Status 1: some process was killed, as gdb's subject may be.
-    check "$name: its recording" bash -c "'$qut' info trace >$work/out; [ \$? -le 1 ]"
+    check "$name: its recording" bash -c "'$qut' info trace >$work/said_info; [ \$? -le 1 ]"
 }
 
 cat >burn.c <<'END'

@@ -206,6 +206,24 @@ TEST(guards_nest_and_no_mask_changes)
     subject_close();
 }
 
+// What a timer had left when it was stopped is what it goes on with: else one that is guarded often would never come.
+TEST(short_guards_put_nothing_off)
+{
+    if (!subject_has(QUT_TRIGGER_WALL))
+        return;
+    subject_open(0, 0);
+    struct qut_sampling_options options = {.size = sizeof options, .trigger = QUT_TRIGGER_WALL, .period_ns = 20 * MS};
+    CHECK(qut_sampling_start(&options) == 0, "cannot start");
+    for (int i = 0; i < 200; i++) {
+        subject_spin_ms(1);
+        qut_guard_begin();
+        qut_guard_end();
+    }
+    // Ten periods at least.
+    CHECK(subject_counts().taken >= 3, "%llu ticks", (ull)subject_counts().taken);
+    subject_close();
+}
+
 int main(void)
 {
     if (!prepare()) {
@@ -217,5 +235,6 @@ int main(void)
     RUN(wall_interrupts_nothing_that_is_guarded);
     RUN(wall_interrupts_what_is_not_guarded);
     RUN(guards_nest_and_no_mask_changes);
+    RUN(short_guards_put_nothing_off);
     return tap_finish();
 }

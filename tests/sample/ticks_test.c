@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -269,7 +270,8 @@ TEST(others_signals_do_what_they_did)
 {
     int status = 0;
     in_child(send_default, &status);
-    CHECK(WIFSIGNALED(status) && (WTERMSIG(status) == SIGTRAP || WTERMSIG(status) == SIGSTKFLT), "status %x", (unsigned)status);
+    CHECK(WIFSIGNALED(status) && (WTERMSIG(status) == SIGTRAP || WTERMSIG(status) == SIGSTKFLT), "status %x",
+          (unsigned)status);
     in_child(send_ignored, &status);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 }
@@ -304,7 +306,6 @@ TEST(stop_leaves_nothing_pending)
     subject_close();
 }
 
-#ifdef __x86_64__
 static _Atomic int breakpoints;
 
 static void on_breakpoint(int number, siginfo_t *info, void *ucontext)
@@ -313,12 +314,19 @@ static void on_breakpoint(int number, siginfo_t *info, void *ucontext)
     breakpoints++;
 }
 
+// As the kernel tells of one: only to itself may a process do so.
+static void meet_breakpoint(void)
+{
+    siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_BRKPT};
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, &info);
+}
+
 static void hit_breakpoint(void)
 {
     subject_open(0, 0);
     subject_sample(QUT_TRIGGER_BEST, 1 * MS);
     subject_spin_ms(5);
-    __asm__ volatile("int3");
+    meet_breakpoint();
 }
 
 // A breakpoint ends a program that does not handle it, with ticks or without.
@@ -332,12 +340,11 @@ TEST(breakpoints_are_the_programs)
     subject_open(0, 0);
     subject_sample(QUT_TRIGGER_BEST, 1 * MS);
     CHECK(qut_sampling_signal() != SIGTRAP, "a signal that is handled");
-    __asm__ volatile("int3");
+    meet_breakpoint();
     CHECK(breakpoints == 1, "%d", breakpoints);
     subject_close();
     signal(SIGTRAP, SIG_DFL);
 }
-#endif
 
 int main(void)
 {
@@ -350,8 +357,6 @@ int main(void)
     RUN(faults_are_samples_of_their_own);
     RUN(others_signals_do_what_they_did);
     RUN(stop_leaves_nothing_pending);
-#ifdef __x86_64__
     RUN(breakpoints_are_the_programs);
-#endif
     return tap_finish();
 }

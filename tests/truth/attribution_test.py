@@ -13,7 +13,7 @@ from truth import BEGINS, World, balanced, check, finish, note, wait_for
 PARTS = ["part_alpha", "part_beta", "part_gamma", "part_deep", "library_part"]
 THREADS = 3
 qut, dump, shares = sys.argv[1:4]
-ms = int(sys.argv[4]) if len(sys.argv) > 4 else 1200
+ms = int(sys.argv[4]) if len(sys.argv) > 4 else 800
 
 
 def truth(path):
@@ -73,5 +73,8 @@ with World(qut, dump) as world:
     # One thread that only spins: nothing is in its way.
     world.record("spinning", ["-F", "1000"], [shares, world.path("truth"), "1", str(ms)])
     due, taken = judge(world, "spinning", nothing, truth(world.path("truth")))
-    check("spinning: 99 % of the ticks that were due arrived", taken >= 0.99 * due, f"{taken} of {due}")
+    # In the kernel, which interrupts bring it to, there are none.
+    kernel = note(world.info("spinning"), "ticks-kernel")
+    check("spinning: 99 % of the ticks that were due arrived", taken >= 0.99 * (due - kernel) and taken >= 0.95 * due,
+          f"{taken} of {due}, {kernel} in the kernel")
 finish()

@@ -45,6 +45,13 @@ def begin(world, ms):
     return subject
 
 
+def runs(pid, program):
+    try:
+        return os.path.samefile(f"/proc/{pid}/exe", program) and state(pid) != "Z"
+    except OSError:
+        return False
+
+
 def read_file(world, name):
     """None: there is nothing yet; else whether the accounts are exact."""
     path = world.path(name)
@@ -92,13 +99,15 @@ with World(qut, dump) as world:
         time.sleep(random.uniform(0, 0.4))
         what = f"{number}: {mode}, {who} killed (SEED={seed})"
         if who == "recorder":
+            # Before it is started there is nobody who could go on.
+            is_started = mode != "command" or runs(pid, shares)
             recorder.kill()
             recorder.wait()
             if pid:
                 check(f"{what}: it is not left stopped", wait_for(lambda: state(pid) not in "tT", 2), state(pid))
             if mode == "command":
                 said = recorder.stdout.read() if wait_for(lambda: not pid or state(pid) == "Z") else "it hangs"
-                is_right = said == right or said == "" and not pid
+                is_right = said == right or said == "" and not is_started
             else:
                 said = subject.communicate(timeout=30)[0]
                 is_right = said == right and subject.returncode == 0

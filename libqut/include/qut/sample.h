@@ -26,7 +26,7 @@ enum qut_trigger {
     QUT_TRIGGER_BEST = 0,   // the first of the next two that this system allows
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
     QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
-                           // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded
+                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
@@ -42,14 +42,14 @@ struct qut_sampling_group {
 };
 
 struct qut_sampling_options {
-    size_t size;               // sizeof(struct qut_sampling_options)
-    uint32_t trigger;          // enum qut_trigger
-    int32_t signal_number;     // for ticks: one that does not queue (below SIGRTMIN). 0: SIGTRAP, where the kernel sends
-                               // it by itself (Linux 5.13), which costs half as much; else of SIGSTKFLT and SIGPROF
-                               // the first that nobody handles (Android's linker handles the former)
-    uint64_t period_ns;        // of threads that are in no group; 0: 10 ms
-    uint64_t sync_interval_ns; // between two samples of one thread at sync points; 0: 10 ms; 1: all
-    uint64_t fault_period;     // one sample for so many page faults of a thread; 0: none
+    size_t size;           // sizeof(struct qut_sampling_options)
+    uint32_t trigger;      // enum qut_trigger
+    int32_t signal_number; // for ticks: one that does not queue (below SIGRTMIN). 0: SIGTRAP, where the kernel sends
+                           // it by itself (Linux 5.18), which costs half as much; else of SIGSTKFLT and SIGPROF
+                           // the first that nobody handles (Android's linker handles the former)
+    uint64_t period_ns;    // of threads that are in no group; 0: 10 ms
+    uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
+    uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
     const struct qut_sampling_group *groups; // group_count of them
     uint32_t group_count;
     uint32_t flags; // 0
@@ -90,8 +90,8 @@ QUT_API int qut_sampling_after_fork(void);
 
 // A hit: `total` (enum qut_total, an even one) grows by 1 and the one behind it by `amount`, exactly; `total`
 // QUT_TOTAL_NONE: nothing is counted. True: a sample of this thread is due, and qut_sync_take must be called. False: it
-// was counted as throttled, or there is no trace. Reads no clock that costs more than a few ns. [signal-safe; any
-// thread]
+// was counted as throttled, or there is no trace. Reads no clock that costs more than a few ns, unless the interval is
+// shorter than that clock's step. [signal-safe; any thread]
 QUT_API bool qut_sync_hit(uint32_t total, uint64_t amount);
 // The sample of a hit that was due, from the caller on (event->skip_frames frames further out). Metrics are filled in.
 // Returns enum qut_stored. [signal-safe; any thread]
@@ -111,9 +111,9 @@ struct qut_scope {
 // CLOCK_MONOTONIC. Stores a sample flagged QUT_EVENT_BEGINS where one is due. [signal-safe; any thread]
 QUT_API void qut_scope_begin(struct qut_scope *scope);
 // `total` as in qut_sync_hit, grows by 1 and the duration. Stored if the beginning was, or if it took `least_ns` or
-// longer, or a sample is due; else counted as throttled. Returns the duration, which is CLOCK_MONOTONIC's within 0.1 %
-// and 0.1 us (once, where the processor's counter turns out wrong: within that of CLOCK_MONOTONIC_COARSE's step).
-// [signal-safe; any thread]
+// longer, or a sample is due; else counted as throttled. Returns the duration, which is CLOCK_MONOTONIC's within 0.1 %,
+// 0.1 us and a count (once, where the processor's counter turns out wrong: within that of CLOCK_MONOTONIC_COARSE's
+// step). [signal-safe; any thread]
 QUT_API uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_ns,
                                const struct qut_extra *extras, uint32_t extra_count);
 
