@@ -286,6 +286,17 @@ static int each_object(struct dl_phdr_info *info, size_t info_size, void *contex
     return each->function(each->context, &module);
 }
 
+static int ask_for_no_more(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)info, (void)size, (void)context;
+    return 1;
+}
+
+void qut_os_await_loader(void)
+{
+    dl_iterate_phdr(ask_for_no_more, NULL);
+}
+
 int qut_os_each_module(int (*function)(void *context, const struct qut_os_module *module), void *context,
                        struct qut_os_generation *generation)
 {

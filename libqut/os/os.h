@@ -165,6 +165,9 @@ struct qut_os_module {
 int qut_os_each_module(int (*each)(void *context, const struct qut_os_module *module), void *context,
                        struct qut_os_generation *generation);
 
+// Returns when the loader's lock can be had; in a child after fork, never if another thread had it then.
+void qut_os_await_loader(void);
+
 // Virtual addresses, in its file, of the two 64-bit words in which Android's linker counts the modules that it added
 // and removed. False: the file has no symbols of that name. Not signal-safe.
 bool qut_os_linker_counters(const char *path, uint64_t vaddrs[2]);

@@ -102,6 +102,30 @@ static size_t read_some(const char *path, char *bytes, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
+uint64_t qut_os_cpu_ns_of(uint32_t tid)
+{
+    enum { OF_THREAD = 6 }; // a thread's clock, in the three bits that the kernel keeps for it
+    int saved_errno = errno;
+    struct timespec now = {0, 0};
+    clock_gettime((clockid_t)(~tid << 3 | OF_THREAD), &now);
+    errno = saved_errno;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool qut_os_thread_went_on(uint32_t tid, uint64_t before_ns)
+{
+    enum { WAY_OUT_NS = 50000 }; // more than it runs on its way out
+    char path[48], text[256];
+    uint64_t now_ns = qut_os_cpu_ns_of(tid);
+    if (now_ns == 0 || now_ns - before_ns > WAY_OUT_NS)
+        return true;
+    snprintf(path, sizeof path, "/proc/self/task/%u/stat", (unsigned)tid);
+    size_t size = read_some(path, text, sizeof text - 1);
+    text[size] = 0;
+    const char *state = strrchr(text, ')'); // the name may hold anything
+    return !state || state[1] != ' ' || state[2] != 'R';
+}
+
 bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES])
 {
     char path[48];

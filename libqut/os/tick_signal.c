@@ -60,7 +60,8 @@ void qut_os_tick_signal_give_back(int number, const struct sigaction *before)
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN; // what is pending, in any thread, is thrown away by that
     sigaction(number, &ignore, NULL);
-    sigaction(number, before, NULL);
+    if (before)
+        sigaction(number, before, NULL);
 }
 
 void qut_os_tick_signal_as_before(int number, const struct sigaction *before)

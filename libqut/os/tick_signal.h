@@ -18,7 +18,7 @@ bool qut_os_tick_signal_is_free(int number);
 // 0 or -errno. The handler runs with all signals blocked, on the thread's alternate stack if it has one; calls are
 // restarted as far as the kernel does it. Not signal-safe.
 int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigaction *before);
-// None is pending any more, in any thread. Not signal-safe.
+// None is pending any more, in any thread. With `before` NULL it stays ignored: one may still come. Not signal-safe.
 void qut_os_tick_signal_give_back(int number, const struct sigaction *before);
 // What the signal would have done without us: is for the handler. Signal-safe.
 void qut_os_tick_signal_as_before(int number, const struct sigaction *before);

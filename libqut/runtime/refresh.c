@@ -136,6 +136,11 @@ static void look_after_modules(void *context)
 {
     struct qut_registry *registry = context;
     int back_off_ms = 0, reclaim_ms = 0;
+    if (registry->is_child) {
+        qut_os_await_loader();
+        atomic_store_explicit(&registry->asks_for_loader, 0, memory_order_release);
+        qut_os_wake(&registry->asks_for_loader);
+    }
     for (;;) {
         uint32_t bell = atomic_load_explicit(&registry->bell, memory_order_acquire);
         if (atomic_load_explicit(&registry->stopping, memory_order_acquire))
@@ -168,6 +173,7 @@ int qut_registry_ensure_thread(void)
         !atomic_load_explicit(&registry->started, memory_order_relaxed) ||
         atomic_load_explicit(&registry->stopping, memory_order_relaxed))
         return 0;
+    atomic_store_explicit(&registry->asks_for_loader, registry->is_child, memory_order_relaxed);
     return qut_os_thread_start(&registry->thread, look_after_modules, registry);
 }
 

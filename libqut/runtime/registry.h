@@ -70,6 +70,10 @@ struct qut_registry {
     _Atomic uint32_t wanted;   // a scan is due; until it begins, further requests cost one load
     _Atomic uint32_t bell;     // changes when the thread has something to do
     _Atomic uint32_t progress; // changes with every list
+    // In a child the loader's lock may belong to a thread that stayed behind in the parent. Whoever asks for it then
+    // waits for ever: so the thread asks before it takes any lock of ours, and is not waited for meanwhile.
+    _Atomic uint32_t asks_for_loader;
+    bool is_child;
 
     // Set by start, constant until stop.
     char *cache_directory;

@@ -38,6 +38,7 @@ static void after_fork_in_child(void)
     if (registry->thread)
         qut_os_thread_forget(registry->thread);
     registry->thread = NULL;
+    registry->is_child = true;
     qut_threads_after_fork();
     qut_walks_after_fork();
     atomic_store_explicit(&registry->control, 0, memory_order_relaxed);
@@ -198,6 +199,11 @@ int qut_start(const struct qut_options *options)
     return result;
 }
 
+static bool asks_for_loader(struct qut_registry *registry)
+{
+    return atomic_load_explicit(&registry->asks_for_loader, memory_order_acquire) != 0;
+}
+
 // Under control. No other one begins before `stopping` is 0 again.
 static void end_thread(struct qut_registry *registry)
 {
@@ -207,7 +213,10 @@ static void end_thread(struct qut_registry *registry)
     registry->thread = NULL;
     qut_os_unlock(&registry->lock);
     qut_registry_ring();
-    if (thread)
+    enum { PATIENCE_MS = 100 };
+    if (thread && asks_for_loader(registry))
+        qut_os_wait(&registry->asks_for_loader, 1, PATIENCE_MS);
+    if (thread && !asks_for_loader(registry)) // else it stays, with its stack, until the process ends
         qut_os_thread_join(thread);
 }
 

@@ -46,6 +46,7 @@ struct qut_ticker {
     uint32_t next_free; // index + 1
     uint64_t identity;  // of qut_os_each_task; 0: the thread asked for ticks itself
     uint64_t seen;      // by which look at all threads
+    uint64_t cpu_ns_at_end;
     // What makes it tick.
     bool is_armed;
     _Atomic int32_t fault_mark; // si_fd of what are no ticks, but faults

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start and stop; and what a child gets.
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
+#include "libqut/os/process.h"
 #include "libqut/runtime/thread.h"
 #include "libqut/sample/sampling.h"
 #include "libqut/trace/sample.h"
@@ -91,6 +93,27 @@ static int begin_ticks(uint32_t trigger)
     return qut_thread_begin_ticks();
 }
 
+// A trap that was raised comes when its thread goes back to its own code: to one that was put off its processor on that
+// way, much later. It must find our handler still: a trap that nobody takes ends the process. False: some have not
+// gone on in all that time.
+static bool wait_for_traps(struct qut_ticker *tickers, uint32_t count)
+{
+    enum { MOST_NS = 200000000, STEP_US = 200 };
+    uint32_t own_tid = qut_os_thread_id();
+    for (uint32_t i = 0; tickers && i < count; i++)
+        tickers[i].cpu_ns_at_end = qut_os_cpu_ns_of(atomic_load_explicit(&tickers[i].tid, memory_order_relaxed));
+    uint64_t begin_ns = qut_os_now_ns();
+    for (uint32_t i = 0; tickers && i < count; i++) {
+        uint32_t tid = atomic_load_explicit(&tickers[i].tid, memory_order_relaxed);
+        while (tid && tid != own_tid && !qut_os_thread_went_on(tid, tickers[i].cpu_ns_at_end)) {
+            if (qut_os_now_ns() - begin_ns >= MOST_NS)
+                return false;
+            qut_os_sleep_us(STEP_US);
+        }
+    }
+    return true;
+}
+
 static void end_ticks(void)
 {
     struct qut_sampler *sampler = &qut_sampler;
@@ -101,8 +124,9 @@ static void end_ticks(void)
     for (uint32_t i = 0; tickers && i < count; i++)
         if (atomic_load_explicit(&tickers[i].tid, memory_order_relaxed))
             qut_ticker_disarm(&tickers[i]);
+    bool all_came = signal_number != SIGTRAP || wait_for_traps(tickers, count);
     if (signal_number)
-        qut_os_tick_signal_give_back(signal_number, &sampler->before);
+        qut_os_tick_signal_give_back(signal_number, all_came ? &sampler->before : NULL);
     atomic_store_explicit(&sampler->signal_number, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->is_guarding, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->threads, 0, memory_order_relaxed);

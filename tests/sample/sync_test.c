@@ -158,7 +158,7 @@ TEST(ticks_make_hits_due)
     CHECK(qut_sampling_start(&options) == 0, "cannot start");
     uint64_t taken = 0;
     for (int i = 0; i < 10; i++) {
-        subject_spin_ms(20);
+        subject_spin_ms(30); // where words have 32 bits, an interval is up to 66 us longer
         taken += qut_sync_hit(QUT_TOTAL_NONE, 0);
     }
     CHECK(taken >= 8, "%llu of 10", (ull)taken);
