@@ -71,14 +71,15 @@ void info_processes_text(const struct info *info, FILE *output)
     fputc('\n', output);
 }
 
-static void print_json_notes(struct cli_json *json, const char *key, const struct trace_note *notes, size_t count)
+static void print_json_notes(struct cli_json *json, const char *key, const struct trace *trace, size_t first,
+                             size_t count)
 {
     cli_json_open(json, key, '{');
-    for (size_t i = 0; i < count; i++)
-        if (notes[i].text)
-            cli_json_string(json, notes[i].name, notes[i].text);
+    for (size_t i = first; i < first + count; i++)
+        if (trace->notes[i].text)
+            cli_json_string(json, trace->notes[i].name, trace->notes[i].text);
         else
-            cli_json_number(json, notes[i].name, notes[i].value);
+            cli_json_number(json, trace->notes[i].name, trace->notes[i].value);
     cli_json_close(json, '}');
 }
 
@@ -88,7 +89,7 @@ void info_processes_json(const struct info *info, struct cli_json *json)
     const struct trace *trace = info->trace;
     if (info->parts)
         cli_json_string(json, "parts", info->parts);
-    print_json_notes(json, "notes", trace->notes + trace->first_own_note, trace->note_count - trace->first_own_note);
+    print_json_notes(json, "notes", trace, trace->first_own_note, trace->note_count - trace->first_own_note);
     cli_json_open(json, "processes", '[');
     for (size_t i = 0; i < trace->process_count; i++) {
         const struct trace_process *process = &trace->processes[i];
@@ -106,7 +107,7 @@ void info_processes_json(const struct info *info, struct cli_json *json)
         cli_json_number(json, "stored", process->stored);
         cli_json_number(json, "merged", process->merged);
         cli_json_number(json, "present_samples", process->present_samples);
-        print_json_notes(json, "notes", trace->notes + process->first_note, process->note_count);
+        print_json_notes(json, "notes", trace, process->first_note, process->note_count);
         cli_json_close(json, '}');
     }
     cli_json_close(json, ']');
