@@ -5,44 +5,20 @@
 set -euo pipefail
 
 bench_size=$1 bench_compile=$2 qutc=$3
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
-passed=0
-failed=0
+# shellcheck source=bench/smoke.sh
+. "$(dirname "$0")/smoke.sh"
 
-run() # COMMAND...: a target that is missed (1) is no failure here
-{
-    local status=0
-    "$@" >"$output" 2>&1 || status=$?
-    if [ "$status" -gt 1 ]; then
-        failed=$((failed + 1))
-        printf 'FAILED: exit status %d: %s\n' "$status" "$*"
-        sed 's/^/    /' "$output"
-    fi
-}
-
-expect() # PATTERN
-{
-    if grep -qE -- "$1" "$output"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'FAILED: no line like: %s; but\n' "$1"
-        sed 's/^/    /' "$output"
-    fi
-}
-
-run "$bench_size" "$bench_size"
+run 0 1 "$bench_size" "$bench_size"
 expect '^bench_size +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* .*\|'
 expect '^median of 1 .*\|'
 expect '^(PASS|MISS)  size: median of 1 files [0-9.]+ of E'
 expect '^(PASS|MISS)  size: largest '
 expect '^(PASS|MISS)  size: --small median '
 
-run "$bench_size" --json "$bench_size"
+run 0 1 "$bench_size" --json "$bench_size"
 expect '"qut_bytes": [1-9][0-9]*.*"medians": \{"qut": [0-9.]+'
 
-run "$bench_compile" --rounds 1 "$bench_compile"
+run 0 1 "$bench_compile" --rounds 1 "$bench_compile"
 for who in 'decode, unchecked' 'decode, bounds-checked' 'QUT: open and compile' 'libdw: .*' 'libdwarf: .*' 'libdwarf, 17 registers'; do
     expect "^$who +[0-9.]+ \\( *[0-9.]+ - +[0-9.]+\\) +[1-9][0-9]* +[0-9.]+ +[0-9.]+ \\("
 done
@@ -50,17 +26,16 @@ expect '^(PASS|MISS)  compile: bench_compile in '
 expect '^(PASS|MISS)  compile: bench_compile [0-9.]+ x faster a row than libdw '
 expect '^(PASS|MISS)  compile: bench_compile [0-9.]+ x faster a row than libdwarf '
 
-run "$bench_compile" --rounds 1 --images "$bench_compile"
+run 0 1 "$bench_compile" --rounds 1 --images "$bench_compile"
 expect '^bench_compile +[0-9.]+ \(.*[0-9.]+$'
 
-run "$bench_compile" --qutc "$qutc" --memory "$bench_compile"
+run 0 1 "$bench_compile" --qutc "$qutc" --memory "$bench_compile"
 expect '^(PASS|MISS)  memory: bench_compile [0-9]+ KiB \(target <= '
 
-run "$bench_compile" --qutc "$qutc" --rounds 1 --tree "$(dirname "$bench_compile")"
+run 0 1 "$bench_compile" --qutc "$qutc" --rounds 1 --tree "$(dirname "$bench_compile")"
 expect ' with -j 2, 1 rounds: [1-9][0-9]* tables, [1-9][0-9]* rows'
 expect '^  wall [0-9.]+ s '
 
-run "$bench_compile" --once "$bench_compile"
+run 0 1 "$bench_compile" --once "$bench_compile"
 
-printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+finish

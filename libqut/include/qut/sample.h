@@ -61,8 +61,9 @@ struct qut_sampling_options {
 // trace is open), -EBUSY (the program handles that signal), -ENOMEM, or what the trigger could not be had with: -EACCES
 // (perf_event_paranoid, seccomp). [not signal-safe, blocks, allocates; any thread]
 QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
-// No tick comes once it is back, nor is one pending; the signal has the action that it had before.
-// [not signal-safe, blocks; any thread]
+// No tick comes once it is back, nor is one pending; the signal has the action that it had before. One exception: where
+// a thread got no processor for 0.2 s, and so may still have a SIGTRAP to come, that stays ignored. [not signal-safe,
+// blocks; any thread]
 QUT_API void qut_sampling_stop(void);
 // What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
 QUT_API uint32_t qut_sampling_trigger(void);
