@@ -82,6 +82,11 @@ struct qut_arch {
     uint8_t trampoline_count;
     // x86-64: calls into [vsyscall, + 4096) are emulated by the kernel: cfa = sp + 8, ra = *sp. 0: there is none
     uint64_t vsyscall;
+    // The Linux from which a timer of processor time sends its signal on the way back to user mode, so that it
+    // interrupts no call (POSIX_CPU_TIMERS_TASK_WORK, which is no choice of who configures a kernel); 0.0: not known
+    struct {
+        uint8_t major, minor;
+    } cpu_timers_wait_from;
 };
 
 // NULL where unknown. Signal-safe, no allocation.

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
+
+#include "libqut/os/usage.h"
 
 enum { QUEUED_FROM = 32 };  // the kernel's own SIGRTMIN
 enum { TRAP_OF_EVENT = 6 }; // si_code: TRAP_PERF, which libc's headers need not have
@@ -89,16 +90,7 @@ enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *co
 
 bool qut_os_traps_wait(void)
 {
-    enum { MAJOR = 5, MINOR = 18 };
-    struct utsname system;
-    if (uname(&system) != 0)
-        return false;
-    unsigned numbers[2] = {0, 0};
-    const char *at = system.release;
-    for (int i = 0; i < 2; i++, at += *at == '.')
-        for (; *at >= '0' && *at <= '9'; at++)
-            numbers[i] = numbers[i] * 10 + (unsigned)(*at - '0');
-    return numbers[0] > MAJOR || (numbers[0] == MAJOR && numbers[1] >= MINOR);
+    return qut_os_kernel_is_from(5, 18);
 }
 
 int32_t qut_os_trap_mark(const void *cookie, bool is_second)

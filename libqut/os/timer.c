@@ -7,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libqut/arch/native.h"
+#include "libqut/os/usage.h"
+
 // What the system calls take, whatever the width of libc's times.
 struct kernel_time {
     long seconds, nanoseconds;
@@ -61,6 +64,12 @@ void qut_os_timer_delete(int32_t timer)
     if (timer >= 0)
         syscall(SYS_timer_delete, timer);
     errno = saved_errno;
+}
+
+bool qut_os_cpu_timers_wait(void)
+{
+    unsigned major = qut_native_arch.cpu_timers_wait_from.major, minor = qut_native_arch.cpu_timers_wait_from.minor;
+    return major && qut_os_kernel_is_from(major, minor);
 }
 
 static bool read_clock(int clock, uint64_t *ns)

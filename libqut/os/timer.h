@@ -17,6 +17,9 @@ int qut_os_timer_create(int32_t *timer, enum qut_os_timer_clock clock, uint32_t 
 // not armed.
 uint64_t qut_os_timer_set(int32_t timer, uint64_t first_ns, uint64_t period_ns);
 void qut_os_timer_delete(int32_t timer);
+// Whether timers of processor time interrupt no call: their signals are sent on the way back to user mode. Not
+// signal-safe.
+bool qut_os_cpu_timers_wait(void);
 
 // Processor time of a thread of this process.
 struct qut_os_task_times {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 // What the system call fills in, whatever the width of libc's times.
@@ -47,4 +48,17 @@ bool qut_os_clock_is(const char *name)
         syscall(SYS_close, fd);
     errno = saved_errno;
     return length && size == (long)length + 1 && !memcmp(text, name, length) && text[length] == '\n';
+}
+
+bool qut_os_kernel_is_from(unsigned major, unsigned minor)
+{
+    struct utsname system;
+    if (uname(&system) != 0)
+        return false;
+    unsigned numbers[2] = {0, 0};
+    const char *at = system.release;
+    for (int i = 0; i < 2; i++, at += *at == '.')
+        for (; *at >= '0' && *at <= '9'; at++)
+            numbers[i] = numbers[i] * 10 + (unsigned)(*at - '0');
+    return numbers[0] > major || (numbers[0] == major && numbers[1] >= minor);
 }

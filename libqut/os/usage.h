@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel counts for the calling thread, and the clock that costs least. All signal-safe.
+// What the kernel is, what it counts for the calling thread, and the clock that costs least. Signal-safe, but for what
+// says otherwise.
 #ifndef QUT_OS_USAGE_H
 #define QUT_OS_USAGE_H
 
@@ -22,9 +23,10 @@ static inline uint64_t qut_os_coarse_ns(void)
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-uint64_t qut_os_coarse_step_ns(void); // how often that clock changes
+uint64_t qut_os_coarse_step_ns(void); // how often that clock changes: the period of the kernel's tick
 // Whether the kernel's clock is the one that it calls so; false where it does not tell. Not signal-safe.
 bool qut_os_clock_is(const char *name);
+bool qut_os_kernel_is_from(unsigned major, unsigned minor); // that version or a later one. Not signal-safe
 
 #pragma GCC visibility pop
 

@@ -139,8 +139,9 @@ struct qut_ticker *qut_ticker_take(uint32_t tid)
     atomic_store_explicit(&ticker->counts.fired, 0, memory_order_relaxed);
     atomic_store_explicit(&ticker->fault_mark, -1, memory_order_relaxed);
     ticker->seen = ticker->identity = ticker->period_ns = ticker->guarded_ns = 0;
-    ticker->looked_at = ticker->guard_depth = 0;
-    ticker->is_armed = false;
+    ticker->switches_seen = ticker->cpu_ns_seen = 0;
+    ticker->tick_count = ticker->guard_depth = 0;
+    ticker->is_armed = ticker->switches_often = false;
     ticker->clock = ticker->faults = (struct qut_os_event){.fd = -1, .mark = -1};
     ticker->timer = -1;
     ticker->name[0] = 0;
@@ -151,6 +152,7 @@ struct qut_ticker *qut_ticker_take(uint32_t tid)
 void qut_ticker_give_back(struct qut_ticker *ticker)
 {
     const struct qut_ticker *tickers = atomic_load_explicit(&qut_sampler.tickers, memory_order_relaxed);
+    qut_switches_forget(ticker);
     atomic_store_explicit(&ticker->tid, 0, memory_order_release);
     ticker->next_free = qut_sampler.free_ticker;
     qut_sampler.free_ticker = (uint32_t)(ticker - tickers) + 1;

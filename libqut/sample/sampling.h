@@ -5,6 +5,7 @@
 //   pool.c      the places of threads that tick; who may look at them
 //   thread.c    threads that come and go
 //   trigger.c   what makes a thread tick
+//   switches.c  which threads tick by a timer, as they switch often
 //   tick.c      the handler
 //   pace.c      which thread ticks how often
 //   guard.c     no ticks around calls that they would interrupt
@@ -58,7 +59,10 @@ struct qut_ticker {
     struct qut_os_task_times times;
     uint64_t armed_ns, guarded_ns; // CLOCK_MONOTONIC
     struct qut_tick_counts counts;
-    uint32_t looked_at; // ticks since its name was
+    // As of its own last looks.
+    uint32_t tick_count;
+    bool switches_often;
+    uint64_t switches_seen, cpu_ns_seen;
     // The guard.
     uint32_t guard_depth;
     uintptr_t guard_sp; // of the outermost one
@@ -82,9 +86,12 @@ struct qut_sampler {
     _Atomic uint32_t ticker_count;        // that were ever in use
     _Atomic uint32_t trigger;             // what it became
     _Atomic int32_t signal_number;        // 0: none is taken
-    _Atomic uint32_t is_guarding;         // the trigger interrupts calls
+    _Atomic uint32_t is_guarding;         // ticks interrupt calls
+    _Atomic uint32_t switching_count;     // of threads that tick by a timer, as they switch often
     // Constant while it is started.
     bool is_started;
+    bool may_use_timers; // for threads that cannot have what the trigger is
+    bool timers_wait;    // those of processor time interrupt no call
     struct sigaction before;
     uint64_t period_ns, sync_interval_ns, fault_period;
     uint32_t group_count;
@@ -127,6 +134,11 @@ int qut_ticker_arm(struct qut_ticker *ticker, uint64_t period_ns);
 void qut_ticker_rearm(struct qut_ticker *ticker, uint64_t period_ns); // in the thread's own handler, without lock
 void qut_ticker_disarm(struct qut_ticker *ticker);
 extern const char qut_timer_cookie;
+
+// ---- switches.c
+
+void qut_switches_look(struct qut_ticker *ticker); // in the thread's own handler: may arm it anew
+void qut_switches_forget(struct qut_ticker *ticker);
 
 // ---- tick.c
 

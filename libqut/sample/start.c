@@ -20,9 +20,10 @@ static bool is_period(uint64_t period_ns)
 
 static bool is_valid(const struct qut_sampling_options *options)
 {
-    if (!options || options->size != sizeof *options || options->trigger > QUT_TRIGGER_NONE || options->flags ||
-        options->group_count > QUT_SAMPLING_GROUPS_MAX || (options->group_count && !options->groups) ||
-        !is_period(options->period_ns) || options->fault_period > INT64_MAX)
+    if (!options || options->size != sizeof *options || options->trigger > QUT_TRIGGER_NONE ||
+        (options->flags & ~(uint32_t)QUT_SAMPLING_UNGUARDED) || options->group_count > QUT_SAMPLING_GROUPS_MAX ||
+        (options->group_count && !options->groups) || !is_period(options->period_ns) ||
+        options->fault_period > INT64_MAX)
         return false;
     for (size_t i = 0; i < sizeof options->zero / sizeof *options->zero; i++)
         if (options->zero[i])
@@ -41,6 +42,9 @@ static void copy_options(const struct qut_sampling_options *options)
     sampler->period_ns = options->period_ns ? options->period_ns : USUAL_NS;
     sampler->sync_interval_ns = options->sync_interval_ns ? options->sync_interval_ns : USUAL_NS;
     sampler->fault_period = options->fault_period;
+    sampler->timers_wait = qut_os_cpu_timers_wait();
+    sampler->may_use_timers =
+        options->trigger == QUT_TRIGGER_BEST && (sampler->timers_wait || !(options->flags & QUT_SAMPLING_UNGUARDED));
     sampler->group_count = options->group_count;
     for (uint32_t i = 0; i < options->group_count; i++) {
         struct qut_pace_group *group = &sampler->groups[i];
@@ -69,7 +73,7 @@ static int choose_trigger(uint32_t wanted, int signal_number, uint32_t *trigger)
 {
     *trigger = wanted == QUT_TRIGGER_BEST ? QUT_TRIGGER_TASK_CLOCK : wanted;
     int result = qut_trigger_try(*trigger, signal_number);
-    if (result == 0 || wanted != QUT_TRIGGER_BEST)
+    if (result == 0 || !qut_sampler.may_use_timers)
         return result;
     *trigger = QUT_TRIGGER_CPU_TIMER;
     return qut_trigger_try(*trigger, signal_number) == 0 ? 0 : result;
@@ -130,6 +134,7 @@ static void end_ticks(void)
     atomic_store_explicit(&sampler->signal_number, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->is_guarding, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->threads, 0, memory_order_relaxed);
+    atomic_store_explicit(&sampler->switching_count, 0, memory_order_relaxed);
     if (tickers)
         qut_tickers_destroy(tickers);
 }
@@ -194,6 +199,7 @@ static void in_child(void)
         qut_os_event_close(&tickers[i].faults);
     }
     qut_tickers_in_child();
+    atomic_store_explicit(&qut_sampler.switching_count, 0, memory_order_relaxed);
     if (tickers)
         qut_tickers_destroy(tickers);
     clear_counts();
@@ -263,6 +269,12 @@ void qut_sampling_stop(void)
 uint32_t qut_sampling_trigger(void)
 {
     return atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed);
+}
+
+bool qut_sampling_interrupts(void)
+{
+    uint32_t trigger = qut_sampling_trigger();
+    return trigger == QUT_TRIGGER_WALL || (trigger == QUT_TRIGGER_CPU_TIMER && !qut_sampler.timers_wait);
 }
 
 int qut_sampling_signal(void)

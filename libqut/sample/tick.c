@@ -37,7 +37,7 @@ static void sample(const void *ucontext, uint32_t kind)
 static void look_at_name(struct qut_ticker *ticker)
 {
     enum { EVERY = 16 };
-    uint32_t ticks = ticker->looked_at++;
+    uint32_t ticks = ticker->tick_count;
     if (ticks >= EVERY && ticks % EVERY != 0)
         return;
     char name[QUT_OS_NAME_BYTES];
@@ -55,7 +55,8 @@ static void tick(struct qut_ticker *ticker, const void *ucontext, uint64_t overr
     bool is_timer = ticker->timer >= 0;
     if (!ticker->is_armed)
         return; // it was sent before that
-    if (is_timer && is_behind_interrupted_call(ucontext))
+    bool interrupts = is_timer && atomic_load_explicit(&qut_sampler.is_guarding, memory_order_relaxed);
+    if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&qut_sampler.eintr_seen, 1, memory_order_relaxed);
     qut_sync_tick();
     sample(ucontext, trigger == QUT_TRIGGER_WALL ? QUT_SAMPLE_WALL : QUT_SAMPLE_CPU);
@@ -63,8 +64,11 @@ static void tick(struct qut_ticker *ticker, const void *ucontext, uint64_t overr
     count(&ticker->counts.late, overrun_count);
     if (!is_timer)
         atomic_store_explicit(&ticker->counts.fired, qut_os_event_fired(&ticker->clock), memory_order_relaxed);
+    if (trigger == QUT_TRIGGER_TASK_CLOCK)
+        qut_switches_look(ticker);
     if (qut_pace_asks_for_names())
         look_at_name(ticker);
+    ticker->tick_count++;
 }
 
 void qut_tick(int number, siginfo_t *info, void *ucontext)

@@ -57,7 +57,8 @@ static int arm_timer(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, 
         return result;
     // Within a guard it is armed at its end.
     ticker->guard_left_ns = ticker->period_ns;
-    atomic_store_explicit(&qut_sampler.is_guarding, 1, memory_order_relaxed);
+    if (trigger == QUT_TRIGGER_WALL || !qut_sampler.timers_wait)
+        atomic_store_explicit(&qut_sampler.is_guarding, 1, memory_order_relaxed);
     if (ticker->guard_depth == 0)
         qut_os_timer_set(ticker->timer, ticker->period_ns, ticker->period_ns);
     return 0;
@@ -69,12 +70,12 @@ static int arm_clock(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, 
     ticker->armed_ns = qut_os_now_ns();
     if (!qut_os_task_times(tid, &ticker->times))
         ticker->times = (struct qut_os_task_times){0, 0, 0};
-    if (trigger != QUT_TRIGGER_TASK_CLOCK)
+    if (trigger != QUT_TRIGGER_TASK_CLOCK || ticker->switches_often)
         return arm_timer(ticker, tid, trigger, signal_number);
     int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
                                    atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed), cookie());
     if (result != 0)
-        return arm_timer(ticker, tid, trigger, signal_number) == 0 ? 0 : result;
+        return qut_sampler.may_use_timers && arm_timer(ticker, tid, trigger, signal_number) == 0 ? 0 : result;
     qut_os_event_enable(&ticker->clock);
     return 0;
 }

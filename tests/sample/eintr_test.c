@@ -105,34 +105,45 @@ static const struct {
     {"read", call_read, true},
 };
 
+enum census_kind {
+    GUARDED,    // nothing is interrupted
+    UNGUARDED,  // nor here
+    INTERRUPTED // unguarded: shows that the census can fail, and that what is seen is counted
+};
+
+static void look_at_calls(uint32_t trigger, enum census_kind kind, unsigned *interrupted)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            subject_spin_ms(2);
+            if (kind == GUARDED)
+                qut_guard_begin();
+            uint64_t begin_ms = subject_now_ms();
+            int error = calls[i].call();
+            uint64_t took_ms = subject_now_ms() - begin_ms;
+            if (kind == GUARDED)
+                qut_guard_end();
+            *interrupted += error == EINTR;
+            if (kind != INTERRUPTED) {
+                CHECK(error == 0, "%s, trigger %u: %s", calls[i].name, trigger, strerror(error));
+                CHECK(calls[i].may_be_longer || took_ms + 2 >= WAIT_MS, "%s: %llu ms", calls[i].name, (ull)took_ms);
+            }
+        }
+    }
+}
+
 // Busy before and after each call: a tick is always near.
-static void census(uint32_t trigger, bool is_guarded)
+static void census(uint32_t trigger, enum census_kind kind)
 {
     struct qut_sampling_options options = {.size = sizeof options, .trigger = trigger, .period_ns = 1 * MS};
     subject_open(0, 0);
     int result = qut_sampling_start(&options);
     CHECK(result == 0, "cannot start: %d", result);
     unsigned interrupted = 0;
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        for (int round = 0; round < ROUNDS; round++) {
-            subject_spin_ms(2);
-            if (is_guarded)
-                qut_guard_begin();
-            uint64_t begin_ms = subject_now_ms();
-            int error = calls[i].call();
-            uint64_t took_ms = subject_now_ms() - begin_ms;
-            if (is_guarded)
-                qut_guard_end();
-            interrupted += error == EINTR;
-            if (is_guarded) {
-                CHECK(error == 0, "%s, trigger %u: %s", calls[i].name, trigger, strerror(error));
-                CHECK(calls[i].may_be_longer || took_ms + 2 >= WAIT_MS, "%s: %llu ms", calls[i].name, (ull)took_ms);
-            }
-        }
-    }
+    look_at_calls(trigger, kind, &interrupted);
     struct qut_sampling_counters counts = subject_counts();
     CHECK(counts.taken >= 5, "only %llu ticks", (ull)counts.taken);
-    if (is_guarded)
+    if (kind != INTERRUPTED)
         CHECK(counts.eintr_seen == 0, "%llu", (ull)counts.eintr_seen);
     else
         CHECK(interrupted > 0 && counts.eintr_seen >= interrupted, "%u were interrupted, %llu were seen", interrupted,
@@ -141,29 +152,54 @@ static void census(uint32_t trigger, bool is_guarded)
     subject_close();
 }
 
+static bool subject_interrupts(uint32_t trigger)
+{
+    subject_open(0, 0);
+    subject_sample(trigger, 0);
+    bool interrupts = qut_sampling_interrupts();
+    subject_close();
+    return interrupts;
+}
+
 TEST(task_clock_interrupts_nothing)
 {
     if (subject_has(QUT_TRIGGER_TASK_CLOCK))
-        census(QUT_TRIGGER_TASK_CLOCK, true);
+        census(QUT_TRIGGER_TASK_CLOCK, UNGUARDED);
 }
 
 TEST(cpu_timer_interrupts_nothing)
 {
     if (subject_has(QUT_TRIGGER_CPU_TIMER))
-        census(QUT_TRIGGER_CPU_TIMER, true);
+        census(QUT_TRIGGER_CPU_TIMER, subject_interrupts(QUT_TRIGGER_CPU_TIMER) ? GUARDED : UNGUARDED);
 }
 
 TEST(wall_interrupts_nothing_that_is_guarded)
 {
     if (subject_has(QUT_TRIGGER_WALL))
-        census(QUT_TRIGGER_WALL, true);
+        census(QUT_TRIGGER_WALL, GUARDED);
 }
 
-// Shows that the census can fail, and that what is seen is counted.
 TEST(wall_interrupts_what_is_not_guarded)
 {
-    if (subject_has(QUT_TRIGGER_WALL))
-        census(QUT_TRIGGER_WALL, false);
+    if (!subject_has(QUT_TRIGGER_WALL))
+        return;
+    CHECK(subject_interrupts(QUT_TRIGGER_WALL), "it says that it does not");
+    census(QUT_TRIGGER_WALL, INTERRUPTED);
+}
+
+// What injected code asks for.
+TEST(unguarded_best_is_nothing_that_interrupts)
+{
+    struct qut_sampling_options options = {
+        .size = sizeof options, .flags = QUT_SAMPLING_UNGUARDED, .period_ns = 1 * MS};
+    subject_open(0, 0);
+    int result = qut_sampling_start(&options);
+    CHECK(result != 0 || !qut_sampling_interrupts(), "trigger %u", qut_sampling_trigger());
+    subject_close();
+    if (result != 0)
+        tap_skip("nothing that interrupts no calls can be had here: %s", strerror(-result));
+    else
+        census(qut_sampling_trigger(), UNGUARDED);
 }
 
 // ---- the guard itself
@@ -234,6 +270,7 @@ int main(void)
     RUN(cpu_timer_interrupts_nothing);
     RUN(wall_interrupts_nothing_that_is_guarded);
     RUN(wall_interrupts_what_is_not_guarded);
+    RUN(unguarded_best_is_nothing_that_interrupts);
     RUN(guards_nest_and_no_mask_changes);
     RUN(short_guards_put_nothing_off);
     return tap_finish();

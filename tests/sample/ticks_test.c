@@ -32,7 +32,7 @@ TEST(refuses_what_it_cannot_do)
     subject_open(0, 0);
     CHECK(qut_sampling_thread_begin() == -EINVAL, "before the start");
     CHECK(subject_sample(QUT_TRIGGER_BEST, 100) == -EINVAL, "a period of 100 ns");
-    struct qut_sampling_options options = {.size = sizeof options, .trigger = QUT_TRIGGER_NONE, .flags = 1};
+    struct qut_sampling_options options = {.size = sizeof options, .trigger = QUT_TRIGGER_NONE, .flags = 2};
     CHECK(qut_sampling_start(&options) == -EINVAL, "flags");
     options = (struct qut_sampling_options){.size = sizeof options, .signal_number = SIGKILL};
     CHECK(qut_sampling_start(&options) == -EINVAL, "SIGKILL");

@@ -18,7 +18,7 @@ extern const struct qut_trampoline qut_x86_trampolines[2];
         .sp_reg = 4, .ra_reg = 8, .ra_in_register = false, .tracked_count = 4, .tracked = {5, 3, 6, 7},                \
         .guess = QUT_GUESS_STACK_TOP, .register_names = qut_x86_register_names,                                        \
         .core_registers = &qut_x86_core_registers, .ucontext_registers = &qut_x86_ucontext_registers,                  \
-        .trampolines = qut_x86_trampolines, .trampoline_count = 2,                                                     \
+        .trampolines = qut_x86_trampolines, .trampoline_count = 2, .cpu_timers_wait_from = {5, 9},                     \
     }
 
 #endif

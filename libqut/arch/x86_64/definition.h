@@ -20,7 +20,7 @@ extern const struct qut_trampoline qut_x86_64_trampolines[2];
         .tracked = {6, 3, 12, 13, 14, 15}, .guess = QUT_GUESS_STACK_TOP, .vsyscall = 0xffffffffff600000,               \
         .register_names = qut_x86_64_register_names, .core_registers = &qut_x86_64_core_registers,                     \
         .ucontext_registers = &qut_x86_64_ucontext_registers, .trampolines = qut_x86_64_trampolines,                   \
-        .trampoline_count = 2,                                                                                         \
+        .trampoline_count = 2, .cpu_timers_wait_from = {5, 9},                                                         \
     }
 
 #endif

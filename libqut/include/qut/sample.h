@@ -23,16 +23,22 @@
 QUT_DECLS_BEGIN
 
 enum qut_trigger {
-    QUT_TRIGGER_BEST = 0,   // the first of the next two that this system allows
+    QUT_TRIGGER_BEST = 0, // the first of the next two that this system allows; where the second interrupts no call, it
+                          // is what threads get that switch more than once in a millisecond of processor time, as
+                          // perf's clock costs them some microseconds at each switch
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
     QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
-                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded
+                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded; not on
+                           // x86 from Linux 5.9 on
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
 };
 
 enum { QUT_SAMPLING_GROUPS_MAX = 16 };
+enum {
+    QUT_SAMPLING_UNGUARDED = 1, // nobody guards calls: QUT_TRIGGER_BEST becomes nothing that would interrupt them
+};
 
 // Threads with a pace of their own: the first group that fits a thread's name decides. Names are read when a thread
 // begins, and again when it has been renamed (seen at a later tick of its own).
@@ -52,7 +58,7 @@ struct qut_sampling_options {
     uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
     const struct qut_sampling_group *groups; // group_count of them
     uint32_t group_count;
-    uint32_t flags; // 0
+    uint32_t flags; // QUT_SAMPLING_UNGUARDED
     uint32_t zero[4];
 };
 
@@ -67,6 +73,8 @@ QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
 QUT_API void qut_sampling_stop(void);
 // What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
 QUT_API uint32_t qut_sampling_trigger(void);
+// Whether ticks can interrupt calls that wait, so that these are to be guarded. [signal-safe]
+QUT_API bool qut_sampling_interrupts(void);
 // The signal that ticks are, 0: there are none. [signal-safe]
 QUT_API int qut_sampling_signal(void);
 
@@ -128,17 +136,19 @@ QUT_API void qut_guard_end(void);
 
 // due = taken + late (one tick that stands for several) + kernel + lost, for threads that ended or were asked for.
 struct qut_sampling_counters {
-    uint64_t due;            // by processor time used (WALL: by time that was not guarded) and pace
-    uint64_t taken;          // samples of ticks
-    uint64_t late;           // ticks that came with another one as one signal
-    uint64_t kernel;         // that fell into system calls and faults, where this trigger has none: what is missing, as
-                             // far as the kernel's (sampled) split of the thread's time can explain it
-    uint64_t lost;           // the rest
-    uint64_t strays;         // signals of that number that were no ticks
-    uint64_t threads;        // that have ticks now
-    uint64_t threads_failed; // that could not be given any
-    uint64_t eintr_seen;     // with timers: calls that returned EINTR when a tick came
-    uint64_t zero[7];
+    uint64_t due;     // by processor time used (WALL: by time that was not guarded) and pace
+    uint64_t taken;   // samples of ticks
+    uint64_t late;    // ticks that came with another one as one signal; of a timer also those that it had not sent
+                      // when the thread ended
+    uint64_t kernel;  // that fell into system calls and faults, where this trigger has none: what is missing, as
+                      // far as the kernel's (sampled) split of the thread's time can explain it
+    uint64_t lost;    // the rest
+    uint64_t strays;  // signals of that number that were no ticks
+    uint64_t threads; // that have ticks now
+    uint64_t threads_failed;    // that could not be given any
+    uint64_t eintr_seen;        // with timers: calls that returned EINTR when a tick came
+    uint64_t threads_switching; // of `threads`: that tick by a timer, as they switch often
+    uint64_t zero[6];
 };
 // Of size bytes those that this version knows are filled, the others 0. [signal-safe; any thread]
 QUT_API void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t size);

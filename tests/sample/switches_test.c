@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who switches often ticks by a timer, and by perf's clock again when it does so no more.
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/sample/subject.h"
+
+enum { MS = 1000000 };
+typedef unsigned long long ull;
+
+static int there[2], back[2];
+
+static void *echo(void *unused)
+{
+    char byte;
+    while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+        ;
+    return unused;
+}
+
+// Two switches or more for some microseconds of its processor time. False: a call failed.
+static bool play(void)
+{
+    char byte = 0;
+    return write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1;
+}
+
+// Of processor time. False: a call failed.
+static bool play_ms(unsigned milliseconds)
+{
+    uint64_t begin_ns = subject_cpu_ns();
+    while (subject_cpu_ns() - begin_ns < (uint64_t)milliseconds * MS)
+        if (!play())
+            return false;
+    return true;
+}
+
+// Until the calling thread alone changed; echo's is ended.
+static bool wait_until_switching(uint64_t count)
+{
+    for (int round = 0; round < 200 && subject_counts().threads_switching != count; round++)
+        if (count)
+            play_ms(5);
+        else
+            subject_spin_ms(5);
+    return subject_counts().threads_switching == count;
+}
+
+static bool can_change(void)
+{
+    bool can = subject_has(QUT_TRIGGER_TASK_CLOCK) && subject_has(QUT_TRIGGER_CPU_TIMER);
+    if (!can)
+        return false;
+    subject_open(0, 0);
+    subject_sample(QUT_TRIGGER_CPU_TIMER, MS);
+    can = !qut_sampling_interrupts();
+    subject_close();
+    if (!can)
+        tap_skip("%s", "timers of processor time interrupt calls here");
+    return can;
+}
+
+TEST(who_switches_often_ticks_by_a_timer_meanwhile)
+{
+    if (!can_change())
+        return;
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    CHECK(qut_sampling_trigger() == QUT_TRIGGER_TASK_CLOCK, "%u", qut_sampling_trigger());
+    CHECK(wait_until_switching(0), "a thread that spins");
+    CHECK(wait_until_switching(1), "%llu threads changed", (ull)subject_counts().threads_switching);
+    uint64_t before = subject_counts().taken;
+    CHECK(play_ms(200), "a call failed");
+    uint64_t taken = subject_counts().taken - before;
+    CHECK(taken >= 10 && taken <= 150, "%llu ticks in 200 ms: as of a timer?", (ull)taken);
+    subject_check_balance("switching");
+    CHECK(wait_until_switching(0), "it does not change back");
+    before = subject_counts().taken;
+    subject_spin_ms(200);
+    taken = subject_counts().taken - before;
+    CHECK(taken >= 150, "%llu ticks in 200 ms: as of perf's clock?", (ull)taken);
+    CHECK(subject_counts().lost <= 20, "%llu lost", (ull)subject_counts().lost);
+    subject_check_balance("spinning");
+    subject_close();
+    CHECK(subject_counts().threads_switching == 0, "after its end");
+}
+
+TEST(who_asked_for_one_trigger_keeps_it)
+{
+    if (!can_change())
+        return;
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_TASK_CLOCK, MS) == 0, "cannot start");
+    CHECK(play_ms(300), "a call failed");
+    subject_spin_ms(40);
+    CHECK(subject_counts().taken >= 8 && subject_counts().threads_switching == 0, "%llu ticks, %llu changed",
+          (ull)subject_counts().taken, (ull)subject_counts().threads_switching);
+    subject_check_balance("asked for");
+    subject_close();
+}
+
+// Ended while it ticks by a timer: its place goes to another thread.
+static void *switch_and_end(void *ended)
+{
+    CHECK(qut_sampling_thread_begin() == 0, "no ticks");
+    *(bool *)ended = wait_until_switching(1);
+    return NULL;
+}
+
+TEST(a_place_is_given_back_as_it_was)
+{
+    if (!can_change())
+        return;
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    for (int round = 0; round < 2; round++) {
+        bool changed = false;
+        pthread_t thread;
+        pthread_create(&thread, NULL, switch_and_end, &changed);
+        pthread_join(thread, NULL);
+        CHECK(changed, "it did not change");
+        CHECK(subject_counts().threads_switching == 0, "%llu", (ull)subject_counts().threads_switching);
+    }
+    subject_check_balance("ended");
+    subject_close();
+}
+
+int main(void)
+{
+    pthread_t other;
+    if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&other, NULL, echo, NULL) != 0)
+        abort();
+    RUN(who_switches_often_ticks_by_a_timer_meanwhile);
+    RUN(who_asked_for_one_trigger_keeps_it);
+    RUN(a_place_is_given_back_as_it_was);
+    close(there[1]);
+    pthread_join(other, NULL);
+    return tap_finish();
+}
