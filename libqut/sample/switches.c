@@ -9,7 +9,7 @@
 
 enum { TICKS_BETWEEN_LOOKS = 8 };
 // Processor time between two switches. In between it stays what it is.
-enum { OFTEN_NS = 1000000, SELDOM_NS = 4000000 };
+enum { OFTEN_NS = 1000000, SELDOM_NS = 2000000 };
 
 static bool becomes(const struct qut_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
 {

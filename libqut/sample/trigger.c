@@ -64,20 +64,31 @@ static int arm_timer(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, 
     return 0;
 }
 
-// Where there are too many threads for events (memory that may be locked, descriptors), timers are better than nothing.
+static int arm_event(struct qut_ticker *ticker, uint32_t tid, int signal_number)
+{
+    int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
+                                   atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed), cookie());
+    if (result == 0)
+        qut_os_event_enable(&ticker->clock);
+    return result;
+}
+
+// Where there are too many threads for events (memory that may be locked, descriptors), or for timers (signals that may
+// be pending), the other ones are better than nothing.
 static int arm_clock(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, int signal_number)
 {
     ticker->armed_ns = qut_os_now_ns();
     if (!qut_os_task_times(tid, &ticker->times))
         ticker->times = (struct qut_os_task_times){0, 0, 0};
-    if (trigger != QUT_TRIGGER_TASK_CLOCK || ticker->switches_often)
+    if (trigger != QUT_TRIGGER_TASK_CLOCK)
         return arm_timer(ticker, tid, trigger, signal_number);
-    int result = qut_os_event_open(&ticker->clock, QUT_OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
-                                   atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed), cookie());
-    if (result != 0)
-        return qut_sampler.may_use_timers && arm_timer(ticker, tid, trigger, signal_number) == 0 ? 0 : result;
-    qut_os_event_enable(&ticker->clock);
-    return 0;
+    if (ticker->switches_often && arm_timer(ticker, tid, trigger, signal_number) == 0)
+        return 0;
+    qut_switches_forget(ticker);
+    int result = arm_event(ticker, tid, signal_number);
+    if (result != 0 && qut_sampler.may_use_timers && arm_timer(ticker, tid, trigger, signal_number) == 0)
+        return 0;
+    return result;
 }
 
 int qut_ticker_arm(struct qut_ticker *ticker, uint64_t period_ns)

@@ -2,6 +2,7 @@
 // Who switches often ticks by a timer, and by perf's clock again when it does so no more.
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/sample/subject.h"
@@ -39,7 +40,7 @@ static bool play_ms(unsigned milliseconds)
 // Until the calling thread alone changed; echo's is ended.
 static bool wait_until_switching(uint64_t count)
 {
-    for (int round = 0; round < 200 && subject_counts().threads_switching != count; round++)
+    for (int round = 0; round < 1000 && subject_counts().threads_switching != count; round++)
         if (count)
             play_ms(5);
         else
@@ -73,12 +74,15 @@ TEST(who_switches_often_ticks_by_a_timer_meanwhile)
     uint64_t before = subject_counts().taken;
     CHECK(play_ms(200), "a call failed");
     uint64_t taken = subject_counts().taken - before;
-    CHECK(taken >= 10 && taken <= 150, "%llu ticks in 200 ms: as of a timer?", (ull)taken);
+    CHECK(taken >= 10 && taken < 100, "%llu ticks in 200 ms: as of a timer?", (ull)taken);
     subject_check_balance("switching");
-    CHECK(wait_until_switching(0), "it does not change back");
-    before = subject_counts().taken;
-    subject_spin_ms(200);
-    taken = subject_counts().taken - before;
+    // On a busy machine it is made to switch.
+    for (int attempt = 0; attempt < 20 && taken < 150; attempt++) {
+        CHECK(wait_until_switching(0), "it does not change back");
+        before = subject_counts().taken;
+        subject_spin_ms(200);
+        taken = subject_counts().taken - before;
+    }
     CHECK(taken >= 150, "%llu ticks in 200 ms: as of perf's clock?", (ull)taken);
     CHECK(subject_counts().lost <= 20, "%llu lost", (ull)subject_counts().lost);
     subject_check_balance("spinning");
@@ -97,6 +101,29 @@ TEST(who_asked_for_one_trigger_keeps_it)
     CHECK(subject_counts().taken >= 8 && subject_counts().threads_switching == 0, "%llu ticks, %llu changed",
           (ull)subject_counts().taken, (ull)subject_counts().threads_switching);
     subject_check_balance("asked for");
+    subject_close();
+}
+
+// Each timer takes one of the signals that may be pending.
+TEST(who_can_have_no_timer_keeps_ticking)
+{
+    if (!can_change())
+        return;
+    struct rlimit before, none;
+    CHECK(getrlimit(RLIMIT_SIGPENDING, &before) == 0, "no limit");
+    none = (struct rlimit){0, before.rlim_max};
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0, "cannot be set");
+    bool changed = wait_until_switching(1);
+    subject_spin_ms(20);
+    uint64_t taken = subject_counts().taken;
+    subject_spin_ms(100);
+    taken = subject_counts().taken - taken;
+    setrlimit(RLIMIT_SIGPENDING, &before);
+    CHECK(!changed && taken >= 50 && subject_counts().threads_failed == 0, "%llu ticks in 100 ms, %llu without",
+          (ull)taken, (ull)subject_counts().threads_failed);
+    subject_check_balance("without timers");
     subject_close();
 }
 
@@ -133,6 +160,7 @@ int main(void)
         abort();
     RUN(who_switches_often_ticks_by_a_timer_meanwhile);
     RUN(who_asked_for_one_trigger_keeps_it);
+    RUN(who_can_have_no_timer_keeps_ticking);
     RUN(a_place_is_given_back_as_it_was);
     close(there[1]);
     pthread_join(other, NULL);
