@@ -8,7 +8,8 @@
 #include "libqut/sample/sampling.h"
 
 enum { TICKS_BETWEEN_LOOKS = 8 };
-// Processor time between two switches. In between it stays what it is.
+// Processor time between two times that it waits, which is its own way: that others take its processor is not, and
+// comes and goes with them. In between it stays what it is.
 enum { OFTEN_NS = 1000000, SELDOM_NS = 2000000 };
 
 static bool becomes(const struct qut_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
@@ -35,7 +36,7 @@ void qut_switches_look(struct qut_ticker *ticker)
     if (!qut_sampler.may_use_timers || !qut_sampler.timers_wait || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 ||
         !qut_os_thread_usage(&usage))
         return;
-    uint64_t switches = usage.voluntary_switches + usage.involuntary_switches, cpu_ns = qut_os_thread_cpu_ns();
+    uint64_t switches = usage.voluntary_switches, cpu_ns = qut_os_thread_cpu_ns();
     bool often = becomes(ticker, switches - ticker->switches_seen, cpu_ns - ticker->cpu_ns_seen);
     // How a thread begins, and is given its ticks, does not say how it goes on.
     often = often && ticker->tick_count;

@@ -24,12 +24,12 @@ QUT_DECLS_BEGIN
 
 enum qut_trigger {
     QUT_TRIGGER_BEST = 0, // the first of the next two that this system allows; where the second interrupts no call, it
-                          // is what threads get that switch more than once in a millisecond of processor time, as
+                          // is what threads get that wait more than once in a millisecond of processor time, as
                           // perf's clock costs them some microseconds at each switch
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
     QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
                             // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded; not on
-                           // x86 from Linux 5.9 on
+                            // x86 from Linux 5.9 on
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
