@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/record_command.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "tracer/record_options.h"
 #include "tracer/record_outside.h"
 #include "tracer/record_show.h"
+#include "tracer/record_summary.h"
 
 struct work {
     const struct record_command_options *options;
@@ -102,8 +104,7 @@ static int finish(const struct record_command_options *options, const struct rec
         cli_report(stderr, options->path,
                    "nothing was recorded: the agent never answered. Is its file readable for the command, and does "
                    "the command keep LD_PRELOAD?");
-    else if (!options->quiet)
-        record_show_summary(options->path, result);
+    record_summary_inside(options, result);
     if (result->first_failure[0])
         cli_report(stderr, options->path, "could not be written %llu times; the first: %s",
                    (unsigned long long)(result->failed_writes ? result->failed_writes : 1), result->first_failure);
@@ -138,7 +139,10 @@ static int record_inside(struct work *work)
     if (failed) {
         char number[24];
         snprintf(number, sizeof number, "%d", options->pid);
-        cli_report_error(stderr, options->pid ? number : options->command[0], &error);
+        if (options->command && status != CLI_BAD) // as shells say it
+            cli_report(stderr, options->command[0], "%s", error.detail);
+        else
+            cli_report_error(stderr, options->pid ? number : options->command[0], &error);
         return status;
     }
     return finish(options, &result);
@@ -172,7 +176,7 @@ static int record_a_command(struct work *work)
     struct program self;
     int status = program_find(&work->program, options->command[0], &error);
     if (status) {
-        cli_report_error(stderr, options->command[0], &error);
+        cli_report(stderr, options->command[0], "%s", error.detail);
         return status;
     }
     if (output_check(options->path, &error) != 0) {
@@ -202,6 +206,11 @@ int record_command(int argc, char **argv)
     status = take_cache(&options);
     if (status != CLI_GO_ON)
         return status;
+    // Before anything is recorded that could not be told of.
+    if (options.json_path && !(options.json = fopen(options.json_path, "we"))) {
+        cli_report(stderr, options.json_path, "%s", strerror(errno));
+        return CLI_BAD;
+    }
     struct work *work = calloc(1, sizeof *work);
     if (!work) {
         cli_report(stderr, "record", "no memory");
@@ -217,5 +226,9 @@ int record_command(int argc, char **argv)
              : options.inject ? record_by_injection(work)
                               : record_outside_process(&options);
     free(work);
+    if (options.json && fclose(options.json) != 0) {
+        cli_report(stderr, options.json_path, "%s", strerror(errno));
+        status = status ? status : CLI_NO;
+    }
     return status;
 }

@@ -37,6 +37,7 @@ enum {
     ID_SIGNAL,
     ID_CACHE,
     ID_NO_CACHE,
+    ID_JSON,
 };
 
 enum { NS_PER_MS = 1000000, HZ_MAX = 50000 };
@@ -89,6 +90,7 @@ static const struct cli_argument arguments[] = {
     {"signal", "N", ID_SIGNAL, 0, "the signal of the ticks (default: SIGTRAP, which is cheapest; 16 under a debugger)"},
     {"cache", "DIR", ID_CACHE, 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "tables are made anew, and kept nowhere"},
+    {"json", "FILE", ID_JSON, 0, "the summary as JSON, too; also with --quiet"},
     {"quiet", NULL, ID_QUIET, 0, "no status line, no summary: errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };
@@ -242,6 +244,7 @@ static int take_rest(struct record_command_options *options, int id, const char 
     case ID_SIGNAL: return take_signal(settings, value);
     case ID_CACHE: options->cache_directory = value; return 0;
     case ID_NO_CACHE: options->no_cache = true; return 0;
+    case ID_JSON: options->json_path = value; return 0;
     case ID_QUIET: options->quiet = true; return 0;
     case ID_FAULTS:
         status = take_int("faults", value, INT_MAX, &number);
@@ -306,6 +309,8 @@ static int check(const struct record_command_options *options)
         return refuse("--no-cache", "not with --cache");
     if (strcmp(options->path, "-") == 0)
         return refuse("-o -", "is no file, which a trace is written to");
+    if (options->json_path && strcmp(options->json_path, "-") == 0)
+        return refuse("--json -", "needs a FILE: standard output is the command's");
     return CLI_GO_ON;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tracer/agent/settings.h"
 
@@ -14,6 +15,8 @@ struct record_command_options {
     int pid, tid;   // 0: not said
     bool inject, quiet, wait_for_all, no_cache;
     const char *cache_directory; // NULL: the platform's
+    const char *json_path;       // the summary, as JSON; NULL: not wanted
+    FILE *json;                  // opened by the command
     uint64_t duration_ns;
     struct agent_settings settings; // all that the command line decides
 };

@@ -18,6 +18,7 @@
 #include "tracer/record/launch.h"
 #include "tracer/record/output.h"
 #include "tracer/record_show.h"
+#include "tracer/record_summary.h"
 
 struct outside {
     const struct record_command_options *options;
@@ -53,41 +54,6 @@ static int open_stop(struct outside *outside)
     launch_ignore_signals();
     outside->stop_fd = launch_take_signals(&outside->mask_before);
     return outside->stop_fd;
-}
-
-static void say_missed(const char *path, const struct attach_result *result)
-{
-    const struct {
-        uint64_t count;
-        const char *why;
-    } missed[] = {{result->missed_asleep, "of threads that had gone to sleep"},
-                  {result->missed_woke, "of threads that woke while they were looked at"},
-                  {result->missed_slow, "of threads that did not stop in time"},
-                  {result->missed_gone, "of threads that were gone"},
-                  {result->missed_registers, "of threads in another mode"}};
-    for (size_t i = 0; i < sizeof missed / sizeof *missed; i++)
-        if (missed[i].count)
-            cli_report(stderr, path, "missed %" PRIu64 " samples %s", missed[i].count, missed[i].why);
-    if (result->lost)
-        cli_report(stderr, path, "lost %" PRIu64 " samples: there was no room; a larger --buffer has more",
-                   result->lost);
-    if (result->disturbed)
-        cli_report(stderr, path, "%" PRIu64 " system calls of the process were cut short by us", result->disturbed);
-}
-
-static void say_summary(const char *path, const struct attach_result *result)
-{
-    char bytes[32];
-    uint64_t stored = result->taken - result->lost;
-    say_missed(path, result);
-    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads, %.2f %% of them to the root; %s", stored,
-               result->threads, stored ? 100 * (double)result->roots / (double)stored : 100.0,
-               record_show_bytes(bytes, result->collected.file_bytes));
-    cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %.1f us, 99 %% below %.1f us, longest %.1f us",
-               result->stops, (double)result->stop_median_ns / 1000, (double)result->stop_p99_ns / 1000,
-               (double)result->stop_longest_ns / 1000);
-    cli_report(stderr, NULL, "next: %s report %s   or   %s export -f perfetto %s", cli_program, path, cli_program,
-               path);
 }
 
 static int say_failures(const char *path, const struct attach_result *result)
@@ -136,8 +102,7 @@ static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
         cli_report(stderr, NULL, "%s", error.text);
         return CLI_BAD;
     }
-    if (!options->quiet)
-        say_summary(options->path, &outside->result);
+    record_summary_outside(options, &outside->result);
     return say_failures(options->path, &outside->result);
 }
 
@@ -213,7 +178,7 @@ int record_outside_command(const struct record_command_options *options, const s
     const struct launch how = {.path = program->path, .arguments = options->command, .mask = &outside.mask_before};
     status = launch(&how, &launched, &error);
     if (status) {
-        cli_report_error(stderr, options->command[0], &error);
+        cli_report(stderr, options->command[0], "%s", error.detail);
         return end(&outside, status, false);
     }
     status = sample(&outside, launched.pid, &is_recorded);

@@ -133,8 +133,26 @@ static void say_ticks(const char *path, const struct record_result *result)
                    strerror(-result->unticked_error));
 }
 
+static void say_left(const char *path, const struct left_counts *left)
+{
+    uint64_t all = left_sum(left);
+    const char *before = ": ";
+    if (!all)
+        return;
+    fprintf(stderr, "%s: ", cli_program);
+    cli_print_name(stderr, path);
+    fprintf(stderr, ": %" PRIu64 " processes were not followed", all);
+    for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
+        if (left->of[why]) {
+            fprintf(stderr, "%s%" PRIu64 " %s", before, left->of[why], left_reason(why));
+            before = ", ";
+        }
+    fputs("\n", stderr);
+}
+
 static void say_processes(const char *path, const struct record_result *result)
 {
+    say_left(path, &result->left);
     if (result->processes_left)
         cli_report(stderr, path, "%" PRIu64 " processes had not ended, and go on", result->processes_left);
     if (result->processes_failed)
@@ -176,9 +194,4 @@ void record_show_summary(const char *path, const struct record_result *result)
     say_cost(result);
     if (result->kept_as[0])
         cli_report(stderr, path, "the file that was there is now %s", result->kept_as);
-    fprintf(stderr, "%s: next: %s report ", cli_program, cli_program);
-    cli_print_name(stderr, path);
-    fprintf(stderr, "   or   %s export -f perfetto ", cli_program);
-    cli_print_name(stderr, path);
-    fputs("\n", stderr);
 }

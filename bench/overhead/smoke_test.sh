@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# That points and run say what they should. What the figures are is not asked.
+# That points and run say what they should, and what run makes of figures. What the figures are is not asked.
 set -euo pipefail
 
 here=$(dirname "$0") points=$1
 # shellcheck source=bench/smoke.sh
 . "$here/../smoke.sh"
+results=$(mktemp) fake=$(mktemp -d)
+trap 'rm -rf "$output" "$results"* "$fake"' EXIT
 
 run 0 0 "$points" 1
 for what in throttled scope taken-30 taken-100; do
@@ -17,5 +19,74 @@ run 0 0 "$here/run" --help
 expect '^usage: bench/overhead/run'
 run 2 2 "$here/run" --only nothing --built /nowhere
 expect '^overhead: no such program'
+run 2 2 "$here/run" --only sort --built /nowhere
+expect '^overhead: /nowhere/tracer/qut: is not there'
+
+# Three rounds in which recording takes 0.5 % at 100 Hz and $1 at 1 kHz; $2 of 1000 samples do not reach the root, qut fails as
+# $3 says. A peer's death is a result.
+figures()
+{
+    python3 - "$@" >"$results" <<'END'
+import json, sys
+
+def taken(cpu_s, hz=0, cut=0):
+    count = int(10 * hz)
+    return {"wall_s": 10, "cpu_s": cpu_s, "user_s": 10, "switches": 100, "requests": 1, "start_cpu_s": 0, "said": "", "found": {
+        "samples": count, "cut": {"no row": cut} if cut else {}, "due": count, "taken": count, "late": 0, "kernel": 0, "lost": 0,
+        "triggers": ["task-clock"], "eintr": 0} if hz else {}}
+
+more, cut, failure = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+names = {"by itself": 0, "by itself, again": 0, "100 Hz": 100, "1 kHz": 1000, "silent": 1000, "dead": 1000}
+rounds = []
+for plain in (10, 11, 12):  # the machine becomes slower: the pairs must not see it
+    rounds.append({"by itself": taken(plain * 0.99), "by itself, again": taken(plain * 1.01), "100 Hz": taken(plain * 1.005, 100, cut),
+                   "1 kHz": taken(plain * (1 + more), 1000), "silent": taken(plain, 0.001)})
+json.dump({"scale": 1, "load_before": 0, "reasons": [], "ways": [
+    {"name": name, "hz": hz, "is_ours": name not in ("silent", "dead")} for name, hz in names.items()], "programs": {"sort": {
+        "name": "sort", "rounds": rounds, "failed": {"dead": "died: SIGPROF"} | ({"1 kHz": failure} if failure else {})}}}, sys.stdout)
+END
+}
+
+figures 0.029 5 ''
+run 0 0 "$here/run" --show --results "$results"
+expect '^\| sort \| \+2\.0 % \(\+2\.0 to \+2\.0\) \| \+0\.5 % \(.*\) \| \+2\.9 % \(.*\) \| does not record \| died: SIGPROF \|$'
+expect '^PASS  sort at 100 Hz: \+0\.5 % \(\+0\.5 to \+0\.5\), at most 1 %; by itself beside by itself \+2\.0 %'
+expect '^PASS  sort at 1 kHz: \+2\.9 %'
+expect '^PASS  sort at 100 Hz: 99\.50 % of samples reach the root'
+expect 'no row 15 '
+figures 0.031 6 ''
+run 1 1 "$here/run" --show --results "$results"
+expect '^MISS  sort at 1 kHz: \+3\.1 %'
+expect '^MISS  sort at 100 Hz: 99\.40 % of samples reach the root'
+figures 0.01 0 'no samples in the trace'
+run 2 2 "$here/run" --show --results "$results"
+expect '^ERROR sort, 1 kHz: no samples in the trace'
+
+# A recorder that runs the command and records nothing, and one that does: each as its trace says.
+mkdir "$fake/tracer"
+fake_qut() # SAMPLES
+{
+    cat >"$fake/tracer/qut" <<END
+#!/bin/sh
+if [ "\$1" = info ]; then
+    echo '{"balanced": true, "damaged_samples": 0, "damaged_blocks": 0, "stored": $1, "merged": 0, "cut": {}, "processes": []}'
+    exit 0
+fi
+while [ "\$1" != -- ]; do shift; done
+shift
+exec "\$@"
+END
+    chmod +x "$fake/tracer/qut"
+}
+measure=("$here/run" --quick --rounds 1 --scale 0.005 --only sort --no-peers --built "$fake" --results "$results")
+fake_qut 0
+run 2 2 "${measure[@]}"
+expect '^ERROR sort, 1 kHz: no samples in the trace'
+fake_qut 7
+run 0 1 "${measure[@]}"
+expect '^\| sort \| 1 kHz \|.*\| 7 \| 100\.00 % \|'
+run 0 1 "${measure[@]}" --rounds 2 --resume
+expect '^Medians \(quartiles\) of 2 rounds'
+expect 'sort: round 2 of 2'
 
 finish

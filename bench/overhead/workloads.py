@@ -2,9 +2,9 @@
 """Real programs and their load: what bench/overhead/run and tests of correctness run under a recorder.
 
 A workload is an object with `name` and run(wrap, environment): it does a fixed amount of work, where `wrap` is the
-command that stands before the program's own (["qut", "record", ...]), and returns the processor time, in seconds, that the
-program, its children and the recorder took. Its load (wrk, redis-benchmark, pgbench) is not counted.
+command that stands before the program's own (["qut", "record", ...]), and returns a Run.
 """
+import dataclasses
 import glob
 import os
 import pwd
@@ -13,31 +13,77 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAIT_S = 60
+RUN_LIMIT_S = 600  # whatever takes longer is stuck
 
 
 class Failed(Exception):
     pass
 
 
-def cpu_of(process):
-    """Waits for it; its processor time with that of the children it waited for."""
-    _, status, used = os.wait4(process.pid, 0)
+@dataclasses.dataclass
+class Run:
+    """What one run took: of the program, its children and the recorder, not of the load. `wall_s`: of a server, how long
+    the load took. A server's processor time and switches are those from the load's first moment to the server's end;
+    what it took until then is `start_cpu_s`. `said`: stderr."""
+    wall_s: float
+    cpu_s: float
+    user_s: float
+    switches: int
+    requests: int = 1
+    start_cpu_s: float = 0
+    said: str = ""
+
+
+def ended_how(status):
+    return f"died: {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+
+
+def on(cpus):
+    """For Popen: on these processors alone, where any are named."""
+    return {"preexec_fn": lambda: os.sched_setaffinity(0, cpus)} if cpus else {}
+
+
+def start(command, environment, cpus=None, **options):
+    """Its stderr goes to a file, process.said: a pipe that nobody reads would stop it."""
+    said = tempfile.TemporaryFile()
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                               start_new_session=True, **on(cpus), **options)
+    process.said = said
+    return process
+
+
+def kill(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def finish(process):
+    """Waits for it: what it and the children it waited for used, and its stderr."""
+    limit = threading.Timer(RUN_LIMIT_S, kill, [process])
+    limit.start()
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+    except BaseException:
+        kill(process)
+        raise
+    finally:
+        limit.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return used.ru_utime + used.ru_stime
+    process.said.seek(0)
+    return used, process.said.read().decode(errors="replace")
 
 
-def start(command, environment, **options):
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, **options)
-
-
-def quietly(command, **options):
+def quietly(command, cpus=None, **options):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, **options)
+                          check=False, **on(cpus), **options)
     if done.returncode != 0:
         raise Failed(f"{' '.join(command)}: status {done.returncode}: {done.stdout[-1500:]}")
     return done.stdout
@@ -49,6 +95,37 @@ def until(is_so, what):
             return
         time.sleep(0.05)
     raise Failed(f"{what}: not after {WAIT_S} s")
+
+
+def children_of(pid):
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            with open(path, encoding="ascii") as file:
+                found += [int(word) for word in file.read().split()]
+        except OSError:
+            pass  # the thread is gone
+    return found
+
+
+def used_so_far(pid):
+    """(processor time, switches) of a process and all below it, those that are gone included. To the nanosecond for
+    those that live; the kernel tells only hundredths of a second of the others."""
+    cpu_s, switches = 0.0, 0
+    try:
+        cpu_s = time.clock_gettime((~pid << 3) | 2)  # the clock of that process, as clock_getcpuclockid makes it
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            words = file.read().rpartition(")")[2].split()
+        cpu_s += (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK")
+        for path in glob.glob(f"/proc/{pid}/task/*/status"):
+            with open(path, encoding="ascii", errors="replace") as file:
+                switches += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    except OSError:
+        pass  # ended meanwhile: it is in its parent's sums
+    for child in children_of(pid):
+        more = used_so_far(child)
+        cpu_s, switches = cpu_s + more[0], switches + more[1]
+    return cpu_s, switches
 
 
 def write_lines(path, count):
@@ -67,23 +144,28 @@ def write_c(path, count):
 
 
 class Command:
-    def __init__(self, name, words):
-        self.name, self.words = name, words
+    cpus = None  # all
+
+    def __init__(self, name, words, is_threaded=False):
+        self.name, self.words, self.is_threaded = name, words, is_threaded
 
     def run(self, wrap, environment):
-        process = start(wrap + self.words, environment)
-        said = process.stderr.read()
-        used = cpu_of(process)
+        began = time.monotonic()
+        process = start(wrap + self.words, environment, self.cpus)
+        used, said = finish(process)
+        wall_s = time.monotonic() - began
         if process.returncode != 0:
-            raise Failed(f"{self.name}: status {process.returncode}: {said[-1500:].decode(errors='replace')}")
-        return used
+            raise Failed(f"{ended_how(process.returncode)} {said[-300:]}".strip())
+        return Run(wall_s, used.ru_utime + used.ru_stime, used.ru_utime, used.ru_nvcsw + used.ru_nivcsw, said=said)
 
 
 class Server:
     """Starts a server, waits until it answers, puts its load on it, ends it with `end_signal`."""
     name = ""
+    is_threaded = False
     end_signal = signal.SIGTERM
     good_ends = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+    cpus, load_cpus = None, None  # all
 
     def begin(self, wrap, environment):
         raise NotImplementedError
@@ -92,33 +174,37 @@ class Server:
         raise NotImplementedError
 
     def load(self):
+        """Returns how many requests were answered; None: nobody counted."""
         raise NotImplementedError
-
-    def pid(self, process):  # of the server, where a recorder stands before it
-        children = open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii").read().split()
-        return int(children[0]) if children else process.pid
 
     def run(self, wrap, environment):
         process = self.begin(wrap, environment)
         try:
-            until(lambda: self.is_there() or process.poll() is not None, self.name)
-            self.load()
+            until(lambda: process.poll() is not None or self.is_there(), self.name)
+            if process.returncode is not None:
+                raise Failed(f"{self.name}: ended before it answered: {ended_how(process.returncode)}")
+            start_cpu_s, start_switches = used_so_far(process.pid)
+            began = time.monotonic()
+            requests = self.load()
+            wall_s = time.monotonic() - began
+            # Where a recorder stands before it, the server is its child.
+            os.kill((children_of(process.pid) or [process.pid])[0] if wrap else process.pid, self.end_signal)
         except BaseException:
-            process.kill()
-            process.wait()
+            kill(process)
+            if process.returncode is None:
+                process.wait()
             raise
-        os.kill(self.pid(process) if wrap else process.pid, self.end_signal)
-        said = process.stderr.read()
-        used = cpu_of(process)
+        used, said = finish(process)
         if process.returncode not in self.good_ends:
-            raise Failed(f"{self.name}: status {process.returncode}: {said[-1500:].decode(errors='replace')}")
-        return used
+            raise Failed(f"{self.name}: {ended_how(process.returncode)} {said[-300:]}".strip())
+        return Run(wall_s, used.ru_utime + used.ru_stime - start_cpu_s, used.ru_utime,
+                   used.ru_nvcsw + used.ru_nivcsw - start_switches, requests or 1, start_cpu_s, said)
 
 
-def answers(path):
-    probe = socket.socket(socket.AF_UNIX)
+def is_answering(family, address):
+    probe = socket.socket(family)
     try:
-        probe.connect(path)
+        probe.connect(address)
         return True
     except OSError:
         return False
@@ -128,6 +214,7 @@ def answers(path):
 
 class Redis(Server):
     name = "redis"
+    tests = ("set", "get", "incr", "lpush", "lrange_100", "zadd")
 
     def __init__(self, work, requests):
         self.folder, self.requests = f"{work}/redis", requests
@@ -138,67 +225,61 @@ class Redis(Server):
         if os.path.exists(self.socket):
             os.unlink(self.socket)
         return start(wrap + ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--dir", self.folder],
-                     environment)
+                     environment, self.cpus)
 
     def is_there(self):
-        return answers(self.socket)
+        return is_answering(socket.AF_UNIX, self.socket)
 
     def load(self):
-        said = quietly(["redis-benchmark", "-s", self.socket, "-q", "-n", str(self.requests), "-t",
-                        "set,get,incr,lpush,lrange_100,zadd"])
+        said = quietly(["redis-benchmark", "-s", self.socket, "-q", "-n", str(self.requests), "-t", ",".join(self.tests)],
+                       self.load_cpus)
         if "rror" in said:
             raise Failed(f"redis-benchmark: {said[-500:]}")
+        return self.requests * len(self.tests)
 
 
 class Nginx(Server):
     name = "nginx"
     end_signal = signal.SIGQUIT
+    port = 18181
 
-    def __init__(self, work, requests):
-        self.folder, self.requests = f"{work}/nginx", requests
+    def __init__(self, work, seconds):
+        self.folder, self.seconds = f"{work}/nginx", seconds
         os.makedirs(f"{self.folder}/html")
-        os.chmod(work, 0o755)
         with open(f"{self.folder}/html/index.html", "w", encoding="ascii") as file:
             file.write("x" * 4000)
         with open(f"{self.folder}/nginx.conf", "w", encoding="ascii") as file:
             file.write(f"daemon off; worker_processes 1; user root; pid {self.folder}/pid; error_log {self.folder}/error;\n"
                        f"events {{ worker_connections 512; }}\n"
                        f"http {{ access_log {self.folder}/access; gzip on; gzip_min_length 100; gzip_types *;\n"
-                       f"  server {{ listen 127.0.0.1:18181; root {self.folder}/html; }} }}\n")
+                       f"  server {{ listen 127.0.0.1:{self.port}; root {self.folder}/html; }} }}\n")
 
     def begin(self, wrap, environment):
+        for name in glob.glob(f"{self.folder}/access"):
+            os.unlink(name)  # it would grow from run to run
         return start(wrap + [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.folder, "-e", f"{self.folder}/error", "-c",
-                             f"{self.folder}/nginx.conf"], environment)
+                             f"{self.folder}/nginx.conf"], environment, self.cpus)
 
     def is_there(self):
-        probe = socket.socket()
-        try:
-            probe.connect(("127.0.0.1", 18181))
-            return True
-        except OSError:
-            return False
-        finally:
-            probe.close()
+        return is_answering(socket.AF_INET, ("127.0.0.1", self.port))
 
     def load(self):
-        """wrk loads for a time, not for a number of requests: what it did is kept, to divide by."""
-        said = quietly(["wrk", "-t1", "-c16", "-d", f"{max(1, self.requests // 10000)}s", "-H", "Accept-Encoding: gzip",
-                        "http://127.0.0.1:18181/"])
+        """wrk loads for a time, not for a number of requests."""
+        said = quietly(["wrk", "-t1", "-c16", "-d", f"{self.seconds}s", "-H", "Accept-Encoding: gzip",
+                        f"http://127.0.0.1:{self.port}/"], self.load_cpus)
         if "Non-2xx" in said or "Socket errors" in said:
             raise Failed(f"wrk: {said}")
-        self.done = int(next(line for line in said.splitlines() if "requests in" in line).split()[0])
-
-    def run(self, wrap, environment):
-        return super().run(wrap, environment) / self.done * self.requests
+        return int(next(line for line in said.splitlines() if "requests in" in line).split()[0])
 
 
 class Postgres(Server):
+    """Each run begins with the same files."""
     name = "postgres"
     end_signal = signal.SIGINT
     good_ends = (0,)
 
-    def __init__(self, work, transactions):
-        self.folder, self.transactions = f"{work}/postgres", transactions
+    def __init__(self, work, transactions, settings=()):
+        self.folder, self.transactions, self.settings = f"{work}/postgres", transactions, settings
         self.bin = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
         os.makedirs(self.folder)
         # It refuses to run as root.
@@ -206,52 +287,33 @@ class Postgres(Server):
         if os.getuid() == 0:
             entry = pwd.getpwnam("postgres")
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
-            os.chmod(work, 0o777)
             self.user = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
         quietly([f"{self.bin}/initdb", "-D", f"{self.folder}/data", "-U", "bench", "-A", "trust"], cwd=self.folder, **self.user)
-        self.is_filled = False
+        process = self.begin([], dict(os.environ))
+        try:
+            until(self.is_there, self.name)
+            self.pgbench("-i", "-q", "-s", "2")
+        finally:
+            process.send_signal(self.end_signal)
+            finish(process)
+        os.rename(f"{self.folder}/data", f"{self.folder}/filled")
 
     def begin(self, wrap, environment):
-        return start(wrap + [f"{self.bin}/postgres", "-D", f"{self.folder}/data", "-k", self.folder, "-h", "", "-F"], environment,
-                     cwd=self.folder, **self.user)
+        return start(wrap + [f"{self.bin}/postgres", "-D", f"{self.folder}/data", "-k", self.folder, "-h", "", "-F",
+                             *self.settings], environment, self.cpus, cwd=self.folder, **self.user)
 
     def is_there(self):
         return subprocess.run([f"{self.bin}/pg_isready", "-q", "-h", self.folder], check=False).returncode == 0
 
     def pgbench(self, *words):
-        return quietly([f"{self.bin}/pgbench", "-h", self.folder, "-U", "bench", *words, "postgres"], cwd=self.folder)
+        return quietly([f"{self.bin}/pgbench", "-h", self.folder, "-U", "bench", *words, "postgres"], self.load_cpus,
+                       cwd=self.folder)
 
     def load(self):
-        if not self.is_filled:
-            self.pgbench("-i", "-q", "-s", "2")
-            self.is_filled = True
         self.pgbench("-c", "2", "-t", str(self.transactions), "-n", "-b", "simple-update")
+        return 2 * self.transactions
 
-
-def all_workloads(work, scale):
-    """`scale` 1: some ten seconds of work each. Names of what is not installed: (found, missing)."""
-    source, lines, packed = f"{work}/source.c", f"{work}/lines", f"{work}/packed"
-    write_c(source, int(2500 * scale) + 20)
-    write_lines(lines, int(2500000 * scale) + 2000)
-    with open(lines, "rb") as file, open(packed, "wb") as out:
-        out.write(file.read(int(9e6 * scale) + 100000))
-    found, missing = [], []
-    clang = shutil.which("clang")
-    wanted = [
-        ("python3", "/usr/bin/python3", lambda: Command("python3", ["/usr/bin/python3", "-S", f"{HERE}/../programs/busy.py",
-                                                                    str(int(14 * scale) + 1)])),
-        ("clang", clang, lambda: Command("clang", [clang, "-O2", "-w", "-c", source, "-o", f"{work}/source.o"])),
-        ("redis", shutil.which("redis-server"), lambda: Redis(work, int(250000 * scale) + 1000)),
-        ("nginx", shutil.which("wrk") and (shutil.which("nginx") or glob.glob("/usr/sbin/nginx")),
-         lambda: Nginx(work, int(100000 * scale) + 10000)),
-        ("postgres", glob.glob("/usr/lib/postgresql/*/bin/postgres"), lambda: Postgres(work, int(20000 * scale) + 200)),
-        ("sort", "sort", lambda: Command("sort", ["sort", "--parallel=2", "-S", "64M", "-T", work, "-k2,2", "-k1,1n", "-o",
-                                                  f"{work}/sorted", lines])),
-        ("xz", "xz", lambda: Command("xz", ["xz", "-k", "-f", "-T2", "-4", "--block-size=1MiB", packed])),
-    ]
-    for name, there, make in wanted:
-        if there:
-            found.append(make())
-        else:
-            missing.append(name)
-    return found, missing
+    def run(self, wrap, environment):
+        shutil.rmtree(f"{self.folder}/data", ignore_errors=True)
+        quietly(["cp", "-a", f"{self.folder}/filled", f"{self.folder}/data"])
+        return super().run(wrap, environment)

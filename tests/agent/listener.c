@@ -67,6 +67,7 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
         struct agent_channel_hello hello;
         struct agent_channel_table table;
         struct agent_channel_counts counts;
+        struct agent_channel_left left;
     } packet;
     union {
         struct cmsghdr head;
@@ -92,6 +93,8 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
         answer(fd, AGENT_CHANNEL_NO);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_ADD && size == sizeof packet.counts) {
         add(&run->counts, &packet.counts);
+        answer(fd, AGENT_CHANNEL_OK);
+    } else if (is_good && packet.head.type == AGENT_CHANNEL_LEFT && size == sizeof packet.left) {
         answer(fd, AGENT_CHANNEL_OK);
     } else if (size != 0) { // else a process that ended between two of its calls
         run->malformed++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification notices every kind of wrong rule: a table of this very program, spoiled one field at a time.
+// Verification notices every kind of wrong rule: a table of a program, spoiled one field at a time.
+// Usage: test_check_verify [FILE]
 #include <check.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 
 enum { JUDGES = QUTC_JUDGE_LIBDW | QUTC_JUDGE_LIBDWARF };
 
+static const char *path;
 static struct qutc_image *image;
 static uint8_t *bytes;
 static struct qut_table table;
@@ -18,7 +20,7 @@ static void setup(void)
 {
     struct qutc_error error = {0};
     struct qutc_image_options image_options = {0};
-    ck_assert_int_eq(qutc_image_open("/proc/self/exe", "self", 0, 0, &image_options, &image, &error), 0);
+    ck_assert_int_eq(qutc_image_open(path, "it", 0, 0, &image_options, &image, &error), 0);
     size_t size;
     struct qutc_compile_options options = {0};
     struct qutc_compile_stats stats;
@@ -145,8 +147,9 @@ START_TEST(no_judge_no_proof)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
+    path = argc > 1 ? argv[1] : "/proc/self/exe";
     Suite *suite = suite_create("verify");
     TCase *tcase = tcase_create("all");
     tcase_add_checked_fixture(tcase, setup, teardown);

@@ -18,7 +18,7 @@ qut, subject = sys.argv[1:3]
 folder = tempfile.TemporaryDirectory()
 os.environ["XDG_RUNTIME_DIR"] = folder.name
 path = f"{folder.name}/a.qtrace"
-HELLO, TABLE, ADD = 1, 2, 3
+HELLO, TABLE, ADD, LEFT = 1, 2, 3, 4
 
 recorder = subprocess.Popen([qut, "record", "-o", path, subject, "sleeps"], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -29,7 +29,7 @@ with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children") as file:
 with open(f"/proc/{child}/environ", "rb") as file:
     settings = [item for item in file.read().split(b"\0") if item.startswith(b"QUT_AGENT=")][0]
 token = re.search(rb"[=;]t=([0-9a-f]{32})", settings).group(1)
-sizes = {HELLO: 72, TABLE: 48 + 24 + 64 + 4096, ADD: 176}
+sizes = {HELLO: 72, TABLE: 48 + 24 + 64 + 4096, ADD: 176, LEFT: 64}
 
 
 def connect():
@@ -60,7 +60,7 @@ def expect(what, got, wanted):
 # Many that say nothing: others are heard all the same.
 idle = [connect() for _ in range(300)]
 expect("one byte", send(b"x"), (17,))
-for kind in (0, HELLO, TABLE, ADD, 4, 16, 0xFFFFFFFF):
+for kind in (0, HELLO, TABLE, ADD, LEFT, 5, 16, 0xFFFFFFFF):
     body = b"\0" * (sizes.get(kind, 72) - 48)
     expect(f"type {kind}, wrong token", send(head(kind, with_token=b"0" * 32) + body), (17,))
     expect(f"type {kind}, no token", send(head(kind, with_token=b"") + body), (17,))
@@ -88,9 +88,12 @@ expect("more memory than there is", send(table(memory=1 << 62), [text]), (17,))
 expect("more memory than the file has", send(table(memory=1 << 20), [text]), (17,))
 expect("memory that is no program", send(table(memory=100), [text]), (17,))
 expect("a table of a program", send(table(name=os.fsencode(os.path.realpath(subject)))), (16, 17))
+for why, answer in ((0, 17), (1, 16), (8, 16), (9, 17), (0xFFFFFFFF, 17)):
+    expect(f"left alone, reason {why}", send(head(LEFT) + struct.pack("<IIII", why, 0, 1, 0)), (answer,))
+expect("taken back, never told", send(head(LEFT) + struct.pack("<IIII", 1, 1, 0, 0)), (16,))
 random.seed(1)
 for _ in range(200):
-    packet = bytearray(random.choice([hello, table(memory=4096), head(ADD) + b"\0" * 128]))
+    packet = bytearray(random.choice([hello, table(memory=4096), head(ADD) + b"\0" * 128, head(LEFT) + b"\1" + b"\0" * 15]))
     for _ in range(random.randrange(1, 8)):
         packet[random.randrange(48, len(packet))] = random.randrange(256)
     send(bytes(packet), random.choice([(), [text], [null]]))

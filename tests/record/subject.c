@@ -5,10 +5,16 @@
 //     subject view                prints what a program can see of its surroundings: descriptors, mask, ignored signals
 //     subject spawn COUNT MS      COUNT children, one after the other, fork and exec of itself: burn MS
 //     subject forks COUNT MS      COUNT children at the same time, no exec
-//     subject sleeps              says "ready", ends when its standard input does
-//     subject interrupted         says "ready", burns until SIGINT comes, ends with 42
+//     subject start HOW PROGRAM   one child, without arguments; prints what it ended with. HOW: a name of begin(),
+//     below subject sleeps              says "ready", ends when its standard input does subject interrupted says
+//     "ready", burns until SIGINT comes, ends with 42
+#ifndef _GNU_SOURCE // also built alone
+#define _GNU_SOURCE
+#endif
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +88,47 @@ static int children(char **argv, int count, int together)
     return failed != 0;
 }
 
+static void begin(const char *how, char *const program[])
+{
+    char *const clean[] = {"A=B", NULL};
+    if (strcmp(how, "execv") == 0)
+        execv(program[0], program);
+    else if (strcmp(how, "execvp") == 0)
+        execvp(program[0], program);
+    else if (strcmp(how, "execle") == 0)
+        execle(program[0], program[0], (char *)NULL, environ);
+    else if (strcmp(how, "fexecve") == 0)
+        fexecve(open(program[0], O_RDONLY | O_CLOEXEC), program, environ);
+    else if (strcmp(how, "execveat") == 0)
+        execveat(AT_FDCWD, program[0], program, environ, 0);
+    else if (strcmp(how, "empty") == 0)
+        execveat(open(program[0], O_RDONLY | O_CLOEXEC), "", program, environ, AT_EMPTY_PATH);
+    else if (strcmp(how, "clean") == 0)
+        execve(program[0], program, clean);
+    _exit(99);
+}
+
+static pid_t start(const char *how, char *const program[])
+{
+    pid_t pid = 0;
+    if (strcmp(how, "posix_spawn") == 0)
+        return posix_spawn(&pid, program[0], NULL, NULL, program, environ) == 0 ? pid : -1;
+    if (strcmp(how, "posix_spawnp") == 0)
+        return posix_spawnp(&pid, program[0], NULL, NULL, program, environ) == 0 ? pid : -1;
+    pid = vfork();
+    if (pid == 0)
+        begin(how, program);
+    return pid;
+}
+
+static int start_one(const char *how, char *const program[])
+{
+    int status = -1;
+    waitpid(start(how, program), &status, 0);
+    printf("status %x\n", (unsigned)status);
+    return 0;
+}
+
 static int wait_for_end(void)
 {
     char byte;
@@ -115,6 +162,8 @@ int main(int argc, char **argv)
         return view();
     if ((strcmp(what, "spawn") == 0 || strcmp(what, "forks") == 0) && argc > 3)
         return children(argv, atoi(argv[2]), what[0] == 'f');
+    if (strcmp(what, "start") == 0 && argc > 3)
+        return start_one(argv[2], argv + 3);
     if (strcmp(what, "sleeps") == 0)
         return wait_for_end();
     return strcmp(what, "interrupted") == 0 ? wait_for_interrupt() : 2;

@@ -212,6 +212,21 @@ void agent_tell_counts(bool wait)
     close(fd);
 }
 
+void agent_tell_left(enum agent_left why, enum agent_tell_left who)
+{
+    struct agent_channel_left left = {
+        .why = why, .is_taken = who == AGENT_TELL_TAKEN_BACK, .is_child = who == AGENT_TELL_CHILD};
+    struct agent_channel_answer answer;
+    fill_head(&left.head, AGENT_CHANNEL_LEFT);
+    int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
+    if (fd < 0)
+        return;
+    // The recorder looks up who we are: not after the end.
+    if (send_packet(fd, &left, sizeof left, -1) == 0 && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
+        close(passed_fd);
+    close(fd);
+}
+
 // ---- tables
 
 static int copy_to_memfd(const void *bytes, size_t size)

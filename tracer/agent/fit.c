@@ -43,10 +43,12 @@ static bool wants_no_thread(int count, char *const arguments[])
     return false;
 }
 
-bool agent_fits(int argument_count, char *const arguments[])
+enum agent_left agent_fits(int argument_count, char *const arguments[])
 {
     // musl gives constructors no arguments: in this order.
-    return is_our_libc() && !wants_no_thread(argument_count, arguments);
+    return !is_our_libc()                               ? AGENT_LEFT_LIBC
+           : wants_no_thread(argument_count, arguments) ? AGENT_LEFT_ONE_THREAD
+                                                        : AGENT_LEFT_NOT;
 }
 
 static bool is_traced(void)

@@ -3,12 +3,13 @@
 #ifndef TRACER_AGENT_FIT_H
 #define TRACER_AGENT_FIT_H
 
-#include <stdbool.h>
+#include "tracer/agent/channel.h"
 
 #pragma GCC visibility push(hidden)
 
-// False: the C library is another one than that we were built for, or the program wants to be its only thread.
-bool agent_fits(int argument_count, char *const arguments[]);
+// Why not; AGENT_LEFT_NOT: it may begin here. The C library is another one than that we were built for, or the program
+// wants to be its only thread.
+enum agent_left agent_fits(int argument_count, char *const arguments[]);
 
 // A signal for the ticks that a debugger passes on without stopping, where one is attached; else 0: libqut chooses.
 int agent_signal_that_fits(void);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// exec and the ends of a process that no destructor sees. Children of fork are start.c's. Those of posix_spawn, system
-// and popen begin without ticks, and need nothing.
+// exec, posix_spawn, and the ends of a process that no destructor sees. Children of fork are start.c's. Those of
+// posix_spawn, system and popen begin without ticks, and need nothing.
 //
 // The environment that exec is given is passed on as it is: a program that clears it for its children on purpose has
-// children that are not recorded.
+// children that are not recorded. Only a loader that could not load us, and would complain, is not told to.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "tracer/agent/follow.h"
 #include "tracer/agent/hide.h"
 #include "tracer/agent/real.h"
 #include "tracer/agent/start.h"
@@ -17,41 +19,74 @@
 
 struct exec {
     bool is_on;
+    enum agent_left left;
 };
 
-static void before_exec(struct exec *exec)
+// Where the program is: by a name, as PATH has it; by a path; or where that is NULL or empty, by a descriptor.
+struct place {
+    const char *path, *name;
+    int fd;
+};
+
+static enum agent_left look(const struct place *place, char *const environment[])
 {
-    exec->is_on = agent_is_on_here();
-    if (!exec->is_on)
-        return;
+    if (!agent_follows())
+        return AGENT_LEFT_NOT;
+    if (place->name)
+        return agent_follow_search(place->name, environment);
+    return place->path && *place->path ? agent_follow_look(place->fd, place->path, environment)
+                                       : agent_follow_look_at(place->fd, environment);
+}
+
+static void before_exec(struct exec *exec, const struct place *place, char *const environment[])
+{
     struct agent_quiet quiet;
+    *exec = (struct exec){.is_on = agent_is_on_here()};
+    if (!exec->is_on && !agent_follows())
+        return;
     agent_quiet_begin(&quiet);
-    agent_ticks_end();
-    agent_hide_drain();
-    agent_tell_counts(true);
+    exec->left = look(place, environment);
+    if (exec->left != AGENT_LEFT_NOT)
+        agent_tell_left(exec->left, AGENT_TELL_THIS);
+    if (exec->is_on) {
+        agent_ticks_end();
+        agent_hide_drain();
+        agent_tell_counts(true);
+    }
     agent_quiet_end(&quiet);
-    agent_hide_before_exec();
+    if (exec->is_on)
+        agent_hide_before_exec();
 }
 
 // It failed.
 static void after_exec(const struct exec *exec)
 {
-    if (!exec->is_on)
+    if (!exec->is_on && exec->left == AGENT_LEFT_NOT)
         return;
     int saved_errno = errno;
-    agent_hide_after_exec();
+    if (exec->is_on)
+        agent_hide_after_exec();
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    agent_ticks_begin();
+    if (exec->left != AGENT_LEFT_NOT)
+        agent_tell_left(exec->left, AGENT_TELL_TAKEN_BACK);
+    if (exec->is_on)
+        agent_ticks_begin();
     agent_quiet_end(&quiet);
     errno = saved_errno;
 }
 
+// On the caller's stack: it may be a child of vfork.
+#define FITTING(left, environment)                                                                                     \
+    (agent_follow_room(left, environment)                                                                              \
+         ? agent_follow_environment(__builtin_alloca(agent_follow_room(left, environment)), environment)               \
+         : (environment))
+
 EXPORTED int execve(const char *path, char *const arguments[], char *const environment[])
 {
     struct exec exec;
-    before_exec(&exec);
-    int result = agent_real()->execve(path, arguments, environment);
+    before_exec(&exec, &(struct place){.path = path, .fd = AT_FDCWD}, environment);
+    int result = agent_real()->execve(path, arguments, FITTING(exec.left, environment));
     after_exec(&exec);
     return result;
 }
@@ -64,8 +99,8 @@ EXPORTED int execv(const char *path, char *const arguments[])
 EXPORTED int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
     struct exec exec;
-    before_exec(&exec);
-    int result = agent_real()->execvpe(file, arguments, environment);
+    before_exec(&exec, &(struct place){.name = file}, environment);
+    int result = agent_real()->execvpe(file, arguments, FITTING(exec.left, environment));
     after_exec(&exec);
     return result;
 }
@@ -78,8 +113,8 @@ EXPORTED int execvp(const char *file, char *const arguments[])
 EXPORTED int fexecve(int fd, char *const arguments[], char *const environment[])
 {
     struct exec exec;
-    before_exec(&exec);
-    int result = agent_real()->fexecve(fd, arguments, environment);
+    before_exec(&exec, &(struct place){.fd = fd}, environment);
+    int result = agent_real()->fexecve(fd, arguments, FITTING(exec.left, environment));
     after_exec(&exec);
     return result;
 }
@@ -87,11 +122,51 @@ EXPORTED int fexecve(int fd, char *const arguments[], char *const environment[])
 EXPORTED int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     struct exec exec;
-    before_exec(&exec);
-    int result = agent_real()->execveat(fd, path, arguments, environment, flags);
+    before_exec(&exec, &(struct place){.path = path, .fd = fd}, environment);
+    int result = agent_real()->execveat(fd, path, arguments, FITTING(exec.left, environment), flags);
     after_exec(&exec);
     return result;
 }
+
+// ---- posix_spawn: it says itself whether exec came about
+
+static enum agent_left before_spawn(const struct place *place, char *const environment[])
+{
+    struct agent_quiet quiet;
+    agent_quiet_begin(&quiet);
+    enum agent_left left = look(place, environment);
+    agent_quiet_end(&quiet);
+    return left;
+}
+
+static int after_spawn(int error, enum agent_left left)
+{
+    struct agent_quiet quiet;
+    if (error != 0 || left == AGENT_LEFT_NOT)
+        return error;
+    agent_quiet_begin(&quiet);
+    agent_tell_left(left, AGENT_TELL_CHILD);
+    agent_quiet_end(&quiet);
+    return 0;
+}
+
+EXPORTED int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions,
+                         const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    enum agent_left left = before_spawn(&(struct place){.path = path, .fd = AT_FDCWD}, environment);
+    return after_spawn(
+        agent_real()->posix_spawn(child, path, actions, attributes, arguments, FITTING(left, environment)), left);
+}
+
+EXPORTED int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    enum agent_left left = before_spawn(&(struct place){.name = file}, environment);
+    return after_spawn(
+        agent_real()->posix_spawnp(child, file, actions, attributes, arguments, FITTING(left, environment)), left);
+}
+
+// ---- exec with its arguments one by one
 
 // Arguments one by one: counted, then laid out on the stack as libc does it, so that it may be called after vfork and
 // in a handler.

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -52,6 +53,8 @@
     X(execve)                                                                                                          \
     X(execvpe)                                                                                                         \
     X(fexecve)                                                                                                         \
+    X(posix_spawn)                                                                                                     \
+    X(posix_spawnp)                                                                                                    \
     X(execveat)                                                                                                        \
     X(_exit)                                                                                                           \
     X(_Exit)                                                                                                           \

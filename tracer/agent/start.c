@@ -71,6 +71,11 @@ bool agent_is_on_here(void)
     return pid != 0 && pid == (uint32_t)getpid();
 }
 
+bool agent_follows(void)
+{
+    return atomic_load_explicit(&recorded_pid, memory_order_relaxed) != 0 && agent_settings.follow;
+}
+
 // ---- threads
 
 void agent_ticks_begin(void)
@@ -106,8 +111,12 @@ static void after_fork_in_parent(void)
 // Returns whether this child is recorded.
 static bool go_on_in_child(void)
 {
-    if (!agent_settings.follow || qut_trace_fd() < 0)
+    if (!agent_settings.follow)
         return false;
+    if (qut_trace_fd() < 0) {
+        agent_tell_left(AGENT_LEFT_FAILED, AGENT_TELL_THIS);
+        return false;
+    }
     // The thread that looks after modules stayed behind; another one looks after this process's.
     qut_thread_register();
     agent_threads_after_fork();
@@ -188,11 +197,12 @@ static int open_trace(void)
     return qut_trace_open(&options);
 }
 
-static int start_sampling(uint32_t trigger)
+static int start_sampling(uint32_t trigger, uint32_t flags)
 {
     struct qut_sampling_group groups[AGENT_GROUPS_MAX];
     struct qut_sampling_options options = {.size = sizeof options,
                                            .trigger = trigger,
+                                           .flags = flags,
                                            .signal_number = agent_settings.signal_number,
                                            .period_ns = agent_settings.period_ns,
                                            .sync_interval_ns = agent_settings.sync_interval_ns,
@@ -207,13 +217,10 @@ static int start_sampling(uint32_t trigger)
     return qut_sampling_start(&options);
 }
 
-// Timers interrupt calls that wait: they are guarded, and told of, whatever else is watched.
+// What ticks interrupt is guarded, and told of, whatever else is watched.
 static uint32_t calls_to_guard(void)
 {
-    uint32_t trigger = qut_sampling_trigger();
-    return trigger == QUT_TRIGGER_WALL || trigger == QUT_TRIGGER_CPU_TIMER
-               ? AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP
-               : 0;
+    return qut_sampling_interrupts() ? AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP : 0;
 }
 
 static int tell_begin(enum agent_channel_begin how, int trigger_error)
@@ -244,11 +251,11 @@ static int begin(enum agent_channel_begin how)
         qut_stop();
         return error;
     }
-    // Who was injected stands in front of no call, and guards none: timers would cut them short.
-    bool clock_only = how == AGENT_BEGAN_BY_INJECTION && agent_settings.trigger != QUT_TRIGGER_NONE;
-    int trigger_error = start_sampling(clock_only ? QUT_TRIGGER_TASK_CLOCK : agent_settings.trigger);
+    // Who was injected stands in front of no call, and guards none.
+    uint32_t flags = how == AGENT_BEGAN_BY_INJECTION ? QUT_SAMPLING_UNGUARDED : 0;
+    int trigger_error = start_sampling(agent_settings.trigger, flags);
     if (trigger_error != 0 && trigger_error != -EINVAL)
-        error = start_sampling(QUT_TRIGGER_NONE); // without ticks there still are sync points
+        error = start_sampling(QUT_TRIGGER_NONE, 0); // without ticks there still are sync points
     else
         error = trigger_error;
     if (error == 0 && !handles_forks) {
@@ -318,14 +325,44 @@ void agent_end(void)
     end(true);
 }
 
+// The recorder knows where it has said no, and where there is none nobody asks.
+static void tell_failed(int error)
+{
+    struct agent_quiet quiet;
+    if (error == -EPERM || error == -ECONNREFUSED || error == -EINVAL || !agent_settings.follow)
+        return;
+    agent_quiet_begin(&quiet);
+    agent_tell_left(error == -EFBIG ? AGENT_LEFT_FILE_LIMIT : AGENT_LEFT_FAILED, AGENT_TELL_THIS);
+    agent_quiet_end(&quiet);
+}
+
+// What has another C library was told of by who began it.
+static void leave_alone(const char *text, enum agent_left why)
+{
+    struct agent_quiet quiet;
+    if (why != AGENT_LEFT_ONE_THREAD || !agent_settings_read(&agent_settings, text))
+        return;
+    agent_quiet_begin(&quiet);
+    agent_tell_left(why, AGENT_TELL_THIS);
+    agent_quiet_end(&quiet);
+}
+
 // Before the constructors of the program and of the libraries that nobody else needs.
 __attribute__((constructor(101))) static void at_begin(int argument_count, char *arguments[])
 {
     const char *text = getenv(AGENT_VARIABLE);
-    if (!text || !agent_fits(argument_count, arguments))
+    if (!text)
         return;
     int saved_errno = errno;
+    enum agent_left why = agent_fits(argument_count, arguments);
+    if (why != AGENT_LEFT_NOT) {
+        leave_alone(text, why);
+        errno = saved_errno;
+        return;
+    }
     int error = agent_begin(text, AGENT_BEGAN_BY_EXEC);
+    if (error != 0)
+        tell_failed(error);
     if (error != -EINVAL && !agent_settings.follow)
         agent_environment_forget();
     errno = saved_errno;

@@ -15,6 +15,8 @@ void agent_end(void); // also where nothing is on
 // Whether this very process is the one that is recorded: not so in children of vfork, which share its memory, nor in
 // those of clone. One system call.
 bool agent_is_on_here(void);
+// Whether what this process begins is recorded as well: true in children of vfork, too.
+bool agent_follows(void);
 // The signal of our ticks: what the program does with it is kept from the kernel. 0: there is none.
 extern _Atomic int agent_signal;
 

@@ -21,6 +21,10 @@ void agent_tell_counts(bool wait);
 // In a child after fork: its counts begin again.
 void agent_tell_counts_after_fork(void);
 
+// A process that is left alone: this one, as which exec begins, or a child; or no longer. Kept quiet by the caller.
+enum agent_tell_left { AGENT_TELL_THIS, AGENT_TELL_CHILD, AGENT_TELL_TAKEN_BACK };
+void agent_tell_left(enum agent_left why, enum agent_tell_left who);
+
 // Whether the recorder is there to be talked to.
 bool agent_tell_is_heard(void);
 

@@ -75,6 +75,7 @@ static void tell_notes(const struct trace *trace, const struct teller *teller)
         {"threads-without-ticks", "threads could not be given ticks"},
         {"locks-untold", "waits for locks of which it is not known who held them, or who ended them"},
         {"processes-not-recorded", "processes are not in the trace"},
+        {"processes-not-followed", "processes were left alone, and are not in the trace"},
         {"processes-without-ticks", "processes had no ticks"},
         {"processes-with-unknown-ticks", "processes ended without saying how many ticks they lost"},
         {"processes-left-running", "processes went on when the recording ended"},

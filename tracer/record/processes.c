@@ -153,6 +153,12 @@ void recorder_add(void *context, const struct agent_channel_counts *counts, cons
         process_add(process, counts);
 }
 
+void recorder_left(void *context, const struct agent_channel_left *left, const struct server_peer *peer)
+{
+    struct recorder *recorder = context;
+    left_take(&recorder->left, left, peer->pid);
+}
+
 // ---- what is done
 
 static void note_failures(struct recorder *recorder, const struct process *process)
@@ -242,17 +248,21 @@ static void put_together(struct recorder *recorder)
 static void add_notes(struct recorder *recorder)
 {
     const struct record_result *result = recorder->result;
-    const struct trace_note notes[] = {
+    struct trace_note notes[7 + AGENT_LEFT_COUNT] = {
         {.name = "processes-left-running", .value = result->processes_left},
         {.name = "processes-not-recorded", .value = result->processes_failed},
         {.name = "processes-without-ticks", .value = result->processes_unticked},
         {.name = "processes-with-unknown-ticks", .value = result->processes_untold},
         {.name = "packets-refused", .value = recorder->server.refused},
         {.name = "recorder-cpu-ns", .value = result->own_cpu_ns},
+        {.name = "processes-not-followed", .value = left_sum(&result->left)},
     };
+    size_t count = 7;
+    for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
+        if (result->left.of[why])
+            notes[count++] = (struct trace_note){.name = left_name(why), .value = result->left.of[why]};
     struct qutc_error error = {0};
-    if (collect_append_notes(recorder->output.fd, notes, sizeof notes / sizeof *notes, &error) != 0 &&
-        !recorder->result->first_failure[0])
+    if (collect_append_notes(recorder->output.fd, notes, count, &error) != 0 && !recorder->result->first_failure[0])
         qutc_error_text(&error, recorder->result->first_failure, sizeof recorder->result->first_failure);
 }
 
@@ -266,6 +276,7 @@ void recorder_finish(struct recorder *recorder)
     }
     struct record_result *result = recorder->result;
     result->counts = recorder->counts_of_finished;
+    result->left = recorder->left.counts;
     put_together(recorder);
     struct timespec used;
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)

@@ -177,7 +177,7 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
 static int begin(struct recorder *recorder, struct qutc_error *error)
 {
     const struct server_events events = {
-        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .context = recorder};
+        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left, .context = recorder};
     const char *cache = recorder->options->settings.cache;
     recorder->start_ns = loop_now_ns();
     return loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&

@@ -9,6 +9,7 @@
 
 #include "tracer/agent/channel.h"
 #include "tracer/record/counts.h"
+#include "tracer/record/left.h"
 #include "tracer/record/output.h"
 #include "tracer/record/program.h"
 
@@ -47,6 +48,7 @@ struct record_result {
     uint64_t processes_left;           // that went on when the recording ended
     uint64_t processes_failed;         // whose samples are not, or not all, in the file
     bool is_short_of_descriptors;      // a reason for that
+    struct left_counts left;           // that the agent is not in
     uint64_t processes_unticked;       // that could have no ticks
     uint64_t processes_untold;         // that ended without telling what became of their ticks
     int unticked_error;                // of the first of these, -errno

@@ -30,6 +30,7 @@ struct recorder {
 
     struct process *processes, *last; // all that said hello, in that order
     uint64_t process_count, live_count;
+    struct left left; // those that will not
     struct record_counts counts_of_finished;
     uint64_t bytes_of_finished;
     bool is_stopped; // no more samples are taken
@@ -40,6 +41,7 @@ struct recorder {
 const char *recorder_hello(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
                            int segment_fd);
 void recorder_add(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
+void recorder_left(void *context, const struct agent_channel_left *left, const struct server_peer *peer);
 void recorder_reap(struct recorder *recorder); // collectors that are done
 // No more samples: what is there is finished, whoever lives goes on without us.
 void recorder_stop(struct recorder *recorder);

@@ -36,6 +36,7 @@ union packet {
     struct agent_channel_hello hello;
     struct agent_channel_table table;
     struct agent_channel_counts counts;
+    struct agent_channel_left left;
     char bytes[sizeof(struct agent_channel_table) + 1]; // one more, to see what is too long
 };
 
@@ -115,12 +116,15 @@ static bool is_sound(const struct server *server, const union packet *packet, si
 {
     static const size_t sizes[] = {[AGENT_CHANNEL_HELLO] = sizeof(struct agent_channel_hello),
                                    [AGENT_CHANNEL_TABLE] = sizeof(struct agent_channel_table),
-                                   [AGENT_CHANNEL_ADD] = sizeof(struct agent_channel_counts)};
+                                   [AGENT_CHANNEL_ADD] = sizeof(struct agent_channel_counts),
+                                   [AGENT_CHANNEL_LEFT] = sizeof(struct agent_channel_left)};
     if (size < sizeof packet->head || packet->head.version != AGENT_VERSION ||
-        packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_ADD ||
+        packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_LEFT ||
         size != sizes[packet->head.type] || memcmp(packet->head.token, server->token, sizeof server->token) != 0)
         return false;
     const struct agent_channel_table *table = &packet->table;
+    if (packet->head.type == AGENT_CHANNEL_LEFT)
+        return packet->left.why > AGENT_LEFT_NOT && packet->left.why < AGENT_LEFT_COUNT;
     return packet->head.type != AGENT_CHANNEL_TABLE ||
            (memchr(table->path, 0, sizeof table->path) && table->build_id_bytes <= sizeof table->build_id);
 }
@@ -166,7 +170,10 @@ static void take_others(struct server_client *client, const union packet *packet
     } else {
         if (descriptor >= 0)
             close(descriptor);
-        server->events.add(server->events.context, &packet->counts, &peer);
+        if (packet->head.type == AGENT_CHANNEL_LEFT)
+            server->events.left(server->events.context, &packet->left, &peer);
+        else
+            server->events.add(server->events.context, &packet->counts, &peer);
     }
     if (peer.process_fd >= 0)
         close(peer.process_fd);

@@ -24,6 +24,7 @@ struct server_events {
     void (*table)(void *context, const struct agent_channel_table *table, const struct server_peer *peer, int memory_fd,
                   int client_fd);
     void (*add)(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
+    void (*left)(void *context, const struct agent_channel_left *left, const struct server_peer *peer);
     void *context;
 };
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that the agent cannot come along to, seen before exec begins them.
+#ifndef TRACER_AGENT_FOLLOW_H
+#define TRACER_AGENT_FOLLOW_H
+
+#include <stddef.h>
+
+#include "tracer/agent/channel.h"
+
+#pragma GCC visibility push(hidden)
+
+// Why what exec begins will be left alone; AGENT_LEFT_NOT: it will not, or nobody can say. `path` as openat has it; of
+// agent_follow_search without a slash, too. Kept quiet by the caller.
+enum agent_left agent_follow_look(int directory, const char *path, char *const environment[]);
+enum agent_left agent_follow_search(const char *file, char *const environment[]);
+enum agent_left agent_follow_look_at(int fd, char *const environment[]);
+
+// The loader of a program of another machine cannot load us, and would say so where the program's user sees it: the
+// environment without us, in `room`, which has agent_follow_room bytes. 0: it stays as it is.
+size_t agent_follow_room(enum agent_left left, char *const environment[]);
+char *const *agent_follow_environment(char **room, char *const environment[]);
+
+#pragma GCC visibility pop
+
+#endif
