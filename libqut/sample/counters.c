@@ -127,7 +127,7 @@ void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t si
         .lost = sums[4],
         .strays = atomic_load_explicit(&qut_sampler.strays, memory_order_relaxed),
         .threads = atomic_load_explicit(&qut_sampler.threads, memory_order_relaxed),
-        .threads_switching = atomic_load_explicit(&qut_sampler.switching_count, memory_order_relaxed),
+        .threads_by_timer = atomic_load_explicit(&qut_sampler.by_timer_count, memory_order_relaxed),
         .threads_failed = atomic_load_explicit(&qut_sampler.threads_failed, memory_order_relaxed),
         .eintr_seen = atomic_load_explicit(&qut_sampler.eintr_seen, memory_order_relaxed),
     };

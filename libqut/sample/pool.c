@@ -141,7 +141,7 @@ struct qut_ticker *qut_ticker_take(uint32_t tid)
     ticker->seen = ticker->identity = ticker->period_ns = ticker->guarded_ns = 0;
     ticker->switches_seen = ticker->cpu_ns_seen = 0;
     ticker->tick_count = ticker->guard_depth = 0;
-    ticker->is_armed = ticker->switches_often = false;
+    ticker->is_armed = ticker->is_by_timer = false;
     ticker->clock = ticker->faults = (struct qut_os_event){.fd = -1, .mark = -1};
     ticker->timer = -1;
     ticker->name[0] = 0;

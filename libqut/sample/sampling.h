@@ -5,7 +5,7 @@
 //   pool.c      the places of threads that tick; who may look at them
 //   thread.c    threads that come and go
 //   trigger.c   what makes a thread tick
-//   switches.c  which threads tick by a timer, as they switch often
+//   switches.c  which threads tick by a timer, others by perf's clock
 //   tick.c      the handler
 //   pace.c      which thread ticks how often
 //   guard.c     no ticks around calls that they would interrupt
@@ -61,7 +61,7 @@ struct qut_ticker {
     struct qut_tick_counts counts;
     // As of its own last looks.
     uint32_t tick_count;
-    bool switches_often;
+    bool is_by_timer;
     uint64_t switches_seen, cpu_ns_seen;
     // The guard.
     uint32_t guard_depth;
@@ -87,7 +87,7 @@ struct qut_sampler {
     _Atomic uint32_t trigger;             // what it became
     _Atomic int32_t signal_number;        // 0: none is taken
     _Atomic uint32_t is_guarding;         // ticks interrupt calls
-    _Atomic uint32_t switching_count;     // of threads that tick by a timer, as they switch often
+    _Atomic uint32_t by_timer_count;      // of threads that tick by a timer, others by perf's clock
     // Constant while it is started.
     bool is_started;
     bool may_use_timers; // for threads that cannot have what the trigger is
@@ -137,7 +137,8 @@ extern const char qut_timer_cookie;
 
 // ---- switches.c
 
-void qut_switches_look(struct qut_ticker *ticker); // in the thread's own handler: may arm it anew
+void qut_switches_begin(struct qut_ticker *ticker, uint64_t period_ns); // before it is armed
+void qut_switches_look(struct qut_ticker *ticker);                      // in the thread's own handler: may arm it anew
 void qut_switches_forget(struct qut_ticker *ticker);
 
 // ---- tick.c

@@ -134,7 +134,7 @@ static void end_ticks(void)
     atomic_store_explicit(&sampler->signal_number, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->is_guarding, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->threads, 0, memory_order_relaxed);
-    atomic_store_explicit(&sampler->switching_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&sampler->by_timer_count, 0, memory_order_relaxed);
     if (tickers)
         qut_tickers_destroy(tickers);
 }
@@ -199,7 +199,7 @@ static void in_child(void)
         qut_os_event_close(&tickers[i].faults);
     }
     qut_tickers_in_child();
-    atomic_store_explicit(&qut_sampler.switching_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&qut_sampler.by_timer_count, 0, memory_order_relaxed);
     if (tickers)
         qut_tickers_destroy(tickers);
     clear_counts();

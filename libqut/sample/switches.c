@@ -7,47 +7,60 @@
 #include "libqut/os/usage.h"
 #include "libqut/sample/sampling.h"
 
-enum { TICKS_BETWEEN_LOOKS = 8 };
+enum { TICKS_BETWEEN_LOOKS = 4 };
 // Processor time between two times that it waits, which is its own way: that others take its processor is not, and
 // comes and goes with them. In between it stays what it is.
 enum { OFTEN_NS = 1000000, SELDOM_NS = 2000000 };
 
-static bool becomes(const struct qut_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
+static bool becomes_so(const struct qut_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
 {
-    if (ticker->switches_often)
+    if (ticker->is_by_timer)
         return switches * SELDOM_NS > cpu_ns;
     return switches * OFTEN_NS > cpu_ns;
 }
 
-static void change(struct qut_ticker *ticker)
+static bool may_change(void)
 {
-    if (ticker->switches_often) {
-        qut_switches_forget(ticker);
-    } else {
-        ticker->switches_often = true;
-        atomic_fetch_add_explicit(&qut_sampler.switching_count, 1, memory_order_relaxed);
-    }
-    qut_ticker_rearm(ticker, ticker->period_ns);
+    return atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed) == QUT_TRIGGER_TASK_CLOCK &&
+           qut_sampler.may_use_timers && qut_sampler.timers_wait;
+}
+
+static void be_by_timer(struct qut_ticker *ticker)
+{
+    ticker->is_by_timer = true;
+    atomic_fetch_add_explicit(&qut_sampler.by_timer_count, 1, memory_order_relaxed);
+}
+
+// Perf's clock does not tick in system calls: a thread that is there most of its time would notice late. So where a
+// timer is as fine as is asked for, it comes first.
+void qut_switches_begin(struct qut_ticker *ticker, uint64_t period_ns)
+{
+    uint64_t step_ns = qut_os_coarse_step_ns();
+    if (may_change() && step_ns && period_ns >= step_ns)
+        be_by_timer(ticker);
 }
 
 void qut_switches_look(struct qut_ticker *ticker)
 {
     struct qut_os_usage usage;
-    if (!qut_sampler.may_use_timers || !qut_sampler.timers_wait || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 ||
-        !qut_os_thread_usage(&usage))
+    if (!may_change() || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 || !qut_os_thread_usage(&usage))
         return;
     uint64_t switches = usage.voluntary_switches, cpu_ns = qut_os_thread_cpu_ns();
-    bool often = becomes(ticker, switches - ticker->switches_seen, cpu_ns - ticker->cpu_ns_seen);
-    // How a thread begins, and is given its ticks, does not say how it goes on.
-    often = often && ticker->tick_count;
+    bool becomes = becomes_so(ticker, switches - ticker->switches_seen, cpu_ns - ticker->cpu_ns_seen);
     ticker->switches_seen = switches;
     ticker->cpu_ns_seen = cpu_ns;
-    if (often != ticker->switches_often)
-        change(ticker);
+    // How a thread begins, and is given its ticks, does not say how it goes on.
+    if (ticker->tick_count == 0 || becomes == ticker->is_by_timer)
+        return;
+    if (becomes)
+        be_by_timer(ticker);
+    else
+        qut_switches_forget(ticker);
+    qut_ticker_rearm(ticker, ticker->period_ns);
 }
 
 void qut_switches_forget(struct qut_ticker *ticker)
 {
-    atomic_fetch_sub_explicit(&qut_sampler.switching_count, ticker->switches_often, memory_order_relaxed);
-    ticker->switches_often = false;
+    atomic_fetch_sub_explicit(&qut_sampler.by_timer_count, ticker->is_by_timer, memory_order_relaxed);
+    ticker->is_by_timer = false;
 }

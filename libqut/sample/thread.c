@@ -40,7 +40,9 @@ static int add(uint32_t tid, uint64_t identity, const char *name)
     strncpy(ticker->name, name, sizeof ticker->name - 1);
     if (identity == 0)
         qut_ticker_is_mine(all(), ticker);
-    int result = qut_ticker_arm(ticker, qut_pace_of(tid, name));
+    uint64_t period_ns = qut_pace_of(tid, name);
+    qut_switches_begin(ticker, period_ns);
+    int result = qut_ticker_arm(ticker, period_ns);
     atomic_fetch_add_explicit(&qut_sampler.threads, 1, memory_order_relaxed);
     if (result != 0) {
         if (identity == 0)

@@ -64,8 +64,7 @@ static void tick(struct qut_ticker *ticker, const void *ucontext, uint64_t overr
     count(&ticker->counts.late, overrun_count);
     if (!is_timer)
         atomic_store_explicit(&ticker->counts.fired, qut_os_event_fired(&ticker->clock), memory_order_relaxed);
-    if (trigger == QUT_TRIGGER_TASK_CLOCK)
-        qut_switches_look(ticker);
+    qut_switches_look(ticker);
     if (qut_pace_asks_for_names())
         look_at_name(ticker);
     ticker->tick_count++;

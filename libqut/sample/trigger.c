@@ -82,7 +82,7 @@ static int arm_clock(struct qut_ticker *ticker, uint32_t tid, uint32_t trigger, 
         ticker->times = (struct qut_os_task_times){0, 0, 0};
     if (trigger != QUT_TRIGGER_TASK_CLOCK)
         return arm_timer(ticker, tid, trigger, signal_number);
-    if (ticker->switches_often && arm_timer(ticker, tid, trigger, signal_number) == 0)
+    if (ticker->is_by_timer && arm_timer(ticker, tid, trigger, signal_number) == 0)
         return 0;
     qut_switches_forget(ticker);
     int result = arm_event(ticker, tid, signal_number);

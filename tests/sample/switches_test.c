@@ -40,12 +40,12 @@ static bool play_ms(unsigned milliseconds)
 // Until the calling thread alone changed; echo's is ended.
 static bool wait_until_switching(uint64_t count)
 {
-    for (int round = 0; round < 1000 && subject_counts().threads_switching != count; round++)
+    for (int round = 0; round < 1000 && subject_counts().threads_by_timer != count; round++)
         if (count)
             play_ms(5);
         else
             subject_spin_ms(5);
-    return subject_counts().threads_switching == count;
+    return subject_counts().threads_by_timer == count;
 }
 
 static bool can_change(void)
@@ -62,7 +62,7 @@ static bool can_change(void)
     return can;
 }
 
-TEST(who_switches_often_ticks_by_a_timer_meanwhile)
+TEST(who_is_by_timer_ticks_by_a_timer_meanwhile)
 {
     if (!can_change())
         return;
@@ -70,7 +70,7 @@ TEST(who_switches_often_ticks_by_a_timer_meanwhile)
     CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     CHECK(qut_sampling_trigger() == QUT_TRIGGER_TASK_CLOCK, "%u", qut_sampling_trigger());
     CHECK(wait_until_switching(0), "a thread that spins");
-    CHECK(wait_until_switching(1), "%llu threads changed", (ull)subject_counts().threads_switching);
+    CHECK(wait_until_switching(1), "%llu threads changed", (ull)subject_counts().threads_by_timer);
     uint64_t before = subject_counts().taken;
     CHECK(play_ms(60), "a call failed");
     uint64_t taken = subject_counts().taken - before;
@@ -87,7 +87,7 @@ TEST(who_switches_often_ticks_by_a_timer_meanwhile)
     CHECK(subject_counts().lost <= 20, "%llu lost", (ull)subject_counts().lost);
     subject_check_balance("spinning");
     subject_close();
-    CHECK(subject_counts().threads_switching == 0, "after its end");
+    CHECK(subject_counts().threads_by_timer == 0, "after its end");
 }
 
 TEST(who_asked_for_one_trigger_keeps_it)
@@ -98,8 +98,8 @@ TEST(who_asked_for_one_trigger_keeps_it)
     CHECK(subject_sample(QUT_TRIGGER_TASK_CLOCK, MS) == 0, "cannot start");
     CHECK(play_ms(60), "a call failed");
     subject_spin_ms(40);
-    CHECK(subject_counts().taken >= 8 && subject_counts().threads_switching == 0, "%llu ticks, %llu changed",
-          (ull)subject_counts().taken, (ull)subject_counts().threads_switching);
+    CHECK(subject_counts().taken >= 8 && subject_counts().threads_by_timer == 0, "%llu ticks, %llu changed",
+          (ull)subject_counts().taken, (ull)subject_counts().threads_by_timer);
     subject_check_balance("asked for");
     subject_close();
 }
@@ -147,7 +147,7 @@ TEST(a_place_is_given_back_as_it_was)
         pthread_create(&thread, NULL, switch_and_end, &changed);
         pthread_join(thread, NULL);
         CHECK(changed, "it did not change");
-        CHECK(subject_counts().threads_switching == 0, "%llu", (ull)subject_counts().threads_switching);
+        CHECK(subject_counts().threads_by_timer == 0, "%llu", (ull)subject_counts().threads_by_timer);
     }
     subject_check_balance("ended");
     subject_close();
@@ -158,7 +158,7 @@ int main(void)
     pthread_t other;
     if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&other, NULL, echo, NULL) != 0)
         abort();
-    RUN(who_switches_often_ticks_by_a_timer_meanwhile);
+    RUN(who_is_by_timer_ticks_by_a_timer_meanwhile);
     RUN(who_asked_for_one_trigger_keeps_it);
     RUN(who_can_have_no_timer_keeps_ticking);
     RUN(a_place_is_given_back_as_it_was);

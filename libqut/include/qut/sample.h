@@ -145,9 +145,9 @@ struct qut_sampling_counters {
     uint64_t lost;    // the rest
     uint64_t strays;  // signals of that number that were no ticks
     uint64_t threads; // that have ticks now
-    uint64_t threads_failed;    // that could not be given any
-    uint64_t eintr_seen;        // with timers: calls that returned EINTR when a tick came
-    uint64_t threads_switching; // of `threads`: that tick by a timer, as they switch often
+    uint64_t threads_failed;   // that could not be given any
+    uint64_t eintr_seen;       // with timers: calls that returned EINTR when a tick came
+    uint64_t threads_by_timer; // of `threads`: that tick by a timer where others have perf's clock
     uint64_t zero[6];
 };
 // Of size bytes those that this version knows are filled, the others 0. [signal-safe; any thread]
