@@ -38,7 +38,7 @@ static bool play_ms(unsigned milliseconds)
 }
 
 // Until the calling thread alone changed; echo's is ended.
-static bool wait_until_switching(uint64_t count)
+static bool wait_until_by_timer(uint64_t count)
 {
     for (int round = 0; round < 1000 && subject_counts().threads_by_timer != count; round++)
         if (count)
@@ -62,15 +62,15 @@ static bool can_change(void)
     return can;
 }
 
-TEST(who_is_by_timer_ticks_by_a_timer_meanwhile)
+TEST(who_switches_often_ticks_by_a_timer_meanwhile)
 {
     if (!can_change())
         return;
     subject_open(0, 0);
     CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     CHECK(qut_sampling_trigger() == QUT_TRIGGER_TASK_CLOCK, "%u", qut_sampling_trigger());
-    CHECK(wait_until_switching(0), "a thread that spins");
-    CHECK(wait_until_switching(1), "%llu threads changed", (ull)subject_counts().threads_by_timer);
+    CHECK(wait_until_by_timer(0), "a thread that spins");
+    CHECK(wait_until_by_timer(1), "%llu threads changed", (ull)subject_counts().threads_by_timer);
     uint64_t before = subject_counts().taken;
     CHECK(play_ms(60), "a call failed");
     uint64_t taken = subject_counts().taken - before;
@@ -78,7 +78,7 @@ TEST(who_is_by_timer_ticks_by_a_timer_meanwhile)
     subject_check_balance("switching");
     // On a busy machine it is made to switch.
     for (int attempt = 0; attempt < 20 && taken < 150; attempt++) {
-        CHECK(wait_until_switching(0), "it does not change back");
+        CHECK(wait_until_by_timer(0), "it does not change back");
         before = subject_counts().taken;
         subject_spin_ms(200);
         taken = subject_counts().taken - before;
@@ -104,6 +104,18 @@ TEST(who_asked_for_one_trigger_keeps_it)
     subject_close();
 }
 
+TEST(slow_ticks_begin_with_a_timer)
+{
+    if (!can_change())
+        return;
+    subject_open(0, 0);
+    CHECK(subject_sample(QUT_TRIGGER_BEST, 20 * MS) == 0, "cannot start");
+    CHECK(subject_counts().threads_by_timer == 1, "%llu", (ull)subject_counts().threads_by_timer);
+    CHECK(wait_until_by_timer(0), "a thread that spins");
+    subject_check_balance("slow");
+    subject_close();
+}
+
 // Each timer takes one of the signals that may be pending.
 TEST(who_can_have_no_timer_keeps_ticking)
 {
@@ -115,7 +127,10 @@ TEST(who_can_have_no_timer_keeps_ticking)
     subject_open(0, 0);
     CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0, "cannot be set");
-    bool changed = wait_until_switching(1);
+    uint64_t before_playing = subject_counts().taken;
+    while (subject_counts().taken < before_playing + 16 && play_ms(5))
+        ;
+    bool changed = subject_counts().threads_by_timer != 0;
     subject_spin_ms(20);
     uint64_t taken = subject_counts().taken;
     subject_spin_ms(100);
@@ -131,7 +146,7 @@ TEST(who_can_have_no_timer_keeps_ticking)
 static void *switch_and_end(void *ended)
 {
     CHECK(qut_sampling_thread_begin() == 0, "no ticks");
-    *(bool *)ended = wait_until_switching(1);
+    *(bool *)ended = wait_until_by_timer(1);
     return NULL;
 }
 
@@ -158,8 +173,9 @@ int main(void)
     pthread_t other;
     if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&other, NULL, echo, NULL) != 0)
         abort();
-    RUN(who_is_by_timer_ticks_by_a_timer_meanwhile);
+    RUN(who_switches_often_ticks_by_a_timer_meanwhile);
     RUN(who_asked_for_one_trigger_keeps_it);
+    RUN(slow_ticks_begin_with_a_timer);
     RUN(who_can_have_no_timer_keeps_ticking);
     RUN(a_place_is_given_back_as_it_was);
     close(there[1]);
