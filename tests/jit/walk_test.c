@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code made at run time in walks of this process, step by step: there is no thread that looks after it, so that nothing
 // becomes known but by qut_refresh. A walk may be told to wait; it must never be given a rule of other code.
+//
+// Usage: walk_test [ENTRIES]
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,27 +268,28 @@ TEST(a_file_that_is_not_complete)
     EXPECT(0, CROSSED, "complete");
 }
 
+static unsigned many = 100000;
+
 // One file for all: what counts here is the list.
-TEST(a_hundred_thousand_entries)
+TEST(very_many_entries)
 {
-    enum { ENTRIES = 100000 };
     add(0, 5);
-    struct jit_entry *entries = calloc(ENTRIES, sizeof *entries), *first = owner.descriptor->first;
-    for (unsigned i = 0; i < ENTRIES; i++) {
-        entries[i] = (struct jit_entry){.next = i + 1 < ENTRIES ? &entries[i + 1] : first,
+    struct jit_entry *entries = calloc(many, sizeof *entries), *first = owner.descriptor->first;
+    for (unsigned i = 0; i < many; i++) {
+        entries[i] = (struct jit_entry){.next = i + 1 < many ? &entries[i + 1] : first,
                                         .previous = i ? &entries[i - 1] : NULL,
                                         .symfile = symfiles[0],
                                         .symfile_bytes = 20,
                                         .timestamp = 1,
                                         .seqlock = 2};
     }
-    first->previous = &entries[ENTRIES - 1];
+    first->previous = &entries[many - 1];
     owner.descriptor->first = entries;
     owner_add(&owner, NULL, 0);
     qut_refresh();
     EXPECT(0, CROSSED, "the last of many");
     struct qut_stats now = stats();
-    CHECK(now.jit_entries == ENTRIES + 1, "%llu entries", (unsigned long long)now.jit_entries);
+    CHECK(now.jit_entries == many + 1, "%llu entries", (unsigned long long)now.jit_entries);
     owner_clear(&owner);
     qut_refresh();
     free(entries);
@@ -329,8 +332,10 @@ static void in_each_layout(void (*test)(void), const char *name)
 }
 #define RUN_EACH(test) in_each_layout(test, #test)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        many = (unsigned)strtoul(argv[1], NULL, 10);
     struct qut_options options = {.size = sizeof options, .compile = player_compile, .flags = QUT_START_NO_THREAD};
     if (!discipline_has_compiler()) {
         puts("SKIP: no qutc for the program's own table\n0 passed, 0 failed, 1 skipped");
@@ -351,7 +356,7 @@ int main(void)
     RUN_EACH(a_lock_that_stays_odd);
     RUN_EACH(a_child_walks_too);
     RUN_EACH(a_file_that_is_not_complete);
-    RUN_EACH(a_hundred_thousand_entries);
+    RUN_EACH(very_many_entries);
     qut_stop();
     return tap_finish();
 }
