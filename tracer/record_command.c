@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/arguments.h"
 #include "cli/report.h"
@@ -197,6 +198,34 @@ static int record_a_command(struct work *work)
     return record_outside_command(options, &work->program);
 }
 
+// Before anything is recorded that could not be told of.
+static bool open_json(struct record_command_options *options)
+{
+    struct stat trace, json;
+    if (!options->json_path)
+        return true;
+    bool is_the_trace = strcmp(options->json_path, options->path) == 0 ||
+                        (stat(options->path, &trace) == 0 && stat(options->json_path, &json) == 0 &&
+                         trace.st_dev == json.st_dev && trace.st_ino == json.st_ino);
+    if (is_the_trace)
+        cli_report(stderr, options->json_path, "cannot be the trace and its summary");
+    else if (!(options->json = fopen(options->json_path, "we")))
+        cli_report(stderr, options->json_path, "%s", strerror(errno));
+    return options->json != NULL;
+}
+
+static int close_json(const struct record_command_options *options, int status)
+{
+    if (!options->json)
+        return status;
+    errno = EIO;
+    bool is_whole = !ferror(options->json); // what was written before the end
+    if (fclose(options->json) == 0 && is_whole)
+        return status;
+    cli_report(stderr, options->json_path, "%s", strerror(errno));
+    return status ? status : CLI_NO;
+}
+
 int record_command(int argc, char **argv)
 {
     struct record_command_options options;
@@ -206,11 +235,8 @@ int record_command(int argc, char **argv)
     status = take_cache(&options);
     if (status != CLI_GO_ON)
         return status;
-    // Before anything is recorded that could not be told of.
-    if (options.json_path && !(options.json = fopen(options.json_path, "we"))) {
-        cli_report(stderr, options.json_path, "%s", strerror(errno));
+    if (!open_json(&options))
         return CLI_BAD;
-    }
     struct work *work = calloc(1, sizeof *work);
     if (!work) {
         cli_report(stderr, "record", "no memory");
@@ -226,9 +252,5 @@ int record_command(int argc, char **argv)
              : options.inject ? record_by_injection(work)
                               : record_outside_process(&options);
     free(work);
-    if (options.json && fclose(options.json) != 0) {
-        cli_report(stderr, options.json_path, "%s", strerror(errno));
-        status = status ? status : CLI_NO;
-    }
-    return status;
+    return close_json(&options, status);
 }

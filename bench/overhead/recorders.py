@@ -11,6 +11,7 @@ import subprocess
 from workloads import Failed, ended_how
 
 PLAIN, AGAIN = "by itself", "by itself, again"
+EMPTY = "empty ticks, 1 kHz"
 PROFILER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
 
 
@@ -82,9 +83,14 @@ def all_ways(qut, out, with_peers):
                    judge=lambda run: info(qut, f"{out}/trace"))
     ways = [Way(PLAIN), ours("100 Hz", 100), Way(AGAIN), ours("1 kHz", 1000), ours("1 kHz, sync all", 1000, "--sync", "all")]
     ways[-1].is_seldom = True
-    if not with_peers:
-        return ways, []
     reasons = []
+    empty = os.path.join(os.path.dirname(qut), "../bench/overhead/libempty_ticks.so")
+    if os.path.exists(empty):
+        ways.insert(3, Way(EMPTY, 1000, added={"LD_PRELOAD": os.path.abspath(empty)}, is_ours=False))
+    else:
+        reasons.append(f"no empty ticks: {empty} is not there")
+    if not with_peers:
+        return ways, reasons
     reason = perf_reason(out)
     if reason:
         reasons.append(reason)

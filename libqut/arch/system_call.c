@@ -30,3 +30,13 @@ bool qut_arch_is_system_call(const struct qut_arch *arch, const uint8_t bytes[QU
     }
     return false;
 }
+
+unsigned qut_arch_system_call_bytes(const struct qut_arch *arch, const uint8_t bytes[QUT_SYSTEM_CALL_BYTES])
+{
+    for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++) {
+        const struct instruction *instruction = &instructions[i];
+        if (instruction->arch == arch->id && memcmp(bytes, instruction->code, instruction->size_bytes) == 0)
+            return instruction->size_bytes;
+    }
+    return 0;
+}

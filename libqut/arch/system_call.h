@@ -12,5 +12,7 @@ enum { QUT_SYSTEM_CALL_BYTES = 4 };
 unsigned qut_arch_result_register(const struct qut_arch *arch);
 // Whether one ends where these bytes do. Signal-safe.
 bool qut_arch_is_system_call(const struct qut_arch *arch, const uint8_t bytes[QUT_SYSTEM_CALL_BYTES]);
+// How long the one is that begins where these bytes do; 0: none does. Signal-safe.
+unsigned qut_arch_system_call_bytes(const struct qut_arch *arch, const uint8_t bytes[QUT_SYSTEM_CALL_BYTES]);
 
 #endif

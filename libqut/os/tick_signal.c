@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "libqut/os/usage.h"
@@ -72,6 +73,46 @@ void qut_os_tick_signal_as_before(int number, const struct sigaction *before)
     sigaction(number, before, NULL);
     // It is blocked now, and comes when the handler returns.
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+// What the first of the waiting signals does that has a handler, and is neither `number` nor blocked. By the kernel's
+// own words: libc's function may be hooked. False: there is none.
+static bool find_waiting(int number, uint64_t blocked, uintptr_t *flags)
+{
+    enum { SIGNALS = 64, HANDLER = 0, FLAGS = 1, ACTION_WORDS = 8 };
+    uint64_t waiting = 0;
+    if (syscall(SYS_rt_sigpending, &waiting, sizeof waiting) != 0)
+        return false;
+    waiting &= ~blocked & ~((uint64_t)1 << (number - 1));
+    for (int i = 1; i <= SIGNALS; i++) {
+        uintptr_t action[ACTION_WORDS] = {0};
+        if (!(waiting >> (i - 1) & 1) || syscall(SYS_rt_sigaction, i, NULL, action, sizeof waiting) != 0)
+            continue;
+        *flags = action[FLAGS];
+        if (action[HANDLER] != (uintptr_t)SIG_DFL && action[HANDLER] != (uintptr_t)SIG_IGN)
+            return true;
+    }
+    return false;
+}
+
+bool qut_os_waiting_signal_ends_calls(int number, const void *ucontext)
+{
+    const ucontext_t *interrupted = ucontext;
+    uint64_t blocked;
+    uintptr_t flags;
+    memcpy(&blocked, &interrupted->uc_sigmask, sizeof blocked);
+    return find_waiting(number, blocked, &flags) && !(flags & SA_RESTART);
+}
+
+bool qut_os_signal_waits(int number, const sigset_t *mask)
+{
+    int saved_errno = errno;
+    uint64_t blocked;
+    uintptr_t flags;
+    memcpy(&blocked, mask, sizeof blocked);
+    bool waits = find_waiting(number, blocked, &flags);
+    errno = saved_errno;
+    return waits;
 }
 
 enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie)

@@ -23,6 +23,12 @@ void qut_os_tick_signal_give_back(int number, const struct sigaction *before);
 // What the signal would have done without us: is for the handler. Signal-safe.
 void qut_os_tick_signal_as_before(int number, const struct sigaction *before);
 
+// In the handler of `number`: whether another signal waits, to be delivered when it returns, after which calls end with
+// EINTR. Signal-safe.
+bool qut_os_waiting_signal_ends_calls(int number, const void *ucontext);
+// Whether one other than `number` waits that has a handler, and would be delivered with that mask. Signal-safe.
+bool qut_os_signal_waits(int number, const sigset_t *mask);
+
 // What a signal is. Signal-safe.
 enum qut_os_tick_source { QUT_OS_TICK_STRAY, QUT_OS_TICK_EVENT, QUT_OS_TICK_TIMER };
 enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie);

@@ -7,6 +7,7 @@
 //   trigger.c   what makes a thread tick
 //   switches.c  which threads tick by a timer, others by perf's clock
 //   tick.c      the handler
+//   restart.c   calls that end as without us
 //   pace.c      which thread ticks how often
 //   guard.c     no ticks around calls that they would interrupt
 //   counter.c   a clock for short times
@@ -87,10 +88,12 @@ struct qut_sampler {
     _Atomic uint32_t trigger;             // what it became
     _Atomic int32_t signal_number;        // 0: none is taken
     _Atomic uint32_t is_guarding;         // ticks interrupt calls
+    _Atomic bool is_settled;              // threads keep what they tick by
     _Atomic uint32_t by_timer_count;      // of threads that tick by a timer, others by perf's clock
     // Constant while it is started.
     bool is_started;
     bool may_use_timers; // for threads that cannot have what the trigger is
+    bool may_change;     // threads by what they tick by
     bool timers_wait;    // those of processor time interrupt no call
     struct sigaction before;
     uint64_t period_ns, sync_interval_ns, fault_period;
@@ -144,6 +147,11 @@ void qut_switches_forget(struct qut_ticker *ticker);
 // ---- tick.c
 
 qut_os_tick_fn qut_tick;
+
+// ---- restart.c
+
+// At the end of the handler of `number`, which a timer sent.
+void qut_restart_look(int number, void *ucontext);
 
 // ---- pace.c
 

@@ -21,7 +21,7 @@ static bool is_period(uint64_t period_ns)
 static bool is_valid(const struct qut_sampling_options *options)
 {
     if (!options || options->size != sizeof *options || options->trigger > QUT_TRIGGER_NONE ||
-        (options->flags & ~(uint32_t)QUT_SAMPLING_UNGUARDED) || options->group_count > QUT_SAMPLING_GROUPS_MAX ||
+        (options->flags & ~(uint32_t)QUT_SAMPLING_GUARDED) || options->group_count > QUT_SAMPLING_GROUPS_MAX ||
         (options->group_count && !options->groups) || !is_period(options->period_ns) ||
         options->fault_period > INT64_MAX)
         return false;
@@ -42,9 +42,10 @@ static void copy_options(const struct qut_sampling_options *options)
     sampler->period_ns = options->period_ns ? options->period_ns : USUAL_NS;
     sampler->sync_interval_ns = options->sync_interval_ns ? options->sync_interval_ns : USUAL_NS;
     sampler->fault_period = options->fault_period;
+    atomic_store_explicit(&sampler->is_settled, false, memory_order_relaxed);
     sampler->timers_wait = qut_os_cpu_timers_wait();
-    sampler->may_use_timers =
-        options->trigger == QUT_TRIGGER_BEST && (sampler->timers_wait || !(options->flags & QUT_SAMPLING_UNGUARDED));
+    sampler->may_use_timers = options->trigger == QUT_TRIGGER_BEST;
+    sampler->may_change = sampler->may_use_timers && sampler->timers_wait && (options->flags & QUT_SAMPLING_GUARDED);
     sampler->group_count = options->group_count;
     for (uint32_t i = 0; i < options->group_count; i++) {
         struct qut_pace_group *group = &sampler->groups[i];
@@ -264,6 +265,11 @@ void qut_sampling_stop(void)
         qut_sampler.is_started = false;
     }
     qut_sampler_unlock(blocked);
+}
+
+void qut_sampling_settle(void)
+{
+    atomic_store_explicit(&qut_sampler.is_settled, true, memory_order_relaxed);
 }
 
 uint32_t qut_sampling_trigger(void)

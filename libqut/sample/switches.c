@@ -21,8 +21,8 @@ static bool becomes_so(const struct qut_ticker *ticker, uint64_t switches, uint6
 
 static bool may_change(void)
 {
-    return atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed) == QUT_TRIGGER_TASK_CLOCK &&
-           qut_sampler.may_use_timers && qut_sampler.timers_wait;
+    return qut_sampler.may_change && !atomic_load_explicit(&qut_sampler.is_settled, memory_order_relaxed) &&
+           atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed) == QUT_TRIGGER_TASK_CLOCK;
 }
 
 static void be_by_timer(struct qut_ticker *ticker)

@@ -86,6 +86,8 @@ void qut_tick(int number, siginfo_t *info, void *ucontext)
     else
         tick(ticker, ucontext, source == QUT_OS_TICK_TIMER && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
     qut_tickers_leave();
+    if (source == QUT_OS_TICK_TIMER && qut_sampler.timers_wait)
+        qut_restart_look(number, ucontext);
     if (source == QUT_OS_TICK_STRAY)
         qut_os_tick_signal_as_before(number, &qut_sampler.before);
     errno = saved_errno;

@@ -13,7 +13,7 @@
 #include "tests/agent/listener.h"
 
 static struct listener_run with, without;
-static const char *edges;
+static const char *edges, *suspend;
 
 static void run_both(const struct agent_settings *settings, const char *mode, int number)
 {
@@ -161,6 +161,22 @@ START_TEST(ticks_go_on_when_exec_fails)
 }
 END_TEST
 
+START_TEST(calls_with_a_mask_deliver_what_it_lets_through)
+{
+    for (int is_watched = 0; is_watched < 2; is_watched++) {
+        struct agent_settings settings;
+        listener_settings(&settings);
+        settings.trigger = QUT_TRIGGER_CPU_TIMER;
+        settings.sync = is_watched ? settings.sync : 0;
+        listener_run(&settings, (const char *[]){suspend, NULL}, true, &with);
+        listener_run(NULL, (const char *[]){suspend, NULL}, false, &without);
+        ck_assert_str_eq(with.output, without.output);
+        ck_assert_uint_eq(with.malformed, 0);
+        end_both();
+    }
+}
+END_TEST
+
 START_TEST(each_thread_and_library_is_told)
 {
     struct agent_settings settings;
@@ -170,6 +186,19 @@ START_TEST(each_thread_and_library_is_told)
     ck_assert_uint_eq(count_kind(QUT_SAMPLE_THREAD_START), 10);
     ck_assert_uint_eq(count_kind(QUT_SAMPLE_THREAD_END), 10);
     ck_assert_uint_eq(count_kind(QUT_SAMPLE_LOAD), 20);
+    end_both();
+}
+END_TEST
+
+// In it a timer would end the process.
+START_TEST(a_sandbox_stays_alive)
+{
+    struct agent_settings settings;
+    listener_settings(&settings);
+    run_both(&settings, "sandbox", 0);
+    ck_assert_ptr_nonnull(strstr(with.output, "forbidden 0\nplayed\n"));
+    if (has_ticks())
+        ck_assert_uint_ge(with.counts.taken, 10);
     end_both();
 }
 END_TEST
@@ -189,10 +218,11 @@ END_TEST
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count != 3)
+    if (argument_count != 4)
         return 2;
     setenv("QUT_TEST_AGENT", arguments[1], 1);
     edges = arguments[2];
+    suspend = arguments[3];
     Suite *suite = suite_create("agent");
     TCase *cases = tcase_create("edges");
     tcase_set_timeout(cases, 60);
@@ -205,7 +235,9 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, handlers_never_see_ours);
     tcase_add_test(cases, a_cancelled_thread_goes_on_to_the_same_point);
     tcase_add_test(cases, ticks_go_on_when_exec_fails);
+    tcase_add_test(cases, calls_with_a_mask_deliver_what_it_lets_through);
     tcase_add_test(cases, each_thread_and_library_is_told);
+    tcase_add_test(cases, a_sandbox_stays_alive);
     tcase_add_test(cases, a_quick_exit_tells_its_counts);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

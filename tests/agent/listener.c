@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void (*listener_before_answer)(pid_t pid);
+
 void listener_settings(struct agent_settings *settings)
 {
     memset(settings, 0, sizeof *settings);
@@ -87,14 +89,18 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
         run->process_count < LISTENER_PROCESSES_MAX) {
         run->processes[run->process_count++] = (struct listener_process){packet.hello, passed_fd};
         passed_fd = -1;
+        if (listener_before_answer)
+            listener_before_answer((pid_t)packet.hello.pid);
         answer(fd, AGENT_CHANNEL_OK);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_TABLE && size == sizeof packet.table) {
         run->table_questions++;
         answer(fd, AGENT_CHANNEL_NO);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_ADD && size == sizeof packet.counts) {
+        run->count_packets++;
         add(&run->counts, &packet.counts);
         answer(fd, AGENT_CHANNEL_OK);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_LEFT && size == sizeof packet.left) {
+        run->left_packets++;
         answer(fd, AGENT_CHANNEL_OK);
     } else if (size != 0) { // else a process that ended between two of its calls
         run->malformed++;

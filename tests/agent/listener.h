@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tracer/agent/channel.h"
 #include "tracer/trace/trace.h"
@@ -24,9 +25,11 @@ struct listener_run {
     struct listener_process processes[LISTENER_PROCESSES_MAX];
     size_t process_count;
     struct agent_channel_counts counts; // their sum
-    size_t table_questions, malformed;
+    size_t count_packets, left_packets, table_questions, malformed;
 };
 
+// Called before a hello is answered, if it is set.
+extern void (*listener_before_answer)(pid_t pid);
 // What tests begin with: ticks at 1 kHz, everything at sync points watched.
 void listener_settings(struct agent_settings *settings);
 // `settings` NULL: without the agent. Not `answers`: the recorder is not there.

@@ -25,7 +25,8 @@ static struct {
     uint64_t made;       // ... with a frame of made code, or that end in it
     uint64_t crossed;    // ... of these, to the outermost frame
     uint64_t late;       // ... of these, that did not, after one had
-    uint64_t guessed;    // with a guessed frame
+    uint64_t guessed;    // with a guessed frame; but for those that got lost before one had crossed: until then, made
+                         // code is code that nobody describes
     uint64_t different;  // the two ways to walk gave other frames
     uint64_t wrong_base; // the outermost frame was another than the first time
     uint64_t ends[END_REASONS];
@@ -55,7 +56,7 @@ static void note(const uintptr_t *pcs, size_t count, bool is_made, const struct 
     bool is_whole = end->reason == QUT_END_OUTERMOST;
     seen.walks++;
     seen.ends[end->reason < END_REASONS ? end->reason : 0]++;
-    seen.guessed += end->guessed_frame != QUT_NO_GUESS;
+    seen.guessed += end->guessed_frame != QUT_NO_GUESS && (is_whole || seen.crossed > 0);
     if (is_whole) {
         seen.outermost_pc = seen.outermost_pc ? seen.outermost_pc : pcs[count - 1];
         seen.wrong_base += pcs[count - 1] != seen.outermost_pc;

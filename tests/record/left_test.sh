@@ -46,6 +46,7 @@ for how in $ways; do
     counts "$how: one that is followed" "$none" "$s" start "$how" ./dynamic
     counts "$how: one that is not there" "$none" "$s" start "$how" ./missing
 done
+counts 'a path that is no pointer' "$none" "$s" start nowhere ./dynamic
 counts 'an environment of its own' "$(one environment)" "$s" start clean ./dynamic
 
 if cc gcc -static hello.c -o static; then
@@ -85,6 +86,8 @@ if [ "$(id -u)" -eq 0 ]; then
     chown 65534 privileged
     chmod 4755 privileged
     counts 'set-uid' "$(one privileged)" "$s" start execv ./privileged
+    # Dropped in part, it is kept from programs that are not set-uid as well.
+    counts 'another real user' "$(one privileged)" setpriv --ruid 65534 "$work/dynamic"
 else
     skip 'set-uid' 'not root'
 fi

@@ -167,6 +167,30 @@ static const struct {
 #ifdef SYS_writev
     {"writev", SYS_writev},
 #endif
+#ifdef SYS_fcntl
+    {"fcntl", SYS_fcntl},
+#endif
+#ifdef SYS_fcntl64
+    {"fcntl64", SYS_fcntl64},
+#endif
+#ifdef SYS_flock
+    {"flock", SYS_flock},
+#endif
+#ifdef SYS_mq_timedreceive
+    {"mq_timedreceive", SYS_mq_timedreceive},
+#endif
+#ifdef SYS_mq_timedreceive_time64
+    {"mq_timedreceive_time64", SYS_mq_timedreceive_time64},
+#endif
+#ifdef SYS_mq_timedsend
+    {"mq_timedsend", SYS_mq_timedsend},
+#endif
+#ifdef SYS_mq_timedsend_time64
+    {"mq_timedsend_time64", SYS_mq_timedsend_time64},
+#endif
+#ifdef SYS_waitpid
+    {"waitpid", SYS_waitpid},
+#endif
 #ifdef SYS__newselect
     {"_newselect", SYS__newselect},
 #endif

@@ -187,21 +187,6 @@ TEST(wall_interrupts_what_is_not_guarded)
     census(QUT_TRIGGER_WALL, INTERRUPTED);
 }
 
-// What injected code asks for.
-TEST(unguarded_best_is_nothing_that_interrupts)
-{
-    struct qut_sampling_options options = {
-        .size = sizeof options, .flags = QUT_SAMPLING_UNGUARDED, .period_ns = 1 * MS};
-    subject_open(0, 0);
-    int result = qut_sampling_start(&options);
-    CHECK(result != 0 || !qut_sampling_interrupts(), "trigger %u", qut_sampling_trigger());
-    subject_close();
-    if (result != 0)
-        tap_skip("nothing that interrupts no calls can be had here: %s", strerror(-result));
-    else
-        census(qut_sampling_trigger(), UNGUARDED);
-}
-
 // ---- the guard itself
 
 static void nap(void)
@@ -270,7 +255,6 @@ int main(void)
     RUN(cpu_timer_interrupts_nothing);
     RUN(wall_interrupts_nothing_that_is_guarded);
     RUN(wall_interrupts_what_is_not_guarded);
-    RUN(unguarded_best_is_nothing_that_interrupts);
     RUN(guards_nest_and_no_mask_changes);
     RUN(short_guards_put_nothing_off);
     return tap_finish();

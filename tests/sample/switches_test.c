@@ -48,6 +48,13 @@ static bool wait_until_by_timer(uint64_t count)
     return subject_counts().threads_by_timer == count;
 }
 
+static int sample(uint32_t trigger, uint64_t period_ns)
+{
+    struct qut_sampling_options options = {
+        .size = sizeof options, .trigger = trigger, .period_ns = period_ns, .flags = QUT_SAMPLING_GUARDED};
+    return qut_sampling_start(&options);
+}
+
 static bool can_change(void)
 {
     bool can = subject_has(QUT_TRIGGER_TASK_CLOCK) && subject_has(QUT_TRIGGER_CPU_TIMER);
@@ -67,7 +74,7 @@ TEST(who_switches_often_ticks_by_a_timer_meanwhile)
     if (!can_change())
         return;
     subject_open(0, 0);
-    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    CHECK(sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     CHECK(qut_sampling_trigger() == QUT_TRIGGER_TASK_CLOCK, "%u", qut_sampling_trigger());
     CHECK(wait_until_by_timer(0), "a thread that spins");
     CHECK(wait_until_by_timer(1), "%llu threads changed", (ull)subject_counts().threads_by_timer);
@@ -95,7 +102,7 @@ TEST(who_asked_for_one_trigger_keeps_it)
     if (!can_change())
         return;
     subject_open(0, 0);
-    CHECK(subject_sample(QUT_TRIGGER_TASK_CLOCK, MS) == 0, "cannot start");
+    CHECK(sample(QUT_TRIGGER_TASK_CLOCK, MS) == 0, "cannot start");
     CHECK(play_ms(60), "a call failed");
     subject_spin_ms(40);
     CHECK(subject_counts().taken >= 8 && subject_counts().threads_by_timer == 0, "%llu ticks, %llu changed",
@@ -104,12 +111,26 @@ TEST(who_asked_for_one_trigger_keeps_it)
     subject_close();
 }
 
-TEST(slow_ticks_begin_with_a_timer)
+// Who has not said that calls are guarded, and those with masks repeated.
+TEST(who_does_not_guard_keeps_perfs_clock)
 {
     if (!can_change())
         return;
     subject_open(0, 0);
     CHECK(subject_sample(QUT_TRIGGER_BEST, 20 * MS) == 0, "cannot start");
+    CHECK(subject_counts().threads_by_timer == 0, "%llu", (ull)subject_counts().threads_by_timer);
+    CHECK(play_ms(60), "a call failed");
+    subject_spin_ms(100);
+    CHECK(subject_counts().threads_by_timer == 0, "%llu", (ull)subject_counts().threads_by_timer);
+    subject_close();
+}
+
+TEST(slow_ticks_begin_with_a_timer)
+{
+    if (!can_change())
+        return;
+    subject_open(0, 0);
+    CHECK(sample(QUT_TRIGGER_BEST, 20 * MS) == 0, "cannot start");
     CHECK(subject_counts().threads_by_timer == 1, "%llu", (ull)subject_counts().threads_by_timer);
     CHECK(wait_until_by_timer(0), "a thread that spins");
     subject_check_balance("slow");
@@ -125,7 +146,7 @@ TEST(who_can_have_no_timer_keeps_ticking)
     CHECK(getrlimit(RLIMIT_SIGPENDING, &before) == 0, "no limit");
     none = (struct rlimit){0, before.rlim_max};
     subject_open(0, 0);
-    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    CHECK(sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0, "cannot be set");
     uint64_t before_playing = subject_counts().taken;
     while (subject_counts().taken < before_playing + 16 && play_ms(5))
@@ -155,7 +176,7 @@ TEST(a_place_is_given_back_as_it_was)
     if (!can_change())
         return;
     subject_open(0, 0);
-    CHECK(subject_sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
+    CHECK(sample(QUT_TRIGGER_BEST, MS) == 0, "cannot start");
     for (int round = 0; round < 2; round++) {
         bool changed = false;
         pthread_t thread;
@@ -175,6 +196,7 @@ int main(void)
         abort();
     RUN(who_switches_often_ticks_by_a_timer_meanwhile);
     RUN(who_asked_for_one_trigger_keeps_it);
+    RUN(who_does_not_guard_keeps_perfs_clock);
     RUN(slow_ticks_begin_with_a_timer);
     RUN(who_can_have_no_timer_keeps_ticking);
     RUN(a_place_is_given_back_as_it_was);

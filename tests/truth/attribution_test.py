@@ -25,7 +25,7 @@ def judge(world, name, before, after):
     spent = [b - a for a, b in zip(before, after)]
     info = world.info(name, "--top", "100000")
     if not balanced(name, info):
-        return
+        return 0, 0
     samples, _, stacks, whole = world.rows(name)
     ticks = [sample for sample in samples if sample.kind in ("cpu", "wall") and not sample.flags & BEGINS]
     n = sum(sample.count for sample in ticks)
@@ -36,6 +36,8 @@ def judge(world, name, before, after):
     # number.
     working = [sample for sample in ticks if "work" in stacks[sample.node]]
     n = sum(sample.count for sample in working)
+    if not check(f"{name}: {n} samples of the work", n > 0, {"losses": info["losses"], "processes": info["processes"]}):
+        return 0, 0
     shown = {row["function"]: row["total"] for row in info["top"]}
     for index, part in enumerate(PARTS):
         p = spent[index] / spent[5]
@@ -75,6 +77,7 @@ with World(qut, dump) as world:
     due, taken = judge(world, "spinning", nothing, truth(world.path("truth")))
     # In the kernel, which interrupts bring it to, there are none.
     kernel = note(world.info("spinning"), "ticks-kernel")
-    check("spinning: 99 % of the ticks that were due arrived", taken >= 0.99 * (due - kernel) and taken >= 0.95 * due,
+    check("spinning: 99 % of the ticks that were due arrived",
+          taken > 0 and taken >= 0.99 * (due - kernel) and taken >= 0.95 * due,
           f"{taken} of {due}, {kernel} in the kernel")
 finish()

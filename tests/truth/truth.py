@@ -56,7 +56,7 @@ class World:
         self.started.append(process)
         return process
 
-    def record(self, name, options, command, timeout=60, status=0):
+    def record(self, name, options, command, timeout=600, status=0):
         """`qut record`; what the command printed."""
         run = subprocess.run([self.qut, "record", "-q", "-o", self.path(name)] + options + command,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout)

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "libqut/os/tick_signal.h"
+
 // The interval of the hook that is under way: here, not in the hook's frame, which may be left for good.
 static _Thread_local struct {
     struct qut_scope scope;
@@ -82,6 +84,12 @@ __attribute__((noinline)) void blocked_lock_end(struct blocked_lock *blocked, co
     if (result)
         extras[count++] = (struct qut_extra){QUT_EXTRA_RESULT, 0, (uint64_t)(int64_t)result};
     end(blocked->kind == QUT_SAMPLE_LOCK ? QUT_TOTAL_LOCK_WAITS : QUT_TOTAL_BLOCKED_CALLS, extras, count);
+}
+
+bool blocked_again(int64_t result, const sigset_t *mask)
+{
+    int number = qut_sampling_signal();
+    return result < 0 && errno == EINTR && number != 0 && mask && qut_os_signal_waits(number, mask);
 }
 
 void blocked_leave_for_good(void)

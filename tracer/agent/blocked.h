@@ -52,6 +52,10 @@ __attribute__((always_inline)) static inline int64_t blocked_leave(int64_t resul
     return result;
 }
 
+// Whether a call with a mask of its own is to be made again. A tick that came at its end took that mask away, which is
+// for one delivery: before the signal that ended the call, so that this one is blocked again. Keeps errno.
+bool blocked_again(int64_t result, const sigset_t *mask);
+
 #pragma GCC visibility pop
 
 #endif

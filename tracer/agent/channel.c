@@ -27,7 +27,8 @@ enum {
 };
 static const uint64_t table_bytes_max = UINT64_C(1) << 30;
 
-// ---- connecting
+// ---- connecting. A stop of the whole process (Ctrl-Z, a debugger) ends a wait that has a timeout, whatever signals
+// are blocked: each of these calls begins anew then.
 
 // Out of the way of a program that expects the lowest free number from its next open.
 static int move_up(int fd)
@@ -61,12 +62,15 @@ static int connect_to(const char *name, int patience_s)
     struct timeval patience = {.tv_sec = patience_s};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (connect(fd, (const struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) ==
-        0)
-        return fd;
-    int error = -errno;
-    close(fd);
-    return error;
+    const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    while (connect(fd, (const struct sockaddr *)&address, size) != 0) {
+        int error = -errno;
+        if (error == -EINTR)
+            continue;
+        close(fd);
+        return error;
+    }
+    return fd;
 }
 
 // By its abstract name, which needs no file system; else by its path, which needs no network namespace.
@@ -116,7 +120,10 @@ static int send_packet(int to_fd, const void *packet, size_t size, int passed_fd
         head->cmsg_len = CMSG_LEN(sizeof passed_fd);
         memcpy(CMSG_DATA(head), &passed_fd, sizeof passed_fd);
     }
-    ssize_t sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
+    ssize_t sent;
+    do
+        sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
     return sent == (ssize_t)size ? 0 : sent < 0 ? -errno : -EMSGSIZE;
 }
 
@@ -128,7 +135,10 @@ static int receive_answer(int from_fd, struct agent_channel_answer *answer, int 
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     *passed_fd = -1;
-    ssize_t got = recvmsg(from_fd, &message, MSG_CMSG_CLOEXEC);
+    ssize_t got;
+    do
+        got = recvmsg(from_fd, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
     if (got < 0)
         return -errno;
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);

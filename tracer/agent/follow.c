@@ -82,18 +82,23 @@ static const char *own_loader(void)
     return "";
 }
 
-// Whether the kernel tells the loader to trust no environment.
+// Whether the kernel tells the loader to trust no environment: who it will be differs from who it really is, be it by
+// the file or by now.
 static bool is_privileged(int fd)
 {
     struct stat status;
     struct statvfs system;
     char capabilities[64];
-    if (fstat(fd, &status) != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0 || fstatvfs(fd, &system) != 0 ||
-        (system.f_flag & ST_NOSUID))
-        return false;
-    bool changes_group = (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid();
-    return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) || changes_group ||
-           (geteuid() != 0 && fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0);
+    uid_t user = geteuid();
+    gid_t group = getegid();
+    const bool may_change = fstat(fd, &status) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
+                            fstatvfs(fd, &system) == 0 && !(system.f_flag & ST_NOSUID);
+    if (may_change && (status.st_mode & S_ISUID))
+        user = status.st_uid;
+    if (may_change && (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
+        group = status.st_gid;
+    return user != getuid() || group != getgid() ||
+           (may_change && user != 0 && fgetxattr(fd, "security.capability", capabilities, sizeof capabilities) > 0);
 }
 
 static const char *value_of(char *const environment[], const char *name)
@@ -130,13 +135,20 @@ static enum agent_left judge(int fd, const char *path, const unsigned char *iden
 
 // ---- finding it
 
-// A fifo or a device is not to be opened.
-static int open_file(int directory, const char *path)
+// A fifo or a device is not to be opened. The path may be no pointer at all, which the kernel finds out: for the
+// program, too.
+static int open_file(int directory, const char *path, int flags)
 {
+    enum { HOW = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
     struct stat status;
-    return fstatat(directory, path, &status, 0) == 0 && S_ISREG(status.st_mode)
-               ? openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-               : -1;
+    char link[32];
+    if (fstatat(directory, path, &status, flags) != 0 || !S_ISREG(status.st_mode))
+        return -1;
+    int fd = openat(directory, path, HOW);
+    if (fd >= 0 || !(flags & AT_EMPTY_PATH))
+        return fd;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    return open(link, HOW);
 }
 
 // "#! INTERPRETER ARGUMENT" in its first `size` bytes.
@@ -154,12 +166,12 @@ static bool take_interpreter(const char *head, size_t size, char path[NAME_BYTES
     return true;
 }
 
-enum agent_left agent_follow_look(int directory, const char *path, char *const environment[])
+enum agent_left agent_follow_look(int directory, const char *path, int flags, char *const environment[])
 {
     enum { DEEPEST = 5 }; // the kernel's bound
     char head[NAME_BYTES - 1], interpreter[NAME_BYTES];
     for (int i = 0; i < DEEPEST; i++) {
-        int fd = open_file(directory, path);
+        int fd = open_file(directory, path, flags & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
         if (fd < 0)
             return AGENT_LEFT_NOT;
         ssize_t size = pread(fd, head, sizeof head, 0);
@@ -169,16 +181,10 @@ enum agent_left agent_follow_look(int directory, const char *path, char *const e
         if (is_elf || size < 0 || !take_interpreter(head, (size_t)size, interpreter))
             return left;
         directory = AT_FDCWD;
+        flags = 0;
         path = interpreter;
     }
     return AGENT_LEFT_NOT;
-}
-
-enum agent_left agent_follow_look_at(int fd, char *const environment[])
-{
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return agent_follow_look(AT_FDCWD, path, environment);
 }
 
 // As execvp goes through PATH: the first that can be executed.
@@ -187,7 +193,7 @@ enum agent_left agent_follow_search(const char *file, char *const environment[])
     char path[PATH_ROOM_BYTES];
     const char *directories = getenv("PATH");
     if (strchr(file, '/'))
-        return agent_follow_look(AT_FDCWD, file, environment);
+        return agent_follow_look(AT_FDCWD, file, 0, environment);
     const size_t size = strlen(file);
     for (const char *from = directories ? directories : "/bin:/usr/bin"; size; from++) {
         size_t length = strcspn(from, ":");
@@ -196,7 +202,7 @@ enum agent_left agent_follow_search(const char *file, char *const environment[])
             path[length] = '/';
             memcpy(path + length + (length != 0), file, size + 1);
             if (access(path, X_OK) == 0)
-                return agent_follow_look(AT_FDCWD, path, environment);
+                return agent_follow_look(AT_FDCWD, path, 0, environment);
         }
         from += length;
         if (!*from)

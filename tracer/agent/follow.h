@@ -9,11 +9,10 @@
 
 #pragma GCC visibility push(hidden)
 
-// Why what exec begins will be left alone; AGENT_LEFT_NOT: it will not, or nobody can say. `path` as openat has it; of
-// agent_follow_search without a slash, too. Kept quiet by the caller.
-enum agent_left agent_follow_look(int directory, const char *path, char *const environment[]);
+// Why what exec begins will be left alone; AGENT_LEFT_NOT: it will not, or nobody can say. The first three are
+// execveat's; of agent_follow_search `file` may have no slash, too. Kept quiet by the caller.
+enum agent_left agent_follow_look(int directory, const char *path, int flags, char *const environment[]);
 enum agent_left agent_follow_search(const char *file, char *const environment[]);
-enum agent_left agent_follow_look_at(int fd, char *const environment[]);
 
 // The loader of a program of another machine cannot load us, and would say so where the program's user sees it: the
 // environment without us, in `room`, which has agent_follow_room bytes. 0: it stays as it is.

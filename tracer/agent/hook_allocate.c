@@ -55,12 +55,14 @@ static void *leave_early(const void *bytes, size_t size)
 
 // ---- what is told
 
-static inline __attribute__((always_inline)) void was_allocated(const void *bytes, size_t size)
+enum { APART_FRAMES = 1 }; // between the hook and what takes the sample
+
+static inline __attribute__((always_inline)) void was_allocated(const void *bytes, size_t size, uint32_t frames)
 {
     if (!bytes || !agent_enter(AGENT_SYNC_ALLOCATE))
         return;
     if (__builtin_expect(qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size), 0))
-        agent_take_memory(QUT_SAMPLE_ALLOCATE, bytes, size);
+        agent_take_memory(QUT_SAMPLE_ALLOCATE, bytes, size, frames);
     agent_leave();
 }
 
@@ -92,38 +94,76 @@ static inline __attribute__((always_inline)) void will_be_freed(void *bytes)
         return;
     size_t size = size_of(bytes);
     if (__builtin_expect(qut_sync_hit(QUT_TOTAL_FREES, size), 0))
-        agent_take_memory(QUT_SAMPLE_FREE, bytes, size);
+        agent_take_memory(QUT_SAMPLE_FREE, bytes, size, APART_FRAMES);
     agent_leave();
 }
 
 // ---- hooks
 
-EXPORTED void *malloc(size_t size)
+// Whether libc's function is known, and nobody wants to know who calls it: then the hook is one jump more.
+#define PASSES(name)                                                                                                   \
+    __builtin_expect(agent_real_functions.name != NULL &&                                                              \
+                         !(__atomic_load_n(&agent_watched, __ATOMIC_RELAXED) & AGENT_SYNC_ALLOCATE),                   \
+                     1)
+
+// What is told is apart, so that the rest needs no frame; and is called, not jumped to, so that stacks have the hook.
+#define APART __attribute__((noinline)) static
+#define STAYS __asm__ volatile("")
+
+APART void *told_malloc(size_t size)
 {
     const struct agent_real *real = agent_real();
-    if (__builtin_expect(!real->malloc, 0))
+    if (!real->malloc)
         return take_early(size);
     void *bytes = real->malloc(size);
-    was_allocated(bytes, size);
+    was_allocated(bytes, size, APART_FRAMES);
     return bytes;
 }
 
-EXPORTED void free(void *bytes)
+EXPORTED void *malloc(size_t size)
 {
-    if (!bytes || __builtin_expect(is_early(bytes), 0))
+    if (PASSES(malloc))
+        return agent_real_functions.malloc(size);
+    void *bytes = told_malloc(size);
+    STAYS;
+    return bytes;
+}
+
+APART void told_free(void *bytes)
+{
+    if (!bytes || is_early(bytes))
         return;
     will_be_freed(bytes);
     agent_real()->free(bytes);
 }
 
-EXPORTED void *calloc(size_t count, size_t size)
+EXPORTED void free(void *bytes)
+{
+    if (PASSES(free) && __builtin_expect(!is_early(bytes), 1)) {
+        agent_real_functions.free(bytes);
+        return;
+    }
+    told_free(bytes);
+    STAYS;
+}
+
+APART void *told_calloc(size_t count, size_t size)
 {
     const struct agent_real *real = agent_real();
     size_t whole;
-    if (__builtin_expect(!real->calloc, 0))
+    if (!real->calloc)
         return __builtin_mul_overflow(count, size, &whole) ? NULL : take_early(whole);
     void *bytes = real->calloc(count, size);
-    was_allocated(bytes, count * size);
+    was_allocated(bytes, count * size, APART_FRAMES);
+    return bytes;
+}
+
+EXPORTED void *calloc(size_t count, size_t size)
+{
+    if (PASSES(calloc))
+        return agent_real_functions.calloc(count, size);
+    void *bytes = told_calloc(count, size);
+    STAYS;
     return bytes;
 }
 
@@ -142,9 +182,9 @@ EXPORTED void *realloc(void *bytes, size_t size)
     void *moved = real->realloc(bytes, size);
     bool is_freed = bytes && (moved || size == 0);
     if (is_freed && qut_sync_hit(QUT_TOTAL_FREES, old_size))
-        agent_take_memory(QUT_SAMPLE_FREE, bytes, old_size);
+        agent_take_memory(QUT_SAMPLE_FREE, bytes, old_size, 0);
     if (moved && qut_sync_hit(QUT_TOTAL_ALLOCATIONS, size))
-        agent_take_memory(QUT_SAMPLE_ALLOCATE, moved, size);
+        agent_take_memory(QUT_SAMPLE_ALLOCATE, moved, size, 0);
     agent_leave();
     return moved;
 }
@@ -162,7 +202,7 @@ EXPORTED void *reallocarray(void *bytes, size_t count, size_t size)
 EXPORTED void *memalign(size_t alignment, size_t size)
 {
     void *bytes = agent_real()->memalign(alignment, size);
-    was_allocated(bytes, size);
+    was_allocated(bytes, size, 0);
     return bytes;
 }
 
@@ -170,27 +210,27 @@ EXPORTED int posix_memalign(void **bytes, size_t alignment, size_t size)
 {
     int error = agent_real()->posix_memalign(bytes, alignment, size);
     if (error == 0)
-        was_allocated(*bytes, size);
+        was_allocated(*bytes, size, 0);
     return error;
 }
 
 EXPORTED void *aligned_alloc(size_t alignment, size_t size)
 {
     void *bytes = agent_real()->aligned_alloc(alignment, size);
-    was_allocated(bytes, size);
+    was_allocated(bytes, size, 0);
     return bytes;
 }
 
 EXPORTED void *valloc(size_t size)
 {
     void *bytes = agent_real()->valloc(size);
-    was_allocated(bytes, size);
+    was_allocated(bytes, size, 0);
     return bytes;
 }
 
 EXPORTED void *pvalloc(size_t size)
 {
     void *bytes = agent_real()->pvalloc(size);
-    was_allocated(bytes, size);
+    was_allocated(bytes, size, 0);
     return bytes;
 }

@@ -6,12 +6,12 @@
 #include "tracer/agent/real.h"
 #include "tracer/agent/start.h"
 
-__attribute__((noinline)) void agent_take_memory(uint32_t kind, const void *address, size_t size)
+__attribute__((noinline)) void agent_take_memory(uint32_t kind, const void *address, size_t size, uint32_t frames)
 {
     const struct qut_extra extras[] = {{.key = QUT_EXTRA_SIZE, .value = size},
                                        {.key = QUT_EXTRA_ADDRESS, .value = (uintptr_t)address}};
     struct qut_event event = {
-        .kind = kind, .flags = QUT_EVENT_ON_CPU, .extras = extras, .extra_count = 2, .skip_frames = 1};
+        .kind = kind, .flags = QUT_EVENT_ON_CPU, .extras = extras, .extra_count = 2, .skip_frames = 1 + frames};
     qut_sync_take(&event);
 }
 
@@ -20,7 +20,7 @@ static inline __attribute__((always_inline)) void happens(uint32_t kind, const v
     if (!agent_enter(AGENT_SYNC_MAP))
         return;
     if (qut_sync_hit(QUT_TOTAL_NONE, 0))
-        agent_take_memory(kind, address, size);
+        agent_take_memory(kind, address, size, 0);
     agent_leave();
 }
 

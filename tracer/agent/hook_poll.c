@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for one of many descriptors. A mask of the program's for the time of the call is passed on as it is: while a
-// call is guarded no tick comes, whatever the mask lets through.
+// call is guarded no tick comes, whatever the mask lets through; where it is not, blocked_again says what can happen.
 #include "tracer/agent/blocked.h"
 #include "tracer/agent/real.h"
 
@@ -11,11 +11,20 @@ EXPORTED int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
     return (int)blocked_leave(agent_real()->poll(fds, count, timeout_ms), -1, 0);
 }
 
+static int again_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+    int result;
+    do
+        result = agent_real()->ppoll(fds, count, timeout, mask);
+    while (blocked_again(result, mask));
+    return result;
+}
+
 EXPORTED int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
     if (!blocked_enter(AGENT_SYNC_POLL, QUT_SAMPLE_POLL))
-        return agent_real()->ppoll(fds, count, timeout, mask);
-    return (int)blocked_leave(agent_real()->ppoll(fds, count, timeout, mask), -1, 0);
+        return again_ppoll(fds, count, timeout, mask);
+    return (int)blocked_leave(again_ppoll(fds, count, timeout, mask), -1, 0);
 }
 
 EXPORTED int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t room)
@@ -25,12 +34,22 @@ EXPORTED int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t
     return (int)blocked_leave(agent_real()->__poll_chk(fds, count, timeout_ms, room), -1, 0);
 }
 
+static int again_ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
+                           size_t room)
+{
+    int result;
+    do
+        result = agent_real()->__ppoll_chk(fds, count, timeout, mask, room);
+    while (blocked_again(result, mask));
+    return result;
+}
+
 EXPORTED int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
                          size_t room)
 {
     if (!blocked_enter(AGENT_SYNC_POLL, QUT_SAMPLE_POLL))
-        return agent_real()->__ppoll_chk(fds, count, timeout, mask, room);
-    return (int)blocked_leave(agent_real()->__ppoll_chk(fds, count, timeout, mask, room), -1, 0);
+        return again_ppoll_chk(fds, count, timeout, mask, room);
+    return (int)blocked_leave(again_ppoll_chk(fds, count, timeout, mask, room), -1, 0);
 }
 
 EXPORTED int select(int count, fd_set *restrict to_read, fd_set *restrict to_write, fd_set *restrict others,
@@ -41,12 +60,22 @@ EXPORTED int select(int count, fd_set *restrict to_read, fd_set *restrict to_wri
     return (int)blocked_leave(agent_real()->select(count, to_read, to_write, others, timeout), -1, 0);
 }
 
+static int again_pselect(int count, fd_set *to_read, fd_set *to_write, fd_set *others, const struct timespec *timeout,
+                         const sigset_t *mask)
+{
+    int result;
+    do
+        result = agent_real()->pselect(count, to_read, to_write, others, timeout, mask);
+    while (blocked_again(result, mask));
+    return result;
+}
+
 EXPORTED int pselect(int count, fd_set *restrict to_read, fd_set *restrict to_write, fd_set *restrict others,
                      const struct timespec *restrict timeout, const sigset_t *restrict mask)
 {
     if (!blocked_enter(AGENT_SYNC_POLL, QUT_SAMPLE_POLL))
-        return agent_real()->pselect(count, to_read, to_write, others, timeout, mask);
-    return (int)blocked_leave(agent_real()->pselect(count, to_read, to_write, others, timeout, mask), -1, 0);
+        return again_pselect(count, to_read, to_write, others, timeout, mask);
+    return (int)blocked_leave(again_pselect(count, to_read, to_write, others, timeout, mask), -1, 0);
 }
 
 EXPORTED int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
@@ -56,17 +85,36 @@ EXPORTED int epoll_wait(int fd, struct epoll_event *events, int count, int timeo
     return (int)blocked_leave(agent_real()->epoll_wait(fd, events, count, timeout_ms), fd, 0);
 }
 
+static int again_epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms, const sigset_t *mask)
+{
+    int result;
+    do
+        result = agent_real()->epoll_pwait(fd, events, count, timeout_ms, mask);
+    while (blocked_again(result, mask));
+    return result;
+}
+
 EXPORTED int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms, const sigset_t *mask)
 {
     if (!blocked_enter(AGENT_SYNC_POLL, QUT_SAMPLE_POLL))
-        return agent_real()->epoll_pwait(fd, events, count, timeout_ms, mask);
-    return (int)blocked_leave(agent_real()->epoll_pwait(fd, events, count, timeout_ms, mask), fd, 0);
+        return again_epoll_pwait(fd, events, count, timeout_ms, mask);
+    return (int)blocked_leave(again_epoll_pwait(fd, events, count, timeout_ms, mask), fd, 0);
+}
+
+static int again_epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
+                              const sigset_t *mask)
+{
+    int result;
+    do
+        result = agent_real()->epoll_pwait2(fd, events, count, timeout, mask);
+    while (blocked_again(result, mask));
+    return result;
 }
 
 EXPORTED int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
                           const sigset_t *mask)
 {
     if (!blocked_enter(AGENT_SYNC_POLL, QUT_SAMPLE_POLL))
-        return agent_real()->epoll_pwait2(fd, events, count, timeout, mask);
-    return (int)blocked_leave(agent_real()->epoll_pwait2(fd, events, count, timeout, mask), fd, 0);
+        return again_epoll_pwait2(fd, events, count, timeout, mask);
+    return (int)blocked_leave(again_epoll_pwait2(fd, events, count, timeout, mask), fd, 0);
 }

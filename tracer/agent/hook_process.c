@@ -22,20 +22,18 @@ struct exec {
     enum agent_left left;
 };
 
-// Where the program is: by a name, as PATH has it; by a path; or where that is NULL or empty, by a descriptor.
+// Where the program is: by a name, as PATH has it; or as execveat has it.
 struct place {
     const char *path, *name;
-    int fd;
+    int fd, flags;
 };
 
 static enum agent_left look(const struct place *place, char *const environment[])
 {
     if (!agent_follows())
         return AGENT_LEFT_NOT;
-    if (place->name)
-        return agent_follow_search(place->name, environment);
-    return place->path && *place->path ? agent_follow_look(place->fd, place->path, environment)
-                                       : agent_follow_look_at(place->fd, environment);
+    return place->name ? agent_follow_search(place->name, environment)
+                       : agent_follow_look(place->fd, place->path, place->flags, environment);
 }
 
 static void before_exec(struct exec *exec, const struct place *place, char *const environment[])
@@ -113,7 +111,7 @@ EXPORTED int execvp(const char *file, char *const arguments[])
 EXPORTED int fexecve(int fd, char *const arguments[], char *const environment[])
 {
     struct exec exec;
-    before_exec(&exec, &(struct place){.fd = fd}, environment);
+    before_exec(&exec, &(struct place){.path = "", .fd = fd, .flags = AT_EMPTY_PATH}, environment);
     int result = agent_real()->fexecve(fd, arguments, FITTING(exec.left, environment));
     after_exec(&exec);
     return result;
@@ -122,7 +120,7 @@ EXPORTED int fexecve(int fd, char *const arguments[], char *const environment[])
 EXPORTED int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     struct exec exec;
-    before_exec(&exec, &(struct place){.path = path, .fd = fd}, environment);
+    before_exec(&exec, &(struct place){.path = path, .fd = fd, .flags = flags}, environment);
     int result = agent_real()->execveat(fd, path, arguments, FITTING(exec.left, environment), flags);
     after_exec(&exec);
     return result;

@@ -45,11 +45,20 @@ EXPORTED int pause(void)
     return (int)blocked_leave(agent_real()->pause(), -1, 0);
 }
 
+static int suspend(const sigset_t *mask)
+{
+    int result;
+    do
+        result = agent_real()->sigsuspend(mask);
+    while (blocked_again(result, mask));
+    return result;
+}
+
 EXPORTED int sigsuspend(const sigset_t *mask)
 {
     if (!blocked_enter(AGENT_SYNC_SLEEP, QUT_SAMPLE_WAIT))
-        return agent_real()->sigsuspend(mask);
-    return (int)blocked_leave(agent_real()->sigsuspend(mask), -1, 0);
+        return suspend(mask);
+    return (int)blocked_leave(suspend(mask), -1, 0);
 }
 
 EXPORTED int sigwait(const sigset_t *restrict signals, int *restrict signal_number)

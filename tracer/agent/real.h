@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@
     X(dlopen)                                                                                                          \
     X(dlmopen)                                                                                                         \
     X(dlclose)                                                                                                         \
+    X(prctl)                                                                                                           \
     X(setuid)                                                                                                          \
     X(setgid)                                                                                                          \
     X(seteuid)                                                                                                         \

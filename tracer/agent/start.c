@@ -91,6 +91,32 @@ void agent_ticks_end(void)
 
 static void end(bool is_told);
 
+// ---- telling the recorder
+
+// Ticks have begun by now, and their signal is not blocked. One that interrupted the wait for the answer would end it,
+// SA_RESTART or not: the socket has a timeout.
+static int tell_hello(enum agent_channel_begin how, int trigger_error)
+{
+    int fd = qut_trace_take_fd();
+    qut_guard_begin();
+    int error = agent_tell_hello(how, qut_sampling_trigger(), trigger_error, fd);
+    qut_guard_end();
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
+// The recorder knows where it has said no, and where there is none nobody asks.
+static void tell_failed(int error)
+{
+    struct agent_quiet quiet;
+    if (error == -EPERM || error == -ECONNREFUSED || error == -EINVAL || !agent_settings.follow)
+        return;
+    agent_quiet_begin(&quiet);
+    agent_tell_left(error == -EFBIG ? AGENT_LEFT_FILE_LIMIT : AGENT_LEFT_FAILED, AGENT_TELL_THIS);
+    agent_quiet_end(&quiet);
+}
+
 // ---- fork
 
 static _Thread_local struct agent_quiet around_fork __attribute__((tls_model("initial-exec")));
@@ -122,17 +148,14 @@ static bool go_on_in_child(void)
     agent_threads_after_fork();
     agent_tell_counts_after_fork();
     locks_after_fork();
-    int trigger_error = qut_sampling_after_fork();
-    int fd = qut_trace_take_fd();
-    int error = agent_tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_trigger(), trigger_error, fd);
-    if (fd >= 0)
-        close(fd);
+    int error = tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork());
     if (error == 0) {
         agent_hide_action_again();
         return true;
     }
     qut_sampling_stop();
     qut_trace_close();
+    tell_failed(error);
     return false;
 }
 
@@ -197,12 +220,12 @@ static int open_trace(void)
     return qut_trace_open(&options);
 }
 
-static int start_sampling(uint32_t trigger, uint32_t flags)
+static int start_sampling(uint32_t trigger)
 {
     struct qut_sampling_group groups[AGENT_GROUPS_MAX];
     struct qut_sampling_options options = {.size = sizeof options,
                                            .trigger = trigger,
-                                           .flags = flags,
+                                           .flags = QUT_SAMPLING_GUARDED,
                                            .signal_number = agent_settings.signal_number,
                                            .period_ns = agent_settings.period_ns,
                                            .sync_interval_ns = agent_settings.sync_interval_ns,
@@ -221,15 +244,6 @@ static int start_sampling(uint32_t trigger, uint32_t flags)
 static uint32_t calls_to_guard(void)
 {
     return qut_sampling_interrupts() ? AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP : 0;
-}
-
-static int tell_begin(enum agent_channel_begin how, int trigger_error)
-{
-    int fd = qut_trace_take_fd();
-    int error = agent_tell_hello(how, qut_sampling_trigger(), trigger_error, fd);
-    if (fd >= 0)
-        close(fd);
-    return error;
 }
 
 static int begin(enum agent_channel_begin how)
@@ -251,11 +265,11 @@ static int begin(enum agent_channel_begin how)
         qut_stop();
         return error;
     }
-    // Who was injected stands in front of no call, and guards none.
-    uint32_t flags = how == AGENT_BEGAN_BY_INJECTION ? QUT_SAMPLING_UNGUARDED : 0;
-    int trigger_error = start_sampling(agent_settings.trigger, flags);
+    // Who was injected stands in front of no call, and guards none: timers would cut them short.
+    bool clock_only = how == AGENT_BEGAN_BY_INJECTION && agent_settings.trigger != QUT_TRIGGER_NONE;
+    int trigger_error = start_sampling(clock_only ? QUT_TRIGGER_TASK_CLOCK : agent_settings.trigger);
     if (trigger_error != 0 && trigger_error != -EINVAL)
-        error = start_sampling(QUT_TRIGGER_NONE, 0); // without ticks there still are sync points
+        error = start_sampling(QUT_TRIGGER_NONE); // without ticks there still are sync points
     else
         error = trigger_error;
     if (error == 0 && !handles_forks) {
@@ -263,7 +277,7 @@ static int begin(enum agent_channel_begin how)
         handles_forks = error == 0;
     }
     if (error == 0)
-        error = tell_begin(how, trigger_error);
+        error = tell_hello(how, trigger_error);
     if (error != 0) {
         qut_sampling_stop();
         qut_trace_close();
@@ -323,17 +337,6 @@ static void end(bool is_told)
 void agent_end(void)
 {
     end(true);
-}
-
-// The recorder knows where it has said no, and where there is none nobody asks.
-static void tell_failed(int error)
-{
-    struct agent_quiet quiet;
-    if (error == -EPERM || error == -ECONNREFUSED || error == -EINVAL || !agent_settings.follow)
-        return;
-    agent_quiet_begin(&quiet);
-    agent_tell_left(error == -EFBIG ? AGENT_LEFT_FILE_LIMIT : AGENT_LEFT_FAILED, AGENT_TELL_THIS);
-    agent_quiet_end(&quiet);
 }
 
 // What has another C library was told of by who began it.

@@ -24,8 +24,8 @@ extern _Atomic int agent_signal;
 void agent_ticks_begin(void);
 void agent_ticks_end(void);
 
-// A sample that a hook takes of memory that came or went; called by the hook itself, which is its innermost frame.
-void agent_take_memory(uint32_t kind, const void *address, size_t size);
+// A sample that a hook takes of memory that came or went. The hook is its innermost frame; `frames` are between.
+void agent_take_memory(uint32_t kind, const void *address, size_t size, uint32_t frames);
 
 // Between these two the program has no part in what the calling thread does: no handler of it runs, no cancellation
 // acts, hooks go straight to libc; errno is kept. Nests.

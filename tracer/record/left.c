@@ -33,6 +33,13 @@ uint64_t left_sum(const struct left_counts *counts)
     return sum;
 }
 
+void left_forget(struct left *left, uint32_t pid)
+{
+    for (size_t i = 0; i < LEFT_REMEMBERED; i++)
+        if (left->last[i].pid == pid)
+            left->last[i].pid = 0;
+}
+
 void left_take(struct left *left, const struct agent_channel_left *told, uint32_t pid)
 {
     // A child is told of by its parent, with whose pid it has nothing to do; 0: not to be known.

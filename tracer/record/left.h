@@ -26,5 +26,6 @@ struct left {
     size_t next;
 };
 void left_take(struct left *left, const struct agent_channel_left *told, uint32_t pid);
+void left_forget(struct left *left, uint32_t pid); // another process has that number now
 
 #endif

@@ -130,6 +130,8 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
         if (before)
             tell_end(recorder, before, PROCESS_REPLACED);
         keep(recorder, process, peer->process_fd);
+        if (hello->begin == AGENT_BEGAN_BY_FORK)
+            left_forget(&recorder->left, pid);
         return NULL;
     }
     int fd = dup_cloexec(segment_fd);

@@ -23,13 +23,13 @@
 QUT_DECLS_BEGIN
 
 enum qut_trigger {
-    QUT_TRIGGER_BEST = 0, // the first of the next two that this system allows; where the second interrupts no call, it
-                          // is what threads get that wait more than once in a millisecond of processor time, as
-                          // perf's clock costs them some microseconds at each switch
+    QUT_TRIGGER_BEST = 0, // the first of the next two that this system allows; with QUT_SAMPLING_GUARDED threads that
+                          // wait more than once in a millisecond of processor time get the second, where it interrupts
+                          // no call, as perf's clock costs them some microseconds at each switch
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
     QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
-                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded; not on
-                            // x86 from Linux 5.9 on
+                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded; on
+                            // x86 from Linux 5.9 on only calls with a signal mask of their own
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
@@ -37,7 +37,9 @@ enum qut_trigger {
 
 enum { QUT_SAMPLING_GROUPS_MAX = 16 };
 enum {
-    QUT_SAMPLING_UNGUARDED = 1, // nobody guards calls: QUT_TRIGGER_BEST becomes nothing that would interrupt them
+    QUT_SAMPLING_GUARDED = 1, // all calls that wait are guarded, and those with a signal mask of their own (sigsuspend,
+                              // ppoll, pselect, epoll_pwait) repeated where no handler of the program's ran: so threads
+                              // that wait often may tick by a timer under QUT_TRIGGER_BEST
 };
 
 // Threads with a pace of their own: the first group that fits a thread's name decides. Names are read when a thread
@@ -58,7 +60,7 @@ struct qut_sampling_options {
     uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
     const struct qut_sampling_group *groups; // group_count of them
     uint32_t group_count;
-    uint32_t flags; // QUT_SAMPLING_UNGUARDED
+    uint32_t flags; // QUT_SAMPLING_GUARDED
     uint32_t zero[4];
 };
 
@@ -71,6 +73,10 @@ QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
 // a thread got no processor for 0.2 s, and so may still have a SIGTRAP to come, that stays ignored. [not signal-safe,
 // blocks; any thread]
 QUT_API void qut_sampling_stop(void);
+// For who is about to forbid itself system calls (seccomp): threads keep what they tick by. Handlers of ticks make none
+// but clock_gettime and rt_sigreturn, what the trace's metrics take (getrusage), and what walks take where memory may
+// be gone (process_vm_readv). Until sampling starts again. [signal-safe; any thread]
+QUT_API void qut_sampling_settle(void);
 // What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
 QUT_API uint32_t qut_sampling_trigger(void);
 // Whether ticks can interrupt calls that wait, so that these are to be guarded. [signal-safe]

@@ -55,6 +55,8 @@ struct qutc_warm_up_options {
     // Told of each file when it is done. Anything but 0 ends the run; the next one goes on where it stopped.
     int (*step)(void *context, const struct qutc_warm_up_step *step);
     void *step_context;
+    // Tables that the cache has are not read: whoever maps one checks it, and asks for another where it is damaged.
+    bool trust_cache;
 };
 
 struct qutc_warm_up_result {
