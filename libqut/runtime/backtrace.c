@@ -205,9 +205,11 @@ __attribute__((noinline)) static size_t end_on(struct backtrace *b, struct qut_f
         if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
             thread->memo.contiguous = false;
     }
+    // Behind the mark, a handler's walk may have what is the thread's: this walk's state too.
+    size_t count = b->count;
     if (!b->notes)
         qut_modules_leave(thread);
-    return b->count;
+    return count;
 }
 
 // From where thread->fast stands, or with f = NULL from the beginning.
