@@ -175,6 +175,14 @@ static void say_cost(const struct record_result *result)
                    (double)result->inject_stopped_ns / 1000);
 }
 
+const char *record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots, uint64_t samples)
+{
+    text[0] = 0;
+    if (samples)
+        snprintf(text, RECORD_ROOTS_BYTES, ", %.2f %% of them to the root", 100 * (double)roots / (double)samples);
+    return text;
+}
+
 void record_show_summary(const char *path, const struct record_result *result)
 {
     const struct record_counts *counts = &result->counts;
@@ -186,10 +194,10 @@ void record_show_summary(const char *path, const struct record_result *result)
     say_ticks(path, result);
     say_processes(path, result);
     uint64_t cut = counts->cut[QUT_TRACE_CUT_WALK];
-    cli_report(stderr, path,
-               "%" PRIu64 " samples of %" PRIu64 " threads in %" PRIu64 " processes, %.2f %% of them to the root; %s",
-               taken, counts->threads_seen, result->processes,
-               taken ? 100 * (1 - (double)(cut < taken ? cut : taken) / (double)taken) : 100.0,
+    char roots[RECORD_ROOTS_BYTES];
+    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads in %" PRIu64 " processes%s; %s", taken,
+               counts->threads_seen, result->processes,
+               record_show_roots(roots, taken - (cut < taken ? cut : taken), taken),
                record_show_bytes(bytes, result->file_bytes));
     say_cost(result);
     if (result->kept_as[0])

@@ -23,5 +23,8 @@ void record_show_summary(const char *path, const struct record_result *result);
 
 // "1.2 MB"; text has room for 32 bytes. Returns it.
 char *record_show_bytes(char *text, uint64_t bytes);
+enum { RECORD_ROOTS_BYTES = 40 };
+// ", 99.98 % of them to the root"; "" where there are no samples. Returns the text.
+const char *record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots, uint64_t samples);
 
 #endif

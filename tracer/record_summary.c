@@ -144,9 +144,9 @@ static void say_outside(const char *path, const struct attach_result *result)
     char bytes[32];
     uint64_t stored = result->taken - result->lost;
     say_missed(path, result);
-    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads, %.2f %% of them to the root; %s", stored,
-               result->threads, stored ? 100 * (double)result->roots / (double)stored : 100.0,
-               record_show_bytes(bytes, result->collected.file_bytes));
+    char roots[RECORD_ROOTS_BYTES];
+    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads%s; %s", stored, result->threads,
+               record_show_roots(roots, result->roots, stored), record_show_bytes(bytes, result->collected.file_bytes));
     cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %.1f us, 99 %% below %.1f us, longest %.1f us",
                result->stops, (double)result->stop_median_ns / 1000, (double)result->stop_p99_ns / 1000,
                (double)result->stop_longest_ns / 1000);
