@@ -72,7 +72,8 @@ def weights_of(truth, tid):
         if end - last_ns > far:
             end = last_ns
         end = min([gap for gap in gaps if last_ns <= gap < end], default=end)
-        cpu = max(sample['cpu_ns'] - before['cpu_ns'], 0) if before else 0
+        first_run = min(sample['last_ns'] - sample['first_ns'], sample['cpu_ns']) if sample['count'] > 1 else 0
+        cpu = max(sample['cpu_ns'] - before['cpu_ns'], 0) if before else first_run
         if has_ticks:  # a tick stands for all since the tick before, other samples for nothing
             carried += cpu
             cpu, carried = (carried, 0) if sample['kind'] in ('cpu', 'wall') else (0, carried)

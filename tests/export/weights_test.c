@@ -122,6 +122,26 @@ START_TEST(processor_time)
 }
 END_TEST
 
+// A thread that stood at one place from its first tick on.
+START_TEST(processor_time_of_a_first_run)
+{
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    trace.has_cpu_time = true;
+    take(100, 500, 5, 0)->cpu_ns = 1000;
+    take(600, 600, 1, 0)->cpu_ns = 1070;
+    expect(EXPORT_WEIGHT_CPU_TIME, 2, (const uint64_t[]){400, 70});
+}
+END_TEST
+
+START_TEST(a_first_run_is_no_longer_than_its_thread)
+{
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    trace.has_cpu_time = true;
+    take(100, 500, 5, 0)->cpu_ns = 300;
+    expect(EXPORT_WEIGHT_CPU_TIME, 1, (const uint64_t[]){300});
+}
+END_TEST
+
 START_TEST(no_processor_time)
 {
     build_thread(&build, 1, "t", 0, UINT64_MAX);
@@ -220,6 +240,8 @@ int main(void)
     tcase_add_test(tests, time_up_to_gaps);
     tcase_add_test(tests, time_where_samples_are_far_apart);
     tcase_add_test(tests, processor_time);
+    tcase_add_test(tests, processor_time_of_a_first_run);
+    tcase_add_test(tests, a_first_run_is_no_longer_than_its_thread);
     tcase_add_test(tests, no_processor_time);
     tcase_add_test(tests, bytes_of_allocations);
     tcase_add_test(tests, equal_lines);

@@ -62,12 +62,20 @@ static bool is_tick(const struct trace_sample *sample)
     return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
 }
 
+uint64_t first_run_cpu_ns(const struct trace_sample *first)
+{
+    uint64_t length_ns = first->count > 1 ? first->last_ns - first->first_ns : 0;
+    return length_ns < first->cpu_ns ? length_ns : first->cpu_ns;
+}
+
 void weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread)
 {
     *walk = (struct weights_walk){.trace = trace, .thread = thread, .gap_ns = weights_gap_ns(trace, thread)};
     const struct trace_sample *first = sample_at(walk, 0);
-    if (first)
+    if (first) {
         walk->from_ns = begin_of(trace, first, thread->start_ns < first->first_ns ? thread->start_ns : 0);
+        walk->cpu = (struct counter_walk){.before = first->cpu_ns - first_run_cpu_ns(first), .has_before = true};
+    }
     for (size_t i = 0; i < thread->sample_count; i++) {
         const struct trace_sample *sample = &trace->samples[thread->first_sample + i];
         walk->has_ticks = walk->has_ticks || is_tick(sample);

@@ -6,8 +6,9 @@
 // interval whose beginning was the sample before is known to have used what lies between the two. In the kernel there
 // are no ticks: what system calls use goes to their interval where both ends were stored, else to the next tick. So
 // sums are exact, and a function's share is off by what was spent in the kernel, at most. Runs of merged ticks carry
-// the time of their last; ticks that were lost are in the next one's. Threads without ticks: every sample stands for
-// what went by since the one before.
+// the time of their last; ticks that were lost are in the next one's. A thread's first tick stands for nothing; a run
+// that is its first for its own length, or what the thread had used, where that is less. Threads without ticks: every
+// sample stands for what went by since the one before.
 //
 // Allocations and faults likewise: what a thread's counter grew by goes to its next sample of that kind; where it has
 // none, to the next sample.
@@ -59,6 +60,9 @@ void weights_begin(struct weights_walk *walk, const struct trace *trace, const s
 //       hits.
 // False: there are no more.
 bool weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights);
+
+// Processor time of a thread's first run of samples, as far as one can know; 0 of a single one.
+uint64_t first_run_cpu_ns(const struct trace_sample *first);
 
 // How far two samples of a thread may lie apart before nothing is known of the time between: ten times what usually
 // lies between two, and no less than 20 ms; 0: any.

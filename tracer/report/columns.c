@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "tracer/analysis/weights.h"
+
 struct bytes *columns_add(struct columns *columns, const char *name)
 {
     struct column *column = &columns->columns[columns->count++];
@@ -63,9 +65,10 @@ void columns_of_samples(struct columns *columns, const struct trace *trace, cons
             bytes_varint(count, sample->count);
             if (sample->count > 1)
                 bytes_varint(span, (uint64_t)units(columns, sample->first_ns, sample->last_ns));
-            // The first one's processor time is that of before the trace.
+            // The first one's processor time is that of before the trace, but for what its own run took.
             if (cpu)
-                bytes_zigzag(cpu, i == 0 ? 0 : (int64_t)(sample->cpu_ns - samples[i - 1].cpu_ns));
+                bytes_zigzag(cpu,
+                             (int64_t)(i == 0 ? first_run_cpu_ns(sample) : sample->cpu_ns - samples[i - 1].cpu_ns));
             bytes_zigzag(frame, (int64_t)its_frame - last_frame);
             bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
             bytes_add(flags, &(uint8_t){(uint8_t)(sample->flags | (sample->is_open ? COLUMN_FLAG_OPEN : 0))}, 1);
