@@ -32,6 +32,9 @@ export class ScrollCanvas {
         this.canvas.height = Math.round(height * ratio);
         this.canvas.style.width = `${width}px`;
         this.canvas.style.height = `${height}px`;
+        // It has no transparency, so it would be black until its first frame.
+        this.context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--paper');
+        this.context.fillRect(0, 0, this.canvas.width, this.canvas.height);
         this.setContentHeight(this.wantedHeight);
         if (isNewWidth) {
             this.onResize();
