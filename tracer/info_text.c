@@ -20,7 +20,8 @@ static void print_loss(void *context, const char *text)
 static void print_losses(const struct info *info, FILE *output)
 {
     char summary[128];
-    if (!losses_summary(info->trace, summary, sizeof summary))
+    // What is missing at the end has its counts there.
+    if (!losses_summary(info->trace, summary, sizeof summary) && info->trace->is_complete)
         fputs("  losses    no sample was lost\n", output);
     losses_say(info->trace, print_loss, output);
 }

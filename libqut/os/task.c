@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libqut/os/timer.h"
+
 uint32_t qut_os_thread_id(void)
 {
     return (uint32_t)syscall(SYS_gettid);
@@ -100,16 +102,6 @@ static size_t read_some(const char *path, char *bytes, size_t size)
     ssize_t got = read(fd, bytes, size);
     close(fd);
     return got > 0 ? (size_t)got : 0;
-}
-
-uint64_t qut_os_cpu_ns_of(uint32_t tid)
-{
-    enum { OF_THREAD = 6 }; // a thread's clock, in the three bits that the kernel keeps for it
-    int saved_errno = errno;
-    struct timespec now = {0, 0};
-    clock_gettime((clockid_t)(~tid << 3 | OF_THREAD), &now);
-    errno = saved_errno;
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 bool qut_os_thread_went_on(uint32_t tid, uint64_t before_ns)

@@ -15,7 +15,6 @@ uint32_t qut_os_thread_id(void);     // signal-safe
 uint64_t qut_os_thread_cpu_ns(void); // CLOCK_THREAD_CPUTIME_ID of the calling thread. Signal-safe
 // Whether a thread has ended. Another one may have its number by now.
 bool qut_os_thread_is_gone(uint32_t tid);
-uint64_t qut_os_cpu_ns_of(uint32_t tid); // of a thread of this process; 0: it has ended
 // Whether a thread has left the kernel, or gone to sleep in it, since its processor time was `before_ns`: one that
 // waits for a processor has not.
 bool qut_os_thread_went_on(uint32_t tid, uint64_t before_ns);

@@ -89,3 +89,12 @@ bool qut_os_task_times(uint32_t tid, struct qut_os_task_times *times)
     errno = saved_errno;
     return is_read;
 }
+
+uint64_t qut_os_cpu_ns_of(uint32_t tid)
+{
+    int saved_errno = errno;
+    uint64_t cpu_ns;
+    read_clock(clock_of(tid, CLOCK_OF_CPU), &cpu_ns);
+    errno = saved_errno;
+    return cpu_ns;
+}

@@ -27,6 +27,7 @@ struct qut_os_task_times {
     uint64_t user_ns, all_ns; // as sampled by the kernel's tick: of all, what was in user mode
 };
 bool qut_os_task_times(uint32_t tid, struct qut_os_task_times *times);
+uint64_t qut_os_cpu_ns_of(uint32_t tid); // the first of these alone; 0: the thread has ended
 
 #pragma GCC visibility pop
 

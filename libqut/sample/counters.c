@@ -32,8 +32,8 @@ static uint64_t root(uint64_t square)
 static uint64_t step_ns(void) // of the kernel's ticks
 {
     enum { USUAL_STEP_NS = 4000000 };
-    uint64_t step_ns = qut_os_coarse_step_ns();
-    return step_ns ? step_ns : USUAL_STEP_NS;
+    uint64_t told_ns = qut_os_coarse_step_ns();
+    return told_ns ? told_ns : USUAL_STEP_NS;
 }
 
 // How many of `due` can have met the kernel.

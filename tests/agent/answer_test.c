@@ -10,6 +10,7 @@
 #include <qut/sample.h>
 
 #include "tests/agent/listener.h"
+#include "tests/support/run_suite.h"
 
 static char state_of(pid_t pid)
 {
@@ -93,9 +94,5 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, a_slow_answer_is_waited_for);
     tcase_add_test(cases, a_stop_meanwhile_changes_nothing);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 #include <qut/sample.h>
 
 #include "tests/agent/listener.h"
+#include "tests/support/run_suite.h"
 
 static struct listener_run with, without;
 static const char *subject, *counting, *own_allocator;
@@ -270,9 +271,5 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, without_a_recorder_nothing_is_on);
     tcase_add_test(cases, real_programs_run);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

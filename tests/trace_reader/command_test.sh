@@ -65,6 +65,9 @@ expect 'onto a device' 2 '^$' 'no regular file' collect "$shared/closed" -o /dev
 expect 'into a directory that is not there' 2 '^$' 'No such file' collect "$shared/closed" -o nowhere/x
 head -c 100000 closed.qtrace >cut.qtrace
 expect 'a file cut off' 1 'LOSSES.*no trailer' '^$' info cut.qtrace
+head -c -30 closed.qtrace >cut.qtrace # nothing but its trailer
+expect 'a file cut off at its end' 1 'LOSSES' '^$' info cut.qtrace
+check 'which nobody calls whole' bash -c '! grep "no sample was lost" out'
 head -c 6000000 "$shared/closed" >cut.segment
 expect 'a segment cut off' 1 'LOSSES.*the file ends after 6000000' '^$' info cut.segment
 head -c 3000 "$shared/closed" >cut.segment
