@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What bench/size, bench/compile and bench/run share: the root, options, and the build. Sourced, not run.
+# What the scripts of bench and bench/compile share: the root, options, and the build. Sourced, not run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # A build directory that exists, configured by its owner, or our own.

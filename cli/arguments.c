@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "cli/report.h"
+#include "cli/diagnostics.h"
 
 struct getopt_table {
     struct option options[CLI_ARGUMENTS_MAX + 1];

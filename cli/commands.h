@@ -3,20 +3,24 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
-struct cli_listed {
+#include <stddef.h>
+
+// Each is in a file of its own, cmd_NAME.c, as command_NAME; the program's meson.build names it.
+struct cli_command {
     const char *name;
     const char *summary; // one line
+    // argv[0] is the command's name; returns an exit status.
+    int (*run)(const struct cli_command *command, int argc, char **argv);
+    const void *usage; // what `run` makes of it
 };
 
-struct cli_commands {
+struct cli_program {
     const char *about; // one line
     const char *example;
-    const struct cli_listed *listed;
-    unsigned count;
-    int (*run)(unsigned index, int argc, char **argv); // argv[0] is the command's name; returns an exit status
+    const struct cli_command *const *commands; // in the order of the help; NULL is behind the last
 };
 
 // What main returns.
-int cli_main(const struct cli_commands *commands, int argc, char **argv);
+int cli_main(const struct cli_program *program, int argc, char **argv);
 
 #endif

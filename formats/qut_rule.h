@@ -6,7 +6,7 @@
 //   cfa        canonical frame address: the caller's stack pointer at the call
 //   ra         return address
 //   tracked    the few registers that a later rule (or a virtual machine's frame) can need; which ones: libqut/arch
-//   slot       position in `tracked`; slot i belongs to qut_arch.tracked[i]
+//   slot       position in `tracked`; slot i belongs to arch.tracked[i]
 #ifndef QUT_FORMATS_QUT_RULE_H
 #define QUT_FORMATS_QUT_RULE_H
 
@@ -52,7 +52,7 @@ enum qut_refusal {
     QUT_REFUSED_EXIDX_TRUNCATED,     // EHABI opcodes run past their table
     QUT_REFUSED_RA_LOST,             // the return address is the value of a register that is not known here
     QUT_REFUSED_INSTRUMENTED,        // method tracing of Android's runtime put its own return address here
-    QUT_REFUSED_OAT_CODE, // an OAT method's code does from here on what its header does not explain
+    QUT_REFUSED_OAT_CODE,            // an OAT method's code does from here on what its header does not explain
     QUT_REFUSAL_END,
 };
 

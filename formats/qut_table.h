@@ -54,7 +54,7 @@ struct qut_table_header {
     uint64_t text_size;  // bytes
     uint8_t identity[32];
 
-    // How a code's lead byte reads: see qut_table_code.h.
+    // How a code's lead byte reads: see qut_table_code_inline.h.
     uint8_t short_rules;     // leads below this: rule id = lead
     uint8_t short_runs;      // the next so many: run id = lead - short_rules
     uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise

@@ -2,7 +2,7 @@
 #include "formats/qut_table_check.h"
 
 #include "formats/qut_table.h"
-#include "formats/qut_table_code.h"
+#include "formats/qut_table_code_inline.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tables are read in place");
 
@@ -12,7 +12,7 @@ const char *qut_table_fault_name(enum qut_table_fault fault)
         [QUT_TABLE_OK] = "ok",
         [QUT_TABLE_TOO_SHORT] = "too short for a table",
         [QUT_TABLE_BAD_MAGIC] = "not a QUT table",
-        [QUT_TABLE_BAD_VERSION] = "a version this program does not read",
+        [QUT_TABLE_OLDER] = "made by an older QUT: make it again with qutc compile",
         [QUT_TABLE_BAD_SIZE] = "not as long as its header says",
         [QUT_TABLE_BAD_CHECKSUM] = "checksum mismatch",
         [QUT_TABLE_BAD_HEADER] = "header field out of range",
@@ -24,6 +24,7 @@ const char *qut_table_fault_name(enum qut_table_fault fault)
         [QUT_TABLE_BAD_RUN] = "malformed run",
         [QUT_TABLE_BAD_WIDE] = "malformed wide block",
         [QUT_TABLE_FOREIGN] = "made for another file",
+        [QUT_TABLE_NEWER] = "made by a newer QUT: use that one, or make it again with qutc compile",
     };
     return (unsigned)fault < QUT_TABLE_FAULT_END ? names[fault] : "unknown fault";
 }
@@ -76,7 +77,7 @@ static enum qut_table_fault check_header(struct check *c, size_t size)
     if (memcmp(h->magic, QUT_TABLE_MAGIC, sizeof h->magic) != 0)
         return fault_at(c, QUT_TABLE_BAD_MAGIC, h->magic);
     if (h->version != QUT_TABLE_VERSION)
-        return fault_at(c, QUT_TABLE_BAD_VERSION, &h->version);
+        return fault_at(c, h->version < QUT_TABLE_VERSION ? QUT_TABLE_OLDER : QUT_TABLE_NEWER, &h->version);
     if (h->file_size != size)
         return fault_at(c, QUT_TABLE_BAD_SIZE, &h->file_size);
     const uint8_t *summed = (const uint8_t *)(&h->checksum + 1);

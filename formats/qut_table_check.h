@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one check that every table passes before anybody looks into it. After it, no lookup can read outside the table,
+// The one check that every table passes before it is used. After it, no lookup can read outside the table,
 // whatever the file holds.
 #ifndef QUT_FORMATS_QUT_TABLE_CHECK_H
 #define QUT_FORMATS_QUT_TABLE_CHECK_H
@@ -12,7 +12,7 @@ enum qut_table_fault {
     QUT_TABLE_OK = 0,
     QUT_TABLE_TOO_SHORT,
     QUT_TABLE_BAD_MAGIC,
-    QUT_TABLE_BAD_VERSION,
+    QUT_TABLE_OLDER,    // of a version that is not read any more
     QUT_TABLE_BAD_SIZE, // the file is not as long as its header says (truncated, or more than a table)
     QUT_TABLE_BAD_CHECKSUM,
     QUT_TABLE_BAD_HEADER,  // a field out of range: architecture, shift, identity, code ranges
@@ -24,6 +24,7 @@ enum qut_table_fault {
     QUT_TABLE_BAD_RUN,
     QUT_TABLE_BAD_WIDE,
     QUT_TABLE_FOREIGN, // for another file or architecture than asked for
+    QUT_TABLE_NEWER,   // of a version that is not known yet
     QUT_TABLE_FAULT_END,
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace segment, version 1: what a process's samples are kept in while it runs, one mapping of fixed size, shared
-// with whoever reads it. Pure data; specification: formats/qut_trace.md. Files on disk: formats/qut_trace_file.h.
+// with its readers. Pure data; specification: formats/qut_trace.md. Files on disk: formats/qut_trace_file.h.
 //
 //   header | counters | threads | modules | strings | raw pcs | nodes | free list | directory | chunks
 //
 // Everything is little-endian and found by offsets. Words that one side writes while another reads are 4 or 8 bytes and
-// aligned; who may write which, and in what order, is said in the specification.
+// aligned; which side may write which, and in what order, is said in the specification.
 #ifndef QUT_FORMATS_QUT_TRACE_H
 #define QUT_FORMATS_QUT_TRACE_H
 
@@ -31,7 +31,7 @@ enum {
     QUT_TRACE_TOTAL_COUNT = 16,
     QUT_TRACE_EXTRAS_MAX = 16,        // of one record
     QUT_TRACE_RECORD_BYTES_MAX = 512, // none is longer
-    QUT_TRACE_OWN_KIND_FIRST = 64,    // kinds from here on are named by who uses them
+    QUT_TRACE_OWN_KIND_FIRST = 64,    // kinds from here on are named by their users
     QUT_TRACE_OWN_KIND_COUNT = 64,
     QUT_TRACE_MODULES_MAX = 1 << 20,
     QUT_TRACE_THREADS_MAX = 1 << 16,
@@ -62,7 +62,7 @@ struct qut_trace_section {
 struct qut_trace_header {
     uint8_t magic[8];
     uint32_t version;
-    uint8_t arch;       // enum qut_arch (formats/qut_table.h)
+    uint8_t arch;       // enum arch (formats/qut_table.h)
     uint8_t word_bytes; // 4 or 8
     uint8_t mode;       // enum qut_trace_mode
     uint8_t time_shift; // a unit of time is 2^time_shift ns
@@ -150,7 +150,7 @@ enum qut_trace_total {
     QUT_TRACE_TOTAL_LOCK_WAIT_NS,
     QUT_TRACE_TOTAL_BLOCKED_CALLS,
     QUT_TRACE_TOTAL_BLOCKED_NS,
-    QUT_TRACE_TOTAL_OWN_FIRST = 8, // for whoever uses them
+    QUT_TRACE_TOTAL_OWN_FIRST = 8, // free for any use
 };
 
 // Of threads whose slot was given to another one.
@@ -171,7 +171,7 @@ struct qut_trace_counters {
     qut_trace_u64 overwritten_chunks;
     qut_trace_u64 collected_chunks;      // that a collector has taken out
     qut_trace_u64 node_count, raw_count; // entries in use, about
-    qut_trace_u64 collector_ns; // CLOCK_MONOTONIC of its last look; 0: none has looked; ~0: it has let go
+    qut_trace_u64 collector_ns;          // CLOCK_MONOTONIC of its last look; 0: none has looked; ~0: it has let go
     qut_trace_u64 zero1[2];
     struct qut_trace_retired retired[2];
     qut_trace_u64 unowned_totals[QUT_TRACE_TOTAL_COUNT]; // of threads that have no slot
@@ -195,7 +195,7 @@ enum qut_trace_metric {
     QUT_TRACE_METRIC_INVOLUNTARY_SWITCHES,
     QUT_TRACE_METRIC_ALLOCATIONS,
     QUT_TRACE_METRIC_ALLOCATED_BYTES,
-    QUT_TRACE_METRIC_OWN_FIRST, // for whoever uses them
+    QUT_TRACE_METRIC_OWN_FIRST, // free for any use
 };
 
 // The record that is still open: samples that are equal to it are merged into it, in place.
@@ -242,7 +242,7 @@ struct qut_trace_writer {
     uint32_t taking_samples;
     // The writer's own.
     uint32_t level;
-    uint32_t under_way; // a hit, which nobody came back to if another one begins
+    uint32_t under_way; // a hit, which was jumped out of if another one begins
     uint32_t sealing;   // the chunk in `commits` may be sealed already
     uint32_t twins;     // the copy that does not hold differs in the open record's last sample and in `merged` only
     uint32_t still;     // so many copies in a row, at most 2, have the same metrics, in the open record too
@@ -291,7 +291,7 @@ struct qut_trace_module {
 static_assert(sizeof(struct qut_trace_module) == 128, "shared");
 
 // ---- strings: each is its length (2 bytes), its bytes and a NUL, padded to 4. Its id is its offset in the section
-// / 4. Id 0 is the empty string. string_index: 2^n words of id + 1 for who wants to find one again; 0: free.
+// / 4. Id 0 is the empty string. string_index: 2^n words of id + 1 for finding one again; 0: free.
 
 // ---- nodes: 8 bytes each. A node's id is its index; node 0 is the root, whose word stays 0
 //
@@ -328,8 +328,9 @@ enum {
 //   seq (40) | thread slot (16) | level (2) | state (2), from the highest bit on; the 4 bits between are 0
 enum qut_trace_chunk_state {
     QUT_TRACE_CHUNK_FREE = 0,
-    QUT_TRACE_CHUNK_OPEN = 1,   // its writer adds to it
-    QUT_TRACE_CHUNK_SEALED = 2, // complete. Who changes this word from SEALED, with a compare-and-swap, owns the chunk
+    QUT_TRACE_CHUNK_OPEN = 1, // its writer adds to it
+    QUT_TRACE_CHUNK_SEALED =
+        2, // complete. The side that changes this word from SEALED, with a compare-and-swap, owns the chunk
 };
 enum {
     QUT_TRACE_CHUNK_STATE_BITS = 2,

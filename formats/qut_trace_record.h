@@ -73,8 +73,8 @@ enum qut_trace_kind {
 enum qut_trace_extra_key {
     QUT_TRACE_EXTRA_DURATION_NS = 1, // the sample is the end of an interval that began so much before
     QUT_TRACE_EXTRA_LOCK,            // address or identity of a lock
-    QUT_TRACE_EXTRA_OWNER_TID,       // who held it
-    QUT_TRACE_EXTRA_WAKER_TID,       // who gave it
+    QUT_TRACE_EXTRA_OWNER_TID,       // its holder
+    QUT_TRACE_EXTRA_WAKER_TID,       // the thread that gave it
     QUT_TRACE_EXTRA_WAKEE_TID,
     QUT_TRACE_EXTRA_FLOW, // the same number in a cause and its effect: release and end of waiting
     QUT_TRACE_EXTRA_SIZE, // bytes

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "formats/qut_bundle.h"
-#include "qutc/base/error.h"
 
 struct qutc_bundle_item {
     const char *name;
@@ -17,7 +17,7 @@ struct qutc_bundle_item {
 
 // Sorts the items by name. *bytes is allocated with malloc. Refuses names that no bundle may have, and equal ones.
 int qutc_bundle_pack(struct qutc_bundle_item *items, size_t count, uint8_t **bytes, size_t *size,
-                     struct qutc_error *error);
+                     struct base_error *error);
 
 struct qutc_bundle {
     const uint8_t *bytes;
@@ -27,12 +27,12 @@ struct qutc_bundle {
 };
 
 // Checks everything but the frames. The bytes (aligned to 8) must stay as long as the bundle is used.
-int qutc_bundle_open(struct qutc_bundle *bundle, const void *bytes, size_t size, struct qutc_error *error);
+int qutc_bundle_open(struct qutc_bundle *bundle, const void *bytes, size_t size, struct base_error *error);
 
 void qutc_bundle_name(const struct qutc_bundle *bundle, uint32_t index, char name[QUT_BUNDLE_NAME_MAX_BYTES + 1]);
 
 // One table, checked, and found to be what its entry says. *table is aligned as tables need it; free().
 int qutc_bundle_unpack(const struct qutc_bundle *bundle, uint32_t index, uint8_t **table, size_t *size,
-                       struct qutc_error *error);
+                       struct base_error *error);
 
 #endif

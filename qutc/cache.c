@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/qut_table_name.h"
+#include "formats/qut_table_name_inline.h"
 #include "qutc/table_file.h"
 
 static const char *set_variable(const char *name)
@@ -16,7 +16,7 @@ static const char *set_variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-int qutc_cache_directory(char **path, struct qutc_error *error)
+int qutc_cache_directory(char **path, struct base_error *error)
 {
     const char *own = set_variable("QUT_CACHE");
     const char *xdg = set_variable("XDG_CACHE_HOME");
@@ -29,21 +29,21 @@ int qutc_cache_directory(char **path, struct qutc_error *error)
     else if (home)
         length = asprintf(path, "%s/.cache/qut", home);
     else
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "no cache directory: none of QUT_CACHE, XDG_CACHE_HOME, HOME set");
-    return length < 0 ? qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path") : 0;
+        return base_fail(error, BASE_ERR_IO, "", 0, "no cache directory: none of QUT_CACHE, XDG_CACHE_HOME, HOME set");
+    return length < 0 ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path") : 0;
 }
 
-int qutc_cache_path(const char *directory, const struct qutc_image *image, char **path, struct qutc_error *error)
+int qutc_cache_path(const char *directory, const struct input_image *image, char **path, struct base_error *error)
 {
     char name[QUT_TABLE_NAME_MAX];
-    static_assert((int)QUTC_IDENTITY_MAX == (int)QUT_IDENTITY_MAX, "identities fit names");
+    static_assert((int)INPUT_IDENTITY_MAX == (int)QUT_IDENTITY_MAX, "identities fit names");
     qut_table_name(image->arch->name, image->identity, image->identity_size, name);
     if (asprintf(path, "%s/%s", directory, name) < 0)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     return 0;
 }
 
-bool qutc_cache_holds(const char *path, const struct qutc_image *image, bool small)
+bool qutc_cache_holds(const char *path, const struct input_image *image, bool small)
 {
     struct qutc_table_file file;
     if (qutc_table_file_read(path, &file, NULL) != 0)
@@ -56,11 +56,11 @@ bool qutc_cache_holds(const char *path, const struct qutc_image *image, bool sma
     return holds;
 }
 
-int qutc_make_directories(const char *path, struct qutc_error *error)
+int qutc_make_directories(const char *path, struct base_error *error)
 {
     char *partial = strdup(path);
     if (!partial)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     int result = 0;
     for (char *at = partial + (*partial != '\0'); result == 0; at++) {
         char separator = *at;
@@ -70,9 +70,9 @@ int qutc_make_directories(const char *path, struct qutc_error *error)
         struct stat status;
         // Another process may be creating the same directories.
         if (mkdir(partial, 0777) != 0 && errno != EEXIST)
-            result = qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot create %s: %s", partial, strerror(errno));
+            result = base_fail(error, BASE_ERR_IO, "", 0, "cannot create %s: %s", partial, strerror(errno));
         else if (stat(partial, &status) != 0 || !S_ISDIR(status.st_mode))
-            result = qutc_fail(error, QUTC_ERR_IO, "", 0, "%s is not a directory", partial);
+            result = base_fail(error, BASE_ERR_IO, "", 0, "%s is not a directory", partial);
         *at = separator;
         if (separator == '\0')
             break;

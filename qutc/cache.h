@@ -6,19 +6,19 @@
 
 #include <stdbool.h>
 
-#include "qutc/base/error.h"
+#include "base/error.h"
 #include "qutc/input/image.h"
 
 // $QUT_CACHE, else $XDG_CACHE_HOME/qut, else ~/.cache/qut. *path is allocated; nothing is created.
-int qutc_cache_directory(char **path, struct qutc_error *error);
+int qutc_cache_directory(char **path, struct base_error *error);
 
 // "DIRECTORY/x86_64-9f3c....qut". *path is allocated.
-int qutc_cache_path(const char *directory, const struct qutc_image *image, char **path, struct qutc_error *error);
+int qutc_cache_path(const char *directory, const struct input_image *image, char **path, struct base_error *error);
 
 // Whether a sound table for this image, with or without shared runs as asked for, is under the path already.
-bool qutc_cache_holds(const char *path, const struct qutc_image *image, bool small);
+bool qutc_cache_holds(const char *path, const struct input_image *image, bool small);
 
 // Creates a directory and its parents where they are missing.
-int qutc_make_directories(const char *path, struct qutc_error *error);
+int qutc_make_directories(const char *path, struct base_error *error);
 
 #endif

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
 #include "qutc/cache.h"
 
 static const char lock_name[] = "warm-up.lock";
@@ -40,27 +40,20 @@ static bool is_abandoned(const char *name, const struct stat *status)
     long pid = pid_at ? strtol(pid_at + 5, &end, 10) : 0;
     if (pid <= 0 || pid > INT32_MAX || *end != '-')
         return false;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     bool is_gone = kill((pid_t)pid, 0) != 0 && errno == ESRCH;
-    return is_gone || in_ns(now) - in_ns(status->st_mtim) > temporary_max_age_ns;
+    return is_gone || (int64_t)base_clock_ns(CLOCK_REALTIME) - in_ns(status->st_mtim) > temporary_max_age_ns;
 }
 
 static int append(struct qutc_keeper *keeper, const char *name, uint64_t bytes, int64_t used_ns,
-                  struct qutc_error *error)
+                  struct base_error *error)
 {
-    if (keeper->count == keeper->capacity) {
-        size_t capacity = keeper->capacity ? keeper->capacity * 2 : 256;
-        struct qutc_kept *tables = realloc(keeper->tables, capacity * sizeof *tables);
-        if (!tables)
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%zu tables", capacity);
-        keeper->tables = tables;
-        keeper->capacity = capacity;
-    }
     char *copy = strdup(name);
-    if (!copy)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "list of tables");
-    keeper->tables[keeper->count++] = (struct qutc_kept){.name = copy, .bytes = bytes, .used_ns = used_ns};
+    struct qutc_kept *table = copy ? BASE_ADD(&keeper->tables) : NULL;
+    if (!table) {
+        free(copy);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "list of tables");
+    }
+    *table = (struct qutc_kept){.name = copy, .bytes = bytes, .used_ns = used_ns};
     keeper->bytes += bytes;
     return 0;
 }
@@ -71,12 +64,12 @@ static int by_age(const void *left, const void *right)
     return a->used_ns != b->used_ns ? (a->used_ns > b->used_ns) - (a->used_ns < b->used_ns) : strcmp(a->name, b->name);
 }
 
-static int list_tables(struct qutc_keeper *keeper, struct qutc_error *error)
+static int list_tables(struct qutc_keeper *keeper, struct base_error *error)
 {
     int fd = fcntl(keeper->directory_fd, F_DUPFD_CLOEXEC, 0);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     if (!directory) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot list the cache: %s", strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "cannot list the cache: %s", strerror(errno));
         if (fd >= 0)
             close(fd);
         return -1;
@@ -96,12 +89,12 @@ static int list_tables(struct qutc_keeper *keeper, struct qutc_error *error)
             unlinkat(keeper->directory_fd, name, 0);
     }
     closedir(directory);
-    if (keeper->count)
-        qsort(keeper->tables, keeper->count, sizeof *keeper->tables, by_age);
+    if (keeper->tables.count)
+        qsort(keeper->tables.items, keeper->tables.count, sizeof *keeper->tables.items, by_age);
     return result;
 }
 
-// A line for each file. Nobody vouches for what is in it: at worst a file comes last that need not.
+// A line for each file. What is in it is not trusted: at worst a file comes last that need not.
 static void read_suspects(struct qutc_keeper *keeper)
 {
     char *text = malloc(LOCK_TEXT_MAX_BYTES + 1), *rest = NULL;
@@ -118,21 +111,21 @@ static void read_suspects(struct qutc_keeper *keeper)
     free(text);
 }
 
-static int open_files(struct qutc_keeper *keeper, const char *path, bool *is_busy, struct qutc_error *error)
+static int open_files(struct qutc_keeper *keeper, const char *path, bool *is_busy, struct base_error *error)
 {
     keeper->directory_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (keeper->directory_fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot open %s: %s", path, strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "cannot open %s: %s", path, strerror(errno));
     keeper->lock_fd = openat(keeper->directory_fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (keeper->lock_fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot write %s/%s: %s", path, lock_name, strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "cannot write %s/%s: %s", path, lock_name, strerror(errno));
     if (flock(keeper->lock_fd, LOCK_EX | LOCK_NB) == 0)
         return 0;
     *is_busy = errno == EWOULDBLOCK;
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, *is_busy ? "another warm-up fills %s" : "cannot lock %s", path);
+    return base_fail(error, BASE_ERR_IO, "", 0, *is_busy ? "another warm-up fills %s" : "cannot lock %s", path);
 }
 
-int qutc_keeper_open(struct qutc_keeper *keeper, const char *directory, bool *is_busy, struct qutc_error *error)
+int qutc_keeper_open(struct qutc_keeper *keeper, const char *directory, bool *is_busy, struct base_error *error)
 {
     *keeper = (struct qutc_keeper){.directory_fd = -1, .lock_fd = -1};
     *is_busy = false;
@@ -147,9 +140,9 @@ int qutc_keeper_open(struct qutc_keeper *keeper, const char *directory, bool *is
 
 void qutc_keeper_close(struct qutc_keeper *keeper)
 {
-    for (size_t i = 0; i < keeper->count; i++)
-        free(keeper->tables[i].name);
-    free(keeper->tables);
+    for (size_t i = 0; i < keeper->tables.count; i++)
+        free(keeper->tables.items[i].name);
+    base_vector_free(&keeper->tables.vector);
     for (unsigned i = 0; i < keeper->suspect_count; i++)
         free(keeper->suspects[i]);
     if (keeper->lock_fd >= 0)
@@ -159,7 +152,7 @@ void qutc_keeper_close(struct qutc_keeper *keeper)
     *keeper = (struct qutc_keeper){.directory_fd = -1, .lock_fd = -1};
 }
 
-// Mapped tables live on until those who mapped them let go: only the name goes.
+// Mapped tables live on until they are unmapped: only the name goes.
 static void drop(struct qutc_keeper *keeper, struct qutc_kept *table)
 {
     if (unlinkat(keeper->directory_fd, table->name, 0) != 0 && errno != ENOENT)
@@ -173,9 +166,10 @@ static void drop(struct qutc_keeper *keeper, struct qutc_kept *table)
 
 void qutc_keeper_drop_older(struct qutc_keeper *keeper, int64_t used_ns)
 {
-    for (size_t i = 0; i < keeper->count; i++)
-        if (!keeper->tables[i].is_needed && *keeper->tables[i].name && keeper->tables[i].used_ns < used_ns)
-            drop(keeper, &keeper->tables[i]);
+    for (size_t i = 0; i < keeper->tables.count; i++)
+        if (!keeper->tables.items[i].is_needed && *keeper->tables.items[i].name &&
+            keeper->tables.items[i].used_ns < used_ns)
+            drop(keeper, &keeper->tables.items[i]);
 }
 
 bool qutc_keeper_make_room(struct qutc_keeper *keeper, uint64_t more_bytes, uint64_t budget_bytes)
@@ -183,29 +177,29 @@ bool qutc_keeper_make_room(struct qutc_keeper *keeper, uint64_t more_bytes, uint
     if (more_bytes > budget_bytes)
         return false;
     uint64_t droppable = 0;
-    for (size_t i = 0; i < keeper->count; i++)
-        droppable += keeper->tables[i].is_needed ? 0 : keeper->tables[i].bytes;
+    for (size_t i = 0; i < keeper->tables.count; i++)
+        droppable += keeper->tables.items[i].is_needed ? 0 : keeper->tables.items[i].bytes;
     if (keeper->bytes - droppable > budget_bytes - more_bytes)
         return false; // not for nothing
-    for (size_t i = 0; i < keeper->count && keeper->bytes > budget_bytes - more_bytes; i++)
-        if (!keeper->tables[i].is_needed && *keeper->tables[i].name)
-            drop(keeper, &keeper->tables[i]);
+    for (size_t i = 0; i < keeper->tables.count && keeper->bytes > budget_bytes - more_bytes; i++)
+        if (!keeper->tables.items[i].is_needed && *keeper->tables.items[i].name)
+            drop(keeper, &keeper->tables.items[i]);
     return keeper->bytes <= budget_bytes - more_bytes;
 }
 
-int qutc_keeper_need(struct qutc_keeper *keeper, const char *name, struct qutc_error *error)
+int qutc_keeper_need(struct qutc_keeper *keeper, const char *name, struct base_error *error)
 {
     utimensat(keeper->directory_fd, name, NULL, 0);
     struct stat status;
     if (fstatat(keeper->directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return 0; // somebody else removed it
+        return 0; // another process removed it
     uint64_t bytes = (uint64_t)status.st_size;
     size_t at = 0;
-    while (at < keeper->count && strcmp(keeper->tables[at].name, name) != 0)
+    while (at < keeper->tables.count && strcmp(keeper->tables.items[at].name, name) != 0)
         at++;
-    if (at == keeper->count && append(keeper, name, bytes, in_ns(status.st_mtim), error) != 0)
+    if (at == keeper->tables.count && append(keeper, name, bytes, in_ns(status.st_mtim), error) != 0)
         return -1;
-    struct qutc_kept *table = &keeper->tables[at];
+    struct qutc_kept *table = &keeper->tables.items[at];
     keeper->bytes += bytes - table->bytes;
     table->bytes = bytes;
     table->is_needed = true;

@@ -26,21 +26,22 @@ static struct qutc_provide_options known_options(const void *context)
     return options;
 }
 
-static bool is_wanted(const struct job *job, const struct qutc_image *image)
+static bool is_wanted(const struct job *job, const struct input_image *image)
 {
-    enum qutc_identity_kind kind = job->request->flags & QUT_COMPILE_OAT_IDENTITY ? QUTC_OAT_IDENTITY : QUTC_BUILD_ID;
+    enum input_identity_kind kind =
+        job->request->flags & QUT_COMPILE_OAT_IDENTITY ? INPUT_OAT_IDENTITY : INPUT_BUILD_ID;
     size_t size = job->request->build_id_size;
     if (size == 0)
-        return image->identity_kind != QUTC_BUILD_ID;
-    size = size < QUTC_IDENTITY_MAX ? size : QUTC_IDENTITY_MAX;
+        return image->identity_kind != INPUT_BUILD_ID;
+    size = size < INPUT_IDENTITY_MAX ? size : INPUT_IDENTITY_MAX;
     return image->identity_kind == kind && image->identity_size == size &&
            memcmp(image->identity, job->request->build_id, size) == 0;
 }
 
-static int open_file(const struct job *job, struct qutc_image **image, struct qutc_error *error)
+static int open_file(const struct job *job, struct input_image **image, struct base_error *error)
 {
-    const struct qutc_image_options options = {.debug_root = job->options.debug_root, .read_files = true};
-    return qutc_image_open(job->request->path, NULL, job->request->offset_bytes, 0, &options, image, error);
+    const struct input_image_options options = {.debug_root = job->options.debug_root, .read_files = true};
+    return input_image_open(job->request->path, NULL, job->request->offset_bytes, 0, &options, image, error);
 }
 
 static bool is_jit(const struct job *job)
@@ -49,22 +50,23 @@ static bool is_jit(const struct job *job)
 }
 
 // Separate debug files are for what was linked.
-static int open_memory(const struct job *job, struct qutc_image **image, struct qutc_error *error)
+static int open_memory(const struct job *job, struct input_image **image, struct base_error *error)
 {
-    const struct qutc_image_options options = {.debug_root = is_jit(job) ? NULL : job->options.debug_root,
-                                               .read_files = true,
-                                               .as_mapped = !is_jit(job),
-                                               .jit = is_jit(job)};
-    struct qutc_bytes elf = {job->request->memory, job->request->memory_size};
-    return qutc_image_open_memory(elf, job->request->path, &options, image, error);
+    const struct input_image_options options = {.debug_root = is_jit(job) ? NULL : job->options.debug_root,
+                                                .read_files = true,
+                                                .as_mapped = !is_jit(job),
+                                                .jit = is_jit(job)};
+    struct base_bytes elf = {job->request->memory, job->request->memory_size};
+    return input_image_open_memory(elf, job->request->path, &options, image, error);
 }
 
 // The next process finds it. This one has its table in any case.
-static void publish(const struct job *job, const struct qutc_image *image, bool is_memory)
+static void publish(const struct job *job, const struct input_image *image, bool is_memory)
 {
     char *path = NULL;
     // What it would be found by.
-    bool has_name = image->identity_kind == QUTC_BUILD_ID || (image->identity_kind == QUTC_OAT_IDENTITY && !is_memory);
+    bool has_name =
+        image->identity_kind == INPUT_BUILD_ID || (image->identity_kind == INPUT_OAT_IDENTITY && !is_memory);
     // The cache is for whole files: what one of them lost may be there again tomorrow.
     if (!job->options.cache_directory || is_jit(job) || !has_name || image->damage_count)
         return;
@@ -76,33 +78,33 @@ static void publish(const struct job *job, const struct qutc_image *image, bool 
     free(path);
 }
 
-static int compile(struct job *job, const struct qutc_image *image, bool is_memory, struct qutc_error *error)
+static int compile(struct job *job, const struct input_image *image, bool is_memory, struct base_error *error)
 {
     bool is_oat = job->request->flags & QUT_COMPILE_OAT_IDENTITY;
     // Memory of an OAT file is what its identity was taken from.
     if (!is_jit(job) && !(is_oat && is_memory) && !is_wanted(job, image))
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "%s than was mapped",
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "%s than was mapped",
                          is_oat ? "another OAT file" : "the build-id is another one");
     const struct qutc_compile_options options = {.small = job->options.small};
     if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
         return -1;
-    if (qutc_image_is_whole(image)) {
+    if (input_image_is_whole(image)) {
         publish(job, image, is_memory);
         return 0;
     }
     free(job->table);
     job->table = NULL;
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "the file is cut off, or changed while it was read");
+    return base_fail(error, BASE_ERR_IO, "", 0, "the file is cut off, or changed while it was read");
 }
 
-static int compile_from(struct job *job, bool memory, struct qutc_error *error)
+static int compile_from(struct job *job, bool memory, struct base_error *error)
 {
-    struct qutc_image *image;
-    *error = (struct qutc_error){0};
+    struct input_image *image;
+    *error = (struct base_error){0};
     int result = memory ? open_memory(job, &image, error) : open_file(job, &image, error);
     if (result == 0) {
         result = compile(job, image, memory, error);
-        qutc_image_close(image);
+        input_image_close(image);
     }
     return result;
 }
@@ -111,7 +113,7 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
                          char *reason, size_t reason_size)
 {
     struct job job = {.options = known_options(context), .request = request};
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     bool has_file = request->path && *request->path && !is_jit(&job);
     bool has_memory = request->memory && request->memory_size;
     int result = -1;
@@ -120,10 +122,10 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     if (result != 0 && has_memory)
         result = compile_from(&job, true, &error);
     if (!has_file && !has_memory)
-        qutc_fail(&error, QUTC_ERR_IO, "", 0, "neither a file nor memory to compile");
+        base_fail(&error, BASE_ERR_IO, "", 0, "neither a file nor memory to compile");
     *table = job.table;
     *table_size = result == 0 ? job.table_size : 0;
     if (result != 0 && reason_size)
-        qutc_error_text(&error, reason, (unsigned)reason_size);
+        base_error_text(&error, reason, (unsigned)reason_size);
     return result;
 }

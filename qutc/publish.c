@@ -8,31 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_io_inline.h"
 #include "qutc/qutc.h"
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-    while (size) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return 0;
-}
-
-int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct qutc_error *error)
+int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct base_error *error)
 {
     static atomic_uint attempts;
     char *temporary = NULL;
     unsigned attempt = atomic_fetch_add_explicit(&attempts, 1, memory_order_relaxed);
     if (asprintf(&temporary, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write_all(fd, bytes, size) == 0 && (!synced || fsync(fd) == 0);
+    bool ok = fd >= 0 && base_file_write_all(fd, bytes, size) == 0 && (!synced || fsync(fd) == 0);
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;
@@ -45,5 +32,5 @@ int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, 
     if (!ok && fd >= 0)
         unlink(temporary);
     free(temporary);
-    return ok ? 0 : qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot write %s: %s", path, strerror(saved));
+    return ok ? 0 : base_fail(error, BASE_ERR_IO, "", 0, "cannot write %s: %s", path, strerror(saved));
 }

@@ -4,8 +4,8 @@
 #ifndef QUTC_QUTC_H
 #define QUTC_QUTC_H
 
+#include "base/error.h"
 #include "formats/qut_table.h"
-#include "qutc/base/error.h"
 #include "qutc/cfi/oat_rows.h"
 #include "qutc/input/image.h"
 
@@ -25,16 +25,16 @@ struct qutc_compile_stats {
         skipped_fdes;  // records dropped whole because they contradict the format (each is in `first_skipped`'s kind)
     uint64_t overlaps; // FDEs that overlap an earlier one
     uint64_t table_bytes;
-    struct qutc_oat_counts oat;
-    struct qutc_error first_skipped; // why the first of skipped_fdes was dropped
+    struct cfi_oat_counts oat;
+    struct base_error first_skipped; // why the first of skipped_fdes was dropped
 };
 
-// *table is allocated with malloc (size *table_size), a complete .qut file image that passes qut_table_attach.
-int qutc_compile(const struct qutc_image *image, const struct qutc_compile_options *options, uint8_t **table,
-                 size_t *table_size, struct qutc_compile_stats *stats, struct qutc_error *error);
+// *table is allocated with malloc (size *table_size), a complete .qut file image that passes runtime_table_attach.
+int qutc_compile(const struct input_image *image, const struct qutc_compile_options *options, uint8_t **table,
+                 size_t *table_size, struct qutc_compile_stats *stats, struct base_error *error);
 
-// Publishes bytes under a path: written beside it, renamed; never rewritten in place. A reader never finds the name with
-// half of the contents behind it; if synced, not even after a crash of the system. That waits for the disk.
-int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct qutc_error *error);
+// Publishes bytes under a path: written beside it, renamed; never rewritten in place. A reader never finds the name
+// with half of the contents behind it; if synced, not even after a crash of the system. That waits for the disk.
+int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct base_error *error);
 
 #endif

@@ -39,53 +39,53 @@ static ssize_t read_fully(int fd, uint8_t *bytes, size_t size)
     return (ssize_t)done;
 }
 
-static int read_open_file(int fd, uint64_t max_bytes, uint8_t **bytes, size_t *size, struct qutc_error *error)
+static int read_open_file(int fd, uint64_t max_bytes, uint8_t **bytes, size_t *size, struct base_error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
     if (!S_ISREG(status.st_mode))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "not a regular file");
+        return base_fail(error, BASE_ERR_IO, "", 0, "not a regular file");
     if ((uint64_t)status.st_size > max_bytes)
-        return qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "%jd bytes", (intmax_t)status.st_size);
+        return base_fail(error, BASE_ERR_LIMIT, "", 0, "%jd bytes", (intmax_t)status.st_size);
     size_t wanted = (size_t)status.st_size;
     *bytes = qutc_alloc_aligned(wanted);
     if (!*bytes)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "%zu bytes", wanted);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "%zu bytes", wanted);
     ssize_t got = read_fully(fd, *bytes, wanted);
     if (got < 0) {
         int saved = errno;
         free(*bytes);
         *bytes = NULL;
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(saved));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(saved));
     }
     *size = (size_t)got;
     return 0;
 }
 
-int qutc_read_file(const char *path, uint64_t max_bytes, uint8_t **bytes, size_t *size, struct qutc_error *error)
+int qutc_read_file(const char *path, uint64_t max_bytes, uint8_t **bytes, size_t *size, struct base_error *error)
 {
     *bytes = NULL;
     *size = 0;
     // A pipe in a table's place must not block us.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
     int result = read_open_file(fd, max_bytes, bytes, size, error);
     close(fd);
     return result;
 }
 
-int qutc_table_attach(struct qut_table *table, const void *bytes, size_t size, struct qutc_error *error)
+int qutc_table_attach(struct qut_table *table, const void *bytes, size_t size, struct base_error *error)
 {
     uint64_t offset = 0;
-    enum qut_table_fault fault = qut_table_attach(table, bytes, size, &offset);
+    enum qut_table_fault fault = runtime_table_attach(table, bytes, size, &offset);
     if (fault == QUT_TABLE_OK)
         return 0;
-    return qutc_fail(error, QUTC_ERR_TABLE, "", offset, "%s: at 0x%" PRIx64, qut_table_fault_name(fault), offset);
+    return base_fail(error, BASE_ERR_TABLE, "", offset, "%s: at 0x%" PRIx64, qut_table_fault_name(fault), offset);
 }
 
-int qutc_table_file_read(const char *path, struct qutc_table_file *file, struct qutc_error *error)
+int qutc_table_file_read(const char *path, struct qutc_table_file *file, struct base_error *error)
 {
     *file = (struct qutc_table_file){0};
     if (qutc_read_file(path, table_max_bytes, &file->bytes, &file->size, error) != 0)

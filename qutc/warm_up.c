@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
 #include "qutc/cache.h"
 #include "qutc/cache_keeper.h"
 #include "qutc/qutc.h"
@@ -19,20 +20,13 @@ enum { MEMORY_PER_FRAME_BYTE = 4, MEMORY_BASE_BYTES = 4 << 20 };
 struct warm_up {
     const struct qutc_warm_up_options *options;
     struct qutc_warm_up_result *result;
-    struct qutc_error *error; // why the run cannot go on
+    struct base_error *error; // why the run cannot go on
     const char *directory;
     struct qutc_keeper keeper;
-    struct qutc_inputs inputs;
+    struct input_inputs inputs;
     size_t done;
     bool is_ended;
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void tell(struct warm_up *w, struct qutc_warm_up_step *step)
 {
@@ -43,12 +37,12 @@ static void tell(struct warm_up *w, struct qutc_warm_up_step *step)
         w->is_ended = true;
 }
 
-static void tell_failure(struct warm_up *w, const char *name, const struct qutc_error *error)
+static void tell_failure(struct warm_up *w, const char *name, const struct base_error *error)
 {
     char reason[256];
     w->result->files++;
     struct qutc_warm_up_step step = {
-        .name = name, .outcome = QUTC_WARM_UP_FAILED, .reason = qutc_error_text(error, reason, sizeof reason)};
+        .name = name, .outcome = QUTC_WARM_UP_FAILED, .reason = base_error_text(error, reason, sizeof reason)};
     tell(w, &step);
 }
 
@@ -58,29 +52,29 @@ static int find_inputs(struct warm_up *w, size_t *mapped_count)
 {
     const struct qutc_warm_up_options *options = w->options;
     for (size_t i = 0; i < options->pid_count && !w->is_ended; i++) {
-        struct qutc_error error = {0};
+        struct base_error error = {0};
         char name[32];
         snprintf(name, sizeof name, "process %d", options->pids[i]);
-        if (qutc_inputs_add_process(&w->inputs, options->pids[i], &error) != 0)
+        if (input_inputs_add_process(&w->inputs, options->pids[i], &error) != 0)
             tell_failure(w, name, &error);
     }
     *mapped_count = w->inputs.count;
     for (size_t i = 0; i < options->path_count && !w->is_ended; i++) {
-        struct qutc_error error = {0};
-        if (qutc_inputs_add_path(&w->inputs, options->paths[i], &error) != 0)
+        struct base_error error = {0};
+        if (input_inputs_add_path(&w->inputs, options->paths[i], &error) != 0)
             tell_failure(w, options->paths[i], &error);
     }
-    struct qutc_error error = {0};
-    if (options->system && !w->is_ended && qutc_inputs_add_system(&w->inputs, &error) != 0)
+    struct base_error error = {0};
+    if (options->system && !w->is_ended && input_inputs_add_system(&w->inputs, &error) != 0)
         tell_failure(w, "system", &error);
     w->result->files += w->inputs.count;
     w->result->unreadable = w->inputs.skipped_unreadable;
-    return w->inputs.count || w->is_ended ? 0 : qutc_fail(w->error, QUTC_ERR_NOT_ELF, "", 0, "no ELF files to compile");
+    return w->inputs.count || w->is_ended ? 0 : base_fail(w->error, BASE_ERR_NOT_ELF, "", 0, "no ELF files to compile");
 }
 
 // ---- one file
 
-static uint64_t expected_memory(const struct qutc_image *image)
+static uint64_t expected_memory(const struct input_image *image)
 {
     uint64_t frames = 0;
     for (unsigned i = 0; i < image->frame_count; i++)
@@ -88,9 +82,9 @@ static uint64_t expected_memory(const struct qutc_image *image)
     return MEMORY_BASE_BYTES + frames * MEMORY_PER_FRAME_BYTE + image->unpacked_bytes;
 }
 
-static struct qutc_image_options image_options(const struct warm_up *w)
+static struct input_image_options image_options(const struct warm_up *w)
 {
-    return (struct qutc_image_options){
+    return (struct input_image_options){
         .debug_root = w->options->debug_root, .unpack_max_bytes = w->options->memory_bytes, .read_files = true};
 }
 
@@ -100,21 +94,21 @@ static int need(struct warm_up *w, const char *path)
 }
 
 // What the cache has is found out by the identity alone: nothing is unpacked for it.
-static int find_in_cache(struct warm_up *w, const struct qutc_input *input, char **path, bool *is_there,
-                         struct qutc_error *error)
+static int find_in_cache(struct warm_up *w, const struct input *input, char **path, bool *is_there,
+                         struct base_error *error)
 {
-    struct qutc_image_options options = image_options(w);
+    struct input_image_options options = image_options(w);
     options.identity_only = true;
-    struct qutc_image *image;
+    struct input_image *image;
     *path = NULL;
     *is_there = false;
-    if (qutc_input_open(input, &options, &image, error) != 0)
+    if (input_open(input, &options, &image, error) != 0)
         return -1;
     int result = qutc_cache_path(w->directory, image, path, error);
     if (result == 0)
         *is_there =
             w->options->trust_cache ? access(*path, R_OK) == 0 : qutc_cache_holds(*path, image, w->options->small);
-    qutc_image_close(image);
+    input_image_close(image);
     return result;
 }
 
@@ -124,7 +118,7 @@ static int publish(struct warm_up *w, const char *path, const uint8_t *table, si
 {
     uint64_t budget = w->options->budget_bytes;
     if (budget && !qutc_keeper_make_room(&w->keeper, size, budget)) {
-        qutc_fail(w->error, QUTC_ERR_LIMIT, "", 0, "%ju bytes of tables are needed already",
+        base_fail(w->error, BASE_ERR_LIMIT, "", 0, "%ju bytes of tables are needed already",
                   (uintmax_t)w->keeper.bytes);
         return 1; // what would come now is needed less
     }
@@ -136,14 +130,14 @@ static int publish(struct warm_up *w, const char *path, const uint8_t *table, si
     return 0;
 }
 
-static int compile(struct warm_up *w, const struct qutc_image *image, const char *path, struct qutc_warm_up_step *step,
-                   struct qutc_error *error)
+static int compile(struct warm_up *w, const struct input_image *image, const char *path, struct qutc_warm_up_step *step,
+                   struct base_error *error)
 {
     uint64_t memory = expected_memory(image), bound = w->options->memory_bytes;
     step->outcome = QUTC_WARM_UP_FAILED;
     if (bound && memory > bound) {
         step->outcome = QUTC_WARM_UP_TOO_LARGE;
-        qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "takes about %ju MiB", (uintmax_t)(memory >> 20));
+        base_fail(error, BASE_ERR_LIMIT, "", 0, "takes about %ju MiB", (uintmax_t)(memory >> 20));
         return 0;
     }
     const struct qutc_compile_options options = {.small = w->options->small};
@@ -152,33 +146,33 @@ static int compile(struct warm_up *w, const struct qutc_image *image, const char
     if (qutc_compile(image, &options, &table, &size, NULL, error) != 0)
         return 0;
     int result = 0;
-    if (qutc_image_is_whole(image))
+    if (input_image_is_whole(image))
         result = publish(w, path, table, size, step);
     else
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "the file is cut off, or changed while it was read");
+        base_fail(error, BASE_ERR_IO, "", 0, "the file is cut off, or changed while it was read");
     free(table);
     return result;
 }
 
-static int compile_input(struct warm_up *w, const struct qutc_input *input, const char *path,
-                         struct qutc_warm_up_step *step, struct qutc_error *error)
+static int compile_input(struct warm_up *w, const struct input *input, const char *path, struct qutc_warm_up_step *step,
+                         struct base_error *error)
 {
-    struct qutc_image_options options = image_options(w);
-    struct qutc_image *image;
+    struct input_image_options options = image_options(w);
+    struct input_image *image;
     step->outcome = QUTC_WARM_UP_FAILED;
-    if (qutc_input_open(input, &options, &image, error) != 0)
+    if (input_open(input, &options, &image, error) != 0)
         return 0;
     int result = compile(w, image, path, step, error);
-    qutc_image_close(image);
+    input_image_close(image);
     return result;
 }
 
 // 0; 1: it was not done, and the run is at its end; -1: nor can the run go on.
-static int do_one(struct warm_up *w, const struct qutc_input *input)
+static int do_one(struct warm_up *w, const struct input *input)
 {
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     struct qutc_warm_up_step step = {.name = input->name, .outcome = QUTC_WARM_UP_FAILED, .reason = ""};
-    uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
+    uint64_t start_ns = base_clock_now_ns();
     char *path;
     bool is_there;
     int result = 0;
@@ -196,11 +190,11 @@ static int do_one(struct warm_up *w, const struct qutc_input *input)
         return result;
     qutc_keeper_did(&w->keeper, input->name);
     char reason[256];
-    if (step.outcome == QUTC_WARM_UP_FAILED && error.reason == QUTC_ERR_NO_UNWIND)
+    if (step.outcome == QUTC_WARM_UP_FAILED && error.reason == BASE_ERR_NO_UNWIND)
         step.outcome = QUTC_WARM_UP_NO_UNWIND;
-    if (error.reason != QUTC_OK)
-        step.reason = qutc_error_text(&error, reason, sizeof reason);
-    step.time_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
+    if (error.reason != BASE_OK)
+        step.reason = base_error_text(&error, reason, sizeof reason);
+    step.time_ns = base_clock_now_ns() - start_ns;
     tell(w, &step);
     return 0;
 }
@@ -223,11 +217,11 @@ static int do_all(struct warm_up *w, const size_t *order)
     int result = 0;
     size_t next = 0;
     while (next < w->inputs.count && result == 0 && !w->is_ended) {
-        uint64_t cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t cpu_ns = base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
         result = do_one(w, &w->inputs.items[order[next]]);
         next += result == 0;
         if (next < w->inputs.count && result == 0 && !w->is_ended)
-            pause_after(w, now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+            pause_after(w, base_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
     }
     w->result->left = w->inputs.count - next;
     if (result >= 0)
@@ -241,7 +235,7 @@ static int run(struct warm_up *w)
     if (find_inputs(w, &mapped_count) != 0)
         return -1;
     size_t *order = qutc_warm_up_order(&w->inputs, mapped_count, &w->keeper);
-    int result = order ? do_all(w, order) : qutc_fail(w->error, QUTC_ERR_NO_MEMORY, "", 0, "list of inputs");
+    int result = order ? do_all(w, order) : base_fail(w->error, BASE_ERR_NO_MEMORY, "", 0, "list of inputs");
     free(order);
     return result;
 }
@@ -251,9 +245,9 @@ static void drop_stale(struct warm_up *w)
 {
     const struct qutc_warm_up_options *options = w->options;
     uint64_t age_ns = options->max_age_seconds < INT64_MAX / 1000000000 ? options->max_age_seconds * 1000000000u : 0;
-    // Who has not looked at all files does not know what is needed.
+    // A run that has not looked at all files does not know what is needed.
     if (age_ns && w->result->left == 0)
-        qutc_keeper_drop_older(&w->keeper, (int64_t)now_ns(CLOCK_REALTIME) - (int64_t)age_ns);
+        qutc_keeper_drop_older(&w->keeper, (int64_t)base_clock_ns(CLOCK_REALTIME) - (int64_t)age_ns);
     if (options->budget_bytes)
         qutc_keeper_make_room(&w->keeper, 0, options->budget_bytes);
     w->result->cache_bytes = w->keeper.bytes;
@@ -276,12 +270,12 @@ static enum qutc_warm_up_status warm_up(struct warm_up *w)
     bool is_busy;
     if (qutc_keeper_open(&w->keeper, w->directory, &is_busy, w->error) != 0)
         return is_busy ? QUTC_WARM_UP_BUSY : QUTC_WARM_UP_STUCK;
-    qutc_inputs_init(&w->inputs);
+    input_inputs_init(&w->inputs);
     int result = run(w);
     if (result == 0)
         drop_stale(w);
     enum qutc_warm_up_status status = status_of(w, result);
-    qutc_inputs_free(&w->inputs);
+    input_inputs_free(&w->inputs);
     qutc_keeper_close(&w->keeper);
     return status;
 }
@@ -292,21 +286,21 @@ enum qutc_warm_up_status qutc_warm_up(const struct qutc_warm_up_options *options
     struct qutc_warm_up_options known = {0}; // older callers know fewer
     memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     *result = (struct qutc_warm_up_result){0};
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     struct warm_up w = {.options = &known, .result = result, .error = &error, .directory = known.cache_directory};
     char *own_directory = NULL;
-    uint64_t start_ns = now_ns(CLOCK_MONOTONIC), start_cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t start_ns = base_clock_now_ns(), start_cpu_ns = base_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     enum qutc_warm_up_status status = QUTC_WARM_UP_STUCK;
     if (w.directory || qutc_cache_directory(&own_directory, &error) == 0) {
         w.directory = w.directory ? w.directory : own_directory;
         status = warm_up(&w);
     }
     free(own_directory);
-    result->time_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
-    result->cpu_time_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
+    result->time_ns = base_clock_now_ns() - start_ns;
+    result->cpu_time_ns = base_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns;
     if (reason_size)
         *reason = '\0';
-    if (reason_size && error.reason != QUTC_OK)
-        qutc_error_text(&error, reason, (unsigned)reason_size);
+    if (reason_size && error.reason != BASE_OK)
+        base_error_text(&error, reason, (unsigned)reason_size);
     return status;
 }

@@ -27,7 +27,7 @@ bool qutc_is_core(const char *name)
     return begins_with(base, "ld-linux") || (begins_with(base, "boot") && ends_with(base, ".oat"));
 }
 
-size_t *qutc_warm_up_order(const struct qutc_inputs *inputs, size_t mapped_count, const struct qutc_keeper *keeper)
+size_t *qutc_warm_up_order(const struct input_inputs *inputs, size_t mapped_count, const struct qutc_keeper *keeper)
 {
     enum { CORE = 1, MAPPED = 2, UNSUSPECTED = 4, RANKS = 8 };
     size_t *order = malloc((inputs->count + 1) * sizeof *order);

@@ -11,6 +11,6 @@ bool qutc_is_core(const char *name);
 
 // Indexes of the inputs in order of need; the first mapped_count inputs are mapped by a process. What earlier runs died
 // at comes last. Allocated; NULL for want of memory.
-size_t *qutc_warm_up_order(const struct qutc_inputs *inputs, size_t mapped_count, const struct qutc_keeper *keeper);
+size_t *qutc_warm_up_order(const struct input_inputs *inputs, size_t mapped_count, const struct qutc_keeper *keeper);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/oracle/qemu_plugin.h"
+#include "tests/support/qemu_plugin.h"
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 

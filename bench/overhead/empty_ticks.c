@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a system takes for ticks, whoever asks for them: preloaded, each thread of a program is interrupted at 1 kHz by
-// perf's clock, as libqut does it, and a handler does nothing. By itself, beside it, and beside a recording.
+// What a system takes for ticks, whatever program asks for them: preloaded, each thread of a program is interrupted at
+// 1 kHz by perf's clock, as libqut does it, and a handler does nothing. By itself, beside it, and beside a recording.
 #include <dlfcn.h>
 #include <linux/perf_event.h>
 #include <pthread.h>

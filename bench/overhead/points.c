@@ -5,19 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <qut/qut.h>
 #include <qutc/provide.h>
 
-enum { CALLS = 200000, TAKEN = 2000, ROUNDS_MAX = 101, DEPTH = 30 };
+#include "base/clock_inline.h"
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+enum { CALLS = 200000, TAKEN = 2000, ROUNDS_MAX = 101, DEPTH = 30 };
 
 // The call that is watched: something that is not inlined, and does next to nothing.
 static __attribute__((noinline)) uint64_t plain(uint64_t size)
@@ -44,11 +38,11 @@ static __attribute__((noinline)) uint64_t scoped(uint64_t size)
 
 static double time_of(uint64_t (*call)(uint64_t), unsigned count)
 {
-    uint64_t began = now_ns(), sum = 0;
+    uint64_t began = base_clock_now_ns(), sum = 0;
     for (unsigned i = 0; i < count; i++)
         sum += call(i);
     __asm__ volatile("" ::"r"(sum));
-    return (double)(now_ns() - began) / count;
+    return (double)(base_clock_now_ns() - began) / count;
 }
 
 static __attribute__((noinline)) uint64_t take(uint64_t size)

@@ -20,7 +20,7 @@ struct record {
     uint32_t cost_ticks; // of the walk
     uint16_t frames;
     uint16_t changed;    // frames that are not frames of the walk before; where that is not known: CHANGED_UNKNOWN
-    uint16_t remembered; // of the frames, as struct qut_tier_counts says
+    uint16_t remembered; // of the frames, as struct runtime_tier_counts says
     uint16_t looked_up;
     uint8_t walker;     // enum walker
     uint8_t end_reason; // enum qut_end_reason; libgcc: OUTERMOST or NOT

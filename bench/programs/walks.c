@@ -104,17 +104,17 @@ static uint16_t count_changed(const struct sampled_thread *thread, size_t count)
 
 static void take_by_qut(struct sampled_thread *thread, const void *ucontext, struct record *record)
 {
-    struct qut_tier_counts before = {0}, after = {0};
+    struct runtime_tier_counts before = {0}, after = {0};
     struct qut_end end;
     size_t count;
-    qut_tier_counts(&before);
+    runtime_tier_counts(&before);
     uint64_t begin = bench_ticks();
     if (ucontext)
         count = qut_backtrace_context(ucontext, thread->now, FRAMES_MAX, &end);
     else
         count = qut_backtrace(thread->now, FRAMES_MAX, &end);
     record->cost_ticks = (uint32_t)(bench_ticks() - begin);
-    qut_tier_counts(&after);
+    runtime_tier_counts(&after);
     record->frames = (uint16_t)count;
     record->end_reason = (uint8_t)end.reason;
     record->remembered = (uint16_t)(after.remembered - before.remembered);
@@ -128,7 +128,7 @@ static void take_by_qut(struct sampled_thread *thread, const void *ucontext, str
 void walks_take(struct sampled_thread *thread, const void *ucontext)
 {
     static const uint32_t tiers[WALKER_COUNT] = {
-        [WALKER_LINKED] = QUT_TIER_LINKED, [WALKER_ALL] = QUT_TIERS_ALL, [WALKER_LIBGCC] = QUT_TIERS_ALL};
+        [WALKER_LINKED] = RUNTIME_TIER_LINKED, [WALKER_ALL] = RUNTIME_TIERS_ALL, [WALKER_LIBGCC] = RUNTIME_TIERS_ALL};
     unsigned walkers = unwind_backtrace && unwind_get_ip ? WALKER_COUNT : WALKER_LIBGCC;
     uint32_t block = 1 + atomic_fetch_add_explicit(&sample_count, 1, memory_order_relaxed) / BLOCK_SAMPLES;
     struct record record = {.thread = thread->number,
@@ -137,7 +137,7 @@ void walks_take(struct sampled_thread *thread, const void *ucontext)
                             .changed = CHANGED_UNKNOWN};
     thread->block = block;
     // For all threads: one that is sampled while the turn passes on may walk by the next one's shortcuts.
-    atomic_store_explicit(&qut_tiers, tiers[record.walker], memory_order_relaxed);
+    atomic_store_explicit(&runtime_tiers, tiers[record.walker], memory_order_relaxed);
     if (record.walker == WALKER_LIBGCC)
         take_by_libgcc(thread, &record);
     else

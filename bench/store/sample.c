@@ -11,7 +11,7 @@
 #include "bench/store/mutex_tree.h"
 #include "bench/store/parts.h"
 #include "bench/store/stacks.h"
-#include "libqut/trace/sample.h"
+#include "libqut/trace/feed_sample.h"
 #include "machine.h"
 
 enum { DEPTH = 50, FRAMES_MAX = 256, STEP_NS = 1000000 };
@@ -65,7 +65,7 @@ static void take(void *context, size_t frame_count)
     case STORE:
         count = qut_backtrace(run->pcs, FRAMES_MAX, &end);
         begin = bench_ticks();
-        stored = qut_trace_store_walk(run->pcs, count, NULL, 0, &end, false, &event);
+        stored = feed_trace_store_walk(run->pcs, count, NULL, 0, &end, false, &event);
         ticks = bench_ticks() - begin;
         break;
     case SAMPLE:

@@ -37,7 +37,7 @@ WALKERS = {
     "signal-qut-linked": "... QUT, linked cache",
     "signal-qut-table": "... QUT, table only",
 }
-# A round in which the core took so much longer than ever for the same work shared it with somebody.
+# A round in which the core took so much longer than ever for the same work shared it with another program.
 NEIGHBOUR = 1.15
 NEED_FRAME_POINTERS = ("chase", "chase-checked", "signal-chase")
 

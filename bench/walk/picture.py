@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of bench/walks as a picture: one panel a scenario, bars from 1 (the chase of frame pointers), log scale."""
+"""The figures of bench/walk/run as a picture: one panel a scenario, bars from 1 (the chase of frame pointers), log scale."""
 import math
 from xml.sax.saxutils import escape
 
@@ -91,7 +91,7 @@ def draw(summary):
     for index, scenario in enumerate(PANELS):
         parts += panel(cells, scenario, LEFT + index * (PANEL + GAP))
     processor = summary["machine"].split(";")[0]
-    notes = [f"Measured by bench/walks on {processor}, medians of {summary['rounds']} rounds; every pc of every walk compared "
+    notes = [f"Measured by bench/walk/run on {processor}, medians of {summary['rounds']} rounds; every pc of every walk compared "
              "with what the functions themselves read as return addresses."]
     slower = [worse(cells, "same", walker) for walker in ("aosp", "aosp-direct")]
     if all(slower):

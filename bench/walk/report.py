@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and the targets of bench/walks."""
+"""The tables and the targets of bench/walk/run."""
 from figures import SCENARIOS, WALKERS
 
 CODES = {"fp": "code with frame pointers", "nofp": "code without"}
@@ -16,7 +16,7 @@ TARGETS = {
     "diverse": {18: 13, 60: 15, 200: 16},
     "fresh-thread": {18: 40, 60: 40, 200: 40},
 }
-# Times faster than those who read exception tables, at depth 60.
+# Times faster than the walkers that read exception tables, at depth 60.
 EH_TARGETS = {"same": 100, "all": 60, "diverse": 8}
 EH_WALKERS = ("libgcc", "aosp-direct")
 

@@ -3,24 +3,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/measure.h"
 #include "machine.h"
 
 static struct bench_run run;
 
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static double ticks_per_ns(void)
 {
-    uint64_t begin_ns = clock_ns(), begin = bench_ticks(), now_ns;
+    uint64_t begin_ns = bench_now_ns(), begin = bench_ticks(), now_ns;
     do
-        now_ns = clock_ns();
+        now_ns = bench_now_ns();
     while (now_ns < begin_ns + 20000000);
     return (double)(bench_ticks() - begin) / (double)(now_ns - begin_ns);
 }

@@ -37,7 +37,7 @@ struct bench_scenario {
 const struct bench_scenario *bench_scenario(const char *name); // NULL: there is none
 const struct bench_scenario *bench_scenario_at(size_t index);
 
-// A stack of one depth: who is called at which level, in each variant.
+// A stack of one depth: which function is called at which level, in each variant.
 struct bench_stacks {
     size_t depth; // frames that are walked: the functions of levels 1 to depth, of which the last is a leaf
     const struct bench_scenario *scenario;
@@ -56,7 +56,7 @@ void bench_stacks_first(struct bench_stacks *stacks, struct bench_path *path);
 // ... as the next one is, and path->stay.
 void bench_stacks_next(struct bench_stacks *stacks, struct bench_path *path);
 
-// Who walks through what. The last three are found out by its first walk.
+// A walker, and what it walks through. The last three are found out by its first walk.
 struct bench_item {
     const struct bench_walker *walker;
     enum bench_code code;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bench/walks with one round of few walks: every scenario and walker that is here gives figures, all pcs are compared, and a
+# bench/walk/run with one round of few walks: every scenario and walker that is here gives figures, all pcs are compared, and a
 # walker that gets one wrong makes it fail. What the figures are is not asked.
 set -euo pipefail
 
@@ -64,18 +64,18 @@ export QUT_BENCH_BUILD
 status=0
 "$walks" --no-build --rounds 1 --depths 60 --only same,top5,all,diverse,fresh-process,signal --json "$work/json" \
     --picture "$work/picture.svg" >"$work/output" 2>"$work/errors" || status=$?
-check "bench/walks: status $status: $(cat "$work/errors")" [ "$status" -le 2 ]
+check "bench/walk/run: status $status: $(cat "$work/errors")" [ "$status" -le 2 ]
 for line in 'Depth 60, code with frame pointers: ratio' 'Depth 60, code without: ratio' 'QUT, all tiers +[0-9.]+ ±[0-9]+%' \
     '(PASS|MISS)  walk: same stack, depth 60: [0-9.]+ x the chase \(target <= 0.6; fp [0-9.]+, nofp [0-9.]+\)' \
     '(PASS|MISS)  walk: diverse, depth 60: [0-9.]+ x faster than libgcc'; do
-    check "bench/walks: $line" grep -qE "$line" "$work/output"
+    check "bench/walk/run: $line" grep -qE "$line" "$work/output"
 done
 check 'picture' grep -q 'QUT, all tiers' "$work/picture.svg"
 check 'picture: well-formed' python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$work/picture.svg"
 status=0
 "$walks" --no-build --rounds 1 --depths 18 --only same --walkers qut --spoil qut >"$work/output" 2>&1 || status=$?
-check "bench/walks, spoiled: status $status" [ "$status" -eq 1 ]
-check 'bench/walks, spoiled: says so' grep -q '^failed: walks differ: mismatch: same, depth 18, fp, qut' "$work/output"
+check "bench/walk/run, spoiled: status $status" [ "$status" -eq 1 ]
+check 'bench/walk/run, spoiled: says so' grep -q '^failed: walks differ: mismatch: same, depth 18, fp, qut' "$work/output"
 
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1024 functions that differ in the size of their frames and in what they save. Compiled for each of the shared
+// BENCH_SUBJECT_FUNCTIONS (1024, or 256) functions that differ in the size of their frames and in what they save. Compiled for each of the shared
 // objects, with BENCH_SUBJECT (0 to 3) and BENCH_SUBJECT_TABLE (the name of the table) defined.
 #include "bench/walk/subject.h"
 
@@ -56,8 +56,12 @@ static inline __attribute__((always_inline)) void go_on(struct bench_path *path,
     TIMES_16(what, digits##0) TIMES_16(what, digits##1) TIMES_16(what, digits##2) TIMES_16(what, digits##3)
 #define TIMES_256(what, digits)                                                                                        \
     TIMES_64(what, digits##0) TIMES_64(what, digits##1) TIMES_64(what, digits##2) TIMES_64(what, digits##3)
-#define TIMES_1024(what) TIMES_256(what, 0) TIMES_256(what, 1) TIMES_256(what, 2) TIMES_256(what, 3)
+#if BENCH_SUBJECT_FUNCTIONS == 1024
+#define TIMES_ALL(what) TIMES_256(what, 0) TIMES_256(what, 1) TIMES_256(what, 2) TIMES_256(what, 3)
+#else
+#define TIMES_ALL(what) TIMES_256(what, 0)
+#endif
 
-TIMES_1024(FUNCTION)
+TIMES_ALL(FUNCTION)
 
-bench_function *const BENCH_SUBJECT_TABLE[BENCH_SUBJECT_FUNCTIONS] = {TIMES_1024(ENTRY)};
+bench_function *const BENCH_SUBJECT_TABLE[BENCH_SUBJECT_FUNCTIONS] = {TIMES_ALL(ENTRY)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is walked: a stack of calls through functions that are chosen one by one. There are 4 x 1024 of them, in four
+// What is walked: a stack of calls through functions that are chosen one by one. There are 4 x BENCH_SUBJECT_FUNCTIONS (1024) of them, in four
 // shared objects, built with frame pointers and again without. Plain C: built for every architecture.
 #ifndef QUT_BENCH_WALK_SUBJECT_H
 #define QUT_BENCH_WALK_SUBJECT_H
@@ -22,7 +22,7 @@ struct bench_path {
 
 static const size_t BENCH_NOBODY = SIZE_MAX; // of `stay`: all return
 
-enum { BENCH_SUBJECT_FUNCTIONS = 1024, BENCH_SUBJECTS = 4 };
+enum { BENCH_SUBJECTS = 4 };
 
 // One table of functions for each shared object.
 extern bench_function *const bench_subject_fp_0[], *const bench_subject_fp_1[], *const bench_subject_fp_2[],

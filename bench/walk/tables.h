@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes the tables that the cache directory does not have: libqutc (tables.c), or nobody, where it is not built for
-// the machine that walks (no_tables.c).
+// The maker of the tables that the cache directory does not have: libqutc (tables.c), or none, where it is not built
+// for the machine that walks (no_tables.c).
 #ifndef QUT_BENCH_WALK_TABLES_H
 #define QUT_BENCH_WALK_TABLES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks of one scenario at one depth, by some walkers. bench/walks calls this, once for each process that the figures
-// are to come from, and makes tables of what it prints.
+// Walks of one scenario at one depth, by some walkers. bench/walk/run calls this, once for each process that the
+// figures are to come from, and makes tables of what it prints.
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static const char usage[] =
     "Usage: bench_walk [OPTION]...\n"
-    "Prints a line for each round and walker; rounds.h says which. bench/walks calls it.\n\n"
+    "Prints a line for each round and walker; rounds.h says which. bench/walk/run calls it.\n\n"
     "  --scenario S   same, top1, top3, top5, top9, middle, all, diverse, cold-l2, cold-memory, fresh-thread,\n"
     "                 signal or fresh-process (default: same)\n"
     "  --depth N      frames to walk, 2 to 200 (default: 60)\n"

@@ -10,7 +10,7 @@ static _Unwind_Reason_Code (*libgcc_backtrace)(_Unwind_Trace_Fn, void *);
 static uintptr_t (*libgcc_ip)(struct _Unwind_Context *);
 static int (*libgcc_register)(struct _Unwind_Context *, int, uint32_t, int, void *); // arm's EHABI has no _Unwind_GetIP
 
-// By the library's own handle: dlsym(RTLD_DEFAULT) gives whoever came first.
+// By the library's own handle: dlsym(RTLD_DEFAULT) takes the library that came first.
 static void *symbol(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);

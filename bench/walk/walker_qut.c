@@ -32,17 +32,17 @@ static const char *open_qut(void)
 
 static void table_only(void)
 {
-    atomic_store_explicit(&qut_tiers, 0, memory_order_relaxed);
+    atomic_store_explicit(&runtime_tiers, 0, memory_order_relaxed);
 }
 
 static void linked(void)
 {
-    atomic_store_explicit(&qut_tiers, QUT_TIER_LINKED, memory_order_relaxed);
+    atomic_store_explicit(&runtime_tiers, RUNTIME_TIER_LINKED, memory_order_relaxed);
 }
 
 static void all_tiers(void)
 {
-    atomic_store_explicit(&qut_tiers, QUT_TIERS_ALL, memory_order_relaxed);
+    atomic_store_explicit(&runtime_tiers, RUNTIME_TIERS_ALL, memory_order_relaxed);
 }
 
 static size_t walk_qut(uintptr_t *pcs, size_t max)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who walks. Peers are loaded when they are asked for, each by a handle of its own: libunwind.so.8 has functions of the
-// names of libc's and libgcc's, and would replace them.
+// The walkers. Peers are loaded when they are asked for, each by a handle of its own: libunwind.so.8 has functions of
+// the names of libc's and libgcc's, and would replace them.
 #ifndef QUT_BENCH_WALK_WALKERS_H
 #define QUT_BENCH_WALK_WALKERS_H
 

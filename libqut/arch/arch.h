@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between architectures, as data. One folder per architecture fills one struct qut_arch; everything
+// What differs between architectures, as data. One folder per architecture fills one struct arch; everything
 // else asks here.
 #ifndef QUT_ARCH_ARCH_H
 #define QUT_ARCH_ARCH_H
@@ -9,18 +9,23 @@
 
 #include "formats/qut_rule.h"
 
-enum { QUT_REGISTERS_MAX = 33, QUT_NOT_KEPT = 0xffff, QUT_TRAMPOLINE_OFFSET_MAX = 8 };
+enum {
+    ARCH_REGISTERS_MAX = 33,
+    ARCH_NOT_KEPT = 0xffff,
+    ARCH_TRAMPOLINE_OFFSET_MAX = 8,
+    ARCH_SYSTEM_CALL_BYTES = 4, // of the instruction, at most
+};
 
 // The registers of one frame.
-struct qut_frame_regs {
+struct arch_frame_regs {
     uint64_t pc;
-    uint64_t reg[QUT_REGISTERS_MAX]; // by DWARF number
-    uint64_t valid;                  // bit i: reg[i] is known
-    uint64_t vector_bytes;           // of one vector register, where the machine says; 0: not known
+    uint64_t reg[ARCH_REGISTERS_MAX]; // by DWARF number
+    uint64_t valid;                   // bit i: reg[i] is known
+    uint64_t vector_bytes;            // of one vector register, where the machine says; 0: not known
 };
 
 // What unwinding knows of a caller's registers.
-struct qut_caller {
+struct arch_caller {
     uint64_t pc, sp;
     uint64_t tracked[QUT_TRACKED_MAX]; // by slot
     uint64_t valid;                    // bit of each known one's DWARF number: sp's and the tracked ones'
@@ -28,35 +33,43 @@ struct qut_caller {
 
 // Where a block of saved registers keeps each: a signal context, or what ptrace and core files call the general
 // registers (NT_PRSTATUS).
-struct qut_register_layout {
+struct arch_register_layout {
     uint16_t size_bytes;
     uint16_t word_bytes;
     uint16_t pc_offset;
-    uint16_t reg_offset[QUT_REGISTERS_MAX]; // by DWARF number; QUT_NOT_KEPT where it is not in the block
+    uint16_t reg_offset[ARCH_REGISTERS_MAX]; // by DWARF number; ARCH_NOT_KEPT where it is not in the block
 };
 
 // The code that a signal handler returns to. Unwind information is often missing for it, and sometimes wrong, so it is
 // known by its bytes. The interrupted registers lie at a known distance from sp.
-struct qut_trampoline {
+struct arch_trampoline {
     const char *name; // "x86_64 rt_sigreturn"
     uint8_t code[16];
     uint8_t code_bytes;
     uint8_t entry_count; // instruction starts at which a thread can be; the first is 0, where the handler returns to
     struct {
-        uint8_t code_offset; // at most QUT_TRAMPOLINE_OFFSET_MAX
+        uint8_t code_offset; // at most ARCH_TRAMPOLINE_OFFSET_MAX
         // the interrupted registers lie at sp + offset
         int16_t registers_offset;
     } entries[3];
-    const struct qut_register_layout *layout; // NULL: no signal frame, but code at which a stack begins
+    const struct arch_register_layout *layout; // NULL: no signal frame, but code at which a stack begins
 };
 
 // What to try for the innermost frame where there is no unwind information.
-enum qut_guess {
-    QUT_GUESS_STACK_TOP,     // ra = *sp, cfa = sp + word; else by frame pointer
-    QUT_GUESS_LINK_REGISTER, // ra = lr, cfa = sp
+enum arch_guess {
+    ARCH_GUESS_STACK_TOP,     // ra = *sp, cfa = sp + word; else by frame pointer
+    ARCH_GUESS_LINK_REGISTER, // ra = lr, cfa = sp
 };
 
-struct qut_arch {
+// The first entry of a lazy .plt, which calls the resolver: the only one that touches the stack.
+struct arch_plt_header {
+    uint8_t size_bytes; // 0: not known; or the stack is as unwind information says, which linkers write there
+    uint8_t push_bytes;
+    int8_t ra_offset_bytes;    // from the cfa, after the push
+    uint32_t push_instruction; // the first or, behind a landing pad, the second; 0: never touches the stack
+};
+
+struct arch {
     enum qut_arch_id id;
     const char *name;       // as in docs and on the command line
     uint16_t elf_machine;   // EM_*
@@ -65,6 +78,7 @@ struct qut_arch {
     uint8_t register_count; // DWARF core registers are 0 .. register_count-1
     uint8_t sp_reg;         // DWARF numbers
     uint8_t ra_reg;         // the usual return-address column
+    uint8_t pc_reg;         // the pc's own number; QUT_NO_REGISTER: it has none
     bool ra_in_register;    // at a function's first instruction ra is in ra_reg (else on the stack)
     uint8_t tracked_count;
     uint8_t tracked[QUT_TRACKED_MAX];  // DWARF numbers by slot
@@ -73,28 +87,44 @@ struct qut_arch {
     // number, beyond the core registers, and its name. 0: there is none
     uint16_t vector_bytes_reg;
     const char *vector_bytes_name;
-    enum qut_guess guess;
-    bool has_thumb;                                       // bit 0 of a code address says Thumb, and is no part of it
-    bool has_signed_ra;                                   // code addresses can carry a signature in their upper bits
-    const struct qut_register_layout *core_registers;     // what ptrace and core files give
-    const struct qut_register_layout *ucontext_registers; // what a signal handler gets, from the ucontext_t's start
-    const struct qut_trampoline *trampolines;
+    enum arch_guess guess;
+    bool has_thumb;                                     // bit 0 of a code address says Thumb, and is no part of it
+    bool has_signed_ra;                                 // code addresses can carry a signature in their upper bits
+    bool has_tagged_pointers;                           // the top byte of a pointer to data is no part of it
+    bool has_exidx;                                     // unwind tables in .ARM.exidx
+    bool counts_from_got_plt;                           // _GLOBAL_OFFSET_TABLE_ is .got.plt where there is one
+    uint8_t int64_alignment_bytes;                      // of 64-bit members
+    uint16_t jump_slot_relocation, glob_dat_relocation; // R_*: what fills the slots that .plt entries jump through
+    struct arch_plt_header plt_header;
+    // The instructions that enter the kernel, little-endian; the register that holds what a call returned.
+    struct {
+        uint8_t size_bytes, code[ARCH_SYSTEM_CALL_BYTES];
+    } system_calls[2];
+    uint8_t result_reg;
+    // Where kernels look at a call's result after a stop (others decide before it): its arguments' registers, where
+    // core_registers have its number, and the number of clone. 0: they do not.
+    uint8_t call_argument_regs[4], call_number_offset, clone_number;
+    enum qut_arch_id tracee_id;   // 32-bit processes that it can stop as its own; QUT_ARCH_NONE: none
+    const char *telling_register; // its line in a dump of registers tells the architecture: no other has the name
+    const struct arch_register_layout *core_registers;     // what ptrace and core files give
+    const struct arch_register_layout *ucontext_registers; // what a signal handler gets, from the ucontext_t's start
+    const struct arch_trampoline *trampolines;
     uint8_t trampoline_count;
     // x86-64: calls into [vsyscall, + 4096) are emulated by the kernel: cfa = sp + 8, ra = *sp. 0: there is none
     uint64_t vsyscall;
     // The Linux from which a timer of processor time sends its signal on the way back to user mode, so that it
-    // interrupts no call (POSIX_CPU_TIMERS_TASK_WORK, which is no choice of who configures a kernel); 0.0: not known
+    // interrupts no call (POSIX_CPU_TIMERS_TASK_WORK, which no configuration of a kernel chooses); 0.0: not known
     struct {
         uint8_t major, minor;
     } cpu_timers_wait_from;
 };
 
 // NULL where unknown. Signal-safe, no allocation.
-const struct qut_arch *qut_arch_by_id(enum qut_arch_id id);
-const struct qut_arch *qut_arch_by_elf_machine(uint16_t elf_machine);
+const struct arch *arch_by_id(enum qut_arch_id id);
+const struct arch *arch_by_elf_machine(uint16_t elf_machine);
 
 // Slot of a DWARF register in arch->tracked, or -1.
-static inline int qut_arch_slot(const struct qut_arch *arch, uint64_t dwarf_reg)
+static inline int arch_slot(const struct arch *arch, uint64_t dwarf_reg)
 {
     for (int i = 0; i < arch->tracked_count; i++)
         if (arch->tracked[i] == dwarf_reg)
@@ -102,24 +132,30 @@ static inline int qut_arch_slot(const struct qut_arch *arch, uint64_t dwarf_reg)
     return -1;
 }
 
+static inline uint64_t arch_pointer(const struct arch *arch, uint64_t pointer)
+{
+    return arch->has_tagged_pointers ? pointer & (UINT64_MAX >> 8) : pointer;
+}
+
 // What a vector register's size can be: what is read from files and memory may be anything.
-static inline bool qut_is_vector_bytes(uint64_t bytes)
+static inline bool arch_is_vector_bytes(uint64_t bytes)
 {
     return bytes >= 4 && bytes <= 8192 && (bytes & (bytes - 1)) == 0;
 }
 
 // The instruction that runs in a frame lies before its return address; where it was interrupted, it begins at pc.
-enum qut_pc_kind { QUT_PC_RETURN, QUT_PC_EXACT };
+enum arch_pc_kind { ARCH_PC_RETURN, ARCH_PC_EXACT };
 
 // Address to look up rules and symbols with: the one place where 1 is subtracted.
-static inline uint64_t qut_lookup_pc(uint64_t pc, enum qut_pc_kind kind)
+static inline uint64_t arch_lookup_pc(uint64_t pc, enum arch_pc_kind kind)
 {
-    return kind == QUT_PC_EXACT ? pc : pc - 1;
+    return kind == ARCH_PC_EXACT ? pc : pc - 1;
 }
 
 // Every register that the block keeps. `bytes` has layout->size_bytes bytes, in little-endian order.
-void qut_registers_from_block(const struct qut_register_layout *layout, const void *bytes, struct qut_frame_regs *regs);
+void arch_registers_from_block(const struct arch_register_layout *layout, const void *bytes,
+                               struct arch_frame_regs *regs);
 
-extern const struct qut_arch qut_arch_x86_64, qut_arch_aarch64, qut_arch_arm, qut_arch_x86, qut_arch_riscv64;
+extern const struct arch arch_x86_64, arch_aarch64, arch_arm, arch_x86, arch_riscv64;
 
 #endif

@@ -6,18 +6,18 @@
 
 #include "libqut/arch/arch.h"
 
-enum qut_call_effect {
-    QUT_CALL_RESTARTED = 1, // nothing; and whoever sleeps in it can always be woken
-    QUT_CALL_SEEN,          // it returns EINTR, or having done less than it was asked to
-    QUT_CALL_SOCKET_READ,   // EINTR from a socket with a receive timeout, less with MSG_WAITALL; else nothing
-    QUT_CALL_SOCKET_SEND,   // EINTR from a socket with a send timeout; else nothing
-    QUT_CALL_IPC,           // one number for many: ipc(2), which is semop with 1 and semtimedop with 4
-    QUT_CALL_SOCKETS,       // socketcall(2)
+enum arch_call_effect {
+    ARCH_CALL_RESTARTED = 1, // nothing; and a sleep in it can always be ended
+    ARCH_CALL_SEEN,          // it returns EINTR, or having done less than it was asked to
+    ARCH_CALL_SOCKET_READ,   // EINTR from a socket with a receive timeout, less with MSG_WAITALL; else nothing
+    ARCH_CALL_SOCKET_SEND,   // EINTR from a socket with a send timeout; else nothing
+    ARCH_CALL_IPC,           // one number for many: ipc(2), which is semop with 1 and semtimedop with 4
+    ARCH_CALL_SOCKETS,       // socketcall(2)
 };
 
-enum { QUT_CALL_NO_FLAGS = 0xff };
+enum { ARCH_CALL_NO_FLAGS = 0xff };
 
-struct qut_call {
+struct arch_call {
     const char *name;
     int16_t number[QUT_ARCH_END]; // by enum qut_arch_id; -1 where there is no such call
     uint8_t effect;
@@ -25,8 +25,8 @@ struct qut_call {
 };
 
 // NULL: not one of those we know; nearly all of them are restarted. Signal-safe, no allocation.
-const struct qut_call *qut_arch_call(enum qut_arch_id arch, long number);
+const struct arch_call *arch_call(enum qut_arch_id arch, long number);
 // For tests: all of them, one after another; NULL behind the last.
-const struct qut_call *qut_arch_call_at(unsigned index);
+const struct arch_call *arch_call_at(unsigned index);
 
 #endif

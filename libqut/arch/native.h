@@ -2,17 +2,17 @@
 // The architecture this is built for, known to the compiler: walkers specialised for it fold its data into code.
 // Each folder's native.h defines
 //
-//   qut_native_arch              static const struct qut_arch, equal to the folder's qut_arch_NAME
-//   qut_native_strip(pc)         a code address without its signature
-//   qut_native_vector_bytes()    what arch.vector_bytes_reg holds, where this thread may read it; 0 where there is none
-//   qut_native_counter()         a counter that runs by time and that user mode may read; 0 unless QUT_NATIVE_HAS_COUNTER
-//   QUT_NATIVE_COUNTER_CLOCK     what the kernel calls its clock where that is made of it
-//   QUT_NATIVE_RA_OFFSET_BYTES   where every frame's return address lies, from its cfa; 0 where rules say
-//   QUT_NATIVE_FRAME_IS_BELOW_FP whether what a frame saves lies below where its fp points; else above
-//   QUT_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp
+//   arch_native_arch              static const struct arch, equal to the folder's arch_NAME
+//   arch_native_strip(pc)         a code address without its signature
+//   arch_native_vector_bytes()    what arch.vector_bytes_reg holds, where this thread may read it; 0 where there is
+//   none arch_native_counter()         a counter that runs by time and that user mode may read; 0 unless
+//   ARCH_NATIVE_HAS_COUNTER ARCH_NATIVE_COUNTER_CLOCK     what the kernel calls its clock where that is made of it
+//   ARCH_NATIVE_RA_OFFSET_BYTES   where every frame's return address lies, from its cfa; 0 where rules say
+//   ARCH_NATIVE_FRAME_IS_BELOW_FP whether what a frame saves lies below where its fp points; else above
+//   ARCH_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp
 //
-// and each folder's capture.S the entry points qut_backtrace, qut_cursor_here and qut_trace_sample, which save what their
-// caller's frame holds as struct qut_capture and go on in C.
+// and each folder's capture.S the entry points qut_backtrace, qut_cursor_here and qut_trace_sample, which save what
+// their caller's frame holds as struct arch_capture and go on in C.
 #ifndef QUT_ARCH_NATIVE_H
 #define QUT_ARCH_NATIVE_H
 
@@ -20,7 +20,7 @@
 
 // Words at which capture.S stores: a return address, the stack pointer behind it, and the tracked registers in their
 // order.
-struct qut_capture {
+struct arch_capture {
     uintptr_t pc;
     uintptr_t sp;
     uintptr_t tracked[QUT_TRACKED_MAX];
@@ -41,10 +41,10 @@ struct qut_capture {
 #endif
 
 // What a return address is looked up as, plus 1.
-static inline uintptr_t qut_native_key(uintptr_t ra)
+static inline uintptr_t arch_native_key(uintptr_t ra)
 {
-    uintptr_t stripped = (uintptr_t)qut_native_strip(ra);
-    return qut_native_arch.has_thumb ? stripped & ~(uintptr_t)1 : stripped;
+    uintptr_t stripped = (uintptr_t)arch_native_strip(ra);
+    return arch_native_arch.has_thumb ? stripped & ~(uintptr_t)1 : stripped;
 }
 
 #endif

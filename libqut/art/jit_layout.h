@@ -20,59 +20,59 @@
 #include "libqut/art/jit_list.h"
 
 enum {
-    QUT_JIT_DESCRIPTOR_BYTES_MAX = 56,
-    QUT_JIT_ENTRY_BYTES_MAX = 44, // as far as anybody reads
+    ART_JIT_DESCRIPTOR_BYTES_MAX = 56,
+    ART_JIT_ENTRY_BYTES_MAX = 44, // as far as is ever read
 };
 
-static inline uint32_t qut_jit_u32(const uint8_t *bytes)
+static inline uint32_t art_jit_u32(const uint8_t *bytes)
 {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static inline uint64_t qut_jit_u64(const uint8_t *bytes)
+static inline uint64_t art_jit_u64(const uint8_t *bytes)
 {
-    return qut_jit_u32(bytes) | (uint64_t)qut_jit_u32(bytes + 4) << 32;
+    return art_jit_u32(bytes) | (uint64_t)art_jit_u32(bytes + 4) << 32;
 }
 
-// Allocators of Android tag pointers in the top byte, which aarch64 does not look at.
-static inline uint64_t qut_jit_pointer(const struct qut_arch *arch, const uint8_t *bytes)
+// Allocators of Android tag pointers where the architecture does not look at the top byte.
+static inline uint64_t art_jit_pointer(const struct arch *arch, const uint8_t *bytes)
 {
-    uint64_t pointer = arch->word_bytes == 8 ? qut_jit_u64(bytes) : qut_jit_u32(bytes);
-    return arch->id == QUT_ARCH_AARCH64 ? pointer & (UINT64_MAX >> 8) : pointer;
+    uint64_t pointer = arch->word_bytes == 8 ? art_jit_u64(bytes) : art_jit_u32(bytes);
+    return arch_pointer(arch, pointer);
 }
 
-// i386 alone aligns 64 bits to 4 bytes.
-static inline size_t qut_jit_size_offset(const struct qut_arch *arch)
+// Behind three pointers.
+static inline size_t art_jit_size_offset(const struct arch *arch)
 {
-    size_t word_bytes = arch->word_bytes;
-    return word_bytes == 8 ? 24 : arch->id == QUT_ARCH_X86 ? 12 : 16;
+    size_t alignment = arch->int64_alignment_bytes;
+    return (3u * arch->word_bytes + alignment - 1) / alignment * alignment;
 }
 
 // Where the GDB part of a descriptor ends.
-static inline size_t qut_jit_magic_offset(const struct qut_arch *arch)
+static inline size_t art_jit_magic_offset(const struct arch *arch)
 {
     return 8 + 2u * arch->word_bytes;
 }
 
 // How many bytes of an entry hold what is read of it.
-static inline size_t qut_jit_entry_bytes(const struct qut_arch *arch, enum qut_jit_layout layout)
+static inline size_t art_jit_entry_bytes(const struct arch *arch, enum art_jit_layout layout)
 {
-    size_t end = qut_jit_size_offset(arch) + 8;
-    return layout == QUT_JIT_ANDROID2 ? end + 12 : layout == QUT_JIT_ANDROID1 ? end + 8 : end;
+    size_t end = art_jit_size_offset(arch) + 8;
+    return layout == ART_JIT_ANDROID2 ? end + 12 : layout == ART_JIT_ANDROID1 ? end + 8 : end;
 }
 
-static inline void qut_jit_parse_entry(const struct qut_arch *arch, enum qut_jit_layout layout, uint64_t address,
-                                       const uint8_t *bytes, struct qut_jit_entry *entry)
+static inline void art_jit_parse_entry(const struct arch *arch, enum art_jit_layout layout, uint64_t address,
+                                       const uint8_t *bytes, struct art_jit_entry *entry)
 {
-    size_t word_bytes = arch->word_bytes, size_offset = qut_jit_size_offset(arch);
-    *entry = (struct qut_jit_entry){
+    size_t word_bytes = arch->word_bytes, size_offset = art_jit_size_offset(arch);
+    *entry = (struct art_jit_entry){
         .address = address,
-        .next = qut_jit_pointer(arch, bytes),
-        .previous = qut_jit_pointer(arch, bytes + word_bytes),
-        .symfile_address = qut_jit_pointer(arch, bytes + 2 * word_bytes),
-        .symfile_bytes = qut_jit_u64(bytes + size_offset),
-        .timestamp = layout == QUT_JIT_GDB ? 0 : qut_jit_u64(bytes + size_offset + 8),
-        .seqlock = layout == QUT_JIT_ANDROID2 ? qut_jit_u32(bytes + size_offset + 16) : 0,
+        .next = art_jit_pointer(arch, bytes),
+        .previous = art_jit_pointer(arch, bytes + word_bytes),
+        .symfile_address = art_jit_pointer(arch, bytes + 2 * word_bytes),
+        .symfile_bytes = art_jit_u64(bytes + size_offset),
+        .timestamp = layout == ART_JIT_GDB ? 0 : art_jit_u64(bytes + size_offset + 8),
+        .seqlock = layout == ART_JIT_ANDROID2 ? art_jit_u32(bytes + size_offset + 16) : 0,
     };
 }
 

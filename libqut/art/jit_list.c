@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole list. First it is read as if nobody changed it, and the descriptor says afterwards whether that was so.
+// The whole list. First it is read as if it did not change, and the descriptor says afterwards whether that was so.
 // Android's newest layout has locks in the entries too: where the list never rests, they are followed one by one.
 #include <stdlib.h>
 
@@ -13,11 +13,11 @@ enum {
 };
 
 struct reader {
-    const struct qut_art_memory *memory;
-    struct qut_jit_list *list;
+    const struct elf_art_memory *memory;
+    struct art_jit_list *list;
     size_t capacity;
     size_t step_count;
-    uint64_t mark; // an entry passed before: whoever meets it again goes round in a circle
+    uint64_t mark; // an entry passed before: meeting it again is a circle
     size_t mark_step;
     uint64_t window_start;
     size_t window_size;
@@ -31,45 +31,45 @@ static void rewind_list(struct reader *reader)
     reader->window_size = 0;
 }
 
-static enum qut_jit_fault add(struct reader *reader, const struct qut_jit_entry *entry)
+static enum art_jit_fault add(struct reader *reader, const struct art_jit_entry *entry)
 {
-    struct qut_jit_list *list = reader->list;
+    struct art_jit_list *list = reader->list;
     bool is_sentinel = entry->symfile_address == 0 || entry->symfile_bytes == 0;
     if (is_sentinel || entry->seqlock & 1)
-        return QUT_JIT_FINE;
+        return ART_JIT_FINE;
     if (list->count == reader->capacity) {
         size_t capacity = reader->capacity ? reader->capacity * 2 : 64;
-        struct qut_jit_entry *entries = realloc(list->entries, capacity * sizeof *entries);
+        struct art_jit_entry *entries = realloc(list->entries, capacity * sizeof *entries);
         if (!entries)
-            return QUT_JIT_NO_MEMORY;
+            return ART_JIT_NO_MEMORY;
         list->entries = entries;
         reader->capacity = capacity;
     }
     list->entries[list->count++] = *entry;
-    return QUT_JIT_FINE;
+    return ART_JIT_FINE;
 }
 
 // One step further, to that address: bounded, whatever the links say. The mark is moved up at each power of two.
-static enum qut_jit_fault pass(struct reader *reader, uint64_t address)
+static enum art_jit_fault pass(struct reader *reader, uint64_t address)
 {
     if (address == reader->mark)
-        return QUT_JIT_CYCLE;
-    if (++reader->step_count > QUT_JIT_ENTRIES_MAX)
-        return QUT_JIT_TOO_MANY;
+        return ART_JIT_CYCLE;
+    if (++reader->step_count > ART_JIT_ENTRIES_MAX)
+        return ART_JIT_TOO_MANY;
     if (reader->step_count >= reader->mark_step * 2) {
         reader->mark = address;
         reader->mark_step = reader->step_count;
     }
-    return QUT_JIT_FINE;
+    return ART_JIT_FINE;
 }
 
 // ---- the quick way
 
-static bool entry_from_window(struct reader *reader, uint64_t address, struct qut_jit_entry *entry)
+static bool entry_from_window(struct reader *reader, uint64_t address, struct art_jit_entry *entry)
 {
-    const struct qut_jit_descriptor *descriptor = &reader->list->descriptor;
-    const struct qut_arch *arch = reader->memory->arch;
-    size_t size = qut_jit_entry_bytes(arch, descriptor->layout);
+    const struct art_jit_descriptor *descriptor = &reader->list->descriptor;
+    const struct arch *arch = reader->memory->arch;
+    size_t size = art_jit_entry_bytes(arch, descriptor->layout);
     if (address - reader->window_start >= reader->window_size ||
         reader->window_size - (address - reader->window_start) < size) {
         reader->window_start = address & ~(uint64_t)(WINDOW_BYTES - 1);
@@ -77,25 +77,25 @@ static bool entry_from_window(struct reader *reader, uint64_t address, struct qu
             reader->memory->read(reader->memory->context, reader->window_start, reader->window, WINDOW_BYTES);
         // It goes on in the next page, or its page can only be read in part.
         if (reader->window_size < size || address - reader->window_start > reader->window_size - size)
-            return qut_jit_read_entry(reader->memory, descriptor, address, entry);
+            return art_jit_read_entry(reader->memory, descriptor, address, entry);
     }
-    qut_jit_parse_entry(arch, descriptor->layout, address, reader->window + (address - reader->window_start), entry);
+    art_jit_parse_entry(arch, descriptor->layout, address, reader->window + (address - reader->window_start), entry);
     return true;
 }
 
-static enum qut_jit_fault read_quickly(struct reader *reader)
+static enum art_jit_fault read_quickly(struct reader *reader)
 {
     rewind_list(reader);
     for (uint64_t at = reader->list->descriptor.first_entry; at != 0;) {
-        struct qut_jit_entry entry;
-        enum qut_jit_fault fault = pass(reader, at);
-        if (fault == QUT_JIT_FINE)
-            fault = entry_from_window(reader, at, &entry) ? add(reader, &entry) : QUT_JIT_UNREADABLE;
-        if (fault != QUT_JIT_FINE)
+        struct art_jit_entry entry;
+        enum art_jit_fault fault = pass(reader, at);
+        if (fault == ART_JIT_FINE)
+            fault = entry_from_window(reader, at, &entry) ? add(reader, &entry) : ART_JIT_UNREADABLE;
+        if (fault != ART_JIT_FINE)
             return fault;
         at = entry.next;
     }
-    return QUT_JIT_FINE;
+    return ART_JIT_FINE;
 }
 
 // ---- the careful way
@@ -103,74 +103,74 @@ static enum qut_jit_fault read_quickly(struct reader *reader)
 // An entry's fields are what they were if its lock is even and the same before and after. It was in the list if the one
 // before it led to it before and after. A link leads to a valid entry; one that stays odd is passed over.
 
-static enum qut_jit_fault read_carefully(struct reader *reader)
+static enum art_jit_fault read_carefully(struct reader *reader)
 {
-    const struct qut_art_memory *memory = reader->memory;
-    const struct qut_jit_descriptor *descriptor = &reader->list->descriptor;
+    const struct elf_art_memory *memory = reader->memory;
+    const struct art_jit_descriptor *descriptor = &reader->list->descriptor;
     rewind_list(reader);
-    struct qut_jit_entry entry, before = {0};
+    struct art_jit_entry entry, before = {0};
     for (uint64_t at = descriptor->first_entry; at != 0; at = entry.next) {
-        enum qut_jit_fault fault = pass(reader, at);
-        if (fault != QUT_JIT_FINE)
+        enum art_jit_fault fault = pass(reader, at);
+        if (fault != ART_JIT_FINE)
             return fault;
-        if (!qut_jit_read_entry(memory, descriptor, at, &entry))
-            return QUT_JIT_UNREADABLE;
-        struct qut_jit_entry again = {0};
+        if (!art_jit_read_entry(memory, descriptor, at, &entry))
+            return ART_JIT_UNREADABLE;
+        struct art_jit_entry again = {0};
         if (before.address == 0) {
-            struct qut_jit_descriptor now;
-            if (qut_jit_read_descriptor(memory, descriptor->address, &now) != QUT_JIT_FINE || now.first_entry != at)
-                return QUT_JIT_BUSY;
-        } else if (!qut_jit_read_entry(memory, descriptor, before.address, &again)) {
-            return QUT_JIT_UNREADABLE;
+            struct art_jit_descriptor now;
+            if (art_jit_read_descriptor(memory, descriptor->address, &now) != ART_JIT_FINE || now.first_entry != at)
+                return ART_JIT_BUSY;
+        } else if (!art_jit_read_entry(memory, descriptor, before.address, &again)) {
+            return ART_JIT_UNREADABLE;
         } else if (again.seqlock != before.seqlock || again.next != at) {
-            return QUT_JIT_BUSY;
+            return ART_JIT_BUSY;
         }
-        if (before.address && (fault = add(reader, &before)) != QUT_JIT_FINE)
+        if (before.address && (fault = add(reader, &before)) != ART_JIT_FINE)
             return fault;
         before = entry;
     }
     if (before.address == 0)
-        return QUT_JIT_FINE;
-    struct qut_jit_entry again;
-    if (!qut_jit_read_entry(memory, descriptor, before.address, &again))
-        return QUT_JIT_UNREADABLE;
-    return again.seqlock == before.seqlock && again.next == 0 ? add(reader, &before) : QUT_JIT_BUSY;
+        return ART_JIT_FINE;
+    struct art_jit_entry again;
+    if (!art_jit_read_entry(memory, descriptor, before.address, &again))
+        return ART_JIT_UNREADABLE;
+    return again.seqlock == before.seqlock && again.next == 0 ? add(reader, &before) : ART_JIT_BUSY;
 }
 
 // ----
 
-enum qut_jit_fault qut_jit_list_read(const struct qut_art_memory *memory, uint64_t descriptor_address,
-                                     struct qut_jit_list *list)
+enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64_t descriptor_address,
+                                     struct art_jit_list *list)
 {
-    *list = (struct qut_jit_list){0};
-    enum qut_jit_fault fault = qut_jit_read_descriptor(memory, descriptor_address, &list->descriptor);
-    struct reader *reader = fault == QUT_JIT_FINE ? malloc(sizeof *reader) : NULL;
+    *list = (struct art_jit_list){0};
+    enum art_jit_fault fault = art_jit_read_descriptor(memory, descriptor_address, &list->descriptor);
+    struct reader *reader = fault == ART_JIT_FINE ? malloc(sizeof *reader) : NULL;
     if (!reader)
-        return fault == QUT_JIT_FINE ? QUT_JIT_NO_MEMORY : fault;
+        return fault == ART_JIT_FINE ? ART_JIT_NO_MEMORY : fault;
     *reader = (struct reader){.memory = memory, .list = list};
-    bool has_locks = list->descriptor.layout == QUT_JIT_ANDROID2;
+    bool has_locks = list->descriptor.layout == ART_JIT_ANDROID2;
     unsigned quick_tries = has_locks ? QUICK_TRIES_BEFORE_LOCKS : QUICK_TRIES;
     unsigned tries = has_locks ? quick_tries + CAREFUL_TRIES : quick_tries;
     for (unsigned try = 0; try < tries; try++) {
         if (try > 0) {
-            fault = qut_jit_read_descriptor(memory, descriptor_address, &list->descriptor);
-            if (fault != QUT_JIT_FINE)
+            fault = art_jit_read_descriptor(memory, descriptor_address, &list->descriptor);
+            if (fault != ART_JIT_FINE)
                 break;
         }
         // What is wrong with a list that changed meanwhile may be wrong with no list.
         if (try < quick_tries) {
-            enum qut_jit_fault found = list->descriptor.seqlock & 1 ? QUT_JIT_BUSY : read_quickly(reader);
-            fault = qut_jit_is_unchanged(memory, &list->descriptor) ? found : QUT_JIT_BUSY;
+            enum art_jit_fault found = list->descriptor.seqlock & 1 ? ART_JIT_BUSY : read_quickly(reader);
+            fault = art_jit_is_unchanged(memory, &list->descriptor) ? found : ART_JIT_BUSY;
         } else {
             fault = read_carefully(reader);
         }
-        bool is_final = fault == QUT_JIT_FINE || fault == QUT_JIT_NO_MEMORY || fault == QUT_JIT_TOO_MANY ||
-                        (fault != QUT_JIT_BUSY && try < quick_tries);
+        bool is_final = fault == ART_JIT_FINE || fault == ART_JIT_NO_MEMORY || fault == ART_JIT_TOO_MANY ||
+                        (fault != ART_JIT_BUSY && try < quick_tries);
         if (is_final)
             break;
     }
     free(reader);
-    if (fault != QUT_JIT_FINE) {
+    if (fault != ART_JIT_FINE) {
         free(list->entries);
         list->entries = NULL;
         list->count = 0;
@@ -178,8 +178,8 @@ enum qut_jit_fault qut_jit_list_read(const struct qut_art_memory *memory, uint64
     return fault;
 }
 
-void qut_jit_list_free(struct qut_jit_list *list)
+void art_jit_list_free(struct art_jit_list *list)
 {
     free(list->entries);
-    *list = (struct qut_jit_list){0};
+    *list = (struct art_jit_list){0};
 }

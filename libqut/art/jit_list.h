@@ -9,89 +9,89 @@
 #ifndef QUT_ART_JIT_LIST_H
 #define QUT_ART_JIT_LIST_H
 
-#include "libqut/art/memory.h"
+#include "libqut/elf/image_memory.h"
 
 enum {
-    QUT_JIT_ENTRIES_MAX = 1 << 20,
-    QUT_JIT_SYMFILE_BYTES_MAX = 64 << 20,
+    ART_JIT_ENTRIES_MAX = 1 << 20,
+    ART_JIT_SYMFILE_BYTES_MAX = 64 << 20,
 };
 
-enum qut_jit_layout {
-    QUT_JIT_GDB = 0,  // entries are freed when they are removed, and nothing tells
-    QUT_JIT_ANDROID1, // 9, 10: one sequence lock and timestamp for the list, timestamps of entries; entries are freed
-    QUT_JIT_ANDROID2, // from 11 on: a sequence lock in each entry too; entries are used again, but never freed
+enum art_jit_layout {
+    ART_JIT_GDB = 0,  // entries are freed when they are removed, and nothing tells
+    ART_JIT_ANDROID1, // 9, 10: one sequence lock and timestamp for the list, timestamps of entries; entries are freed
+    ART_JIT_ANDROID2, // from 11 on: a sequence lock in each entry too; entries are used again, but never freed
 };
 
-struct qut_jit_descriptor {
+struct art_jit_descriptor {
     uint64_t address;
-    enum qut_jit_layout layout;
+    enum art_jit_layout layout;
     uint32_t entry_bytes; // as the descriptor says, or the layout
     // What changes when the list does.
     uint32_t action, seqlock;
     uint64_t relevant_entry, first_entry, timestamp;
 };
 
-struct qut_jit_entry {
+struct art_jit_entry {
     uint64_t address, next, previous;
     uint64_t symfile_address, symfile_bytes; // both 0: a sentinel, as between an app's entries and its zygote's
     uint64_t timestamp;                      // 0: its layout has none
     uint32_t seqlock;                        // even: the entry is valid
 };
 
-enum qut_jit_fault {
-    QUT_JIT_FINE = 0,
-    QUT_JIT_UNREADABLE,  // memory of the list cannot be read
-    QUT_JIT_BAD_VERSION, // no descriptor that we know
-    QUT_JIT_BUSY,        // it changed whenever we looked
-    QUT_JIT_CYCLE,
-    QUT_JIT_TOO_MANY,
-    QUT_JIT_TOO_LARGE, // a symbol file
-    QUT_JIT_NO_MEMORY, // ours
-    QUT_JIT_FAULT_COUNT,
+enum art_jit_fault {
+    ART_JIT_FINE = 0,
+    ART_JIT_UNREADABLE,  // memory of the list cannot be read
+    ART_JIT_BAD_VERSION, // no descriptor that we know
+    ART_JIT_BUSY,        // it changed whenever we looked
+    ART_JIT_CYCLE,
+    ART_JIT_TOO_MANY,
+    ART_JIT_TOO_LARGE, // a symbol file
+    ART_JIT_NO_MEMORY, // ours
+    ART_JIT_FAULT_COUNT,
 };
 // "the list has a cycle", ... Static text.
-const char *qut_jit_fault_text(enum qut_jit_fault fault);
+const char *art_jit_fault_text(enum art_jit_fault fault);
 
 // Signal-safe, where memory->read is.
-enum qut_jit_fault qut_jit_read_descriptor(const struct qut_art_memory *memory, uint64_t address,
-                                           struct qut_jit_descriptor *descriptor);
-bool qut_jit_read_entry(const struct qut_art_memory *memory, const struct qut_jit_descriptor *descriptor,
-                        uint64_t address, struct qut_jit_entry *entry);
+enum art_jit_fault art_jit_read_descriptor(const struct elf_art_memory *memory, uint64_t address,
+                                           struct art_jit_descriptor *descriptor);
+bool art_jit_read_entry(const struct elf_art_memory *memory, const struct art_jit_descriptor *descriptor,
+                        uint64_t address, struct art_jit_entry *entry);
 // Whether nothing was added or removed since the descriptor was read, as far as its layout tells.
-bool qut_jit_is_unchanged(const struct qut_art_memory *memory, const struct qut_jit_descriptor *descriptor);
+bool art_jit_is_unchanged(const struct elf_art_memory *memory, const struct art_jit_descriptor *descriptor);
 // Whether the entry at entry->address is still the one that was read, as far as the layout tells.
-bool qut_jit_entry_holds(const struct qut_art_memory *memory, const struct qut_jit_descriptor *descriptor,
-                         const struct qut_jit_entry *entry);
+bool art_jit_entry_holds(const struct elf_art_memory *memory, const struct art_jit_descriptor *descriptor,
+                         const struct art_jit_entry *entry);
 
 // All valid entries but sentinels, as they are listed: the newest first.
-struct qut_jit_list {
-    struct qut_jit_descriptor descriptor;
-    struct qut_jit_entry *entries; // from malloc
+struct art_jit_list {
+    struct art_jit_descriptor descriptor;
+    struct art_jit_entry *entries; // from malloc
     size_t count;
 };
 // Tries again, a bounded number of times, where the list changes meanwhile. On a fault the list is empty, but for
 // descriptor where that could be read.
-enum qut_jit_fault qut_jit_list_read(const struct qut_art_memory *memory, uint64_t descriptor_address,
-                                     struct qut_jit_list *list);
-void qut_jit_list_free(struct qut_jit_list *list);
+enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64_t descriptor_address,
+                                     struct art_jit_list *list);
+void art_jit_list_free(struct art_jit_list *list);
 
 // A copy of an entry's symbol file, from malloc, that was the entry's before and after it was copied.
-enum qut_jit_fault qut_jit_copy_symfile(const struct qut_art_memory *memory,
-                                        const struct qut_jit_descriptor *descriptor, const struct qut_jit_entry *entry,
+enum art_jit_fault art_jit_copy_symfile(const struct elf_art_memory *memory,
+                                        const struct art_jit_descriptor *descriptor, const struct art_jit_entry *entry,
                                         uint8_t **bytes, size_t *size);
 // LLVM's symbol files are relocatable and not relocated: their sections' bytes are replaced by those at sh_addr, where
 // they were loaded. False: no ELF image, or a loaded section cannot be read.
-bool qut_jit_complete_symfile(const struct qut_art_memory *memory, uint8_t *bytes, size_t size);
+bool art_jit_complete_symfile(const struct elf_art_memory *memory, uint8_t *bytes, size_t size);
 
 // Where a symbol file's code lies: its executable sections. The last range spans what there is no room for. Returns how
 // many there are; 0: no ELF image of that architecture, or no code.
-struct qut_jit_range {
+struct art_jit_range {
     uint64_t start, end;
 };
-size_t qut_jit_code_ranges(const struct qut_arch *arch, const uint8_t *bytes, size_t size, struct qut_jit_range *ranges,
+size_t art_jit_code_ranges(const struct arch *arch, const uint8_t *bytes, size_t size, struct art_jit_range *ranges,
                            size_t capacity);
 // Where in the file its unwind information lies, compressed or not: at most `capacity` sections. How many.
-size_t qut_jit_frame_sections(const struct qut_arch *arch, const uint8_t *bytes, size_t size,
-                              struct qut_jit_range *ranges, size_t capacity);
+size_t art_jit_frame_sections(const struct arch *arch, const uint8_t *bytes, size_t size, struct art_jit_range *ranges,
+                              size_t capacity);
 
 #endif

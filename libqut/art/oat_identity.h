@@ -6,21 +6,21 @@
 #define QUT_ART_OAT_IDENTITY_H
 
 #include "formats/qut_content_hash.h"
-#include "libqut/art/memory.h"
+#include "libqut/elf/image_memory.h"
 
-enum { QUT_OAT_IDENTITY_BYTES = QUT_CONTENT_HASH_BYTES };
+enum { ART_OAT_IDENTITY_BYTES = QUT_CONTENT_HASH_BYTES };
 
 // A loadable segment.
-struct qut_oat_segment {
+struct art_oat_segment {
     uint64_t vaddr, file_bytes;
     bool is_written; // writable when it is mapped
 };
 
 // An image in memory, or a file read by virtual address with load_bias 0.
-struct qut_oat_image {
-    const struct qut_art_memory *memory;
+struct art_oat_image {
+    const struct elf_art_memory *memory;
     uint64_t load_bias, dynamic_address;
-    const struct qut_oat_segment *segments;
+    const struct art_oat_segment *segments;
     unsigned segment_count;
 };
 
@@ -28,7 +28,7 @@ struct qut_oat_image {
 // with its checksum and options, and the first dex files' places and checksums), and 16 KiB spread over the code.
 // False: it is no OAT file, its header is no longer there (AOSP zeroed those of its samples), or something cannot be
 // read. *header_address is that of oatdata. Not for handlers: it takes 2 KiB of stack.
-bool qut_oat_identity(const struct qut_oat_image *image, uint8_t identity[QUT_OAT_IDENTITY_BYTES],
+bool art_oat_identity(const struct art_oat_image *image, uint8_t identity[ART_OAT_IDENTITY_BYTES],
                       uint64_t *header_address);
 
 #endif

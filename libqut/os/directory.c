@@ -4,7 +4,7 @@
 
 #include "libqut/os/file.h"
 
-int qut_os_each_name(const char *directory, int (*each)(void *context, const char *name), void *context)
+int os_each_name(const char *directory, int (*each)(void *context, const char *name), void *context)
 {
     DIR *dir = opendir(directory);
     if (!dir)

@@ -10,9 +10,9 @@
 
 #include "libqut/os/os.h"
 
-bool qut_os_light_fence_is_full = true; // until it is known that it need not be
+bool os_light_fence_is_full = true; // until it is known that it need not be
 
-#ifndef QUT_OS_FENCES_ARE_FULL
+#ifndef OS_FENCES_ARE_FULL
 static long membarrier(int command)
 {
     return syscall(SYS_membarrier, command, 0, 0);
@@ -29,7 +29,7 @@ static bool may_call(void)
 #endif
 }
 
-bool qut_os_fences_init(void)
+bool os_fences_init(void)
 {
     if (!may_call())
         return false;
@@ -38,36 +38,36 @@ bool qut_os_fences_init(void)
     bool has_heavy =
         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
     if (has_heavy)
-        __atomic_store_n(&qut_os_light_fence_is_full, false, __ATOMIC_RELAXED);
+        __atomic_store_n(&os_light_fence_is_full, false, __ATOMIC_RELAXED);
     errno = saved_errno;
     return has_heavy;
 }
 
-void qut_os_fence_heavy(void)
+void os_fence_heavy(void)
 {
     int saved_errno = errno;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&qut_os_light_fence_is_full, __ATOMIC_RELAXED) &&
+    if (!__atomic_load_n(&os_light_fence_is_full, __ATOMIC_RELAXED) &&
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
         (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0 ||
          membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)) {
         // Forbidden since the start, by a seccomp filter that came later. From now on the light fence is a full one;
         // what was stored behind one that was not has long left its store buffer after this sleep.
-        __atomic_store_n(&qut_os_light_fence_is_full, true, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&os_light_fence_is_full, true, __ATOMIC_SEQ_CST);
         nanosleep(&(struct timespec){0, 20 * 1000 * 1000}, NULL);
     }
     errno = saved_errno;
 }
 #else
-uint32_t qut_os_fence_word;
+uint32_t os_fence_word;
 
-bool qut_os_fences_init(void)
+bool os_fences_init(void)
 {
     return false;
 }
 
-void qut_os_fence_heavy(void)
+void os_fence_heavy(void)
 {
-    qut_os_fence_light();
+    os_fence_light();
 }
 #endif

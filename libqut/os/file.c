@@ -16,7 +16,7 @@ static int open_to_read(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-int qut_os_open_file(const char *path, uint64_t *size)
+int os_open_file(const char *path, uint64_t *size)
 {
     int fd = open_to_read(path);
     if (fd < 0)
@@ -32,12 +32,12 @@ int qut_os_open_file(const char *path, uint64_t *size)
     return fd;
 }
 
-void qut_os_close_file(int fd)
+void os_close_file(int fd)
 {
     close(fd);
 }
 
-size_t qut_os_read_at(int fd, uint64_t offset, void *bytes, size_t size)
+size_t os_read_at(int fd, uint64_t offset, void *bytes, size_t size)
 {
     size_t done = 0;
     while (done < size && offset <= (uint64_t)INT64_MAX - done) {
@@ -52,21 +52,21 @@ size_t qut_os_read_at(int fd, uint64_t offset, void *bytes, size_t size)
 
 static int read_whole(int fd, size_t size, void **pages)
 {
-    void *whole = qut_os_pages(size, false);
+    void *whole = os_pages(size, false);
     if (!whole)
         return -ENOMEM;
-    if (qut_os_read_at(fd, 0, whole, size) != size) {
-        qut_os_free_pages(whole, size);
+    if (os_read_at(fd, 0, whole, size) != size) {
+        os_free_pages(whole, size);
         return -ENODATA;
     }
     *pages = whole;
     return 0;
 }
 
-int qut_os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
+int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
     uint64_t file_bytes = 0;
-    int fd = qut_os_open_file(path, &file_bytes);
+    int fd = os_open_file(path, &file_bytes);
     if (fd < 0)
         return fd;
     int result = file_bytes == 0          ? -ENODATA
@@ -111,7 +111,7 @@ static int read_to_end(int fd, size_t max_bytes, char **text, size_t *size)
     return 0;
 }
 
-int qut_os_read_text(const char *path, size_t max_bytes, char **text, size_t *size)
+int os_read_text(const char *path, size_t max_bytes, char **text, size_t *size)
 {
     int fd = open_to_read(path);
     if (fd < 0)

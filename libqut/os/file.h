@@ -5,23 +5,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The whole of a regular file of 1 to max_bytes bytes, in fresh pages: qut_os_free_pages(*pages, *size). Read, not
-// mapped: a file that is cut off later must not kill who looks into it. 0 or -errno (-EFBIG: over max_bytes; -ENODATA:
+// The whole of a regular file of 1 to max_bytes bytes, in fresh pages: os_free_pages(*pages, *size). Read, not
+// mapped: a file that is cut off later must not kill its reader. 0 or -errno (-EFBIG: over max_bytes; -ENODATA:
 // it is empty, or not all of it can be read; -EINVAL: not a regular file). Blocks, not signal-safe.
-int qut_os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size);
+int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size);
 
-// A file of which only parts are read: a descriptor (qut_os_close_file) or -errno. Only regular files. *size may be
+// A file of which only parts are read: a descriptor (os_close_file) or -errno. Only regular files. *size may be
 // NULL.
-int qut_os_open_file(const char *path, uint64_t *size);
-void qut_os_close_file(int fd);
+int os_open_file(const char *path, uint64_t *size);
+void os_close_file(int fd);
 // Returns how many bytes from the start on could be read.
-size_t qut_os_read_at(int fd, uint64_t offset, void *bytes, size_t size);
+size_t os_read_at(int fd, uint64_t offset, void *bytes, size_t size);
 
-// A file whose size nobody tells before it is read (of /proc), at most max_bytes of it: *text is from malloc and ends
+// A file whose size is not known before it is read (of /proc), at most max_bytes of it: *text is from malloc and ends
 // with a NUL behind *size bytes. 0 or -errno.
-int qut_os_read_text(const char *path, size_t max_bytes, char **text, size_t *size);
+int os_read_text(const char *path, size_t max_bytes, char **text, size_t *size);
 
 // Calls each for every name in a directory, until it returns non-zero; returns that, 0 or -errno.
-int qut_os_each_name(const char *directory, int (*each)(void *context, const char *name), void *context);
+int os_each_name(const char *directory, int (*each)(void *context, const char *name), void *context);
 
 #endif

@@ -23,19 +23,19 @@ struct file {
 static bool find_tables(struct file *file)
 {
     ElfW(Ehdr) header;
-    if (qut_os_read_at(file->fd, 0, &header, sizeof header) != sizeof header ||
+    if (os_read_at(file->fd, 0, &header, sizeof header) != sizeof header ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
         header.e_ident[EI_CLASS] != (sizeof(uintptr_t) == 8 ? ELFCLASS64 : ELFCLASS32) ||
         header.e_shentsize != sizeof file->symbols || header.e_shnum > SECTIONS_MAX)
         return false;
     for (unsigned i = 0; i < header.e_shnum; i++) {
         ElfW(Shdr) *symbols = &file->symbols;
-        if (qut_os_read_at(file->fd, header.e_shoff + i * sizeof *symbols, symbols, sizeof *symbols) != sizeof *symbols)
+        if (os_read_at(file->fd, header.e_shoff + i * sizeof *symbols, symbols, sizeof *symbols) != sizeof *symbols)
             return false;
         if (symbols->sh_type == SHT_SYMTAB)
             return symbols->sh_entsize == sizeof file->buffer[0] && symbols->sh_link < header.e_shnum &&
-                   qut_os_read_at(file->fd, header.e_shoff + symbols->sh_link * sizeof *symbols, &file->strings,
-                                  sizeof file->strings) == sizeof file->strings;
+                   os_read_at(file->fd, header.e_shoff + symbols->sh_link * sizeof *symbols, &file->strings,
+                              sizeof file->strings) == sizeof file->strings;
     }
     return false;
 }
@@ -45,7 +45,7 @@ static bool is_named(const struct file *file, const ElfW(Sym) * symbol, const ch
     char read[64];
     size_t size = strlen(name) + 1;
     return symbol->st_name < file->strings.sh_size && size <= file->strings.sh_size - symbol->st_name &&
-           qut_os_read_at(file->fd, file->strings.sh_offset + symbol->st_name, read, size) == size &&
+           os_read_at(file->fd, file->strings.sh_offset + symbol->st_name, read, size) == size &&
            memcmp(read, name, size) == 0;
 }
 
@@ -59,25 +59,25 @@ static void look_at(const struct file *file, const ElfW(Sym) * symbol, uint64_t 
             vaddrs[i] = symbol->st_value;
 }
 
-bool qut_os_linker_counters(const char *path, uint64_t vaddrs[2])
+bool os_linker_counters(const char *path, uint64_t vaddrs[2])
 {
     vaddrs[0] = vaddrs[1] = 0;
     struct file *file = malloc(sizeof *file);
     if (!file)
         return false;
-    file->fd = qut_os_open_file(path, NULL);
+    file->fd = os_open_file(path, NULL);
     uint64_t count = file->fd >= 0 && find_tables(file) ? file->symbols.sh_size / sizeof file->buffer[0] : 0;
     count = count < SYMBOLS_MAX ? count : SYMBOLS_MAX;
     for (uint64_t first = 0, got = 1; got && first < count && !(vaddrs[0] && vaddrs[1]); first += got) {
         size_t wanted = count - first < SYMBOLS_READ ? (size_t)(count - first) : SYMBOLS_READ;
-        got = qut_os_read_at(file->fd, file->symbols.sh_offset + first * sizeof file->buffer[0], file->buffer,
-                             wanted * sizeof file->buffer[0]) /
+        got = os_read_at(file->fd, file->symbols.sh_offset + first * sizeof file->buffer[0], file->buffer,
+                         wanted * sizeof file->buffer[0]) /
               sizeof file->buffer[0];
         for (uint64_t i = 0; i < got; i++)
             look_at(file, &file->buffer[i], vaddrs);
     }
     if (file->fd >= 0)
-        qut_os_close_file(file->fd);
+        os_close_file(file->fd);
     free(file);
     return vaddrs[0] && vaddrs[1];
 }

@@ -19,19 +19,19 @@
 
 enum count { COUNT_ADDED, COUNT_LOADED, COUNT_REMOVED, COUNTS };
 enum {
-    SLOTS_MAX = sizeof((struct qut_os_generation *)0)->words / sizeof(struct qut_os_word),
+    SLOTS_MAX = sizeof((struct os_generation *)0)->words / sizeof(struct os_word),
     SLOTS_OF_A_KIND_MAX = SLOTS_MAX / 2,
 };
 
 enum generation_source {
-    SOURCE_UNKNOWN = 0, // nobody looked yet
+    SOURCE_UNKNOWN = 0, // not looked yet
     SOURCE_CONSTANT,    // a static program
     SOURCE_SLOTS,
     SOURCE_NONE,
 };
 
 static _Atomic uint32_t source;
-// Changed by who lists modules, under the loader's lock.
+// Changed by the thread that lists modules, under the loader's lock.
 static uint32_t slot_count;
 static uintptr_t slots[SLOTS_MAX]; // words of the loader's; on 32-bit machines the lower half of the count
 static enum count slot_kinds[SLOTS_MAX];
@@ -100,12 +100,12 @@ static bool is_static_program(const struct dl_phdr_info *first)
 
 static void know_slots(void)
 {
-    struct qut_os_mapping *linker = malloc(sizeof *linker);
+    struct os_mapping *linker = malloc(sizeof *linker);
     uintptr_t base = getauxval(AT_BASE);
     uint64_t vaddrs[2];
     // The linker's first segment has the virtual address 0.
-    if (linker && base && qut_os_mapping_at(base, linker) == 0 && linker->is_there && linker->offset_bytes == 0 &&
-        qut_os_linker_counters(linker->path, vaddrs)) {
+    if (linker && base && os_mapping_at(base, linker) == 0 && linker->is_there && linker->offset_bytes == 0 &&
+        os_linker_counters(linker->path, vaddrs)) {
         slots[0] = base + (uintptr_t)vaddrs[0];
         slots[1] = base + (uintptr_t)vaddrs[1];
         slot_kinds[0] = COUNT_ADDED;
@@ -182,19 +182,19 @@ static int check_generation(struct dl_phdr_info *first, size_t info_size, void *
 }
 
 // Appends what the words are now. A word that is both counts, so far, is told once.
-static void tell_words(struct qut_os_generation *generation)
+static void tell_words(struct os_generation *generation)
 {
     for (uint32_t i = 0; i < slot_count; i++) {
         bool is_told = false;
         for (uint32_t j = 0; j < generation->word_count; j++)
             is_told = is_told || generation->words[j].address == slots[i];
         if (!is_told)
-            generation->words[generation->word_count++] = (struct qut_os_word){slots[i], slot_value(slots[i])};
+            generation->words[generation->word_count++] = (struct os_word){slots[i], slot_value(slots[i])};
     }
 }
 
 // Those that were dropped since may change at any time.
-static void keep_words(struct qut_os_generation *generation)
+static void keep_words(struct os_generation *generation)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < generation->word_count; i++) {
@@ -242,7 +242,7 @@ static bool can_find_object(void)
 }
 #endif
 
-bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map)
+bool os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map)
 {
 #ifndef __GLIBC__
     (void)pc, (void)map_start, (void)link_map, (void)find_object, (void)can_find_object;
@@ -257,7 +257,7 @@ bool qut_os_confirm_module(uintptr_t pc, uintptr_t map_start, uintptr_t link_map
 }
 
 struct each {
-    int (*function)(void *context, const struct qut_os_module *module);
+    int (*function)(void *context, const struct os_module *module);
     void *context;
     bool goes_on;
 };
@@ -269,7 +269,7 @@ static int each_object(struct dl_phdr_info *info, size_t info_size, void *contex
     each->goes_on = true;
     if (is_first)
         check_generation(info, info_size, NULL);
-    struct qut_os_module module = {
+    struct os_module module = {
         .path = info->dlpi_name ? info->dlpi_name : "",
         .load_bias = info->dlpi_addr,
         .program_headers = info->dlpi_phdr,
@@ -292,13 +292,13 @@ static int ask_for_no_more(struct dl_phdr_info *info, size_t size, void *context
     return 1;
 }
 
-void qut_os_await_loader(void)
+void os_await_loader(void)
 {
     dl_iterate_phdr(ask_for_no_more, NULL);
 }
 
-int qut_os_each_module(int (*function)(void *context, const struct qut_os_module *module), void *context,
-                       struct qut_os_generation *generation)
+int os_each_module(int (*function)(void *context, const struct os_module *module), void *context,
+                   struct os_generation *generation)
 {
     if (atomic_load_explicit(&source, memory_order_acquire) == SOURCE_UNKNOWN) {
         know_slots();

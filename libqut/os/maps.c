@@ -17,7 +17,7 @@ static bool is_same_file(const char *path, unsigned device_major, unsigned devic
 }
 
 // False where the line is of another address.
-static bool parse_line(char *line, uintptr_t address, struct qut_os_mapping *mapping)
+static bool parse_line(char *line, uintptr_t address, struct os_mapping *mapping)
 {
     unsigned long long start, end, offset, inode;
     unsigned device_major, device_minor;
@@ -42,7 +42,7 @@ static bool parse_line(char *line, uintptr_t address, struct qut_os_mapping *map
     return true;
 }
 
-int qut_os_mapping_at(uintptr_t address, struct qut_os_mapping *mapping)
+int os_mapping_at(uintptr_t address, struct os_mapping *mapping)
 {
     FILE *file = fopen("/proc/self/maps", "re");
     if (!file)

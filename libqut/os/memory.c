@@ -74,58 +74,58 @@ __attribute__((noinline)) static size_t read_by_call(uintptr_t address, uint8_t 
 }
 
 // Each way is a function of its own, which is jumped to: walks have little stack.
-size_t qut_os_read_self(uintptr_t address, void *bytes, size_t size)
+size_t os_read_self(uintptr_t address, void *bytes, size_t size)
 {
     return atomic_load_explicit(&read_by_memfd, memory_order_relaxed) ? read_through_memfd(address, bytes, size)
                                                                       : read_by_call(address, bytes, size);
 }
 
-size_t qut_os_copy_self(uintptr_t address, void *bytes, size_t size)
+size_t os_copy_self(uintptr_t address, void *bytes, size_t size)
 {
     int saved_errno = errno;
     size_t done = 0;
     if (!atomic_load_explicit(&read_by_memfd, memory_order_relaxed))
-        done = qut_os_read_process((pid_t)syscall(SYS_gettid), -1, address, bytes, size);
+        done = os_read_process((pid_t)syscall(SYS_gettid), -1, address, bytes, size);
     errno = saved_errno;
     // Forbidden, or nothing more is there: the careful way finds out which.
-    return done + qut_os_read_self(address + done, (uint8_t *)bytes + done, size - done);
+    return done + os_read_self(address + done, (uint8_t *)bytes + done, size - done);
 }
 
-void qut_os_set_read_by_memfd(bool by_memfd)
+void os_set_read_by_memfd(bool by_memfd)
 {
     atomic_store_explicit(&read_by_memfd, by_memfd, memory_order_relaxed);
 }
 
-void *qut_os_pages(size_t size, bool touch)
+void *os_pages(size_t size, bool touch)
 {
     void *pages =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (touch ? MAP_POPULATE : 0), -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-void qut_os_free_pages(void *pages, size_t size)
+void os_free_pages(void *pages, size_t size)
 {
     if (pages)
         munmap(pages, size);
 }
 
-void *qut_os_reserve(size_t size)
+void *os_reserve(size_t size)
 {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-void *qut_os_wiped_page(void)
+void *os_wiped_page(void)
 {
     enum { WIPE_ON_FORK = 18 }; // MADV_WIPEONFORK: Linux 4.14
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    void *page = qut_os_pages(size, true);
+    void *page = os_pages(size, true);
     if (page)
         madvise(page, size, WIPE_ON_FORK);
     return page;
 }
 
-bool qut_os_replace_pages(void *pages, size_t size)
+bool os_replace_pages(void *pages, size_t size)
 {
     return mmap(pages, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
            MAP_FAILED;

@@ -16,7 +16,7 @@
 
 // Each time it fires, a record of nothing but its header is written.
 enum { RECORD_BYTES = sizeof(struct perf_event_header) };
-// <fcntl.h> has these for those only who ask for GNU's.
+// <fcntl.h> has these only where GNU's are asked for.
 enum { SET_SIGNAL = 10, SET_OWNER_EX = 15, OWNER_IS_THREAD = 0 };
 struct owner {
     int type, id;
@@ -41,12 +41,12 @@ static void *map(int fd, size_t size)
     return pages == -1 ? NULL : (void *)pages;
 }
 
-static int open_event(enum qut_os_event_kind kind, uint32_t tid, uint64_t period, int signal_number, int32_t mark)
+static int open_event(enum os_event_kind kind, uint32_t tid, uint64_t period, int signal_number, int32_t mark)
 {
     struct perf_event_attr attributes = {
         .size = PERF_ATTR_SIZE_VER5, // of Linux 4.1: later kernels take it, too
         .type = PERF_TYPE_SOFTWARE,
-        .config = kind == QUT_OS_EVENT_CLOCK ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
+        .config = kind == OS_EVENT_CLOCK ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_PAGE_FAULTS,
         .sample_period = period,
         .wakeup_events = signal_number != SIGTRAP,
         .disabled = 1,
@@ -89,9 +89,9 @@ static int32_t high_number(void)
 
 // The page that describes the event, and one for its records: read-only, so the kernel overwrites the oldest ones.
 // Where so much must not be locked, the former alone.
-static void map_event(struct qut_os_event *event)
+static void map_event(struct os_event *event)
 {
-    size_t page_bytes = qut_os_page_bytes();
+    size_t page_bytes = os_page_bytes();
     for (size_t count = 2; count > 0 && !event->pages; count--) {
         event->pages = map(event->fd, count * page_bytes);
         event->page_bytes = count * page_bytes;
@@ -100,7 +100,7 @@ static void map_event(struct qut_os_event *event)
 }
 
 // 0 or -errno.
-static int send_to(const struct qut_os_event *event, uint32_t tid, int signal_number)
+static int send_to(const struct os_event *event, uint32_t tid, int signal_number)
 {
     struct owner owner = {OWNER_IS_THREAD, (int)tid};
     if (control(event->fd, SET_OWNER_EX, (uintptr_t)&owner) != 0 ||
@@ -109,13 +109,13 @@ static int send_to(const struct qut_os_event *event, uint32_t tid, int signal_nu
     return 0;
 }
 
-int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
-                      int signal_number, int32_t other_mark, const void *cookie)
+int os_event_open(struct os_event *event, enum os_event_kind kind, uint32_t tid, uint64_t period, int signal_number,
+                  int32_t other_mark, const void *cookie)
 {
     int saved_errno = errno;
     bool traps = signal_number == SIGTRAP;
-    int32_t mark = qut_os_trap_mark(cookie, kind == QUT_OS_EVENT_FAULTS);
-    *event = (struct qut_os_event){.fd = -1, .mark = -1};
+    int32_t mark = os_trap_mark(cookie, kind == OS_EVENT_FAULTS);
+    *event = (struct os_event){.fd = -1, .mark = -1};
     int result = open_event(kind, tid, period, signal_number, mark);
     if (result >= 0) {
         event->fd = result;
@@ -129,13 +129,13 @@ int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, u
         if (result == 0)
             event->mark = traps ? mark : event->fd;
         else
-            qut_os_event_close(event);
+            os_event_close(event);
     }
     errno = saved_errno;
     return result;
 }
 
-void qut_os_event_enable(struct qut_os_event *event)
+void os_event_enable(struct os_event *event)
 {
     int saved_errno = errno;
     syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0);
@@ -146,7 +146,7 @@ void qut_os_event_enable(struct qut_os_event *event)
     errno = saved_errno;
 }
 
-void qut_os_event_close(struct qut_os_event *event)
+void os_event_close(struct os_event *event)
 {
     int saved_errno = errno;
     if (event->fd >= 0)
@@ -158,7 +158,7 @@ void qut_os_event_close(struct qut_os_event *event)
     errno = saved_errno;
 }
 
-uint64_t qut_os_event_fired(const struct qut_os_event *event)
+uint64_t os_event_fired(const struct os_event *event)
 {
     if (!event->pages || !event->counts)
         return 0;

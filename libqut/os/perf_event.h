@@ -9,31 +9,31 @@
 
 #pragma GCC visibility push(hidden)
 
-enum qut_os_event_kind {
-    QUT_OS_EVENT_CLOCK,  // so much processor time went by, and the thread is in user mode
-    QUT_OS_EVENT_FAULTS, // so many page faults, from user mode
+enum os_event_kind {
+    OS_EVENT_CLOCK,  // so much processor time went by, and the thread is in user mode
+    OS_EVENT_FAULTS, // so many page faults, from user mode
 };
 
 // A mapping of an event keeps it alive: the descriptor is closed, where the system lets us map it.
-struct qut_os_event {
+struct os_event {
     void *pages; // NULL: none
     size_t page_bytes;
     bool counts;  // the mapping says how often the event fired
     int32_t fd;   // -1: closed
-    int32_t mark; // of its signals (qut_os_tick_mark): si_fd, the number that the descriptor had; or what SIGTRAP brings
+    int32_t mark; // of its signals (os_tick_mark): si_fd, the number that the descriptor had; or what SIGTRAP brings
 };
 
 // Of thread `tid` of this process; not yet enabled. The mark is another one than `other_mark`. With SIGTRAP the kernel
-// sends the signal by itself, on the way back to user mode (Linux 5.13): a tick cost 18 us in a virtual machine, of which
-// 16 are the timer's interrupt; by way of a descriptor's owner, which takes one more interrupt, 38. `cookie` is what such
-// signals are known by. 0 or -errno: -EACCES (perf_event_paranoid, seccomp), -EMFILE, ...
-int qut_os_event_open(struct qut_os_event *event, enum qut_os_event_kind kind, uint32_t tid, uint64_t period,
-                      int signal_number, int32_t other_mark, const void *cookie);
-void qut_os_event_enable(struct qut_os_event *event);
+// sends the signal by itself, on the way back to user mode (Linux 5.13): a tick cost 18 us in a virtual machine, of
+// which 16 are the timer's interrupt; by way of a descriptor's owner, which takes one more interrupt, 38. `cookie` is
+// what such signals are known by. 0 or -errno: -EACCES (perf_event_paranoid, seccomp), -EMFILE, ...
+int os_event_open(struct os_event *event, enum os_event_kind kind, uint32_t tid, uint64_t period, int signal_number,
+                  int32_t other_mark, const void *cookie);
+void os_event_enable(struct os_event *event);
 // Once it is back the event sends nothing more; what it sent may be pending.
-void qut_os_event_close(struct qut_os_event *event);
+void os_event_close(struct os_event *event);
 // How often it fired, or 0 where that is not known.
-uint64_t qut_os_event_fired(const struct qut_os_event *event);
+uint64_t os_event_fired(const struct os_event *event);
 
 #pragma GCC visibility pop
 

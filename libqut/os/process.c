@@ -16,7 +16,7 @@
 
 enum { PIECE_BYTES = 4096, PIECES_MAX = 64 };
 
-pid_t qut_os_own_pid(void)
+pid_t os_own_pid(void)
 {
     return getpid();
 }
@@ -39,7 +39,7 @@ static ssize_t read_pieces(pid_t pid, uint64_t address, uint8_t *bytes, size_t s
     return process_vm_readv(pid, &local, 1, remote, count, 0);
 }
 
-size_t qut_os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size)
+size_t os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size)
 {
     uint8_t *at = bytes;
     size_t done = 0;
@@ -67,7 +67,7 @@ size_t qut_os_read_process(pid_t pid, int memory_fd, uint64_t address, void *byt
     return done;
 }
 
-int qut_os_open_process_memory(pid_t pid)
+int os_open_process_memory(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
@@ -75,7 +75,7 @@ int qut_os_open_process_memory(pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
-int qut_os_open_tasks(pid_t pid)
+int os_open_tasks(pid_t pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -83,7 +83,7 @@ int qut_os_open_tasks(pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
-int qut_os_open_task_file(int tasks_fd, pid_t tid, const char *name)
+int os_open_task_file(int tasks_fd, pid_t tid, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "%d/%s", (int)tid, name);
@@ -91,7 +91,7 @@ int qut_os_open_task_file(int tasks_fd, pid_t tid, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-bool qut_os_task_file_link(int tasks_fd, pid_t tid, int fd, char *text, size_t text_size)
+bool os_task_file_link(int tasks_fd, pid_t tid, int fd, char *text, size_t text_size)
 {
     char path[64];
     snprintf(path, sizeof path, "%d/fd/%d", (int)tid, fd);
@@ -100,14 +100,14 @@ bool qut_os_task_file_link(int tasks_fd, pid_t tid, int fd, char *text, size_t t
     return got > 0;
 }
 
-bool qut_os_read_line(int fd, char *text, size_t size)
+bool os_read_line(int fd, char *text, size_t size)
 {
     ssize_t got = pread(fd, text, size - 1, 0);
     text[got > 0 ? got : 0] = '\0';
     return got > 0;
 }
 
-int qut_os_socket_has_timeout(pid_t pid, int fd, bool reading)
+int os_socket_has_timeout(pid_t pid, int fd, bool reading)
 {
     // By number: glibc knows these since 2.36 only.
     int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -126,22 +126,22 @@ int qut_os_socket_has_timeout(pid_t pid, int fd, bool reading)
     return result;
 }
 
-int qut_os_trace_seize(pid_t tid)
+int os_trace_seize(pid_t tid)
 {
     return ptrace(PTRACE_SEIZE, tid, 0, 0) == 0 ? 0 : -errno;
 }
 
-int qut_os_trace_interrupt(pid_t tid)
+int os_trace_interrupt(pid_t tid)
 {
     return ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 ? 0 : -errno;
 }
 
-int qut_os_trace_detach(pid_t tid, int signal_number)
+int os_trace_detach(pid_t tid, int signal_number)
 {
     return ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)signal_number) == 0 ? 0 : -errno;
 }
 
-int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size)
+int os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size)
 {
     struct iovec block = {bytes, *size};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)kind, &block) != 0)
@@ -150,27 +150,27 @@ int qut_os_trace_registers(pid_t tid, unsigned kind, void *bytes, size_t *size)
     return 0;
 }
 
-int qut_os_trace_set_registers(pid_t tid, unsigned kind, const void *bytes, size_t size)
+int os_trace_set_registers(pid_t tid, unsigned kind, const void *bytes, size_t size)
 {
     struct iovec block = {(void *)(uintptr_t)bytes, size};
     return ptrace(PTRACE_SETREGSET, tid, (void *)(uintptr_t)kind, &block) == 0 ? 0 : -errno;
 }
 
-static enum qut_os_stop stop_of(pid_t got, int status, int *signal_number)
+static enum os_stop stop_of(pid_t got, int status, int *signal_number)
 {
     *signal_number = 0;
     if (got == 0)
-        return QUT_OS_STOP_NONE;
+        return OS_STOP_NONE;
     if (got < 0 || !WIFSTOPPED(status))
-        return QUT_OS_STOP_GONE;
+        return OS_STOP_GONE;
     if (status >> 16 == PTRACE_EVENT_STOP)
-        return QUT_OS_STOP_ASKED;
+        return OS_STOP_ASKED;
     if (status >> 16 == 0)
         *signal_number = WSTOPSIG(status);
-    return QUT_OS_STOP_SIGNAL;
+    return OS_STOP_SIGNAL;
 }
 
-enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
+enum os_stop os_trace_wait(pid_t tid, bool block, int *signal_number)
 {
     int status = 0;
     pid_t got;
@@ -180,7 +180,7 @@ enum qut_os_stop qut_os_trace_wait(pid_t tid, bool block, int *signal_number)
     return stop_of(got, status, signal_number);
 }
 
-enum qut_os_stop qut_os_trace_wait_once(pid_t tid, bool block, bool is_child, int *signal_number)
+enum os_stop os_trace_wait_once(pid_t tid, bool block, bool is_child, int *signal_number)
 {
     const int flags = __WALL | (block ? 0 : WNOHANG);
     int status = 0;
@@ -188,22 +188,22 @@ enum qut_os_stop qut_os_trace_wait_once(pid_t tid, bool block, bool is_child, in
     *signal_number = 0;
     if (is_child) {
         if (waitid(P_PID, (id_t)tid, &info, flags | WEXITED | WSTOPPED | WNOWAIT) != 0)
-            return errno == EINTR ? QUT_OS_STOP_NONE : QUT_OS_STOP_GONE;
+            return errno == EINTR ? OS_STOP_NONE : OS_STOP_GONE;
         if (info.si_pid == 0)
-            return QUT_OS_STOP_NONE;
+            return OS_STOP_NONE;
         if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)
-            return QUT_OS_STOP_GONE;
+            return OS_STOP_GONE;
     }
     pid_t got = waitpid(tid, &status, flags);
     return stop_of(got < 0 && errno == EINTR ? 0 : got, status, signal_number);
 }
 
-void qut_os_yield(void)
+void os_yield(void)
 {
     sched_yield();
 }
 
-void qut_os_sleep_us(unsigned microseconds)
+void os_sleep_us(unsigned microseconds)
 {
     const struct timespec time = {(long)(microseconds / 1000000), (long)(microseconds % 1000000 * 1000)};
     nanosleep(&time, NULL);

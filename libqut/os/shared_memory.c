@@ -47,14 +47,14 @@ static int open_with_name(const char *path)
     return -EMEDIUMTYPE;
 }
 
-// Where there is less, the kernel does not say so, but ends processes, others' first: such memory is nobody's.
+// Where there is less, the kernel does not say so, but ends processes, others' first: such memory is no process's own.
 static bool has_room(size_t size_bytes)
 {
     struct sysinfo system;
     return sysinfo(&system) != 0 || size_bytes <= (uint64_t)system.totalram * system.mem_unit / 2;
 }
 
-// Who makes a file larger than that is sent SIGXFSZ, which ends processes: memory files count as well.
+// A process that makes a file larger than that is sent SIGXFSZ, which ends processes: memory files count as well.
 static bool is_permitted(size_t size_bytes)
 {
     struct rlimit limit;
@@ -72,7 +72,7 @@ static bool counts_promises(void)
     return is_strict;
 }
 
-int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages)
+int os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages)
 {
     if (!has_room(size_bytes))
         return -ENOMEM;
@@ -82,7 +82,7 @@ int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void
     if (fd < 0)
         return fd;
     bool at_once = !on_demand || path || counts_promises();
-    // Populating a mapping does not say that there is no room; it is the first who writes there that is killed.
+    // Populating a mapping does not say that there is no room; it is the first writer there that is killed.
     int result = ftruncate(fd, (off_t)size_bytes) != 0 ? -errno
                  : at_once                             ? -posix_fallocate(fd, 0, (off_t)size_bytes)
                                                        : 0;
@@ -100,14 +100,14 @@ int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void
     return result;
 }
 
-void qut_os_unshare_pages(int fd, void *pages, size_t size_bytes)
+void os_unshare_pages(int fd, void *pages, size_t size_bytes)
 {
     munmap(pages, size_bytes);
     if (fd >= 0)
         close(fd);
 }
 
-size_t qut_os_page_bytes(void)
+size_t os_page_bytes(void)
 {
     long size = sysconf(_SC_PAGESIZE);
     return size > 0 ? (size_t)size : 4096;
@@ -120,14 +120,14 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void qut_os_read_clocks(uint64_t *monotonic_ns, uint64_t *realtime_ns, uint64_t *boottime_ns)
+void os_read_clocks(uint64_t *monotonic_ns, uint64_t *realtime_ns, uint64_t *boottime_ns)
 {
     *monotonic_ns = read_clock(CLOCK_MONOTONIC);
     *realtime_ns = read_clock(CLOCK_REALTIME);
     *boottime_ns = read_clock(CLOCK_BOOTTIME);
 }
 
-void qut_os_random(void *bytes, size_t size)
+void os_random(void *bytes, size_t size)
 {
     static uint32_t call_count;
     // Where the system has none to give: what differs between calls, processes and boots.

@@ -11,20 +11,20 @@
 #pragma GCC visibility push(hidden)
 
 // size_bytes of zeroes: *pages, mapped shared. All of them are there from now on; on_demand: each when it is first
-// written to, unless the system counts what it promises (vm.overcommit_memory 2): then the first who gets no page is
-// killed. path: a file that is made, for its owner
-// only, in a memory file system (else -EMEDIUMTYPE); NULL: memory without a name. Where the system can, its size is
-// sealed: no reader is killed by a file that shrinks under it. Returns a descriptor or -errno.
-int qut_os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages);
-void qut_os_unshare_pages(int fd, void *pages, size_t size_bytes);
+// written to, unless the system counts what it promises (vm.overcommit_memory 2): then the first process that gets no
+// page is killed. path: a file that is made, for its owner only, in a memory file system (else -EMEDIUMTYPE); NULL:
+// memory without a name. Where the system can, its size is sealed: no reader is killed by a file that shrinks under it.
+// Returns a descriptor or -errno.
+int os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages);
+void os_unshare_pages(int fd, void *pages, size_t size_bytes);
 
-size_t qut_os_page_bytes(void);
+size_t os_page_bytes(void);
 
 // The three clocks of the same moment, nearly.
-void qut_os_read_clocks(uint64_t *monotonic_ns, uint64_t *realtime_ns, uint64_t *boottime_ns);
+void os_read_clocks(uint64_t *monotonic_ns, uint64_t *realtime_ns, uint64_t *boottime_ns);
 
 // Bytes that no other call gets, in this process or another.
-void qut_os_random(void *bytes, size_t size);
+void os_random(void *bytes, size_t size);
 
 #pragma GCC visibility pop
 

@@ -13,12 +13,12 @@
 
 #include "libqut/os/timer.h"
 
-uint32_t qut_os_thread_id(void)
+uint32_t os_thread_id(void)
 {
     return (uint32_t)syscall(SYS_gettid);
 }
 
-uint64_t qut_os_thread_cpu_ns(void)
+uint64_t os_thread_cpu_ns(void)
 {
     int saved_errno = errno;
     struct timespec now = {0, 0};
@@ -27,7 +27,7 @@ uint64_t qut_os_thread_cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-bool qut_os_thread_is_gone(uint32_t tid)
+bool os_thread_is_gone(uint32_t tid)
 {
     int saved_errno = errno;
     bool is_gone = syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
@@ -36,19 +36,19 @@ bool qut_os_thread_is_gone(uint32_t tid)
 }
 
 // The kernel's own sets, of 64 signals: libc's leave out those that it uses itself.
-uint64_t qut_os_block_signals(void)
+uint64_t os_block_signals(void)
 {
     uint64_t all = UINT64_MAX, before = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof before);
     return before;
 }
 
-void qut_os_restore_signals(uint64_t blocked)
+void os_restore_signals(uint64_t blocked)
 {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
 }
 
-bool qut_os_own_thread_name(char name[QUT_OS_NAME_BYTES])
+bool os_own_thread_name(char name[OS_NAME_BYTES])
 {
     int saved_errno = errno;
     bool is_known = syscall(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) == 0;
@@ -73,7 +73,7 @@ struct entry {
     char name[];
 };
 
-int qut_os_each_task(void (*each)(void *context, uint32_t tid, uint64_t identity), void *context)
+int os_each_task(void (*each)(void *context, uint32_t tid, uint64_t identity), void *context)
 {
     _Alignas(uint64_t) char entries[4096];
     long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_CLOEXEC | O_DIRECTORY, 0);
@@ -104,11 +104,11 @@ static size_t read_some(const char *path, char *bytes, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-bool qut_os_thread_went_on(uint32_t tid, uint64_t before_ns)
+bool os_thread_went_on(uint32_t tid, uint64_t before_ns)
 {
     enum { WAY_OUT_NS = 50000 }; // more than it runs on its way out
     char path[48], text[256];
-    uint64_t now_ns = qut_os_cpu_ns_of(tid);
+    uint64_t now_ns = os_cpu_ns_of(tid);
     if (now_ns == 0 || now_ns - before_ns > WAY_OUT_NS)
         return true;
     snprintf(path, sizeof path, "/proc/self/task/%u/stat", (unsigned)tid);
@@ -118,18 +118,18 @@ bool qut_os_thread_went_on(uint32_t tid, uint64_t before_ns)
     return !state || state[1] != ' ' || state[2] != 'R';
 }
 
-bool qut_os_thread_name(uint32_t tid, char name[QUT_OS_NAME_BYTES])
+bool os_thread_name(uint32_t tid, char name[OS_NAME_BYTES])
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", (unsigned)tid);
-    size_t size = read_some(path, name, QUT_OS_NAME_BYTES);
+    size_t size = read_some(path, name, OS_NAME_BYTES);
     if (size == 0)
         return false;
     name[size - 1] = 0; // in place of a line's end
     return true;
 }
 
-void qut_os_command(char *command, size_t size)
+void os_command(char *command, size_t size)
 {
     size_t got = read_some("/proc/self/cmdline", command, size - 1);
     while (got && command[got - 1] == 0)

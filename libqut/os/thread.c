@@ -16,7 +16,7 @@
 
 // ---- stacks
 
-bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high)
+bool os_stack_bounds(uintptr_t *limit, uintptr_t *high)
 {
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
@@ -34,7 +34,7 @@ bool qut_os_stack_bounds(uintptr_t *limit, uintptr_t *high)
 
 // HWCAP is not enough: it stays set where the kernel has switched vectors off for a thread, and early kernels set it
 // for vectors that have no such register. Those kernels, and qemu, do not know this call.
-bool qut_os_vectors_are_on(void)
+bool os_vectors_are_on(void)
 {
     enum { RISCV_V_GET_CONTROL = 70, CURRENT_MASK = 3, IS_ON = 2 }; // of <linux/prctl.h>, since 6.5
     int saved_errno = errno;
@@ -43,7 +43,7 @@ bool qut_os_vectors_are_on(void)
     return state >= 0 && (state & CURRENT_MASK) == IS_ON;
 }
 
-bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high)
+bool os_alternate_stack(uintptr_t *low, uintptr_t *high)
 {
     int saved_errno = errno;
     stack_t stack;
@@ -59,14 +59,14 @@ bool qut_os_alternate_stack(uintptr_t *low, uintptr_t *high)
 
 // ---- threads
 
-struct qut_os_thread {
+struct os_thread {
     pthread_t id;
     void (*body)(void *);
     void *argument;
     void *stack;
 };
 
-struct qut_os_thread_hooks qut_os_thread_hooks;
+struct os_thread_hooks os_thread_hooks;
 
 // A compiler runs on it: room for that, though only what is touched costs memory.
 // Not libc's, which would keep it for later threads when this one has ended.
@@ -74,21 +74,21 @@ enum { THREAD_STACK_BYTES = 1 << 20, GUARD_BYTES = 64 << 10 };
 
 static void *run_thread(void *context)
 {
-    struct qut_os_thread *thread = context;
+    struct os_thread *thread = context;
     prctl(PR_SET_NAME, "qut", 0, 0, 0);
-    // Who starts it may have blocked all signals that the kernel knows. Two of them are libc's own: it sends them to
-    // each thread when one changes the process's user (setuid), and waits for their handlers.
+    // The thread that starts it may have blocked all signals that the kernel knows. Two of them are libc's own: it
+    // sends them to each thread when one changes the process's user (setuid), and waits for their handlers.
     uint64_t libcs = UINT64_C(3) << 31;
     syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &libcs, NULL, sizeof libcs);
-    if (qut_os_thread_hooks.begins)
-        qut_os_thread_hooks.begins();
+    if (os_thread_hooks.begins)
+        os_thread_hooks.begins();
     thread->body(thread->argument);
-    if (qut_os_thread_hooks.ends)
-        qut_os_thread_hooks.ends();
+    if (os_thread_hooks.ends)
+        os_thread_hooks.ends();
     return NULL;
 }
 
-static int start(struct qut_os_thread *thread)
+static int start(struct os_thread *thread)
 {
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
@@ -106,19 +106,19 @@ static int start(struct qut_os_thread *thread)
     return error;
 }
 
-static void free_thread(struct qut_os_thread *thread)
+static void free_thread(struct os_thread *thread)
 {
     if (thread->stack)
         munmap(thread->stack, GUARD_BYTES + THREAD_STACK_BYTES);
     free(thread);
 }
 
-int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *argument)
+int os_thread_start(struct os_thread **out, void (*body)(void *), void *argument)
 {
-    struct qut_os_thread *thread = malloc(sizeof *thread);
+    struct os_thread *thread = malloc(sizeof *thread);
     if (!thread)
         return -ENOMEM;
-    *thread = (struct qut_os_thread){.body = body, .argument = argument};
+    *thread = (struct os_thread){.body = body, .argument = argument};
     void *stack = mmap(NULL, GUARD_BYTES + THREAD_STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     thread->stack = stack == MAP_FAILED ? NULL : stack;
@@ -133,13 +133,13 @@ int qut_os_thread_start(struct qut_os_thread **out, void (*body)(void *), void *
     return 0;
 }
 
-void qut_os_thread_join(struct qut_os_thread *thread)
+void os_thread_join(struct os_thread *thread)
 {
     pthread_join(thread->id, NULL);
     free_thread(thread);
 }
 
-void qut_os_thread_forget(struct qut_os_thread *thread)
+void os_thread_forget(struct os_thread *thread)
 {
     free_thread(thread);
 }
@@ -151,7 +151,7 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const v
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
 }
 
-void qut_os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms)
+void os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms)
 {
     // What SYS_futex takes, whatever the width of libc's time_t.
     struct {
@@ -162,7 +162,7 @@ void qut_os_wait(_Atomic uint32_t *word, uint32_t value, int timeout_ms)
     errno = saved_errno;
 }
 
-void qut_os_wake(_Atomic uint32_t *word)
+void os_wake(_Atomic uint32_t *word)
 {
     int saved_errno = errno;
     futex(word, FUTEX_WAKE, INT_MAX, NULL);
@@ -171,22 +171,22 @@ void qut_os_wake(_Atomic uint32_t *word)
 
 enum { FREE = 0, HELD = 1, HELD_AND_WAITED_FOR = 2 };
 
-void qut_os_lock(_Atomic uint32_t *lock)
+void os_lock(_Atomic uint32_t *lock)
 {
     uint32_t state = FREE;
     if (atomic_compare_exchange_strong_explicit(lock, &state, HELD, memory_order_acquire, memory_order_relaxed))
         return;
     while (atomic_exchange_explicit(lock, HELD_AND_WAITED_FOR, memory_order_acquire) != FREE)
-        qut_os_wait(lock, HELD_AND_WAITED_FOR, -1);
+        os_wait(lock, HELD_AND_WAITED_FOR, -1);
 }
 
-void qut_os_unlock(_Atomic uint32_t *lock)
+void os_unlock(_Atomic uint32_t *lock)
 {
     if (atomic_exchange_explicit(lock, FREE, memory_order_release) == HELD_AND_WAITED_FOR)
-        qut_os_wake(lock);
+        os_wake(lock);
 }
 
-uint64_t qut_os_now_ns(void)
+uint64_t os_now_ns(void)
 {
     int saved_errno = errno;
     struct timespec now;
@@ -215,14 +215,14 @@ __attribute__((destructor)) static void delete_end_key(void)
     end_key_exists = false;
 }
 
-int qut_os_at_thread_end(void (*function)(void *), void *value)
+int os_at_thread_end(void (*function)(void *), void *value)
 {
     atomic_store_explicit(&end_function, function, memory_order_relaxed);
     pthread_once(&end_key_once, create_end_key);
     return end_key_exists ? -pthread_setspecific(end_key, value) : -ENOMEM;
 }
 
-int qut_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+int os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     return -pthread_atfork(before, in_parent, in_child);
 }

@@ -11,73 +11,73 @@
 
 #pragma GCC visibility push(hidden)
 
-enum qut_os_thread_word {
-    QUT_OS_WORD_THREAD, // what qut_thread_self gives
-    QUT_OS_WORD_LEVELS, // of walks of a thread that is not registered
-    QUT_OS_WORD_TRACE,  // slot in the trace store + 1, and which trace's
-    QUT_OS_WORD_TRACE_GENERATION,
-    QUT_OS_WORD_ENDING, // 1: the thread is as good as dead, and gets no slot any more
-    QUT_OS_WORD_TICKER, // place in the pool of libqut/sample + 1, and which pool's
-    QUT_OS_WORD_TICKER_GENERATION,
-    QUT_OS_WORD_TICKER_DEPTH, // of handlers and guards that look at it
-    QUT_OS_WORD_SYNC_LAST, // when a sync point was last found due
-    QUT_OS_WORD_SYNC_DUE,  // the next one is: a tick has found out
-    QUT_OS_WORD_COUNT,
+enum os_thread_word {
+    OS_WORD_THREAD, // what runtime_thread_self gives
+    OS_WORD_LEVELS, // of walks of a thread that is not registered
+    OS_WORD_TRACE,  // slot in the trace store + 1, and which trace's
+    OS_WORD_TRACE_GENERATION,
+    OS_WORD_ENDING, // 1: the thread is as good as dead, and gets no slot any more
+    OS_WORD_TICKER, // place in the pool of libqut/sample + 1, and which pool's
+    OS_WORD_TICKER_GENERATION,
+    OS_WORD_TICKER_DEPTH, // of handlers and guards that look at it
+    OS_WORD_SYNC_LAST,    // when a sync point was last found due
+    OS_WORD_SYNC_DUE,     // the next one is: a tick has found out
+    OS_WORD_COUNT,
 };
 
 #if defined(__ANDROID__) && __ANDROID_API__ < 29
 // The linker of Android before 10 knows no thread-local variables. Compilers emulate them, with an allocation and a
 // lock when a thread first touches one: a handler that interrupts malloc would wait for ever. Seen with clang 14. The
 // value of a key needs neither: it is a load from what each thread has from its beginning.
-extern pthread_key_t qut_os_word_keys[QUT_OS_WORD_COUNT];
-extern bool qut_os_words_exist; // made when the library is loaded; false: there were no keys left
+extern pthread_key_t os_word_keys[OS_WORD_COUNT];
+extern bool os_words_exist; // made when the library is loaded; false: there were no keys left
 
-static inline uintptr_t qut_os_thread_word(enum qut_os_thread_word word)
+static inline uintptr_t os_thread_word(enum os_thread_word word)
 {
-    return qut_os_words_exist ? (uintptr_t)pthread_getspecific(qut_os_word_keys[word]) : 0;
+    return os_words_exist ? (uintptr_t)pthread_getspecific(os_word_keys[word]) : 0;
 }
 
-static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_t value)
+static inline void os_set_thread_word(enum os_thread_word word, uintptr_t value)
 {
-    if (qut_os_words_exist)
-        pthread_setspecific(qut_os_word_keys[word], (void *)value);
+    if (os_words_exist)
+        pthread_setspecific(os_word_keys[word], (void *)value);
 }
 
 // Not one instruction: a handler in between is not noticed.
-static inline bool qut_os_change_thread_word(enum qut_os_thread_word word, uintptr_t from, uintptr_t to)
+static inline bool os_change_thread_word(enum os_thread_word word, uintptr_t from, uintptr_t to)
 {
-    if (qut_os_thread_word(word) != from)
+    if (os_thread_word(word) != from)
         return false;
-    qut_os_set_thread_word(word, to);
+    os_set_thread_word(word, to);
     return true;
 }
 
-static inline bool qut_os_has_thread_words(void)
+static inline bool os_has_thread_words(void)
 {
-    return qut_os_words_exist;
+    return os_words_exist;
 }
 #else
 // In the static TLS block, so that reading them is signal-safe.
-extern _Thread_local _Atomic uintptr_t qut_os_words[QUT_OS_WORD_COUNT] __attribute__((tls_model("initial-exec")));
+extern _Thread_local _Atomic uintptr_t os_words[OS_WORD_COUNT] __attribute__((tls_model("initial-exec")));
 
-static inline uintptr_t qut_os_thread_word(enum qut_os_thread_word word)
+static inline uintptr_t os_thread_word(enum os_thread_word word)
 {
-    return atomic_load_explicit(&qut_os_words[word], memory_order_relaxed);
+    return atomic_load_explicit(&os_words[word], memory_order_relaxed);
 }
 
-static inline void qut_os_set_thread_word(enum qut_os_thread_word word, uintptr_t value)
+static inline void os_set_thread_word(enum os_thread_word word, uintptr_t value)
 {
-    atomic_store_explicit(&qut_os_words[word], value, memory_order_relaxed);
+    atomic_store_explicit(&os_words[word], value, memory_order_relaxed);
 }
 
 // False: it is not `from`, a handler has changed it.
-static inline bool qut_os_change_thread_word(enum qut_os_thread_word word, uintptr_t from, uintptr_t to)
+static inline bool os_change_thread_word(enum os_thread_word word, uintptr_t from, uintptr_t to)
 {
-    return atomic_compare_exchange_strong_explicit(&qut_os_words[word], &from, to, memory_order_relaxed,
+    return atomic_compare_exchange_strong_explicit(&os_words[word], &from, to, memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
-static inline bool qut_os_has_thread_words(void)
+static inline bool os_has_thread_words(void)
 {
     return true;
 }

@@ -14,7 +14,7 @@
 enum { QUEUED_FROM = 32 };  // the kernel's own SIGRTMIN
 enum { TRAP_OF_EVENT = 6 }; // si_code: TRAP_PERF, which libc's headers need not have
 
-bool qut_os_tick_signal_is_free(int number)
+bool os_tick_signal_is_free(int number)
 {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
@@ -30,7 +30,7 @@ static bool is_usable(int number)
     return usable;
 }
 
-int qut_os_tick_signal_choose(int wanted)
+int os_tick_signal_choose(int wanted)
 {
     int numbers[] = {
 #ifdef SIGSTKFLT
@@ -38,14 +38,14 @@ int qut_os_tick_signal_choose(int wanted)
 #endif
         SIGPROF};
     if (wanted != 0)
-        return !is_usable(wanted) ? -EINVAL : qut_os_tick_signal_is_free(wanted) ? wanted : -EBUSY;
+        return !is_usable(wanted) ? -EINVAL : os_tick_signal_is_free(wanted) ? wanted : -EBUSY;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (qut_os_tick_signal_is_free(numbers[i]))
+        if (os_tick_signal_is_free(numbers[i]))
             return numbers[i];
     return -EBUSY;
 }
 
-int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigaction *before)
+int os_tick_signal_take(int number, os_tick_fn *handler, struct sigaction *before)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -56,7 +56,7 @@ int qut_os_tick_signal_take(int number, qut_os_tick_fn *handler, struct sigactio
     return sigaction(number, &action, before) == 0 ? 0 : -errno;
 }
 
-void qut_os_tick_signal_give_back(int number, const struct sigaction *before)
+void os_tick_signal_give_back(int number, const struct sigaction *before)
 {
     struct sigaction ignore;
     memset(&ignore, 0, sizeof ignore);
@@ -66,7 +66,7 @@ void qut_os_tick_signal_give_back(int number, const struct sigaction *before)
         sigaction(number, before, NULL);
 }
 
-void qut_os_tick_signal_as_before(int number, const struct sigaction *before)
+void os_tick_signal_as_before(int number, const struct sigaction *before)
 {
     if (before->sa_handler == SIG_IGN)
         return;
@@ -95,7 +95,7 @@ static bool find_waiting(int number, uint64_t blocked, uintptr_t *flags)
     return false;
 }
 
-bool qut_os_waiting_signal_ends_calls(int number, const void *ucontext)
+bool os_waiting_signal_ends_calls(int number, const void *ucontext)
 {
     const ucontext_t *interrupted = ucontext;
     uint64_t blocked;
@@ -104,7 +104,7 @@ bool qut_os_waiting_signal_ends_calls(int number, const void *ucontext)
     return find_waiting(number, blocked, &flags) && !(flags & SA_RESTART);
 }
 
-bool qut_os_signal_waits(int number, const sigset_t *mask)
+bool os_signal_waits(int number, const sigset_t *mask)
 {
     int saved_errno = errno;
     uint64_t blocked;
@@ -115,31 +115,31 @@ bool qut_os_signal_waits(int number, const sigset_t *mask)
     return waits;
 }
 
-enum qut_os_tick_source qut_os_tick_source(const siginfo_t *info, const void *cookie)
+enum os_tick_source os_tick_source(const siginfo_t *info, const void *cookie)
 {
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == cookie)
-        return QUT_OS_TICK_TIMER;
+        return OS_TICK_TIMER;
     // Only the kernel can say so: what processes send has codes that are not above 0.
     if (info->si_signo == SIGTRAP && info->si_code == TRAP_OF_EVENT)
-        return (qut_os_tick_mark(info) & ~1) == qut_os_trap_mark(cookie, false) ? QUT_OS_TICK_EVENT : QUT_OS_TICK_STRAY;
+        return (os_tick_mark(info) & ~1) == os_trap_mark(cookie, false) ? OS_TICK_EVENT : OS_TICK_STRAY;
     if (info->si_signo == SIGTRAP)
-        return QUT_OS_TICK_STRAY; // breakpoints have codes of their own
+        return OS_TICK_STRAY; // breakpoints have codes of their own
     if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP)
-        return QUT_OS_TICK_EVENT;
-    return QUT_OS_TICK_STRAY;
+        return OS_TICK_EVENT;
+    return OS_TICK_STRAY;
 }
 
-bool qut_os_traps_wait(void)
+bool os_traps_wait(void)
 {
-    return qut_os_kernel_is_from(5, 18);
+    return os_kernel_is_from(5, 18);
 }
 
-int32_t qut_os_trap_mark(const void *cookie, bool is_second)
+int32_t os_trap_mark(const void *cookie, bool is_second)
 {
     return (int32_t)((uintptr_t)cookie & 0x7ffffffe) | is_second;
 }
 
-int32_t qut_os_tick_mark(const siginfo_t *info)
+int32_t os_tick_mark(const siginfo_t *info)
 {
     if (info->si_signo != SIGTRAP)
         return info->si_fd;

@@ -32,12 +32,12 @@ static int clock_of(uint32_t tid, enum task_clock which)
     return (int)(~tid << 3 | CLOCK_OF_THREAD | which);
 }
 
-int qut_os_timer_create(int32_t *timer, enum qut_os_timer_clock clock, uint32_t tid, int signal_number, void *cookie)
+int os_timer_create(int32_t *timer, enum os_timer_clock clock, uint32_t tid, int signal_number, void *cookie)
 {
     int saved_errno = errno, id = -1;
     struct kernel_event event = {
         .value = cookie, .signal_number = signal_number, .notify = NOTIFY_THREAD, .tid = (int)tid};
-    int of = clock == QUT_OS_TIMER_REAL ? CLOCK_MONOTONIC : clock_of(tid, CLOCK_OF_CPU);
+    int of = clock == OS_TIMER_REAL ? CLOCK_MONOTONIC : clock_of(tid, CLOCK_OF_CPU);
     int result = syscall(SYS_timer_create, of, &event, &id) == 0 ? 0 : -errno;
     *timer = result == 0 ? id : -1;
     errno = saved_errno;
@@ -49,7 +49,7 @@ static struct kernel_time time_of(uint64_t ns)
     return (struct kernel_time){(long)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
 }
 
-uint64_t qut_os_timer_set(int32_t timer, uint64_t first_ns, uint64_t period_ns)
+uint64_t os_timer_set(int32_t timer, uint64_t first_ns, uint64_t period_ns)
 {
     int saved_errno = errno;
     struct kernel_timer now = {time_of(period_ns), time_of(first_ns)}, before = {{0, 0}, {0, 0}};
@@ -58,7 +58,7 @@ uint64_t qut_os_timer_set(int32_t timer, uint64_t first_ns, uint64_t period_ns)
     return (uint64_t)before.value.seconds * NS_PER_S + (uint64_t)before.value.nanoseconds;
 }
 
-void qut_os_timer_delete(int32_t timer)
+void os_timer_delete(int32_t timer)
 {
     int saved_errno = errno;
     if (timer >= 0)
@@ -66,10 +66,10 @@ void qut_os_timer_delete(int32_t timer)
     errno = saved_errno;
 }
 
-bool qut_os_cpu_timers_wait(void)
+bool os_cpu_timers_wait(void)
 {
-    unsigned major = qut_native_arch.cpu_timers_wait_from.major, minor = qut_native_arch.cpu_timers_wait_from.minor;
-    return major && qut_os_kernel_is_from(major, minor);
+    unsigned major = arch_native_arch.cpu_timers_wait_from.major, minor = arch_native_arch.cpu_timers_wait_from.minor;
+    return major && os_kernel_is_from(major, minor);
 }
 
 static bool read_clock(int clock, uint64_t *ns)
@@ -80,7 +80,7 @@ static bool read_clock(int clock, uint64_t *ns)
     return is_read;
 }
 
-bool qut_os_task_times(uint32_t tid, struct qut_os_task_times *times)
+bool os_task_times(uint32_t tid, struct os_task_times *times)
 {
     int saved_errno = errno;
     bool is_read = read_clock(clock_of(tid, CLOCK_OF_CPU), &times->cpu_ns);
@@ -90,7 +90,7 @@ bool qut_os_task_times(uint32_t tid, struct qut_os_task_times *times)
     return is_read;
 }
 
-uint64_t qut_os_cpu_ns_of(uint32_t tid)
+uint64_t os_cpu_ns_of(uint32_t tid)
 {
     int saved_errno = errno;
     uint64_t cpu_ns;

@@ -12,7 +12,7 @@
 // What the system call fills in, whatever the width of libc's times.
 enum { MINOR_FAULTS = 8, MAJOR_FAULTS = 9, VOLUNTARY = 16, INVOLUNTARY = 17, USAGE_WORDS = 18 };
 
-bool qut_os_thread_usage(struct qut_os_usage *usage)
+bool os_thread_usage(struct os_usage *usage)
 {
     long words[USAGE_WORDS];
     int saved_errno = errno;
@@ -20,7 +20,7 @@ bool qut_os_thread_usage(struct qut_os_usage *usage)
     errno = saved_errno;
     if (!is_known)
         return false;
-    *usage = (struct qut_os_usage){
+    *usage = (struct os_usage){
         .minor_faults = (unsigned long)words[MINOR_FAULTS],
         .major_faults = (unsigned long)words[MAJOR_FAULTS],
         .voluntary_switches = (unsigned long)words[VOLUNTARY],
@@ -29,7 +29,7 @@ bool qut_os_thread_usage(struct qut_os_usage *usage)
     return true;
 }
 
-uint64_t qut_os_coarse_step_ns(void)
+uint64_t os_coarse_step_ns(void)
 {
     struct timespec step = {0, 0};
     if (clock_getres(CLOCK_MONOTONIC_COARSE, &step) != 0)
@@ -37,7 +37,7 @@ uint64_t qut_os_coarse_step_ns(void)
     return (uint64_t)step.tv_sec * 1000000000u + (uint64_t)step.tv_nsec;
 }
 
-bool qut_os_clock_is(const char *name)
+bool os_clock_is(const char *name)
 {
     static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     char text[64];
@@ -50,7 +50,7 @@ bool qut_os_clock_is(const char *name)
     return length && size == (long)length + 1 && !memcmp(text, name, length) && text[length] == '\n';
 }
 
-bool qut_os_kernel_is_from(unsigned major, unsigned minor)
+bool os_kernel_is_from(unsigned major, unsigned minor)
 {
     struct utsname system;
     if (uname(&system) != 0)

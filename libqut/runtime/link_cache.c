@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void qut_link_cache_restart(struct qut_link_cache *cache, uint32_t epoch)
+void runtime_link_cache_restart(struct runtime_link_cache *cache, uint32_t epoch)
 {
     if (cache->epoch) // else it was never used
         memset(cache, 0, sizeof *cache);

@@ -17,86 +17,86 @@
 #include "formats/qut_table.h"
 #include "libqut/arch/native.h"
 
-enum { QUT_LINK_COUNT = 1024, QUT_LINK_SET_BITS = 9, QUT_LINK_WAYS = 2 };
+enum { RUNTIME_LINK_COUNT = 1024, RUNTIME_LINK_SET_BITS = 9, RUNTIME_LINK_WAYS = 2 };
 
 // Where a frame's caller is found: from the cfa, which is the caller's sp.
-struct qut_link_step {
+struct runtime_link_step {
     int16_t ra_offset_bytes; // negative
     int16_t fp_offset_bytes; // negative; 0: fp is unchanged
 };
 
-struct qut_link {
+struct runtime_link {
     uintptr_t key;       // what is looked up is key - 1: in a caller, key is the plain return address. 0: empty
     uint16_t next_bytes; // from the first entry to the one that the caller had last time
-    uint16_t cfa;        // bytes from the base, a multiple of the word; plus QUT_LINK_FP. 0: the outermost frame
-    struct qut_link_step step;
+    uint16_t cfa;        // bytes from the base, a multiple of the word; plus RUNTIME_LINK_FP. 0: the outermost frame
+    struct runtime_link_step step;
 };
-static_assert(sizeof(struct qut_link) == sizeof(uintptr_t) + 8, "four in a cache line, on machines of 64 bits");
-static_assert(sizeof(struct qut_link) * QUT_LINK_COUNT <= UINT16_MAX, "next_bytes reaches every entry");
+static_assert(sizeof(struct runtime_link) == sizeof(uintptr_t) + 8, "four in a cache line, on machines of 64 bits");
+static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "next_bytes reaches every entry");
 
-enum { QUT_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
+enum { RUNTIME_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
 
-struct qut_link_cache {
-    struct qut_link links[QUT_LINK_COUNT + 1]; // the last one stays empty. In the order in which they were made:
-                                               // neighbours on the stack lie together
-    uint16_t sets[1 << QUT_LINK_SET_BITS][QUT_LINK_WAYS]; // by key: entries, the newer one first
-    uint32_t epoch;                                       // of the module list that all entries were made from
-    uint32_t hand;                                        // the entry that is replaced next
+struct runtime_link_cache {
+    struct runtime_link links[RUNTIME_LINK_COUNT + 1]; // the last one stays empty. In the order in which they were
+                                                       // made: neighbours on the stack lie together
+    uint16_t sets[1 << RUNTIME_LINK_SET_BITS][RUNTIME_LINK_WAYS]; // by key: entries, the newer one first
+    uint32_t epoch;                                               // of the module list that all entries were made from
+    uint32_t hand;                                                // the entry that is replaced next
 };
 
-static inline struct qut_link *qut_link_at(struct qut_link_cache *cache, size_t next_bytes)
+static inline struct runtime_link *runtime_link_at(struct runtime_link_cache *cache, size_t next_bytes)
 {
-    return (struct qut_link *)((char *)cache->links + next_bytes);
+    return (struct runtime_link *)((char *)cache->links + next_bytes);
 }
 
-static inline uint16_t qut_link_bytes(const struct qut_link_cache *cache, const struct qut_link *link)
+static inline uint16_t runtime_link_bytes(const struct runtime_link_cache *cache, const struct runtime_link *link)
 {
     return (uint16_t)((const char *)link - (const char *)cache->links);
 }
 
-static inline uint16_t *qut_link_set(struct qut_link_cache *cache, uintptr_t key)
+static inline uint16_t *runtime_link_set(struct runtime_link_cache *cache, uintptr_t key)
 {
     // 2^32 divided by the golden ratio: neighbouring pcs land in different sets.
-    return cache->sets[(uint32_t)key * 0x9e3779b1u >> (32 - QUT_LINK_SET_BITS)];
+    return cache->sets[(uint32_t)key * 0x9e3779b1u >> (32 - RUNTIME_LINK_SET_BITS)];
 }
 
 // NULL where it is not there.
-static inline struct qut_link *qut_link_find(struct qut_link_cache *cache, uintptr_t key)
+static inline struct runtime_link *runtime_link_find(struct runtime_link_cache *cache, uintptr_t key)
 {
-    const uint16_t *set = qut_link_set(cache, key);
-    struct qut_link *first = qut_link_at(cache, set[0]), *second = qut_link_at(cache, set[1]);
-    struct qut_link *link = first->key == key ? first : second;
+    const uint16_t *set = runtime_link_set(cache, key);
+    struct runtime_link *first = runtime_link_at(cache, set[0]), *second = runtime_link_at(cache, set[1]);
+    struct runtime_link *link = first->key == key ? first : second;
     return link->key == key ? link : NULL;
 }
 
-// Makes room for a key that is not there; the caller fills the rest. Entry 0 is nobody's: empty sets name it.
-static inline struct qut_link *qut_link_make(struct qut_link_cache *cache, uintptr_t key)
+// Makes room for a key that is not there; the caller fills the rest. Entry 0 has no owner: empty sets name it.
+static inline struct runtime_link *runtime_link_make(struct runtime_link_cache *cache, uintptr_t key)
 {
-    uint32_t hand = cache->hand + 1 < QUT_LINK_COUNT ? cache->hand + 1 : 1;
-    struct qut_link *link = &cache->links[hand];
-    uint16_t *set = qut_link_set(cache, key);
+    uint32_t hand = cache->hand + 1 < RUNTIME_LINK_COUNT ? cache->hand + 1 : 1;
+    struct runtime_link *link = &cache->links[hand];
+    uint16_t *set = runtime_link_set(cache, key);
     cache->hand = hand;
     set[1] = set[0];
-    set[0] = qut_link_bytes(cache, link);
+    set[0] = runtime_link_bytes(cache, link);
     link->key = key;
     return link;
 }
 
 // Drops what was made from another list of modules.
-void qut_link_cache_restart(struct qut_link_cache *cache, uint32_t epoch);
+void runtime_link_cache_restart(struct runtime_link_cache *cache, uint32_t epoch);
 
 // A table's rule as an entry keeps it: all but key and next_bytes. False: it has not the shape.
-static inline bool qut_link_pack(const struct qut_rule_cell *cell, struct qut_link *link)
+static inline bool runtime_link_pack(const struct qut_rule_cell *cell, struct runtime_link *link)
 {
-    const struct qut_arch *arch = &qut_native_arch;
-    int fp = cell->slot[1 + QUT_NATIVE_FP_SLOT], ra = cell->slot[QUT_SLOT_RA], word = arch->word_bytes;
-    bool by_fp = cell->reg == arch->tracked[QUT_NATIVE_FP_SLOT];
+    const struct arch *arch = &arch_native_arch;
+    int fp = cell->slot[1 + ARCH_NATIVE_FP_SLOT], ra = cell->slot[QUT_SLOT_RA], word = arch->word_bytes;
+    bool by_fp = cell->reg == arch->tracked[ARCH_NATIVE_FP_SLOT];
     if (cell->form != QUT_CELL_FRAME || cell->flags & QUT_RULE_SIGNAL ||
         (cell->flags >> QUT_CELL_AUX_SHIFT & 3) != QUT_CELL_AUX_NONE || (!by_fp && cell->reg != arch->sp_reg))
         return false;
     if (ra == QUT_SLOT_UNDEFINED) {
         link->cfa = 0;
-        link->step = (struct qut_link_step){0};
+        link->step = (struct runtime_link_step){0};
         return true;
     }
     int cfa = cell->cfa_words * word;
@@ -104,13 +104,13 @@ static inline bool qut_link_pack(const struct qut_rule_cell *cell, struct qut_li
     if (fp == QUT_SLOT_SAME)
         fp_offset = 0;
     // All that is read lies between the base and the cfa. Where it need not, the walk checks.
-    bool is_below_fp = by_fp && QUT_NATIVE_FRAME_IS_BELOW_FP;
+    bool is_below_fp = by_fp && ARCH_NATIVE_FRAME_IS_BELOW_FP;
     int lowest = is_below_fp || cfa > -INT16_MIN ? INT16_MIN : -cfa;
     if (cfa < (is_below_fp ? 0 : word) || cfa > UINT16_MAX || ra == QUT_SLOT_SAME || ra_offset >= 0 ||
         ra_offset < lowest || fp == QUT_SLOT_UNDEFINED || fp_offset > (fp == QUT_SLOT_SAME ? 0 : -word) ||
         fp_offset < lowest)
         return false;
-    link->cfa = (uint16_t)(cfa | (by_fp ? QUT_LINK_FP : 0));
+    link->cfa = (uint16_t)(cfa | (by_fp ? RUNTIME_LINK_FP : 0));
     link->step.ra_offset_bytes = (int16_t)ra_offset;
     link->step.fp_offset_bytes = (int16_t)fp_offset;
     return true;

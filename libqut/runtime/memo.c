@@ -6,24 +6,24 @@ enum {
     PAUSE_LOG2_MAX = 7,
 };
 
-void qut_memo_restart(struct qut_memo *memo)
+void runtime_memo_restart(struct runtime_memo *memo)
 {
-    memo->good = memo->good_end = memo->next = memo->kept_from = QUT_MEMO_CAPACITY;
+    memo->good = memo->good_end = memo->next = memo->kept_from = RUNTIME_MEMO_CAPACITY;
     memo->new_count = 0;
     memo->complete = memo->contiguous = false;
     memo->pause = 0;
-    qut_memo_is_worth_it(memo);
-    memo->frames[QUT_MEMO_CAPACITY].sp = UINTPTR_MAX;
+    runtime_memo_is_worth_it(memo);
+    memo->frames[RUNTIME_MEMO_CAPACITY].sp = UINTPTR_MAX;
 }
 
-void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp)
+void runtime_memo_mark_live(struct runtime_memo *memo, uintptr_t fp)
 {
-    struct qut_memo_frame *first_new = memo->frames, *first_good = memo->frames + memo->good;
-    struct qut_memo_frame *frame = qut_memo_last(memo);
-    while (!(frame->step.fp_offset_bytes & QUT_MEMO_LIVE)) {
-        qut_memo_set_live(frame);
-        frame->fp = fp; // where nobody asked for it, an older walk's may stand
-        if (qut_memo_ra_offset_bytes(frame->step) == 0 || qut_memo_fp_offset_bytes(frame->step) != 0)
+    struct runtime_memo_frame *first_new = memo->frames, *first_good = memo->frames + memo->good;
+    struct runtime_memo_frame *frame = runtime_memo_last(memo);
+    while (!(frame->step.fp_offset_bytes & RUNTIME_MEMO_LIVE)) {
+        runtime_memo_set_live(frame);
+        frame->fp = fp; // where it was not asked for, an older walk's may stand
+        if (runtime_memo_ra_offset_bytes(frame->step) == 0 || runtime_memo_fp_offset_bytes(frame->step) != 0)
             return;
         // The same fp as in the frame that it called.
         if (memo->new_count && frame == first_new) {
@@ -38,19 +38,19 @@ void qut_memo_mark_live(struct qut_memo *memo, uintptr_t fp)
 }
 
 // Four frames at once: else the jumps are what takes the time. Returns how many steps hold.
-static inline __attribute__((always_inline)) size_t follow_four(const struct qut_memo_frame *frame, uintptr_t *pc,
+static inline __attribute__((always_inline)) size_t follow_four(const struct runtime_memo_frame *frame, uintptr_t *pc,
                                                                 unsigned check)
 {
     for (size_t i = 0; i < 4; i++) {
-        if (!qut_memo_holds_as(frame + i + 1, check))
+        if (!runtime_memo_holds_as(frame + i + 1, check))
             return i;
-        pc[i] = qut_native_key(frame[i + 1].ra) - 1;
+        pc[i] = arch_native_key(frame[i + 1].ra) - 1;
     }
     return 4;
 }
 
-const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame, const struct qut_memo_frame *end,
-                                             uintptr_t *pc)
+const struct runtime_memo_frame *runtime_memo_follow(const struct runtime_memo_frame *frame,
+                                                     const struct runtime_memo_frame *end, uintptr_t *pc)
 {
     for (;;) {
         size_t count = 4;
@@ -58,23 +58,23 @@ const struct qut_memo_frame *qut_memo_follow(const struct qut_memo_frame *frame,
             count = follow_four(frame, pc, 0);
         count = 4;
         for (; end - frame >= 4 && count == 4; frame += count, pc += count)
-            count = follow_four(frame, pc, QUT_MEMO_PAIR);
-        if (frame == end || !qut_memo_holds(frame + 1))
+            count = follow_four(frame, pc, RUNTIME_MEMO_PAIR);
+        if (frame == end || !runtime_memo_holds(frame + 1))
             return frame;
-        *pc++ = qut_native_key((++frame)->ra) - 1;
+        *pc++ = arch_native_key((++frame)->ra) - 1;
     }
 }
 
 // Word by word, as they were just stored: a wider load would wait until those stores are done.
-static inline void move_frame(struct qut_memo_frame *to, const volatile struct qut_memo_frame *from)
+static inline void move_frame(struct runtime_memo_frame *to, const volatile struct runtime_memo_frame *from)
 {
     uintptr_t sp = from->sp, fp = from->fp, ra = from->ra;
     int16_t ra_offset_bytes = from->step.ra_offset_bytes, fp_offset_bytes = from->step.fp_offset_bytes;
     uint32_t node = from->node;
-    *to = (struct qut_memo_frame){sp, fp, ra, node, {ra_offset_bytes, fp_offset_bytes}};
+    *to = (struct runtime_memo_frame){sp, fp, ra, node, {ra_offset_bytes, fp_offset_bytes}};
 }
 
-static void move_frames(struct qut_memo_frame *to, const struct qut_memo_frame *from, size_t count)
+static void move_frames(struct runtime_memo_frame *to, const struct runtime_memo_frame *from, size_t count)
 {
     if (to < from)
         for (size_t i = 0; i < count; i++)
@@ -85,7 +85,7 @@ static void move_frames(struct qut_memo_frame *to, const struct qut_memo_frame *
 }
 
 // All of this walk's frames become [good, next).
-static void gather(struct qut_memo *memo)
+static void gather(struct runtime_memo *memo)
 {
     uint32_t good_count = memo->good_end - memo->good, new_count = memo->new_count;
     if (new_count == 0 && memo->good_end == memo->next)
@@ -98,61 +98,61 @@ static void gather(struct qut_memo *memo)
         memo->good = memo->good_end = memo->next;
         return;
     }
-    struct qut_memo_frame *end = memo->frames + memo->next, *good = end - new_count - good_count;
+    struct runtime_memo_frame *end = memo->frames + memo->next, *good = end - new_count - good_count;
     move_frames(good, memo->frames + memo->good, good_count);
     move_frames(end - new_count, memo->frames, new_count);
     memo->good = memo->next - new_count - good_count;
     memo->good_end = memo->next;
-    for (struct qut_memo_frame *frame = good; frame < end; frame++)
+    for (struct runtime_memo_frame *frame = good; frame < end; frame++)
         frame->node = 0;
 }
 
-void qut_memo_join(struct qut_memo *memo, struct qut_link_step step)
+void runtime_memo_join(struct runtime_memo *memo, struct runtime_link_step step)
 {
     gather(memo);
-    struct qut_memo_frame *frame = &memo->frames[memo->next];
-    int16_t flags = frame->step.fp_offset_bytes & QUT_MEMO_FLAGS;
+    struct runtime_memo_frame *frame = &memo->frames[memo->next];
+    int16_t flags = frame->step.fp_offset_bytes & RUNTIME_MEMO_FLAGS;
     frame->step.ra_offset_bytes = step.ra_offset_bytes;
-    frame->step.fp_offset_bytes = (int16_t)(qut_memo_fp_offset_bytes(step) | flags);
-    if (!(flags & QUT_MEMO_LIVE))
+    frame->step.fp_offset_bytes = (int16_t)(runtime_memo_fp_offset_bytes(step) | flags);
+    if (!(flags & RUNTIME_MEMO_LIVE))
         return;
-    qut_memo_set_live(frame);
-    bool is_same_fp = qut_memo_ra_offset_bytes(step) != 0 && qut_memo_fp_offset_bytes(step) == 0;
+    runtime_memo_set_live(frame);
+    bool is_same_fp = runtime_memo_ra_offset_bytes(step) != 0 && runtime_memo_fp_offset_bytes(step) == 0;
     if (is_same_fp && memo->good < memo->good_end)
-        qut_memo_mark_live(memo, frame->fp);
+        runtime_memo_mark_live(memo, frame->fp);
 }
 
-void qut_memo_cut(struct qut_memo *memo)
+void runtime_memo_cut(struct runtime_memo *memo)
 {
     gather(memo);
-    if (memo->next == QUT_MEMO_CAPACITY)
+    if (memo->next == RUNTIME_MEMO_CAPACITY)
         memo->complete = false;
     else if (memo->good < memo->next) // a walk that comes there says how
-        memo->frames[memo->next].step.ra_offset_bytes = qut_memo_unknown_step.ra_offset_bytes;
+        memo->frames[memo->next].step.ra_offset_bytes = runtime_memo_unknown_step.ra_offset_bytes;
 }
 
-void qut_memo_end(struct qut_memo *memo)
+void runtime_memo_end(struct runtime_memo *memo)
 {
-    memo->next = QUT_MEMO_CAPACITY;
+    memo->next = RUNTIME_MEMO_CAPACITY;
     gather(memo);
     memo->complete = memo->good < memo->next;
 }
 
-bool qut_memo_make_room(struct qut_memo *memo)
+bool runtime_memo_make_room(struct runtime_memo *memo)
 {
     memo->contiguous = false;
     if (memo->good_end > memo->good) {
         memo->new_count = 0; // what is good stays
         return false;
     }
-    if (memo->good == QUT_MEMO_CAPACITY)
+    if (memo->good == RUNTIME_MEMO_CAPACITY)
         return false;
-    memo->good = memo->good_end = memo->next = QUT_MEMO_CAPACITY;
+    memo->good = memo->good_end = memo->next = RUNTIME_MEMO_CAPACITY;
     memo->complete = false;
     return true;
 }
 
-void qut_memo_is_useless(struct qut_memo *memo)
+void runtime_memo_is_useless(struct runtime_memo *memo)
 {
     if (++memo->useless_walks < USELESS_WALKS_MAX)
         return;

@@ -9,23 +9,23 @@
 #include "formats/qut_rule.h"
 #include "libqut/arch/arch.h"
 
-enum { QUT_VECTOR_BYTES = 0xfd }; // asked for like a register: how many bytes a vector register has
+enum { RUNTIME_VECTOR_BYTES = 0xfd }; // asked for like a register: how many bytes a vector register has
 
 // Reads one word of the walked stack; false where it cannot be read.
-typedef bool (*qut_read_word)(void *context, uint64_t address, uint64_t *value);
+typedef bool (*runtime_read_word)(void *context, uint64_t address, uint64_t *value);
 
-enum qut_eval_result {
-    QUT_EVAL_OK = 0,
-    QUT_EVAL_END,         // the outermost frame: it has no return address
-    QUT_EVAL_NO_RULE,     // hole or refused
-    QUT_EVAL_NO_REGISTER, // the rule needs a register that is not known
-    QUT_EVAL_BAD_MEMORY,
+enum runtime_eval_result {
+    RUNTIME_EVAL_OK = 0,
+    RUNTIME_EVAL_END,         // the outermost frame: it has no return address
+    RUNTIME_EVAL_NO_RULE,     // hole or refused
+    RUNTIME_EVAL_NO_REGISTER, // the rule needs a register that is not known
+    RUNTIME_EVAL_BAD_MEMORY,
 };
 
 // *caller gets pc (the return address as found, not stripped, not adjusted), sp and the tracked registers. `cfa` may be
 // NULL. On anything but OK *caller holds nothing of use, except that *cfa is set with END.
-enum qut_eval_result qut_rule_eval(const struct qut_arch *arch, const struct qut_rule *rule,
-                                   const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                                   struct qut_frame_regs *caller, uint64_t *cfa);
+enum runtime_eval_result runtime_rule_eval(const struct arch *arch, const struct qut_rule *rule,
+                                           const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+                                           struct arch_frame_regs *caller, uint64_t *cfa);
 
 #endif

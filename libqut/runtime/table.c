@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/runtime/table.h"
 
-#include "formats/qut_table_code.h"
+#include "formats/qut_table_code_inline.h"
 #include "libqut/arch/arch.h"
 
-enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes, size_t size, uint64_t *fault_offset)
+enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *bytes, size_t size,
+                                          uint64_t *fault_offset)
 {
     enum qut_table_fault fault = qut_table_check(bytes, size, fault_offset);
     if (fault != QUT_TABLE_OK)
@@ -124,7 +125,7 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
         return;
     }
     // Architectures with 4-byte words: arm, x86.
-    const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)table->header->arch);
+    const struct arch *arch = arch_by_id((enum qut_arch_id)table->header->arch);
     int word_bytes = arch->word_bytes;
     bool deref = cell->form == QUT_CELL_DEREF;
     rule->kind = QUT_RULE_FRAME;
@@ -160,7 +161,7 @@ static uint64_t padding_end(const struct qut_table *table, const struct hit *hit
     return (hit->start_units + align_units - 1) & ~(align_units - 1);
 }
 
-void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule)
+void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule)
 {
     uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
     if (pc < table->text_start || units >= table->text_size_units) {
@@ -187,7 +188,7 @@ const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64
     return &table->cells[hit.ref].rule;
 }
 
-uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc)
+uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc)
 {
     uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
     if (pc < table->text_start)
@@ -207,7 +208,7 @@ uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc)
     return table->text_start + (rule_start << table->header->pc_shift);
 }
 
-bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule)
+bool runtime_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule)
 {
     uint64_t units = (*pc - table->text_start) >> table->header->pc_shift;
     if (*pc < table->text_start || units >= table->text_size_units)

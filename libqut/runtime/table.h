@@ -12,7 +12,7 @@
 #include "formats/qut_table.h"
 #include "formats/qut_table_check.h"
 
-// Nobody outside libqut calls these, so calls need no detour.
+// Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
 struct qut_table {
@@ -29,25 +29,26 @@ struct qut_table {
 
 // Checks the bytes and points into them; they must stay, unchanged, as long as the table is used. Aligned to 8.
 // Allocates nothing. Linear in the size.
-enum qut_table_fault qut_table_attach(struct qut_table *table, const void *bytes, size_t size, uint64_t *fault_offset);
+enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *bytes, size_t size,
+                                          uint64_t *fault_offset);
 
 // The rule at a pc (a virtual address of the file). Signal-safe, constant time, no allocation, any thread.
 // Outside the table's text: a hole.
-void qut_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule);
+void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule);
 
-// The same for those who know the form of cells: the one at a pc, which holds up to *row_end (exclusive) at least.
+// The same for callers that know the form of cells: the one at a pc, which holds up to *row_end (exclusive) at least.
 // NULL: a hole. Signal-safe, constant time, no allocation, any thread.
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end);
 
 // Where the row in force at a pc begins. For a rule with QUT_RULE_BODY_ONLY that is its function's first instruction,
-// where cfa = sp and ra is in its register, or has just been pushed, whatever the rule says; but not where the row before it is a frame rule
-// without that mark: then frame programs may describe the function's beginning, and this row only what they leave.
-// Signal-safe, no allocation; walks back over the blocks without rows in between.
-uint64_t qut_table_row_start(const struct qut_table *table, uint64_t pc);
+// where cfa = sp and ra is in its register, or has just been pushed, whatever the rule says; but not where the row
+// before it is a frame rule without that mark: then frame programs may describe the function's beginning, and this row
+// only what they leave. Signal-safe, no allocation; walks back over the blocks without rows in between.
+uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc);
 
 // All rows in ascending order. Not for handlers. start with *pc = table->text_start; each call yields the rule in force
 // from *pc up to *end (exclusive); false when the text is done. Neighbouring rows with one rule are not joined.
-bool qut_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule);
+bool runtime_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule);
 
 #pragma GCC visibility pop
 

@@ -6,7 +6,7 @@
 #include "libqut/arch/arch.h"
 #include "libqut/runtime/table.h"
 
-struct qut_stored_table {
+struct runtime_stored_table {
     void *bytes; // whole pages: NULL where there is none
     size_t size;
     struct qut_table table; // points into bytes
@@ -15,13 +15,13 @@ struct qut_stored_table {
 // The table of that identity in a directory of tables; kind: QUT_TABLE_BUILD_ID or QUT_TABLE_OAT_IDENTITY. 0; or -1,
 // *out all zero: there is none, it is unsound, or it was made for another file or architecture than its name says.
 // Blocks, not signal-safe, any thread.
-int qut_table_store_read(const char *directory, const struct qut_arch *arch, enum qut_table_flag kind,
-                         const uint8_t *identity, uint32_t identity_size, struct qut_stored_table *out);
+int runtime_table_store_read(const char *directory, const struct arch *arch, enum qut_table_flag kind,
+                             const uint8_t *identity, uint32_t identity_size, struct runtime_stored_table *out);
 
 // Takes over a table from malloc, which is freed, also on failure. 0; or -1, *out all zero: it is unsound, for another
 // architecture, or there is no memory. Not signal-safe, any thread.
-int qut_stored_table_adopt(void *bytes, size_t size, const struct qut_arch *arch, struct qut_stored_table *out);
+int runtime_stored_table_adopt(void *bytes, size_t size, const struct arch *arch, struct runtime_stored_table *out);
 
-void qut_stored_table_free(struct qut_stored_table *stored);
+void runtime_stored_table_free(struct runtime_stored_table *stored);
 
 #endif

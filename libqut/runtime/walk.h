@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A walk: from a frame's registers to its caller's, again and again, until it ends with a reason. One source
-// (walk_step.h), compiled for this machine's own stacks and, with the architecture chosen at run time, for all others
-// (qut_walk_step here). Signal-safe, allocates nothing, never blocks unless its operations do.
+// (walk_inline.h), compiled for this machine's own stacks and, with the architecture chosen at run time, for all others
+// (runtime_walk_step here). Signal-safe, allocates nothing, never blocks unless its operations do.
 #ifndef QUT_RUNTIME_WALK_H
 #define QUT_RUNTIME_WALK_H
 
@@ -12,15 +12,15 @@
 #include "libqut/runtime/table.h"
 
 // What is known of the code at an address.
-enum qut_code_state {
-    QUT_CODE_NO_MODULE = 0,
-    QUT_CODE_PENDING,  // its table is not there yet
-    QUT_CODE_NO_TABLE, // and will not be
-    QUT_CODE_READY,
+enum runtime_code_state {
+    RUNTIME_CODE_NO_MODULE = 0,
+    RUNTIME_CODE_PENDING,  // its table is not there yet
+    RUNTIME_CODE_NO_TABLE, // and will not be
+    RUNTIME_CODE_READY,
 };
 
-struct qut_code {
-    enum qut_code_state state;
+struct runtime_code {
+    enum runtime_code_state state;
     const struct qut_table *table; // READY
     uint64_t load_bias;            // address = virtual address in the file + load_bias
     uint64_t entry;                // address of the program's entry point, where it lies in this module; else 0
@@ -28,31 +28,31 @@ struct qut_code {
 };
 
 // What a walk asks of the world. `context` is the caller's.
-struct qut_walk_ops {
-    qut_read_word read;                                                        // a word of a stack
+struct runtime_walk_ops {
+    runtime_read_word read;                                                    // a word of a stack
     size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size); // how many bytes could be read
-    void (*find)(void *context, uint64_t pc, struct qut_code *code);
+    void (*find)(void *context, uint64_t pc, struct runtime_code *code);
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
     uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of
 // signal handlers.
-struct qut_walk {
-    struct qut_caller regs; // of the current frame, at a DEX frame of the next; regs.pc without signature, with the
-                            // Thumb bit
+struct runtime_walk {
+    struct arch_caller regs; // of the current frame, at a DEX frame of the next; regs.pc without signature, with the
+                             // Thumb bit
     // The other registers, known where the frame was interrupted: in a block that the walk can read, or in *top.
     uint64_t block_address;
-    const struct qut_register_layout *block_layout; // NULL: there is none
-    const struct qut_frame_regs *top;               // NULL, or all registers of frame 0
-    uint8_t pc_kind;                                // enum qut_pc_kind
-    uint8_t classified;                             // the fields below the line are filled for this frame
-    uint8_t switches;                               // signal frames passed: each may lead to another stack
+    const struct arch_register_layout *block_layout; // NULL: there is none
+    const struct arch_frame_regs *top;               // NULL, or all registers of frame 0
+    uint8_t pc_kind;                                 // enum arch_pc_kind
+    uint8_t classified;                              // the fields below the line are filled for this frame
+    uint8_t switches;                                // signal frames passed: each may lead to another stack
     uint8_t flags;  // enum qut_frame_flag, of this frame; complete once it is classified
     uint32_t index; // of the current frame
     struct qut_end end;
     // ---- how to leave this frame; nothing of it counts where end.reason is set
-    const struct qut_trampoline *trampoline; // NULL, or the interrupted registers lie at trampoline_block
+    const struct arch_trampoline *trampoline; // NULL, or the interrupted registers lie at trampoline_block
     union {
         uint64_t trampoline_block;
         // While an interpreter's frame is left, and at the DEX frame behind it, which counts as classified: where the
@@ -64,18 +64,19 @@ struct qut_walk {
 
 // At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address. *regs must stay as
 // it is while the walk is at this frame.
-void qut_walk_begin(const struct qut_arch *arch, struct qut_walk *walk, const struct qut_frame_regs *regs,
-                    enum qut_pc_kind kind);
+void runtime_walk_begin(const struct arch *arch, struct runtime_walk *walk, const struct arch_frame_regs *regs,
+                        enum arch_pc_kind kind);
 
 // The frame the walk is at. Looks its rule up if that was not done.
-void qut_walk_frame(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk,
-                    struct qut_frame *frame);
+void runtime_walk_frame(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                        struct runtime_walk *walk, struct qut_frame *frame);
 
 // A register of the frame the walk is at, by DWARF number. False where it is not known.
-bool qut_walk_register(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context,
-                       const struct qut_walk *walk, unsigned reg, uint64_t *value);
+bool runtime_walk_register(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                           const struct runtime_walk *walk, unsigned reg, uint64_t *value);
 
 // Moves to the caller: true. False: the walk has ended, walk->end says why.
-bool qut_walk_step(const struct qut_arch *arch, const struct qut_walk_ops *ops, void *context, struct qut_walk *walk);
+bool runtime_walk_step(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                       struct runtime_walk *walk);
 
 #endif

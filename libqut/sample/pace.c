@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which thread ticks how often.
 #include "libqut/os/process.h"
-#include "libqut/sample/sampling.h"
+#include "libqut/sample/inside.h"
 
 // ---- fnmatch, for handlers: libc's may allocate
 
@@ -69,20 +69,20 @@ static bool matches(const char *pattern, const char *name)
 
 // ---- groups
 
-uint64_t qut_pace_of(uint32_t tid, const char *name)
+uint64_t sample_pace_of(uint32_t tid, const char *name)
 {
-    for (uint32_t i = 0; i < qut_sampler.group_count; i++) {
-        const struct qut_pace_group *group = &qut_sampler.groups[i];
-        if (group->is_main_thread ? tid == (uint32_t)qut_os_own_pid() : matches(group->pattern, name))
+    for (uint32_t i = 0; i < sample_sampler.group_count; i++) {
+        const struct sample_pace_group *group = &sample_sampler.groups[i];
+        if (group->is_main_thread ? tid == (uint32_t)os_own_pid() : matches(group->pattern, name))
             return group->period_ns;
     }
-    return qut_sampler.period_ns;
+    return sample_sampler.period_ns;
 }
 
-bool qut_pace_asks_for_names(void)
+bool sample_pace_asks_for_names(void)
 {
-    for (uint32_t i = 0; i < qut_sampler.group_count; i++)
-        if (!qut_sampler.groups[i].is_main_thread)
+    for (uint32_t i = 0; i < sample_sampler.group_count; i++)
+        if (!sample_sampler.groups[i].is_main_thread)
             return true;
     return false;
 }

@@ -2,17 +2,17 @@
 // What makes a thread tick that switches often. At each switch the kernel stops perf's clock and sets it anew: in a
 // virtual machine a switch cost 2.6 us without one, 4.9 with one of 10 ms, 12.6 with one of 1 ms (which is earlier than
 // the kernel's own tick, so that the hardware's timer is set as well, twice). A timer of processor time costs nothing
-// there: the kernel looks at it in its own tick, which is why it is no finer than that. So who switches often gets such
-// a timer, where it interrupts no call.
+// there: the kernel looks at it in its own tick, which is why it is no finer than that. So a thread that switches often
+// gets such a timer, where it interrupts no call.
 #include "libqut/os/usage.h"
-#include "libqut/sample/sampling.h"
+#include "libqut/sample/inside.h"
 
 enum { TICKS_BETWEEN_LOOKS = 4 };
 // Processor time between two times that it waits, which is its own way: that others take its processor is not, and
 // comes and goes with them. In between it stays what it is.
 enum { OFTEN_NS = 1000000, SELDOM_NS = 2000000 };
 
-static bool becomes_so(const struct qut_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
+static bool becomes_so(const struct sample_ticker *ticker, uint64_t switches, uint64_t cpu_ns)
 {
     if (ticker->is_by_timer)
         return switches * SELDOM_NS > cpu_ns;
@@ -21,46 +21,31 @@ static bool becomes_so(const struct qut_ticker *ticker, uint64_t switches, uint6
 
 static bool may_change(void)
 {
-    return qut_sampler.may_change && !atomic_load_explicit(&qut_sampler.is_settled, memory_order_relaxed) &&
-           atomic_load_explicit(&qut_sampler.trigger, memory_order_relaxed) == QUT_TRIGGER_TASK_CLOCK;
-}
-
-static void be_by_timer(struct qut_ticker *ticker)
-{
-    ticker->is_by_timer = true;
-    atomic_fetch_add_explicit(&qut_sampler.by_timer_count, 1, memory_order_relaxed);
+    return sample_sampler.may_change && !atomic_load_explicit(&sample_sampler.is_settled, memory_order_relaxed) &&
+           atomic_load_explicit(&sample_sampler.trigger, memory_order_relaxed) == QUT_TRIGGER_TASK_CLOCK;
 }
 
 // Perf's clock does not tick in system calls: a thread that is there most of its time would notice late. So where a
 // timer is as fine as is asked for, it comes first.
-void qut_switches_begin(struct qut_ticker *ticker, uint64_t period_ns)
+void sample_switches_begin(struct sample_ticker *ticker, uint64_t period_ns)
 {
-    uint64_t step_ns = qut_os_coarse_step_ns();
+    uint64_t step_ns = os_coarse_step_ns();
     if (may_change() && step_ns && period_ns >= step_ns)
-        be_by_timer(ticker);
+        sample_ticker_set_by_timer(ticker, true);
 }
 
-void qut_switches_look(struct qut_ticker *ticker)
+void sample_switches_look(struct sample_ticker *ticker)
 {
-    struct qut_os_usage usage;
-    if (!may_change() || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 || !qut_os_thread_usage(&usage))
+    struct os_usage usage;
+    if (!may_change() || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 || !os_thread_usage(&usage))
         return;
-    uint64_t switches = usage.voluntary_switches, cpu_ns = qut_os_thread_cpu_ns();
+    uint64_t switches = usage.voluntary_switches, cpu_ns = os_thread_cpu_ns();
     bool becomes = becomes_so(ticker, switches - ticker->switches_seen, cpu_ns - ticker->cpu_ns_seen);
     ticker->switches_seen = switches;
     ticker->cpu_ns_seen = cpu_ns;
     // How a thread begins, and is given its ticks, does not say how it goes on.
     if (ticker->tick_count == 0 || becomes == ticker->is_by_timer)
         return;
-    if (becomes)
-        be_by_timer(ticker);
-    else
-        qut_switches_forget(ticker);
-    qut_ticker_rearm(ticker, ticker->period_ns);
-}
-
-void qut_switches_forget(struct qut_ticker *ticker)
-{
-    atomic_fetch_sub_explicit(&qut_sampler.by_timer_count, ticker->is_by_timer, memory_order_relaxed);
-    ticker->is_by_timer = false;
+    sample_ticker_set_by_timer(ticker, becomes);
+    sample_ticker_rearm(ticker, ticker->period_ns);
 }

@@ -6,10 +6,10 @@
 #include "libqut/os/os.h"
 #include "libqut/os/thread_word.h"
 #include "libqut/os/usage.h"
-#include "libqut/sample/counter.h"
-#include "libqut/sample/sampling.h"
-#include "libqut/trace/sample.h"
-#include "libqut/trace/segment.h"
+#include "libqut/sample/cycle_clock.h"
+#include "libqut/sample/inside.h"
+#include "libqut/segment/segment.h"
+#include "libqut/trace/feed_sample.h"
 
 // What a word holds: nanoseconds, and where it has 32 bits 2^16 of them (it comes round in three days, after which one
 // sample may come late).
@@ -19,16 +19,16 @@ enum { UNIT_SHIFT = sizeof(uintptr_t) == 8 ? 0 : 16 };
 static _Atomic uintptr_t interval_units = NEVER; // 0: every hit is due
 static _Atomic bool is_fine;                     // shorter than the coarse clock's step
 
-void qut_sync_begin(uint64_t interval_ns)
+void sample_sync_begin(uint64_t interval_ns)
 {
-    qut_counter_begin(QUT_NATIVE_HAS_COUNTER && qut_os_clock_is(QUT_NATIVE_COUNTER_CLOCK));
+    sample_counter_begin(ARCH_NATIVE_HAS_COUNTER && os_clock_is(ARCH_NATIVE_COUNTER_CLOCK));
     uint64_t units = interval_ns <= 1 ? 0 : (interval_ns + (((uint64_t)1 << UNIT_SHIFT) - 1)) >> UNIT_SHIFT;
-    atomic_store_explicit(&is_fine, interval_ns < qut_os_coarse_step_ns(), memory_order_relaxed);
-    qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1); // of who starts; with others their last sample counts
+    atomic_store_explicit(&is_fine, interval_ns < os_coarse_step_ns(), memory_order_relaxed);
+    os_set_thread_word(OS_WORD_SYNC_DUE, 1); // of the thread that starts; with others their last sample counts
     atomic_store_explicit(&interval_units, units < NEVER ? (uintptr_t)units : NEVER - 1, memory_order_relaxed);
 }
 
-void qut_sync_end(void)
+void sample_sync_end(void)
 {
     atomic_store_explicit(&interval_units, NEVER, memory_order_relaxed);
 }
@@ -36,35 +36,35 @@ void qut_sync_end(void)
 static inline uintptr_t units_of(uint64_t coarse_ns)
 {
     bool fine = __builtin_expect(atomic_load_explicit(&is_fine, memory_order_relaxed), 0);
-    return (uintptr_t)((fine ? qut_os_now_ns() : coarse_ns) >> UNIT_SHIFT);
+    return (uintptr_t)((fine ? os_now_ns() : coarse_ns) >> UNIT_SHIFT);
 }
 
 static inline bool has_passed(uintptr_t now, uintptr_t interval)
 {
-    return now - qut_os_thread_word(QUT_OS_WORD_SYNC_LAST) >= interval;
+    return now - os_thread_word(OS_WORD_SYNC_LAST) >= interval;
 }
 
-void qut_sync_tick(void)
+void sample_sync_tick(void)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
-    if (interval != NEVER && has_passed(units_of(qut_os_coarse_ns()), interval))
-        qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 1);
+    if (interval != NEVER && has_passed(units_of(os_coarse_ns()), interval))
+        os_set_thread_word(OS_WORD_SYNC_DUE, 1);
 }
 
-// Whoever is told so takes the sample: the interval begins anew.
+// The thread that is told so takes the sample: the interval begins anew.
 static inline bool is_due(uint64_t coarse_ns)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
     if (interval == 0)
-        return !qut_os_thread_word(QUT_OS_WORD_ENDING);
+        return !os_thread_word(OS_WORD_ENDING);
     if (__builtin_expect(interval == NEVER, 0))
         return false;
     uintptr_t now = units_of(coarse_ns);
-    if (!qut_os_thread_word(QUT_OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1))
+    if (!os_thread_word(OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1))
         return false;
-    qut_os_set_thread_word(QUT_OS_WORD_SYNC_DUE, 0);
-    qut_os_set_thread_word(QUT_OS_WORD_SYNC_LAST, now);
-    return !qut_os_thread_word(QUT_OS_WORD_ENDING); // then the trace has no place for it
+    os_set_thread_word(OS_WORD_SYNC_DUE, 0);
+    os_set_thread_word(OS_WORD_SYNC_LAST, now);
+    return !os_thread_word(OS_WORD_ENDING); // then the trace has no place for it
 }
 
 static inline bool has_sums(uint32_t total)
@@ -74,14 +74,14 @@ static inline bool has_sums(uint32_t total)
 
 bool qut_sync_hit(uint32_t total, uint64_t amount)
 {
-    if (__builtin_expect(!is_due(qut_os_coarse_ns()), 1)) {
-        qut_trace_throttle(total, amount);
+    if (__builtin_expect(!is_due(os_coarse_ns()), 1)) {
+        feed_trace_throttle(total, amount);
         return false;
     }
-    if (!qut_trace_is_open())
+    if (!feed_trace_is_open())
         return false;
     if (has_sums(total))
-        qut_trace_add_both(total, amount);
+        feed_trace_add_both(total, amount);
     return true;
 }
 
@@ -96,7 +96,7 @@ int qut_sync_take(const struct qut_event *event)
     uint64_t metrics[QUT_METRIC_COUNT];
     struct qut_event sample = *event;
     sample.skip_frames += OWN_FRAMES;
-    sample.metrics = qut_sample_measure(metrics, event->metrics);
+    sample.metrics = sample_measure(metrics, event->metrics);
     int result = qut_trace_sample(NULL, &sample);
     __asm__ volatile("" : "+r"(result)); // behind the call: this frame is there
     return result;
@@ -129,26 +129,26 @@ void qut_scope_begin(struct qut_scope *scope)
     scope->begin_node = 0;
     scope->begin_ns = 0;
     scope->begin_count = 0;
-    if (!qut_trace_is_open())
+    if (!feed_trace_is_open())
         return;
-    uint64_t coarse_ns = qut_os_coarse_ns();
+    uint64_t coarse_ns = os_coarse_ns();
     if (__builtin_expect(!is_due(coarse_ns), 1)) {
-        scope->begin_count = qut_counter_begins();
-        scope->begin_ns = scope->begin_count ? coarse_ns : qut_os_now_ns();
+        scope->begin_count = sample_counter_begins();
+        scope->begin_ns = scope->begin_count ? coarse_ns : os_now_ns();
         return;
     }
-    scope->begin_ns = qut_os_now_ns();
+    scope->begin_ns = os_now_ns();
     uint64_t metrics[QUT_METRIC_COUNT];
     struct qut_event event = {
         .time_ns = scope->begin_ns,
         .kind = scope->kind,
         .flags = QUT_EVENT_BEGINS,
-        .metrics = qut_sample_measure(metrics, NULL),
+        .metrics = sample_measure(metrics, NULL),
         .skip_frames = scope->skip_frames + OWN_FRAMES,
     };
     if (qut_trace_sample(NULL, &event) != QUT_STORED)
         return;
-    scope->begin_node = qut_trace_node_at(event.time_ns);
+    scope->begin_node = feed_trace_node_at(event.time_ns);
     scope->flags = SCOPE_BEGAN;
 }
 
@@ -159,24 +159,24 @@ uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_n
         return 0;
     uint64_t counts = 0;
     if (scope->begin_count) {
-        counts = qut_native_counter() - scope->begin_count;
-        uint64_t few_ns = qut_counter_few_ns(counts);
+        counts = arch_native_counter() - scope->begin_count;
+        uint64_t few_ns = sample_counter_few_ns(counts);
         if (__builtin_expect(few_ns < SHORT_NS && few_ns < least_ns, 1)) {
-            qut_trace_throttle(total, few_ns);
+            feed_trace_throttle(total, few_ns);
             return few_ns;
         }
     }
-    uint64_t end_ns = qut_os_now_ns();
+    uint64_t end_ns = os_now_ns();
     uint64_t duration_ns =
-        scope->begin_count ? qut_counter_many_ns(counts, scope->begin_ns, end_ns) : end_ns - scope->begin_ns;
-    qut_counter_compare(end_ns);
+        scope->begin_count ? sample_counter_many_ns(counts, scope->begin_ns, end_ns) : end_ns - scope->begin_ns;
+    sample_counter_compare(end_ns);
     bool is_wanted = (scope->flags & SCOPE_BEGAN) || duration_ns >= least_ns;
-    if (!is_due(qut_os_coarse_ns()) && !is_wanted) {
-        qut_trace_throttle(total, duration_ns);
+    if (!is_due(os_coarse_ns()) && !is_wanted) {
+        feed_trace_throttle(total, duration_ns);
         return duration_ns;
     }
     if (has_sums(total))
-        qut_trace_add_both(total, duration_ns);
+        feed_trace_add_both(total, duration_ns);
     struct qut_extra all[QUT_TRACE_EXTRAS_MAX];
     uint64_t metrics[QUT_METRIC_COUNT];
     uint32_t count = 0;
@@ -189,7 +189,7 @@ uint64_t qut_scope_end(struct qut_scope *scope, uint32_t total, uint64_t least_n
         .time_ns = end_ns,
         .kind = scope->kind,
         .flags = flags_of_kind(scope->kind),
-        .metrics = qut_sample_measure(metrics, NULL),
+        .metrics = sample_measure(metrics, NULL),
         .extras = all,
         .extra_count = count,
         .skip_frames = scope->skip_frames + OWN_FRAMES,

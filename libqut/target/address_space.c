@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
-static bool is_same_map(const struct qut_map *a, const struct qut_map *b)
+static bool is_same_map(const struct target_map *a, const struct target_map *b)
 {
     return a->start == b->start && a->end == b->end && a->offset == b->offset && a->inode == b->inode &&
            a->device == b->device && a->executable == b->executable && a->deleted == b->deleted &&
@@ -13,12 +13,12 @@ static bool is_same_map(const struct qut_map *a, const struct qut_map *b)
 }
 
 // Anonymous code comes and goes at one address: nothing tells the new from the old.
-static bool can_be_another(const struct qut_map *map)
+static bool can_be_another(const struct target_map *map)
 {
     return map->inode == 0 && map->path[0] != '[';
 }
 
-static void keep_known(const struct qut_maps *old, struct qut_maps *new)
+static void keep_known(const struct target_maps *old, struct target_maps *new)
 {
     size_t o = 0;
     for (size_t i = 0; i < new->count; i++) {
@@ -30,20 +30,20 @@ static void keep_known(const struct qut_maps *old, struct qut_maps *new)
 }
 
 // Whether a mapping that is not executable is a part of that image.
-static bool belongs_to(const struct qut_map *map, const struct qut_image *image)
+static bool belongs_to(const struct target_map *map, const struct target_image *image)
 {
     uint64_t vaddr;
     return image && image->is_elf && map->path[0] && map->offset >= image->file_offset &&
            strcmp(map->path, image->path) == 0 && map->inode == image->inode && map->device == image->device &&
-           qut_elf_mapped_vaddr(image->head, map->offset - image->file_offset, map->end - map->start, map->executable,
-                                &vaddr) &&
+           elf_mapped_vaddr(image->head, map->offset - image->file_offset, map->end - map->start, map->executable,
+                            &vaddr) &&
            map->start - vaddr == image->load_bias;
 }
 
 // Read-only and data mappings lie around the executable ones.
-static void spread_images(struct qut_maps *maps)
+static void spread_images(struct target_maps *maps)
 {
-    struct qut_image *image = NULL;
+    struct target_image *image = NULL;
     for (size_t i = 0; i < maps->count; i++) {
         if (maps->items[i].image)
             image = maps->items[i].image;
@@ -60,11 +60,11 @@ static void spread_images(struct qut_maps *maps)
     }
 }
 
-struct qut_image *qut_target_image_of(struct qut_target *target, struct qut_map *map)
+struct target_image *target_image_of(struct qut_target *target, struct target_map *map)
 {
     if (!map->image) {
         char path[4096];
-        const struct qut_image other = {
+        const struct target_image other = {
             .path = (char *)map->path,
             .device = map->device,
             .inode = map->inode,
@@ -74,7 +74,7 @@ struct qut_image *qut_target_image_of(struct qut_target *target, struct qut_map 
             .start = map->start,
             .file_path = map->path[0] && target->kind->file(target, map, 0, path) ? path : NULL,
         };
-        map->image = qut_target_intern_image(target, &other);
+        map->image = target_intern_image(target, &other);
     }
     return map->image;
 }
@@ -84,15 +84,15 @@ static int list_ranges(struct qut_target *target)
     size_t count = 0;
     for (size_t i = 0; i < target->maps.count; i++)
         count += target->maps.items[i].executable;
-    struct qut_code_range *ranges = calloc(count ? count : 1, sizeof *ranges);
+    struct target_code_range *ranges = calloc(count ? count : 1, sizeof *ranges);
     if (!ranges)
         return -1;
     count = 0;
     for (size_t i = 0; i < target->maps.count; i++) {
-        struct qut_map *map = &target->maps.items[i];
+        struct target_map *map = &target->maps.items[i];
         if (!map->executable)
             continue;
-        struct qut_image *image = qut_target_image_of(target, map);
+        struct target_image *image = target_image_of(target, map);
         if (!image) {
             free(ranges);
             return -1;
@@ -100,7 +100,7 @@ static int list_ranges(struct qut_target *target)
         if (count && ranges[count - 1].image == image && ranges[count - 1].end == map->start)
             ranges[count - 1].end = map->end;
         else
-            ranges[count++] = (struct qut_code_range){map->start, map->end, image};
+            ranges[count++] = (struct target_code_range){map->start, map->end, image};
     }
     free(target->ranges);
     target->ranges = ranges;
@@ -109,33 +109,33 @@ static int list_ranges(struct qut_target *target)
     return 0;
 }
 
-int qut_target_take_maps(struct qut_target *target, struct qut_maps *maps)
+int target_take_maps(struct qut_target *target, struct target_maps *maps)
 {
     keep_known(&target->maps, maps);
-    qut_maps_free(&target->maps);
+    target_maps_free(&target->maps);
     target->maps = *maps;
-    *maps = (struct qut_maps){0};
+    *maps = (struct target_maps){0};
     for (size_t i = 0; i < target->maps.count; i++) {
-        struct qut_map *map = &target->maps.items[i];
+        struct target_map *map = &target->maps.items[i];
         // Most pieces of an image need no second look at its file.
         if (!map->executable || map->image)
             continue;
         if (i && belongs_to(map, target->maps.items[i - 1].image))
             map->image = target->maps.items[i - 1].image;
-        else if (qut_target_identify(target, i) != 0)
+        else if (target_identify(target, i) != 0)
             return -1;
     }
     spread_images(&target->maps);
-    qut_target_jit_new_maps(target);
+    target_jit_new_maps(target);
     return list_ranges(target);
 }
 
-void qut_target_free_images(struct qut_target *target)
+void target_free_images(struct qut_target *target)
 {
     for (size_t i = 0; i < target->image_count; i++) {
-        struct qut_image *image = target->images[i];
+        struct target_image *image = target->images[i];
         if (!image->shares_table)
-            qut_stored_table_free(&image->stored);
+            runtime_stored_table_free(&image->stored);
         free(image->path);
         free(image->file_path);
         free(image->soname);

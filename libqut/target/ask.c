@@ -5,7 +5,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
-#include "libqut/target/process.h"
+#include "libqut/target/live.h"
 
 enum { REGISTERS_BYTES_MAX = 1024, WAIT_US = 50, WAIT_MAX_NS = 2000000000, NAP_US = 1000, YIELDS = 64 };
 #ifndef NT_ARM_PAC_MASK
@@ -16,34 +16,34 @@ enum { NT_ARM_PAC_MASK = 0x406 };
 // parent in vfork, a dead file server): once asked to stop it could not be let go before that end.
 static bool stays_asleep(struct qut_target *target, struct qut_target_thread *thread)
 {
-    const struct qut_live *live = target->source;
+    const struct target_live *live = target->source;
     pid_t tid = thread->info.tid;
-    struct qut_sleep sleep;
-    if (!qut_live_look(live, tid, &sleep))
+    struct target_sleep sleep;
+    if (!target_live_look(live, tid, &sleep))
         return false;
     const char *call = "";
-    enum qut_wake wake = qut_live_wake(target, tid, &sleep, &call);
-    if (wake == QUT_WAKE_SEEN && !target->interrupt) {
-        qut_live_fall_asleep(target, thread, &sleep, call);
+    enum target_wake wake = target_live_wake(target, tid, &sleep, &call);
+    if (wake == TARGET_WAKE_SEEN && !target->interrupt) {
+        target_live_fall_asleep(target, thread, &sleep, call);
         return true;
     }
-    if (wake == QUT_WAKE_UNSEEN || qut_live_thread_state(live, tid) != 'D')
+    if (wake == TARGET_WAKE_UNSEEN || target_live_thread_state(live, tid) != 'D')
         return false;
-    qut_live_fall_asleep(target, thread, &sleep, "");
+    target_live_fall_asleep(target, thread, &sleep, "");
     return true;
 }
 
-int qut_live_ask(struct qut_target *target, struct qut_target_thread *thread)
+int target_live_ask(struct qut_target *target, struct qut_target_thread *thread)
 {
     // Between this and the interruption the thread can fall asleep in a call that returns EINTR then: the two are kept
     // as near to each other as they can be. Seizing first would not help: what is seized must be interrupted to be let
     // go.
     if (stays_asleep(target, thread))
         return 0;
-    int result = qut_os_trace_seize(thread->info.tid);
+    int result = os_trace_seize(thread->info.tid);
     if (result != 0)
         return result;
-    qut_os_trace_interrupt(thread->info.tid);
+    os_trace_interrupt(thread->info.tid);
     thread->traced = true;
     return 0;
 }
@@ -51,58 +51,58 @@ int qut_live_ask(struct qut_target *target, struct qut_target_thread *thread)
 static void await(struct qut_target_thread *thread, bool block)
 {
     int signal_number;
-    switch (qut_os_trace_wait(thread->info.tid, block, &signal_number)) {
-    case QUT_OS_STOP_NONE: break;
-    case QUT_OS_STOP_ASKED: thread->stopped = true; break;
-    case QUT_OS_STOP_SIGNAL:
+    switch (os_trace_wait(thread->info.tid, block, &signal_number)) {
+    case OS_STOP_NONE: break;
+    case OS_STOP_ASKED: thread->stopped = true; break;
+    case OS_STOP_SIGNAL:
         thread->stopped = true;
         thread->pending_signal = signal_number;
         break;
-    case QUT_OS_STOP_GONE: thread->traced = false; break;
+    case OS_STOP_GONE: thread->traced = false; break;
     }
 }
 
-void qut_live_await_all(struct qut_target_thread *threads, size_t count)
+void target_live_await_all(struct qut_target_thread *threads, size_t count)
 {
-    uint64_t start_ns = qut_os_now_ns();
+    uint64_t start_ns = os_now_ns();
     unsigned yields = 0; // a thread that can run stops within microseconds, far less than the shortest sleep
     for (size_t i = 0; i < count;) {
         struct qut_target_thread *thread = &threads[i];
         if (thread->traced && !thread->stopped)
             await(thread, false);
         // Those after one that does not stop in time are still asked once.
-        if (!thread->traced || thread->stopped || qut_os_now_ns() - start_ns > WAIT_MAX_NS)
+        if (!thread->traced || thread->stopped || os_now_ns() - start_ns > WAIT_MAX_NS)
             i++;
         else if (yields++ < YIELDS)
-            qut_os_yield();
+            os_yield();
         else
-            qut_os_sleep_us(WAIT_US);
+            os_sleep_us(WAIT_US);
     }
 }
 
-bool qut_live_retake(struct qut_target *target, struct qut_target_thread *thread)
+bool target_live_retake(struct qut_target *target, struct qut_target_thread *thread)
 {
-    struct qut_live *live = target->source;
+    struct target_live *live = target->source;
     if (!target->stopped)
         return false;
     // What waits for a disk is given the time that a disk needs.
     while (thread->info.asleep_in && !*thread->info.asleep_in && live->patience_us >= NAP_US &&
-           qut_live_thread_state(live, thread->info.tid) == 'D') {
-        qut_os_sleep_us(NAP_US);
+           target_live_thread_state(live, thread->info.tid) == 'D') {
+        os_sleep_us(NAP_US);
         live->patience_us -= NAP_US;
     }
-    thread->state = QUT_REGISTERS_UNREAD;
+    thread->state = TARGET_REGISTERS_UNREAD;
     thread->info.asleep_in = NULL;
-    target->taken_ns = qut_os_now_ns();
-    if (qut_live_ask(target, thread) == 0 && thread->state == QUT_REGISTERS_ASLEEP)
+    target->taken_ns = os_now_ns();
+    if (target_live_ask(target, thread) == 0 && thread->state == TARGET_REGISTERS_ASLEEP)
         return true;
-    qut_live_await_all(thread, 1);
+    target_live_await_all(thread, 1);
     thread->info.signal_number = thread->pending_signal;
-    thread->state = qut_live_registers(target, thread) ? QUT_REGISTERS_READ : QUT_REGISTERS_NONE;
-    return thread->state == QUT_REGISTERS_READ;
+    thread->state = target_live_registers(target, thread) ? TARGET_REGISTERS_READ : TARGET_REGISTERS_NONE;
+    return thread->state == TARGET_REGISTERS_READ;
 }
 
-void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread)
+void target_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread)
 {
     if (!thread->traced)
         return;
@@ -110,29 +110,29 @@ void qut_live_resume_thread(struct qut_target *target, struct qut_target_thread 
     while (thread->traced && !thread->stopped)
         await(thread, true);
     if (thread->traced)
-        qut_os_trace_detach(thread->info.tid, thread->pending_signal);
+        os_trace_detach(thread->info.tid, thread->pending_signal);
     thread->traced = thread->stopped = false;
-    uint64_t stopped_ns = target->one_by_one ? qut_os_now_ns() - target->taken_ns : 0;
+    uint64_t stopped_ns = target->one_by_one ? os_now_ns() - target->taken_ns : 0;
     if (stopped_ns > target->longest_ns)
         target->longest_ns = stopped_ns;
-    if (thread->state == QUT_REGISTERS_UNREAD)
-        thread->state = QUT_REGISTERS_NONE;
+    if (thread->state == TARGET_REGISTERS_UNREAD)
+        thread->state = TARGET_REGISTERS_NONE;
 }
 
-bool qut_live_registers(struct qut_target *target, struct qut_target_thread *thread)
+bool target_live_registers(struct qut_target *target, struct qut_target_thread *thread)
 {
-    const struct qut_register_layout *layout = target->arch->core_registers;
+    const struct arch_register_layout *layout = target->arch->core_registers;
     uint8_t bytes[REGISTERS_BYTES_MAX];
     size_t size = sizeof bytes;
     // The kernel gives 32-bit registers of a 32-bit thread: a set of another size is of another mode.
-    if (!thread->stopped || !layout || qut_os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) != 0 ||
+    if (!thread->stopped || !layout || os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) != 0 ||
         size != layout->size_bytes)
         return false;
-    qut_registers_from_block(layout, bytes, &thread->regs);
+    arch_registers_from_block(layout, bytes, &thread->regs);
 
     uint64_t masks[2]; // of data and of code addresses
     size = sizeof masks;
-    if (target->arch->has_signed_ra && qut_os_trace_registers(thread->info.tid, NT_ARM_PAC_MASK, masks, &size) == 0 &&
+    if (target->arch->has_signed_ra && os_trace_registers(thread->info.tid, NT_ARM_PAC_MASK, masks, &size) == 0 &&
         size == sizeof masks && !target->pac_mask_given)
         target->pac_mask = masks[1];
     return true;

@@ -5,17 +5,17 @@
 
 #include "libqut/os/file.h"
 #include "libqut/os/process.h"
-#include "libqut/target/process.h"
+#include "libqut/target/live.h"
 
 enum { STAT_BYTES = 1024 };
 
-static bool read_task(const struct qut_live *live, pid_t tid, const char *name, char *text, size_t size)
+static bool read_task(const struct target_live *live, pid_t tid, const char *name, char *text, size_t size)
 {
-    int fd = qut_os_open_task_file(live->tasks_fd, tid, name);
+    int fd = os_open_task_file(live->tasks_fd, tid, name);
     if (fd < 0)
         return false;
-    bool got = qut_os_read_line(fd, text, size);
-    qut_os_close_file(fd);
+    bool got = os_read_line(fd, text, size);
+    os_close_file(fd);
     return got;
 }
 
@@ -29,7 +29,7 @@ static bool take_number(const char **at, int base, uint64_t *number)
 }
 
 // "NR ARG0 ... ARG5 SP PC", or "running", or "-1 SP PC" outside of system calls.
-bool qut_live_parse_sleep(struct qut_sleep *sleep)
+bool target_live_parse_sleep(struct target_sleep *sleep)
 {
     uint64_t number;
     const char *at = sleep->text;
@@ -40,50 +40,50 @@ bool qut_live_parse_sleep(struct qut_sleep *sleep)
     return good && take_number(&at, 16, &sleep->sp) && take_number(&at, 16, &sleep->pc);
 }
 
-bool qut_live_look(const struct qut_live *live, pid_t tid, struct qut_sleep *sleep)
+bool target_live_look(const struct target_live *live, pid_t tid, struct target_sleep *sleep)
 {
-    return read_task(live, tid, "syscall", sleep->text, sizeof sleep->text) && qut_live_parse_sleep(sleep);
+    return read_task(live, tid, "syscall", sleep->text, sizeof sleep->text) && target_live_parse_sleep(sleep);
 }
 
-void qut_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,
-                          const struct qut_sleep *sleep, const char *call)
+void target_live_fall_asleep(const struct qut_target *target, struct qut_target_thread *thread,
+                             const struct target_sleep *sleep, const char *call)
 {
     memcpy(thread->asleep, sleep->text, sizeof thread->asleep);
     thread->regs.pc = sleep->pc;
     thread->regs.reg[target->arch->sp_reg] = sleep->sp;
     thread->regs.valid = (uint64_t)1 << target->arch->sp_reg;
-    thread->state = QUT_REGISTERS_ASLEEP;
+    thread->state = TARGET_REGISTERS_ASLEEP;
     thread->info.asleep_in = call;
 }
 
 static int add_sleeper(void *context, pid_t tid)
 {
     struct qut_target *target = context;
-    struct qut_sleep sleep;
-    if (!qut_live_look(target->source, tid, &sleep) || sleep.number == -1)
+    struct target_sleep sleep;
+    if (!target_live_look(target->source, tid, &sleep) || sleep.number == -1)
         return 0;
-    struct qut_target_thread *thread = qut_target_add_thread(target, tid);
+    struct qut_target_thread *thread = target_add_thread(target, tid);
     if (!thread)
         return -1;
-    qut_live_fall_asleep(target, thread, &sleep, "");
+    target_live_fall_asleep(target, thread, &sleep, "");
     return 0;
 }
 
-void qut_live_list_sleepers(struct qut_target *target)
+void target_live_list_sleepers(struct qut_target *target)
 {
-    const struct qut_live *live = target->source;
+    const struct target_live *live = target->source;
     target->thread_count = 0;
-    qut_live_each_tid(live->pid, add_sleeper, target);
-    qut_target_sort_threads(target);
+    target_live_each_tid(live->pid, add_sleeper, target);
+    target_sort_threads(target);
 }
 
-bool qut_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread)
+bool target_live_still_asleep(struct qut_target *target, struct qut_target_thread *thread)
 {
-    struct qut_sleep now;
-    return qut_live_look(target->source, thread->info.tid, &now) && strcmp(now.text, thread->asleep) == 0;
+    struct target_sleep now;
+    return target_live_look(target->source, thread->info.tid, &now) && strcmp(now.text, thread->asleep) == 0;
 }
 
-char qut_live_thread_state(const struct qut_live *live, pid_t tid)
+char target_live_thread_state(const struct target_live *live, pid_t tid)
 {
     char text[STAT_BYTES];
     if (!read_task(live, tid, "stat", text, sizeof text))
@@ -93,7 +93,7 @@ char qut_live_thread_state(const struct qut_live *live, pid_t tid)
     return behind && behind[1] == ' ' ? behind[2] : 0;
 }
 
-void qut_live_name_thread(struct qut_target *target, struct qut_target_thread *thread)
+void target_live_name_thread(struct qut_target *target, struct qut_target_thread *thread)
 {
     char *name = thread->info.name;
     if (!read_task(target->source, thread->info.tid, "comm", name, sizeof thread->info.name))

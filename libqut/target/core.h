@@ -3,28 +3,28 @@
 #ifndef QUT_TARGET_CORE_H
 #define QUT_TARGET_CORE_H
 
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
-struct qut_core_load {
+struct target_core_load {
     uint64_t start, end;           // addresses
     uint64_t offset, stored_bytes; // in the core file; what was not dumped is not there
     bool readable, writable, executable;
 };
 
-struct qut_core_file { // of NT_FILE: what was mapped
+struct target_core_file { // of NT_FILE: what was mapped
     uint64_t start, end, offset;
     const char *path; // in the notes
 };
 
-struct qut_core {
+struct target_core {
     const char *path; // of the core, for messages; during opening
     int fd;
     uint64_t size;
     char *exe_path;    // given by the caller; NULL: none
     char *program_map; // path as in the maps that exe_path stands for; NULL: not known
-    struct qut_core_load *loads;
+    struct target_core_load *loads;
     size_t load_count; // ascending by start
-    struct qut_core_file *files;
+    struct target_core_file *files;
     size_t file_count;
     uint8_t *notes; // ends with a NUL behind its size
     size_t notes_size;
@@ -37,11 +37,11 @@ struct qut_core {
 // ---- core_notes.c
 
 // Threads, mapped files, auxiliary vector.
-int qut_core_take_notes(struct qut_target *target, struct qut_target_error *error);
+int target_core_take_notes(struct qut_target *target, struct qut_target_error *error);
 
 // ---- core_maps.c
 
 // Mappings, from the segments and the list of files.
-int qut_core_take_maps(struct qut_target *target, struct qut_target_error *error);
+int target_core_take_maps(struct qut_target *target, struct qut_target_error *error);
 
 #endif

@@ -7,15 +7,15 @@
 #include "libqut/target/core.h"
 
 struct making {
-    struct qut_maps maps;
+    struct target_maps maps;
     size_t capacity;
 };
 
-static int add(struct making *making, const struct qut_map *map)
+static int add(struct making *making, const struct target_map *map)
 {
     if (making->maps.count == making->capacity) {
         size_t capacity = making->capacity ? 2 * making->capacity : 256;
-        struct qut_map *items = realloc(making->maps.items, capacity * sizeof *items);
+        struct target_map *items = realloc(making->maps.items, capacity * sizeof *items);
         if (!items)
             return -1;
         making->maps.items = items;
@@ -27,20 +27,20 @@ static int add(struct making *making, const struct qut_map *map)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct qut_core_file *x = a, *y = b;
+    const struct target_core_file *x = a, *y = b;
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static struct qut_map map_of(const struct qut_core *core, uint64_t start, uint64_t end,
-                             const struct qut_core_load *load, const struct qut_core_file *file)
+static struct target_map map_of(const struct target_core *core, uint64_t start, uint64_t end,
+                                const struct target_core_load *load, const struct target_core_file *file)
 {
-    struct qut_map map = {.start = start, .end = end, .path = "", .readable = true};
+    struct target_map map = {.start = start, .end = end, .path = "", .readable = true};
     if (load) {
         map.readable = load->readable;
         map.writable = load->writable;
         map.executable = load->executable;
     } else {
-        map.executable = true; // nobody says: let the file's own headers decide
+        map.executable = true; // it is not known: let the file's own headers decide
     }
     if (file) {
         map.path = file->path;
@@ -52,13 +52,13 @@ static struct qut_map map_of(const struct qut_core *core, uint64_t start, uint64
 }
 
 // Cuts both lists, which are sorted, where either begins or ends.
-static int merge(struct qut_core *core, struct making *making)
+static int merge(struct target_core *core, struct making *making)
 {
     size_t l = 0, f = 0;
     uint64_t at = 0;
     while (l < core->load_count || f < core->file_count) {
-        const struct qut_core_load *load = l < core->load_count ? &core->loads[l] : NULL;
-        const struct qut_core_file *file = f < core->file_count ? &core->files[f] : NULL;
+        const struct target_core_load *load = l < core->load_count ? &core->loads[l] : NULL;
+        const struct target_core_file *file = f < core->file_count ? &core->files[f] : NULL;
         if (load && load->end <= at) {
             l++;
             continue;
@@ -82,7 +82,7 @@ static int merge(struct qut_core *core, struct making *making)
             uint64_t edge = in_file ? file->end : file->start;
             end = edge < end ? edge : end;
         }
-        const struct qut_map map = map_of(core, start, end, in_load ? load : NULL, in_file ? file : NULL);
+        const struct target_map map = map_of(core, start, end, in_load ? load : NULL, in_file ? file : NULL);
         if (add(making, &map) != 0)
             return -1;
         at = end;
@@ -91,7 +91,7 @@ static int merge(struct qut_core *core, struct making *making)
 }
 
 // The file that the core calls the program: where its program headers or its entry point lie.
-static int find_program(const struct qut_target *target, struct qut_core *core)
+static int find_program(const struct qut_target *target, struct target_core *core)
 {
     uint64_t address = core->program_headers ? core->program_headers : target->program_entry;
     for (size_t i = 0; address && i < core->file_count; i++)
@@ -102,17 +102,17 @@ static int find_program(const struct qut_target *target, struct qut_core *core)
     return 0;
 }
 
-int qut_core_take_maps(struct qut_target *target, struct qut_target_error *error)
+int target_core_take_maps(struct qut_target *target, struct qut_target_error *error)
 {
-    struct qut_core *core = target->source;
+    struct target_core *core = target->source;
     struct making making = {0};
     if (core->file_count)
         qsort(core->files, core->file_count, sizeof *core->files, by_start);
     int result = find_program(target, core) != 0 || merge(core, &making) != 0 ? -1 : 0;
     if (result == 0) {
-        qut_maps_settle(&making.maps);
-        result = qut_target_take_maps(target, &making.maps); // paths are in the notes, which stay
+        target_maps_settle(&making.maps);
+        result = target_take_maps(target, &making.maps); // paths are in the notes, which stay
     }
-    qut_maps_free(&making.maps);
-    return result == 0 ? 0 : qut_target_fail(error, "%.150s: out of memory", core->path);
+    target_maps_free(&making.maps);
+    return result == 0 ? 0 : target_fail(error, "%.150s: out of memory", core->path);
 }

@@ -26,7 +26,7 @@ static bool is_core_note(const uint8_t *name, uint32_t size)
 }
 
 // The note at *at, or the next one; false behind the last.
-static bool next_note(const struct qut_core *core, size_t *at, struct note *note)
+static bool next_note(const struct target_core *core, size_t *at, struct note *note)
 {
     while (*at <= core->notes_size && core->notes_size - *at >= sizeof(Elf32_Nhdr)) {
         Elf32_Nhdr header;
@@ -61,26 +61,26 @@ static uint64_t get(const uint8_t *bytes, size_t size)
 
 static int add_thread(struct qut_target *target, const struct note *note)
 {
-    const struct qut_register_layout *layout = target->arch->core_registers;
+    const struct arch_register_layout *layout = target->arch->core_registers;
     bool wide = target->arch->word_bytes == 8;
     size_t signal_at = 12, pid_at = wide ? 32 : 24, registers_at = wide ? 112 : 72;
     if (note->size < registers_at)
         return 0;
-    struct qut_target_thread *thread = qut_target_add_thread(target, (pid_t)get(note->bytes + pid_at, 4));
+    struct qut_target_thread *thread = target_add_thread(target, (pid_t)get(note->bytes + pid_at, 4));
     if (!thread)
         return -1;
     thread->info.signal_number = (int)get(note->bytes + signal_at, 2);
-    thread->state = QUT_REGISTERS_NONE;
+    thread->state = TARGET_REGISTERS_NONE;
     if (layout && note->size - registers_at >= layout->size_bytes) {
-        qut_registers_from_block(layout, note->bytes + registers_at, &thread->regs);
-        thread->state = QUT_REGISTERS_READ;
+        arch_registers_from_block(layout, note->bytes + registers_at, &thread->regs);
+        thread->state = TARGET_REGISTERS_READ;
     }
     return 0;
 }
 
 static void take_program(struct qut_target *target, const struct note *note)
 {
-    struct qut_core *core = target->source;
+    struct target_core *core = target->source;
     bool wide = target->arch->word_bytes == 8;
     size_t pid_at = wide ? 24 : 12, name_at = wide ? 40 : 28;
     if (note->size < name_at + NAME_BYTES)
@@ -91,7 +91,7 @@ static void take_program(struct qut_target *target, const struct note *note)
 
 static int take_files(struct qut_target *target, const struct note *note)
 {
-    struct qut_core *core = target->source;
+    struct target_core *core = target->source;
     unsigned word = target->arch->word_bytes;
     if (core->files || note->size < 2 * word)
         return 0;
@@ -106,7 +106,7 @@ static int take_files(struct qut_target *target, const struct note *note)
     const uint8_t *name = at + (size_t)count * 3 * word;
     for (uint64_t i = 0; i < count && name < end; i++, at += 3 * word) {
         const uint8_t *name_end = memchr(name, 0, (size_t)(end - name));
-        struct qut_core_file file = {get(at, word), get(at + word, word), 0, (const char *)name};
+        struct target_core_file file = {get(at, word), get(at + word, word), 0, (const char *)name};
         if (!name_end)
             break; // cut off
         uint64_t pages = get(at + 2 * word, word);
@@ -121,9 +121,9 @@ static int take_files(struct qut_target *target, const struct note *note)
 
 static void take_auxv(struct qut_target *target, const struct note *note)
 {
-    struct qut_core *core = target->source;
+    struct target_core *core = target->source;
     unsigned word = target->arch->word_bytes;
-    qut_target_take_auxv(target, note->bytes, note->size, &core->vdso);
+    target_take_auxv(target, note->bytes, note->size, &core->vdso);
     for (size_t at = 0; at + 2 * word <= note->size; at += 2 * word)
         if (get(note->bytes + at, word) == AT_PHDR)
             core->program_headers = get(note->bytes + at + word, word);
@@ -136,13 +136,13 @@ static void take_vectors(struct qut_target *target, const struct note *note)
     if (target->arch->vector_bytes_reg == 0 || note->size < VLENB_END)
         return;
     uint64_t bytes = get(note->bytes + VLENB_AT, 8);
-    if (qut_is_vector_bytes(bytes))
+    if (arch_is_vector_bytes(bytes))
         target->vector_bytes = bytes;
 }
 
-int qut_core_take_notes(struct qut_target *target, struct qut_target_error *error)
+int target_core_take_notes(struct qut_target *target, struct qut_target_error *error)
 {
-    struct qut_core *core = target->source;
+    struct target_core *core = target->source;
     struct note note;
     bool no_memory = false;
     for (size_t at = 0; !no_memory && next_note(core, &at, &note);) {
@@ -161,15 +161,14 @@ int qut_core_take_notes(struct qut_target *target, struct qut_target_error *erro
             target->pac_mask = get(note.bytes + 8, 8); // of code addresses; that of data comes first
     }
     if (no_memory)
-        return qut_target_fail(error, "%.150s: out of memory", core->path);
+        return target_fail(error, "%.150s: out of memory", core->path);
     if (target->thread_count == 0)
-        return qut_target_fail(error, "%.150s: no thread in it%s", core->path,
-                               core->truncated ? ": it is cut off" : "");
+        return target_fail(error, "%.150s: no thread in it%s", core->path, core->truncated ? ": it is cut off" : "");
     // The kernel writes the thread that died first, and the signal with it.
     target->threads[0].info.crashed = target->threads[0].info.signal_number != 0;
     for (size_t i = 0; i < target->thread_count; i++)
         if (target->threads[i].info.tid == core->pid)
             memcpy(target->threads[i].info.name, core->name, sizeof core->name);
-    qut_target_sort_threads(target);
+    target_sort_threads(target);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libqut/os/file.h"
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
 enum {
     MAPPINGS_BEFORE_MAX = 64, // of one image, before an executable one
@@ -23,7 +23,7 @@ struct place {
 static size_t read_from_file(void *context, uint64_t position, void *bytes, size_t size)
 {
     const struct place *place = context;
-    return position > UINT64_MAX - place->base ? 0 : qut_os_read_at(place->fd, place->base + position, bytes, size);
+    return position > UINT64_MAX - place->base ? 0 : os_read_at(place->fd, place->base + position, bytes, size);
 }
 
 static size_t read_from_memory(void *context, uint64_t position, void *bytes, size_t size)
@@ -32,7 +32,7 @@ static size_t read_from_memory(void *context, uint64_t position, void *bytes, si
     return place->target->kind->read(place->target, place->base + position, bytes, size);
 }
 
-static bool is_same_head(const struct qut_elf_head *a, const struct qut_elf_head *b)
+static bool is_same_head(const struct elf_head *a, const struct elf_head *b)
 {
     bool same =
         a->is_64 == b->is_64 && a->machine == b->machine && a->entry == b->entry && a->load_count == b->load_count;
@@ -42,11 +42,11 @@ static bool is_same_head(const struct qut_elf_head *a, const struct qut_elf_head
     return same;
 }
 
-struct qut_image *qut_target_intern_image(struct qut_target *target, const struct qut_image *wanted)
+struct target_image *target_intern_image(struct qut_target *target, const struct target_image *wanted)
 {
     size_t oldest = target->image_count > SAME_IMAGE_SEARCH_MAX ? target->image_count - SAME_IMAGE_SEARCH_MAX : 0;
     for (size_t i = target->image_count; i-- > oldest;) {
-        struct qut_image *image = target->images[i];
+        struct target_image *image = target->images[i];
         if (image->is_elf == wanted->is_elf && image->load_bias == wanted->load_bias &&
             image->file_offset == wanted->file_offset && image->inode == wanted->inode &&
             image->device == wanted->device && image->deleted == wanted->deleted &&
@@ -60,13 +60,13 @@ struct qut_image *qut_target_intern_image(struct qut_target *target, const struc
     }
     if (target->image_count == target->image_capacity) {
         size_t capacity = target->image_capacity ? 2 * target->image_capacity : 64;
-        struct qut_image **images = realloc(target->images, capacity * sizeof *images);
+        struct target_image **images = realloc(target->images, capacity * sizeof *images);
         if (!images)
             return NULL;
         target->images = images;
         target->image_capacity = capacity;
     }
-    struct qut_image *image = malloc(sizeof *image);
+    struct target_image *image = malloc(sizeof *image);
     if (!image)
         return NULL;
     *image = *wanted;
@@ -86,17 +86,17 @@ struct qut_image *qut_target_intern_image(struct qut_target *target, const struc
 }
 
 // Mappings that stand between those of an image, and belong to none.
-static bool is_filler(const struct qut_map *map)
+static bool is_filler(const struct target_map *map)
 {
     return !map->path[0] || (!map->readable && !map->executable) || strcmp(map->path, "[page size compat]") == 0;
 }
 
 // The mapping before items[at] that can belong to the same image as items[of]; -1: none.
-static ptrdiff_t mapping_before(const struct qut_maps *maps, size_t at, size_t of)
+static ptrdiff_t mapping_before(const struct target_maps *maps, size_t at, size_t of)
 {
-    const struct qut_map *map = &maps->items[of];
+    const struct target_map *map = &maps->items[of];
     for (size_t steps = 0; at-- > 0 && steps < MAPPINGS_BEFORE_MAX; steps++) {
-        const struct qut_map *before = &maps->items[at];
+        const struct target_map *before = &maps->items[at];
         if (strcmp(before->path, map->path) == 0 && before->inode == map->inode && before->device == map->device) {
             if (map->path[0])
                 return before->offset <= map->offset ? (ptrdiff_t)at : -1;
@@ -110,45 +110,45 @@ static ptrdiff_t mapping_before(const struct qut_maps *maps, size_t at, size_t o
 }
 
 struct attempt {
-    struct qut_image image; // paths are not owned
-    struct qut_elf_head head;
+    struct target_image image; // paths are not owned
+    struct elf_head head;
 };
 
 // The offset of items[index] from the first byte of an image that begins at items[first]. Without a file there are no
 // offsets: it is as far as in memory.
-static uint64_t offset_in_image(const struct qut_maps *maps, size_t first, size_t index, uint64_t image_offset)
+static uint64_t offset_in_image(const struct target_maps *maps, size_t first, size_t index, uint64_t image_offset)
 {
-    const struct qut_map *map = &maps->items[index];
+    const struct target_map *map = &maps->items[index];
     return map->path[0] && map->path[0] != '[' ? map->offset - image_offset : map->start - maps->items[first].start;
 }
 
-static bool set_bias(struct attempt *attempt, const struct qut_map *map, uint64_t offset)
+static bool set_bias(struct attempt *attempt, const struct target_map *map, uint64_t offset)
 {
     uint64_t vaddr;
-    if (!qut_elf_mapped_vaddr(&attempt->head, offset, map->end - map->start, map->executable, &vaddr))
+    if (!elf_mapped_vaddr(&attempt->head, offset, map->end - map->start, map->executable, &vaddr))
         return false;
     attempt->image.load_bias = map->start - vaddr;
     return true;
 }
 
 // What is in memory at the image's start, if its start is mapped there and can be read.
-static bool head_in_memory(struct qut_target *target, uint64_t address, struct qut_elf_head *head,
-                           struct qut_image *image)
+static bool head_in_memory(struct qut_target *target, uint64_t address, struct elf_head *head,
+                           struct target_image *image)
 {
     struct place place = {.target = target, .fd = -1, .base = address};
     uint64_t vaddr;
-    if (!qut_elf_head_read(head, read_from_memory, &place) || !qut_elf_mapped_vaddr(head, 0, 1, false, &vaddr))
+    if (!elf_head_read(head, read_from_memory, &place) || !elf_mapped_vaddr(head, 0, 1, false, &vaddr))
         return false;
     place.base = address - vaddr;
-    image->build_id_size = qut_elf_build_id(head, read_from_memory, &place, true, image->build_id);
+    image->build_id_size = elf_build_id(head, read_from_memory, &place, true, image->build_id);
     return true;
 }
 
 // Compares the file with the memory of the image's start, where that is mapped at `start`. False: another file.
 static bool is_mapped_file(struct qut_target *target, uint64_t start, const struct attempt *attempt)
 {
-    struct qut_elf_head mapped;
-    struct qut_image seen = {0};
+    struct elf_head mapped;
+    struct target_image seen = {0};
     if (!head_in_memory(target, start, &mapped, &seen))
         return true; // nothing speaks against it
     if (seen.build_id_size)
@@ -158,17 +158,15 @@ static bool is_mapped_file(struct qut_target *target, uint64_t start, const stru
 }
 
 // An image at `image_offset` in an open file that items[index] is mapped from.
-static bool try_offset(struct qut_target *target, const struct qut_maps *maps, int fd, ptrdiff_t first, size_t index,
+static bool try_offset(struct qut_target *target, const struct target_maps *maps, int fd, ptrdiff_t first, size_t index,
                        uint64_t image_offset, struct attempt *attempt)
 {
-    const struct qut_map *map = &maps->items[index];
+    const struct target_map *map = &maps->items[index];
     struct place place = {.fd = fd, .base = image_offset};
-    if (!qut_elf_head_read(&attempt->head, read_from_file, &place) ||
-        !set_bias(attempt, map, map->offset - image_offset))
+    if (!elf_head_read(&attempt->head, read_from_file, &place) || !set_bias(attempt, map, map->offset - image_offset))
         return false;
     attempt->image.file_offset = image_offset;
-    attempt->image.build_id_size =
-        qut_elf_build_id(&attempt->head, read_from_file, &place, false, attempt->image.build_id);
+    attempt->image.build_id_size = elf_build_id(&attempt->head, read_from_file, &place, false, attempt->image.build_id);
     if (first >= 0 && maps->items[first].offset == image_offset && maps->items[first].readable &&
         !is_mapped_file(target, maps->items[first].start, attempt)) {
         attempt->image.file_is_another = true;
@@ -177,10 +175,10 @@ static bool try_offset(struct qut_target *target, const struct qut_maps *maps, i
     return true;
 }
 
-static bool try_file(struct qut_target *target, const struct qut_maps *maps, int fd, size_t index,
+static bool try_file(struct qut_target *target, const struct target_maps *maps, int fd, size_t index,
                      struct attempt *attempt)
 {
-    const struct qut_map *map = &maps->items[index];
+    const struct target_map *map = &maps->items[index];
     ptrdiff_t start = (ptrdiff_t)index;
     // From this mapping backwards to one where an image begins.
     for (ptrdiff_t first = start; first >= 0; first = mapping_before(maps, (size_t)first, index))
@@ -193,11 +191,11 @@ static bool try_file(struct qut_target *target, const struct qut_maps *maps, int
     return try_offset(target, maps, fd, -1, index, 0, attempt);
 }
 
-static bool try_memory(struct qut_target *target, const struct qut_maps *maps, size_t index, struct attempt *attempt)
+static bool try_memory(struct qut_target *target, const struct target_maps *maps, size_t index, struct attempt *attempt)
 {
-    const struct qut_map *map = &maps->items[index];
+    const struct target_map *map = &maps->items[index];
     for (ptrdiff_t first = (ptrdiff_t)index; first >= 0; first = mapping_before(maps, (size_t)first, index)) {
-        const struct qut_map *start = &maps->items[first];
+        const struct target_map *start = &maps->items[first];
         if (!start->readable || !head_in_memory(target, start->start, &attempt->head, &attempt->image))
             continue;
         attempt->image.file_offset = start->offset;
@@ -206,10 +204,10 @@ static bool try_memory(struct qut_target *target, const struct qut_maps *maps, s
     return false;
 }
 
-int qut_target_identify(struct qut_target *target, size_t map_index)
+int target_identify(struct qut_target *target, size_t map_index)
 {
-    const struct qut_maps *maps = &target->maps;
-    struct qut_map *map = &maps->items[map_index];
+    const struct target_maps *maps = &target->maps;
+    struct target_map *map = &maps->items[map_index];
     struct attempt attempt = {0};
     char path[PATH_MAX];
     bool found = false, another = false;
@@ -218,12 +216,12 @@ int qut_target_identify(struct qut_target *target, size_t map_index)
     attempt.image.inode = map->inode;
     attempt.image.deleted = map->deleted;
     for (unsigned n = 0; !found && map->path[0] && target->kind->file(target, map, n, path); n++) {
-        int fd = qut_os_open_file(path, NULL);
+        int fd = os_open_file(path, NULL);
         if (fd < 0)
             continue;
         attempt.image.file_is_another = false;
         found = try_file(target, maps, fd, map_index, &attempt);
-        if (found && !qut_target_identify_oat(target, &attempt.head, fd, &attempt.image)) {
+        if (found && !target_identify_oat(target, &attempt.head, fd, &attempt.image)) {
             attempt.image.file_is_another = true;
             found = false;
         }
@@ -232,21 +230,21 @@ int qut_target_identify(struct qut_target *target, size_t map_index)
             attempt.image.file_path = path;
             struct place place = {.fd = fd, .base = attempt.image.file_offset};
             if (attempt.image.file_offset)
-                attempt.image.soname = qut_elf_soname(&attempt.head, read_from_file, &place);
+                attempt.image.soname = elf_soname(&attempt.head, read_from_file, &place);
         }
-        qut_os_close_file(fd);
+        os_close_file(fd);
     }
     if (!found) {
         attempt.image.build_id_size = 0;
         attempt.image.has_oat_identity = false;
         found = try_memory(target, maps, map_index, &attempt) &&
-                qut_target_identify_oat(target, &attempt.head, -1, &attempt.image);
+                target_identify_oat(target, &attempt.head, -1, &attempt.image);
     }
     attempt.image.file_is_another = another;
     if (!found)
         return 0;
 
-    const struct qut_elf_head *head = &attempt.head;
+    const struct elf_head *head = &attempt.head;
     uint64_t entry = attempt.image.load_bias + head->entry;
     if (head->entry && (head->has_interpreter || entry == target->program_entry ||
                         (target->linker_base && attempt.image.load_bias == target->linker_base)))
@@ -255,7 +253,7 @@ int qut_target_identify(struct qut_target *target, size_t map_index)
     attempt.image.start = map->start;
     attempt.image.head = &attempt.head;
     size_t before = target->image_count;
-    map->image = qut_target_intern_image(target, &attempt.image);
+    map->image = target_intern_image(target, &attempt.image);
     if (target->image_count == before)
         free(attempt.image.soname);
     return map->image ? 0 : -1;

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/art/dynamic_symbol.h"
+#include "libqut/elf/dynamic_symbol.h"
 #include "libqut/os/file.h"
 
 static size_t read_target(void *context, uint64_t address, void *bytes, size_t size)
 {
-    return qut_target_read_any(context, address, bytes, size);
+    return target_read_any(context, address, bytes, size);
 }
 
-struct qut_machine *qut_target_machine(struct qut_target *target)
+struct target_machine *target_machine(struct qut_target *target)
 {
     if (!target->machine) {
         target->machine = calloc(1, sizeof *target->machine);
         if (target->machine) {
             target->machine->target = target;
             target->machine->moment = 1;
-            target->machine->memory = (struct qut_art_memory){read_target, target, target->arch};
+            target->machine->memory = (struct elf_art_memory){read_target, target, target->arch};
         }
     }
     return target->machine;
@@ -28,54 +28,54 @@ struct qut_machine *qut_target_machine(struct qut_target *target)
 
 // ---- where the lists begin
 
-static const char *const names[QUT_MACHINE_SUBJECTS] = {
-    [QUT_MACHINE_CODE] = "__jit_debug_descriptor",
-    [QUT_MACHINE_DEX] = "__dex_debug_descriptor",
+static const char *const names[TARGET_MACHINE_SUBJECTS] = {
+    [TARGET_MACHINE_CODE] = "__jit_debug_descriptor",
+    [TARGET_MACHINE_DEX] = "__dex_debug_descriptor",
 };
 
 // An image's file, read by virtual address.
 struct file_view {
-    const struct qut_image *image;
+    const struct target_image *image;
     int fd;
 };
 
 static size_t read_file(void *context, uint64_t vaddr, void *bytes, size_t size)
 {
     const struct file_view *view = context;
-    const struct qut_elf_head *head = view->image->head;
+    const struct elf_head *head = view->image->head;
     for (unsigned i = 0; i < head->load_count; i++) {
-        const struct qut_elf_segment *load = &head->loads[i];
+        const struct elf_segment *load = &head->loads[i];
         uint64_t into = vaddr - load->vaddr;
         if (into >= load->file_size)
             continue;
         uint64_t left = load->file_size - into;
-        return qut_os_read_at(view->fd, view->image->file_offset + load->offset + into, bytes,
-                              left < size ? (size_t)left : size);
+        return os_read_at(view->fd, view->image->file_offset + load->offset + into, bytes,
+                          left < size ? (size_t)left : size);
     }
     return 0;
 }
 
 // What tells where symbols are need not be among the memory that was kept of a process.
-static void find_in_file(struct qut_machine *machine, struct qut_image *image)
+static void find_in_file(struct target_machine *machine, struct target_image *image)
 {
-    struct file_view view = {image, qut_os_open_file(image->file_path, NULL)};
-    const struct qut_art_memory file = {read_file, &view, machine->target->arch};
+    struct file_view view = {image, os_open_file(image->file_path, NULL)};
+    const struct elf_art_memory file = {read_file, &view, machine->target->arch};
     if (view.fd < 0)
         return;
-    for (unsigned i = 0; i < QUT_MACHINE_SUBJECTS; i++) {
-        uint64_t vaddr = qut_art_find_symbol(&file, 0, image->head->dynamic.vaddr, names[i]);
+    for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++) {
+        uint64_t vaddr = elf_art_find_symbol(&file, 0, image->head->dynamic.vaddr, names[i]);
         if (vaddr)
             image->descriptors[i] = vaddr + image->load_bias;
     }
-    qut_os_close_file(view.fd);
+    os_close_file(view.fd);
 }
 
-static void find_descriptors(struct qut_machine *machine, struct qut_image *image)
+static void find_descriptors(struct target_machine *machine, struct target_image *image)
 {
     if (image->descriptors_are_known)
         return;
     image->descriptors_are_known = true;
-    const struct qut_elf_head *head = image->head;
+    const struct elf_head *head = image->head;
     if (!head || head->dynamic.file_size == 0 || head->machine != machine->target->arch->elf_machine)
         return;
     uint64_t mask = machine->target->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX;
@@ -83,57 +83,57 @@ static void find_descriptors(struct qut_machine *machine, struct qut_image *imag
         find_in_file(machine, image);
     } else {
         uint64_t dynamic = (image->load_bias + head->dynamic.vaddr) & mask;
-        for (unsigned i = 0; i < QUT_MACHINE_SUBJECTS; i++)
-            image->descriptors[i] = qut_art_find_symbol(&machine->memory, image->load_bias, dynamic, names[i]);
+        for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++)
+            image->descriptors[i] = elf_art_find_symbol(&machine->memory, image->load_bias, dynamic, names[i]);
     }
-    for (unsigned i = 0; i < QUT_MACHINE_SUBJECTS; i++)
+    for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++)
         image->descriptors[i] &= mask;
 }
 
-static bool is_art(const struct qut_image *image)
+static bool is_art(const struct target_image *image)
 {
     const char *slash = strrchr(image->path, '/');
     const char *base = slash ? slash + 1 : image->path;
     return strncmp(base, "libart.so", 9) == 0 || strncmp(base, "libartd.so", 10) == 0;
 }
 
-static void add_list(struct qut_machine *machine, enum qut_machine_subject subject, const struct qut_image *image,
-                     struct qut_machine_list *lists, unsigned *count)
+static void add_list(struct target_machine *machine, enum target_machine_subject subject,
+                     const struct target_image *image, struct target_machine_list *lists, unsigned *count)
 {
     uint64_t address = image->descriptors[subject];
     for (unsigned i = 0; i < *count; i++)
         if (lists[i].descriptor_address == address)
             return;
     for (unsigned i = 0; i < machine->list_count[subject]; i++) {
-        struct qut_machine_list *old = &machine->lists[subject][i];
+        struct target_machine_list *old = &machine->lists[subject][i];
         if (old->descriptor_address != address)
             continue;
         lists[(*count)++] = *old;
-        *old = (struct qut_machine_list){0};
+        *old = (struct target_machine_list){0};
         return;
     }
-    lists[(*count)++] = (struct qut_machine_list){
+    lists[(*count)++] = (struct target_machine_list){
         .descriptor_address = address,
         .frame_flags = (uint8_t)(QUT_FRAME_JIT | (is_art(image) ? QUT_FRAME_MANAGED : 0)),
     };
 }
 
-static void free_lists(struct qut_machine *machine, enum qut_machine_subject subject)
+static void free_lists(struct target_machine *machine, enum target_machine_subject subject)
 {
     for (unsigned i = 0; i < machine->list_count[subject]; i++)
-        qut_jit_list_free(&machine->lists[subject][i].list);
+        art_jit_list_free(&machine->lists[subject][i].list);
     free(machine->lists[subject]);
     machine->lists[subject] = NULL;
     machine->list_count[subject] = 0;
 }
 
-static void search_subject(struct qut_machine *machine, enum qut_machine_subject subject)
+static void search_subject(struct target_machine *machine, enum target_machine_subject subject)
 {
     const struct qut_target *target = machine->target;
     size_t most = 0;
     for (size_t i = 0; i < target->range_count; i++)
         most += target->ranges[i].image->descriptors[subject] != 0;
-    struct qut_machine_list *lists = most ? calloc(most, sizeof *lists) : NULL;
+    struct target_machine_list *lists = most ? calloc(most, sizeof *lists) : NULL;
     unsigned count = 0;
     for (size_t i = 0; lists && i < target->range_count; i++)
         if (target->ranges[i].image->descriptors[subject])
@@ -143,12 +143,12 @@ static void search_subject(struct qut_machine *machine, enum qut_machine_subject
     machine->list_count[subject] = count;
 }
 
-static void search(struct qut_machine *machine)
+static void search(struct target_machine *machine)
 {
     const struct qut_target *target = machine->target;
     for (size_t i = 0; i < target->range_count; i++)
         find_descriptors(machine, target->ranges[i].image);
-    for (unsigned subject = 0; subject < QUT_MACHINE_SUBJECTS; subject++)
+    for (unsigned subject = 0; subject < TARGET_MACHINE_SUBJECTS; subject++)
         search_subject(machine, subject);
     machine->is_searched = true;
     machine->code_is_current = false; // it refers to lists by their numbers
@@ -156,27 +156,27 @@ static void search(struct qut_machine *machine)
 
 // ---- what is in them
 
-static void read_list(struct qut_machine *machine, struct qut_machine_list *list)
+static void read_list(struct target_machine *machine, struct target_machine_list *list)
 {
-    qut_jit_list_free(&list->list);
-    list->fault = qut_jit_list_read(&machine->memory, list->descriptor_address, &list->list);
+    art_jit_list_free(&list->list);
+    list->fault = art_jit_list_read(&machine->memory, list->descriptor_address, &list->list);
     list->is_read = true;
     list->moment = list->read_moment = machine->moment;
-    if (list->list.descriptor.layout != QUT_JIT_GDB)
+    if (list->list.descriptor.layout != ART_JIT_GDB)
         list->frame_flags |= QUT_FRAME_MANAGED;
 }
 
-bool qut_machine_update(struct qut_machine *machine, enum qut_machine_subject subject)
+bool target_machine_update(struct target_machine *machine, enum target_machine_subject subject)
 {
     bool changed = false;
     if (!machine->is_searched)
         search(machine);
     for (unsigned i = 0; i < machine->list_count[subject]; i++) {
-        struct qut_machine_list *list = &machine->lists[subject][i];
+        struct target_machine_list *list = &machine->lists[subject][i];
         if (list->is_read && list->moment == machine->moment)
             continue;
-        if (list->is_read && list->fault == QUT_JIT_FINE &&
-            qut_jit_is_unchanged(&machine->memory, &list->list.descriptor))
+        if (list->is_read && list->fault == ART_JIT_FINE &&
+            art_jit_is_unchanged(&machine->memory, &list->list.descriptor))
             list->moment = machine->moment;
         else {
             read_list(machine, list);
@@ -186,12 +186,12 @@ bool qut_machine_update(struct qut_machine *machine, enum qut_machine_subject su
     return changed;
 }
 
-bool qut_machine_read_again(struct qut_machine *machine, enum qut_machine_subject subject)
+bool target_machine_read_again(struct target_machine *machine, enum target_machine_subject subject)
 {
     bool read = false;
     for (unsigned i = 0; i < machine->list_count[subject]; i++) {
-        struct qut_machine_list *list = &machine->lists[subject][i];
-        if (list->list.descriptor.layout == QUT_JIT_GDB && list->read_moment != machine->moment) {
+        struct target_machine_list *list = &machine->lists[subject][i];
+        if (list->list.descriptor.layout == ART_JIT_GDB && list->read_moment != machine->moment) {
             read_list(machine, list);
             read = true;
         }
@@ -199,15 +199,15 @@ bool qut_machine_read_again(struct qut_machine *machine, enum qut_machine_subjec
     return read;
 }
 
-void qut_target_free_machine(struct qut_target *target)
+void target_free_machine(struct qut_target *target)
 {
-    struct qut_machine *machine = target->machine;
+    struct target_machine *machine = target->machine;
     if (!machine)
         return;
-    for (unsigned subject = 0; subject < QUT_MACHINE_SUBJECTS; subject++)
+    for (unsigned subject = 0; subject < TARGET_MACHINE_SUBJECTS; subject++)
         free_lists(machine, subject);
     for (size_t i = 0; i < machine->blob_count; i++)
-        qut_machine_blob_free(machine->blobs[i]);
+        target_machine_blob_free(machine->blobs[i]);
     free(machine->blobs);
     free(machine->code);
     free(machine->scratch);

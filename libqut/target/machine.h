@@ -7,59 +7,59 @@
 #include <qut/frame.h>
 
 #include "libqut/art/jit_list.h"
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
-enum { QUT_MACHINE_CANDIDATES_MAX = 64 }; // symbol files that are asked for one pc
+enum { TARGET_MACHINE_CANDIDATES_MAX = 64 }; // symbol files that are asked for one pc
 
-enum qut_machine_subject { QUT_MACHINE_CODE = 0, QUT_MACHINE_DEX, QUT_MACHINE_SUBJECTS };
+enum target_machine_subject { TARGET_MACHINE_CODE = 0, TARGET_MACHINE_DEX, TARGET_MACHINE_SUBJECTS };
 
 // One descriptor, and what it leads to.
-struct qut_machine_list {
+struct target_machine_list {
     uint64_t descriptor_address;
     bool is_read;
     uint64_t read_moment, moment; // when it was read, and last seen to be the same
-    enum qut_jit_fault fault;
-    struct qut_jit_list list;
+    enum art_jit_fault fault;
+    struct art_jit_list list;
     uint8_t frame_flags; // of its code
 };
 
-// A symbol file that somebody asked for. It stays, since its bytes are handed out.
-struct qut_machine_blob {
-    struct qut_jit_descriptor descriptor;
-    struct qut_jit_entry entry; // address 0: a file that is mapped where its code would be
+// A symbol file that was asked for. It stays, since its bytes are handed out.
+struct target_machine_blob {
+    struct art_jit_descriptor descriptor;
+    struct art_jit_entry entry; // address 0: a file that is mapped where its code would be
     uint64_t start, end;        // of its code
     uint64_t moment;            // when it was last seen to be there
     uint64_t used_moment;       // ... and a walk asked for it
     uint8_t *bytes;             // as the compiler takes them; NULL: they could not be had
     uint8_t *registered;        // as they were registered, where that is not the same; else NULL
     size_t size;
-    struct qut_stored_table stored;
+    struct runtime_stored_table stored;
     bool has_table;
     uint8_t frame_flags;
-    char reason[QUT_REASON_BYTES]; // why it has none
+    char reason[TARGET_REASON_BYTES]; // why it has none
 };
 
 // Code that an entry of a list describes.
-struct qut_machine_code {
+struct target_machine_code {
     uint64_t start, end;   // start == end: it describes none
     uint64_t greatest_end; // of this and all that begin before it
     size_t order;          // in the lists: the newest first
     unsigned list;
-    struct qut_jit_entry entry;
-    struct qut_machine_blob *blob; // NULL: not asked for
+    struct art_jit_entry entry;
+    struct target_machine_blob *blob; // NULL: not asked for
 };
 
-struct qut_machine {
+struct target_machine {
     struct qut_target *target;
-    struct qut_art_memory memory;
+    struct elf_art_memory memory;
     uint64_t moment; // counts times at which the target may have changed since
     bool is_searched;
-    struct qut_machine_list *lists[QUT_MACHINE_SUBJECTS];
-    unsigned list_count[QUT_MACHINE_SUBJECTS];
-    struct qut_machine_code *code; // by start
+    struct target_machine_list *lists[TARGET_MACHINE_SUBJECTS];
+    unsigned list_count[TARGET_MACHINE_SUBJECTS];
+    struct target_machine_code *code; // by start
     size_t code_count;
     bool code_is_current;
-    struct qut_machine_blob **blobs;
+    struct target_machine_blob **blobs;
     size_t blob_count, blob_capacity;
     uint64_t blob_bytes; // together
     uint8_t *scratch;    // a symbol file that is looked at
@@ -70,30 +70,32 @@ struct qut_machine {
 // ---- machine.c
 
 // Made when it is first asked for. NULL: no memory.
-struct qut_machine *qut_target_machine(struct qut_target *target);
+struct target_machine *target_machine(struct qut_target *target);
 // Brings the lists of a subject up to date. True: one of them is another than before.
-bool qut_machine_update(struct qut_machine *machine, enum qut_machine_subject subject);
+bool target_machine_update(struct target_machine *machine, enum target_machine_subject subject);
 // Reads the lists anew that do not tell when they change, if that was not done in this moment. True: it was done now.
-bool qut_machine_read_again(struct qut_machine *machine, enum qut_machine_subject subject);
+bool target_machine_read_again(struct target_machine *machine, enum target_machine_subject subject);
 
 // ---- machine_blob.c
 
 // Fills start, end, and either table or reason. NULL: no memory.
-struct qut_machine_blob *qut_machine_blob_make(struct qut_machine *machine, const struct qut_machine_list *list,
-                                               const struct qut_machine_code *code);
+struct target_machine_blob *target_machine_blob_make(struct target_machine *machine,
+                                                     const struct target_machine_list *list,
+                                                     const struct target_machine_code *code);
 // Whether it is what is registered now.
-bool qut_machine_blob_holds(struct qut_machine *machine, const struct qut_machine_blob *blob);
+bool target_machine_blob_holds(struct target_machine *machine, const struct target_machine_blob *blob);
 // It is not asked for any more. Its bytes stay, if it has any.
-void qut_machine_blob_drop(struct qut_machine *machine, struct qut_machine_blob *blob);
-void qut_machine_blob_free(struct qut_machine_blob *blob);
+void target_machine_blob_drop(struct target_machine *machine, struct target_machine_blob *blob);
+void target_machine_blob_free(struct target_machine_blob *blob);
 
 // ---- machine_code.c
 
 // Where the code of a symbol file lies, from the first byte to the last. False: it is no ELF file, has none, or cannot
 // be read.
-bool qut_machine_text(struct qut_machine *machine, uint64_t address, uint64_t size, uint64_t *start, uint64_t *end);
+bool target_machine_text(struct target_machine *machine, uint64_t address, uint64_t size, uint64_t *start,
+                         uint64_t *end);
 
 // The symbol file whose code a pc lies in, the newest first, with a table if one has; NULL: none.
-struct qut_machine_blob *qut_machine_code_at(struct qut_machine *machine, uint64_t pc);
+struct target_machine_blob *target_machine_code_at(struct target_machine *machine, uint64_t pc);
 
 #endif

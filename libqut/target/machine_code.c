@@ -12,11 +12,12 @@ enum { RANGES_MAX = 64 };
 
 // ---- where the code of each lies
 
-bool qut_machine_text(struct qut_machine *machine, uint64_t address, uint64_t size, uint64_t *start, uint64_t *end)
+bool target_machine_text(struct target_machine *machine, uint64_t address, uint64_t size, uint64_t *start,
+                         uint64_t *end)
 {
-    struct qut_jit_range ranges[RANGES_MAX];
+    struct art_jit_range ranges[RANGES_MAX];
     *start = *end = 0;
-    if (size == 0 || size > QUT_JIT_SYMFILE_BYTES_MAX || machine->looked_bytes > LOOK_BYTES_MAX)
+    if (size == 0 || size > ART_JIT_SYMFILE_BYTES_MAX || machine->looked_bytes > LOOK_BYTES_MAX)
         return false;
     if (size > machine->scratch_bytes) {
         uint8_t *scratch = realloc(machine->scratch, (size_t)size);
@@ -26,9 +27,9 @@ bool qut_machine_text(struct qut_machine *machine, uint64_t address, uint64_t si
         machine->scratch_bytes = (size_t)size;
     }
     machine->looked_bytes += size;
-    if (!qut_art_read(&machine->memory, address, machine->scratch, (size_t)size))
+    if (!elf_art_read(&machine->memory, address, machine->scratch, (size_t)size))
         return false;
-    size_t count = qut_jit_code_ranges(machine->target->arch, machine->scratch, (size_t)size, ranges, RANGES_MAX);
+    size_t count = art_jit_code_ranges(machine->target->arch, machine->scratch, (size_t)size, ranges, RANGES_MAX);
     for (size_t i = 0; i < count; i++) {
         if (ranges[i].start == 0)
             continue; // not loaded
@@ -40,7 +41,7 @@ bool qut_machine_text(struct qut_machine *machine, uint64_t address, uint64_t si
 
 static int by_start(const void *a, const void *b)
 {
-    const struct qut_machine_code *x = a, *y = b;
+    const struct target_machine_code *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->order < y->order ? -1 : x->order > y->order;
@@ -48,49 +49,49 @@ static int by_start(const void *a, const void *b)
 
 static int by_entry(const void *a, const void *b)
 {
-    const struct qut_machine_code *x = a, *y = b;
+    const struct target_machine_code *x = a, *y = b;
     return x->entry.address < y->entry.address ? -1 : x->entry.address > y->entry.address;
 }
 
-static bool is_same_entry(const struct qut_jit_entry *a, const struct qut_jit_entry *b)
+static bool is_same_entry(const struct art_jit_entry *a, const struct art_jit_entry *b)
 {
     return a->seqlock == b->seqlock && a->timestamp == b->timestamp && a->symfile_address == b->symfile_address &&
            a->symfile_bytes == b->symfile_bytes;
 }
 
-static void read_text(struct qut_machine *machine, enum qut_jit_layout layout, struct qut_machine_code *old,
-                      struct qut_machine_code *code)
+static void read_text(struct target_machine *machine, enum art_jit_layout layout, struct target_machine_code *old,
+                      struct target_machine_code *code)
 {
     if (old && is_same_entry(&old->entry, &code->entry)) {
         code->blob = old->blob; // looked at again before it is used
         old->blob = NULL;       // two lists may have one tail
-        if (layout != QUT_JIT_GDB) {
+        if (layout != ART_JIT_GDB) {
             code->start = old->start;
             code->end = old->end;
             return;
         }
     }
-    if (!qut_machine_text(machine, code->entry.symfile_address, code->entry.symfile_bytes, &code->start, &code->end))
+    if (!target_machine_text(machine, code->entry.symfile_address, code->entry.symfile_bytes, &code->start, &code->end))
         code->start = code->end = 0;
 }
 
 // False: no memory.
-static bool list_code(struct qut_machine *machine)
+static bool list_code(struct target_machine *machine)
 {
     size_t most = 0, count = 0, old_count = machine->code_count;
-    for (unsigned l = 0; l < machine->list_count[QUT_MACHINE_CODE]; l++)
-        most += machine->lists[QUT_MACHINE_CODE][l].list.count;
-    struct qut_machine_code *all = most ? malloc(most * sizeof *all) : NULL, *old = machine->code;
+    for (unsigned l = 0; l < machine->list_count[TARGET_MACHINE_CODE]; l++)
+        most += machine->lists[TARGET_MACHINE_CODE][l].list.count;
+    struct target_machine_code *all = most ? malloc(most * sizeof *all) : NULL, *old = machine->code;
     if (most && !all)
         return false;
     if (old_count)
         qsort(old, old_count, sizeof *old, by_entry);
-    for (unsigned l = 0; l < machine->list_count[QUT_MACHINE_CODE]; l++) {
-        const struct qut_jit_list *list = &machine->lists[QUT_MACHINE_CODE][l].list;
+    for (unsigned l = 0; l < machine->list_count[TARGET_MACHINE_CODE]; l++) {
+        const struct art_jit_list *list = &machine->lists[TARGET_MACHINE_CODE][l].list;
         for (size_t i = 0; i < list->count; i++) {
-            struct qut_machine_code *code = &all[count];
-            *code = (struct qut_machine_code){.order = count, .list = l, .entry = list->entries[i]};
-            struct qut_machine_code *known = old_count ? bsearch(code, old, old_count, sizeof *old, by_entry) : NULL;
+            struct target_machine_code *code = &all[count];
+            *code = (struct target_machine_code){.order = count, .list = l, .entry = list->entries[i]};
+            struct target_machine_code *known = old_count ? bsearch(code, old, old_count, sizeof *old, by_entry) : NULL;
             read_text(machine, list->descriptor.layout, known, code);
             count++;
         }
@@ -109,9 +110,9 @@ static bool list_code(struct qut_machine *machine)
     return true;
 }
 
-static bool update(struct qut_machine *machine)
+static bool update(struct target_machine *machine)
 {
-    if (qut_machine_update(machine, QUT_MACHINE_CODE))
+    if (target_machine_update(machine, TARGET_MACHINE_CODE))
         machine->code_is_current = false;
     if (!machine->code_is_current)
         machine->code_is_current = list_code(machine);
@@ -120,35 +121,36 @@ static bool update(struct qut_machine *machine)
 
 // ---- which one counts
 
-static bool has_row(const struct qut_machine_blob *blob, uint64_t pc)
+static bool has_row(const struct target_machine_blob *blob, uint64_t pc)
 {
-    return blob->has_table && qut_target_has_row(&blob->stored.table, pc);
+    return blob->has_table && target_has_row(&blob->stored.table, pc);
 }
 
-static bool is_newer(const struct qut_machine_code *a, const struct qut_machine_code *b)
+static bool is_newer(const struct target_machine_code *a, const struct target_machine_code *b)
 {
     if (a->entry.timestamp != b->entry.timestamp)
         return a->entry.timestamp > b->entry.timestamp;
     return a->order < b->order;
 }
 
-static struct qut_machine_blob *blob_of(struct qut_machine *machine, struct qut_machine_code *code)
+static struct target_machine_blob *blob_of(struct target_machine *machine, struct target_machine_code *code)
 {
     if (code->blob && code->blob->moment != machine->moment) {
-        if (qut_machine_blob_holds(machine, code->blob)) {
+        if (target_machine_blob_holds(machine, code->blob)) {
             code->blob->moment = machine->moment;
         } else {
-            qut_machine_blob_drop(machine, code->blob);
+            target_machine_blob_drop(machine, code->blob);
             code->blob = NULL;
         }
     }
     if (!code->blob)
-        code->blob = qut_machine_blob_make(machine, &machine->lists[QUT_MACHINE_CODE][code->list], code);
+        code->blob = target_machine_blob_make(machine, &machine->lists[TARGET_MACHINE_CODE][code->list], code);
     return code->blob;
 }
 
 // The newest that covers the pc and is older than `than` (NULL: the newest of all).
-static struct qut_machine_code *newest(struct qut_machine *machine, uint64_t pc, const struct qut_machine_code *than)
+static struct target_machine_code *newest(struct target_machine *machine, uint64_t pc,
+                                          const struct target_machine_code *than)
 {
     size_t low = 0, high = machine->code_count;
     while (low < high) {
@@ -158,23 +160,23 @@ static struct qut_machine_code *newest(struct qut_machine *machine, uint64_t pc,
         else
             high = middle;
     }
-    struct qut_machine_code *best = NULL;
+    struct target_machine_code *best = NULL;
     for (size_t i = low; i-- > 0 && machine->code[i].greatest_end > pc;) {
-        struct qut_machine_code *code = &machine->code[i];
+        struct target_machine_code *code = &machine->code[i];
         if (code->end > pc && (!than || is_newer(than, code)) && (!best || is_newer(code, best)))
             best = code;
     }
     return best;
 }
 
-static struct qut_machine_blob *search(struct qut_machine *machine, uint64_t pc)
+static struct target_machine_blob *search(struct target_machine *machine, uint64_t pc)
 {
-    struct qut_machine_blob *first = NULL;
+    struct target_machine_blob *first = NULL;
     unsigned tried = 0;
     // A group of methods has holes where methods were that are gone or have files of their own.
-    for (struct qut_machine_code *code = NULL; tried < QUT_MACHINE_CANDIDATES_MAX && (code = newest(machine, pc, code));
-         tried++) {
-        struct qut_machine_blob *blob = blob_of(machine, code);
+    for (struct target_machine_code *code = NULL;
+         tried < TARGET_MACHINE_CANDIDATES_MAX && (code = newest(machine, pc, code)); tried++) {
+        struct target_machine_blob *blob = blob_of(machine, code);
         if (blob && has_row(blob, pc))
             return blob;
         if (blob && (!first || (!first->has_table && blob->has_table)))
@@ -183,12 +185,12 @@ static struct qut_machine_blob *search(struct qut_machine *machine, uint64_t pc)
     return first;
 }
 
-struct qut_machine_blob *qut_machine_code_at(struct qut_machine *machine, uint64_t pc)
+struct target_machine_blob *target_machine_code_at(struct target_machine *machine, uint64_t pc)
 {
     if (!update(machine))
         return NULL;
-    struct qut_machine_blob *blob = search(machine, pc);
-    if ((!blob || !has_row(blob, pc)) && qut_machine_read_again(machine, QUT_MACHINE_CODE)) {
+    struct target_machine_blob *blob = search(machine, pc);
+    if ((!blob || !has_row(blob, pc)) && target_machine_read_again(machine, TARGET_MACHINE_CODE)) {
         machine->code_is_current = false;
         blob = update(machine) ? search(machine, pc) : NULL;
     }

@@ -5,13 +5,13 @@
 
 #include "libqut/art/oat_identity.h"
 #include "libqut/os/file.h"
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
 struct view {
     struct qut_target *target;
-    const struct qut_image *image;
-    const struct qut_elf_head *head;
-    const struct qut_arch *arch; // the target's may not be known yet
+    const struct target_image *image;
+    const struct elf_head *head;
+    const struct arch *arch; // the target's may not be known yet
     int fd;
 };
 
@@ -19,11 +19,11 @@ static size_t read_file(void *context, uint64_t vaddr, void *bytes, size_t size)
 {
     const struct view *view = context;
     for (unsigned i = 0; i < view->head->load_count; i++) {
-        const struct qut_elf_segment *load = &view->head->loads[i];
+        const struct elf_segment *load = &view->head->loads[i];
         uint64_t into = vaddr - load->vaddr, left = load->file_size - into;
         if (into < load->file_size)
-            return qut_os_read_at(view->fd, view->image->file_offset + load->offset + into, bytes,
-                                  left < size ? (size_t)left : size);
+            return os_read_at(view->fd, view->image->file_offset + load->offset + into, bytes,
+                              left < size ? (size_t)left : size);
     }
     return 0;
 }
@@ -34,12 +34,12 @@ static size_t read_memory(void *context, uint64_t address, void *bytes, size_t s
     return view->target->kind->read(view->target, address, bytes, size);
 }
 
-static bool identity_of(struct view *view, bool is_file, uint8_t identity[QUT_OAT_IDENTITY_BYTES])
+static bool identity_of(struct view *view, bool is_file, uint8_t identity[ART_OAT_IDENTITY_BYTES])
 {
-    const struct qut_elf_head *head = view->head;
-    const struct qut_art_memory memory = {is_file ? read_file : read_memory, view, view->arch};
-    struct qut_oat_segment segments[QUT_ELF_LOADS_MAX];
-    struct qut_oat_image image = {.memory = &memory,
+    const struct elf_head *head = view->head;
+    const struct elf_art_memory memory = {is_file ? read_file : read_memory, view, view->arch};
+    struct art_oat_segment segments[ELF_LOADS_MAX];
+    struct art_oat_image image = {.memory = &memory,
                                   .load_bias = is_file ? 0 : view->image->load_bias,
                                   .segments = segments,
                                   .segment_count = head->load_count};
@@ -47,15 +47,14 @@ static bool identity_of(struct view *view, bool is_file, uint8_t identity[QUT_OA
     image.dynamic_address = image.load_bias + head->dynamic.vaddr;
     for (unsigned i = 0; i < head->load_count; i++)
         segments[i] =
-            (struct qut_oat_segment){head->loads[i].vaddr, head->loads[i].file_size, head->loads[i].flags & PF_W};
-    return qut_oat_identity(&image, identity, &header);
+            (struct art_oat_segment){head->loads[i].vaddr, head->loads[i].file_size, head->loads[i].flags & PF_W};
+    return art_oat_identity(&image, identity, &header);
 }
 
-bool qut_target_identify_oat(struct qut_target *target, const struct qut_elf_head *head, int fd,
-                             struct qut_image *image)
+bool target_identify_oat(struct qut_target *target, const struct elf_head *head, int fd, struct target_image *image)
 {
-    struct view view = {target, image, head, qut_arch_by_elf_machine(head->machine), fd};
-    uint8_t in_memory[QUT_OAT_IDENTITY_BYTES];
+    struct view view = {target, image, head, arch_by_elf_machine(head->machine), fd};
+    uint8_t in_memory[ART_OAT_IDENTITY_BYTES];
     image->has_oat_identity = false;
     if (image->build_id_size || head->dynamic.file_size == 0 || !view.arch)
         return true;

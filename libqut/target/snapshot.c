@@ -8,7 +8,7 @@
 
 #include "libqut/os/file.h"
 #include "libqut/os/os.h"
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
 enum { DATA_FILES_MAX = 1024, TEXT_BYTES_MAX = 64 << 20, ADDRESS_BYTES = 8 };
 #define DATA_BYTES_MAX ((size_t)1 << 30)
@@ -41,7 +41,7 @@ static size_t read_memory(struct qut_target *target, uint64_t address, void *byt
     return 0;
 }
 
-static bool mapped_file(struct qut_target *target, const struct qut_map *map, unsigned n, char *path)
+static bool mapped_file(struct qut_target *target, const struct target_map *map, unsigned n, char *path)
 {
     const struct snapshot *snapshot = target->source;
     const char *slash = strrchr(map->path, '/');
@@ -57,11 +57,11 @@ static void close_snapshot(struct qut_target *target)
 {
     struct snapshot *snapshot = target->source;
     for (size_t i = 0; snapshot && i < snapshot->data_count; i++)
-        qut_os_free_pages(snapshot->data[i].pages, snapshot->data[i].size);
+        os_free_pages(snapshot->data[i].pages, snapshot->data[i].size);
     free(snapshot);
 }
 
-static const struct qut_target_kind snapshot_kind = {
+static const struct target_kind snapshot_kind = {
     .read = read_memory,
     .file = mapped_file,
     .close = close_snapshot,
@@ -78,12 +78,12 @@ static int add_data(void *context, const char *name)
     size_t size;
     if (snapshot->data_count == DATA_FILES_MAX ||
         snprintf(path, sizeof path, "%s/%s", snapshot->directory, name) >= (int)sizeof path ||
-        qut_os_read_file(path, DATA_BYTES_MAX, &pages, &size) != 0) {
+        os_read_file(path, DATA_BYTES_MAX, &pages, &size) != 0) {
         snapshot->bad_data_files++;
         return 0;
     }
     if (size < ADDRESS_BYTES) {
-        qut_os_free_pages(pages, size);
+        os_free_pages(pages, size);
         snapshot->bad_data_files++;
         return 0;
     }
@@ -114,26 +114,18 @@ static char *next_register(char *at, char **name, uint64_t *value)
 }
 
 // A register that only one architecture has; else by the mapped files.
-static const struct qut_arch *find_arch(const struct qut_target *target, const char *text)
+static const struct arch *find_arch(const struct qut_target *target, const char *text)
 {
-    static const struct {
-        const char *line;
-        enum qut_arch_id arch;
-    } known[] = {{"rip:", QUT_ARCH_X86_64},
-                 {"eip:", QUT_ARCH_X86},
-                 {"x0:", QUT_ARCH_AARCH64},
-                 {"r0:", QUT_ARCH_ARM},
-                 {"ra:", QUT_ARCH_RISCV64}};
-    for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *found = strstr(text, known[i].line);
-        while (found && found != text && found[-1] != '\n' && found[-1] != ' ')
-            found = strstr(found + 1, known[i].line);
-        if (found)
-            return qut_arch_by_id(known[i].arch);
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct arch *arch = arch_by_id((enum qut_arch_id)id);
+        size_t length = strlen(arch->telling_register);
+        for (const char *at = text; (at = strstr(at, arch->telling_register)); at += length)
+            if (at[length] == ':' && (at == text || at[-1] == '\n' || at[-1] == ' '))
+                return arch;
     }
     for (size_t i = 0; i < target->image_count; i++) {
-        const struct qut_elf_head *head = target->images[i]->head;
-        const struct qut_arch *arch = head ? qut_arch_by_elf_machine(head->machine) : NULL;
+        const struct elf_head *head = target->images[i]->head;
+        const struct arch *arch = head ? arch_by_elf_machine(head->machine) : NULL;
         if (arch)
             return arch;
     }
@@ -142,7 +134,7 @@ static const struct qut_arch *find_arch(const struct qut_target *target, const c
 
 // Its DWARF number; -1: not a register that is walked with. AOSP writes names of the instruction set, and its own for
 // some of them.
-static int register_number(const struct qut_arch *arch, const char *name)
+static int register_number(const struct arch *arch, const char *name)
 {
     for (unsigned i = 0; i < arch->register_count; i++)
         if (strcmp(arch->register_names[i], name) == 0)
@@ -161,9 +153,9 @@ static int register_number(const struct qut_arch *arch, const char *name)
 static int take_registers(struct qut_target *target, char *text, struct qut_target_error *error)
 {
     const struct snapshot *snapshot = target->source;
-    struct qut_target_thread *thread = qut_target_add_thread(target, 1);
+    struct qut_target_thread *thread = target_add_thread(target, 1);
     if (!thread)
-        return qut_target_fail(error, "%s: out of memory", snapshot->directory);
+        return target_fail(error, "%s: out of memory", snapshot->directory);
     bool has_pc = false;
     char *name;
     uint64_t value;
@@ -173,14 +165,14 @@ static int take_registers(struct qut_target *target, char *text, struct qut_targ
             thread->regs.pc = value;
             has_pc = true;
         } else if (target->arch->vector_bytes_reg && strcmp(name, target->arch->vector_bytes_name) == 0) {
-            target->vector_bytes = qut_is_vector_bytes(value) ? value : 0;
+            target->vector_bytes = arch_is_vector_bytes(value) ? value : 0;
         } else if (number >= 0) {
             thread->regs.reg[number] = value;
             thread->regs.valid |= (uint64_t)1 << number;
         }
     }
-    thread->state = QUT_REGISTERS_READ;
-    return has_pc ? 0 : qut_target_fail(error, "%s/regs.txt: no pc", snapshot->directory);
+    thread->state = TARGET_REGISTERS_READ;
+    return has_pc ? 0 : target_fail(error, "%s/regs.txt: no pc", snapshot->directory);
 }
 
 static int read_text(const struct snapshot *snapshot, const char *name, char **text, size_t *size,
@@ -188,40 +180,40 @@ static int read_text(const struct snapshot *snapshot, const char *name, char **t
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/%s", snapshot->directory, name);
-    int result = qut_os_read_text(path, TEXT_BYTES_MAX, text, size);
-    return result == 0 ? 0 : qut_target_fail(error, "%.200s: %s", path, strerror(-result));
+    int result = os_read_text(path, TEXT_BYTES_MAX, text, size);
+    return result == 0 ? 0 : target_fail(error, "%.200s: %s", path, strerror(-result));
 }
 
 static int open_snapshot(struct qut_target *target, struct qut_target_error *error)
 {
     struct snapshot *snapshot = target->source;
-    struct qut_maps maps;
+    struct target_maps maps;
     char *text;
     size_t size;
-    int result = qut_os_each_name(snapshot->directory, add_data, snapshot);
+    int result = os_each_name(snapshot->directory, add_data, snapshot);
     if (result < 0)
-        return qut_target_fail(error, "%.200s: %s", snapshot->directory, strerror(-result));
+        return target_fail(error, "%.200s: %s", snapshot->directory, strerror(-result));
     if (read_text(snapshot, "maps.txt", &text, &size, error) != 0)
         return -1;
-    if (qut_maps_parse(&maps, text, size) != 0 || qut_target_take_maps(target, &maps) != 0)
-        return qut_target_fail(error, "%.200s: out of memory", snapshot->directory);
+    if (target_maps_parse(&maps, text, size) != 0 || target_take_maps(target, &maps) != 0)
+        return target_fail(error, "%.200s: out of memory", snapshot->directory);
     if (read_text(snapshot, "regs.txt", &text, &size, error) != 0)
         return -1;
     target->arch = find_arch(target, text);
     result = target->arch ? take_registers(target, text, error)
-                          : qut_target_fail(error, "%.200s/regs.txt: of no known architecture", snapshot->directory);
+                          : target_fail(error, "%.200s/regs.txt: of no known architecture", snapshot->directory);
     free(text);
     target->files_are_memory = true;
     target->stopped = true;
     if (target->arch && target->pac_mask == 0)
-        target->pac_mask = qut_target_pac_mask_of_maps(target);
+        target->pac_mask = target_pac_mask_of_maps(target);
     return result;
 }
 
 struct qut_target *qut_target_snapshot(const char *directory, const struct qut_target_options *options,
                                        struct qut_target_error *error)
 {
-    struct qut_target *target = qut_target_new(&snapshot_kind, options);
+    struct qut_target *target = target_new(&snapshot_kind, options);
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (target)
         target->source = snapshot;
@@ -229,11 +221,11 @@ struct qut_target *qut_target_snapshot(const char *directory, const struct qut_t
         if (!target)
             free(snapshot);
         qut_target_close(target);
-        qut_target_fail(error, "%.200s: out of memory", directory);
+        target_fail(error, "%.200s: out of memory", directory);
         return NULL;
     }
     if (snprintf(snapshot->directory, sizeof snapshot->directory, "%s", directory) >= (int)sizeof snapshot->directory) {
-        qut_target_fail(error, "%.200s...: path too long", directory);
+        target_fail(error, "%.200s...: path too long", directory);
         qut_target_close(target);
         return NULL;
     }

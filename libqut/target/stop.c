@@ -6,7 +6,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
-#include "libqut/target/process.h"
+#include "libqut/target/live.h"
 
 enum { PATIENCE_US = 20000 };
 
@@ -39,14 +39,14 @@ static int ask(void *context, pid_t tid)
     struct qut_target *target = stopping->target;
     if (is_known(stopping, tid))
         return 0;
-    struct qut_target_thread *thread = qut_target_add_thread(target, tid);
+    struct qut_target_thread *thread = target_add_thread(target, tid);
     stopping->no_memory |= !thread;
     if (!thread)
         return -1;
-    int result = qut_live_ask(target, thread);
+    int result = target_live_ask(target, thread);
     if (result == 0)
         return 0;
-    char state = result == -ESRCH ? 0 : qut_live_thread_state(target->source, tid);
+    char state = result == -ESRCH ? 0 : target_live_thread_state(target->source, tid);
     // One that has ended, but whose process has not, cannot be seized and needs not be.
     if (state != 0 && state != 'Z' && state != 'X')
         stopping->worst_error = result;
@@ -58,43 +58,43 @@ static int ask(void *context, pid_t tid)
 static void ask_all(struct stopping *stopping)
 {
     struct qut_target *target = stopping->target;
-    const struct qut_live *live = target->source;
+    const struct target_live *live = target->source;
     for (;;) {
         size_t before = target->thread_count;
         stopping->known = before;
-        int result = qut_live_each_tid(live->pid, ask, stopping);
+        int result = target_live_each_tid(live->pid, ask, stopping);
         if (result == -ENOENT || target->thread_count == before || stopping->worst_error || stopping->no_memory)
             break;
-        qut_live_await_all(target->threads + before, target->thread_count - before);
-        qut_target_sort_threads(target);
+        target_live_await_all(target->threads + before, target->thread_count - before);
+        target_sort_threads(target);
     }
 }
 
 static int note(void *context, pid_t tid)
 {
     struct stopping *stopping = context;
-    stopping->no_memory |= !qut_target_add_thread(stopping->target, tid);
+    stopping->no_memory |= !target_add_thread(stopping->target, tid);
     return stopping->no_memory ? -1 : 0;
 }
 
-// Nobody is stopped but one, for a moment: it tells whether we may.
+// Only one is stopped, for a moment: it tells whether we may.
 static void note_all(struct stopping *stopping)
 {
     struct qut_target *target = stopping->target;
-    const struct qut_live *live = target->source;
-    qut_live_each_tid(live->pid, note, stopping);
-    qut_target_sort_threads(target);
+    const struct target_live *live = target->source;
+    target_live_each_tid(live->pid, note, stopping);
+    target_sort_threads(target);
     for (size_t i = 0; i < target->thread_count; i++) {
         struct qut_target_thread *thread = &target->threads[i];
-        int result = qut_live_ask(target, thread);
+        int result = target_live_ask(target, thread);
         if (result == 0 && thread->traced)
-            qut_live_await_all(thread, 1);
-        qut_live_resume_thread(target, thread);
-        thread->state = QUT_REGISTERS_UNREAD;
+            target_live_await_all(thread, 1);
+        target_live_resume_thread(target, thread);
+        thread->state = TARGET_REGISTERS_UNREAD;
         thread->info.asleep_in = NULL;
         if (result == 0)
             break;
-        if (result != -ESRCH && qut_live_thread_state(live, thread->info.tid) != 'Z')
+        if (result != -ESRCH && target_live_thread_state(live, thread->info.tid) != 'Z')
             stopping->worst_error = result;
     }
     target->longest_ns = 0;
@@ -104,40 +104,40 @@ static void drop_gone(struct qut_target *target)
 {
     size_t kept = 0;
     for (size_t i = 0; i < target->thread_count; i++)
-        if (target->threads[i].traced || target->threads[i].state != QUT_REGISTERS_UNREAD)
+        if (target->threads[i].traced || target->threads[i].state != TARGET_REGISTERS_UNREAD)
             target->threads[kept++] = target->threads[i];
     target->thread_count = kept;
 }
 
 static int explain(struct qut_target *target, const struct stopping *stopping, struct qut_target_error *error)
 {
-    const struct qut_live *live = target->source;
+    const struct target_live *live = target->source;
     int pid = (int)live->pid;
     if (stopping->no_memory)
-        return qut_target_fail(error, "%d: out of memory", pid);
+        return target_fail(error, "%d: out of memory", pid);
     if (stopping->worst_error) {
-        long tracer = qut_live_status_number(live->pid, "TracerPid");
+        long tracer = target_live_status_number(live->pid, "TracerPid");
         if (tracer > 0)
-            return qut_target_fail(error, "%d: is being traced by %ld", pid, tracer);
-        return qut_live_fail(error, live->pid, stopping->worst_error);
+            return target_fail(error, "%d: is being traced by %ld", pid, tracer);
+        return target_live_fail(error, live->pid, stopping->worst_error);
     }
-    return qut_target_fail(error, "%d: has ended", pid);
+    return target_fail(error, "%d: has ended", pid);
 }
 
-int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
+int target_live_stop(struct qut_target *target, struct qut_target_error *error)
 {
     struct stopping stopping = {.target = target};
-    struct qut_live *live = target->source;
+    struct target_live *live = target->source;
     // What takes long is done while it runs.
-    if (qut_live_refresh_maps(target, error) != 0)
+    if (target_live_refresh_maps(target, error) != 0)
         return -1;
     for (size_t i = 0; i < target->range_count; i++)
         if (target->ranges[i].image->is_elf)
-            qut_target_make_table(target, target->ranges[i].image);
+            target_make_table(target, target->ranges[i].image);
 
     target->thread_count = 0;
     live->patience_us = PATIENCE_US;
-    target->stop_began_ns = qut_os_now_ns();
+    target->stop_began_ns = os_now_ns();
     if (target->one_by_one) {
         note_all(&stopping);
     } else {
@@ -154,10 +154,10 @@ int qut_live_stop(struct qut_target *target, struct qut_target_error *error)
     for (size_t i = 0; i < target->thread_count; i++) {
         struct qut_target_thread *thread = &target->threads[i];
         if (thread->traced && !thread->stopped)
-            thread->state = QUT_REGISTERS_NONE;
+            thread->state = TARGET_REGISTERS_NONE;
         thread->info.signal_number = thread->pending_signal;
     }
-    if (qut_live_refresh_maps(target, error) != 0) {
+    if (target_live_refresh_maps(target, error) != 0) {
         qut_target_resume(target);
         return -1;
     }

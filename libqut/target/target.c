@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public face of every kind of target.
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
 #include <elf.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "libqut/os/file.h"
 #include "libqut/os/os.h"
 
-int qut_target_fail(struct qut_target_error *error, const char *format, ...)
+int target_fail(struct qut_target_error *error, const char *format, ...)
 {
     if (error) {
         va_list arguments;
@@ -31,7 +31,7 @@ static struct qut_target_options known_options(const struct qut_target_options *
     return options;
 }
 
-struct qut_target *qut_target_new(const struct qut_target_kind *kind, const struct qut_target_options *given)
+struct qut_target *target_new(const struct target_kind *kind, const struct qut_target_options *given)
 {
     const struct qut_target_options options = known_options(given);
     struct qut_target *target = calloc(1, sizeof *target);
@@ -48,9 +48,9 @@ struct qut_target *qut_target_new(const struct qut_target_kind *kind, const stru
     target->cache_directory = options.cache_directory ? strdup(options.cache_directory) : NULL;
     target->sysroot = options.sysroot ? strdup(options.sysroot) : NULL;
     bool complete = (!options.cache_directory || target->cache_directory) && (!options.sysroot || target->sysroot);
-    for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++)
-        complete &= (target->windows[i].bytes = malloc(QUT_STACK_WINDOW_BYTES)) != NULL;
-    complete &= (target->code_window.bytes = malloc(QUT_CODE_WINDOW_BYTES)) != NULL;
+    for (unsigned i = 0; i < TARGET_STACK_WINDOWS; i++)
+        complete &= (target->windows[i].bytes = malloc(TARGET_STACK_WINDOW_BYTES)) != NULL;
+    complete &= (target->code_window.bytes = malloc(TARGET_CODE_WINDOW_BYTES)) != NULL;
     if (!complete) {
         qut_target_close(target);
         return NULL;
@@ -64,11 +64,11 @@ void qut_target_close(struct qut_target *target)
         return;
     target->kind->close(target);
     if (target->open_fd >= 0)
-        qut_os_close_file(target->open_fd);
-    qut_target_free_machine(target);
-    qut_target_free_images(target);
-    qut_maps_free(&target->maps);
-    for (unsigned i = 0; i < QUT_STACK_WINDOWS; i++)
+        os_close_file(target->open_fd);
+    target_free_machine(target);
+    target_free_images(target);
+    target_maps_free(&target->maps);
+    for (unsigned i = 0; i < TARGET_STACK_WINDOWS; i++)
         free(target->windows[i].bytes);
     free(target->code_window.bytes);
     free(target->note_room);
@@ -78,7 +78,7 @@ void qut_target_close(struct qut_target *target)
     free(target);
 }
 
-struct qut_target_thread *qut_target_add_thread(struct qut_target *target, pid_t tid)
+struct qut_target_thread *target_add_thread(struct qut_target *target, pid_t tid)
 {
     if (target->thread_count == target->thread_capacity) {
         size_t capacity = target->thread_capacity ? 2 * target->thread_capacity : 16;
@@ -99,13 +99,13 @@ static int by_tid(const void *a, const void *b)
     return x->info.tid < y->info.tid ? -1 : x->info.tid > y->info.tid;
 }
 
-void qut_target_sort_threads(struct qut_target *target)
+void target_sort_threads(struct qut_target *target)
 {
     if (target->thread_count)
         qsort(target->threads, target->thread_count, sizeof *target->threads, by_tid);
 }
 
-void qut_target_take_auxv(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t *vdso)
+void target_take_auxv(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t *vdso)
 {
     unsigned word = target->arch->word_bytes;
     for (size_t at = 0; size - at >= 2 * word && at <= size; at += 2 * word) {
@@ -121,7 +121,7 @@ void qut_target_take_auxv(struct qut_target *target, const uint8_t *bytes, size_
     }
 }
 
-uint64_t qut_target_pac_mask_of_maps(const struct qut_target *target)
+uint64_t target_pac_mask_of_maps(const struct qut_target *target)
 {
     enum { ADDRESS_BITS_LEAST = 39, SIGN_BIT = 55 }; // bit 55 tells kernel from user addresses, and is no part of it
     if (!target->arch->has_signed_ra || target->maps.count == 0)
@@ -163,7 +163,7 @@ void qut_target_resume(struct qut_target *target)
     for (size_t i = 0; i < target->thread_count; i++)
         target->kind->resume_thread(target, &target->threads[i]);
     if (target->stopped && !target->one_by_one)
-        target->longest_ns = qut_os_now_ns() - target->stop_began_ns;
+        target->longest_ns = os_now_ns() - target->stop_began_ns;
     target->stopped = false;
 }
 
@@ -200,8 +200,8 @@ void qut_target_thread(struct qut_target *target, size_t thread, struct qut_thre
 
 bool qut_target_module(struct qut_target *target, uint64_t address, struct qut_module_info *info)
 {
-    struct qut_map *map = qut_maps_find(&target->maps, address);
-    const struct qut_image *image = map ? qut_target_image_of(target, map) : NULL;
+    struct target_map *map = target_maps_find(&target->maps, address);
+    const struct target_image *image = map ? target_image_of(target, map) : NULL;
     *info = (struct qut_module_info){0};
     if (!image)
         return false;
@@ -216,12 +216,12 @@ bool qut_target_module(struct qut_target *target, uint64_t address, struct qut_m
         .build_id_size = image->build_id_size,
         .is_elf = image->is_elf,
         .deleted = image->deleted,
-        .table_reason = image->table_state == QUT_TABLE_NONE ? image->reason : NULL,
+        .table_reason = image->table_state == TARGET_TABLE_NONE ? image->reason : NULL,
     };
     return true;
 }
 
 size_t qut_target_read(struct qut_target *target, uint64_t address, void *bytes, size_t size)
 {
-    return qut_target_read_any(target, address, bytes, size);
+    return target_read_any(target, address, bytes, size);
 }

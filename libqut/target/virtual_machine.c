@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk, and who reads its frames, asks of virtual machines: code made at run time, dex files.
+// What a walk, and the reader of its frames, asks of virtual machines: code made at run time, dex files.
 #include "libqut/target/machine.h"
 
 #include <stdio.h>
@@ -12,61 +12,61 @@ static bool is_live(const struct qut_target *target)
     return target->kind->stop != NULL;
 }
 
-void qut_target_jit_new_moment(struct qut_target *target)
+void target_jit_new_moment(struct qut_target *target)
 {
     if (target->machine && is_live(target))
         target->machine->moment++;
 }
 
-void qut_target_jit_new_maps(struct qut_target *target)
+void target_jit_new_maps(struct qut_target *target)
 {
     if (target->machine)
         target->machine->is_searched = false;
 }
 
-bool qut_target_jit_holds(struct qut_target *target)
+bool target_jit_holds(struct qut_target *target)
 {
-    struct qut_machine *machine = target->machine;
+    struct target_machine *machine = target->machine;
     if (!machine)
         return true;
     uint64_t used = machine->moment;
-    qut_target_jit_new_moment(target);
+    target_jit_new_moment(target);
     for (size_t i = 0; i < machine->blob_count; i++)
-        if (machine->blobs[i]->used_moment == used && !qut_machine_blob_holds(machine, machine->blobs[i]))
+        if (machine->blobs[i]->used_moment == used && !target_machine_blob_holds(machine, machine->blobs[i]))
             return false;
     return true;
 }
 
 // A file of one method's code, without program headers, that is mapped where the code would be: what is left of it in
 // recordings of processes.
-static struct qut_machine_blob *mapped_symfile(struct qut_machine *machine, uint64_t pc)
+static struct target_machine_blob *mapped_symfile(struct target_machine *machine, uint64_t pc)
 {
     const struct qut_target *target = machine->target;
-    const struct qut_map *map = qut_maps_find(&target->maps, pc);
-    struct qut_machine_code code = {0};
+    const struct target_map *map = target_maps_find(&target->maps, pc);
+    struct target_machine_code code = {0};
     for (size_t i = 0; i < machine->blob_count; i++) {
-        struct qut_machine_blob *blob = machine->blobs[i];
+        struct target_machine_blob *blob = machine->blobs[i];
         if (blob->entry.address == 0 && pc >= blob->start && pc < blob->end)
             return blob;
     }
     uint8_t magic[4];
     if (is_live(target) || !map || !map->path[0] || (map->image && map->image->is_elf) ||
-        !qut_art_read(&machine->memory, map->start, magic, sizeof magic) || memcmp(magic, "\177ELF", sizeof magic) != 0)
+        !elf_art_read(&machine->memory, map->start, magic, sizeof magic) || memcmp(magic, "\177ELF", sizeof magic) != 0)
         return NULL;
     code.entry.symfile_address = map->start;
     code.entry.symfile_bytes = map->end - map->start;
-    if (!qut_machine_text(machine, map->start, map->end - map->start, &code.start, &code.end) || pc < code.start ||
+    if (!target_machine_text(machine, map->start, map->end - map->start, &code.start, &code.end) || pc < code.start ||
         pc >= code.end)
         return NULL;
-    return qut_machine_blob_make(machine, NULL, &code);
+    return target_machine_blob_make(machine, NULL, &code);
 }
 
-static struct qut_machine_blob *blob_at(struct qut_target *target, uint64_t pc)
+static struct target_machine_blob *blob_at(struct qut_target *target, uint64_t pc)
 {
-    struct qut_machine *machine = qut_target_machine(target);
+    struct target_machine *machine = target_machine(target);
     if (!machine)
         return NULL;
-    struct qut_machine_blob *blob = qut_machine_code_at(machine, pc);
+    struct target_machine_blob *blob = target_machine_code_at(machine, pc);
     if (!blob)
         blob = mapped_symfile(machine, pc);
     if (blob)
@@ -74,24 +74,25 @@ static struct qut_machine_blob *blob_at(struct qut_target *target, uint64_t pc)
     return blob;
 }
 
-bool qut_target_find_jit(struct qut_target *target, uint64_t pc, struct qut_code *code)
+bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code *code)
 {
-    const struct qut_machine_blob *blob = blob_at(target, pc);
+    const struct target_machine_blob *blob = blob_at(target, pc);
     if (!blob || !blob->has_table)
         return false;
-    *code = (struct qut_code){.state = QUT_CODE_READY, .table = &blob->stored.table, .frame_flags = blob->frame_flags};
+    *code = (struct runtime_code){
+        .state = RUNTIME_CODE_READY, .table = &blob->stored.table, .frame_flags = blob->frame_flags};
     return true;
 }
 
 // Of code that no symbol file covers. Erlang's machine, for one, describes its code in a form of its own.
-static void say_not_covered(const struct qut_machine *machine, char *reason, size_t size)
+static void say_not_covered(const struct target_machine *machine, char *reason, size_t size)
 {
     size_t without_code = 0;
-    for (unsigned i = 0; i < machine->list_count[QUT_MACHINE_CODE]; i++) {
-        const struct qut_machine_list *list = &machine->lists[QUT_MACHINE_CODE][i];
-        if (list->fault == QUT_JIT_FINE)
+    for (unsigned i = 0; i < machine->list_count[TARGET_MACHINE_CODE]; i++) {
+        const struct target_machine_list *list = &machine->lists[TARGET_MACHINE_CODE][i];
+        if (list->fault == ART_JIT_FINE)
             continue;
-        snprintf(reason, size, "no ELF image; of code made at run time, %s", qut_jit_fault_text(list->fault));
+        snprintf(reason, size, "no ELF image; of code made at run time, %s", art_jit_fault_text(list->fault));
         return;
     }
     for (size_t i = 0; i < machine->code_count; i++)
@@ -101,12 +102,12 @@ static void say_not_covered(const struct qut_machine *machine, char *reason, siz
              machine->code_count, without_code);
 }
 
-bool qut_target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, size_t size)
+bool target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, size_t size)
 {
-    const struct qut_machine *machine = target->machine;
-    if (!machine || machine->list_count[QUT_MACHINE_CODE] == 0)
+    const struct target_machine *machine = target->machine;
+    if (!machine || machine->list_count[TARGET_MACHINE_CODE] == 0)
         return false;
-    const struct qut_machine_blob *blob = blob_at(target, pc);
+    const struct target_machine_blob *blob = blob_at(target, pc);
     if (blob)
         snprintf(reason, size, "code made at run time; %s", blob->reason);
     else
@@ -114,17 +115,17 @@ bool qut_target_jit_reason(struct qut_target *target, uint64_t pc, char *reason,
     return true;
 }
 
-// ---- for who reads the frames
+// ---- for readers of the frames
 
 // The process may have gone on since it was walked: what the walk used comes first.
 const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, size_t *size)
 {
-    struct qut_machine *machine = target->machine;
-    const struct qut_machine_blob *best = NULL;
+    struct target_machine *machine = target->machine;
+    const struct target_machine_blob *best = NULL;
     for (size_t i = 0; machine && i < machine->blob_count; i++) {
-        const struct qut_machine_blob *blob = machine->blobs[i];
+        const struct target_machine_blob *blob = machine->blobs[i];
         if (blob->has_table && (!best || blob->used_moment > best->used_moment) && address >= blob->start &&
-            address < blob->end && qut_target_has_row(&blob->stored.table, address))
+            address < blob->end && target_has_row(&blob->stored.table, address))
             best = blob;
     }
     if (!best)
@@ -135,16 +136,16 @@ const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, 
 
 bool qut_target_dex_at(struct qut_target *target, uint64_t dex_pc, uint64_t *start, uint64_t *size)
 {
-    struct qut_machine *machine = qut_target_machine(target);
-    const struct qut_jit_entry *best = NULL;
+    struct target_machine *machine = target_machine(target);
+    const struct art_jit_entry *best = NULL;
     *start = *size = 0;
     if (!machine)
         return false;
-    qut_machine_update(machine, QUT_MACHINE_DEX);
-    for (unsigned l = 0; l < machine->list_count[QUT_MACHINE_DEX]; l++) {
-        const struct qut_jit_list *list = &machine->lists[QUT_MACHINE_DEX][l].list;
+    target_machine_update(machine, TARGET_MACHINE_DEX);
+    for (unsigned l = 0; l < machine->list_count[TARGET_MACHINE_DEX]; l++) {
+        const struct art_jit_list *list = &machine->lists[TARGET_MACHINE_DEX][l].list;
         for (size_t i = 0; i < list->count; i++) {
-            const struct qut_jit_entry *entry = &list->entries[i];
+            const struct art_jit_entry *entry = &list->entries[i];
             if (dex_pc - entry->symfile_address < entry->symfile_bytes && dex_pc >= entry->symfile_address &&
                 (!best || entry->timestamp > best->timestamp))
                 best = entry;

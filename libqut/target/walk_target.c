@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 #include "libqut/runtime/walk.h"
-#include "libqut/target/target.h"
+#include "libqut/target/opened_target.h"
 
 enum { ATTEMPTS_MAX = 16 }; // at a thread that sleeps now and again
 
-static const struct qut_code_range *find_range(struct qut_target *target, uint64_t pc)
+static const struct target_code_range *find_range(struct qut_target *target, uint64_t pc)
 {
     // Callers often lie in the same module.
     if (target->last_range < target->range_count) {
-        const struct qut_code_range *last = &target->ranges[target->last_range];
+        const struct target_code_range *last = &target->ranges[target->last_range];
         if (pc >= last->start && pc < last->end)
             return last;
     }
@@ -30,37 +30,38 @@ static const struct qut_code_range *find_range(struct qut_target *target, uint64
 }
 
 // Executable memory that is no ELF image.
-static void find_made_code(struct qut_target *target, struct qut_image *image, uint64_t pc, struct qut_code *code)
+static void find_made_code(struct qut_target *target, struct target_image *image, uint64_t pc,
+                           struct runtime_code *code)
 {
-    if (qut_target_find_jit(target, pc, code))
+    if (target_find_jit(target, pc, code))
         return;
-    if (!qut_target_jit_reason(target, pc, image->reason, sizeof image->reason))
+    if (!target_jit_reason(target, pc, image->reason, sizeof image->reason))
         return;
-    image->table_state = QUT_TABLE_NONE;
-    code->state = QUT_CODE_NO_TABLE;
+    image->table_state = TARGET_TABLE_NONE;
+    code->state = RUNTIME_CODE_NO_TABLE;
 }
 
-static void find_code(void *context, uint64_t pc, struct qut_code *code)
+static void find_code(void *context, uint64_t pc, struct runtime_code *code)
 {
     struct qut_target *target = context;
-    const struct qut_code_range *range = find_range(target, pc);
-    *code = (struct qut_code){.state = QUT_CODE_NO_MODULE};
+    const struct target_code_range *range = find_range(target, pc);
+    *code = (struct runtime_code){.state = RUNTIME_CODE_NO_MODULE};
     if (!range)
         return;
-    struct qut_image *image = range->image;
+    struct target_image *image = range->image;
     if (!image->is_elf) {
         find_made_code(target, image, pc, code);
         return;
     }
-    if (image->table_state == QUT_TABLE_UNTRIED)
-        qut_target_make_table(target, image);
-    code->state = image->table_state == QUT_TABLE_READY ? QUT_CODE_READY : QUT_CODE_NO_TABLE;
+    if (image->table_state == TARGET_TABLE_UNTRIED)
+        target_make_table(target, image);
+    code->state = image->table_state == TARGET_TABLE_READY ? RUNTIME_CODE_READY : RUNTIME_CODE_NO_TABLE;
     code->table = &image->stored.table;
     code->load_bias = image->load_bias;
     code->entry = image->entry;
     // A compiler may put its code into a buffer inside an image.
-    if (code->state != QUT_CODE_READY || !qut_target_has_row(code->table, pc - code->load_bias))
-        qut_target_find_jit(target, pc, code);
+    if (code->state != RUNTIME_CODE_READY || !target_has_row(code->table, pc - code->load_bias))
+        target_find_jit(target, pc, code);
 }
 
 static uint64_t strip(void *context, uint64_t pc)
@@ -75,27 +76,27 @@ static uint64_t vector_bytes(void *context)
     return target->vector_bytes;
 }
 
-static const struct qut_walk_ops ops = {
-    .read = qut_target_read_word,
-    .read_code = qut_target_read_code,
+static const struct runtime_walk_ops ops = {
+    .read = target_read_word,
+    .read_code = target_read_code,
     .find = find_code,
     .strip = strip,
     .vector_bytes = vector_bytes,
 };
 
-static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_frame *frames,
+static size_t walk_frames(struct qut_target *target, const struct arch_frame_regs *regs, struct qut_frame *frames,
                           size_t max, struct qut_end *end)
 {
-    struct qut_frame_regs top = *regs;
+    struct arch_frame_regs top = *regs;
     top.pc = strip(target, top.pc);
-    struct qut_walk walk;
-    qut_target_begin_reads(target);
-    qut_target_jit_new_moment(target);
-    qut_walk_begin(target->arch, &walk, &top, QUT_PC_EXACT);
+    struct runtime_walk walk;
+    target_begin_reads(target);
+    target_jit_new_moment(target);
+    runtime_walk_begin(target->arch, &walk, &top, ARCH_PC_EXACT);
     size_t count = 0;
     do {
-        qut_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
-    } while (count < max && qut_walk_step(target->arch, &ops, target, &walk));
+        runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
+    } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk));
     *end = walk.end;
     if (count == max && end->reason == QUT_END_NOT) {
         end->reason = QUT_END_LIMIT;
@@ -104,8 +105,8 @@ static size_t walk_frames(struct qut_target *target, const struct qut_frame_regs
     return count;
 }
 
-size_t qut_target_walk_copy(struct qut_target *target, const struct qut_frame_regs *regs, struct qut_target_copy *copy,
-                            struct qut_frame *frames, size_t max, struct qut_end *end)
+size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs *regs, struct target_copy *copy,
+                        struct qut_frame *frames, size_t max, struct qut_end *end)
 {
     copy->reached = 0;
     target->copy = copy;
@@ -126,8 +127,7 @@ static bool walk_noted(struct qut_target *target, struct qut_target_thread *thre
 {
     target->notes = target->note_room;
     *count = walk_frames(target, &thread->regs, frames, max, end);
-    bool holds =
-        qut_target_words_hold(target) && qut_target_jit_holds(target) && target->kind->still_asleep(target, thread);
+    bool holds = target_words_hold(target) && target_jit_holds(target) && target->kind->still_asleep(target, thread);
     target->notes = NULL;
     return holds;
 }
@@ -136,16 +136,16 @@ static size_t walk_asleep(struct qut_target *target, struct qut_target_thread *t
                           size_t max, struct qut_end *end)
 {
     if (!target->note_room)
-        target->note_room = malloc(QUT_READ_NOTES_MAX * sizeof *target->note_room);
+        target->note_room = malloc(TARGET_READ_NOTES_MAX * sizeof *target->note_room);
     if (!target->note_room)
         return no_frames(end, QUT_END_NO_PROGRESS);
     bool can_retake = target->kind->retake && target->stopped;
-    // Whoever waited for a disk may be done by now.
+    // A thread that waited for a disk may be done by now.
     if (can_retake && !*thread->info.asleep_in && !target->kind->retake(target, thread))
         return no_frames(end, QUT_END_NO_REGISTER);
     for (unsigned attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         size_t count;
-        if (thread->state == QUT_REGISTERS_READ)
+        if (thread->state == TARGET_REGISTERS_READ)
             return walk_frames(target, &thread->regs, frames, max, end);
         if (walk_noted(target, thread, frames, max, end, &count))
             return count;
@@ -168,16 +168,16 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
     if (max == 0)
         return no_frames(end, QUT_END_LIMIT);
     struct qut_target_thread *thread = &target->threads[index];
-    if (thread->state == QUT_REGISTERS_UNREAD && target->one_by_one && target->kind->retake) {
+    if (thread->state == TARGET_REGISTERS_UNREAD && target->one_by_one && target->kind->retake) {
         if (!target->kind->retake(target, thread))
-            thread->state = QUT_REGISTERS_NONE;
+            thread->state = TARGET_REGISTERS_NONE;
     }
-    if (thread->state == QUT_REGISTERS_UNREAD)
-        thread->state = target->kind->registers && target->kind->registers(target, thread) ? QUT_REGISTERS_READ
-                                                                                           : QUT_REGISTERS_NONE;
-    if (thread->state == QUT_REGISTERS_NONE)
+    if (thread->state == TARGET_REGISTERS_UNREAD)
+        thread->state = target->kind->registers && target->kind->registers(target, thread) ? TARGET_REGISTERS_READ
+                                                                                           : TARGET_REGISTERS_NONE;
+    if (thread->state == TARGET_REGISTERS_NONE)
         return no_frames(end, QUT_END_NO_REGISTER);
-    if (thread->state == QUT_REGISTERS_READ)
+    if (thread->state == TARGET_REGISTERS_READ)
         return walk_frames(target, &thread->regs, frames, max, end);
     return walk_asleep(target, thread, frames, max, end);
 }

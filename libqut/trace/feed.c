@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/trace/feed_entry.h"
+#include "libqut/trace/feed_entry_inline.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/host/host.h"
 #include "libqut/os/process.h"
 #include "libqut/os/shared_memory.h"
 #include "libqut/os/task.h"
-#include "libqut/trace/sample.h"
+#include "libqut/trace/feed_sample.h"
 
-static struct qut_feed_current nothing;
-_Atomic(struct qut_feed_current *) qut_feed_current = &nothing;
-_Atomic uint32_t qut_feed_control;
-struct qut_feed *qut_feed_all;
+static struct feed_current nothing;
+_Atomic(struct feed_current *) feed_current = &nothing;
+_Atomic uint32_t feed_control;
+struct feed *feed_all;
 
-static const struct qut_watch watch = {
-    .publishes = qut_feed_publishes,
-    .goes = qut_feed_module_goes,
-    .thread_ends = qut_feed_thread_ends,
-    .before_fork = qut_feed_before_fork,
-    .in_parent = qut_feed_in_parent,
-    .in_child = qut_feed_in_child,
-    .maintain = qut_feed_maintain,
+static const struct modules_watch watch = {
+    .publishes = feed_publishes,
+    .goes = feed_module_goes,
+    .thread_ends = feed_thread_ends,
+    .before_fork = feed_before_fork,
+    .in_parent = feed_in_parent,
+    .in_child = feed_in_child,
+    .maintain = feed_maintain,
 };
 
 // ---- memory
@@ -34,55 +35,55 @@ static size_t rounded(size_t bytes, size_t to)
 }
 
 // Each level's part begins a page: what a thread never uses costs nothing.
-static int make_scratch(struct qut_feed *feed)
+static int make_scratch(struct feed *feed)
 {
-    size_t depth = feed->depth_max, head = rounded(sizeof(struct qut_feed_scratch), 64);
+    size_t depth = feed->depth_max, head = rounded(sizeof(struct feed_scratch), 64);
     size_t bytes = head + depth * (2 * sizeof(uintptr_t) + sizeof(uint32_t)) + depth + 1;
     feed->scratch_stride_bytes = rounded(bytes, 4096);
     uint64_t all = (uint64_t)feed->scratch_stride_bytes * QUT_TRACE_LEVELS * feed->segment.thread_capacity;
     if (all > SIZE_MAX)
         return -ENOMEM;
     feed->scratch_bytes = (size_t)all;
-    feed->scratch = qut_os_reserve(feed->scratch_bytes);
+    feed->scratch = os_reserve(feed->scratch_bytes);
     feed->raw_is_told_bytes = (feed->segment.raw_mask / 32 + 1) * sizeof *feed->raw_is_told;
-    feed->raw_is_told = qut_os_reserve(feed->raw_is_told_bytes);
+    feed->raw_is_told = os_reserve(feed->raw_is_told_bytes);
     return feed->scratch && feed->raw_is_told ? 0 : -ENOMEM;
 }
 
-void qut_feed_free(struct qut_feed *feed)
+void feed_free(struct feed *feed)
 {
-    qut_os_free_pages(feed->scratch, feed->scratch_bytes);
-    qut_os_free_pages(feed->raw_is_told, feed->raw_is_told_bytes);
+    os_free_pages(feed->scratch, feed->scratch_bytes);
+    os_free_pages(feed->raw_is_told, feed->raw_is_told_bytes);
     free(feed->path);
     free(feed);
 }
 
 // When no append can look at it any more. Under work.
-static void close_feed(struct qut_retired *retired)
+static void close_feed(struct modules_retired *retired)
 {
-    struct qut_feed *feed = (struct qut_feed *)retired;
-    qut_os_lock(&qut_registry.lock);
-    struct qut_feed **link = &qut_feed_all;
+    struct feed *feed = (struct feed *)retired;
+    os_lock(&modules_registry.lock);
+    struct feed **link = &feed_all;
     while (*link && *link != feed)
         link = &(*link)->next;
     if (*link)
         *link = feed->next;
-    qut_os_unlock(&qut_registry.lock);
+    os_unlock(&modules_registry.lock);
     if (feed->is_given_up) {
-        qut_segment_unmap(&feed->segment);
+        segment_unmap(&feed->segment);
     } else if (!feed->is_unmapped) {
-        qut_feed_look_at_threads(feed);
-        qut_feed_keep_counts(&feed->segment);
-        qut_segment_close(&feed->segment);
+        feed_look_at_threads(feed);
+        feed_keep_counts(&feed->segment);
+        segment_close(&feed->segment);
     }
-    qut_feed_free(feed);
+    feed_free(feed);
 }
-static_assert(offsetof(struct qut_feed, retired) == 0, "a trace is freed by its node");
+static_assert(offsetof(struct feed, retired) == 0, "a trace is freed by its node");
 
-int qut_feed_new(struct qut_feed **out, const struct qut_segment_options *options, uint32_t flags, uint32_t depth_max)
+int feed_new(struct feed **out, const struct segment_options *options, uint32_t flags, uint32_t depth_max)
 {
     static uint32_t generation;
-    struct qut_feed *feed = calloc(1, sizeof *feed);
+    struct feed *feed = calloc(1, sizeof *feed);
     if (!feed)
         return -ENOMEM;
     feed->options = *options;
@@ -98,14 +99,14 @@ int qut_feed_new(struct qut_feed **out, const struct qut_segment_options *option
     }
     feed->options.path = feed->path;
     feed->options.command = NULL;
-    int result = qut_segment_create(&feed->segment, options);
+    int result = segment_create(&feed->segment, options);
     if (result == 0) {
         result = make_scratch(feed);
         if (result != 0)
-            qut_segment_close(&feed->segment);
+            segment_close(&feed->segment);
     }
     if (result != 0) {
-        qut_feed_free(feed);
+        feed_free(feed);
         return result;
     }
     if (++generation == 0)
@@ -115,23 +116,23 @@ int qut_feed_new(struct qut_feed **out, const struct qut_segment_options *option
     return 0;
 }
 
-// Its modules are written down before anybody can name them.
-void qut_feed_publish(struct qut_feed *feed)
+// Its modules are written down before they can be named.
+void feed_publish(struct feed *feed)
 {
-    feed->next = qut_feed_all;
-    qut_feed_all = feed;
-    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
-    qut_feed_publishes();
+    feed->next = feed_all;
+    feed_all = feed;
+    struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
+    feed_publishes();
     atomic_store_explicit(&current->feed, feed, memory_order_seq_cst);
 }
 
-void qut_feed_forget(void)
+void feed_forget(void)
 {
-    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
+    struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
     if (current == &nothing)
         return;
-    atomic_store_explicit(&qut_feed_current, &nothing, memory_order_release);
-    qut_os_free_pages(current, qut_os_page_bytes());
+    atomic_store_explicit(&feed_current, &nothing, memory_order_release);
+    os_free_pages(current, os_page_bytes());
 }
 
 // ---- open and close
@@ -149,25 +150,25 @@ static bool is_valid(const struct qut_trace_options *options)
     return options && options->size == sizeof *options && options->mode <= QUT_TRACE_KEEP_ALL &&
            !(options->flags & ~(uint32_t)(QUT_TRACE_FOLLOW_FORK | QUT_TRACE_CPU_TIME | QUT_TRACE_ON_DEMAND)) &&
            options->metric_mask < 1u << QUT_METRIC_COUNT && options->thread_count <= QUT_TRACE_THREADS_MAX &&
-           options->node_bits <= QUT_TRACE_NODE_BITS_MAX && options->depth_max <= QUT_FEED_DEPTH_MAX &&
+           options->node_bits <= QUT_TRACE_NODE_BITS_MAX && options->depth_max <= FEED_DEPTH_MAX &&
            are_zero(options->zero, sizeof options->zero / sizeof *options->zero);
 }
 
 // Under control. Once in a process's life, but for the page: a child may have to get another one.
 static int prepare(void)
 {
-    int result = qut_registry_prepare_process();
+    int result = modules_registry_prepare_process();
     if (result != 0)
         return result;
-    if (atomic_load_explicit(&qut_feed_current, memory_order_relaxed) == &nothing) {
-        struct qut_feed_current *page = qut_os_wiped_page();
+    if (atomic_load_explicit(&feed_current, memory_order_relaxed) == &nothing) {
+        struct feed_current *page = os_wiped_page();
         if (!page)
             return -ENOMEM;
-        atomic_store_explicit(&qut_feed_current, page, memory_order_release);
+        atomic_store_explicit(&feed_current, page, memory_order_release);
     }
-    qut_os_lock(&qut_registry.lock);
-    atomic_store_explicit(&qut_registry_watch, &watch, memory_order_release);
-    qut_os_unlock(&qut_registry.lock);
+    os_lock(&modules_registry.lock);
+    atomic_store_explicit(&modules_registry_watch, &watch, memory_order_release);
+    os_unlock(&modules_registry.lock);
     return qut_thread_register();
 }
 
@@ -176,8 +177,8 @@ static int open_feed(const struct qut_trace_options *options)
 {
     enum { DEPTH = 1024 };
     char command[sizeof((struct qut_trace_header *)0)->command];
-    qut_os_command(command, sizeof command);
-    struct qut_segment_options wanted = {
+    os_command(command, sizeof command);
+    struct segment_options wanted = {
         .segment_bytes = options->segment_bytes,
         .path = options->path,
         .mode = options->mode == QUT_TRACE_KEEP_ALL ? QUT_TRACE_STREAM : QUT_TRACE_OVERWRITE,
@@ -186,21 +187,21 @@ static int open_feed(const struct qut_trace_options *options)
         .thread_count = options->thread_count,
         .node_bits = options->node_bits,
         .merge_gap_ns = options->merge_gap_ns,
-        .pid = (uint32_t)qut_os_own_pid(),
-        .arch = (uint8_t)qut_native_arch.id,
+        .pid = (uint32_t)os_own_pid(),
+        .arch = (uint8_t)arch_native_arch.id,
         .word_bytes = sizeof(uintptr_t),
         .on_demand = (options->flags & QUT_TRACE_ON_DEMAND) != 0,
         .command = command,
     };
-    struct qut_feed *feed;
+    struct feed *feed;
     int result = prepare();
     if (result == 0)
-        result = qut_feed_new(&feed, &wanted, options->flags, options->depth_max ? options->depth_max : DEPTH);
+        result = feed_new(&feed, &wanted, options->flags, options->depth_max ? options->depth_max : DEPTH);
     if (result != 0)
         return result;
-    qut_os_lock(&qut_registry.lock);
-    qut_feed_publish(feed);
-    qut_os_unlock(&qut_registry.lock);
+    os_lock(&modules_registry.lock);
+    feed_publish(feed);
+    os_unlock(&modules_registry.lock);
     return 0;
 }
 
@@ -208,70 +209,70 @@ int qut_trace_open(const struct qut_trace_options *options)
 {
     if (!is_valid(options))
         return -EINVAL;
-    if (!qut_os_has_thread_words())
+    if (!os_has_thread_words())
         return -ENOMEM;
-    qut_os_lock(&qut_feed_control);
-    int result = qut_feed_now() ? -EALREADY : open_feed(options);
-    qut_os_unlock(&qut_feed_control);
+    os_lock(&feed_control);
+    int result = feed_now() ? -EALREADY : open_feed(options);
+    os_unlock(&feed_control);
     if (result == 0) {
         qut_trace_thread_register();
-        qut_registry_ring();
+        modules_registry_ring();
     }
     return result;
 }
 
 // Under work: so it was not freed meanwhile.
-static void give_up(struct qut_feed *feed)
+static void give_up(struct feed *feed)
 {
-    qut_feed_look_at_threads(feed);
-    qut_segment_give_up(&feed->segment);
-    qut_feed_keep_counts(&feed->segment);
+    feed_look_at_threads(feed);
+    segment_give_up(&feed->segment);
+    feed_keep_counts(&feed->segment);
     feed->is_given_up = true;
 }
 
 void qut_trace_close(void)
 {
     enum { APPEND_PATIENCE_MS = 1000 };
-    struct qut_registry *registry = &qut_registry;
-    qut_os_lock(&qut_feed_control);
-    struct qut_feed *feed = qut_feed_now();
+    struct modules_registry *registry = &modules_registry;
+    os_lock(&feed_control);
+    struct feed *feed = feed_now();
     if (feed) {
-        qut_os_lock(&registry->work);
-        qut_os_lock(&registry->lock);
-        struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
+        os_lock(&registry->work);
+        os_lock(&registry->lock);
+        struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
         atomic_store_explicit(&current->feed, NULL, memory_order_seq_cst);
         feed->is_closed = true;
-        qut_registry_push_retired(&feed->retired);
-        qut_os_unlock(&registry->lock);
+        modules_registry_push_retired(&feed->retired);
+        os_unlock(&registry->lock);
         // Handlers that jumped out of appends of threads that were not registered look like appends that take for ever.
-        if (!qut_registry_reclaim(APPEND_PATIENCE_MS))
+        if (!modules_registry_reclaim(APPEND_PATIENCE_MS))
             give_up(feed);
-        qut_os_unlock(&registry->work);
+        os_unlock(&registry->work);
     }
-    qut_os_unlock(&qut_feed_control);
+    os_unlock(&feed_control);
 }
 
 int qut_trace_fd(void)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, 0))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, 0))
         return -1;
     int fd = __atomic_load_n(&entry.feed->segment.fd, __ATOMIC_RELAXED);
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return fd;
 }
 
 int qut_trace_take_fd(void)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, 0))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, 0))
         return -1;
     int fd = __atomic_exchange_n(&entry.feed->segment.fd, -1, __ATOMIC_RELAXED);
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return fd;
 }
 
-bool qut_trace_is_open(void)
+bool feed_trace_is_open(void)
 {
-    return qut_feed_now() != NULL;
+    return feed_now() != NULL;
 }

@@ -6,63 +6,64 @@
 //   feed_stack.c    pcs -> nodes
 //   feed_sample.c   hits
 //   feed_modules.c  what is loaded -> the segment
-//   feed_upkeep.c   names and ends of threads that nobody told; what raw pcs lie in
+//   feed_upkeep.c   names and ends of threads that were not told; what raw pcs lie in
 //   feed_fork.c     what a child gets
 //   feed_counts.c   marks, and sums, also of the last trace
 //
-// Appends against close: every append stands between qut_modules_enter and qut_modules_leave, as walks do, and looks
-// for the trace behind the mark. Who closes takes the trace away first, and then waits as for walks (runtime/grace.c).
+// Appends against close: every append stands between modules_enter and modules_leave, as walks do, and looks
+// for the trace behind the mark. A close takes the trace away first, and then waits as for
+// walks (modules/grace.c).
 #ifndef QUT_TRACE_FEED_H
 #define QUT_TRACE_FEED_H
 
 #include <qut/trace.h>
 
-#include "libqut/runtime/noted_walk.h"
-#include "libqut/runtime/registry.h"
-#include "libqut/trace/segment.h"
+#include "libqut/modules/registry.h"
+#include "libqut/segment/segment.h"
+#include "libqut/walk/noted_walk.h"
 
 #pragma GCC visibility push(hidden)
 
-enum { QUT_FEED_TOLD_COUNT = 256, QUT_FEED_FILES_MAX = 256, QUT_FEED_DEPTH_MAX = 1 << 16 };
+enum { FEED_TOLD_COUNT = 256, FEED_FILES_MAX = 256, FEED_DEPTH_MAX = 1 << 16 };
 
-struct qut_feed;
-struct qut_feed_scratch;
+struct feed;
+struct feed_scratch;
 
 // Addresses that become nodes: feed_stack.c.
-struct qut_feed_stack {
-    struct qut_feed *feed;
-    struct qut_thread *thread; // whose last walk it is; NULL: it is none
-    const struct qut_modules *modules;
+struct feed_stack {
+    struct feed *feed;
+    struct runtime_thread *thread; // whose last walk it is; NULL: it is none
+    const struct modules *modules;
     const uintptr_t *pcs;
-    const uint8_t *flags; // as in struct qut_noted_walk
+    const uint8_t *flags; // as in struct walk_noted_walk
     size_t noted_count, count;
     size_t skip_count;   // innermost frames that are left out: below count, or 0
     bool is_interrupted; // frame 0
-    struct qut_feed_scratch *scratch;
+    struct feed_scratch *scratch;
     // What was found
     bool is_up_to_date;
-    const struct qut_module *last, *confirmed;
+    const struct module *last, *confirmed;
     enum qut_trace_cut cut; // where there was no room
 };
 
-// An append: feed_entry.h.
-struct qut_feed_entry {
-    struct qut_thread *thread;
-    const struct qut_modules *modules;
-    struct qut_feed *feed;
+// An append: feed_entry_inline.h.
+struct feed_entry {
+    struct runtime_thread *thread;
+    const struct modules *modules;
+    struct feed *feed;
     struct qut_trace_thread *slot;   // NULL: it has none, and `reason` says why
     struct qut_trace_writer *writer; // NULL: the hit is lost, and counted
     uint32_t slot_index;
     enum qut_trace_lost reason;
 };
 
-// What one level of one thread works with, in memory of this process's own that nobody pays for until it is touched.
+// What one level of one thread works with, in memory of this process's own that costs nothing until it is touched.
 // Behind it lie depth_max each of pcs, cached_pcs, cached_nodes, and depth_max + 1 flags.
-struct qut_feed_scratch {
-    struct qut_noted_walk notes; // pcs and flags are set once
-    struct qut_feed_stack stack;
-    struct qut_segment_sample sample;
-    struct qut_feed_entry entry; // of a hit that walks, or stores what was walked: there is little room on stacks
+struct feed_scratch {
+    struct walk_noted_walk notes; // pcs and flags are set once
+    struct feed_stack stack;
+    struct segment_sample sample;
+    struct feed_entry entry; // of a hit that walks, or stores what was walked: there is little room on stacks
     // Of the last stack that was looked up, from its outermost frame on: pcs of plain callers, and their nodes. Valid
     // as long as the list of modules is the one with this epoch.
     uintptr_t *cached_pcs;
@@ -73,98 +74,94 @@ struct qut_feed_scratch {
     bool is_cut;
 };
 
-struct qut_feed_file { // that pcs of bytecode were seen in
+struct feed_file { // that pcs of bytecode were seen in
     uintptr_t start, end;
 };
 
-struct qut_feed {
-    struct qut_retired retired;
-    struct qut_feed *next; // of all that may still be mapped. Under the registry's lock
-    bool is_closed;        // it is not the one that is open
-    bool is_unmapped;      // in a child: its segment is the parent's
-    bool is_given_up;      // closed, although somebody may still be writing: only to be unmapped
-    struct qut_segment segment;
+struct feed {
+    struct modules_retired retired;
+    struct feed *next; // of all that may still be mapped. Under the registry's lock
+    bool is_closed;    // it is not the one that is open
+    bool is_unmapped;  // in a child: its segment is the parent's
+    bool is_given_up;  // closed, although a thread may still be writing: only to be unmapped
+    struct segment segment;
     uint32_t generation; // differs from that of every other; never 0
     uint32_t flags;      // enum qut_trace_open_flag
     uint32_t depth_max;
-    struct qut_segment_options options; // for a child
+    struct segment_options options; // for a child
     char *path;
     uint8_t *scratch;
     size_t scratch_bytes, scratch_stride_bytes;
-    // Raw pcs whose place is to be found out while there is somebody to ask. Each is told once; when too many are told
+    // Raw pcs whose place is to be found out while it can be asked for. Each is told once; when too many are told
     // at once, some are not found out.
     uint32_t *raw_is_told; // a bit for each
     size_t raw_is_told_bytes;
     uint32_t told_count;
     uint32_t read_count; // by upkeep alone
-    uintptr_t told[QUT_FEED_TOLD_COUNT];
-    struct qut_feed_file files[QUT_FEED_FILES_MAX];
+    uintptr_t told[FEED_TOLD_COUNT];
+    struct feed_file files[FEED_FILES_MAX];
     uint32_t file_count;
     uint64_t looked_ns;                 // when upkeep last looked at threads
     _Atomic uint32_t is_short_of_slots; // upkeep shall look at once
 };
 
 // In a page that is empty in a child, whatever kind of fork made it.
-struct qut_feed_current {
-    _Atomic(struct qut_feed *) feed; // NULL: no trace is open
+struct feed_current {
+    _Atomic(struct feed *) feed; // NULL: no trace is open
 };
-extern _Atomic(struct qut_feed_current *) qut_feed_current; // never NULL
-extern _Atomic uint32_t qut_feed_control;                   // who opens or closes. Taken before all other locks
+extern _Atomic(struct feed_current *) feed_current; // never NULL
+extern _Atomic uint32_t feed_control;               // of open and close. Taken before all other locks
 
-static inline struct qut_feed *qut_feed_now(void)
+static inline struct feed *feed_now(void)
 {
-    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_acquire);
+    struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_acquire);
     return atomic_load_explicit(&current->feed, memory_order_seq_cst);
 }
 
-// ---- feed_slot.c (an append's beginning and end: feed_entry.h)
+// ---- feed_slot.c (an append's beginning and end: feed_entry_inline.h)
 
-void qut_feed_thread_ends(void);
-void qut_feed_fork_begins(void); // of the calling thread
-void qut_feed_fork_ends(bool in_child);
+void feed_thread_ends(void);
+void feed_fork_begins(void); // of the calling thread
+void feed_fork_ends(bool in_child);
 
 // ---- feed_stack.c
 
 // The node of frame skip_count; or, with *is_cut, of the innermost one that there was room for. `base`: what the
 // outermost frame hangs from.
-uint32_t qut_feed_stack_node(struct qut_feed_stack *stack, uint32_t base, bool *is_cut);
+uint32_t feed_stack_node(struct feed_stack *stack, uint32_t base, bool *is_cut);
 // Of one frame; 0: no room.
-uint32_t qut_feed_frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);
-void qut_feed_begin_stack(struct qut_feed_stack *stack);
+uint32_t feed_frame_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);
+void feed_begin_stack(struct feed_stack *stack);
 
 // ---- feed_modules.c; under the registry's lock
 
-void qut_feed_publishes(void);
-void qut_feed_module_goes(struct qut_record *record);
+void feed_publishes(void);
+void feed_module_goes(struct modules_record *record);
 
 // ---- feed_upkeep.c
 
-int qut_feed_maintain(void);
-// When a collector looked last (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has let go. Blocks.
-uint64_t qut_feed_collector_ns(void);
-void qut_feed_tell_raw(struct qut_feed *feed, uint32_t index, uintptr_t pc); // signal-safe
+int feed_maintain(void);
+void feed_tell_raw(struct feed *feed, uint32_t index, uintptr_t pc); // signal-safe
 // Under work.
-void qut_feed_look_at_threads(struct qut_feed *feed);
+void feed_look_at_threads(struct feed *feed);
 
 // ---- feed.c
 
-extern struct qut_feed *qut_feed_all; // under the registry's lock
+extern struct feed *feed_all; // under the registry's lock
 // A trace that is not published yet. 0 or -errno.
-int qut_feed_new(struct qut_feed **feed, const struct qut_segment_options *options, uint32_t flags, uint32_t depth_max);
-void qut_feed_free(struct qut_feed *feed); // all but the segment
-void qut_feed_publish(struct qut_feed *feed);
-// Before the library is unloaded: nobody stores anything, or ever will. What stays for the process's life goes as well.
-void qut_feed_forget(void);
+int feed_new(struct feed **feed, const struct segment_options *options, uint32_t flags, uint32_t depth_max);
+void feed_free(struct feed *feed); // all but the segment
+void feed_publish(struct feed *feed);
 
 // ---- feed_fork.c
 
-void qut_feed_before_fork(void);
-void qut_feed_in_parent(void);
-void qut_feed_in_child(void);
+void feed_before_fork(void);
+void feed_in_parent(void);
+void feed_in_child(void);
 
 // ---- feed_counts.c
 
-void qut_feed_keep_counts(const struct qut_segment *segment); // those of the last trace, from now on
+void feed_keep_counts(const struct segment *segment); // those of the last trace, from now on
 
 #pragma GCC visibility pop
 

@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libqut/trace/feed_entry.h"
-#include "libqut/trace/sample.h"
+#include "libqut/trace/feed_entry_inline.h"
+#include "libqut/trace/feed_sample.h"
 
 // ---- marks
 
 // A mark that finds no writer is lost, but it is no hit.
-static bool begin_mark(struct qut_feed_entry *entry, uintptr_t here)
+static bool begin_mark(struct feed_entry *entry, uintptr_t here)
 {
-    if (qut_feed_slot(entry) && qut_segment_depth(entry->slot) < QUT_TRACE_LEVELS)
-        return qut_feed_begin(entry, here);
+    if (feed_own_slot(entry) && segment_depth(entry->slot) < QUT_TRACE_LEVELS)
+        return feed_begin(entry, here);
     struct qut_trace_counts *counts = &entry->feed->segment.counters->unowned;
     __atomic_fetch_add(&counts->marks, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&counts->lost_marks, 1, __ATOMIC_RELAXED);
@@ -21,28 +21,28 @@ static bool begin_mark(struct qut_feed_entry *entry, uintptr_t here)
 
 int qut_trace_mark(uint32_t mark_kind, uint64_t id, const char *name)
 {
-    struct qut_feed_entry entry;
+    struct feed_entry entry;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     int result = QUT_STORED_NOT;
-    if (!qut_feed_enter(&entry, here))
+    if (!feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
-    struct qut_segment *segment = &entry.feed->segment;
+    struct segment *segment = &entry.feed->segment;
     if (begin_mark(&entry, here)) {
-        uint32_t string = name ? qut_segment_string(segment, name, strlen(name)) : 0;
-        result = qut_segment_mark(segment, entry.slot, entry.writer, qut_os_now_ns(), mark_kind, id, string);
-        qut_segment_end(entry.slot);
+        uint32_t string = name ? segment_string(segment, name, strlen(name)) : 0;
+        result = segment_mark(segment, entry.slot, entry.writer, os_now_ns(), mark_kind, id, string);
+        segment_end_of(entry.slot);
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return result;
 }
 
 // ---- kinds
 
 // Under control.
-static int own_kind(struct qut_feed *feed, const char *name)
+static int own_kind(struct feed *feed, const char *name)
 {
     uint32_t *names = feed->segment.header->kind_names;
-    uint32_t string = *name ? qut_segment_string(&feed->segment, name, strlen(name)) : 0;
+    uint32_t string = *name ? segment_string(&feed->segment, name, strlen(name)) : 0;
     if (string == 0)
         return *name ? -EAGAIN : -EINVAL;
     for (int i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
@@ -58,10 +58,10 @@ static int own_kind(struct qut_feed *feed, const char *name)
 
 int qut_trace_own_kind(const char *name)
 {
-    qut_os_lock(&qut_feed_control);
-    struct qut_feed *feed = qut_feed_now(); // nobody closes it under control
+    os_lock(&feed_control);
+    struct feed *feed = feed_now(); // it is not closed under control
     int result = feed && name ? own_kind(feed, name) : -EINVAL;
-    qut_os_unlock(&qut_feed_control);
+    os_unlock(&feed_control);
     return result;
 }
 
@@ -69,15 +69,15 @@ int qut_trace_own_kind(const char *name)
 
 // Each is added to by one atomic instruction: a handler may add to the same sum. Those of levels under way are left
 // alone: their appends add to them in several.
-static qut_trace_u64 *totals_of(struct qut_feed_entry *entry)
+static qut_trace_u64 *totals_of(struct feed_entry *entry)
 {
-    if (!qut_feed_slot(entry))
+    if (!feed_own_slot(entry))
         return entry->feed->segment.counters->unowned_totals;
-    uint32_t depth = qut_segment_depth(entry->slot);
+    uint32_t depth = segment_depth(entry->slot);
     return entry->slot->writers[depth < QUT_TRACE_LEVELS ? depth : QUT_TRACE_LEVELS - 1].totals;
 }
 
-void qut_feed_add_beside(struct qut_feed_entry *entry, uint32_t total, uint64_t amount)
+void feed_add_beside(struct feed_entry *entry, uint32_t total, uint64_t amount)
 {
     if (total >= QUT_TRACE_TOTAL_COUNT - 1)
         return;
@@ -88,20 +88,20 @@ void qut_feed_add_beside(struct qut_feed_entry *entry, uint32_t total, uint64_t 
 
 void qut_trace_add(uint32_t total, uint64_t amount)
 {
-    struct qut_feed_entry entry;
-    if (total >= QUT_TRACE_TOTAL_COUNT || !qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (total >= QUT_TRACE_TOTAL_COUNT || !feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
     __atomic_fetch_add(&totals_of(&entry)[total], amount, __ATOMIC_RELAXED);
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
 }
 
-void qut_trace_add_both(uint32_t total, uint64_t amount)
+void feed_trace_add_both(uint32_t total, uint64_t amount)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
-    qut_feed_add_beside(&entry, total, amount);
-    qut_feed_leave(&entry);
+    feed_add_beside(&entry, total, amount);
+    feed_leave(&entry);
 }
 
 // ---- what became of hits
@@ -110,12 +110,12 @@ void qut_trace_add_both(uint32_t total, uint64_t amount)
 static struct qut_trace_counters_now kept[2];
 static _Atomic uint32_t kept_version;
 
-static void take_counts(struct qut_trace_counters_now *now, const struct qut_segment *segment)
+static void take_counts(struct qut_trace_counters_now *now, const struct segment *segment)
 {
-    struct qut_segment_sums sums;
+    struct segment_sums sums;
     memset(&sums, 0, sizeof sums);
     memset(now, 0, sizeof *now);
-    qut_segment_sum(segment, &sums);
+    segment_sum(segment, &sums);
     now->hits = sums.counts.hits;
     now->stored = sums.stored;
     now->merged = sums.merged;
@@ -137,7 +137,7 @@ static_assert(sizeof((struct qut_trace_counters_now *)0)->lost == sizeof(uint64_
                   sizeof((struct qut_trace_counters_now *)0)->totals == sizeof(uint64_t[QUT_TRACE_TOTAL_COUNT]),
               "every count has its place");
 
-void qut_feed_keep_counts(const struct qut_segment *segment)
+void feed_keep_counts(const struct segment *segment)
 {
     uint32_t version = atomic_load_explicit(&kept_version, memory_order_relaxed) + 1;
     take_counts(&kept[version & 1], segment);
@@ -147,10 +147,10 @@ void qut_feed_keep_counts(const struct qut_segment *segment)
 void qut_trace_get_counts(struct qut_trace_counters_now *counts, size_t size)
 {
     struct qut_trace_counters_now now;
-    struct qut_feed_entry entry;
-    if (qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0))) {
+    struct feed_entry entry;
+    if (feed_enter(&entry, (uintptr_t)__builtin_frame_address(0))) {
         take_counts(&now, &entry.feed->segment);
-        qut_feed_leave(&entry);
+        feed_leave(&entry);
     } else {
         now = kept[atomic_load_explicit(&kept_version, memory_order_acquire) & 1];
     }

@@ -11,42 +11,42 @@
 #include "libqut/os/task.h"
 #include "libqut/trace/feed.h"
 
-void qut_feed_before_fork(void)
+void feed_before_fork(void)
 {
-    qut_feed_fork_begins();
+    feed_fork_begins();
 }
 
-void qut_feed_in_parent(void)
+void feed_in_parent(void)
 {
-    qut_feed_fork_ends(false);
+    feed_fork_ends(false);
 }
 
-// Who forked in a handler may have interrupted an append, which goes on when the handler returns. It then writes to
-// pages that nobody reads.
+// A fork in a handler may have interrupted an append, which goes on when the handler returns. It then writes to
+// pages that are never read.
 static bool is_in_append(void)
 {
-    const struct qut_thread *thread = qut_thread_self();
+    const struct runtime_thread *thread = runtime_thread_self();
     return thread ? atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0
-                  : qut_os_thread_word(QUT_OS_WORD_LEVELS) != 0;
+                  : os_thread_word(OS_WORD_LEVELS) != 0;
 }
 
-static void let_go(struct qut_feed *feed)
+static void let_go(struct feed *feed)
 {
     bool is_retired = feed->is_closed;
     feed->is_unmapped = true;
     if (is_in_append()) {
-        qut_os_replace_pages(feed->segment.header, (size_t)feed->segment.segment_bytes);
+        os_replace_pages(feed->segment.header, (size_t)feed->segment.segment_bytes);
         return;
     }
-    qut_segment_unmap(&feed->segment);
+    segment_unmap(&feed->segment);
     if (!is_retired)
-        qut_feed_free(feed);
+        feed_free(feed);
 }
 
 // Kinds that the parent gave numbers keep them.
-static void copy_kinds(struct qut_feed *to, const struct qut_feed *from)
+static void copy_kinds(struct feed *to, const struct feed *from)
 {
-    const struct qut_segment *segment = &from->segment;
+    const struct segment *segment = &from->segment;
     for (unsigned i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
         size_t at = (size_t)segment->header->kind_names[i] * 4;
         if (at == 0 || at + 3 > segment->string_bytes)
@@ -54,41 +54,41 @@ static void copy_kinds(struct qut_feed *to, const struct qut_feed *from)
         const uint8_t *string = segment->strings + at;
         size_t length = (size_t)(string[0] | string[1] << 8);
         if (at + 2 + length <= segment->string_bytes)
-            to->segment.header->kind_names[i] = qut_segment_string(&to->segment, (const char *)string + 2, length);
+            to->segment.header->kind_names[i] = segment_string(&to->segment, (const char *)string + 2, length);
     }
 }
 
-static void follow(const struct qut_feed *parent)
+static void follow(const struct feed *parent)
 {
     char command[sizeof((struct qut_trace_header *)0)->command], path[4096];
-    struct qut_segment_options options = parent->options;
-    qut_os_command(command, sizeof command);
+    struct segment_options options = parent->options;
+    os_command(command, sizeof command);
     options.command = command;
     options.parent_pid = options.pid;
-    options.pid = (uint32_t)qut_os_own_pid();
+    options.pid = (uint32_t)os_own_pid();
     if (options.path) {
         int length = snprintf(path, sizeof path, "%s.%u", options.path, (unsigned)options.pid);
         if (length < 0 || (size_t)length >= sizeof path)
             return;
         options.path = path;
     }
-    struct qut_feed *feed;
-    if (qut_feed_new(&feed, &options, parent->flags, parent->depth_max) != 0)
+    struct feed *feed;
+    if (feed_new(&feed, &options, parent->flags, parent->depth_max) != 0)
         return;
     copy_kinds(feed, parent);
-    qut_feed_publish(feed);
+    feed_publish(feed);
 }
 
 // Under the registry's lock. There is one thread.
-void qut_feed_in_child(void)
+void feed_in_child(void)
 {
-    struct qut_feed *all = qut_feed_all, *next;
-    struct qut_feed_current *current = atomic_load_explicit(&qut_feed_current, memory_order_relaxed);
+    struct feed *all = feed_all, *next;
+    struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
     atomic_store_explicit(&current->feed, NULL, memory_order_seq_cst);
-    atomic_store_explicit(&qut_feed_control, 0, memory_order_relaxed);
-    qut_feed_all = NULL;
-    qut_feed_fork_ends(true);
-    struct qut_thread *thread = qut_thread_self();
+    atomic_store_explicit(&feed_control, 0, memory_order_relaxed);
+    feed_all = NULL;
+    feed_fork_ends(true);
+    struct runtime_thread *thread = runtime_thread_self();
     if (thread)
         thread->node_generation = 0;
     if (all && !all->is_closed && (all->flags & QUT_TRACE_FOLLOW_FORK))

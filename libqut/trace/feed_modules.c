@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded -> the segment, before anybody can name it.
+// What is loaded -> the segment, before it can be named.
 #include <string.h>
 
 #include "libqut/trace/feed.h"
 
 // As a reader in another process can find it: what the loader calls it may be empty, or relative.
-static void add_module(struct qut_feed *feed, struct qut_record *record)
+static void add_module(struct feed *feed, struct modules_record *record)
 {
-    static struct qut_os_mapping mapping; // under lock; too large for a stack
-    const struct qut_identity *identity = &record->identity;
+    static struct os_mapping mapping; // under lock; too large for a stack
+    const struct modules_identity *identity = &record->identity;
     bool is_vdso = strncmp(record->name, "linux-", 6) == 0 || strcmp(record->name, "[vdso]") == 0;
     const char *path = record->name;
-    if (path[0] != '/' && !is_vdso && qut_os_mapping_at(identity->start, &mapping) == 0 && mapping.is_file)
+    if (path[0] != '/' && !is_vdso && os_mapping_at(identity->start, &mapping) == 0 && mapping.is_file)
         path = mapping.path;
     struct qut_trace_module module = {
         .code_base = record->code_base,
         .code_bytes = identity->end - identity->start,
         .start = identity->start,
         .start_vaddr = identity->start - identity->load_bias,
-        .load_ns = qut_os_now_ns(),
+        .load_ns = os_now_ns(),
         .flags = (identity->has_oat_identity ? QUT_TRACE_MODULE_MANAGED : 0u) | (is_vdso ? QUT_TRACE_MODULE_VDSO : 0u),
         .build_id_bytes = identity->build_id_size,
     };
     memcpy(module.build_id, identity->build_id, identity->build_id_size);
-    int index = record->code_base ? qut_segment_module_add(&feed->segment, &module, path) : -1;
+    int index = record->code_base ? segment_module_add(&feed->segment, &module, path) : -1;
     record->watch_generation = feed->generation;
     record->watch_index = index < 0 ? UINT32_MAX : (uint32_t)index;
 }
-static_assert((int)QUT_BUILD_ID_MAX <= (int)QUT_TRACE_BUILD_ID_BYTES, "none is cut");
+static_assert((int)ELF_BUILD_ID_MAX <= (int)QUT_TRACE_BUILD_ID_BYTES, "none is cut");
 
-void qut_feed_publishes(void)
+void feed_publishes(void)
 {
-    for (struct qut_feed *feed = qut_feed_all; feed && !feed->is_closed; feed = NULL)
-        for (size_t i = 0; i < qut_registry.record_count; i++)
-            if (qut_registry.records[i]->watch_generation != feed->generation)
-                add_module(feed, qut_registry.records[i]);
+    for (struct feed *feed = feed_all; feed && !feed->is_closed; feed = NULL)
+        for (size_t i = 0; i < modules_registry.record_count; i++)
+            if (modules_registry.records[i]->watch_generation != feed->generation)
+                add_module(feed, modules_registry.records[i]);
 }
 
-void qut_feed_module_goes(struct qut_record *record)
+void feed_module_goes(struct modules_record *record)
 {
-    struct qut_feed *feed = qut_feed_all;
+    struct feed *feed = feed_all;
     if (feed && !feed->is_closed && record->watch_generation == feed->generation && record->watch_index != UINT32_MAX)
-        qut_segment_module_unloaded(&feed->segment, record->watch_index, qut_os_now_ns());
+        segment_module_unloaded(&feed->segment, record->watch_index, os_now_ns());
 }

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "libqut/os/task.h"
-#include "libqut/trace/feed_entry.h"
-#include "libqut/trace/sample.h"
+#include "libqut/trace/feed_entry_inline.h"
+#include "libqut/trace/feed_sample.h"
 
-static_assert(sizeof(struct qut_extra) == sizeof(struct qut_segment_extra) &&
-                  offsetof(struct qut_extra, value) == offsetof(struct qut_segment_extra, value),
+static_assert(sizeof(struct qut_extra) == sizeof(struct segment_extra) &&
+                  offsetof(struct qut_extra, value) == offsetof(struct segment_extra, value),
               "extras go through as they are");
 static_assert((int)QUT_METRIC_COUNT == (int)QUT_TRACE_METRIC_COUNT &&
                   (int)QUT_TOTAL_OWN_FIRST == QUT_TRACE_TOTAL_OWN_FIRST &&
@@ -22,7 +22,7 @@ static const struct qut_event no_event;
 
 static uint64_t time_of(const struct qut_event *event)
 {
-    return event->time_ns ? event->time_ns : qut_os_now_ns();
+    return event->time_ns ? event->time_ns : os_now_ns();
 }
 
 static bool is_bad(const struct qut_event *event)
@@ -32,66 +32,66 @@ static bool is_bad(const struct qut_event *event)
            event->extra_count > QUT_TRACE_EXTRAS_MAX || (event->extra_count && !event->extras);
 }
 
-static inline struct qut_feed_scratch *scratch_of(const struct qut_feed_entry *entry)
+static inline struct feed_scratch *scratch_of(const struct feed_entry *entry)
 {
     const struct qut_trace_writer *first = entry->slot->writers;
     if (__builtin_expect(entry->writer == first, 1))
-        return qut_feed_scratch(entry, 0);
-    return qut_feed_scratch(entry, entry->writer == first + 1 ? 1 : 2);
+        return feed_scratch(entry, 0);
+    return feed_scratch(entry, entry->writer == first + 1 ? 1 : 2);
 }
 
 // In memory of this level's own: stacks are small.
-static inline void fill_sample(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
+static inline void fill_sample(const struct feed_entry *entry, struct feed_scratch *scratch,
                                const struct qut_event *event, uint64_t time_ns, uint32_t node, bool is_cut)
 {
-    struct qut_segment_sample *sample = &scratch->sample;
+    struct segment_sample *sample = &scratch->sample;
     sample->time_ns = time_ns;
     sample->cpu_ns = event->cpu_ns;
     sample->node = node;
     sample->kind = (uint16_t)event->kind;
     sample->flags = (uint16_t)(event->flags | (is_cut ? QUT_TRACE_SAMPLE_CUT : 0u));
     sample->metrics = event->metrics;
-    sample->extras = (const struct qut_segment_extra *)(const void *)event->extras;
+    sample->extras = (const struct segment_extra *)(const void *)event->extras;
     sample->extra_count = event->extra_count;
     if (sample->cpu_ns == 0 && (entry->feed->segment.flags & QUT_TRACE_HAS_CPU_TIME))
-        sample->cpu_ns = qut_os_thread_cpu_ns();
+        sample->cpu_ns = os_thread_cpu_ns();
 }
 
 // Called where little stack is in use.
-static inline __attribute__((always_inline)) int store(const struct qut_feed_entry *entry,
-                                                       const struct qut_feed_scratch *scratch)
+static inline __attribute__((always_inline)) int store(const struct feed_entry *entry,
+                                                       const struct feed_scratch *scratch)
 {
-    return qut_segment_append(&entry->feed->segment, entry->slot, entry->writer, &scratch->sample);
+    return segment_append(&entry->feed->segment, entry->slot, entry->writer, &scratch->sample);
 }
 
 // Where the outermost frame hangs from. False: there is no room even for that.
-static bool find_base(const struct qut_feed_entry *entry, const struct qut_end *end, uint32_t *base)
+static bool find_base(const struct feed_entry *entry, const struct qut_end *end, uint32_t *base)
 {
     *base = 0;
     if (!end || end->reason == QUT_END_OUTERMOST)
         return true;
     uint64_t code = 1 + (uint64_t)end->reason + ((uint64_t)end->refusal << 8);
-    *base = qut_segment_node(&entry->feed->segment, 0, code, QUT_TRACE_CLASS_END << QUT_TRACE_CLASS_SHIFT);
-    qut_segment_cut(entry->writer, end->reason == QUT_END_LIMIT ? QUT_TRACE_CUT_DEPTH : QUT_TRACE_CUT_WALK);
+    *base = segment_node(&entry->feed->segment, 0, code, QUT_TRACE_CLASS_END << QUT_TRACE_CLASS_SHIFT);
+    segment_cut(entry->writer, end->reason == QUT_END_LIMIT ? QUT_TRACE_CUT_DEPTH : QUT_TRACE_CUT_WALK);
     return *base != 0;
 }
 
 // False: it is lost.
-__attribute__((noinline)) static bool fill(const struct qut_feed_entry *entry, struct qut_feed_scratch *scratch,
+__attribute__((noinline)) static bool fill(const struct feed_entry *entry, struct feed_scratch *scratch,
                                            const struct qut_end *end, const struct qut_event *event, uint64_t time_ns)
 {
-    struct qut_feed_stack *stack = &scratch->stack;
+    struct feed_stack *stack = &scratch->stack;
     uint32_t node = 0;
     bool is_cut = true;
     if (is_bad(event)) {
-        qut_segment_lose(entry->writer, QUT_TRACE_LOST_BAD);
+        segment_lose(entry->writer, QUT_TRACE_LOST_BAD);
         return false;
     }
     stack->cut = QUT_TRACE_CUT_TREE;
     if (find_base(entry, end, &node))
-        node = qut_feed_stack_node(stack, node, &is_cut);
+        node = feed_stack_node(stack, node, &is_cut);
     if (is_cut)
-        qut_segment_cut(entry->writer, stack->cut);
+        segment_cut(entry->writer, stack->cut);
     fill_sample(entry, scratch, event, time_ns, node, is_cut || (end && end->reason != QUT_END_OUTERMOST));
     return true;
 }
@@ -99,19 +99,19 @@ __attribute__((noinline)) static bool fill(const struct qut_feed_entry *entry, s
 // ---- hits
 
 // Not inline in what walks: there is little room on stacks. NULL: *result says what became of the hit.
-__attribute__((noinline)) static struct qut_feed_scratch *begin(uintptr_t here, int *result)
+__attribute__((noinline)) static struct feed_scratch *begin(uintptr_t here, int *result)
 {
-    struct qut_feed_entry entry;
+    struct feed_entry entry;
     *result = QUT_STORED_NO_TRACE;
-    if (!qut_feed_enter(&entry, here))
+    if (!feed_enter(&entry, here))
         return NULL;
     *result = QUT_STORED_NOT;
-    if (!qut_feed_begin(&entry, here)) {
-        qut_feed_leave(&entry);
+    if (!feed_begin(&entry, here)) {
+        feed_leave(&entry);
         return NULL;
     }
-    struct qut_feed_scratch *scratch = scratch_of(&entry);
-    struct qut_feed_stack *stack = &scratch->stack;
+    struct feed_scratch *scratch = scratch_of(&entry);
+    struct feed_stack *stack = &scratch->stack;
     scratch->entry = entry;
     stack->feed = entry.feed;
     stack->thread = NULL;
@@ -122,33 +122,33 @@ __attribute__((noinline)) static struct qut_feed_scratch *begin(uintptr_t here, 
     return scratch;
 }
 
-__attribute__((noinline)) static void end_hit(const struct qut_feed_scratch *scratch)
+__attribute__((noinline)) static void end_hit(const struct feed_scratch *scratch)
 {
-    qut_segment_end(scratch->entry.slot);
-    qut_feed_leave(&scratch->entry);
+    segment_end_of(scratch->entry.slot);
+    feed_leave(&scratch->entry);
 }
 
 // The outermost frame is kept.
-static inline void skip(struct qut_feed_stack *stack, size_t wanted_count)
+static inline void skip(struct feed_stack *stack, size_t wanted_count)
 {
     size_t most = stack->count ? stack->count - 1 : 0;
     stack->skip_count = wanted_count < most ? wanted_count : most;
 }
 
 // capture.S calls it.
-int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture);
+int feed_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct arch_capture *capture);
 
-int qut_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct qut_capture *capture)
+int feed_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct arch_capture *capture)
 {
     int result;
-    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
     if (scratch) {
         event = event ? event : &no_event;
-        struct qut_noted_walk *notes = &scratch->notes;
+        struct walk_noted_walk *notes = &scratch->notes;
         uint64_t time_ns = time_of(event);
         notes->modules = scratch->entry.modules;
         scratch->stack.is_interrupted = ucontext != NULL;
-        scratch->stack.count = qut_walk_noted(notes, capture, ucontext);
+        scratch->stack.count = walk_take_notes(notes, capture, ucontext);
         if (!ucontext && event->skip_frames)
             skip(&scratch->stack, event->skip_frames);
         scratch->stack.thread = scratch->entry.thread;
@@ -162,11 +162,11 @@ int qut_trace_sample_captured(const void *ucontext, const struct qut_event *even
     return result;
 }
 
-int qut_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *flags, size_t flag_count,
-                         const struct qut_end *end, bool is_interrupted, const struct qut_event *event)
+int feed_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *flags, size_t flag_count,
+                          const struct qut_end *end, bool is_interrupted, const struct qut_event *event)
 {
     int result;
-    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
     if (scratch) {
         event = event ? event : &no_event;
         scratch->stack.pcs = pcs;
@@ -186,7 +186,7 @@ int qut_trace_append(const uintptr_t *pcs, size_t count, const struct qut_end *e
                      const struct qut_event *event)
 {
     int result;
-    struct qut_feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
     if (scratch) {
         event = event ? event : &no_event;
         scratch->stack.pcs = pcs;
@@ -201,55 +201,55 @@ int qut_trace_append(const uintptr_t *pcs, size_t count, const struct qut_end *e
 
 int qut_trace_skip(void)
 {
-    struct qut_feed_entry entry;
+    struct feed_entry entry;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (!qut_feed_enter(&entry, here))
+    if (!feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
-    bool began = qut_feed_begin(&entry, here);
+    bool began = feed_begin(&entry, here);
     if (began) {
-        qut_segment_skip(entry.writer);
-        qut_segment_end(entry.slot);
+        segment_skip(entry.writer);
+        segment_end_of(entry.slot);
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return QUT_STORED_NOT;
 }
 
 static int throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, here))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
-    if (!qut_feed_has_slot(entry.feed) && qut_os_thread_word(QUT_OS_WORD_ENDING)) {
-        qut_segment_throttle_unowned(&entry.feed->segment);
-        qut_feed_add_beside(&entry, total, amount);
-    } else if (qut_feed_begin(&entry, here)) {
-        qut_segment_throttle(entry.writer, total, amount);
-        qut_segment_end(entry.slot);
+    if (!feed_has_slot(entry.feed) && os_thread_word(OS_WORD_ENDING)) {
+        segment_throttle_unowned(&entry.feed->segment);
+        feed_add_beside(&entry, total, amount);
+    } else if (feed_begin(&entry, here)) {
+        segment_throttle(entry.writer, total, amount);
+        segment_end_of(entry.slot);
     } else {
-        qut_feed_add_beside(&entry, total, amount);
+        feed_add_beside(&entry, total, amount);
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return QUT_STORED_NOT;
 }
 
 // Called for each hit that is throttled: no more than what has to be done. As throttle_slowly, for a thread that is
-// registered, has a slot, and has nothing under way: all that qut_feed_enter and qut_feed_leave would ask is known.
-int qut_trace_throttle(uint32_t total, uint64_t amount)
+// registered, has a slot, and has nothing under way: all that feed_enter and feed_leave would ask is known.
+int feed_trace_throttle(uint32_t total, uint64_t amount)
 {
-    struct qut_feed_entry entry = {.thread = qut_thread_self()};
-    struct qut_thread *thread = entry.thread;
+    struct feed_entry entry = {.thread = runtime_thread_self()};
+    struct runtime_thread *thread = entry.thread;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0)
         return throttle_slowly(total, amount, here);
     atomic_store_explicit(&thread->walking, 1, memory_order_relaxed);
-    qut_os_fence_light();
+    os_fence_light();
     thread->append_sp = here;
-    entry.feed = qut_feed_now();
-    bool is_done = entry.feed && qut_feed_has_slot(entry.feed) && qut_feed_know_slot(&entry) &&
-                   qut_segment_entry_at(entry.slot, 0) == 0;
+    entry.feed = feed_now();
+    bool is_done =
+        entry.feed && feed_has_slot(entry.feed) && feed_know_slot(&entry) && segment_entry_at(entry.slot, 0) == 0;
     if (__builtin_expect(is_done, 1)) {
-        qut_segment_throttle(qut_segment_begin(entry.slot, here, 0, 0), total, amount);
-        qut_segment_end(entry.slot);
+        segment_throttle(segment_begin(entry.slot, here, 0, 0), total, amount);
+        segment_end_of(entry.slot);
     }
     thread->append_sp = 0;
     uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
@@ -260,13 +260,13 @@ int qut_trace_throttle(uint32_t total, uint64_t amount)
 
 // ---- what sampling wants to know
 
-uint32_t qut_trace_own_metrics(uint64_t metrics[QUT_METRIC_COUNT])
+uint32_t feed_trace_own_metrics(uint64_t metrics[QUT_METRIC_COUNT])
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return 0;
     uint32_t mask = entry.feed->segment.metric_mask;
-    if ((mask & (1u << QUT_METRIC_ALLOCATIONS | 1u << QUT_METRIC_ALLOCATED_BYTES)) && qut_feed_slot(&entry)) {
+    if ((mask & (1u << QUT_METRIC_ALLOCATIONS | 1u << QUT_METRIC_ALLOCATED_BYTES)) && feed_own_slot(&entry)) {
         const struct qut_trace_writer *writers = entry.slot->writers;
         uint64_t count = 0, bytes = 0;
         for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++) {
@@ -276,39 +276,39 @@ uint32_t qut_trace_own_metrics(uint64_t metrics[QUT_METRIC_COUNT])
         metrics[QUT_METRIC_ALLOCATIONS] = count;
         metrics[QUT_METRIC_ALLOCATED_BYTES] = bytes;
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return mask;
 }
 
 // What a handler stored meanwhile has another time.
-uint32_t qut_trace_node_at(uint64_t time_ns)
+uint32_t feed_trace_node_at(uint64_t time_ns)
 {
-    struct qut_feed_entry entry;
+    struct feed_entry entry;
     uint32_t node = 0;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return 0;
-    uint32_t level = qut_feed_slot(&entry) ? qut_segment_depth(entry.slot) : QUT_TRACE_LEVELS;
+    uint32_t level = feed_own_slot(&entry) ? segment_depth(entry.slot) : QUT_TRACE_LEVELS;
     if (level < QUT_TRACE_LEVELS) {
-        const struct qut_segment_sample *sample = &qut_feed_scratch(&entry, level)->sample;
+        const struct segment_sample *sample = &feed_scratch(&entry, level)->sample;
         node = __atomic_load_n(&sample->node, __ATOMIC_RELAXED);
         atomic_signal_fence(memory_order_seq_cst);
         if (__atomic_load_n(&sample->time_ns, __ATOMIC_RELAXED) != time_ns)
             node = 0;
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return node;
 }
 
 // ---- in steps
 
 // For steps, which are no hits: what is remembered between them is the thread's.
-static struct qut_feed_scratch *steps_of(struct qut_feed_entry *entry)
+static struct feed_scratch *steps_of(struct feed_entry *entry)
 {
-    return qut_feed_slot(entry) ? qut_feed_scratch(entry, 0) : NULL;
+    return feed_own_slot(entry) ? feed_scratch(entry, 0) : NULL;
 }
 
 // What the next qut_trace_append_node says.
-static void note_cut(struct qut_feed_scratch *steps, uint32_t parent)
+static void note_cut(struct feed_scratch *steps, uint32_t parent)
 {
     if (!steps || steps->is_cut)
         return;
@@ -318,69 +318,68 @@ static void note_cut(struct qut_feed_scratch *steps, uint32_t parent)
 
 uint32_t qut_trace_node(uint32_t parent, uintptr_t pc, uint32_t stack_flags)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return 0;
-    struct qut_feed_scratch *steps = steps_of(&entry);
+    struct feed_scratch *steps = steps_of(&entry);
     uint32_t node = 0;
     if (steps && !(steps->is_cut && parent == 0)) {
-        struct qut_feed_stack stack = {.feed = entry.feed, .modules = entry.modules};
-        qut_feed_begin_stack(&stack);
-        node =
-            qut_feed_frame_node(&stack, parent, pc, stack_flags & QUT_STACK_INTERRUPTED ? QUT_FRAME_INTERRUPTED : 0u);
+        struct feed_stack stack = {.feed = entry.feed, .modules = entry.modules};
+        feed_begin_stack(&stack);
+        node = feed_frame_node(&stack, parent, pc, stack_flags & QUT_STACK_INTERRUPTED ? QUT_FRAME_INTERRUPTED : 0u);
     }
     if (node == 0)
         note_cut(steps, parent);
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return node;
 }
 
 uint32_t qut_trace_label_node(uint32_t parent, const char *name)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return 0;
-    struct qut_feed_scratch *steps = steps_of(&entry);
-    struct qut_segment *segment = &entry.feed->segment;
+    struct feed_scratch *steps = steps_of(&entry);
+    struct segment *segment = &entry.feed->segment;
     uint32_t node = 0;
     if (steps && !(steps->is_cut && parent == 0)) {
-        uint32_t string = qut_segment_string(segment, name, strlen(name));
+        uint32_t string = segment_string(segment, name, strlen(name));
         if (string || !*name)
-            node = qut_segment_node(segment, parent, string, QUT_TRACE_CLASS_LABEL << QUT_TRACE_CLASS_SHIFT);
+            node = segment_node(segment, parent, string, QUT_TRACE_CLASS_LABEL << QUT_TRACE_CLASS_SHIFT);
     }
     if (node == 0)
         note_cut(steps, parent);
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return node;
 }
 
 int qut_trace_append_node(uint32_t node, const struct qut_event *event)
 {
-    struct qut_feed_entry entry;
+    struct feed_entry entry;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     int result = QUT_STORED_NOT;
-    if (!qut_feed_enter(&entry, here))
+    if (!feed_enter(&entry, here))
         return QUT_STORED_NO_TRACE;
     __builtin_prefetch(
         &entry.feed->segment.nodes[node & entry.feed->segment.node_mask]); // it will be looked at, and may be far away
-    if (qut_feed_begin(&entry, here)) {
-        struct qut_feed_scratch *scratch = scratch_of(&entry);
-        struct qut_feed_scratch *steps = entry.writer == entry.slot->writers ? scratch : qut_feed_scratch(&entry, 0);
+    if (feed_begin(&entry, here)) {
+        struct feed_scratch *scratch = scratch_of(&entry);
+        struct feed_scratch *steps = entry.writer == entry.slot->writers ? scratch : feed_scratch(&entry, 0);
         bool is_cut = steps->is_cut;
         event = event ? event : &no_event;
         if (__builtin_expect(is_cut, 0)) {
-            qut_segment_cut(entry.writer, QUT_TRACE_CUT_TREE);
+            segment_cut(entry.writer, QUT_TRACE_CUT_TREE);
             node = node ? node : steps->cut_node;
             steps->is_cut = false;
         }
         if (__builtin_expect(is_bad(event), 0)) {
-            qut_segment_lose(entry.writer, QUT_TRACE_LOST_BAD);
+            segment_lose(entry.writer, QUT_TRACE_LOST_BAD);
         } else {
             fill_sample(&entry, scratch, event, time_of(event), node, is_cut);
             result = store(&entry, scratch); // which knows a node from none
         }
-        qut_segment_end(entry.slot);
+        segment_end_of(entry.slot);
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
     return result;
 }

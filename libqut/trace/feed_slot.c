@@ -3,27 +3,27 @@
 #include <errno.h>
 
 #include "libqut/os/task.h"
-#include "libqut/trace/feed_entry.h"
+#include "libqut/trace/feed_entry_inline.h"
 
 static uintptr_t word_before_fork, generation_before_fork; // of the thread that forks, under the registry's lock
 
 // ---- entering
 
-static bool is_on_stack_of(const struct qut_thread *thread, uintptr_t address)
+static bool is_on_stack_of(const struct runtime_thread *thread, uintptr_t address)
 {
     return address >= thread->stack_limit && address < thread->stack_high;
 }
 
 // A handler that interrupted the append jumped out of it: what runs now runs further out on the same stack. It cannot
 // be a handler on a stack of its own that lies within the thread's.
-static bool was_jumped_out_of(const struct qut_thread *thread, uintptr_t here)
+static bool was_jumped_out_of(const struct runtime_thread *thread, uintptr_t here)
 {
     uintptr_t low, high;
     return thread->append_sp && here >= thread->append_sp && is_on_stack_of(thread, here) &&
-           is_on_stack_of(thread, thread->append_sp) && !qut_os_alternate_stack(&low, &high);
+           is_on_stack_of(thread, thread->append_sp) && !os_alternate_stack(&low, &high);
 }
 
-void qut_feed_heal(struct qut_thread *thread, uintptr_t here)
+void feed_heal(struct runtime_thread *thread, uintptr_t here)
 {
     if (was_jumped_out_of(thread, here))
         atomic_store_explicit(&thread->walking, 0, memory_order_relaxed);
@@ -31,48 +31,48 @@ void qut_feed_heal(struct qut_thread *thread, uintptr_t here)
 
 // ---- slots
 
-static uintptr_t index_of(const struct qut_feed *feed, const struct qut_trace_thread *slot)
+static uintptr_t index_of(const struct feed *feed, const struct qut_trace_thread *slot)
 {
     return (uintptr_t)((const uint8_t *)slot - feed->segment.threads) / feed->segment.thread_stride_bytes;
 }
 
 // False: a handler was quicker, and the thread has another one. Whichever the word names in the end is the thread's: a
 // handler that comes before it counts replaces it.
-static bool set_slot(const struct qut_feed *feed, const struct qut_trace_thread *slot)
+static bool set_slot(const struct feed *feed, const struct qut_trace_thread *slot)
 {
-    uintptr_t mine = index_of(feed, slot) + 1, before = qut_os_thread_word(QUT_OS_WORD_TRACE);
+    uintptr_t mine = index_of(feed, slot) + 1, before = os_thread_word(OS_WORD_TRACE);
     atomic_signal_fence(memory_order_seq_cst);
-    if (qut_feed_has_slot(feed))
+    if (feed_has_slot(feed))
         return false;
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, 0);
+    os_set_thread_word(OS_WORD_TRACE_GENERATION, 0);
     atomic_signal_fence(memory_order_seq_cst);
     // From here to the end a handler takes one of its own, unless it comes behind the last store.
-    bool is_mine = qut_os_change_thread_word(QUT_OS_WORD_TRACE, before, mine);
+    bool is_mine = os_change_thread_word(OS_WORD_TRACE, before, mine);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, feed->generation);
+    os_set_thread_word(OS_WORD_TRACE_GENERATION, feed->generation);
     atomic_signal_fence(memory_order_seq_cst);
-    return is_mine && qut_os_thread_word(QUT_OS_WORD_TRACE) == mine;
+    return is_mine && os_thread_word(OS_WORD_TRACE) == mine;
 }
 
-bool qut_feed_take_slot(struct qut_feed *feed, const char *name)
+bool feed_take_slot(struct feed *feed, const char *name)
 {
     // What its last destructors do would be those of another thread, without a name.
-    if (qut_os_thread_word(QUT_OS_WORD_ENDING))
+    if (os_thread_word(OS_WORD_ENDING))
         return false;
-    uint64_t now_ns = qut_os_now_ns();
-    struct qut_trace_thread *slot = qut_segment_thread_begin(&feed->segment, qut_os_thread_id(), name, now_ns);
+    uint64_t now_ns = os_now_ns();
+    struct qut_trace_thread *slot = segment_thread_begin(&feed->segment, os_thread_id(), name, now_ns);
     if (!slot) {
         // Some may belong to threads that are no more.
         if (atomic_exchange_explicit(&feed->is_short_of_slots, 1, memory_order_acq_rel) == 0)
-            qut_registry_ring();
+            modules_registry_ring();
         return false;
     }
     if (!set_slot(feed, slot))
-        qut_segment_thread_end(&feed->segment, slot, now_ns);
+        segment_thread_end(&feed->segment, slot, now_ns);
     return true;
 }
 
-void qut_feed_prepare_scratch(const struct qut_feed *feed, struct qut_feed_scratch *scratch)
+void feed_prepare_scratch(const struct feed *feed, struct feed_scratch *scratch)
 {
     size_t depth = feed->depth_max;
     uintptr_t *pcs = (uintptr_t *)(void *)((uint8_t *)scratch + (sizeof *scratch + 63) / 64 * 64);
@@ -90,19 +90,19 @@ void qut_feed_prepare_scratch(const struct qut_feed *feed, struct qut_feed_scrat
 static bool looks_jumped_out(const struct qut_trace_thread *slot, uintptr_t here)
 {
     bool looks = false;
-    for (uint32_t level = qut_segment_depth(slot); level-- > 0;)
+    for (uint32_t level = segment_depth(slot); level-- > 0;)
         looks = looks || here >= slot->entry_sp[level];
     return looks;
 }
 
-struct qut_trace_writer *qut_feed_begin_nested(const struct qut_thread *thread, struct qut_trace_thread *slot,
-                                               uintptr_t here)
+struct qut_trace_writer *feed_begin_nested(const struct runtime_thread *thread, struct qut_trace_thread *slot,
+                                           uintptr_t here)
 {
     uintptr_t low = thread ? thread->stack_limit : 0, high = thread ? thread->stack_high : 0, unused;
     // Only then do the bounds count. A handler may run on a stack of its own that lies within the thread's.
-    if (high && looks_jumped_out(slot, here) && qut_os_alternate_stack(&unused, &unused))
+    if (high && looks_jumped_out(slot, here) && os_alternate_stack(&unused, &unused))
         low = high = 0;
-    return qut_segment_begin(slot, here, low, high);
+    return segment_begin(slot, here, low, high);
 }
 
 // ---- beginning and end
@@ -110,34 +110,34 @@ struct qut_trace_writer *qut_feed_begin_nested(const struct qut_thread *thread, 
 // name NULL: it has none.
 static int register_with(const char *name)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return -EINVAL;
-    bool had_slot = qut_feed_has_slot(entry.feed);
-    bool has_slot = (had_slot || qut_feed_take_slot(entry.feed, name)) && qut_feed_know_slot(&entry);
+    bool had_slot = feed_has_slot(entry.feed);
+    bool has_slot = (had_slot || feed_take_slot(entry.feed, name)) && feed_know_slot(&entry);
     if (had_slot && has_slot && name)
-        qut_segment_thread_rename(entry.slot, name);
-    qut_feed_leave(&entry);
+        segment_thread_rename(entry.slot, name);
+    feed_leave(&entry);
     return has_slot ? 0 : -EAGAIN;
 }
 
-// Slots of dead threads that nobody has met yet: here where nobody else looks for them.
+// Slots of dead threads that were not met yet: here where no other part looks for them.
 static void look_for_dead(void)
 {
-    qut_os_lock(&qut_registry.work);
-    qut_feed_maintain();
-    qut_os_unlock(&qut_registry.work);
+    os_lock(&modules_registry.work);
+    feed_maintain();
+    os_unlock(&modules_registry.work);
 }
 
 int qut_trace_thread_register(void)
 {
-    char name[QUT_OS_NAME_BYTES];
-    if (!qut_feed_now())
+    char name[OS_NAME_BYTES];
+    if (!feed_now())
         return -EINVAL;
     int result = qut_thread_register();
     if (result != 0)
         return result;
-    bool has_name = qut_os_own_thread_name(name);
+    bool has_name = os_own_thread_name(name);
     result = register_with(has_name ? name : NULL);
     if (result != -EAGAIN)
         return result;
@@ -145,36 +145,36 @@ int qut_trace_thread_register(void)
     return register_with(has_name ? name : NULL);
 }
 
-void qut_feed_thread_ends(void)
+void feed_thread_ends(void)
 {
-    struct qut_feed_entry entry;
-    if (!qut_feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
-    if (qut_feed_has_slot(entry.feed) && qut_feed_know_slot(&entry)) {
-        qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, 0);
+    if (feed_has_slot(entry.feed) && feed_know_slot(&entry)) {
+        os_set_thread_word(OS_WORD_TRACE_GENERATION, 0);
         atomic_signal_fence(memory_order_seq_cst);
-        qut_segment_thread_end(&entry.feed->segment, entry.slot, qut_os_now_ns());
+        segment_thread_end(&entry.feed->segment, entry.slot, os_now_ns());
     }
-    qut_feed_leave(&entry);
+    feed_leave(&entry);
 }
 
 // ---- fork
 
-void qut_feed_fork_begins(void)
+void feed_fork_begins(void)
 {
-    const struct qut_feed *feed = qut_feed_now();
-    generation_before_fork = qut_os_thread_word(QUT_OS_WORD_TRACE_GENERATION);
-    word_before_fork = qut_os_thread_word(QUT_OS_WORD_TRACE);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE, QUT_FEED_FORKING);
+    const struct feed *feed = feed_now();
+    generation_before_fork = os_thread_word(OS_WORD_TRACE_GENERATION);
+    word_before_fork = os_thread_word(OS_WORD_TRACE);
+    os_set_thread_word(OS_WORD_TRACE, FEED_FORKING);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, feed ? feed->generation : 0);
+    os_set_thread_word(OS_WORD_TRACE_GENERATION, feed ? feed->generation : 0);
 }
 
-void qut_feed_fork_ends(bool in_child)
+void feed_fork_ends(bool in_child)
 {
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, 0);
+    os_set_thread_word(OS_WORD_TRACE_GENERATION, 0);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE, word_before_fork);
+    os_set_thread_word(OS_WORD_TRACE, word_before_fork);
     atomic_signal_fence(memory_order_seq_cst);
-    qut_os_set_thread_word(QUT_OS_WORD_TRACE_GENERATION, in_child ? 0 : generation_before_fork);
+    os_set_thread_word(OS_WORD_TRACE_GENERATION, in_child ? 0 : generation_before_fork);
 }

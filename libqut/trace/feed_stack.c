@@ -4,7 +4,7 @@
 //   the walk's memory   remembered frames carry their nodes with them (tiers.h): nothing is compared
 //   the last stack      else its pcs are compared, from the outermost frame on
 //
-#include "libqut/runtime/jit.h"
+#include "libqut/modules/jit.h"
 #include "libqut/runtime/tiers.h"
 #include "libqut/trace/feed.h"
 
@@ -14,73 +14,73 @@ enum { SPECIAL = QUT_FRAME_INTERRUPTED | QUT_FRAME_SIGNAL | QUT_FRAME_GUESSED | 
 // ---- one frame
 
 // Known, and what the list says it is.
-static inline const struct qut_module *find_module(struct qut_feed_stack *stack, uintptr_t pc)
+static inline const struct module *find_module(struct feed_stack *stack, uintptr_t pc)
 {
-    const struct qut_module *module = stack->last;
+    const struct module *module = stack->last;
     if (module && pc >= module->start && pc < module->end)
         return module;
-    module = stack->modules ? qut_modules_find(stack->modules, pc) : NULL;
-    if (!module || module->code_base == 0 || (!stack->is_up_to_date && !qut_module_confirm(module, pc)))
+    module = stack->modules ? modules_at(stack->modules, pc) : NULL;
+    if (!module || module->code_base == 0 || (!stack->is_up_to_date && !module_confirm(module, pc)))
         return NULL;
     stack->last = module;
     return module;
 }
 
-static bool is_jit(const struct qut_feed_stack *stack, uintptr_t pc, unsigned frame_flags)
+static bool is_jit(const struct feed_stack *stack, uintptr_t pc, unsigned frame_flags)
 {
     const void *found = NULL;
-    struct qut_code code;
-    return (frame_flags & QUT_FRAME_JIT) || (stack->modules && qut_jit_find(pc, &found, &code));
+    struct runtime_code code;
+    return (frame_flags & QUT_FRAME_JIT) || (stack->modules && modules_jit_find(pc, &found, &code));
 }
 
-__attribute__((noinline)) static uint32_t raw_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc,
+__attribute__((noinline)) static uint32_t raw_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc,
                                                    unsigned frame_flags, unsigned bits)
 {
-    struct qut_feed *feed = stack->feed;
+    struct feed *feed = stack->feed;
     unsigned class = QUT_TRACE_CLASS_RAW;
     if (frame_flags & QUT_FRAME_DEX)
         class = QUT_TRACE_CLASS_DEX;
     else if (is_jit(stack, pc, frame_flags))
         class = QUT_TRACE_CLASS_JIT;
-    uint32_t index = qut_segment_raw(&feed->segment, pc);
+    uint32_t index = segment_raw(&feed->segment, pc);
     if (index == 0) {
         stack->cut = QUT_TRACE_CUT_RAW;
         return 0;
     }
     if (class == QUT_TRACE_CLASS_DEX)
-        qut_feed_tell_raw(feed, index, pc);
-    return qut_segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
+        feed_tell_raw(feed, index, pc);
+    return segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
 }
 
 // The parent is 0 or was given by this.
-static inline uint32_t frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
+static inline uint32_t frame_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
 {
     unsigned bits = (frame_flags & QUT_FRAME_INTERRUPTED ? QUT_TRACE_NODE_EXACT : 0u) |
                     (frame_flags & QUT_FRAME_GUESSED ? QUT_TRACE_NODE_GUESSED : 0u);
-    const struct qut_module *module = frame_flags & QUT_FRAME_DEX ? NULL : find_module(stack, pc);
+    const struct module *module = frame_flags & QUT_FRAME_DEX ? NULL : find_module(stack, pc);
     stack->cut = QUT_TRACE_CUT_TREE;
     if (!module)
         return raw_node(stack, parent, pc, frame_flags, bits);
     unsigned class = frame_flags & QUT_FRAME_SIGNAL ? QUT_TRACE_CLASS_SIGNAL : QUT_TRACE_CLASS_CODE;
-    return qut_segment_child(&stack->feed->segment, parent, pc - module->start + module->code_base,
-                             class << QUT_TRACE_CLASS_SHIFT | bits);
+    return segment_child(&stack->feed->segment, parent, pc - module->start + module->code_base,
+                         class << QUT_TRACE_CLASS_SHIFT | bits);
 }
 
-uint32_t qut_feed_frame_node(struct qut_feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
+uint32_t feed_frame_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags)
 {
-    const struct qut_segment *segment = &stack->feed->segment;
+    const struct segment *segment = &stack->feed->segment;
     if (parent > segment->node_mask || (parent && !__atomic_load_n(&segment->nodes[parent], __ATOMIC_ACQUIRE)))
         return 0;
     return frame_node(stack, parent, pc, frame_flags);
 }
 
-void qut_feed_begin_stack(struct qut_feed_stack *stack)
+void feed_begin_stack(struct feed_stack *stack)
 {
-    stack->is_up_to_date = !stack->modules || qut_modules_up_to_date(stack->modules);
+    stack->is_up_to_date = !stack->modules || modules_up_to_date(stack->modules);
     stack->last = NULL;
 }
 
-static inline unsigned flags_of(const struct qut_feed_stack *stack, size_t frame)
+static inline unsigned flags_of(const struct feed_stack *stack, size_t frame)
 {
     unsigned flags = frame < stack->noted_count ? stack->flags[frame] & (unsigned)SPECIAL : 0;
     return frame == 0 && stack->is_interrupted ? flags | QUT_FRAME_INTERRUPTED : flags;
@@ -89,7 +89,7 @@ static inline unsigned flags_of(const struct qut_feed_stack *stack, size_t frame
 // ---- with the walk's memory
 
 // Frames from *next inwards have to be looked up; what they hang from is returned.
-static uint32_t take_remembered(const struct qut_feed_stack *stack, const struct qut_last_walk *last, uint32_t base,
+static uint32_t take_remembered(const struct feed_stack *stack, const struct runtime_last_walk *last, uint32_t base,
                                 size_t *next)
 {
     size_t first = last->frame_count - last->kept_count;
@@ -99,16 +99,16 @@ static uint32_t take_remembered(const struct qut_feed_stack *stack, const struct
             first = i + 1;
     if (first < stack->skip_count)
         first = stack->skip_count;
-    while (first < last->frame_count && *qut_last_walk_node(last, first) == 0)
+    while (first < last->frame_count && *runtime_last_walk_node(last, first) == 0)
         first++;
     *next = first;
-    return first < last->frame_count ? *qut_last_walk_node(last, first) : base;
+    return first < last->frame_count ? *runtime_last_walk_node(last, first) : base;
 }
 
 // ---- with the last stack
 
 // How many frames, from the outermost on, are plain callers, wanted, and fit.
-static size_t cacheable_count(const struct qut_feed_stack *stack, size_t depth_max)
+static size_t cacheable_count(const struct feed_stack *stack, size_t depth_max)
 {
     size_t special = stack->noted_count < stack->count ? stack->noted_count : stack->count;
     while (special > 0 && flags_of(stack, special - 1) == 0)
@@ -137,9 +137,9 @@ static size_t common_count(const uintptr_t *cached, const uintptr_t *outermost, 
     return i;
 }
 
-static uint32_t add_and_cache(struct qut_feed_stack *stack, uint32_t base, bool *is_cut)
+static uint32_t add_and_cache(struct feed_stack *stack, uint32_t base, bool *is_cut)
 {
-    struct qut_feed_scratch *scratch = stack->scratch;
+    struct feed_scratch *scratch = stack->scratch;
     uint32_t epoch = stack->modules ? stack->modules->epoch : 0;
     size_t cacheable = stack->is_up_to_date ? cacheable_count(stack, stack->feed->depth_max) : 0;
     if (scratch->cached_base != base || scratch->cached_epoch != epoch) {
@@ -158,7 +158,7 @@ static uint32_t add_and_cache(struct qut_feed_stack *stack, uint32_t base, bool 
             *is_cut = true;
             break;
         }
-        // Whoever jumps out of this leaves it as true as it was.
+        // A jump out of this leaves it as true as it was.
         if (done < cacheable) {
             scratch->cached_count = (uint32_t)done;
             atomic_signal_fence(memory_order_seq_cst);
@@ -177,10 +177,10 @@ static uint32_t add_and_cache(struct qut_feed_stack *stack, uint32_t base, bool 
 
 // The walk's memory may know the frames and not their nodes: it was of no use for a while, and recorded them anew. Then
 // the last stack has most of them.
-static uint32_t add_from_cache(struct qut_feed_stack *stack, const struct qut_last_walk *last, size_t unknown_count,
+static uint32_t add_from_cache(struct feed_stack *stack, const struct runtime_last_walk *last, size_t unknown_count,
                                uint32_t base, bool *is_cut)
 {
-    const struct qut_feed_scratch *scratch = stack->scratch;
+    const struct feed_scratch *scratch = stack->scratch;
     uint32_t node = add_and_cache(stack, base, is_cut);
     if (*is_cut) // then what is cached further in is of the stack before
         return node;
@@ -188,11 +188,11 @@ static uint32_t add_from_cache(struct qut_feed_stack *stack, const struct qut_la
     if (cached_count > scratch->cached_count)
         cached_count = scratch->cached_count;
     for (size_t i = stack->count - unknown_count; i < cached_count; i++)
-        *qut_last_walk_node(last, stack->count - 1 - i) = scratch->cached_nodes[i];
+        *runtime_last_walk_node(last, stack->count - 1 - i) = scratch->cached_nodes[i];
     return node;
 }
 
-static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_last_walk *last, uint32_t base,
+static uint32_t add_and_remember(struct feed_stack *stack, const struct runtime_last_walk *last, uint32_t base,
                                  bool *is_cut)
 {
     enum { UNKNOWN_FEW = 8 };
@@ -209,28 +209,28 @@ static uint32_t add_and_remember(struct qut_feed_stack *stack, const struct qut_
             break;
         }
         is_guessed = is_guessed || (flags & QUT_FRAME_GUESSED);
-        *qut_last_walk_node(last, next) = is_guessed ? 0 : node;
+        *runtime_last_walk_node(last, next) = is_guessed ? 0 : node;
         parent = node;
     }
     return parent;
 }
 
-uint32_t qut_feed_stack_node(struct qut_feed_stack *stack, uint32_t base, bool *is_cut)
+uint32_t feed_stack_node(struct feed_stack *stack, uint32_t base, bool *is_cut)
 {
-    struct qut_thread *thread = stack->thread;
-    struct qut_last_walk last;
+    struct runtime_thread *thread = stack->thread;
+    struct runtime_last_walk last;
     *is_cut = false;
-    qut_feed_begin_stack(stack);
+    feed_begin_stack(stack);
     // The memory is the outermost walk's.
     if (!thread || base != 0 || !stack->is_up_to_date ||
         atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
         return add_and_cache(stack, base, is_cut);
     if (thread->node_generation != stack->feed->generation) {
         thread->node_generation = 0;
-        qut_last_walk_forget(thread);
+        runtime_last_walk_forget(thread);
         thread->node_generation = stack->feed->generation;
     }
-    if (!qut_last_walk_inside(thread, &last) || last.frame_count != stack->count)
+    if (!runtime_last_walk_inside(thread, &last) || last.frame_count != stack->count)
         return add_and_cache(stack, base, is_cut);
     return add_and_remember(stack, &last, base, is_cut);
 }

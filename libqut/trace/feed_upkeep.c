@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nobody tells: that a thread has ended, what it is called, and which file bytecode lies in.
+// What is not told: that a thread has ended, what it is called, and which file bytecode lies in.
 #include <string.h>
 
+#include "libqut/host/host.h"
 #include "libqut/os/task.h"
 #include "libqut/trace/feed.h"
 
@@ -9,7 +10,7 @@ enum { LOOK_EVERY_MS = 1000 };
 
 // ---- threads
 
-static struct qut_trace_thread *slot_at(const struct qut_feed *feed, uint32_t index)
+static struct qut_trace_thread *slot_at(const struct feed *feed, uint32_t index)
 {
     return (struct qut_trace_thread *)(void *)(feed->segment.threads +
                                                (size_t)index * feed->segment.thread_stride_bytes);
@@ -27,7 +28,7 @@ static uint32_t uid_of(const struct qut_trace_thread *slot)
 }
 
 // Another thread has its number, and has been met: of two with the same one, only the later can live.
-static bool has_successor(const struct qut_feed *feed, uint32_t count, uint32_t tid, uint32_t uid)
+static bool has_successor(const struct feed *feed, uint32_t count, uint32_t tid, uint32_t uid)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct qut_trace_thread *other = slot_at(feed, i);
@@ -39,27 +40,27 @@ static bool has_successor(const struct qut_feed *feed, uint32_t count, uint32_t 
     return false;
 }
 
-static void look_at_thread(struct qut_feed *feed, uint32_t count, struct qut_trace_thread *slot, uint64_t now_ns)
+static void look_at_thread(struct feed *feed, uint32_t count, struct qut_trace_thread *slot, uint64_t now_ns)
 {
-    char name[QUT_OS_NAME_BYTES];
+    char name[OS_NAME_BYTES];
     uint32_t uid = uid_of(slot), tid = __atomic_load_n(&slot->tid, __ATOMIC_ACQUIRE);
     if (!is_live(slot) || uid_of(slot) != uid)
         return;
-    if (qut_os_thread_is_gone(tid) || has_successor(feed, count, tid, uid)) {
-        // Whoever is dead has not ended its slot meanwhile, unless it had ended it before; then it may be another's.
+    if (os_thread_is_gone(tid) || has_successor(feed, count, tid, uid)) {
+        // A dead thread has not ended its slot meanwhile, unless it had ended it before; then it may be another's.
         if (is_live(slot) && uid_of(slot) == uid)
-            qut_segment_thread_end(&feed->segment, slot, now_ns);
+            segment_thread_end(&feed->segment, slot, now_ns);
         return;
     }
-    if (qut_os_thread_name(tid, name) && strncmp(name, slot->name, sizeof name) != 0 && is_live(slot) &&
+    if (os_thread_name(tid, name) && strncmp(name, slot->name, sizeof name) != 0 && is_live(slot) &&
         uid_of(slot) == uid)
-        qut_segment_thread_rename(slot, name);
+        segment_thread_rename(slot, name);
 }
 
-void qut_feed_look_at_threads(struct qut_feed *feed)
+void feed_look_at_threads(struct feed *feed)
 {
     uint32_t count = __atomic_load_n(&feed->segment.header->thread_count, __ATOMIC_ACQUIRE);
-    uint64_t now_ns = qut_os_now_ns();
+    uint64_t now_ns = os_now_ns();
     if (count > feed->segment.thread_capacity)
         count = feed->segment.thread_capacity;
     for (uint32_t i = 0; i < count; i++)
@@ -68,16 +69,16 @@ void qut_feed_look_at_threads(struct qut_feed *feed)
 
 // ---- raw pcs
 
-void qut_feed_tell_raw(struct qut_feed *feed, uint32_t index, uintptr_t pc)
+void feed_tell_raw(struct feed *feed, uint32_t index, uintptr_t pc)
 {
     uint32_t bit = 1u << (index & 31), *word = &feed->raw_is_told[index / 32];
     if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) || (__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit))
         return;
     uint32_t at = __atomic_fetch_add(&feed->told_count, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&feed->told[at % QUT_FEED_TOLD_COUNT], pc, __ATOMIC_RELEASE);
+    __atomic_store_n(&feed->told[at % FEED_TOLD_COUNT], pc, __ATOMIC_RELEASE);
 }
 
-static bool is_in_file(const struct qut_feed *feed, uintptr_t pc)
+static bool is_in_file(const struct feed *feed, uintptr_t pc)
 {
     for (uint32_t i = 0; i < feed->file_count; i++)
         if (pc >= feed->files[i].start && pc < feed->files[i].end)
@@ -85,30 +86,30 @@ static bool is_in_file(const struct qut_feed *feed, uintptr_t pc)
     return false;
 }
 
-static void describe(struct qut_feed *feed, uintptr_t pc)
+static void describe(struct feed *feed, uintptr_t pc)
 {
-    static struct qut_os_mapping mapping; // under work; too large for a stack
-    if (is_in_file(feed, pc) || feed->file_count == QUT_FEED_FILES_MAX || qut_os_mapping_at(pc, &mapping) != 0)
+    static struct os_mapping mapping; // under work; too large for a stack
+    if (is_in_file(feed, pc) || feed->file_count == FEED_FILES_MAX || os_mapping_at(pc, &mapping) != 0)
         return;
-    feed->files[feed->file_count++] = (struct qut_feed_file){mapping.start, mapping.end};
+    feed->files[feed->file_count++] = (struct feed_file){mapping.start, mapping.end};
     struct qut_trace_module module = {
         .code_bytes = mapping.end - mapping.start,
         .start = mapping.start,
         .start_vaddr = mapping.offset_bytes,
-        .load_ns = qut_os_now_ns(),
+        .load_ns = os_now_ns(),
         .flags = QUT_TRACE_MODULE_FILE,
     };
     if (mapping.path[0])
-        qut_segment_module_add(&feed->segment, &module, mapping.path);
+        segment_module_add(&feed->segment, &module, mapping.path);
 }
 
-static void describe_told(struct qut_feed *feed)
+static void describe_told(struct feed *feed)
 {
     uint32_t count = __atomic_load_n(&feed->told_count, __ATOMIC_ACQUIRE);
-    if (count - feed->read_count > QUT_FEED_TOLD_COUNT)
-        feed->read_count = count - QUT_FEED_TOLD_COUNT;
+    if (count - feed->read_count > FEED_TOLD_COUNT)
+        feed->read_count = count - FEED_TOLD_COUNT;
     for (; feed->read_count != count; feed->read_count++) {
-        uintptr_t pc = __atomic_load_n(&feed->told[feed->read_count % QUT_FEED_TOLD_COUNT], __ATOMIC_ACQUIRE);
+        uintptr_t pc = __atomic_load_n(&feed->told[feed->read_count % FEED_TOLD_COUNT], __ATOMIC_ACQUIRE);
         if (pc)
             describe(feed, pc);
     }
@@ -116,27 +117,27 @@ static void describe_told(struct qut_feed *feed)
 
 // ---- now and then
 
-int qut_feed_maintain(void)
+int feed_maintain(void)
 {
-    // Whoever closes frees it under work only, which the caller holds.
-    struct qut_feed *feed = qut_feed_now();
+    // A close frees it under work only, which the caller holds.
+    struct feed *feed = feed_now();
     if (!feed)
         return -1;
     describe_told(feed);
-    uint64_t now_ns = qut_os_now_ns();
+    uint64_t now_ns = os_now_ns();
     bool is_wanted = atomic_exchange_explicit(&feed->is_short_of_slots, 0, memory_order_acq_rel) != 0;
     if (is_wanted || now_ns - feed->looked_ns >= (uint64_t)LOOK_EVERY_MS * 1000000u) {
         feed->looked_ns = now_ns;
-        qut_feed_look_at_threads(feed);
+        feed_look_at_threads(feed);
     }
     return LOOK_EVERY_MS;
 }
 
-uint64_t qut_feed_collector_ns(void)
+uint64_t feed_collector_ns(void)
 {
-    qut_os_lock(&qut_registry.work); // against whoever closes
-    const struct qut_feed *feed = qut_feed_now();
+    os_lock(&modules_registry.work); // against a close
+    const struct feed *feed = feed_now();
     uint64_t looked_ns = feed ? __atomic_load_n(&feed->segment.counters->collector_ns, __ATOMIC_RELAXED) : 0;
-    qut_os_unlock(&qut_registry.work);
+    os_unlock(&modules_registry.work);
     return looked_ns;
 }

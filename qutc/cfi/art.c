@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/art.h"
 
-#include <elf.h>
-
+#include "formats/elf_wide_inline.h"
+#include "qutc/cfi/oat_code.h"
 #include "qutc/input/symbol_sections.h"
 
 enum place {
@@ -27,7 +27,7 @@ static const struct {
 };
 
 struct places {
-    struct qutc_range at[PLACE_COUNT]; // end 0: there is none
+    struct input_range at[PLACE_COUNT]; // end 0: there is none
 };
 
 // ---- symbols
@@ -45,8 +45,8 @@ static bool is_libart(const char *name)
     return false;
 }
 
-static void note_symbol(const struct qutc_image *image, struct qutc_bytes strings, uint32_t name_offset, uint64_t value,
-                        uint64_t size_bytes, struct places *places)
+static void note_symbol(const struct input_image *image, struct base_bytes strings, uint32_t name_offset,
+                        uint64_t value, uint64_t size_bytes, struct places *places)
 {
     if (name_offset >= strings.size)
         return;
@@ -56,34 +56,21 @@ static void note_symbol(const struct qutc_image *image, struct qutc_bytes string
             continue;
         uint64_t start = image->arch->has_thumb ? value & ~(uint64_t)1 : value;
         if (start && size_bytes <= UINT64_MAX - start)
-            places->at[i] = (struct qutc_range){start, start + size_bytes};
+            places->at[i] = (struct input_range){start, start + size_bytes};
     }
 }
 
-static void find_places(const struct qutc_image *image, struct places *places)
+static void find_places(const struct input_image *image, struct places *places)
 {
-    struct qutc_symbol_section sections[QUTC_SYMBOL_SECTIONS_MAX];
-    unsigned count = qutc_image_symbol_sections(image, 0, sections);
+    struct input_symbol_section sections[INPUT_SYMBOL_SECTIONS_MAX];
+    unsigned count = input_image_symbol_sections(image, 0, sections);
     for (unsigned i = 0; i < count; i++) {
-        struct qutc_cursor cursor = qutc_cursor(sections[i].symbols);
-        size_t symbol_bytes = image->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-        while (qutc_cursor_left(&cursor) >= symbol_bytes) {
-            uint64_t value, size_bytes;
-            uint16_t section;
-            uint32_t name = qutc_read_u32(&cursor);
-            if (image->is_64) {
-                qutc_cursor_skip(&cursor, 2);
-                section = qutc_read_u16(&cursor);
-                value = qutc_read_u64(&cursor);
-                size_bytes = qutc_read_u64(&cursor);
-            } else {
-                value = qutc_read_u32(&cursor);
-                size_bytes = qutc_read_u32(&cursor);
-                qutc_cursor_skip(&cursor, 2);
-                section = qutc_read_u16(&cursor);
-            }
-            if (section != SHN_UNDEF)
-                note_symbol(image, sections[i].names, name, value, size_bytes, places);
+        struct base_cursor cursor = base_cursor(sections[i].symbols);
+        size_t symbol_bytes = elf_symbol_bytes(image->is_64);
+        while (base_cursor_left(&cursor) >= symbol_bytes) {
+            const Elf64_Sym symbol = elf_wide_symbol(base_read_bytes(&cursor, symbol_bytes).data, image->is_64);
+            if (symbol.st_shndx != SHN_UNDEF)
+                note_symbol(image, sections[i].names, symbol.st_name, symbol.st_value, symbol.st_size, places);
         }
     }
 }
@@ -92,13 +79,13 @@ static void find_places(const struct qutc_image *image, struct places *places)
 
 struct rewriting {
     uint64_t text_start, text_end;
-    struct qutc_rule_set *rules;
-    struct qutc_row_list *rows;
-    struct qutc_error *error;
+    struct cfi_rule_set *rules;
+    struct cfi_row_list *rows;
+    struct base_error *error;
 };
 
 // [*first, *end): the rows of a range, which begins and ends at a row afterwards. There is room for two rows.
-static void cut_out(struct qutc_row_list *list, uint32_t start_rel, uint32_t end_rel, size_t *first, size_t *end)
+static void cut_out(struct cfi_row_list *list, uint32_t start_rel, uint32_t end_rel, size_t *first, size_t *end)
 {
     const uint32_t at[2] = {start_rel, end_rel};
     size_t found[2], i = 0;
@@ -108,23 +95,23 @@ static void cut_out(struct qutc_row_list *list, uint32_t start_rel, uint32_t end
         found[edge] = i;
         if (i < list->count && list->rows[i].pc_rel == at[edge])
             continue;
-        uint32_t rule_id = i ? list->rows[i - 1].rule_id : QUTC_RULE_HOLE_ID;
+        uint32_t rule_id = i ? list->rows[i - 1].rule_id : CFI_RULE_HOLE_ID;
         memmove(&list->rows[i + 1], &list->rows[i], (list->count - i) * sizeof *list->rows);
-        list->rows[i] = (struct qutc_row){at[edge], rule_id};
+        list->rows[i] = (struct cfi_row){at[edge], rule_id};
         list->count++;
     }
     *first = found[0];
     *end = found[1];
 }
 
-typedef bool rewrite(const struct qutc_image *image, struct qut_rule *rule); // false: the rule stays
+typedef bool rewrite(const struct input_image *image, struct qut_rule *rule); // false: the rule stays
 
-static int rewrite_range(const struct rewriting *w, const struct qutc_image *image, struct qutc_range range,
+static int rewrite_range(const struct rewriting *w, const struct input_image *image, struct input_range range,
                          rewrite *change)
 {
     if (range.start < w->text_start || range.end > w->text_end || range.start >= range.end)
         return 0;
-    if (qutc_row_list_reserve(w->rows, 2, w->error) != 0)
+    if (cfi_row_list_reserve(w->rows, 2, w->error) != 0)
         return -1;
     size_t first, end;
     cut_out(w->rows, (uint32_t)(range.start - w->text_start), (uint32_t)(range.end - w->text_start), &first, &end);
@@ -132,9 +119,9 @@ static int rewrite_range(const struct rewriting *w, const struct qutc_image *ima
         struct qut_rule rule = w->rules->rules[w->rows->rows[i].rule_id];
         if (!change(image, &rule))
             continue;
-        uint32_t rule_id = qutc_rule_set_intern(w->rules, &rule);
-        if (rule_id == QUTC_RULE_NO_MEMORY)
-            return qutc_fail(w->error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
+        uint32_t rule_id = cfi_rule_set_intern(w->rules, &rule);
+        if (rule_id == CFI_RULE_NO_MEMORY)
+            return base_fail(w->error, BASE_ERR_NO_MEMORY, "", 0, "rules");
         w->rows->rows[i].rule_id = rule_id;
     }
     return 0;
@@ -142,27 +129,15 @@ static int rewrite_range(const struct rewriting *w, const struct qutc_image *ima
 
 // ---- the dex pc
 
-// DWARF numbers. The same in all versions that have this interpreter.
-static uint8_t dex_pc_register(const struct qut_arch *arch)
-{
-    switch (arch->id) {
-    case QUT_ARCH_ARM: return 4;
-    case QUT_ARCH_AARCH64: return 20;
-    case QUT_ARCH_X86: return 6;     // esi
-    case QUT_ARCH_X86_64: return 12; // r12
-    default: return QUT_NO_REGISTER;
-    }
-}
-
-static bool add_dex_pc(const struct qutc_image *image, struct qut_rule *rule)
+static bool add_dex_pc(const struct input_image *image, struct qut_rule *rule)
 {
     if (rule->kind != QUT_RULE_FRAME)
         return false;
-    rule->dex_pc_reg = dex_pc_register(image->arch);
+    rule->dex_pc_reg = cfi_oat_arch(image->arch)->dex_pc_reg;
     return true;
 }
 
-static bool is_marked(const struct rewriting *w, struct qutc_range range)
+static bool is_marked(const struct rewriting *w, struct input_range range)
 {
     for (size_t i = 0; i < w->rows->count; i++) {
         uint64_t pc = w->text_start + w->rows->rows[i].pc_rel;
@@ -174,54 +149,54 @@ static bool is_marked(const struct rewriting *w, struct qutc_range range)
 }
 
 // From the first handler on; empty where that is not known.
-static struct qutc_range interpreting(const struct qutc_image *image, const struct places *places)
+static struct input_range interpreting(const struct input_image *image, const struct places *places)
 {
-    struct qutc_range whole = places->at[INTERPRETER];
+    struct input_range whole = places->at[INTERPRETER];
     uint64_t handlers = places->at[HANDLERS].start;
-    if (dex_pc_register(image->arch) == QUT_NO_REGISTER || handlers < whole.start || handlers >= whole.end)
-        return (struct qutc_range){0};
-    return (struct qutc_range){handlers, whole.end};
+    if (cfi_oat_arch(image->arch)->dex_pc_reg == QUT_NO_REGISTER || handlers < whole.start || handlers >= whole.end)
+        return (struct input_range){0};
+    return (struct input_range){handlers, whole.end};
 }
 
-static int mark_interpreter(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+static int mark_interpreter(const struct rewriting *w, const struct input_image *image, const struct places *places)
 {
-    struct qutc_range range = interpreting(image, places);
+    struct input_range range = interpreting(image, places);
     return is_marked(w, places->at[INTERPRETER]) ? 0 : rewrite_range(w, image, range, add_dex_pc);
 }
 
-bool qutc_art_has_dex_pc(const struct qutc_image *image, uint64_t vaddr, uint8_t reg)
+bool cfi_art_has_dex_pc(const struct input_image *image, uint64_t vaddr, uint8_t reg)
 {
-    if (!is_libart(image->name) || reg != dex_pc_register(image->arch))
+    if (!is_libart(image->name) || reg != cfi_oat_arch(image->arch)->dex_pc_reg)
         return false;
     struct places places = {0};
     find_places(image, &places);
-    struct qutc_range range = interpreting(image, &places);
+    struct input_range range = interpreting(image, &places);
     return vaddr >= range.start && vaddr < range.end;
 }
 
 // ---- method tracing
 
-static bool refuse(const struct qutc_image *image, struct qut_rule *rule)
+static bool refuse(const struct input_image *image, struct qut_rule *rule)
 {
     (void)image;
-    *rule = qutc_rule_refused(QUT_REFUSED_INSTRUMENTED);
+    *rule = cfi_rule_refused(QUT_REFUSED_INSTRUMENTED);
     return true;
 }
 
-// A traced method returns to the first instruction of this function. Nobody calls from before it, so what is looked up
+// A traced method returns to the first instruction of this function. No call stands before it, so what is looked up
 // for such a return address, the code before, is a neighbour's. Nor can the function itself be left by its unwind
 // information: the true return address is on a stack of the runtime's own.
-static int refuse_tracing(const struct rewriting *w, const struct qutc_image *image, const struct places *places)
+static int refuse_tracing(const struct rewriting *w, const struct input_image *image, const struct places *places)
 {
-    struct qutc_range exit = places->at[TRACING_EXIT];
+    struct input_range exit = places->at[TRACING_EXIT];
     uint64_t unit_bytes = (uint64_t)1 << image->arch->pc_shift;
     if (exit.end == 0 || exit.start < unit_bytes || exit.start % unit_bytes || exit.end % unit_bytes)
         return 0;
-    return rewrite_range(w, image, (struct qutc_range){exit.start - unit_bytes, exit.end}, refuse);
+    return rewrite_range(w, image, (struct input_range){exit.start - unit_bytes, exit.end}, refuse);
 }
 
-int qutc_art_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end, struct qutc_rule_set *rules,
-                  struct qutc_row_list *rows, struct qutc_error *error)
+int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end, struct cfi_rule_set *rules,
+                 struct cfi_row_list *rows, struct base_error *error)
 {
     if (!is_libart(image->name))
         return 0;

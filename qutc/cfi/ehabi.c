@@ -30,7 +30,7 @@ struct address {
 };
 
 struct decoder {
-    struct qutc_cursor code;
+    struct base_cursor code;
     struct address vsp;
     struct address slot[CORE_REGISTERS]; // where a register in `popped` was popped from, the last time
     uint16_t popped;                     // bit per register
@@ -89,7 +89,7 @@ static unsigned short_pop_mask(unsigned opcode)
 
 static void add_large(struct decoder *d)
 {
-    uint64_t words = qutc_read_uleb(&d->code);
+    uint64_t words = base_read_uleb(&d->code);
     // vsp = vsp + 0x204 + (uleb << 2). What is beyond the format's 32 bits need not be told exactly.
     if (d->code.overlong || words > INT32_MAX)
         refuse(d, QUT_REFUSED_OFFSET_RANGE);
@@ -104,14 +104,14 @@ static void execute_upper(struct decoder *d, unsigned opcode)
     switch (opcode) {
     case 0xb0: d->finished = true; return;
     case 0xb1: // r0-r3 under mask
-        operand = qutc_read_u8(&d->code);
+        operand = base_read_u8(&d->code);
         if (operand == 0 || operand > 0x0f)
             refuse(d, QUT_REFUSED_EXIDX_OPCODE);
         pop_core(d, operand & 0x0f);
         return;
     case 0xb2: add_large(d); return;
     case 0xb3: // d[ssss]-d[ssss+cccc], as saved by FSTMFDX: one word more than the registers take
-        operand = qutc_read_u8(&d->code);
+        operand = base_read_u8(&d->code);
         pop_doubles(d, operand >> 4, (operand & 15) + 1, FSTMX_REGISTERS, WORD_BYTES);
         return;
     case 0xb4: // the authentication code of the return address
@@ -123,18 +123,18 @@ static void execute_upper(struct decoder *d, unsigned opcode)
     case 0xb6:
     case 0xb7: refuse(d, QUT_REFUSED_EXIDX_OPCODE); return;
     case 0xc6: // wR[ssss]-wR[ssss+cccc]
-        operand = qutc_read_u8(&d->code);
+        operand = base_read_u8(&d->code);
         pop_doubles(d, operand >> 4, (operand & 15) + 1, WMMX_REGISTERS, 0);
         return;
     case 0xc7: // wCGR0-wCGR3 under mask
-        operand = qutc_read_u8(&d->code);
+        operand = base_read_u8(&d->code);
         if (operand == 0 || operand > 0x0f)
             refuse(d, QUT_REFUSED_EXIDX_OPCODE);
         d->vsp.offset_bytes += WORD_BYTES * __builtin_popcount(operand & 0x0f);
         return;
     case 0xc8: // d[16+ssss]-d[16+ssss+cccc], as saved by VPUSH
     case 0xc9: // d[ssss]-d[ssss+cccc], as saved by VPUSH
-        operand = qutc_read_u8(&d->code);
+        operand = base_read_u8(&d->code);
         pop_doubles(d, (opcode == 0xc8 ? 16 : 0) + (operand >> 4), (operand & 15) + 1, VFP_REGISTERS, 0);
         return;
     default: break;
@@ -152,7 +152,7 @@ static void execute_upper(struct decoder *d, unsigned opcode)
 
 static void execute(struct decoder *d)
 {
-    unsigned opcode = qutc_read_u8(&d->code);
+    unsigned opcode = base_read_u8(&d->code);
     switch (opcode >> 4) {
     case 0x0:
     case 0x1:
@@ -167,7 +167,7 @@ static void execute(struct decoder *d)
         d->vsp.offset_bytes -= (int64_t)((opcode & 0x3f) << 2) + 4;
         return;
     case 0x8: { // r4-r15 under a mask of 12 bits; none: refuse to unwind
-        unsigned mask = (opcode & 15) << 8 | qutc_read_u8(&d->code);
+        unsigned mask = (opcode & 15) << 8 | base_read_u8(&d->code);
         if (!mask)
             refuse(d, QUT_REFUSED_CANTUNWIND);
         pop_core(d, mask << 4);
@@ -225,16 +225,16 @@ static struct qut_reg_rule register_rule(struct decoder *d, unsigned reg)
         .how = QUT_REG_AT_REG, .reg = slot->reg, .offset_bytes = offset32(d, slot->offset_bytes)};
 }
 
-struct qut_rule qutc_ehabi_rule(const struct qut_arch *arch, struct qutc_bytes opcodes)
+struct qut_rule cfi_ehabi_rule(const struct arch *arch, struct base_bytes opcodes)
 {
-    if (opcodes.size > QUTC_EHABI_OPCODES_MAX)
-        opcodes.size = QUTC_EHABI_OPCODES_MAX;
-    struct decoder d = {.code = qutc_cursor(opcodes), .vsp = {.reg = REG_SP}};
-    while (!d.finished && !d.refusal && qutc_cursor_left(&d.code))
+    if (opcodes.size > CFI_EHABI_OPCODES_MAX)
+        opcodes.size = CFI_EHABI_OPCODES_MAX;
+    struct decoder d = {.code = base_cursor(opcodes), .vsp = {.reg = REG_SP}};
+    while (!d.finished && !d.refusal && base_cursor_left(&d.code))
         execute(&d);
     // An operand that is not there was read as zero, and may have been refused as that.
     if (d.code.failed)
-        return qutc_rule_refused(QUT_REFUSED_EXIDX_TRUNCATED);
+        return cfi_rule_refused(QUT_REFUSED_EXIDX_TRUNCATED);
 
     struct qut_rule rule = {.kind = QUT_RULE_FRAME, .flags = QUT_RULE_BODY_ONLY, .dex_pc_reg = QUT_NO_REGISTER};
     if (d.ra_signed)
@@ -248,5 +248,5 @@ struct qut_rule qutc_ehabi_rule(const struct qut_arch *arch, struct qutc_bytes o
     rule.ra = register_rule(&d, d.popped & 1u << REG_PC ? REG_PC : REG_LR);
     for (unsigned slot = 0; slot < arch->tracked_count; slot++)
         rule.tracked[slot] = register_rule(&d, arch->tracked[slot]);
-    return d.refusal ? qutc_rule_refused(d.refusal) : rule;
+    return d.refusal ? cfi_rule_refused(d.refusal) : rule;
 }

@@ -33,7 +33,7 @@ static uint32_t prel31(uint32_t word, uint32_t place)
     return place + ((word & UINT32_C(0x7fffffff)) | sign);
 }
 
-static const struct qutc_range *executable_range(const struct qutc_image *image, uint64_t pc)
+static const struct input_range *executable_range(const struct input_image *image, uint64_t pc)
 {
     for (unsigned i = 0; i < image->exec_count; i++)
         if (pc >= image->exec[i].start && pc < image->exec[i].end)
@@ -42,7 +42,7 @@ static const struct qutc_range *executable_range(const struct qutc_image *image,
 }
 
 // Linkers end the index with an entry at the text's end, so that the last function does not run on.
-static bool ends_executable_range(const struct qutc_image *image, uint64_t pc)
+static bool ends_executable_range(const struct input_image *image, uint64_t pc)
 {
     for (unsigned i = 0; i < image->exec_count; i++)
         if (pc == (image->exec[i].end & ~UINT64_C(1)))
@@ -52,7 +52,7 @@ static bool ends_executable_range(const struct qutc_image *image, uint64_t pc)
 
 // The instructions stand in words, first instruction in the highest byte.
 struct opcode_list {
-    uint8_t bytes[QUTC_EHABI_OPCODES_MAX];
+    uint8_t bytes[CFI_EHABI_OPCODES_MAX];
     size_t count;
 };
 
@@ -69,10 +69,10 @@ static void append_opcodes(struct opcode_list *list, uint32_t word, unsigned byt
 //   0 prel31 to a routine | N op op op | N words of op
 // What follows a routine is the routine's own business by the letter of the EHABI. In fact the assemblers, GNU's and
 // LLVM's, write this layout behind every one, whatever its language.
-static enum qut_refusal read_table_entry(const struct qutc_image *image, uint32_t address, struct opcode_list *list)
+static enum qut_refusal read_table_entry(const struct input_image *image, uint32_t address, struct opcode_list *list)
 {
-    struct qutc_cursor c = qutc_cursor(qutc_image_at(image, address));
-    uint32_t word = qutc_read_u32(&c);
+    struct base_cursor c = base_cursor(input_image_at(image, address));
+    uint32_t word = base_read_u32(&c);
     uint32_t further_words = 0;
     if (c.failed)
         return QUT_REFUSED_EXIDX_TRUNCATED;
@@ -87,17 +87,17 @@ static enum qut_refusal read_table_entry(const struct qutc_image *image, uint32_
         // A routine that is no code is not one whose data we can claim to know.
         if (word >> 31 || !executable_range(image, prel31(word, address) & ~UINT32_C(1)))
             return QUT_REFUSED_PERSONALITY;
-        word = qutc_read_u32(&c);
+        word = base_read_u32(&c);
         further_words = word >> 24;
         append_opcodes(list, word, 3);
         break;
     }
     for (uint32_t i = 0; i < further_words; i++)
-        append_opcodes(list, qutc_read_u32(&c), 4);
+        append_opcodes(list, base_read_u32(&c), 4);
     return c.failed ? QUT_REFUSED_EXIDX_TRUNCATED : QUT_REFUSED_NOT;
 }
 
-static struct qut_rule entry_rule(const struct qutc_image *image, const struct entry *entry)
+static struct qut_rule entry_rule(const struct input_image *image, const struct entry *entry)
 {
     struct opcode_list list = {.count = 0};
     enum qut_refusal refusal = QUT_REFUSED_NOT;
@@ -112,21 +112,21 @@ static struct qut_rule entry_rule(const struct qutc_image *image, const struct e
     else
         refusal = read_table_entry(image, prel31(entry->data, entry->place), &list);
     if (refusal)
-        return qutc_rule_refused(refusal);
-    return qutc_ehabi_rule(image->arch, (struct qutc_bytes){list.bytes, list.count});
+        return cfi_rule_refused(refusal);
+    return cfi_ehabi_rule(image->arch, (struct base_bytes){list.bytes, list.count});
 }
 
 // The entries whose functions lie in the text. Returns how many.
-static size_t read_entries(const struct qutc_image *image, const struct qutc_frame_section *section,
-                           struct qutc_range text, struct entry *entries, struct qutc_exidx_counts *counts)
+static size_t read_entries(const struct input_image *image, const struct input_frame_section *section,
+                           struct input_range text, struct entry *entries, struct cfi_exidx_counts *counts)
 {
     size_t count = 0;
-    struct qutc_cursor c = qutc_cursor(section->bytes);
-    while (qutc_cursor_left(&c)) {
-        uint32_t place = (uint32_t)(section->vaddr + qutc_cursor_offset(&c));
-        uint32_t word = qutc_read_u32(&c);
+    struct base_cursor c = base_cursor(section->bytes);
+    while (base_cursor_left(&c)) {
+        uint32_t place = (uint32_t)(section->vaddr + base_cursor_offset(&c));
+        uint32_t word = base_read_u32(&c);
         bool has_pc = !c.failed;
-        struct entry entry = {.pc = prel31(word, place) & ~UINT32_C(1), .place = place + 4, .data = qutc_read_u32(&c)};
+        struct entry entry = {.pc = prel31(word, place) & ~UINT32_C(1), .place = place + 4, .data = base_read_u32(&c)};
         entry.cut = c.failed;
         bool in_text = entry.pc < text.end && executable_range(image, entry.pc);
         if (has_pc && entry.pc >= text.start && (in_text || ends_executable_range(image, entry.pc)))
@@ -167,21 +167,21 @@ static size_t keep_ascending(struct entry *entries, size_t count, uint32_t *last
 }
 
 // A row of its own for a function; see the top of this file. At the same pc it replaces what was there.
-static void put_function(struct qutc_row_list *rows, uint32_t pc_rel, uint32_t rule_id)
+static void put_function(struct cfi_row_list *rows, uint32_t pc_rel, uint32_t rule_id)
 {
     if (rows->count && rows->rows[rows->count - 1].pc_rel == pc_rel)
         rows->count--;
-    rows->rows[rows->count++] = (struct qutc_row){pc_rel, rule_id};
+    rows->rows[rows->count++] = (struct cfi_row){pc_rel, rule_id};
 }
 
-static int put_rows(const struct qutc_image *image, const struct entry *entries, size_t count, struct qutc_range text,
-                    struct qutc_rule_set *rules, struct qutc_row_list *rows, struct qutc_exidx_counts *counts,
-                    struct qutc_error *error)
+static int put_rows(const struct input_image *image, const struct entry *entries, size_t count, struct input_range text,
+                    struct cfi_rule_set *rules, struct cfi_row_list *rows, struct cfi_exidx_counts *counts,
+                    struct base_error *error)
 {
-    if (qutc_row_list_reserve(rows, 2 * count + 1, error))
+    if (cfi_row_list_reserve(rows, 2 * count + 1, error))
         return -1;
     if (text.start < text.end)
-        qutc_row_list_put(rows, 0, QUTC_RULE_HOLE_ID);
+        cfi_row_list_put(rows, 0, CFI_RULE_HOLE_ID);
     for (size_t i = 0; i < count; i++) {
         struct qut_rule rule = entry_rule(image, &entries[i]);
         counts->functions++;
@@ -190,7 +190,7 @@ static int put_rows(const struct qutc_image *image, const struct entry *entries,
         else if (rule.kind == QUT_RULE_REFUSED)
             counts->refused++;
 
-        const struct qutc_range *range = executable_range(image, entries[i].pc);
+        const struct input_range *range = executable_range(image, entries[i].pc);
         uint64_t start = entries[i].pc;
         uint64_t end = range ? range->end & ~UINT64_C(1) : start;
         if (end > text.end)
@@ -199,40 +199,40 @@ static int put_rows(const struct qutc_image *image, const struct entry *entries,
             end = entries[i + 1].pc;
         if (start >= end) // of several entries at one address the last counts; one at the text's end holds nowhere
             continue;
-        uint32_t rule_id = qutc_rule_set_intern(rules, &rule);
-        if (rule_id == QUTC_RULE_NO_MEMORY)
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, ".ARM.exidx", i * ENTRY_BYTES, "rules");
+        uint32_t rule_id = cfi_rule_set_intern(rules, &rule);
+        if (rule_id == CFI_RULE_NO_MEMORY)
+            return base_fail(error, BASE_ERR_NO_MEMORY, ".ARM.exidx", i * ENTRY_BYTES, "rules");
         if (rule.kind == QUT_RULE_FRAME)
             put_function(rows, (uint32_t)(start - text.start), rule_id);
         else
-            qutc_row_list_put(rows, (uint32_t)(start - text.start), rule_id);
+            cfi_row_list_put(rows, (uint32_t)(start - text.start), rule_id);
         if (end < (text.end & ~UINT64_C(1)))
-            qutc_row_list_put(rows, (uint32_t)(end - text.start), QUTC_RULE_HOLE_ID);
+            cfi_row_list_put(rows, (uint32_t)(end - text.start), CFI_RULE_HOLE_ID);
     }
     return 0;
 }
 
-int qutc_exidx_read(const struct qutc_image *image, const struct qutc_frame_section *section, uint64_t text_start,
-                    uint64_t text_end, struct qutc_rule_set *rules, struct qutc_row_list *rows,
-                    struct qutc_exidx_counts *counts, struct qutc_error *error)
+int cfi_exidx_read(const struct input_image *image, const struct input_frame_section *section, uint64_t text_start,
+                   uint64_t text_end, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                   struct cfi_exidx_counts *counts, struct base_error *error)
 {
-    *counts = (struct qutc_exidx_counts){0};
-    if (section->kind != QUTC_FRAME_EXIDX || image->arch->id != QUT_ARCH_ARM)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "not an Arm exception index");
+    *counts = (struct cfi_exidx_counts){0};
+    if (section->kind != INPUT_FRAME_EXIDX || !image->arch->has_exidx)
+        return base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "not an Arm exception index");
     if (text_start & 1 || text_start > text_end || text_end > UINT64_C(1) << 32)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, section->name, 0, "text of %#llx to %#llx",
+        return base_fail(error, BASE_ERR_MALFORMED, section->name, 0, "text of %#llx to %#llx",
                          (unsigned long long)text_start, (unsigned long long)text_end);
     if (section->bytes.size > UINT32_MAX)
-        return qutc_fail(error, QUTC_ERR_LIMIT, section->name, 0, "an index above 4 GiB");
+        return base_fail(error, BASE_ERR_LIMIT, section->name, 0, "an index above 4 GiB");
 
     size_t entries_max = section->bytes.size / ENTRY_BYTES + 1;
     struct entry *entries = malloc(entries_max * sizeof *entries);
     uint32_t *chains = malloc(2 * entries_max * sizeof *chains);
     int result = -1;
     if (!entries || !chains) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "%zu index entries", entries_max);
+        base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "%zu index entries", entries_max);
     } else {
-        struct qutc_range text = {text_start, text_end};
+        struct input_range text = {text_start, text_end};
         size_t in_text = read_entries(image, section, text, entries, counts);
         size_t kept = keep_ascending(entries, in_text, chains, chains + entries_max);
         counts->out_of_order += (uint32_t)(in_text - kept);

@@ -7,7 +7,7 @@
 #include "qutc/cfi/rule_set.h"
 #include "qutc/input/image.h"
 
-struct qutc_exidx_counts {
+struct cfi_exidx_counts {
     uint32_t functions;
     uint32_t cantunwind;
     uint32_t refused;
@@ -17,8 +17,8 @@ struct qutc_exidx_counts {
 // Appends the rows of one .ARM.exidx section to `rows` (empty on entry), text_start .. text_end. An entry's function
 // ends where the next entry's begins, and nowhere outside the executable ranges of the image. Neighbouring functions
 // with the same rule keep separate rows only where the table needs to know the function's start; see the .c file.
-int qutc_exidx_read(const struct qutc_image *image, const struct qutc_frame_section *section, uint64_t text_start,
-                    uint64_t text_end, struct qutc_rule_set *rules, struct qutc_row_list *rows,
-                    struct qutc_exidx_counts *counts, struct qutc_error *error);
+int cfi_exidx_read(const struct input_image *image, const struct input_frame_section *section, uint64_t text_start,
+                   uint64_t text_end, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                   struct cfi_exidx_counts *counts, struct base_error *error);
 
 #endif

@@ -108,7 +108,7 @@ static struct value multiply(struct value a, struct value b)
     return (struct value){0};
 }
 
-static struct value bit_and(const struct qut_arch *arch, struct value a, struct value b)
+static struct value bit_and(const struct arch *arch, struct value a, struct value b)
 {
     // The mask of an alignment: ones above, zeros below.
     if (a.kind == AFFINE && b.kind == CONSTANT && b.k < 0 && ((uint64_t)~b.k & ((uint64_t)~b.k + 1)) == 0) {
@@ -144,7 +144,7 @@ static struct value load(struct value a)
     return a;
 }
 
-static struct value binary(const struct qut_arch *arch, uint8_t op, struct value a, struct value b)
+static struct value binary(const struct arch *arch, uint8_t op, struct value a, struct value b)
 {
     switch (op) {
     case OP_PLUS: return add(a, b);
@@ -160,19 +160,19 @@ static struct value binary(const struct qut_arch *arch, uint8_t op, struct value
     }
 }
 
-static bool read_constant(struct qutc_cursor *c, uint8_t op, int64_t *k)
+static bool read_constant(struct base_cursor *c, uint8_t op, int64_t *k)
 {
     switch (op) {
-    case OP_CONST1U: *k = qutc_read_u8(c); return true;
-    case OP_CONST1S: *k = (int8_t)qutc_read_u8(c); return true;
-    case OP_CONST2U: *k = qutc_read_u16(c); return true;
-    case OP_CONST2S: *k = (int16_t)qutc_read_u16(c); return true;
-    case OP_CONST4U: *k = qutc_read_u32(c); return true;
-    case OP_CONST4S: *k = (int32_t)qutc_read_u32(c); return true;
+    case OP_CONST1U: *k = base_read_u8(c); return true;
+    case OP_CONST1S: *k = (int8_t)base_read_u8(c); return true;
+    case OP_CONST2U: *k = base_read_u16(c); return true;
+    case OP_CONST2S: *k = (int16_t)base_read_u16(c); return true;
+    case OP_CONST4U: *k = base_read_u32(c); return true;
+    case OP_CONST4S: *k = (int32_t)base_read_u32(c); return true;
     case OP_CONST8U:
-    case OP_CONST8S: *k = (int64_t)qutc_read_u64(c); return true;
-    case OP_CONSTU: *k = (int64_t)qutc_read_uleb(c); return true;
-    case OP_CONSTS: *k = qutc_read_sleb(c); return true;
+    case OP_CONST8S: *k = (int64_t)base_read_u64(c); return true;
+    case OP_CONSTU: *k = (int64_t)base_read_uleb(c); return true;
+    case OP_CONSTS: *k = base_read_sleb(c); return true;
     default:
         if (op < OP_LIT0 || op > OP_LIT31)
             return false;
@@ -182,24 +182,24 @@ static bool read_constant(struct qutc_cursor *c, uint8_t op, int64_t *k)
 }
 
 // The value the expression leaves on top, UNKNOWN where it leaves the set.
-static struct value evaluate(const struct qut_arch *arch, struct qutc_bytes ops, bool starts_with_cfa)
+static struct value evaluate(const struct arch *arch, struct base_bytes ops, bool starts_with_cfa)
 {
     const struct value unknown = {0};
     struct value stack[STACK_MAX];
     int depth = 0;
     if (starts_with_cfa)
         stack[depth++] = (struct value){.kind = AFFINE, .base = BASE_CFA, .index = QUT_NO_REGISTER};
-    struct qutc_cursor c = qutc_cursor(ops);
-    for (int count = 0; qutc_cursor_left(&c); count++) {
+    struct base_cursor c = base_cursor(ops);
+    for (int count = 0; base_cursor_left(&c); count++) {
         if (count == OPS_MAX || depth == STACK_MAX)
             return unknown;
-        uint8_t op = qutc_read_u8(&c);
+        uint8_t op = base_read_u8(&c);
         int64_t k = 0;
         if (read_constant(&c, op, &k)) {
             stack[depth++] = constant(k);
         } else if ((op >= OP_BREG0 && op <= OP_BREG31) || op == OP_BREGX) {
-            uint64_t reg = op == OP_BREGX ? qutc_read_uleb(&c) : (uint64_t)(op - OP_BREG0);
-            k = qutc_read_sleb(&c);
+            uint64_t reg = op == OP_BREGX ? base_read_uleb(&c) : (uint64_t)(op - OP_BREG0);
+            k = base_read_sleb(&c);
             if (reg < arch->register_count)
                 stack[depth++] = (struct value){.kind = AFFINE, .base = (uint8_t)reg, .index = QUT_NO_REGISTER, .k = k};
             else if (reg == arch->vector_bytes_reg)
@@ -211,7 +211,7 @@ static struct value evaluate(const struct qut_arch *arch, struct qutc_bytes ops,
         } else if (depth >= 1 && op == OP_DEREF) {
             stack[depth - 1] = load(stack[depth - 1]);
         } else if (depth >= 1 && op == OP_PLUS_UCONST) {
-            stack[depth - 1] = add(stack[depth - 1], constant((int64_t)qutc_read_uleb(&c)));
+            stack[depth - 1] = add(stack[depth - 1], constant((int64_t)base_read_uleb(&c)));
         } else if (depth >= 1 && op == OP_DROP) {
             depth--;
         } else if (depth >= 2) {
@@ -225,7 +225,7 @@ static struct value evaluate(const struct qut_arch *arch, struct qutc_bytes ops,
 }
 
 // Arithmetic wraps at the width of an address.
-static struct value at_width(const struct qut_arch *arch, struct value v)
+static struct value at_width(const struct arch *arch, struct value v)
 {
     if (arch->word_bytes == 4) {
         v.k = (int32_t)(uint32_t)v.k;
@@ -239,7 +239,7 @@ static bool fits(int64_t k)
     return k >= INT32_MIN && k <= INT32_MAX;
 }
 
-enum qut_refusal qutc_expression_cfa(const struct qut_arch *arch, struct qutc_bytes ops, struct qut_cfa *cfa)
+enum qut_refusal cfi_expression_cfa(const struct arch *arch, struct base_bytes ops, struct qut_cfa *cfa)
 {
     struct value v = at_width(arch, evaluate(arch, ops, false));
     if (!fits(v.k) || !fits(v.address_k) || !fits(v.vectors))
@@ -282,8 +282,8 @@ static enum qut_refusal aligned_slot(struct value v, struct qut_reg_rule *rule)
     return QUT_REFUSED_NOT;
 }
 
-enum qut_refusal qutc_expression_register(const struct qut_arch *arch, struct qutc_bytes ops, bool is_value,
-                                          struct qut_reg_rule *rule)
+enum qut_refusal cfi_expression_register(const struct arch *arch, struct base_bytes ops, bool is_value,
+                                         struct qut_reg_rule *rule)
 {
     struct value v = at_width(arch, evaluate(arch, ops, true));
     // A value that is loaded is a register saved at the address loaded from.
@@ -309,17 +309,17 @@ enum qut_refusal qutc_expression_register(const struct qut_arch *arch, struct qu
     return QUT_REFUSED_NOT;
 }
 
-uint8_t qutc_expression_dex_pc(const struct qut_arch *arch, struct qutc_bytes ops)
+uint8_t cfi_expression_dex_pc(const struct arch *arch, struct base_bytes ops)
 {
-    struct qutc_cursor c = qutc_cursor(ops);
-    if (qutc_read_u8(&c) != OP_CONST4U || qutc_read_u32(&c) != 0x31584544 /* "DEX1" */ || qutc_read_u8(&c) != OP_DROP)
+    struct base_cursor c = base_cursor(ops);
+    if (base_read_u8(&c) != OP_CONST4U || base_read_u32(&c) != 0x31584544 /* "DEX1" */ || base_read_u8(&c) != OP_DROP)
         return QUT_NO_REGISTER;
-    uint8_t op = qutc_read_u8(&c);
+    uint8_t op = base_read_u8(&c);
     uint64_t reg = QUT_NO_REGISTER;
     if (op == OP_BREGX)
-        reg = qutc_read_uleb(&c);
+        reg = base_read_uleb(&c);
     else if (op >= OP_BREG0 && op <= OP_BREG31)
         reg = (uint64_t)(op - OP_BREG0);
-    bool whole = qutc_read_sleb(&c) == 0 && !c.failed && !c.overlong && qutc_cursor_left(&c) == 0;
+    bool whole = base_read_sleb(&c) == 0 && !c.failed && !c.overlong && base_cursor_left(&c) == 0;
     return whole && reg < arch->register_count ? (uint8_t)reg : QUT_NO_REGISTER;
 }

@@ -11,7 +11,7 @@ struct key {
 };
 
 // Linkers mostly lay the records out in the order of the code.
-static bool is_ascending(const struct qutc_fde *fdes, size_t count)
+static bool is_ascending(const struct cfi_fde *fdes, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (fdes[i].start_rel <= fdes[i - 1].start_rel)
@@ -38,7 +38,7 @@ static bool sort_digit(const struct key *from, struct key *to, size_t count, uns
     return true;
 }
 
-int qutc_fdes_order(const struct qutc_fde *fdes, size_t count, uint32_t **order)
+int cfi_fdes_order(const struct cfi_fde *fdes, size_t count, uint32_t **order)
 {
     *order = NULL;
     if (is_ascending(fdes, count))

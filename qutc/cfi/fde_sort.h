@@ -7,6 +7,6 @@
 // The order in which FDEs are to be run: ascending by start; at equal starts the later in the section comes first, so
 // that the earlier one, put on top of it, wins. Linear. *order (count indexes) is NULL where they stand in that order
 // already; else the caller frees it. Returns -1 where memory lacks.
-int qutc_fdes_order(const struct qutc_fde *fdes, size_t count, uint32_t **order);
+int cfi_fdes_order(const struct cfi_fde *fdes, size_t count, uint32_t **order);
 
 #endif

@@ -4,20 +4,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "qutc/base/array.h"
-#include "qutc/base/encoded_pointer.h"
+#include "base/array.h"
+#include "base/encoded_pointer_inline.h"
 #include "qutc/cfi/dwarf_constants.h"
 #include "qutc/cfi/fde_sort.h"
 
 enum { NO_CIE = UINT32_MAX };
 
 struct reader {
-    const struct qutc_image *image;
-    const struct qutc_frame_section *section;
-    struct qutc_pointer_bases bases;
+    const struct input_image *image;
+    const struct input_frame_section *section;
+    struct base_pointer_bases bases;
     uint64_t text_start, text_end;
-    struct qutc_frame_records *records;
-    struct qutc_error *error;
+    struct cfi_frame_records *records;
+    struct base_error *error;
     uint64_t last_cie_offset; // FDEs of one CIE stand together
     uint32_t last_cie;
 };
@@ -25,60 +25,60 @@ struct reader {
 // One length-prefixed record: its bytes after the length, and where its CIE id (or pointer) stands.
 struct record {
     uint64_t offset; // of the length field
-    struct qutc_cursor body;
+    struct base_cursor body;
     uint64_t id_offset;
     uint64_t id;
     bool is_cie;
     bool is_dwarf64;
 };
 
-static void skip_record(struct reader *r, enum qutc_reason reason, uint64_t offset, const char *what)
+static void skip_record(struct reader *r, enum base_reason reason, uint64_t offset, const char *what)
 {
     r->records->skipped++;
-    qutc_fail(&r->records->first_skipped, reason, r->section->name, offset, "%s", what);
+    base_fail(&r->records->first_skipped, reason, r->section->name, offset, "%s", what);
 }
 
 // False at the end of the section. A length that leaves the section ends the reading, and is counted.
-static bool next_record(struct reader *r, struct qutc_cursor *c, struct record *record)
+static bool next_record(struct reader *r, struct base_cursor *c, struct record *record)
 {
     for (;;) {
-        if (qutc_cursor_left(c) < 4)
+        if (base_cursor_left(c) < 4)
             return false;
-        record->offset = qutc_cursor_offset(c);
-        uint64_t length = qutc_read_u32(c);
+        record->offset = base_cursor_offset(c);
+        uint64_t length = base_read_u32(c);
         if (length == 0)
             continue; // some links leave a terminator between two inputs' records
         record->is_dwarf64 = length == 0xffffffff;
         if (record->is_dwarf64)
-            length = qutc_read_u64(c);
-        unsigned id_size = record->is_dwarf64 && r->section->kind == QUTC_FRAME_DEBUG ? 8 : 4;
-        if (c->failed || length > qutc_cursor_left(c) || length < id_size) {
-            skip_record(r, QUTC_ERR_TRUNCATED, record->offset, "record length past the section's end");
+            length = base_read_u64(c);
+        unsigned id_size = record->is_dwarf64 && r->section->kind == INPUT_FRAME_DEBUG ? 8 : 4;
+        if (c->failed || length > base_cursor_left(c) || length < id_size) {
+            skip_record(r, BASE_ERR_TRUNCATED, record->offset, "record length past the section's end");
             return false;
         }
-        record->id_offset = qutc_cursor_offset(c);
+        record->id_offset = base_cursor_offset(c);
         record->body = *c;
         record->body.end = c->at + length;
-        qutc_cursor_skip(c, length);
-        record->id = qutc_read_uint(&record->body, id_size);
-        uint64_t cie_id = r->section->kind == QUTC_FRAME_EH ? 0 : id_size == 8 ? UINT64_MAX : UINT32_MAX;
+        base_cursor_skip(c, length);
+        record->id = base_read_uint(&record->body, id_size);
+        uint64_t cie_id = r->section->kind == INPUT_FRAME_EH ? 0 : id_size == 8 ? UINT64_MAX : UINT32_MAX;
         record->is_cie = record->id == cie_id;
         return true;
     }
 }
 
 // Reads what the letters after 'z' announce. False where a letter is unknown.
-static bool read_augmentation(struct reader *r, struct qutc_cursor *c, const char *letters, struct qutc_cie *cie)
+static bool read_augmentation(struct reader *r, struct base_cursor *c, const char *letters, struct cfi_cie *cie)
 {
     for (; *letters; letters++) {
         uint64_t ignored;
         switch (*letters) {
-        case 'R': cie->pointer_encoding = qutc_read_u8(c); break;
-        case 'L': qutc_read_u8(c); break;
+        case 'R': cie->pointer_encoding = base_read_u8(c); break;
+        case 'L': base_read_u8(c); break;
         case 'P': {
             // Only its size matters, so an indirect pointer is fine.
-            uint8_t encoding = qutc_read_u8(c) & (uint8_t)~PE_INDIRECT;
-            if (!qutc_read_encoded(c, encoding, cie->address_size, &r->bases, &ignored))
+            uint8_t encoding = base_read_u8(c) & (uint8_t)~PE_INDIRECT;
+            if (!base_read_encoded(c, encoding, cie->address_size, &r->bases, &ignored))
                 return false;
             break;
         }
@@ -91,75 +91,47 @@ static bool read_augmentation(struct reader *r, struct qutc_cursor *c, const cha
     return true;
 }
 
-static const char *parse_cie(struct reader *r, struct qutc_cursor *c, struct qutc_cie *cie)
+static const char *parse_cie(struct reader *r, struct base_cursor *c, struct cfi_cie *cie)
 {
     cie->address_size = r->image->is_64 ? 8 : 4;
     cie->pointer_encoding = PE_ABSPTR;
-    uint8_t version = qutc_read_u8(c);
-    if (version != 1 && version != 3 && version != 4 && !(version == 5 && r->section->kind == QUTC_FRAME_DEBUG))
+    uint8_t version = base_read_u8(c);
+    if (version != 1 && version != 3 && version != 4 && !(version == 5 && r->section->kind == INPUT_FRAME_DEBUG))
         return "CIE version";
-    const char *letters = qutc_read_string(c);
+    const char *letters = base_read_string(c);
     if (!letters)
         return "CIE augmentation string";
     if (letters[0] == 'e' && letters[1] == 'h') { // gcc 2: a pointer to its own exception table
-        qutc_cursor_skip(c, cie->address_size);
+        base_cursor_skip(c, cie->address_size);
         letters += 2;
     }
     if (version >= 4) {
-        cie->address_size = qutc_read_u8(c);
+        cie->address_size = base_read_u8(c);
         if (cie->address_size != 4 && cie->address_size != 8)
             return "CIE address size";
-        if (qutc_read_u8(c) != 0)
+        if (base_read_u8(c) != 0)
             return "CIE segment selector size";
     }
-    cie->code_align = qutc_read_uleb(c);
-    cie->data_align = qutc_read_sleb(c);
-    cie->ra_column = version == 1 ? qutc_read_u8(c) : qutc_read_uleb(c);
+    cie->code_align = base_read_uleb(c);
+    cie->data_align = base_read_sleb(c);
+    cie->ra_column = version == 1 ? base_read_u8(c) : base_read_uleb(c);
     if (letters[0] == 'z') {
         cie->has_augmentation_length = true;
-        uint64_t size = qutc_read_uleb(c);
-        if (size > qutc_cursor_left(c))
+        uint64_t size = base_read_uleb(c);
+        if (size > base_cursor_left(c))
             return "CIE augmentation length";
-        struct qutc_cursor data = *c;
+        struct base_cursor data = *c;
         data.end = c->at + size;
         if (!read_augmentation(r, &data, letters + 1, cie) || data.failed || data.overlong)
             return "CIE augmentation";
-        qutc_cursor_skip(c, size);
+        base_cursor_skip(c, size);
     } else if (letters[0]) {
         return "CIE augmentation";
     }
     if (c->failed || c->overlong)
         return "CIE cut off";
-    cie->program = (struct qutc_bytes){c->at, qutc_cursor_left(c)};
+    cie->program = (struct base_bytes){c->at, base_cursor_left(c)};
     return NULL;
-}
-
-static size_t cie_bucket(const struct qutc_frame_records *records, uint64_t offset)
-{
-    size_t mask = records->cie_bucket_count - 1;
-    size_t at = (size_t)((offset * 0x9e3779b97f4a7c15u) >> 32) & mask;
-    while (records->cie_buckets[at] && records->cies[records->cie_buckets[at] - 1].offset != offset)
-        at = (at + 1) & mask;
-    return at;
-}
-
-static int grow_cies(struct reader *r)
-{
-    struct qutc_frame_records *records = r->records;
-    size_t capacity = records->cie_capacity ? records->cie_capacity * 2 : 16;
-    struct qutc_cie *cies = realloc(records->cies, capacity * sizeof *cies);
-    if (!cies)
-        return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "CIEs");
-    records->cies = cies;
-    records->cie_capacity = capacity;
-    free(records->cie_buckets);
-    records->cie_bucket_count = capacity * 4;
-    records->cie_buckets = calloc(records->cie_bucket_count, sizeof *records->cie_buckets);
-    if (!records->cie_buckets)
-        return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "CIEs");
-    for (size_t i = 0; i < records->cie_count; i++)
-        records->cie_buckets[cie_bucket(records, cies[i].offset)] = (uint32_t)i + 1;
-    return 0;
 }
 
 // The CIE at an offset, parsed at its first use; each offset is looked at once. NO_CIE with -1: no memory.
@@ -169,42 +141,45 @@ static int find_cie(struct reader *r, uint64_t offset, uint32_t *index)
         *index = r->last_cie;
         return 0;
     }
-    struct qutc_frame_records *records = r->records;
-    if (records->cie_count == records->cie_capacity && grow_cies(r) != 0)
-        return -1;
-    size_t bucket = cie_bucket(records, offset);
-    if (!records->cie_buckets[bucket]) {
-        struct qutc_cie cie = {.offset = offset};
-        struct qutc_cursor c = qutc_cursor(r->section->bytes);
-        qutc_cursor_seek(&c, offset);
+    struct cfi_frame_records *records = r->records;
+    uint64_t hash = base_hash_word(0, offset);
+    for (uint32_t step = 0; (*index = base_hash_next(&records->cie_index, hash, &step)) != BASE_HASH_NONE;)
+        if (records->cies.items[*index].offset == offset)
+            break;
+    if (*index == BASE_HASH_NONE) {
+        struct cfi_cie cie = {.offset = offset};
+        struct base_cursor c = base_cursor(r->section->bytes);
+        base_cursor_seek(&c, offset);
         struct record record;
         const char *why = "CIE pointer leads outside the section";
-        struct qutc_cursor length = c;
+        struct base_cursor length = c;
         // From a record of length 0 next_record would move on, over as many of them as there are.
-        if (!c.failed && qutc_read_u32(&length) != 0 && next_record(r, &c, &record))
+        if (!c.failed && base_read_u32(&length) != 0 && next_record(r, &c, &record))
             why = record.is_cie ? parse_cie(r, &record.body, &cie) : "CIE pointer leads to an FDE";
         cie.usable = !why;
         if (why)
-            skip_record(r, QUTC_ERR_MALFORMED, offset, why);
-        records->cies[records->cie_count++] = cie;
-        records->cie_buckets[bucket] = (uint32_t)records->cie_count;
+            skip_record(r, BASE_ERR_MALFORMED, offset, why);
+        *index = (uint32_t)records->cies.count;
+        struct cfi_cie *place = BASE_ADD(&records->cies);
+        if (!place || !base_hash_add(&records->cie_index, hash, *index))
+            return base_fail(r->error, BASE_ERR_NO_MEMORY, r->section->name, 0, "CIEs");
+        *place = cie;
     }
-    *index = records->cie_buckets[bucket] - 1;
     r->last_cie = *index;
     r->last_cie_offset = offset;
     return 0;
 }
 
-static int add_fde(struct reader *r, struct qutc_fde fde)
+static int add_fde(struct reader *r, struct cfi_fde fde)
 {
-    struct qutc_frame_records *records = r->records;
+    struct cfi_frame_records *records = r->records;
     if (records->fde_count == records->fde_capacity) {
         size_t smallest_fde_bytes = 16; // more records than this allows there cannot be: addresses, not memory
         size_t capacity = r->section->bytes.size / smallest_fde_bytes + 1;
-        struct qutc_fde *fdes =
-            qutc_array_resize(records->fdes, records->fde_capacity * sizeof *fdes, capacity * sizeof *fdes);
+        struct cfi_fde *fdes =
+            base_array_resize(records->fdes, records->fde_capacity * sizeof *fdes, capacity * sizeof *fdes);
         if (!fdes)
-            return qutc_fail(r->error, QUTC_ERR_NO_MEMORY, r->section->name, 0, "FDEs");
+            return base_fail(r->error, BASE_ERR_NO_MEMORY, r->section->name, 0, "FDEs");
         records->fdes = fdes;
         records->fde_capacity = capacity;
     }
@@ -213,46 +188,46 @@ static int add_fde(struct reader *r, struct qutc_fde fde)
 }
 
 // The FDE's [start, start + length).
-static inline bool read_range(struct reader *r, const struct qutc_cie *cie, struct qutc_cursor *c, uint64_t *start,
+static inline bool read_range(struct reader *r, const struct cfi_cie *cie, struct base_cursor *c, uint64_t *start,
                               uint64_t *length)
 {
     if (cie->pointer_encoding == (PE_PCREL | PE_SDATA4)) { // nearly every .eh_frame
-        *start = r->section->vaddr + qutc_cursor_offset(c);
-        *start += (uint64_t)(int64_t)(int32_t)qutc_read_u32(c);
-        *length = (uint64_t)(int64_t)(int32_t)qutc_read_u32(c);
+        *start = r->section->vaddr + base_cursor_offset(c);
+        *start += (uint64_t)(int64_t)(int32_t)base_read_u32(c);
+        *length = (uint64_t)(int64_t)(int32_t)base_read_u32(c);
         if (!r->image->is_64) {
             *start = (uint32_t)*start;
             *length = (uint32_t)*length;
         }
         return true;
     }
-    return qutc_read_encoded(c, cie->pointer_encoding, cie->address_size, &r->bases, start) &&
-           qutc_read_encoded(c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &r->bases, length);
+    return base_read_encoded(c, cie->pointer_encoding, cie->address_size, &r->bases, start) &&
+           base_read_encoded(c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &r->bases, length);
 }
 
 static int read_fde(struct reader *r, struct record *record)
 {
     uint64_t cie_offset = record->id;
-    if (r->section->kind == QUTC_FRAME_EH)
+    if (r->section->kind == INPUT_FRAME_EH)
         cie_offset = record->id_offset - record->id; // wraps to a huge offset when it points before the section
     uint32_t cie_index;
     if (find_cie(r, cie_offset, &cie_index) != 0)
         return -1;
-    const struct qutc_cie *cie = &r->records->cies[cie_index];
+    const struct cfi_cie *cie = &r->records->cies.items[cie_index];
     if (!cie->usable) {
-        skip_record(r, QUTC_ERR_MALFORMED, record->offset, "FDE of an unusable CIE");
+        skip_record(r, BASE_ERR_MALFORMED, record->offset, "FDE of an unusable CIE");
         return 0;
     }
-    struct qutc_cursor *c = &record->body;
+    struct base_cursor *c = &record->body;
     uint64_t start, length;
     bool readable = read_range(r, cie, c, &start, &length);
     if (cie->has_augmentation_length)
-        qutc_cursor_skip(c, qutc_read_uleb(c));
+        base_cursor_skip(c, base_read_uleb(c));
     if (!readable || c->failed || c->overlong) {
-        skip_record(r, readable ? QUTC_ERR_TRUNCATED : QUTC_ERR_UNSUPPORTED, record->offset, "FDE header");
+        skip_record(r, readable ? BASE_ERR_TRUNCATED : BASE_ERR_UNSUPPORTED, record->offset, "FDE header");
         return 0;
     }
-    if (r->image->arch->id == QUT_ARCH_ARM)
+    if (r->image->arch->has_thumb)
         start &= ~(uint64_t)1; // some producers leave the Thumb bit in
     // Linkers leave the FDEs of discarded code behind, with address 0 or a tombstone.
     if (start < r->text_start || start >= r->text_end) {
@@ -263,23 +238,23 @@ static int read_fde(struct reader *r, struct record *record)
         return 0;
     uint64_t end = start + length;
     if (end < start || (!r->image->is_64 && end > (uint64_t)1 << 32)) {
-        skip_record(r, QUTC_ERR_MALFORMED, record->offset, "FDE range wraps around the address space");
+        skip_record(r, BASE_ERR_MALFORMED, record->offset, "FDE range wraps around the address space");
         return 0;
     }
     if (end > r->text_end)
         end = r->text_end;
-    return add_fde(r, (struct qutc_fde){.start_rel = (uint32_t)(start - r->text_start),
-                                        .end_rel = (uint32_t)(end - r->text_start),
-                                        .cie = cie_index,
-                                        .program_size = (uint32_t)qutc_cursor_left(c),
-                                        .program = c->at});
+    return add_fde(r, (struct cfi_fde){.start_rel = (uint32_t)(start - r->text_start),
+                                       .end_rel = (uint32_t)(end - r->text_start),
+                                       .cie = cie_index,
+                                       .program_size = (uint32_t)base_cursor_left(c),
+                                       .program = c->at});
 }
 
-int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_frame_section *section,
-                            uint64_t text_start, uint64_t text_end, struct qutc_frame_records *records,
-                            struct qutc_error *error)
+int cfi_frame_records_read(const struct input_image *image, const struct input_frame_section *section,
+                           uint64_t text_start, uint64_t text_end, struct cfi_frame_records *records,
+                           struct base_error *error)
 {
-    *records = (struct qutc_frame_records){0};
+    *records = (struct cfi_frame_records){0};
     struct reader r = {.image = image,
                        .section = section,
                        .bases = {section->vaddr, section->text_base_vaddr, section->data_base_vaddr, image->is_64},
@@ -288,26 +263,26 @@ int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_fr
                        .records = records,
                        .error = error,
                        .last_cie = NO_CIE};
-    struct qutc_cursor c = qutc_cursor(section->bytes);
+    struct base_cursor c = base_cursor(section->bytes);
     struct record record;
     while (next_record(&r, &c, &record))
         if (!record.is_cie && read_fde(&r, &record) != 0)
             goto failed;
-    if (qutc_fdes_order(records->fdes, records->fde_count, &records->fde_order) != 0) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "FDEs");
+    if (cfi_fdes_order(records->fdes, records->fde_count, &records->fde_order) != 0) {
+        base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "FDEs");
         goto failed;
     }
     return 0;
 failed:
-    qutc_frame_records_free(records);
+    cfi_frame_records_free(records);
     return -1;
 }
 
-void qutc_frame_records_free(struct qutc_frame_records *records)
+void cfi_frame_records_free(struct cfi_frame_records *records)
 {
-    free(records->cies);
-    qutc_array_free(records->fdes, records->fde_capacity * sizeof *records->fdes);
+    base_vector_free(&records->cies.vector);
+    base_array_free(records->fdes, records->fde_capacity * sizeof *records->fdes);
     free(records->fde_order);
-    free(records->cie_buckets);
-    *records = (struct qutc_frame_records){0};
+    base_hash_free(&records->cie_index);
+    *records = (struct cfi_frame_records){0};
 }

@@ -3,9 +3,11 @@
 #ifndef QUTC_CFI_FRAME_SECTION_H
 #define QUTC_CFI_FRAME_SECTION_H
 
+#include "base/hash_index.h"
+#include "base/vector.h"
 #include "qutc/input/image.h"
 
-struct qutc_cie {
+struct cfi_cie {
     uint64_t offset; // in the section
     bool usable;     // else its FDEs are skipped
     bool has_augmentation_length;
@@ -16,15 +18,15 @@ struct qutc_cie {
     uint64_t code_align;
     int64_t data_align;
     uint64_t ra_column;
-    struct qutc_bytes program;
-    // Filled by whoever runs the program.
+    struct base_bytes program;
+    // Filled by the run of the program.
     struct qut_cfa initial_cfa;
     uint32_t initial_registers; // id of a state of registers
     uint32_t class;             // CIEs of one class mean the same
     bool has_initial_state;
 };
 
-struct qutc_fde {
+struct cfi_fde {
     uint32_t start_rel; // [start, end) relative to text_start, never empty
     uint32_t end_rel;
     uint32_t cie; // index
@@ -32,28 +34,26 @@ struct qutc_fde {
     const uint8_t *program;
 };
 
-struct qutc_frame_records {
-    struct qutc_cie *cies;
-    struct qutc_fde *fdes; // as they stand in the section
-    uint32_t *fde_order;   // in which to run them (see fde_sort.h); NULL: as they stand
-    size_t cie_count, cie_capacity;
+struct cfi_frame_records {
+    BASE_VECTOR(struct cfi_cie) cies;
+    struct cfi_fde *fdes; // as they stand in the section; reserved once, for as many as it has room for
+    uint32_t *fde_order;  // in which to run them (see fde_sort.h); NULL: as they stand
     size_t fde_count, fde_capacity;
-    uint32_t *cie_buckets; // by offset, index + 1
-    size_t cie_bucket_count;
+    struct base_hash_index cie_index; // by offset
 
     uint64_t skipped;                // records dropped because they contradict the format
-    struct qutc_error first_skipped; // why the first of them was
+    struct base_error first_skipped; // why the first of them was
     uint64_t outside_text;           // FDEs of discarded code (start outside the text)
 };
 
 // Reads all records whose code lies in [text_start, text_end). A malformed record is skipped and counted; only a lack
 // of memory fails. Linear in the section's size.
-int qutc_frame_records_read(const struct qutc_image *image, const struct qutc_frame_section *section,
-                            uint64_t text_start, uint64_t text_end, struct qutc_frame_records *records,
-                            struct qutc_error *error);
-void qutc_frame_records_free(struct qutc_frame_records *records);
+int cfi_frame_records_read(const struct input_image *image, const struct input_frame_section *section,
+                           uint64_t text_start, uint64_t text_end, struct cfi_frame_records *records,
+                           struct base_error *error);
+void cfi_frame_records_free(struct cfi_frame_records *records);
 
-static inline const struct qutc_fde *qutc_fde_at(const struct qutc_frame_records *records, size_t i)
+static inline const struct cfi_fde *cfi_fde_at(const struct cfi_frame_records *records, size_t i)
 {
     return &records->fdes[records->fde_order ? records->fde_order[i] : i];
 }

@@ -5,95 +5,95 @@
 
 enum { SP = 31, LR = 30 };
 
-static void read_pair(uint32_t word, struct qutc_oat_instruction *in)
+static void read_pair(uint32_t word, struct cfi_oat_instruction *in)
 {
     unsigned mode = word >> 23 & 3; // 0 non-temporal, 1 post-index, 2 offset, 3 pre-index
     unsigned width = word >> 30;
     bool is_vector = word >> 26 & 1, is_load = word >> 22 & 1;
     int32_t scale = is_vector ? 4 << width : width == 2 ? 8 : 4;
-    int32_t offset = qutc_oat_signed(word >> 15, 7) * scale;
+    int32_t offset = cfi_oat_signed(word >> 15, 7) * scale;
     unsigned first = word & 31, second = word >> 10 & 31;
     if ((word >> 5 & 31) == SP) {
         if (mode == 1 || mode == 3)
             in->sp_change_bytes = offset;
         if (!is_vector && width == 2) {
             in->loads = is_load;
-            qutc_oat_add_access(in, first, mode == 1 ? 0 : offset);
-            qutc_oat_add_access(in, second, mode == 1 ? 8 : offset + 8);
+            cfi_oat_add_access(in, first, mode == 1 ? 0 : offset);
+            cfi_oat_add_access(in, second, mode == 1 ? 8 : offset + 8);
         }
     }
     if (is_load && !is_vector && (first == LR || second == LR))
-        in->effect = QUTC_OAT_RA_LOST;
+        in->effect = CFI_OAT_RA_LOST;
 }
 
-static void read_single(uint32_t word, struct qutc_oat_instruction *in)
+static void read_single(uint32_t word, struct cfi_oat_instruction *in)
 {
     unsigned size = word >> 30, operation = word >> 22 & 3, reg = word & 31;
     bool is_vector = word >> 26 & 1, is_scaled = word >> 24 & 1;
     bool by_register = !is_scaled && (word >> 21 & 1);
     if ((word >> 5 & 31) == SP && !by_register) {
         unsigned mode = is_scaled ? 0 : word >> 10 & 3; // 1 post-index, 3 pre-index
-        int32_t offset = is_scaled ? (int32_t)(word >> 10 & 0xfff) * 8 : qutc_oat_signed(word >> 12, 9);
+        int32_t offset = is_scaled ? (int32_t)(word >> 10 & 0xfff) * 8 : cfi_oat_signed(word >> 12, 9);
         if (mode == 1 || mode == 3)
             in->sp_change_bytes = offset;
         if (!is_vector && size == 3 && operation <= 1) {
             in->loads = operation == 1;
-            qutc_oat_add_access(in, reg, mode == 1 ? 0 : offset);
+            cfi_oat_add_access(in, reg, mode == 1 ? 0 : offset);
         }
     }
     if (operation != 0 && !is_vector && reg == LR)
-        in->effect = QUTC_OAT_RA_LOST;
+        in->effect = CFI_OAT_RA_LOST;
 }
 
-static void read_load_store(uint32_t word, struct qutc_oat_instruction *in)
+static void read_load_store(uint32_t word, struct cfi_oat_instruction *in)
 {
     if ((word & 0x3a000000) == 0x28000000)
         read_pair(word, in);
     else if ((word & 0x3a000000) == 0x38000000)
         read_single(word, in);
     else if ((word & 0xbe800000) == 0x0c800000 && (word >> 5 & 31) == SP) // vectors, post-index
-        in->effect = QUTC_OAT_SP_LOST;
+        in->effect = CFI_OAT_SP_LOST;
     else if ((word & 31) == LR) // literals, exclusives
-        in->effect = QUTC_OAT_RA_LOST;
+        in->effect = CFI_OAT_RA_LOST;
 }
 
-static void read_data(uint32_t word, struct qutc_oat_instruction *in)
+static void read_data(uint32_t word, struct cfi_oat_instruction *in)
 {
     unsigned to = word & 31, from = word >> 5 & 31;
     bool add_immediate = (word & 0x3f800000) == 0x11000000, add_extended = (word & 0x3fe00000) == 0x0b200000;
     bool logical_immediate = (word & 0x1f800000) == 0x12000000 && (word >> 29 & 3) != 3;
     if (to == LR)
-        in->effect = QUTC_OAT_RA_LOST;
+        in->effect = CFI_OAT_RA_LOST;
     if (to != SP || !(add_immediate || add_extended || logical_immediate))
         return;
     if (!add_immediate || from != SP || !(word >> 31)) {
-        in->effect = QUTC_OAT_SP_LOST;
+        in->effect = CFI_OAT_SP_LOST;
         return;
     }
     int32_t bytes = (int32_t)(word >> 10 & 0xfff) << (word >> 22 & 1 ? 12 : 0);
     in->sp_change_bytes = word >> 30 & 1 ? -bytes : bytes;
 }
 
-static void read_branch(uint32_t word, struct qutc_oat_instruction *in)
+static void read_branch(uint32_t word, struct cfi_oat_instruction *in)
 {
     if (word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000) // bl, blr
-        in->effect = QUTC_OAT_CALL;
+        in->effect = CFI_OAT_CALL;
     else if (word == 0xd65f03c0) // ret
-        in->effect = QUTC_OAT_RETURN;
+        in->effect = CFI_OAT_RETURN;
     else if (word >> 26 == 0x05 || word >> 25 == 0x6b || word >> 21 == 0x6a1) // b; br, other returns; brk
-        in->effect = QUTC_OAT_LEAVES;
+        in->effect = CFI_OAT_LEAVES;
     if (word >> 26 == 0x05) // b
-        qutc_oat_branch(in, qutc_oat_signed(word, 26) * 4);
+        cfi_oat_branch(in, cfi_oat_signed(word, 26) * 4);
     else if (word >> 25 == 0x2a || (word & 0x7e000000) == 0x34000000) // b.cond, cbz, cbnz
-        qutc_oat_branch(in, qutc_oat_signed(word >> 5, 19) * 4);
+        cfi_oat_branch(in, cfi_oat_signed(word >> 5, 19) * 4);
     else if ((word & 0x7e000000) == 0x36000000) // tbz, tbnz
-        qutc_oat_branch(in, qutc_oat_signed(word >> 5, 14) * 4);
+        cfi_oat_branch(in, cfi_oat_signed(word >> 5, 14) * 4);
 }
 
-void qutc_oat_read_aarch64(struct qutc_bytes code, struct qutc_oat_instruction *in)
+void cfi_oat_read_aarch64(struct base_bytes code, struct cfi_oat_instruction *in)
 {
-    struct qutc_cursor c = qutc_cursor(code);
-    uint32_t word = qutc_read_u32(&c);
+    struct base_cursor c = base_cursor(code);
+    uint32_t word = base_read_u32(&c);
     if (c.failed)
         return;
     in->size_bytes = 4;

@@ -4,31 +4,31 @@
 
 enum { RA = 1, SP = 2 };
 
-static void writes(struct qutc_oat_instruction *in, unsigned reg)
+static void writes(struct cfi_oat_instruction *in, unsigned reg)
 {
     if (reg == SP)
-        in->effect = QUTC_OAT_SP_LOST;
+        in->effect = CFI_OAT_SP_LOST;
     else if (reg == RA)
-        in->effect = QUTC_OAT_RA_LOST;
+        in->effect = CFI_OAT_RA_LOST;
 }
 
-static void jump(struct qutc_oat_instruction *in, unsigned link, unsigned through)
+static void jump(struct cfi_oat_instruction *in, unsigned link, unsigned through)
 {
     if (link == RA)
-        in->effect = QUTC_OAT_CALL;
+        in->effect = CFI_OAT_CALL;
     else if (link != 0)
-        in->effect = QUTC_OAT_SP_LOST; // nothing that a compiler of methods writes
+        in->effect = CFI_OAT_SP_LOST; // nothing that a compiler of methods writes
     else
-        in->effect = through == RA ? QUTC_OAT_RETURN : QUTC_OAT_LEAVES;
+        in->effect = through == RA ? CFI_OAT_RETURN : CFI_OAT_LEAVES;
 }
 
-static void move_word(struct qutc_oat_instruction *in, bool loads, unsigned reg, int32_t offset_bytes)
+static void move_word(struct cfi_oat_instruction *in, bool loads, unsigned reg, int32_t offset_bytes)
 {
     in->loads = loads;
-    qutc_oat_add_access(in, reg, offset_bytes);
+    cfi_oat_add_access(in, reg, offset_bytes);
 }
 
-static void read_wide(uint32_t word, struct qutc_oat_instruction *in)
+static void read_wide(uint32_t word, struct cfi_oat_instruction *in)
 {
     unsigned to = word >> 7 & 31, from = word >> 15 & 31, function = word >> 12 & 7;
     int32_t immediate = (int32_t)word >> 20;
@@ -46,20 +46,20 @@ static void read_wide(uint32_t word, struct qutc_oat_instruction *in)
         break;
     case 0x23: // stores
         if (function == 3 && from == SP)
-            move_word(in, false, word >> 20 & 31, qutc_oat_signed(word >> 25 << 5 | to, 12));
+            move_word(in, false, word >> 20 & 31, cfi_oat_signed(word >> 25 << 5 | to, 12));
         break;
     case 0x6f: // jal
         jump(in, to, 0);
         if (to == 0)
-            qutc_oat_branch(in, qutc_oat_signed((word >> 11 & 0x100000) | (word & 0xff000) | (word >> 9 & 0x800) |
-                                                    (word >> 20 & 0x7fe),
-                                                21));
+            cfi_oat_branch(in, cfi_oat_signed((word >> 11 & 0x100000) | (word & 0xff000) | (word >> 9 & 0x800) |
+                                                  (word >> 20 & 0x7fe),
+                                              21));
         break;
     case 0x67: jump(in, to, from); break; // jalr
     case 0x63:                            // branches
-        qutc_oat_branch(
-            in, qutc_oat_signed((word >> 19 & 0x1000) | (word << 4 & 0x800) | (word >> 20 & 0x7e0) | (word >> 7 & 0x1e),
-                                13));
+        cfi_oat_branch(
+            in, cfi_oat_signed((word >> 19 & 0x1000) | (word << 4 & 0x800) | (word >> 20 & 0x7e0) | (word >> 7 & 0x1e),
+                               13));
         break;
     case 0x27:        // stores of floating-point numbers
     case 0x07:        // loads of them
@@ -68,21 +68,21 @@ static void read_wide(uint32_t word, struct qutc_oat_instruction *in)
     }
 }
 
-static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
+static void read_compressed(uint32_t half, struct cfi_oat_instruction *in)
 {
     unsigned to = half >> 7 & 31, from = half >> 2 & 31;
     switch ((half & 3) << 3 | half >> 13) {
     case 010: // c.addi
         if (to == SP)
-            in->sp_change_bytes = qutc_oat_signed((half >> 7 & 0x20) | from, 6);
+            in->sp_change_bytes = cfi_oat_signed((half >> 7 & 0x20) | from, 6);
         else
             writes(in, to);
         break;
     case 013: // c.lui, c.addi16sp
         if (to == SP)
-            in->sp_change_bytes = qutc_oat_signed((half >> 3 & 0x200) | (half >> 2 & 0x10) | (half << 1 & 0x40) |
-                                                      (half << 4 & 0x180) | (half << 3 & 0x20),
-                                                  10);
+            in->sp_change_bytes = cfi_oat_signed((half >> 3 & 0x200) | (half >> 2 & 0x10) | (half << 1 & 0x40) |
+                                                     (half << 4 & 0x180) | (half << 3 & 0x20),
+                                                 10);
         else
             writes(in, to);
         break;
@@ -92,16 +92,16 @@ static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
     case 022: writes(in, to); break; // c.lwsp
     case 015:                        // c.j
         jump(in, 0, 0);
-        qutc_oat_branch(in, qutc_oat_signed((half >> 1 & 0x800) | (half << 2 & 0x400) | (half >> 1 & 0x300) |
-                                                (half << 1 & 0x80) | (half >> 1 & 0x40) | (half << 3 & 0x20) |
-                                                (half >> 7 & 0x10) | (half >> 2 & 0xe),
-                                            12));
+        cfi_oat_branch(in, cfi_oat_signed((half >> 1 & 0x800) | (half << 2 & 0x400) | (half >> 1 & 0x300) |
+                                              (half << 1 & 0x80) | (half >> 1 & 0x40) | (half << 3 & 0x20) |
+                                              (half >> 7 & 0x10) | (half >> 2 & 0xe),
+                                          12));
         break;
     case 016: // c.beqz, c.bnez
     case 017:
-        qutc_oat_branch(in, qutc_oat_signed((half >> 4 & 0x100) | (half << 1 & 0xc0) | (half << 3 & 0x20) |
-                                                (half >> 7 & 0x18) | (half >> 2 & 6),
-                                            9));
+        cfi_oat_branch(in, cfi_oat_signed((half >> 4 & 0x100) | (half << 1 & 0xc0) | (half << 3 & 0x20) |
+                                              (half >> 7 & 0x18) | (half >> 2 & 6),
+                                          9));
         break;
     case 023: // c.ldsp
         writes(in, to);
@@ -114,16 +114,16 @@ static void read_compressed(uint32_t half, struct qutc_oat_instruction *in)
         else if (to)
             jump(in, half >> 12 & 1, to);
         else
-            in->effect = QUTC_OAT_LEAVES;
+            in->effect = CFI_OAT_LEAVES;
         break;
     default: break; // the rest has registers 8 ... 15, floating-point ones, or branches
     }
 }
 
-void qutc_oat_read_riscv64(struct qutc_bytes code, struct qutc_oat_instruction *in)
+void cfi_oat_read_riscv64(struct base_bytes code, struct cfi_oat_instruction *in)
 {
-    struct qutc_cursor c = qutc_cursor(code);
-    uint32_t word = qutc_read_u16(&c);
+    struct base_cursor c = base_cursor(code);
+    uint32_t word = base_read_u16(&c);
     if (c.failed)
         return;
     if ((word & 3) != 3) {
@@ -131,7 +131,7 @@ void qutc_oat_read_riscv64(struct qutc_bytes code, struct qutc_oat_instruction *
         read_compressed(word, in);
         return;
     }
-    word |= (uint32_t)qutc_read_u16(&c) << 16;
+    word |= (uint32_t)base_read_u16(&c) << 16;
     if (c.failed)
         return;
     in->size_bytes = 4;

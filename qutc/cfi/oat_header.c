@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/oat_header.h"
 
+#include "qutc/cfi/oat_code.h"
+
 enum {
     VARINTS_MAX = 8,
     STACK_ALIGNMENT = 16,         // of frames, in all instruction sets; CodeInfo counts in it
@@ -9,12 +11,12 @@ enum {
     INLINE_MAX = 11,
 };
 
-bool qutc_oat_format_of(uint32_t version, struct qutc_oat_format *format)
+bool cfi_oat_format_of(uint32_t version, struct cfi_oat_format *format)
 {
-    enum { IN_INFO = QUTC_OAT_IN_CODE_INFO, NO_CODE = QUTC_OAT_NO_CODE_SIZE };
+    enum { IN_INFO = CFI_OAT_IN_CODE_INFO, NO_CODE = CFI_OAT_NO_CODE_SIZE };
     static const struct {
         uint32_t first, last;
-        struct qutc_oat_format format;
+        struct cfi_oat_format format;
     } known[] = {
         // 6.0: mapping, vmap, gc map, frame, core, fp, code size
         {64, 64, {28, 3, 0, 0, 0, NO_CODE, false}},
@@ -43,7 +45,7 @@ bool qutc_oat_format_of(uint32_t version, struct qutc_oat_format *format)
 }
 
 struct bits {
-    struct qutc_bytes bytes;
+    struct base_bytes bytes;
     size_t at;
     bool failed;
 };
@@ -66,7 +68,7 @@ static void read_wide(struct bits *bits, uint32_t *value)
         *value = read_bits(bits, (*value - INLINE_MAX) * 8);
 }
 
-bool qutc_oat_read_varints(struct qutc_bytes bytes, bool interleaved, uint32_t *values, unsigned count)
+bool cfi_oat_read_varints(struct base_bytes bytes, bool interleaved, uint32_t *values, unsigned count)
 {
     struct bits bits = {.bytes = bytes};
     for (unsigned i = 0; i < count; i++) {
@@ -79,131 +81,101 @@ bool qutc_oat_read_varints(struct qutc_bytes bytes, bool interleaved, uint32_t *
     return !bits.failed;
 }
 
-// Registers that compiled code saves, by the instruction set's numbers; on x86 with the bit of the return address.
-struct saved_registers {
-    uint32_t core, fp;
-    uint8_t fp_bytes;
-};
-
-static struct saved_registers may_save(const struct qut_arch *arch)
+static bool is_plausible(const struct cfi_oat_view *view, uint64_t code_offset, const struct cfi_oat_method *method)
 {
-    switch (arch->id) {
-    case QUT_ARCH_ARM: return (struct saved_registers){0x4ff0, 0xffff0000, 4};        // r4-r11 lr, s16-s31
-    case QUT_ARCH_AARCH64: return (struct saved_registers){0x7ff80000, 0xff00, 8};    // x19-x30, d8-d15
-    case QUT_ARCH_X86: return (struct saved_registers){0x1e0, 0, 8};                  // ebp esi edi
-    case QUT_ARCH_X86_64: return (struct saved_registers){0x1f028, 0xf000, 8};        // rbx rbp r12-r15, xmm12-15
-    case QUT_ARCH_RISCV64: return (struct saved_registers){0x0ffc0302, 0xffc0300, 8}; // ra s0-s11, fs0-fs11
-    default: return (struct saved_registers){0};
-    }
-}
-
-uint32_t qutc_oat_callee_saves(const struct qut_arch *arch)
-{
-    // Not those that ART has uses of its own for: the thread, the state of the collector.
-    switch (arch->id) {
-    case QUT_ARCH_ARM: return 0x0de0;
-    case QUT_ARCH_AARCH64: return 0x3fe00000;
-    case QUT_ARCH_X86: return 0xe0;
-    case QUT_ARCH_X86_64: return 0xf028;
-    case QUT_ARCH_RISCV64: return 0x0ffc0100;
-    default: return 0;
-    }
-}
-
-static bool is_plausible(const struct qutc_oat_view *view, uint64_t code_offset, const struct qutc_oat_method *method)
-{
-    const struct qut_arch *arch = view->arch;
-    struct saved_registers may = may_save(arch);
+    const struct arch *arch = view->arch;
+    const struct cfi_oat_arch *oat = cfi_oat_arch(arch);
     uint32_t leaf_bytes = arch->ra_in_register ? 0 : arch->word_bytes;
     if (method->code_bytes == 0 || method->code_bytes > view->code.size - code_offset)
         return false;
-    if (method->core_mask & ~may.core || method->fp_mask & ~may.fp || method->frame_bytes > FRAME_BYTES_MAX)
+    if (method->core_mask & ~oat->may_save_core || method->fp_mask & ~oat->may_save_fp ||
+        method->frame_bytes > FRAME_BYTES_MAX)
         return false;
-    uint32_t ra_bit = arch->id == QUT_ARCH_RISCV64 ? 1u << 1 : 1u << (31 - __builtin_clz(may.core));
+    uint32_t ra_bit = 1u << oat->ra_number;
     // The return address counts as saved where there is no frame, too. Since CodeInfo there are stubs of
     // @CriticalNative methods with a mask of 0; before, such a header would be any run of zeros.
     if (method->frame_bytes == 0 || method->frame_bytes == leaf_bytes)
         return method->core_mask & ra_bit || (!method->core_mask && view->format.code_info_values);
     uint32_t saved_bytes = (uint32_t)__builtin_popcount(method->core_mask) * arch->word_bytes +
-                           (uint32_t)__builtin_popcount(method->fp_mask) * may.fp_bytes;
+                           (uint32_t)__builtin_popcount(method->fp_mask) * oat->fp_bytes;
     return method->frame_bytes % STACK_ALIGNMENT == 0 && method->core_mask & ra_bit &&
            method->frame_bytes >= saved_bytes + arch->word_bytes; // and the ArtMethod* at the bottom
 }
 
 // CodeInfo lies before the code, among the data.
-static enum qutc_oat_verdict read_code_info(const struct qutc_oat_view *view, uint64_t code_offset,
-                                            uint32_t info_distance, struct qutc_oat_method *method)
+static enum cfi_oat_verdict read_code_info(const struct cfi_oat_view *view, uint64_t code_offset,
+                                           uint32_t info_distance, struct cfi_oat_method *method)
 {
-    const struct qutc_oat_format *format = &view->format;
+    const struct cfi_oat_format *format = &view->format;
     uint64_t code_vaddr = view->code_vaddr + code_offset;
     if (info_distance > code_vaddr || code_vaddr - info_distance < view->data_vaddr)
-        return QUTC_OAT_NO_HEADER;
+        return CFI_OAT_NO_HEADER;
     uint64_t info_offset = code_vaddr - info_distance - view->data_vaddr;
     if (info_offset >= view->data.size)
-        return QUTC_OAT_NO_HEADER;
+        return CFI_OAT_NO_HEADER;
     size_t left = view->data.size - (size_t)info_offset;
-    struct qutc_bytes head = {view->data.data + info_offset, left < CODE_INFO_HEAD_BYTES ? left : CODE_INFO_HEAD_BYTES};
+    struct base_bytes head = {view->data.data + info_offset, left < CODE_INFO_HEAD_BYTES ? left : CODE_INFO_HEAD_BYTES};
     uint32_t values[VARINTS_MAX];
-    if (!qutc_oat_read_varints(head, format->interleaved, values, format->code_info_values))
-        return QUTC_OAT_NO_HEADER;
+    if (!cfi_oat_read_varints(head, format->interleaved, values, format->code_info_values))
+        return CFI_OAT_NO_HEADER;
     if (values[format->code_info_frame] > FRAME_BYTES_MAX / STACK_ALIGNMENT)
-        return QUTC_OAT_NO_HEADER;
+        return CFI_OAT_NO_HEADER;
     method->frame_bytes = values[format->code_info_frame] * STACK_ALIGNMENT;
     method->core_mask = values[format->code_info_frame + 1];
     method->fp_mask = values[format->code_info_frame + 2];
-    if (format->code_info_code != QUTC_OAT_NO_CODE_SIZE)
+    if (format->code_info_code != CFI_OAT_NO_CODE_SIZE)
         method->code_bytes = values[format->code_info_code];
-    return QUTC_OAT_METHOD;
+    return CFI_OAT_METHOD;
 }
 
 // The one word of 12 and later.
-static enum qutc_oat_verdict read_short(const struct qutc_oat_view *view, uint64_t code_offset, uint32_t word,
-                                        struct qutc_oat_method *method)
+static enum cfi_oat_verdict read_short(const struct cfi_oat_view *view, uint64_t code_offset, uint32_t word,
+                                       struct cfi_oat_method *method)
 {
-    const struct qutc_oat_format *format = &view->format;
+    const struct cfi_oat_format *format = &view->format;
     uint32_t number = word << format->flag_bits >> format->flag_bits;
     if (format->flag_bits && !(word >> (32 - format->flag_bits) & 1)) { // the lowest flag: is CodeInfo
         method->code_bytes = number;
         bool fits = number && number <= view->code.size - code_offset;
-        return fits ? QUTC_OAT_NO_FRAME_INFO : QUTC_OAT_NO_HEADER;
+        return fits ? CFI_OAT_NO_FRAME_INFO : CFI_OAT_NO_HEADER;
     }
-    return number ? read_code_info(view, code_offset, number, method) : QUTC_OAT_NO_HEADER;
+    return number ? read_code_info(view, code_offset, number, method) : CFI_OAT_NO_HEADER;
 }
 
-enum qutc_oat_verdict qutc_oat_read_header(const struct qutc_oat_view *view, uint64_t code_offset,
-                                           struct qutc_oat_method *method)
+enum cfi_oat_verdict cfi_oat_read_header(const struct cfi_oat_view *view, uint64_t code_offset,
+                                         struct cfi_oat_method *method)
 {
-    const struct qutc_oat_format *format = &view->format;
-    *method = (struct qutc_oat_method){0};
+    const struct cfi_oat_format *format = &view->format;
+    *method = (struct cfi_oat_method){0};
     if (code_offset < format->header_bytes || code_offset >= view->code.size)
-        return QUTC_OAT_NO_HEADER;
-    struct qutc_cursor c = qutc_cursor(view->code);
+        return CFI_OAT_NO_HEADER;
+    struct base_cursor c = base_cursor(view->code);
     uint32_t words[7] = {0};
     unsigned count = format->header_bytes / 4u;
-    qutc_cursor_seek(&c, code_offset - format->header_bytes);
+    base_cursor_seek(&c, code_offset - format->header_bytes);
     for (unsigned i = 0; i < count; i++)
-        words[i] = qutc_read_u32(&c);
+        words[i] = base_read_u32(&c);
 
-    enum qutc_oat_verdict verdict = QUTC_OAT_METHOD;
+    enum cfi_oat_verdict verdict = CFI_OAT_METHOD;
     if (count == 1) {
         verdict = read_short(view, code_offset, words[0], method);
     } else {
         method->code_bytes = words[count - 1] << format->flag_bits >> format->flag_bits;
-        if (format->frame_word != QUTC_OAT_IN_CODE_INFO) {
+        if (format->frame_word != CFI_OAT_IN_CODE_INFO) {
             method->frame_bytes = words[format->frame_word];
             method->core_mask = words[format->frame_word + 1];
             method->fp_mask = words[format->frame_word + 2];
         } else if (words[0] == 0) {
             bool fits = method->code_bytes && method->code_bytes <= view->code.size - code_offset;
-            return fits ? QUTC_OAT_NO_FRAME_INFO : QUTC_OAT_NO_HEADER;
+            return fits ? CFI_OAT_NO_FRAME_INFO : CFI_OAT_NO_HEADER;
         } else {
             uint32_t header_code_bytes = method->code_bytes;
             verdict = read_code_info(view, code_offset, words[0], method);
             if (method->code_bytes != header_code_bytes)
-                return QUTC_OAT_NO_HEADER;
+                return CFI_OAT_NO_HEADER;
         }
     }
-    if (verdict == QUTC_OAT_METHOD && !is_plausible(view, code_offset, method))
-        return QUTC_OAT_NO_HEADER;
+    if (verdict == CFI_OAT_METHOD && !is_plausible(view, code_offset, method))
+        return CFI_OAT_NO_HEADER;
     return verdict;
 }

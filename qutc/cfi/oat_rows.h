@@ -6,10 +6,10 @@
 #include "qutc/cfi/oat_header.h"
 #include "qutc/cfi/oat_track.h"
 
-struct qutc_oat_counts {
+struct cfi_oat_counts {
     uint64_t methods;   // described by another source, or with a header that holds
     uint64_t described; // of these, by another source: no rows were made
-    uint64_t certainty[QUTC_OAT_CERTAINTIES];
+    uint64_t certainty[CFI_OAT_CERTAINTIES];
     uint64_t no_frame_info;          // headers of stubs that do not say a frame: no rows
     uint64_t no_header;              // named as methods, without a header that holds: no rows
     uint64_t trampolines;            // and thunks: code without header that goes on elsewhere
@@ -19,11 +19,11 @@ struct qutc_oat_counts {
 };
 
 // Appends to `rows` (empty on entry) the rows of all methods whose start `earlier` has as a hole.
-int qutc_oat_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end,
-                  const struct qutc_row_list *earlier, struct qutc_rule_set *rules, struct qutc_row_list *rows,
-                  struct qutc_oat_counts *counts, struct qutc_error *error);
+int cfi_oat_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end,
+                 const struct cfi_row_list *earlier, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                 struct cfi_oat_counts *counts, struct base_error *error);
 
 // All that headers can speak of. False where there is no code, or the version is not known.
-bool qutc_oat_view_of(const struct qutc_image *image, struct qutc_oat_view *view);
+bool cfi_oat_view_of(const struct input_image *image, struct cfi_oat_view *view);
 
 #endif

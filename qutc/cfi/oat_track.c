@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { NUMBERS = 32, ARGUMENT_BYTES_MAX = 1 << 16, PENDING_MAX = 16, EBX = 3 };
+enum { NUMBERS = 32, ARGUMENT_BYTES_MAX = 1 << 16, PENDING_MAX = 16 };
 
 // Between two instructions.
 struct state {
@@ -30,10 +30,10 @@ struct pending {
 };
 
 struct tracker {
-    const struct qut_arch *arch;
-    struct qutc_rule_set *rules;
-    struct qutc_row_list *rows;
-    struct qutc_error *error;
+    const struct arch *arch;
+    struct cfi_rule_set *rules;
+    struct cfi_row_list *rows;
+    struct base_error *error;
     uint32_t pc_rel; // of the method
     size_t first_row;
     uint32_t frame_bytes;
@@ -50,26 +50,10 @@ struct tracker {
     uint32_t last_id;
 };
 
-static unsigned ra_number(const struct qut_arch *arch)
-{
-    switch (arch->id) {
-    case QUT_ARCH_X86: return 8; // an additional bit of the mask
-    case QUT_ARCH_X86_64: return 16;
-    default: return arch->ra_reg; // DWARF numbers are the instruction set's
-    }
-}
-
-// x86 encodings to DWARF.
-static unsigned dwarf_number(const struct qut_arch *arch, unsigned number)
-{
-    static const uint8_t low_of_x86_64[] = {0, 2, 1, 3, 7, 6, 4, 5};
-    return arch->id == QUT_ARCH_X86_64 && number < 8 ? low_of_x86_64[number] : number;
-}
-
 // The return address is next to the caller's sp, below it the other registers, the highest number first.
-static void assign_places(const struct qut_arch *arch, uint32_t core_mask, uint8_t *place)
+static void assign_places(const struct arch *arch, uint32_t core_mask, uint8_t *place)
 {
-    unsigned ra = ra_number(arch), words = 1;
+    unsigned ra = cfi_oat_arch(arch)->ra_number, words = 1;
     memset(place, 0, NUMBERS);
     place[ra] = 1;
     for (unsigned number = NUMBERS; number-- > 0;)
@@ -77,18 +61,19 @@ static void assign_places(const struct qut_arch *arch, uint32_t core_mask, uint8
             place[number] = (uint8_t)++words;
 }
 
-static struct qut_rule rule_of(const struct qut_arch *arch, const uint8_t *place, struct state state, uint8_t flags)
+static struct qut_rule rule_of(const struct arch *arch, const uint8_t *place, struct state state, uint8_t flags)
 {
+    const struct cfi_oat_arch *oat = cfi_oat_arch(arch);
     struct qut_rule rule = {.kind = QUT_RULE_FRAME, .flags = flags, .dex_pc_reg = QUT_NO_REGISTER};
     rule.cfa.reg = arch->sp_reg;
     rule.cfa.offset_bytes = state.cfa_bytes;
-    // Compiled code overwrites ebx and saves it nowhere; ART's own frame programs say so too.
-    if (arch->id == QUT_ARCH_X86)
-        rule.tracked[qut_arch_slot(arch, EBX)].how = QUT_REG_UNDEFINED;
-    if (state.saved >> ra_number(arch) & 1)
+    if (oat->lost_reg)
+        rule.tracked[arch_slot(arch, oat->lost_reg)].how = QUT_REG_UNDEFINED;
+    if (state.saved >> oat->ra_number & 1)
         rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(int32_t)arch->word_bytes};
     for (unsigned number = 0; number < NUMBERS; number++) {
-        int slot = number == ra_number(arch) ? -1 : qut_arch_slot(arch, dwarf_number(arch, number));
+        unsigned dwarf_number = oat->low_dwarf_numbers && number < 8 ? oat->low_dwarf_numbers[number] : number;
+        int slot = number == oat->ra_number ? -1 : arch_slot(arch, dwarf_number);
         if (slot >= 0 && (state.saved >> number & 1))
             rule.tracked[slot] =
                 (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(place[number] * arch->word_bytes)};
@@ -96,10 +81,10 @@ static struct qut_rule rule_of(const struct qut_arch *arch, const uint8_t *place
     return rule;
 }
 
-static struct state entry_state(const struct qut_arch *arch)
+static struct state entry_state(const struct arch *arch)
 {
     bool pushed = !arch->ra_in_register;
-    return (struct state){pushed ? arch->word_bytes : 0, pushed ? 1u << ra_number(arch) : 0};
+    return (struct state){pushed ? arch->word_bytes : 0, pushed ? 1u << cfi_oat_arch(arch)->ra_number : 0};
 }
 
 static bool same(struct state a, struct state b)
@@ -107,19 +92,19 @@ static bool same(struct state a, struct state b)
     return a.cfa_bytes == b.cfa_bytes && a.saved == b.saved;
 }
 
-static bool is_leaf(const struct qut_arch *arch, const struct qutc_oat_method *method)
+static bool is_leaf(const struct arch *arch, const struct cfi_oat_method *method)
 {
     return method->frame_bytes <= (uint32_t)entry_state(arch).cfa_bytes;
 }
 
-static struct state body_state(const struct qut_arch *arch, const struct qutc_oat_method *method)
+static struct state body_state(const struct arch *arch, const struct cfi_oat_method *method)
 {
     if (is_leaf(arch, method))
         return entry_state(arch);
-    return (struct state){(int32_t)method->frame_bytes, method->core_mask | 1u << ra_number(arch)};
+    return (struct state){(int32_t)method->frame_bytes, method->core_mask | 1u << cfi_oat_arch(arch)->ra_number};
 }
 
-struct qut_rule qutc_oat_body_rule(const struct qut_arch *arch, const struct qutc_oat_method *method)
+struct qut_rule cfi_oat_body_rule(const struct arch *arch, const struct cfi_oat_method *method)
 {
     uint8_t place[NUMBERS];
     assign_places(arch, method->core_mask, place);
@@ -128,19 +113,19 @@ struct qut_rule qutc_oat_body_rule(const struct qut_arch *arch, const struct qut
 
 static int put_rule(struct tracker *t, uint32_t pc_rel, const struct qut_rule *rule)
 {
-    uint32_t id = qutc_rule_set_intern(t->rules, rule);
-    if (id == QUTC_RULE_NO_MEMORY)
-        return qutc_fail(t->error, QUTC_ERR_NO_MEMORY, "oatexec", pc_rel, "rules");
-    if (qutc_row_list_reserve(t->rows, 2, t->error) != 0)
+    uint32_t id = cfi_rule_set_intern(t->rules, rule);
+    if (id == CFI_RULE_NO_MEMORY)
+        return base_fail(t->error, BASE_ERR_NO_MEMORY, "oatexec", pc_rel, "rules");
+    if (cfi_row_list_reserve(t->rows, 2, t->error) != 0)
         return -1;
-    qutc_row_list_put(t->rows, pc_rel, id);
+    cfi_row_list_put(t->rows, pc_rel, id);
     return 0;
 }
 
 static int put_state(struct tracker *t, uint32_t pc_rel)
 {
-    const struct qutc_row_list *rows = t->rows;
-    bool is_known = t->last_id != QUTC_RULE_HOLE_ID && same(t->last, t->now);
+    const struct cfi_row_list *rows = t->rows;
+    bool is_known = t->last_id != CFI_RULE_HOLE_ID && same(t->last, t->now);
     if (is_known && rows->rows[rows->count - 1].rule_id == t->last_id) // most instructions change nothing
         return 0;
     struct qut_rule rule = rule_of(t->arch, t->place, t->now, 0);
@@ -193,7 +178,7 @@ static bool held_at(const struct tracker *t, uint32_t at)
     return low > t->first_row && memcmp(&t->rules->rules[t->rows->rows[low - 1].rule_id], &now, sizeof now) == 0;
 }
 
-static bool remember_branch(struct tracker *t, const struct qutc_oat_instruction *in, uint32_t at)
+static bool remember_branch(struct tracker *t, const struct cfi_oat_instruction *in, uint32_t at)
 {
     if (!in->branches || same(t->now, usual_state(t)))
         return true;
@@ -206,13 +191,13 @@ static bool remember_branch(struct tracker *t, const struct qutc_oat_instruction
 }
 
 // False where the code contradicts its header: it stores a register that it has not saved, so that it is saving it.
-static bool move_words(struct tracker *t, const struct qutc_oat_instruction *in)
+static bool move_words(struct tracker *t, const struct cfi_oat_instruction *in)
 {
     for (unsigned i = 0; i < in->access_count; i++) {
         unsigned reg = in->access[i].reg;
         if (reg >= NUMBERS)
             continue;
-        if (!t->place[reg] && !in->loads && (qutc_oat_callee_saves(t->arch) >> reg & 1))
+        if (!t->place[reg] && !in->loads && (cfi_oat_arch(t->arch)->callee_saves >> reg & 1))
             return false;
         if (!t->place[reg] || in->access[i].offset_bytes != t->now.cfa_bytes - t->place[reg] * t->arch->word_bytes)
             continue;
@@ -225,12 +210,12 @@ static bool move_words(struct tracker *t, const struct qutc_oat_instruction *in)
 }
 
 // False where the instruction does what we do not follow.
-static bool follow(struct tracker *t, const struct qutc_oat_instruction *in, uint32_t at)
+static bool follow(struct tracker *t, const struct cfi_oat_instruction *in, uint32_t at)
 {
     bool ra_in_register = t->arch->ra_in_register && !(t->now.saved >> t->ra & 1);
-    if (in->size_bytes == 0 || in->effect == QUTC_OAT_SP_LOST)
+    if (in->size_bytes == 0 || in->effect == CFI_OAT_SP_LOST)
         return false;
-    if (ra_in_register && (in->effect == QUTC_OAT_CALL || in->effect == QUTC_OAT_RA_LOST))
+    if (ra_in_register && (in->effect == CFI_OAT_CALL || in->effect == CFI_OAT_RA_LOST))
         return false;
     if (!move_words(t, in))
         return false;
@@ -242,9 +227,9 @@ static bool follow(struct tracker *t, const struct qutc_oat_instruction *in, uin
     // A frame that is partly taken down is so for a return.
     bool in_epilogue = t->has_body && t->now.cfa_bytes < t->body.cfa_bytes;
     switch (in->effect) {
-    case QUTC_OAT_CALL: return t->has_body && !in_epilogue;
-    case QUTC_OAT_RETURN: t->in_block = false; return t->has_body && same(t->now, t->entry);
-    case QUTC_OAT_LEAVES:
+    case CFI_OAT_CALL: return t->has_body && !in_epilogue;
+    case CFI_OAT_RETURN: t->in_block = false; return t->has_body && same(t->now, t->entry);
+    case CFI_OAT_LEAVES:
         t->in_block = false;
         if (!same(t->now, t->entry) && (!t->has_body || in_epilogue))
             return false;
@@ -256,40 +241,40 @@ static bool follow(struct tracker *t, const struct qutc_oat_instruction *in, uin
 
 // Without a prologue that we know, the header's rule may still be relied on where calls return, if sp is not lowered
 // for one. Linear: what is found too much only costs the rule.
-static bool lowers_sp_in_body(const struct qut_arch *arch, struct qutc_bytes code)
+static bool lowers_sp_in_body(const struct arch *arch, struct base_bytes code)
 {
-    qutc_oat_read_fn read = qutc_oat_reader(arch);
+    cfi_oat_read_fn read = cfi_oat_arch(arch)->read;
     bool has_called = false;
     for (size_t at = 0; at < code.size;) {
-        struct qutc_oat_instruction in;
-        qutc_oat_read(read, (struct qutc_bytes){code.data + at, code.size - at}, &in);
+        struct cfi_oat_instruction in;
+        cfi_oat_read(read, (struct base_bytes){code.data + at, code.size - at}, &in);
         if (in.size_bytes == 0)
             return true;
         if (has_called && in.sp_change_bytes < 0)
             return true;
-        has_called |= in.effect == QUTC_OAT_CALL;
+        has_called |= in.effect == CFI_OAT_CALL;
         at += in.size_bytes;
     }
     return false;
 }
 
-static int give_up(struct tracker *t, const struct qutc_oat_method *method, struct qutc_bytes code)
+static int give_up(struct tracker *t, const struct cfi_oat_method *method, struct base_bytes code)
 {
-    struct qut_rule refused = qutc_rule_refused(QUT_REFUSED_OAT_CODE);
+    struct qut_rule refused = cfi_rule_refused(QUT_REFUSED_OAT_CODE);
     if (t->has_body && (t->block_at || is_leaf(t->arch, method))) {
         t->rows->count = t->rows_at_block;
-        return put_rule(t, t->pc_rel + t->block_at, &refused) ? -1 : t->block_at ? QUTC_OAT_PARTLY : QUTC_OAT_REFUSED;
+        return put_rule(t, t->pc_rel + t->block_at, &refused) ? -1 : t->block_at ? CFI_OAT_PARTLY : CFI_OAT_REFUSED;
     }
     t->rows->count = t->first_row;
     if (lowers_sp_in_body(t->arch, code))
-        return put_rule(t, t->pc_rel, &refused) ? -1 : QUTC_OAT_REFUSED;
+        return put_rule(t, t->pc_rel, &refused) ? -1 : CFI_OAT_REFUSED;
     struct qut_rule rule = rule_of(t->arch, t->place, body_state(t->arch, method), QUT_RULE_BODY_ONLY);
-    return put_rule(t, t->pc_rel, &rule) ? -1 : QUTC_OAT_BODY_ONLY;
+    return put_rule(t, t->pc_rel, &rule) ? -1 : CFI_OAT_BODY_ONLY;
 }
 
-int qutc_oat_method_rows(const struct qut_arch *arch, const struct qutc_oat_method *method, struct qutc_bytes code,
-                         uint32_t pc_rel, struct qutc_rule_set *rules, struct qutc_row_list *rows,
-                         struct qutc_error *error)
+int cfi_oat_method_rows(const struct arch *arch, const struct cfi_oat_method *method, struct base_bytes code,
+                        uint32_t pc_rel, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                        struct base_error *error)
 {
     struct tracker t = {.arch = arch,
                         .rules = rules,
@@ -298,39 +283,27 @@ int qutc_oat_method_rows(const struct qut_arch *arch, const struct qutc_oat_meth
                         .pc_rel = pc_rel,
                         .first_row = rows->count,
                         .frame_bytes = method->frame_bytes,
-                        .ra = (uint8_t)ra_number(arch),
+                        .ra = cfi_oat_arch(arch)->ra_number,
                         .entry = entry_state(arch),
                         .body = body_state(arch, method),
                         .has_body = is_leaf(arch, method)};
-    qutc_oat_read_fn read = qutc_oat_reader(arch);
-    int certainty = QUTC_OAT_EXACT;
+    cfi_oat_read_fn read = cfi_oat_arch(arch)->read;
+    int certainty = CFI_OAT_EXACT;
     assign_places(arch, method->core_mask, t.place);
-    for (uint32_t at = 0; at < code.size && certainty == QUTC_OAT_EXACT;) {
-        struct qutc_oat_instruction in;
+    for (uint32_t at = 0; at < code.size && certainty == CFI_OAT_EXACT;) {
+        struct cfi_oat_instruction in;
         bool good = arrive(&t, at);
         if (good && put_state(&t, pc_rel + at) != 0)
             return -1;
-        qutc_oat_read(read, (struct qutc_bytes){code.data + at, code.size - at}, &in);
+        cfi_oat_read(read, (struct base_bytes){code.data + at, code.size - at}, &in);
         if (!good || !follow(&t, &in, at))
             certainty = give_up(&t, method, code);
         at += in.size_bytes;
     }
-    if (certainty == QUTC_OAT_EXACT && !t.has_body)
+    if (certainty == CFI_OAT_EXACT && !t.has_body)
         certainty = give_up(&t, method, code);
-    if (certainty < 0 || qutc_row_list_reserve(rows, 1, error) != 0)
+    if (certainty < 0 || cfi_row_list_reserve(rows, 1, error) != 0)
         return -1;
-    qutc_row_list_put(rows, pc_rel + (uint32_t)code.size, QUTC_RULE_HOLE_ID);
+    cfi_row_list_put(rows, pc_rel + (uint32_t)code.size, CFI_RULE_HOLE_ID);
     return certainty;
-}
-
-qutc_oat_read_fn qutc_oat_reader(const struct qut_arch *arch)
-{
-    switch (arch->id) {
-    case QUT_ARCH_ARM: return qutc_oat_read_thumb;
-    case QUT_ARCH_AARCH64: return qutc_oat_read_aarch64;
-    case QUT_ARCH_X86: return qutc_oat_read_x86;
-    case QUT_ARCH_X86_64: return qutc_oat_read_x86_64;
-    case QUT_ARCH_RISCV64: return qutc_oat_read_riscv64;
-    default: return NULL;
-    }
 }

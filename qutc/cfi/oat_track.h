@@ -9,24 +9,21 @@
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
 
-enum qutc_oat_certainty {
-    QUTC_OAT_EXACT,     // every row is true at every instruction
-    QUTC_OAT_BODY_ONLY, // the prologue is none that we know: one row, true at calls
-    QUTC_OAT_PARTLY,    // exact up to where the code does what we do not follow, refused from there on
-    QUTC_OAT_REFUSED,
-    QUTC_OAT_CERTAINTIES,
+enum cfi_oat_certainty {
+    CFI_OAT_EXACT,     // every row is true at every instruction
+    CFI_OAT_BODY_ONLY, // the prologue is none that we know: one row, true at calls
+    CFI_OAT_PARTLY,    // exact up to where the code does what we do not follow, refused from there on
+    CFI_OAT_REFUSED,
+    CFI_OAT_CERTAINTIES,
 };
 
 // Appends the method's rows to `rows`: from pc_rel (its first instruction's) on, in the end a hole. Returns the
 // certainty, or -1 with *error filled (no memory).
-int qutc_oat_method_rows(const struct qut_arch *arch, const struct qutc_oat_method *method, struct qutc_bytes code,
-                         uint32_t pc_rel, struct qutc_rule_set *rules, struct qutc_row_list *rows,
-                         struct qutc_error *error);
+int cfi_oat_method_rows(const struct arch *arch, const struct cfi_oat_method *method, struct base_bytes code,
+                        uint32_t pc_rel, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                        struct base_error *error);
 
 // The rule in the method's body.
-struct qut_rule qutc_oat_body_rule(const struct qut_arch *arch, const struct qutc_oat_method *method);
-
-// Reads this architecture's instructions; NULL where there are no OAT files for it.
-qutc_oat_read_fn qutc_oat_reader(const struct qut_arch *arch);
+struct qut_rule cfi_oat_body_rule(const struct arch *arch, const struct cfi_oat_method *method);
 
 #endif

@@ -8,7 +8,7 @@
 
 // Rows for the procedure linkage tables of link-register architectures. Their linkers emit no CFI for them, and a
 // quarter percent of the executed instructions of an ordinary program lie there. `rows` is empty on entry.
-int qutc_plt_rows(const struct qutc_image *image, uint64_t text_start, uint64_t text_end, struct qutc_rule_set *rules,
-                  struct qutc_row_list *rows, struct qutc_error *error);
+int cfi_plt_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end, struct cfi_rule_set *rules,
+                 struct cfi_row_list *rows, struct base_error *error);
 
 #endif

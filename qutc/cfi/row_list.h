@@ -7,57 +7,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "qutc/base/error.h"
+#include "base/error.h"
+#include "base/vector.h"
 
-struct qutc_row {
+struct cfi_row {
     uint32_t pc_rel; // pc - text_start
     uint32_t rule_id;
 };
 
-struct qutc_row_list {
-    struct qutc_row *rows;
-    size_t count;
-    size_t capacity;
+struct cfi_row_list {
+    BASE_VECTOR_AS(struct cfi_row, rows); // a large one
 };
 
-void qutc_row_list_free(struct qutc_row_list *list);
+void cfi_row_list_free(struct cfi_row_list *list);
 
 // Makes room for `extra` more rows. Returns 0, or -1 with *error filled (no memory).
-int qutc_row_list_reserve(struct qutc_row_list *list, size_t extra, struct qutc_error *error);
+int cfi_row_list_reserve(struct cfi_row_list *list, size_t extra, struct base_error *error);
 
 // Writes at the end of a list in which room has been reserved. A value, so that a loop can keep it in registers.
-struct qutc_row_writer {
-    struct qutc_row *first;
-    struct qutc_row *end;
+struct cfi_row_writer {
+    struct cfi_row *first;
+    struct cfi_row *end;
 };
 
-static inline struct qutc_row_writer qutc_row_writer(const struct qutc_row_list *list)
+static inline struct cfi_row_writer cfi_row_writer(const struct cfi_row_list *list)
 {
-    return (struct qutc_row_writer){list->rows, list->rows + list->count};
+    return (struct cfi_row_writer){list->rows, list->rows + list->count};
 }
 
-static inline void qutc_row_writer_done(struct qutc_row_writer writer, struct qutc_row_list *list)
+static inline void cfi_row_writer_done(struct cfi_row_writer writer, struct cfi_row_list *list)
 {
     list->count = (size_t)(writer.end - writer.first);
 }
 
 // From pc_rel on, rule_id holds. pc_rel must not be below the last row's; at the same pc the new rule replaces the old
 // one; a rule equal to the one in force adds nothing.
-static inline void qutc_row_writer_put(struct qutc_row_writer *writer, uint32_t pc_rel, uint32_t rule_id)
+static inline void cfi_row_writer_put(struct cfi_row_writer *writer, uint32_t pc_rel, uint32_t rule_id)
 {
     if (writer->end != writer->first && writer->end[-1].pc_rel == pc_rel)
         writer->end--;
     if (writer->end != writer->first && writer->end[-1].rule_id == rule_id)
         return;
-    *writer->end++ = (struct qutc_row){pc_rel, rule_id};
+    *writer->end++ = (struct cfi_row){pc_rel, rule_id};
 }
 
 // One row.
-static inline void qutc_row_list_put(struct qutc_row_list *list, uint32_t pc_rel, uint32_t rule_id)
+static inline void cfi_row_list_put(struct cfi_row_list *list, uint32_t pc_rel, uint32_t rule_id)
 {
-    struct qutc_row_writer writer = qutc_row_writer(list);
-    qutc_row_writer_put(&writer, pc_rel, rule_id);
-    qutc_row_writer_done(writer, list);
+    struct cfi_row_writer writer = cfi_row_writer(list);
+    cfi_row_writer_put(&writer, pc_rel, rule_id);
+    cfi_row_writer_done(writer, list);
 }
 
 #endif

@@ -5,10 +5,10 @@
 #include "qutc/cfi/expression.h"
 #include "qutc/cfi/rule_set.h"
 
-struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_cie *cie)
+struct qut_rule cfi_state_start(const struct arch *arch, const struct cfi_cie *cie)
 {
     struct qut_rule state = {.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER};
-    state.cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = QUT_REFUSED_CFA_UNDEFINED};
+    state.cfa = (struct qut_cfa){.how = CFI_CFA_REFUSED, .offset_bytes = QUT_REFUSED_CFA_UNDEFINED};
     if (cie->signal_frame)
         state.flags |= QUT_RULE_SIGNAL;
     if (cie->key_b)
@@ -18,7 +18,7 @@ struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_
         if (cie->ra_column < arch->register_count)
             state.ra = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = (uint8_t)cie->ra_column};
         else
-            state.ra = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
+            state.ra = (struct qut_reg_rule){.how = CFI_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
     }
     return state;
 }
@@ -35,12 +35,12 @@ static bool factored(int64_t number, int64_t factor, int32_t *offset_bytes)
 
 static bool refuse_cfa(struct qut_cfa *cfa, enum qut_refusal reason)
 {
-    *cfa = (struct qut_cfa){.how = QUTC_CFA_REFUSED, .offset_bytes = (int32_t)reason};
+    *cfa = (struct qut_cfa){.how = CFI_CFA_REFUSED, .offset_bytes = (int32_t)reason};
     return true;
 }
 
 // cfa = reg + offset * factor
-static bool define_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, uint64_t reg, int64_t offset, int64_t factor)
+static bool define_cfa(struct qut_cfa *cfa, const struct arch *arch, uint64_t reg, int64_t offset, int64_t factor)
 {
     int32_t offset_bytes;
     if (reg >= arch->register_count)
@@ -51,54 +51,54 @@ static bool define_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, uint64_
     return true;
 }
 
-bool qutc_state_apply_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, const struct qutc_cie *cie, uint8_t op,
-                          struct qutc_cursor *c)
+bool cfi_state_apply_cfa(struct qut_cfa *cfa, const struct arch *arch, const struct cfi_cie *cie, uint8_t op,
+                         struct base_cursor *c)
 {
     uint64_t reg;
     int64_t offset;
     switch (op) {
-    case CFA_DEF_CFA: reg = qutc_read_uleb(c); return define_cfa(cfa, arch, reg, (int64_t)qutc_read_uleb(c), 1);
-    case CFA_DEF_CFA_SF: reg = qutc_read_uleb(c); return define_cfa(cfa, arch, reg, qutc_read_sleb(c), cie->data_align);
+    case CFA_DEF_CFA: reg = base_read_uleb(c); return define_cfa(cfa, arch, reg, (int64_t)base_read_uleb(c), 1);
+    case CFA_DEF_CFA_SF: reg = base_read_uleb(c); return define_cfa(cfa, arch, reg, base_read_sleb(c), cie->data_align);
     case CFA_DEF_CFA_EXPRESSION: {
-        enum qut_refusal refusal = qutc_expression_cfa(arch, qutc_read_bytes(c, qutc_read_uleb(c)), cfa);
+        enum qut_refusal refusal = cfi_expression_cfa(arch, base_read_bytes(c, base_read_uleb(c)), cfa);
         return refusal == QUT_REFUSED_NOT || refuse_cfa(cfa, refusal);
     }
     default: break;
     }
     // Debian's riscv64 gas begins its CIEs with a bare def_cfa_register sp: an undefined CFA has the offset 0.
-    if (cfa->how == QUTC_CFA_REFUSED && cfa->offset_bytes == QUT_REFUSED_CFA_UNDEFINED && op == CFA_DEF_CFA_REGISTER)
-        return define_cfa(cfa, arch, qutc_read_uleb(c), 0, 1);
+    if (cfa->how == CFI_CFA_REFUSED && cfa->offset_bytes == QUT_REFUSED_CFA_UNDEFINED && op == CFA_DEF_CFA_REGISTER)
+        return define_cfa(cfa, arch, base_read_uleb(c), 0, 1);
     // These change a part of `reg + offset`; where the CFA is an expression they make no sense.
     bool is_register = cfa->how == QUT_CFA_REG;
     switch (op) {
     case CFA_DEF_CFA_REGISTER:
-        reg = qutc_read_uleb(c);
-        return is_register ? define_cfa(cfa, arch, reg, cfa->offset_bytes, 1) : cfa->how == QUTC_CFA_REFUSED;
+        reg = base_read_uleb(c);
+        return is_register ? define_cfa(cfa, arch, reg, cfa->offset_bytes, 1) : cfa->how == CFI_CFA_REFUSED;
     case CFA_DEF_CFA_OFFSET:
-        offset = (int64_t)qutc_read_uleb(c);
-        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, 1) : cfa->how == QUTC_CFA_REFUSED;
+        offset = (int64_t)base_read_uleb(c);
+        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, 1) : cfa->how == CFI_CFA_REFUSED;
     case CFA_DEF_CFA_OFFSET_SF:
-        offset = qutc_read_sleb(c);
-        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, cie->data_align) : cfa->how == QUTC_CFA_REFUSED;
+        offset = base_read_sleb(c);
+        return is_register ? define_cfa(cfa, arch, cfa->reg, offset, cie->data_align) : cfa->how == CFI_CFA_REFUSED;
     default: return false;
     }
 }
 
-// The rule of a register that somebody downstream cares for, or NULL.
-static struct qut_reg_rule *tracked_rule(struct qut_rule *state, const struct qut_arch *arch,
-                                         const struct qutc_cie *cie, uint64_t reg)
+// The rule of a register that is needed later, or NULL.
+static struct qut_reg_rule *tracked_rule(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie,
+                                         uint64_t reg)
 {
     if (reg == cie->ra_column)
         return &state->ra;
     if (reg == arch->sp_reg)
         return &state->sp;
-    int slot = qut_arch_slot(arch, reg);
+    int slot = arch_slot(arch, reg);
     return slot < 0 ? NULL : &state->tracked[slot];
 }
 
 // Sets a register's rule. A dex pc is announced by a val_expression on a scratch register (zero[0] keeps which, + 1)
 // and is over when that register gets another rule.
-static void set_rule(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg,
+static void set_rule(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie, uint64_t reg,
                      struct qut_reg_rule rule)
 {
     struct qut_reg_rule *mine = tracked_rule(state, arch, cie, reg);
@@ -110,16 +110,16 @@ static void set_rule(struct qut_rule *state, const struct qut_arch *arch, const 
     }
 }
 
-static void set_offset_rule(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie,
-                            uint64_t reg, enum qut_reg_how how, int64_t offset)
+static void set_offset_rule(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie, uint64_t reg,
+                            enum qut_reg_how how, int64_t offset)
 {
     struct qut_reg_rule rule = {.how = (uint8_t)how};
     if (!factored(offset, cie->data_align, &rule.offset_bytes))
-        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_OFFSET_RANGE};
+        rule = (struct qut_reg_rule){.how = CFI_REG_REFUSED, .offset_bytes = QUT_REFUSED_OFFSET_RANGE};
     set_rule(state, arch, cie, reg, rule);
 }
 
-static void set_unchanged(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg)
+static void set_unchanged(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie, uint64_t reg)
 {
     struct qut_reg_rule rule = {.how = QUT_REG_SAME};
     // SAME means "in the usual register" for ra and "equal to the cfa" for sp; anything else is said explicitly.
@@ -129,27 +129,27 @@ static void set_unchanged(struct qut_rule *state, const struct qut_arch *arch, c
     set_rule(state, arch, cie, reg, rule);
 }
 
-static void set_copied(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie, uint64_t reg,
+static void set_copied(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie, uint64_t reg,
                        uint64_t from)
 {
     struct qut_reg_rule rule = {.how = QUT_REG_IN_REG, .reg = (uint8_t)from};
     if (from >= arch->register_count)
-        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
+        rule = (struct qut_reg_rule){.how = CFI_REG_REFUSED, .offset_bytes = QUT_REFUSED_REGISTER_RANGE};
     set_rule(state, arch, cie, reg, rule);
 }
 
-static void restore_initial(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
-                            const struct qutc_cie *cie, uint64_t reg)
+static void restore_initial(struct qut_rule *state, const struct qut_rule *initial, const struct arch *arch,
+                            const struct cfi_cie *cie, uint64_t reg)
 {
     struct qut_rule first = *initial;
     const struct qut_reg_rule *rule = tracked_rule(&first, arch, cie, reg);
     set_rule(state, arch, cie, reg, rule ? *rule : (struct qut_reg_rule){.how = QUT_REG_SAME});
 }
 
-static void set_expression(struct qut_rule *state, const struct qut_arch *arch, const struct qutc_cie *cie,
-                           uint64_t reg, struct qutc_bytes ops, bool is_value)
+static void set_expression(struct qut_rule *state, const struct arch *arch, const struct cfi_cie *cie, uint64_t reg,
+                           struct base_bytes ops, bool is_value)
 {
-    uint8_t dex_pc_reg = is_value ? qutc_expression_dex_pc(arch, ops) : QUT_NO_REGISTER;
+    uint8_t dex_pc_reg = is_value ? cfi_expression_dex_pc(arch, ops) : QUT_NO_REGISTER;
     if (dex_pc_reg != QUT_NO_REGISTER && reg < arch->register_count) {
         set_rule(state, arch, cie, reg, (struct qut_reg_rule){.how = QUT_REG_UNDEFINED});
         state->dex_pc_reg = dex_pc_reg;
@@ -157,14 +157,14 @@ static void set_expression(struct qut_rule *state, const struct qut_arch *arch, 
         return;
     }
     struct qut_reg_rule rule = {0};
-    enum qut_refusal refusal = qutc_expression_register(arch, ops, is_value, &rule);
+    enum qut_refusal refusal = cfi_expression_register(arch, ops, is_value, &rule);
     if (refusal != QUT_REFUSED_NOT)
-        rule = (struct qut_reg_rule){.how = QUTC_REG_REFUSED, .offset_bytes = (int32_t)refusal};
+        rule = (struct qut_reg_rule){.how = CFI_REG_REFUSED, .offset_bytes = (int32_t)refusal};
     set_rule(state, arch, cie, reg, rule);
 }
 
-static bool apply_extended(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
-                           const struct qutc_cie *cie, struct qutc_cursor *c, uint8_t op)
+static bool apply_extended(struct qut_rule *state, const struct qut_rule *initial, const struct arch *arch,
+                           const struct cfi_cie *cie, struct base_cursor *c, uint8_t op)
 {
     uint64_t reg;
     switch (op) {
@@ -174,61 +174,61 @@ static bool apply_extended(struct qut_rule *state, const struct qut_rule *initia
     case CFA_DEF_CFA_REGISTER:
     case CFA_DEF_CFA_OFFSET:
     case CFA_DEF_CFA_OFFSET_SF:
-    case CFA_DEF_CFA_EXPRESSION: return qutc_state_apply_cfa(&state->cfa, arch, cie, op, c);
+    case CFA_DEF_CFA_EXPRESSION: return cfi_state_apply_cfa(&state->cfa, arch, cie, op, c);
     case CFA_EXPRESSION:
     case CFA_VAL_EXPRESSION:
-        reg = qutc_read_uleb(c);
-        set_expression(state, arch, cie, reg, qutc_read_bytes(c, qutc_read_uleb(c)), op == CFA_VAL_EXPRESSION);
+        reg = base_read_uleb(c);
+        set_expression(state, arch, cie, reg, base_read_bytes(c, base_read_uleb(c)), op == CFA_VAL_EXPRESSION);
         return true;
     case CFA_OFFSET_EXTENDED:
-        reg = qutc_read_uleb(c);
-        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)qutc_read_uleb(c));
+        reg = base_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)base_read_uleb(c));
         return true;
     case CFA_OFFSET_EXTENDED_SF:
-        reg = qutc_read_uleb(c);
-        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, qutc_read_sleb(c));
+        reg = base_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, base_read_sleb(c));
         return true;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-        reg = qutc_read_uleb(c);
-        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)(0 - qutc_read_uleb(c)));
+        reg = base_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_AT_CFA, (int64_t)(0 - base_read_uleb(c)));
         return true;
     case CFA_VAL_OFFSET:
-        reg = qutc_read_uleb(c);
-        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, (int64_t)qutc_read_uleb(c));
+        reg = base_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, (int64_t)base_read_uleb(c));
         return true;
     case CFA_VAL_OFFSET_SF:
-        reg = qutc_read_uleb(c);
-        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, qutc_read_sleb(c));
+        reg = base_read_uleb(c);
+        set_offset_rule(state, arch, cie, reg, QUT_REG_CFA_VALUE, base_read_sleb(c));
         return true;
     case CFA_RESTORE_EXTENDED:
         if (!initial)
             return false;
-        restore_initial(state, initial, arch, cie, qutc_read_uleb(c));
+        restore_initial(state, initial, arch, cie, base_read_uleb(c));
         return true;
     case CFA_UNDEFINED:
-        set_rule(state, arch, cie, qutc_read_uleb(c), (struct qut_reg_rule){.how = QUT_REG_UNDEFINED});
+        set_rule(state, arch, cie, base_read_uleb(c), (struct qut_reg_rule){.how = QUT_REG_UNDEFINED});
         return true;
-    case CFA_SAME_VALUE: set_unchanged(state, arch, cie, qutc_read_uleb(c)); return true;
+    case CFA_SAME_VALUE: set_unchanged(state, arch, cie, base_read_uleb(c)); return true;
     case CFA_REGISTER:
-        reg = qutc_read_uleb(c);
-        set_copied(state, arch, cie, reg, qutc_read_uleb(c));
+        reg = base_read_uleb(c);
+        set_copied(state, arch, cie, reg, base_read_uleb(c));
         return true;
-    case CFA_GNU_ARGS_SIZE: qutc_read_uleb(c); return true;
+    case CFA_GNU_ARGS_SIZE: base_read_uleb(c); return true;
     case CFA_AARCH64_NEGATE_RA_STATE:
-    case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC: state->flags ^= QUT_RULE_RA_SIGNED; return arch->id == QUT_ARCH_AARCH64;
+    case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC: state->flags ^= QUT_RULE_RA_SIGNED; return arch->has_signed_ra;
     default: return false;
     }
 }
 
-bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
-                      const struct qutc_cie *cie, struct qutc_cursor *c)
+bool cfi_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct arch *arch,
+                     const struct cfi_cie *cie, struct base_cursor *c)
 {
-    while (qutc_cursor_left(c)) {
-        uint8_t op = qutc_read_u8(c);
+    while (base_cursor_left(c)) {
+        uint8_t op = base_read_u8(c);
         bool understood = true;
         switch (op & 0xc0) {
         case CFA_OFFSET:
-            set_offset_rule(state, arch, cie, op & 0x3f, QUT_REG_AT_CFA, (int64_t)qutc_read_uleb(c));
+            set_offset_rule(state, arch, cie, op & 0x3f, QUT_REG_AT_CFA, (int64_t)base_read_uleb(c));
             break;
         case CFA_RESTORE:
             understood = initial != NULL;
@@ -243,23 +243,23 @@ bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, co
     return true;
 }
 
-struct qut_rule qutc_state_rule(const struct qut_rule *state, const struct qut_arch *arch)
+struct qut_rule cfi_state_rule(const struct qut_rule *state, const struct arch *arch)
 {
     if (state->kind != QUT_RULE_FRAME)
         return *state;
     struct qut_rule rule = *state;
     memset(rule.zero, 0, sizeof rule.zero);
-    if (rule.cfa.how == QUTC_CFA_REFUSED)
-        return qutc_rule_refused((enum qut_refusal)rule.cfa.offset_bytes);
-    if (rule.ra.how == QUTC_REG_REFUSED)
-        return qutc_rule_refused((enum qut_refusal)rule.ra.offset_bytes);
+    if (rule.cfa.how == CFI_CFA_REFUSED)
+        return cfi_rule_refused((enum qut_refusal)rule.cfa.offset_bytes);
+    if (rule.ra.how == CFI_REG_REFUSED)
+        return cfi_rule_refused((enum qut_refusal)rule.ra.offset_bytes);
     if (rule.ra.how == QUT_REG_SAME && !arch->ra_in_register)
-        return qutc_rule_refused(QUT_REFUSED_RA_LOST);
-    if (rule.sp.how == QUTC_REG_REFUSED)
-        return qutc_rule_refused((enum qut_refusal)rule.sp.offset_bytes);
+        return cfi_rule_refused(QUT_REFUSED_RA_LOST);
+    if (rule.sp.how == CFI_REG_REFUSED)
+        return cfi_rule_refused((enum qut_refusal)rule.sp.offset_bytes);
     for (int slot = 0; slot < arch->tracked_count; slot++)
-        if (rule.tracked[slot].how == QUTC_REG_REFUSED)
-            return qutc_rule_refused((enum qut_refusal)rule.tracked[slot].offset_bytes);
+        if (rule.tracked[slot].how == CFI_REG_REFUSED)
+            return cfi_rule_refused((enum qut_refusal)rule.tracked[slot].offset_bytes);
     // The key matters only to a signed address.
     if (!(rule.flags & QUT_RULE_RA_SIGNED))
         rule.flags &= (uint8_t)~QUT_RULE_RA_KEY_B;

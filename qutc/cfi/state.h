@@ -7,24 +7,24 @@
 #include "qutc/cfi/frame_section.h"
 
 enum {
-    QUTC_CFA_REFUSED = QUT_CFA_HOW_END, // offset_bytes = enum qut_refusal
-    QUTC_REG_REFUSED = QUT_REG_HOW_END, // offset_bytes = enum qut_refusal
+    CFI_CFA_REFUSED = QUT_CFA_HOW_END, // offset_bytes = enum qut_refusal
+    CFI_REG_REFUSED = QUT_REG_HOW_END, // offset_bytes = enum qut_refusal
 };
 
 // Before the CIE's own instructions: no CFA, every register unchanged.
-struct qut_rule qutc_state_start(const struct qut_arch *arch, const struct qutc_cie *cie);
+struct qut_rule cfi_state_start(const struct arch *arch, const struct cfi_cie *cie);
 
 // Applies every instruction up to the cursor's end. The caller keeps instructions that move the location and
 // remember/restore_state out of the stream. `initial` is the CIE's state, for DW_CFA_restore; NULL inside the CIE.
 // False where an instruction is malformed or unknown.
-bool qutc_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct qut_arch *arch,
-                      const struct qutc_cie *cie, struct qutc_cursor *c);
+bool cfi_state_apply(struct qut_rule *state, const struct qut_rule *initial, const struct arch *arch,
+                     const struct cfi_cie *cie, struct base_cursor *c);
 
 // Applies one instruction that defines the CFA, its opcode read already. False where it is malformed.
-bool qutc_state_apply_cfa(struct qut_cfa *cfa, const struct qut_arch *arch, const struct qutc_cie *cie, uint8_t op,
-                          struct qutc_cursor *c);
+bool cfi_state_apply_cfa(struct qut_cfa *cfa, const struct arch *arch, const struct cfi_cie *cie, uint8_t op,
+                         struct base_cursor *c);
 
 // The rule that a table can state: a frame, or a refusal with the first reason there is.
-struct qut_rule qutc_state_rule(const struct qut_rule *state, const struct qut_arch *arch);
+struct qut_rule cfi_state_rule(const struct qut_rule *state, const struct arch *arch);
 
 #endif

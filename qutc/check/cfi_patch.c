@@ -7,13 +7,13 @@
 
 enum { REMEMBER_DEPTH_MAX = 64 };
 
-static void patch_code(const struct qutc_walk_index *index, const struct qutc_walk_cie *cie, uint64_t code_offset,
+static void patch_code(const struct check_walk_index *index, const struct check_walk_cie *cie, uint64_t code_offset,
                        uint64_t code_size, uint8_t *bytes)
 {
-    struct qutc_walk_instruction in;
-    struct qutc_cursor code = qutc_walk_code(index, code_offset, code_size);
-    while (qutc_walk_next(index, cie, &code, &in))
-        if (in.opcode == QUTC_WALK_NEGATE_RA_STATE)
+    struct check_walk_instruction in;
+    struct base_cursor code = check_walk_code(index, code_offset, code_size);
+    while (check_walk_next(index, cie, &code, &in))
+        if (in.opcode == CHECK_WALK_NEGATE_RA_STATE)
             bytes[in.offset] = DW_CFA_nop;
 }
 
@@ -34,7 +34,7 @@ static void lengthen_record(uint8_t *record)
 }
 
 // B (key B signs) and G (tagged stack) say nothing of where the frame is. What follows moves up; a nop fills the end.
-static void remove_letters(const struct qutc_walk_cie *cie, uint8_t *bytes)
+static void remove_letters(const struct check_walk_cie *cie, uint8_t *bytes)
 {
     uint64_t end = cie->code_offset + cie->code_size;
     for (uint64_t at = cie->augmentation_offset; bytes[at];) {
@@ -47,62 +47,62 @@ static void remove_letters(const struct qutc_walk_cie *cie, uint8_t *bytes)
     }
 }
 
-void qutc_walk_patch(const struct qutc_walk_index *index, uint8_t *bytes)
+void check_walk_patch(const struct check_walk_index *index, uint8_t *bytes)
 {
-    for (size_t i = 0; i < index->cie_count; i++) {
-        const struct qutc_walk_cie *cie = &index->cies[i];
+    for (size_t i = 0; i < index->cies.count; i++) {
+        const struct check_walk_cie *cie = &index->cies.items[i];
         if (cie->has_negate)
             patch_code(index, cie, cie->code_offset, cie->code_size, bytes);
         if (cie->readable && cie->sized_augmentation)
             remove_letters(cie, bytes);
     }
-    for (size_t i = 0; i < index->fde_count; i++) {
-        const struct qutc_walk_fde *fde = &index->fdes[i];
+    for (size_t i = 0; i < index->fdes.count; i++) {
+        const struct check_walk_fde *fde = &index->fdes.items[i];
         if (fde->has_negate)
-            patch_code(index, &index->cies[fde->cie], fde->code_offset, fde->code_size, bytes);
+            patch_code(index, &index->cies.items[fde->cie], fde->code_offset, fde->code_size, bytes);
     }
-    for (size_t i = 0; i < index->terminator_count; i++)
-        lengthen_record(bytes + index->terminators[i].record_offset);
+    for (size_t i = 0; i < index->terminators.count; i++)
+        lengthen_record(bytes + index->terminators.items[i].record_offset);
 }
 
-void qutc_walk_to_eh_frame(uint8_t *bytes, size_t size)
+void check_walk_to_eh_frame(uint8_t *bytes, size_t size)
 {
-    struct qutc_cursor c = qutc_cursor((struct qutc_bytes){bytes, size});
-    while (qutc_cursor_left(&c) >= 4) {
-        uint64_t length = qutc_read_u32(&c);
+    struct base_cursor c = base_cursor((struct base_bytes){bytes, size});
+    while (base_cursor_left(&c) >= 4) {
+        uint64_t length = base_read_u32(&c);
         bool is_64 = length == UINT32_MAX;
         if (is_64)
-            length = qutc_read_u64(&c);
-        uint64_t id_offset = qutc_cursor_offset(&c);
-        if (length && qutc_cursor_left(&c) >= 8) {
-            struct qutc_cursor field = c;
-            uint64_t id = is_64 ? qutc_read_u64(&field) : qutc_read_u32(&field);
+            length = base_read_u64(&c);
+        uint64_t id_offset = base_cursor_offset(&c);
+        if (length && base_cursor_left(&c) >= 8) {
+            struct base_cursor field = c;
+            uint64_t id = is_64 ? base_read_u64(&field) : base_read_u32(&field);
             uint64_t back = id == (is_64 ? UINT64_MAX : UINT32_MAX) ? 0 : id_offset - id;
             memcpy(bytes + id_offset, &back, is_64 ? 8 : 4);
         }
-        qutc_cursor_skip(&c, length);
+        base_cursor_skip(&c, length);
     }
 }
 
 // signed(pc) = parity of the negations before pc, where restore_state brings back the parity of its remember_state.
-bool qutc_walk_ra_signed(const struct qutc_walk_index *index, const struct qutc_walk_fde *fde, uint64_t pc)
+bool check_walk_ra_signed(const struct check_walk_index *index, const struct check_walk_fde *fde, uint64_t pc)
 {
     if (!fde->has_negate)
         return false;
-    const struct qutc_walk_cie *cie = &index->cies[fde->cie];
+    const struct check_walk_cie *cie = &index->cies.items[fde->cie];
     bool is_signed = false;
     bool remembered[REMEMBER_DEPTH_MAX];
     unsigned depth = 0;
     uint64_t at = fde->start;
     for (unsigned part = 0; part < 2; part++) {
-        struct qutc_walk_instruction in;
-        struct qutc_cursor code = part ? qutc_walk_code(index, fde->code_offset, fde->code_size)
-                                       : qutc_walk_code(index, cie->code_offset, cie->code_size);
-        while (qutc_walk_next(index, cie, &code, &in)) {
+        struct check_walk_instruction in;
+        struct base_cursor code = part ? check_walk_code(index, fde->code_offset, fde->code_size)
+                                       : check_walk_code(index, cie->code_offset, cie->code_size);
+        while (check_walk_next(index, cie, &code, &in)) {
             at = in.opcode == DW_CFA_set_loc ? in.set_pc : at + in.advance_bytes;
             if (at > pc)
                 return is_signed;
-            if (in.opcode == QUTC_WALK_NEGATE_RA_STATE)
+            if (in.opcode == CHECK_WALK_NEGATE_RA_STATE)
                 is_signed = !is_signed;
             else if (in.opcode == DW_CFA_remember_state && depth < REMEMBER_DEPTH_MAX)
                 remembered[depth++] = is_signed;

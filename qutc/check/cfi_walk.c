@@ -10,66 +10,66 @@ enum {
     RELATION_MASK = 0x70,
 };
 
-static uint64_t read_encoded(const struct qutc_frame_section *section, struct qutc_cursor *c, uint8_t encoding,
+static uint64_t read_encoded(const struct input_frame_section *section, struct base_cursor *c, uint8_t encoding,
                              unsigned address_bytes)
 {
     uint64_t at = section->vaddr + (uint64_t)(c->at - section->bytes.data);
     uint64_t value;
     switch (encoding & FORMAT_MASK) {
-    case DW_EH_PE_absptr: value = qutc_read_uint(c, address_bytes); break;
-    case DW_EH_PE_uleb128: value = qutc_read_uleb(c); break;
-    case DW_EH_PE_udata2: value = qutc_read_u16(c); break;
-    case DW_EH_PE_udata4: value = qutc_read_u32(c); break;
+    case DW_EH_PE_absptr: value = base_read_uint(c, address_bytes); break;
+    case DW_EH_PE_uleb128: value = base_read_uleb(c); break;
+    case DW_EH_PE_udata2: value = base_read_u16(c); break;
+    case DW_EH_PE_udata4: value = base_read_u32(c); break;
     case DW_EH_PE_udata8:
-    case DW_EH_PE_sdata8: value = qutc_read_u64(c); break;
-    case DW_EH_PE_sleb128: value = (uint64_t)qutc_read_sleb(c); break;
-    case DW_EH_PE_sdata2: value = (uint64_t)(int16_t)qutc_read_u16(c); break;
-    case DW_EH_PE_sdata4: value = (uint64_t)(int32_t)qutc_read_u32(c); break;
-    default: qutc_cursor_fail(c); return 0;
+    case DW_EH_PE_sdata8: value = base_read_u64(c); break;
+    case DW_EH_PE_sleb128: value = (uint64_t)base_read_sleb(c); break;
+    case DW_EH_PE_sdata2: value = (uint64_t)(int16_t)base_read_u16(c); break;
+    case DW_EH_PE_sdata4: value = (uint64_t)(int32_t)base_read_u32(c); break;
+    default: base_cursor_fail(c); return 0;
     }
     switch (encoding & RELATION_MASK) {
     case 0: break;
     case DW_EH_PE_pcrel: value += at; break;
     case DW_EH_PE_textrel: value += section->text_base_vaddr; break;
     case DW_EH_PE_datarel: value += section->data_base_vaddr; break;
-    default: qutc_cursor_fail(c); return 0;
+    default: base_cursor_fail(c); return 0;
     }
     return address_bytes == 4 ? value & UINT32_MAX : value;
 }
 
-static void read_register(struct qutc_cursor *c, struct qutc_walk_instruction *in)
+static void read_register(struct base_cursor *c, struct check_walk_instruction *in)
 {
-    in->reg = qutc_read_uleb(c);
+    in->reg = base_read_uleb(c);
     if (in->reg >= WIDE_REGISTER)
         in->wide_register = true;
 }
 
-bool qutc_walk_next(const struct qutc_walk_index *index, const struct qutc_walk_cie *cie, struct qutc_cursor *c,
-                    struct qutc_walk_instruction *in)
+bool check_walk_next(const struct check_walk_index *index, const struct check_walk_cie *cie, struct base_cursor *c,
+                     struct check_walk_instruction *in)
 {
-    if (c->failed || !qutc_cursor_left(c))
+    if (c->failed || !base_cursor_left(c))
         return false;
-    *in = (struct qutc_walk_instruction){.offset = (uint64_t)(c->at - index->section->bytes.data)};
-    in->opcode = qutc_read_u8(c);
+    *in = (struct check_walk_instruction){.offset = (uint64_t)(c->at - index->section->bytes.data)};
+    in->opcode = base_read_u8(c);
     if (in->opcode & 0xc0) {
         uint8_t low = in->opcode & 0x3f;
         in->opcode &= 0xc0;
         if (in->opcode == DW_CFA_advance_loc)
             in->advance_bytes = low * cie->code_align;
         else if (in->opcode == DW_CFA_offset)
-            qutc_read_uleb(c);
+            base_read_uleb(c);
         return !c->failed;
     }
     switch (in->opcode) {
     case DW_CFA_nop:
     case DW_CFA_remember_state:
     case DW_CFA_restore_state:
-    case QUTC_WALK_NEGATE_RA_STATE: break;
+    case CHECK_WALK_NEGATE_RA_STATE: break;
     case DW_CFA_set_loc: in->set_pc = read_encoded(index->section, c, cie->pointer_encoding, cie->address_bytes); break;
-    case DW_CFA_advance_loc1: in->advance_bytes = qutc_read_u8(c) * cie->code_align; break;
-    case DW_CFA_advance_loc2: in->advance_bytes = qutc_read_u16(c) * cie->code_align; break;
-    case DW_CFA_advance_loc4: in->advance_bytes = qutc_read_u32(c) * cie->code_align; break;
-    case DW_CFA_MIPS_advance_loc8: in->advance_bytes = qutc_read_u64(c) * cie->code_align; break;
+    case DW_CFA_advance_loc1: in->advance_bytes = base_read_u8(c) * cie->code_align; break;
+    case DW_CFA_advance_loc2: in->advance_bytes = base_read_u16(c) * cie->code_align; break;
+    case DW_CFA_advance_loc4: in->advance_bytes = base_read_u32(c) * cie->code_align; break;
+    case DW_CFA_MIPS_advance_loc8: in->advance_bytes = base_read_u64(c) * cie->code_align; break;
     case DW_CFA_restore_extended:
     case DW_CFA_undefined:
     case DW_CFA_same_value:
@@ -82,7 +82,7 @@ bool qutc_walk_next(const struct qutc_walk_index *index, const struct qutc_walk_
     case DW_CFA_val_offset_sf:
     case DW_CFA_GNU_negative_offset_extended:
         read_register(c, in);
-        qutc_read_uleb(c); // a signed number has the same length
+        base_read_uleb(c); // a signed number has the same length
         break;
     case DW_CFA_register:
         read_register(c, in);
@@ -90,76 +90,68 @@ bool qutc_walk_next(const struct qutc_walk_index *index, const struct qutc_walk_
         break;
     case DW_CFA_def_cfa_offset:
     case DW_CFA_def_cfa_offset_sf:
-    case DW_CFA_GNU_args_size: qutc_read_uleb(c); break;
-    case DW_CFA_def_cfa_expression: qutc_cursor_skip(c, qutc_read_uleb(c)); break;
+    case DW_CFA_GNU_args_size: base_read_uleb(c); break;
+    case DW_CFA_def_cfa_expression: base_cursor_skip(c, base_read_uleb(c)); break;
     case DW_CFA_expression:
     case DW_CFA_val_expression:
         read_register(c, in);
-        qutc_cursor_skip(c, qutc_read_uleb(c));
+        base_cursor_skip(c, base_read_uleb(c));
         break;
-    default: qutc_cursor_fail(c);
+    default: base_cursor_fail(c);
     }
     return !c->failed;
 }
 
-static uint64_t undefined_register(const struct qutc_walk_instruction *in)
+static uint64_t undefined_register(const struct check_walk_instruction *in)
 {
     return in->opcode == DW_CFA_undefined && in->reg < 64 ? (uint64_t)1 << in->reg : 0;
 }
 
-struct qutc_cursor qutc_walk_code(const struct qutc_walk_index *index, uint64_t code_offset, uint64_t code_size)
+struct base_cursor check_walk_code(const struct check_walk_index *index, uint64_t code_offset, uint64_t code_size)
 {
-    return qutc_cursor((struct qutc_bytes){index->section->bytes.data + code_offset, (size_t)code_size});
+    return base_cursor((struct base_bytes){index->section->bytes.data + code_offset, (size_t)code_size});
 }
 
-static int grow(void **items, size_t count, size_t *capacity, size_t item_bytes, struct qutc_error *error)
+static int no_memory(struct base_error *error)
 {
-    if (count < *capacity)
-        return 0;
-    size_t wanted = *capacity ? *capacity * 2 : 64;
-    void *moved = reallocarray(*items, wanted, item_bytes);
-    if (!moved)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "index of a frame section");
-    *items = moved;
-    *capacity = wanted;
-    return 0;
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index of a frame section");
 }
 
 // c stands behind the CIE id and ends with the record.
-static void read_cie(struct qutc_walk_index *index, struct qutc_cursor *c, struct qutc_walk_cie *cie)
+static void read_cie(struct check_walk_index *index, struct base_cursor *c, struct check_walk_cie *cie)
 {
-    uint8_t version = qutc_read_u8(c);
-    const char *augmentation = qutc_read_string(c);
+    uint8_t version = base_read_u8(c);
+    const char *augmentation = base_read_string(c);
     if (!augmentation)
         return;
     cie->augmentation_offset = (uint64_t)((const uint8_t *)augmentation - index->section->bytes.data);
     cie->address_bytes = index->image->arch->word_bytes;
     if (version >= 4) {
-        cie->address_bytes = qutc_read_u8(c);
-        if (qutc_read_u8(c) != 0) // segment selectors
+        cie->address_bytes = base_read_u8(c);
+        if (base_read_u8(c) != 0) // segment selectors
             return;
     }
     if (augmentation[0] == 'e' && augmentation[1] == 'h') {
-        qutc_cursor_skip(c, cie->address_bytes);
+        base_cursor_skip(c, cie->address_bytes);
         augmentation += 2;
     }
-    cie->code_align = qutc_read_uleb(c);
-    qutc_read_sleb(c);
+    cie->code_align = base_read_uleb(c);
+    base_read_sleb(c);
     if (version == 1)
-        qutc_read_u8(c);
+        base_read_u8(c);
     else
-        qutc_read_uleb(c);
+        base_read_uleb(c);
     if (*augmentation == 'z') {
         cie->sized_augmentation = true;
-        struct qutc_bytes data = qutc_read_bytes(c, qutc_read_uleb(c));
-        struct qutc_cursor a = {index->section->bytes.data, data.data, data.data + data.size, false, false};
+        struct base_bytes data = base_read_bytes(c, base_read_uleb(c));
+        struct base_cursor a = {index->section->bytes.data, data.data, data.data + data.size, false, false};
         for (const char *letter = augmentation + 1; *letter; letter++) {
             if (*letter == 'R') {
-                cie->pointer_encoding = qutc_read_u8(&a);
+                cie->pointer_encoding = base_read_u8(&a);
             } else if (*letter == 'L') {
-                qutc_read_u8(&a);
+                base_read_u8(&a);
             } else if (*letter == 'P') {
-                uint8_t encoding = qutc_read_u8(&a);
+                uint8_t encoding = base_read_u8(&a);
                 read_encoded(index->section, &a, encoding & FORMAT_MASK, cie->address_bytes);
             } else if (*letter == 'B') {
                 cie->key_b = true;
@@ -175,13 +167,13 @@ static void read_cie(struct qutc_walk_index *index, struct qutc_cursor *c, struc
     if (c->failed)
         return;
     cie->code_offset = (uint64_t)(c->at - index->section->bytes.data);
-    cie->code_size = qutc_cursor_left(c);
+    cie->code_size = base_cursor_left(c);
     cie->readable = true;
 
-    struct qutc_walk_instruction in;
-    struct qutc_cursor code = qutc_walk_code(index, cie->code_offset, cie->code_size);
-    while (qutc_walk_next(index, cie, &code, &in)) {
-        cie->has_negate |= in.opcode == QUTC_WALK_NEGATE_RA_STATE;
+    struct check_walk_instruction in;
+    struct base_cursor code = check_walk_code(index, cie->code_offset, cie->code_size);
+    while (check_walk_next(index, cie, &code, &in)) {
+        cie->has_negate |= in.opcode == CHECK_WALK_NEGATE_RA_STATE;
         cie->undefined |= undefined_register(&in);
     }
 }
@@ -189,35 +181,35 @@ static void read_cie(struct qutc_walk_index *index, struct qutc_cursor *c, struc
 static int compare_cie(const void *key, const void *item)
 {
     uint64_t offset = *(const uint64_t *)key;
-    const struct qutc_walk_cie *cie = item;
+    const struct check_walk_cie *cie = item;
     return offset < cie->offset ? -1 : offset > cie->offset;
 }
 
-static bool read_fde(struct qutc_walk_index *index, struct qutc_cursor *c, uint64_t cie_offset,
-                     struct qutc_walk_fde *fde)
+static bool read_fde(struct check_walk_index *index, struct base_cursor *c, uint64_t cie_offset,
+                     struct check_walk_fde *fde)
 {
-    const struct qutc_walk_cie *cie =
-        index->cie_count ? bsearch(&cie_offset, index->cies, index->cie_count, sizeof *cie, compare_cie) : NULL;
+    const struct check_walk_cie *cie =
+        index->cies.count ? bsearch(&cie_offset, index->cies.items, index->cies.count, sizeof *cie, compare_cie) : NULL;
     if (!cie || !cie->readable)
         return false;
-    fde->cie = (uint32_t)(cie - index->cies);
+    fde->cie = (uint32_t)(cie - index->cies.items);
     fde->relative_base = (cie->pointer_encoding & RELATION_MASK) > DW_EH_PE_pcrel;
     fde->start = read_encoded(index->section, c, cie->pointer_encoding, cie->address_bytes);
     uint64_t size = read_encoded(index->section, c, cie->pointer_encoding & FORMAT_MASK, cie->address_bytes);
     fde->end = fde->start + size;
     if (cie->sized_augmentation)
-        qutc_cursor_skip(c, qutc_read_uleb(c));
+        base_cursor_skip(c, base_read_uleb(c));
     if (c->failed || fde->end <= fde->start)
         return false;
     fde->code_offset = (uint64_t)(c->at - index->section->bytes.data);
-    fde->code_size = qutc_cursor_left(c);
+    fde->code_size = base_cursor_left(c);
     fde->has_negate = cie->has_negate;
     fde->undefined = cie->undefined;
 
-    struct qutc_walk_instruction in;
-    struct qutc_cursor code = qutc_walk_code(index, fde->code_offset, fde->code_size);
-    while (qutc_walk_next(index, cie, &code, &in)) {
-        fde->has_negate |= in.opcode == QUTC_WALK_NEGATE_RA_STATE;
+    struct check_walk_instruction in;
+    struct base_cursor code = check_walk_code(index, fde->code_offset, fde->code_size);
+    while (check_walk_next(index, cie, &code, &in)) {
+        fde->has_negate |= in.opcode == CHECK_WALK_NEGATE_RA_STATE;
         fde->undefined |= undefined_register(&in);
         fde->has_set_loc |= in.opcode == DW_CFA_set_loc;
         fde->has_wide_register |= in.wide_register;
@@ -227,29 +219,29 @@ static bool read_fde(struct qutc_walk_index *index, struct qutc_cursor *c, uint6
     return true;
 }
 
-static int add_terminator(struct qutc_walk_index *index, uint64_t offset, uint64_t record_offset,
-                          struct qutc_error *error)
+static int add_terminator(struct check_walk_index *index, uint64_t offset, uint64_t record_offset,
+                          struct base_error *error)
 {
     if (record_offset == UINT64_MAX) {
         index->leading_bytes = offset + 4;
         return 0;
     }
-    if (grow((void **)&index->terminators, index->terminator_count, &index->terminator_capacity,
-             sizeof *index->terminators, error))
-        return -1;
-    index->terminators[index->terminator_count++] = (struct qutc_walk_terminator){offset, record_offset};
+    struct check_walk_terminator *terminator = BASE_ADD(&index->terminators);
+    if (!terminator)
+        return no_memory(error);
+    *terminator = (struct check_walk_terminator){offset, record_offset};
     return 0;
 }
 
 // The CIEs first: an FDE may stand before its CIE.
-static int read_records(struct qutc_walk_index *index, bool want_cies, struct qutc_error *error)
+static int read_records(struct check_walk_index *index, bool want_cies, struct base_error *error)
 {
-    bool is_eh = index->section->kind == QUTC_FRAME_EH;
+    bool is_eh = index->section->kind == INPUT_FRAME_EH;
     uint64_t record_offset = UINT64_MAX; // of the last record
-    struct qutc_cursor c = qutc_cursor(index->section->bytes);
-    while (qutc_cursor_left(&c) >= 4) {
-        uint64_t offset = qutc_cursor_offset(&c);
-        uint64_t length = qutc_read_u32(&c);
+    struct base_cursor c = base_cursor(index->section->bytes);
+    while (base_cursor_left(&c) >= 4) {
+        uint64_t offset = base_cursor_offset(&c);
+        uint64_t length = base_read_u32(&c);
         if (length == 0) {
             if (want_cies && add_terminator(index, offset, record_offset, error))
                 return -1;
@@ -258,28 +250,30 @@ static int read_records(struct qutc_walk_index *index, bool want_cies, struct qu
         record_offset = offset;
         bool is_64 = length == UINT32_MAX;
         if (is_64)
-            length = qutc_read_u64(&c);
-        uint64_t id_offset = qutc_cursor_offset(&c);
-        struct qutc_bytes body = qutc_read_bytes(&c, length);
+            length = base_read_u64(&c);
+        uint64_t id_offset = base_cursor_offset(&c);
+        struct base_bytes body = base_read_bytes(&c, length);
         if (c.failed)
             break;
-        struct qutc_cursor record = {body.data, body.data, body.data + body.size, false, false};
-        uint64_t id = is_64 ? qutc_read_u64(&record) : qutc_read_u32(&record);
+        struct base_cursor record = {body.data, body.data, body.data + body.size, false, false};
+        uint64_t id = is_64 ? base_read_u64(&record) : base_read_u32(&record);
         bool is_cie = is_eh ? id == 0 : id == (is_64 ? UINT64_MAX : UINT32_MAX);
         if (record.failed || is_cie != want_cies)
             continue;
         if (is_cie) {
-            if (grow((void **)&index->cies, index->cie_count, &index->cie_capacity, sizeof *index->cies, error))
-                return -1;
-            struct qutc_walk_cie cie = {.offset = offset};
-            read_cie(index, &record, &cie);
-            index->cies[index->cie_count++] = cie;
+            struct check_walk_cie *cie = BASE_ADD(&index->cies);
+            if (!cie)
+                return no_memory(error);
+            *cie = (struct check_walk_cie){.offset = offset};
+            read_cie(index, &record, cie);
         } else {
-            if (grow((void **)&index->fdes, index->fde_count, &index->fde_capacity, sizeof *index->fdes, error))
-                return -1;
-            struct qutc_walk_fde fde = {.offset = offset};
-            if (read_fde(index, &record, is_eh ? id_offset - id : id, &fde))
-                index->fdes[index->fde_count++] = fde;
+            struct check_walk_fde fde = {.offset = offset};
+            bool is_read = read_fde(index, &record, is_eh ? id_offset - id : id, &fde);
+            struct check_walk_fde *place = is_read ? BASE_ADD(&index->fdes) : NULL;
+            if (place)
+                *place = fde;
+            else if (is_read)
+                return no_memory(error);
         }
     }
     return 0;
@@ -287,65 +281,65 @@ static int read_records(struct qutc_walk_index *index, bool want_cies, struct qu
 
 static int compare_fdes(const void *left, const void *right)
 {
-    const struct qutc_walk_fde *a = left, *b = right;
+    const struct check_walk_fde *a = left, *b = right;
     if (a->start != b->start)
         return a->start < b->start ? -1 : 1;
     return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static int find_overlaps(struct qutc_walk_index *index, struct qutc_error *error)
+static int find_overlaps(struct check_walk_index *index, struct base_error *error)
 {
-    if (!index->fde_count)
+    if (!index->fdes.count)
         return 0;
-    qsort(index->fdes, index->fde_count, sizeof *index->fdes, compare_fdes);
-    index->furthest_end = calloc(index->fde_count, sizeof *index->furthest_end);
+    qsort(index->fdes.items, index->fdes.count, sizeof *index->fdes.items, compare_fdes);
+    index->furthest_end = calloc(index->fdes.count, sizeof *index->furthest_end);
     if (!index->furthest_end)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "index of a frame section");
+        return no_memory(error);
     size_t reaching = 0; // the FDE that reaches furthest so far
-    for (size_t i = 0; i < index->fde_count; i++) {
-        struct qutc_walk_fde *fde = &index->fdes[i];
-        if (i && fde->start < index->fdes[reaching].end)
-            fde->overlaps = index->fdes[reaching].overlaps = true;
-        if (fde->end >= index->fdes[reaching].end)
+    for (size_t i = 0; i < index->fdes.count; i++) {
+        struct check_walk_fde *fde = &index->fdes.items[i];
+        if (i && fde->start < index->fdes.items[reaching].end)
+            fde->overlaps = index->fdes.items[reaching].overlaps = true;
+        if (fde->end >= index->fdes.items[reaching].end)
             reaching = i;
-        index->furthest_end[i] = index->fdes[reaching].end;
+        index->furthest_end[i] = index->fdes.items[reaching].end;
     }
     return 0;
 }
 
-int qutc_walk_section(const struct qutc_image *image, const struct qutc_frame_section *section,
-                      struct qutc_walk_index *index, struct qutc_error *error)
+int check_walk_section(const struct input_image *image, const struct input_frame_section *section,
+                       struct check_walk_index *index, struct base_error *error)
 {
-    *index = (struct qutc_walk_index){.image = image, .section = section};
+    *index = (struct check_walk_index){.image = image, .section = section};
     if (read_records(index, true, error) || read_records(index, false, error) || find_overlaps(index, error)) {
-        qutc_walk_free(index);
+        check_walk_free(index);
         return -1;
     }
     return 0;
 }
 
-void qutc_walk_free(struct qutc_walk_index *index)
+void check_walk_free(struct check_walk_index *index)
 {
-    free(index->cies);
-    free(index->fdes);
+    base_vector_free(&index->cies.vector);
+    base_vector_free(&index->fdes.vector);
     free(index->furthest_end);
-    free(index->terminators);
-    *index = (struct qutc_walk_index){0};
+    base_vector_free(&index->terminators.vector);
+    *index = (struct check_walk_index){0};
 }
 
-const struct qutc_walk_fde *qutc_walk_find(const struct qutc_walk_index *index, uint64_t pc)
+const struct check_walk_fde *check_walk_find(const struct check_walk_index *index, uint64_t pc)
 {
-    size_t low = 0, high = index->fde_count; // the first FDE that starts behind pc
+    size_t low = 0, high = index->fdes.count; // the first FDE that starts behind pc
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (index->fdes[middle].start <= pc)
+        if (index->fdes.items[middle].start <= pc)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct qutc_walk_fde *found = NULL;
+    const struct check_walk_fde *found = NULL;
     while (low-- > 0 && index->furthest_end[low] > pc) {
-        const struct qutc_walk_fde *fde = &index->fdes[low];
+        const struct check_walk_fde *fde = &index->fdes.items[low];
         if (found && fde->start != found->start)
             break;
         if (fde->end > pc)

@@ -5,9 +5,10 @@
 #ifndef QUTC_CHECK_CFI_WALK_H
 #define QUTC_CHECK_CFI_WALK_H
 
+#include "base/vector.h"
 #include "qutc/input/image.h"
 
-struct qutc_walk_cie {
+struct check_walk_cie {
     uint64_t offset;
     uint64_t augmentation_offset;    // of its letters
     uint64_t code_offset, code_size; // initial instructions
@@ -21,7 +22,7 @@ struct qutc_walk_cie {
     uint64_t undefined;      // bit per register below 64 that a DW_CFA_undefined names
 };
 
-struct qutc_walk_fde {
+struct check_walk_fde {
     uint64_t start, end;             // of the code, virtual addresses
     uint64_t offset;                 // of the record
     uint64_t code_offset, code_size; // instructions
@@ -37,26 +38,23 @@ struct qutc_walk_fde {
 };
 
 // A zero length with records behind it; some links leave one between two inputs' records.
-struct qutc_walk_terminator {
+struct check_walk_terminator {
     uint64_t offset;
     uint64_t record_offset; // of the record before it
 };
 
-struct qutc_walk_index {
-    const struct qutc_image *image;
-    const struct qutc_frame_section *section;
-    struct qutc_walk_cie *cies; // ascending by offset
-    struct qutc_walk_fde *fdes; // ascending by start, then by offset; without empty ones
-    uint64_t *furthest_end;     // by FDE: greatest end of this and all before it
-    size_t cie_count, cie_capacity;
-    size_t fde_count, fde_capacity;
-    struct qutc_walk_terminator *terminators;
-    size_t terminator_count, terminator_capacity;
+struct check_walk_index {
+    const struct input_image *image;
+    const struct input_frame_section *section;
+    BASE_VECTOR(struct check_walk_cie) cies; // ascending by offset
+    BASE_VECTOR(struct check_walk_fde) fdes; // ascending by start, then by offset; without empty ones
+    uint64_t *furthest_end;                  // by FDE: greatest end of this and all before it
+    BASE_VECTOR(struct check_walk_terminator) terminators;
     uint64_t leading_bytes; // of terminators before the first record
 };
 
 // One instruction, as far as its length and its effect on the pc go.
-struct qutc_walk_instruction {
+struct check_walk_instruction {
     uint8_t opcode; // without the operand in its low bits
     uint64_t offset;
     uint64_t advance_bytes;
@@ -65,31 +63,31 @@ struct qutc_walk_instruction {
     bool wide_register;
 };
 
-enum { QUTC_WALK_NEGATE_RA_STATE = 0x2d }; // DW_CFA_AARCH64_negate_ra_state; elsewhere GNU_window_save
+enum { CHECK_WALK_NEGATE_RA_STATE = 0x2d }; // DW_CFA_AARCH64_negate_ra_state; elsewhere GNU_window_save
 
 // Linear in the section but for the sorting. Records that contradict the format are passed over.
-int qutc_walk_section(const struct qutc_image *image, const struct qutc_frame_section *section,
-                      struct qutc_walk_index *index, struct qutc_error *error);
-void qutc_walk_free(struct qutc_walk_index *index);
+int check_walk_section(const struct input_image *image, const struct input_frame_section *section,
+                       struct check_walk_index *index, struct base_error *error);
+void check_walk_free(struct check_walk_index *index);
 
 // The FDE that describes a pc: of those that cover it the one with the greatest start, of these the first of the
 // section. NULL where there is none.
-const struct qutc_walk_fde *qutc_walk_find(const struct qutc_walk_index *index, uint64_t pc);
+const struct check_walk_fde *check_walk_find(const struct check_walk_index *index, uint64_t pc);
 
 // The instructions of a record, one a call. False at their end and where the lengths do not add up (the cursor has
 // failed then).
-struct qutc_cursor qutc_walk_code(const struct qutc_walk_index *index, uint64_t code_offset, uint64_t code_size);
-bool qutc_walk_next(const struct qutc_walk_index *index, const struct qutc_walk_cie *cie, struct qutc_cursor *c,
-                    struct qutc_walk_instruction *instruction);
+struct base_cursor check_walk_code(const struct check_walk_index *index, uint64_t code_offset, uint64_t code_size);
+bool check_walk_next(const struct check_walk_index *index, const struct check_walk_cie *cie, struct base_cursor *c,
+                     struct check_walk_instruction *instruction);
 
 // In a private copy of the section: turns every negate_ra_state into a nop, every terminator between records into
 // padding of the record before it, and takes the letters B and G, which have no data, out of augmentations.
-void qutc_walk_patch(const struct qutc_walk_index *index, uint8_t *bytes);
+void check_walk_patch(const struct check_walk_index *index, uint8_t *bytes);
 
 // Rewrites a copy of a .debug_frame as .eh_frame: CIE ids become 0, offsets of CIEs distances back to them.
-void qutc_walk_to_eh_frame(uint8_t *bytes, size_t size);
+void check_walk_to_eh_frame(uint8_t *bytes, size_t size);
 
 // Whether the return address is signed at a pc of this FDE.
-bool qutc_walk_ra_signed(const struct qutc_walk_index *index, const struct qutc_walk_fde *fde, uint64_t pc);
+bool check_walk_ra_signed(const struct check_walk_index *index, const struct check_walk_fde *fde, uint64_t pc);
 
 #endif

@@ -12,48 +12,44 @@ static uint64_t mix64(uint64_t x)
     return x ^ x >> 31;
 }
 
-bool qutc_context_read(void *context, uint64_t address, uint64_t *value)
+bool check_context_read(void *context, uint64_t address, uint64_t *value)
 {
-    const struct qutc_context *c = context;
+    const struct check_context *c = context;
     *value = mix64(address ^ c->seed);
     return true;
 }
 
-void qutc_context_init(struct qutc_context *context, const struct qut_arch *arch, uint64_t seed)
+void check_context_init(struct check_context *context, const struct arch *arch, uint64_t seed)
 {
     context->seed = seed;
-    for (unsigned i = 0; i < QUT_REGISTERS_MAX; i++) {
-        uint64_t value = mix64(seed * QUT_REGISTERS_MAX + i);
+    for (unsigned i = 0; i < ARCH_REGISTERS_MAX; i++) {
+        uint64_t value = mix64(seed * ARCH_REGISTERS_MAX + i);
         context->frame.reg[i] = arch->word_bytes == 8 ? value : value & UINT32_MAX;
     }
-    context->frame.valid = ((uint64_t)1 << QUT_REGISTERS_MAX) - 1;
+    context->frame.valid = ((uint64_t)1 << ARCH_REGISTERS_MAX) - 1;
     context->frame.vector_bytes = arch->vector_bytes_reg ? mix64(~seed) | 1 : 0;
     context->frame.pc = 0;
 }
 
-void qutc_context_set_pc(struct qutc_context *context, const struct qut_arch *arch, uint64_t pc)
+void check_context_set_pc(struct check_context *context, const struct arch *arch, uint64_t pc)
 {
     context->frame.pc = pc;
-    if (!arch->ra_in_register) // the return-address column is the pc's own number
-        context->frame.reg[arch->ra_reg] = pc;
-    else if (arch->id == QUT_ARCH_ARM)
-        context->frame.reg[15] = pc;
-    else if (arch->id == QUT_ARCH_AARCH64)
-        context->frame.reg[32] = pc;
+    if (arch->pc_reg != QUT_NO_REGISTER)
+        context->frame.reg[arch->pc_reg] = pc;
 }
 
-void qutc_rule_judgement(const struct qut_arch *arch, const struct qut_rule *rule, struct qutc_context *context,
-                         struct qutc_judgement *judgement)
+void check_rule_judgement(const struct arch *arch, const struct qut_rule *rule, struct check_context *context,
+                          struct check_judgement *judgement)
 {
-    *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_NO_ROW};
+    *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_NO_ROW};
     if (rule->kind != QUT_RULE_FRAME)
         return;
-    struct qut_frame_regs caller;
-    switch (qut_rule_eval(arch, rule, &context->frame, qutc_context_read, context, &caller, &judgement->cfa)) {
-    case QUT_EVAL_OK: judgement->verdict = QUTC_VERDICT_ROW; break;
-    case QUT_EVAL_END: judgement->verdict = QUTC_VERDICT_END; break;
+    struct arch_frame_regs caller;
+    switch (runtime_rule_eval(arch, rule, &context->frame, check_context_read, context, &caller, &judgement->cfa)) {
+    case RUNTIME_EVAL_OK: judgement->verdict = CHECK_VERDICT_ROW; break;
+    case RUNTIME_EVAL_END: judgement->verdict = CHECK_VERDICT_END; break;
     default:
-        judgement->verdict = QUTC_VERDICT_ABSTAIN;
+        judgement->verdict = CHECK_VERDICT_ABSTAIN;
         judgement->reason = "a rule that cannot be evaluated";
         return;
     }
@@ -63,7 +59,7 @@ void qutc_rule_judgement(const struct qut_arch *arch, const struct qut_rule *rul
     judgement->ra_signed = rule->flags & QUT_RULE_RA_SIGNED;
     judgement->dex_pc_reg = rule->dex_pc_reg;
     judgement->depends_on_pc = rule->cfa.how == QUT_CFA_PLT;
-    if (judgement->verdict == QUTC_VERDICT_END)
+    if (judgement->verdict == CHECK_VERDICT_END)
         return;
     judgement->ra = caller.pc;
     judgement->sp = caller.reg[arch->sp_reg];
@@ -76,28 +72,28 @@ void qutc_rule_judgement(const struct qut_arch *arch, const struct qut_rule *rul
     }
 }
 
-static const char *verdict_name(enum qutc_verdict verdict)
+static const char *verdict_name(enum check_verdict verdict)
 {
     switch (verdict) {
-    case QUTC_VERDICT_NO_ROW: return "no row";
-    case QUTC_VERDICT_ROW: return "a row";
-    case QUTC_VERDICT_END: return "end of stack";
-    case QUTC_VERDICT_CANTUNWIND: return "cannot unwind";
+    case CHECK_VERDICT_NO_ROW: return "no row";
+    case CHECK_VERDICT_ROW: return "a row";
+    case CHECK_VERDICT_END: return "end of stack";
+    case CHECK_VERDICT_CANTUNWIND: return "cannot unwind";
     default: return "no answer";
     }
 }
 
-bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgement *left, const char *left_name,
-                           const struct qutc_judgement *right, const char *right_name, char *text, unsigned text_size)
+bool check_judgements_equal(const struct arch *arch, const struct check_judgement *left, const char *record_left_name,
+                            const struct check_judgement *right, const char *right_name, char *text, unsigned text_size)
 {
 #define DIFFERS(WHAT, FORMAT, LEFT, RIGHT)                                                                             \
-    (snprintf(text, text_size, "%s: %s " FORMAT ", %s " FORMAT, WHAT, left_name, LEFT, right_name, RIGHT), false)
+    (snprintf(text, text_size, "%s: %s " FORMAT ", %s " FORMAT, WHAT, record_left_name, LEFT, right_name, RIGHT), false)
 #define HEX "0x%llx"
     typedef unsigned long long wide;
 
     if (left->verdict != right->verdict)
         return DIFFERS("verdict", "%s", verdict_name(left->verdict), verdict_name(right->verdict));
-    if (left->verdict != QUTC_VERDICT_ROW && left->verdict != QUTC_VERDICT_END)
+    if (left->verdict != CHECK_VERDICT_ROW && left->verdict != CHECK_VERDICT_END)
         return true;
     if (left->cfa != right->cfa)
         return DIFFERS("cfa", HEX, (wide)left->cfa, (wide)right->cfa);
@@ -107,10 +103,9 @@ bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgem
         return DIFFERS("body only", "%d", left->body_only_source, right->body_only_source);
     if (left->dex_pc_known && right->dex_pc_known && left->dex_pc_reg != right->dex_pc_reg)
         return DIFFERS("dex pc", "r%d", left->dex_pc_reg, right->dex_pc_reg);
-    if (left->verdict == QUTC_VERDICT_END)
+    if (left->verdict == CHECK_VERDICT_END)
         return true;
-    if (left->ra_signed_known && right->ra_signed_known && left->ra_signed != right->ra_signed &&
-        arch->id == QUT_ARCH_AARCH64)
+    if (left->ra_signed_known && right->ra_signed_known && left->ra_signed != right->ra_signed && arch->has_signed_ra)
         return DIFFERS("ra signed", "%d", left->ra_signed, right->ra_signed);
     if (left->ra != right->ra)
         return DIFFERS("ra", HEX, (wide)left->ra, (wide)right->ra);
@@ -124,7 +119,8 @@ bool qutc_judgements_equal(const struct qut_arch *arch, const struct qutc_judgem
         int left_undefined = left->tracked_undefined >> slot & 1;
         int right_undefined = right->tracked_undefined >> slot & 1;
         if (left_undefined != right_undefined) {
-            snprintf(text, text_size, "%s: undefined for %s only", name, left_undefined ? left_name : right_name);
+            snprintf(text, text_size, "%s: undefined for %s only", name,
+                     left_undefined ? record_left_name : right_name);
             return false;
         }
         if (!left_undefined && left->tracked[slot] != right->tracked[slot])

@@ -3,37 +3,37 @@
 
 #include <dwarf.h>
 
-bool qutc_dwarf_decode(struct qutc_bytes expression, unsigned word_bytes, struct qutc_dwarf_op *ops, unsigned capacity,
-                       unsigned *count)
+bool check_dwarf_decode(struct base_bytes expression, unsigned word_bytes, struct check_dwarf_op *ops,
+                        unsigned capacity, unsigned *count)
 {
-    struct qutc_cursor c = qutc_cursor(expression);
+    struct base_cursor c = base_cursor(expression);
     *count = 0;
-    while (qutc_cursor_left(&c)) {
+    while (base_cursor_left(&c)) {
         if (*count == capacity)
             return false;
-        struct qutc_dwarf_op op = {.offset = qutc_cursor_offset(&c), .atom = qutc_read_u8(&c)};
+        struct check_dwarf_op op = {.offset = base_cursor_offset(&c), .atom = base_read_u8(&c)};
         switch (op.atom) {
-        case DW_OP_addr: op.number = qutc_read_uint(&c, word_bytes); break;
+        case DW_OP_addr: op.number = base_read_uint(&c, word_bytes); break;
         case DW_OP_const1u:
         case DW_OP_pick:
-        case DW_OP_deref_size: op.number = qutc_read_u8(&c); break;
-        case DW_OP_const1s: op.number = (uint64_t)(int8_t)qutc_read_u8(&c); break;
-        case DW_OP_const2u: op.number = qutc_read_u16(&c); break;
+        case DW_OP_deref_size: op.number = base_read_u8(&c); break;
+        case DW_OP_const1s: op.number = (uint64_t)(int8_t)base_read_u8(&c); break;
+        case DW_OP_const2u: op.number = base_read_u16(&c); break;
         case DW_OP_const2s:
         case DW_OP_bra:
-        case DW_OP_skip: op.number = (uint64_t)(int16_t)qutc_read_u16(&c); break;
-        case DW_OP_const4u: op.number = qutc_read_u32(&c); break;
-        case DW_OP_const4s: op.number = (uint64_t)(int32_t)qutc_read_u32(&c); break;
+        case DW_OP_skip: op.number = (uint64_t)(int16_t)base_read_u16(&c); break;
+        case DW_OP_const4u: op.number = base_read_u32(&c); break;
+        case DW_OP_const4s: op.number = (uint64_t)(int32_t)base_read_u32(&c); break;
         case DW_OP_const8u:
-        case DW_OP_const8s: op.number = qutc_read_u64(&c); break;
+        case DW_OP_const8s: op.number = base_read_u64(&c); break;
         case DW_OP_constu:
         case DW_OP_plus_uconst:
-        case DW_OP_regx: op.number = qutc_read_uleb(&c); break;
+        case DW_OP_regx: op.number = base_read_uleb(&c); break;
         case DW_OP_consts:
-        case DW_OP_breg0 ... DW_OP_breg31: op.number = (uint64_t)qutc_read_sleb(&c); break;
+        case DW_OP_breg0 ... DW_OP_breg31: op.number = (uint64_t)base_read_sleb(&c); break;
         case DW_OP_bregx:
-            op.number = qutc_read_uleb(&c);
-            op.number2 = (uint64_t)qutc_read_sleb(&c);
+            op.number = base_read_uleb(&c);
+            op.number2 = (uint64_t)base_read_sleb(&c);
             break;
         case DW_OP_lit0 ... DW_OP_lit31:
         case DW_OP_reg0 ... DW_OP_reg31:
@@ -76,37 +76,37 @@ bool qutc_dwarf_decode(struct qutc_bytes expression, unsigned word_bytes, struct
 }
 
 struct run {
-    const struct qutc_dwarf_machine *machine;
+    const struct check_dwarf_machine *machine;
     uint64_t word_mask;
-    uint64_t stack[QUTC_DWARF_STACK_MAX];
+    uint64_t stack[CHECK_DWARF_STACK_MAX];
     unsigned depth;
-    enum qutc_dwarf_result fault; // VALUE while there is none
+    enum check_dwarf_result fault; // VALUE while there is none
 };
 
-static uint64_t fault(struct run *run, enum qutc_dwarf_result what)
+static uint64_t fault(struct run *run, enum check_dwarf_result what)
 {
-    if (run->fault == QUTC_DWARF_VALUE)
+    if (run->fault == CHECK_DWARF_VALUE)
         run->fault = what;
     return 0;
 }
 
 static void push(struct run *run, uint64_t value)
 {
-    if (run->depth == QUTC_DWARF_STACK_MAX)
-        fault(run, QUTC_DWARF_BAD_PROGRAM);
+    if (run->depth == CHECK_DWARF_STACK_MAX)
+        fault(run, CHECK_DWARF_BAD_PROGRAM);
     else
         run->stack[run->depth++] = value & run->word_mask;
 }
 
 static uint64_t pop(struct run *run)
 {
-    return run->depth ? run->stack[--run->depth] : fault(run, QUTC_DWARF_BAD_PROGRAM);
+    return run->depth ? run->stack[--run->depth] : fault(run, CHECK_DWARF_BAD_PROGRAM);
 }
 
 // The entry `below` places under the top.
 static uint64_t peek(struct run *run, uint64_t below)
 {
-    return below < run->depth ? run->stack[run->depth - 1 - below] : fault(run, QUTC_DWARF_BAD_PROGRAM);
+    return below < run->depth ? run->stack[run->depth - 1 - below] : fault(run, CHECK_DWARF_BAD_PROGRAM);
 }
 
 static int64_t as_signed(const struct run *run, uint64_t value)
@@ -116,11 +116,11 @@ static int64_t as_signed(const struct run *run, uint64_t value)
 
 static uint64_t register_value(struct run *run, uint64_t reg)
 {
-    const struct qut_frame_regs *frame = run->machine->frame;
-    if (reg >= QUT_REGISTERS_MAX && reg == run->machine->vector_bytes_reg)
-        return frame->vector_bytes ? frame->vector_bytes : fault(run, QUTC_DWARF_NO_REGISTER);
-    if (reg >= QUT_REGISTERS_MAX || !(frame->valid >> reg & 1))
-        return fault(run, QUTC_DWARF_NO_REGISTER);
+    const struct arch_frame_regs *frame = run->machine->frame;
+    if (reg >= ARCH_REGISTERS_MAX && reg == run->machine->vector_bytes_reg)
+        return frame->vector_bytes ? frame->vector_bytes : fault(run, CHECK_DWARF_NO_REGISTER);
+    if (reg >= ARCH_REGISTERS_MAX || !(frame->valid >> reg & 1))
+        return fault(run, CHECK_DWARF_NO_REGISTER);
     return frame->reg[reg] & run->word_mask;
 }
 
@@ -128,9 +128,9 @@ static uint64_t load(struct run *run, uint64_t address, uint64_t size_bytes)
 {
     uint64_t word = 0;
     if (size_bytes == 0 || size_bytes > run->machine->word_bytes)
-        return fault(run, QUTC_DWARF_BAD_PROGRAM);
+        return fault(run, CHECK_DWARF_BAD_PROGRAM);
     if (!run->machine->read(run->machine->context, address, &word))
-        return fault(run, QUTC_DWARF_BAD_MEMORY);
+        return fault(run, CHECK_DWARF_BAD_MEMORY);
     return size_bytes == 8 ? word : word & (((uint64_t)1 << 8 * size_bytes) - 1);
 }
 
@@ -149,9 +149,9 @@ static void binary(struct run *run, uint8_t atom)
     case DW_OP_minus: push(run, below - top); break;
     case DW_OP_mul: push(run, below * top); break;
     case DW_OP_div: // signed; the one overflowing quotient wraps to itself
-        push(run, stop == 0 ? fault(run, QUTC_DWARF_BAD_PROGRAM) : stop == -1 ? -below : (uint64_t)(sbelow / stop));
+        push(run, stop == 0 ? fault(run, CHECK_DWARF_BAD_PROGRAM) : stop == -1 ? -below : (uint64_t)(sbelow / stop));
         break;
-    case DW_OP_mod: push(run, top == 0 ? fault(run, QUTC_DWARF_BAD_PROGRAM) : below % top); break;
+    case DW_OP_mod: push(run, top == 0 ? fault(run, CHECK_DWARF_BAD_PROGRAM) : below % top); break;
     case DW_OP_shl: push(run, top >= bits ? 0 : below << top); break;
     case DW_OP_shr: push(run, top >= bits ? 0 : below >> top); break;
     case DW_OP_shra: push(run, (uint64_t)(sbelow >> (top >= bits ? bits - 1 : top))); break;
@@ -161,11 +161,11 @@ static void binary(struct run *run, uint8_t atom)
     case DW_OP_gt: push(run, sbelow > stop); break;
     case DW_OP_le: push(run, sbelow <= stop); break;
     case DW_OP_lt: push(run, sbelow < stop); break;
-    default: fault(run, QUTC_DWARF_UNKNOWN_OP);
+    default: fault(run, CHECK_DWARF_UNKNOWN_OP);
     }
 }
 
-static void rearrange(struct run *run, const struct qutc_dwarf_op *op)
+static void rearrange(struct run *run, const struct check_dwarf_op *op)
 {
     uint64_t first, second, third;
     switch (op->atom) {
@@ -190,7 +190,7 @@ static void rearrange(struct run *run, const struct qutc_dwarf_op *op)
     }
 }
 
-static void step(struct run *run, const struct qutc_dwarf_op *op)
+static void step(struct run *run, const struct check_dwarf_op *op)
 {
     uint64_t value;
     switch (op->atom) {
@@ -209,7 +209,7 @@ static void step(struct run *run, const struct qutc_dwarf_op *op)
     case DW_OP_breg0 ... DW_OP_breg31: push(run, register_value(run, op->atom - DW_OP_breg0) + op->number); break;
     case DW_OP_bregx: push(run, register_value(run, op->number) + op->number2); break;
     case DW_OP_call_frame_cfa:
-        push(run, run->machine->has_cfa ? run->machine->cfa : fault(run, QUTC_DWARF_BAD_PROGRAM));
+        push(run, run->machine->has_cfa ? run->machine->cfa : fault(run, CHECK_DWARF_BAD_PROGRAM));
         break;
     case DW_OP_plus_uconst: push(run, pop(run) + op->number); break;
     case DW_OP_neg: push(run, -pop(run)); break;
@@ -234,7 +234,7 @@ static void step(struct run *run, const struct qutc_dwarf_op *op)
 // The index of the operation at an offset; `count` for the expression's end, which is any offset behind the last
 // operation's first byte. -1 where an offset lies inside an operation. Searched from the end: operations that a reader
 // put in front (the CFA) have no offset of their own.
-static int64_t branch_target(const struct qutc_dwarf_op *ops, unsigned count, uint64_t offset)
+static int64_t branch_target(const struct check_dwarf_op *ops, unsigned count, uint64_t offset)
 {
     for (unsigned i = count; i-- > 0;)
         if (ops[i].offset == offset && ops[i].atom != DW_OP_call_frame_cfa)
@@ -242,22 +242,22 @@ static int64_t branch_target(const struct qutc_dwarf_op *ops, unsigned count, ui
     return (int64_t)offset > (int64_t)ops[count - 1].offset ? (int64_t)count : -1;
 }
 
-enum qutc_dwarf_result qutc_dwarf_run(const struct qutc_dwarf_machine *machine, const struct qutc_dwarf_op *ops,
-                                      unsigned count, uint64_t *value)
+enum check_dwarf_result check_dwarf_run(const struct check_dwarf_machine *machine, const struct check_dwarf_op *ops,
+                                        unsigned count, uint64_t *value)
 {
     struct run run = {.machine = machine,
                       .word_mask = machine->word_bytes == 8 ? UINT64_MAX : UINT32_MAX,
                       .depth = 0,
-                      .fault = QUTC_DWARF_VALUE};
+                      .fault = CHECK_DWARF_VALUE};
     unsigned steps = 0;
     for (unsigned i = 0; i < count;) {
-        const struct qutc_dwarf_op *op = &ops[i++];
-        if (++steps > QUTC_DWARF_STEPS_MAX)
-            return QUTC_DWARF_BAD_PROGRAM;
+        const struct check_dwarf_op *op = &ops[i++];
+        if (++steps > CHECK_DWARF_STEPS_MAX)
+            return CHECK_DWARF_BAD_PROGRAM;
         if (op->atom == DW_OP_stack_value || op->atom == DW_OP_regx ||
             (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)) {
             if (i != count)
-                return QUTC_DWARF_BAD_PROGRAM;
+                return CHECK_DWARF_BAD_PROGRAM;
             *value = op->atom == DW_OP_stack_value ? pop(&run)
                      : op->atom == DW_OP_regx      ? register_value(&run, op->number)
                                                    : register_value(&run, op->atom - DW_OP_reg0);
@@ -266,14 +266,14 @@ enum qutc_dwarf_result qutc_dwarf_run(const struct qutc_dwarf_machine *machine, 
         if (op->atom == DW_OP_skip || (op->atom == DW_OP_bra && pop(&run) != 0)) {
             int64_t target = branch_target(ops, count, op->offset + 3 + (uint64_t)(int16_t)op->number);
             if (target < 0)
-                return QUTC_DWARF_BAD_PROGRAM;
+                return CHECK_DWARF_BAD_PROGRAM;
             i = (unsigned)target;
         } else if (op->atom != DW_OP_bra) {
             step(&run, op);
         }
-        if (run.fault != QUTC_DWARF_VALUE)
+        if (run.fault != CHECK_DWARF_VALUE)
             return run.fault;
     }
     *value = pop(&run);
-    return run.fault != QUTC_DWARF_VALUE ? run.fault : QUTC_DWARF_ADDRESS;
+    return run.fault != CHECK_DWARF_VALUE ? run.fault : CHECK_DWARF_ADDRESS;
 }

@@ -18,9 +18,9 @@ struct layout {
 
 // Elf32 and Elf64 have the same fields in different widths.
 #define DEFINE_WRITE_HEADERS(NAME, EHDR, SHDR, CLASS, ADDR)                                                            \
-    static void NAME(uint8_t *bytes, const struct layout *at, const struct qutc_walk_index *index, bool is_eh)         \
+    static void NAME(uint8_t *bytes, const struct layout *at, const struct check_walk_index *index, bool is_eh)        \
     {                                                                                                                  \
-        const struct qutc_frame_section *section = index->section;                                                     \
+        const struct input_frame_section *section = index->section;                                                    \
         EHDR file = {                                                                                                  \
             .e_ident = {0x7f, 'E', 'L', 'F', CLASS, ELFDATA2LSB, EV_CURRENT},                                          \
             .e_type = ET_DYN,                                                                                          \
@@ -63,9 +63,10 @@ static uint64_t aligned(uint64_t offset)
     return (offset + HEADER_ALIGN - 1) & ~(uint64_t)(HEADER_ALIGN - 1);
 }
 
-int qutc_elf_wrap(const struct qutc_walk_index *index, bool as_eh, struct qutc_elf_wrap *wrap, struct qutc_error *error)
+int check_elf_wrap(const struct check_walk_index *index, bool as_eh, struct check_elf_wrap *wrap,
+                   struct base_error *error)
 {
-    const struct qutc_frame_section *section = index->section;
+    const struct input_frame_section *section = index->section;
     struct layout at = {.frame_offset = aligned(sizeof(Elf64_Ehdr))};
     at.frame_size = section->bytes.size - index->leading_bytes;
     at.names_offset = aligned(at.frame_offset + at.frame_size);
@@ -74,13 +75,13 @@ int qutc_elf_wrap(const struct qutc_walk_index *index, bool as_eh, struct qutc_e
     wrap->size = at.headers_offset + SECTION_COUNT * sizeof(Elf64_Shdr);
     wrap->bytes = calloc(1, wrap->size);
     if (!wrap->bytes)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "copy for a judge");
+        return base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "copy for a judge");
     memcpy(wrap->bytes + at.frame_offset, section->bytes.data + index->leading_bytes, at.frame_size);
     // Offsets of the walk count from the section's byte 0, which may lie before the copy.
-    qutc_walk_patch(index, wrap->bytes + at.frame_offset - index->leading_bytes);
-    wrap->is_eh = as_eh || section->kind == QUTC_FRAME_EH;
-    if (wrap->is_eh && section->kind == QUTC_FRAME_DEBUG)
-        qutc_walk_to_eh_frame(wrap->bytes + at.frame_offset, at.frame_size);
+    check_walk_patch(index, wrap->bytes + at.frame_offset - index->leading_bytes);
+    wrap->is_eh = as_eh || section->kind == INPUT_FRAME_EH;
+    if (wrap->is_eh && section->kind == INPUT_FRAME_DEBUG)
+        check_walk_to_eh_frame(wrap->bytes + at.frame_offset, at.frame_size);
     memcpy(wrap->bytes + at.names_offset, names, sizeof names);
     if (index->image->arch->word_bytes == 8)
         write_headers_64(wrap->bytes, &at, index, wrap->is_eh);

@@ -8,15 +8,15 @@
 
 #include "qutc/check/cfi_walk.h"
 
-struct qutc_elf_wrap {
+struct check_elf_wrap {
     uint8_t *bytes; // free()
     size_t size;
     bool is_eh; // it holds an .eh_frame
 };
 
-// The section at its own address, patched as the walk says (qutc_walk_patch). as_eh: a .debug_frame is rewritten as
+// The section at its own address, patched as the walk says (check_walk_patch). as_eh: a .debug_frame is rewritten as
 // .eh_frame, which differs only in how records name their CIE.
-int qutc_elf_wrap(const struct qutc_walk_index *index, bool as_eh, struct qutc_elf_wrap *wrap,
-                  struct qutc_error *error);
+int check_elf_wrap(const struct check_walk_index *index, bool as_eh, struct check_elf_wrap *wrap,
+                   struct base_error *error);
 
 #endif

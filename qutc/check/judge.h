@@ -5,21 +5,21 @@
 #ifndef QUTC_CHECK_JUDGE_H
 #define QUTC_CHECK_JUDGE_H
 
+#include "base/error.h"
 #include "libqut/arch/arch.h"
 #include "libqut/runtime/rule_eval.h"
-#include "qutc/base/error.h"
 #include "qutc/input/image.h"
 
-enum qutc_verdict {
-    QUTC_VERDICT_NO_ROW = 0, // this reader finds no unwind information for the pc
-    QUTC_VERDICT_ROW,        // values are filled
-    QUTC_VERDICT_END,        // a row whose return address is undefined; cfa is filled
-    QUTC_VERDICT_ABSTAIN,    // this reader is known not to read this construct (reason says which), or failed
-    QUTC_VERDICT_CANTUNWIND, // exidx only
+enum check_verdict {
+    CHECK_VERDICT_NO_ROW = 0, // this reader finds no unwind information for the pc
+    CHECK_VERDICT_ROW,        // values are filled
+    CHECK_VERDICT_END,        // a row whose return address is undefined; cfa is filled
+    CHECK_VERDICT_ABSTAIN,    // this reader is known not to read this construct (reason says which), or failed
+    CHECK_VERDICT_CANTUNWIND, // exidx only
 };
 
-struct qutc_judgement {
-    enum qutc_verdict verdict;
+struct check_judgement {
+    enum check_verdict verdict;
     const char *reason;  // ABSTAIN
     uint64_t start, end; // the judge's row holds on [start, end); for NO_ROW: as far as the judge knows
     bool signal_frame;
@@ -36,21 +36,21 @@ struct qutc_judgement {
     uint8_t dex_pc_reg;                // register with a dex pc, or QUT_NO_REGISTER
 };
 
-struct qutc_judge;
-struct qutc_judge_class {
+struct check_judge;
+struct check_judge_class {
     const char *name; // "libdw", "libdwarf", "readelf"
     // Opens one frame section's view of the image. NULL with *error filled where this judge cannot read this kind.
-    struct qutc_judge *(*open)(const struct qutc_image *image, const struct qutc_frame_section *section,
-                               struct qutc_error *error);
+    struct check_judge *(*open)(const struct input_image *image, const struct input_frame_section *section,
+                                struct base_error *error);
     // What holds at pc, evaluated with these registers (`frame->pc` is pc) and this memory.
-    void (*at)(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut_read_word read, void *context,
-               struct qutc_judgement *judgement);
+    void (*at)(struct check_judge *judge, const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+               struct check_judgement *judgement);
     // Ascending list of the pcs where this judge's coverage or rows may begin or end, as far as it can tell cheaply
     // (its functions' starts and ends). *pcs is allocated with malloc, the caller frees it.
-    int (*boundaries)(struct qutc_judge *judge, uint64_t **pcs, size_t *count, struct qutc_error *error);
-    void (*close)(struct qutc_judge *judge);
+    int (*boundaries)(struct check_judge *judge, uint64_t **pcs, size_t *count, struct base_error *error);
+    void (*close)(struct check_judge *judge);
 };
 
-extern const struct qutc_judge_class qutc_judge_libdw, qutc_judge_libdwarf, qutc_judge_readelf;
+extern const struct check_judge_class check_judge_libdw, check_judge_libdwarf, check_judge_readelf;
 
 #endif

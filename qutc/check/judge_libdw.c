@@ -20,18 +20,18 @@
 
 enum { ROWS_MAX = 20000 };
 
-struct qutc_judge {
-    const struct qut_arch *arch;
-    struct qutc_walk_index index;
-    struct qutc_elf_wrap wrap;
+struct check_judge {
+    const struct arch *arch;
+    struct check_walk_index index;
+    struct check_elf_wrap wrap;
     Elf *elf;
     Dwarf *dwarf; // .debug_frame only; owns cfi then
     Dwarf_CFI *cfi;
     bool has_row; // `row` holds for pcs in it
-    struct qutc_judge_row row;
+    struct check_judge_row row;
 };
 
-static void libdw_close(struct qutc_judge *judge)
+static void libdw_close(struct check_judge *judge)
 {
     if (judge->dwarf)
         dwarf_end(judge->dwarf);
@@ -40,76 +40,76 @@ static void libdw_close(struct qutc_judge *judge)
     if (judge->elf)
         elf_end(judge->elf);
     free(judge->wrap.bytes);
-    qutc_walk_free(&judge->index);
+    check_walk_free(&judge->index);
     free(judge);
 }
 
-static struct qutc_judge *libdw_open(const struct qutc_image *image, const struct qutc_frame_section *section,
-                                     struct qutc_error *error)
+static struct check_judge *libdw_open(const struct input_image *image, const struct input_frame_section *section,
+                                      struct base_error *error)
 {
-    if (section->kind == QUTC_FRAME_EXIDX) {
-        qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "libdw does not read it");
+    if (section->kind == INPUT_FRAME_EXIDX) {
+        base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "libdw does not read it");
         return NULL;
     }
-    struct qutc_judge *judge = calloc(1, sizeof *judge);
+    struct check_judge *judge = calloc(1, sizeof *judge);
     if (!judge) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "judge");
+        base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "judge");
         return NULL;
     }
     judge->arch = image->arch;
-    if (qutc_walk_section(image, section, &judge->index, error) ||
-        qutc_elf_wrap(&judge->index, false, &judge->wrap, error)) {
+    if (check_walk_section(image, section, &judge->index, error) ||
+        check_elf_wrap(&judge->index, false, &judge->wrap, error)) {
         libdw_close(judge);
         return NULL;
     }
     elf_version(EV_CURRENT);
     judge->elf = elf_memory((char *)judge->wrap.bytes, judge->wrap.size);
-    if (judge->elf && section->kind == QUTC_FRAME_DEBUG) {
+    if (judge->elf && section->kind == INPUT_FRAME_DEBUG) {
         judge->dwarf = dwarf_begin_elf(judge->elf, DWARF_C_READ, NULL);
         judge->cfi = judge->dwarf ? dwarf_getcfi(judge->dwarf) : NULL;
     } else if (judge->elf) {
         judge->cfi = dwarf_getcfi_elf(judge->elf);
     }
     // A section with nothing but a terminator is refused.
-    if (!judge->cfi && judge->index.fde_count) {
-        qutc_fail(error, QUTC_ERR_MALFORMED, section->name, 0, "libdw: cannot open it");
+    if (!judge->cfi && judge->index.fdes.count) {
+        base_fail(error, BASE_ERR_MALFORMED, section->name, 0, "libdw: cannot open it");
         libdw_close(judge);
         return NULL;
     }
     return judge;
 }
 
-static void take_program(struct qutc_judge_row *row, struct qutc_place *place, const Dwarf_Op *ops, size_t count)
+static void take_program(struct check_judge_row *row, struct check_place *place, const Dwarf_Op *ops, size_t count)
 {
-    struct qutc_dwarf_op copied[QUTC_ROW_OPS_MAX];
-    if (count > QUTC_ROW_OPS_MAX) {
+    struct check_dwarf_op copied[CHECK_ROW_OPS_MAX];
+    if (count > CHECK_ROW_OPS_MAX) {
         row->abstain = "expressions too long";
         return;
     }
     for (size_t i = 0; i < count; i++)
-        copied[i] = (struct qutc_dwarf_op){ops[i].atom, ops[i].number, ops[i].number2, ops[i].offset};
-    qutc_judge_row_program(row, place, copied, (unsigned)count);
+        copied[i] = (struct check_dwarf_op){ops[i].atom, ops[i].number, ops[i].number2, ops[i].offset};
+    check_judge_row_program(row, place, copied, (unsigned)count);
 }
 
 // libdw's convention: no operations at NULL is "same value", at the caller's buffer "undefined".
 // `undefined`: the registers that an instruction calls so.
-static void take_register(Dwarf_Frame *frame, uint64_t undefined, int regno, struct qutc_judge_row *row,
-                          struct qutc_place *place)
+static void take_register(Dwarf_Frame *frame, uint64_t undefined, int regno, struct check_judge_row *row,
+                          struct check_place *place)
 {
     Dwarf_Op buffer[3];
     Dwarf_Op *ops;
     size_t count;
     if (dwarf_frame_register(frame, regno, buffer, &ops, &count) != 0)
-        place->kind = QUTC_PLACE_UNKNOWN;
+        place->kind = CHECK_PLACE_UNKNOWN;
     else if (count)
         take_program(row, place, ops, count);
     else
-        place->kind = ops && regno < 64 && (undefined >> regno & 1) ? QUTC_PLACE_UNDEFINED : QUTC_PLACE_SAME;
+        place->kind = ops && regno < 64 && (undefined >> regno & 1) ? CHECK_PLACE_UNDEFINED : CHECK_PLACE_SAME;
 }
 
-static void take_row(struct qutc_judge *judge, const struct qutc_walk_fde *fde, uint64_t pc, Dwarf_Frame *frame)
+static void take_row(struct check_judge *judge, const struct check_walk_fde *fde, uint64_t pc, Dwarf_Frame *frame)
 {
-    struct qutc_judge_row *row = &judge->row;
+    struct check_judge_row *row = &judge->row;
     Dwarf_Addr start, end;
     bool signal_frame;
     int ra_column = dwarf_frame_info(frame, &start, &end, &signal_frame);
@@ -132,27 +132,27 @@ static void take_row(struct qutc_judge *judge, const struct qutc_walk_fde *fde, 
         take_register(frame, undefined, judge->arch->tracked[slot], row, &row->tracked[slot]);
 
     uint8_t marked[2];
-    unsigned marked_count = qutc_dex_mark_registers(judge->arch, marked);
+    unsigned marked_count = check_dex_mark_registers(judge->arch, marked);
     for (unsigned i = 0; i < marked_count; i++) {
-        struct qutc_place place;
+        struct check_place place;
         uint16_t pool = row->op_count;
         take_register(frame, undefined, marked[i], row, &place);
-        qutc_judge_row_dex_pc(row, &place);
+        check_judge_row_dex_pc(row, &place);
         row->op_count = pool;
     }
     if (fde)
-        row->ra_signed = qutc_walk_ra_signed(&judge->index, fde, row->start);
+        row->ra_signed = check_walk_ra_signed(&judge->index, fde, row->start);
 }
 
-static void libdw_at(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                     struct qutc_judgement *judgement)
+static void libdw_at(struct check_judge *judge, const struct arch_frame_regs *frame, runtime_read_word read,
+                     void *context, struct check_judgement *judgement)
 {
     uint64_t pc = frame->pc;
-    *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_NO_ROW, .start = pc, .end = UINT64_MAX};
-    struct qutc_judge_row *row = &judge->row;
+    *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_NO_ROW, .start = pc, .end = UINT64_MAX};
+    struct check_judge_row *row = &judge->row;
     if (!judge->has_row || pc < row->start || pc >= row->end) {
         judge->has_row = false;
-        const struct qutc_walk_fde *fde = qutc_walk_find(&judge->index, pc);
+        const struct check_walk_fde *fde = check_walk_find(&judge->index, pc);
         const char *reason = NULL;
         if (fde && fde->overlaps)
             reason = "overlapping FDEs";
@@ -161,29 +161,29 @@ static void libdw_at(struct qutc_judge *judge, const struct qut_frame_regs *fram
         else if (fde && fde->relative_base)
             reason = "pointers relative to text or data";
         if (reason) {
-            qutc_judge_abstain(judgement, reason);
+            check_judge_abstain(judgement, reason);
             return;
         }
         Dwarf_Frame *found = NULL;
         if (!judge->cfi || dwarf_cfi_addrframe(judge->cfi, pc, &found) != 0) {
             if (fde)
-                qutc_judge_abstain(judgement, "cannot decode the FDE");
+                check_judge_abstain(judgement, "cannot decode the FDE");
             return;
         }
-        qutc_judge_row_reset(row);
+        check_judge_row_reset(row);
         take_row(judge, fde, pc, found);
         free(found);
         judge->has_row = true;
     }
-    qutc_judge_row_values(row, judge->arch, frame, read, context, judgement);
+    check_judge_row_values(row, judge->arch, frame, read, context, judgement);
 }
 
-static int libdw_boundaries(struct qutc_judge *judge, uint64_t **pcs, size_t *count, struct qutc_error *error)
+static int libdw_boundaries(struct check_judge *judge, uint64_t **pcs, size_t *count, struct base_error *error)
 {
-    return qutc_walk_boundaries(&judge->index, pcs, count, error);
+    return check_walk_boundaries(&judge->index, pcs, count, error);
 }
 
-const struct qutc_judge_class qutc_judge_libdw = {
+const struct check_judge_class check_judge_libdw = {
     .name = "libdw",
     .open = libdw_open,
     .at = libdw_at,

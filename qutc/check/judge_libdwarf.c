@@ -32,10 +32,10 @@ struct function {
     Dwarf_Fde fde;
 };
 
-struct qutc_judge {
-    const struct qut_arch *arch;
-    struct qutc_walk_index index;
-    struct qutc_elf_wrap wrap;
+struct check_judge {
+    const struct arch *arch;
+    struct check_walk_index index;
+    struct check_elf_wrap wrap;
     Elf *elf;
     Dwarf_Debug dwarf;
     Dwarf_Cie *cies;
@@ -45,10 +45,10 @@ struct qutc_judge {
     struct function *functions; // sorted
     size_t function_count;
     bool has_row; // `row` holds for pcs in it
-    struct qutc_judge_row row;
+    struct check_judge_row row;
 };
 
-static void libdwarf_close(struct qutc_judge *judge)
+static void libdwarf_close(struct check_judge *judge)
 {
     Dwarf_Error ignored;
     free(judge->functions);
@@ -60,7 +60,7 @@ static void libdwarf_close(struct qutc_judge *judge)
     if (judge->elf)
         elf_end(judge->elf);
     free(judge->wrap.bytes);
-    qutc_walk_free(&judge->index);
+    check_walk_free(&judge->index);
     free(judge);
 }
 
@@ -72,12 +72,12 @@ static int compare_functions(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-static int list_functions(struct qutc_judge *judge, struct qutc_error *error)
+static int list_functions(struct check_judge *judge, struct base_error *error)
 {
     const char *name = judge->index.section->name;
     judge->functions = calloc((size_t)judge->fde_count + 1, sizeof *judge->functions);
     if (!judge->functions)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, name, 0, "list of functions");
+        return base_fail(error, BASE_ERR_NO_MEMORY, name, 0, "list of functions");
     for (Dwarf_Signed i = 0; i < judge->fde_count; i++) {
         Dwarf_Addr start;
         Dwarf_Unsigned size, record_size;
@@ -87,7 +87,7 @@ static int list_functions(struct qutc_judge *judge, struct qutc_error *error)
         Dwarf_Error fault = NULL;
         if (dwarf_get_fde_range(judge->fdes[i], &start, &size, &record, &record_size, &cie_offset, &cie_index,
                                 &fde_offset, &fault) != DW_DLV_OK)
-            return qutc_fail(error, QUTC_ERR_MALFORMED, name, 0, "libdwarf: bad FDE");
+            return base_fail(error, BASE_ERR_MALFORMED, name, 0, "libdwarf: bad FDE");
         uint64_t mask = judge->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX;
         start &= mask;
         if (size && start + size > start)
@@ -104,17 +104,18 @@ static int list_functions(struct qutc_judge *judge, struct qutc_error *error)
     return 0;
 }
 
-static int libdwarf_start(struct qutc_judge *judge, const struct qutc_frame_section *section, struct qutc_error *error)
+static int libdwarf_start(struct check_judge *judge, const struct input_frame_section *section,
+                          struct base_error *error)
 {
     Dwarf_Error fault = NULL;
     elf_version(EV_CURRENT);
     judge->elf = elf_memory((char *)judge->wrap.bytes, judge->wrap.size);
     if (!judge->elf)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, section->name, 0, "libelf: %s", elf_errmsg(-1));
+        return base_fail(error, BASE_ERR_MALFORMED, section->name, 0, "libelf: %s", elf_errmsg(-1));
     int result = dwarf_elf_init(judge->elf, DW_DLC_READ, NULL, NULL, &judge->dwarf, &fault);
     if (result != DW_DLV_OK) {
         judge->dwarf = NULL;
-        return qutc_fail(error, QUTC_ERR_MALFORMED, section->name, 0, "libdwarf: cannot open it");
+        return base_fail(error, BASE_ERR_MALFORMED, section->name, 0, "libdwarf: cannot open it");
     }
     dwarf_set_frame_rule_table_size(judge->dwarf, TABLE_SIZE);
     dwarf_set_frame_undefined_value(judge->dwarf, RULE_UNDEFINED);
@@ -130,42 +131,42 @@ static int libdwarf_start(struct qutc_judge *judge, const struct qutc_frame_sect
     }
     if (result != DW_DLV_OK) {
         judge->fdes = NULL;
-        return qutc_fail(error, QUTC_ERR_MALFORMED, section->name, 0, "libdwarf: cannot list the FDEs");
+        return base_fail(error, BASE_ERR_MALFORMED, section->name, 0, "libdwarf: cannot list the FDEs");
     }
     return list_functions(judge, error);
 }
 
-static bool has_sized_augmentation(const struct qutc_walk_index *index)
+static bool has_sized_augmentation(const struct check_walk_index *index)
 {
-    for (size_t i = 0; i < index->cie_count; i++)
-        if (index->cies[i].sized_augmentation)
+    for (size_t i = 0; i < index->cies.count; i++)
+        if (index->cies.items[i].sized_augmentation)
             return true;
     return false;
 }
 
-static struct qutc_judge *libdwarf_open(const struct qutc_image *image, const struct qutc_frame_section *section,
-                                        struct qutc_error *error)
+static struct check_judge *libdwarf_open(const struct input_image *image, const struct input_frame_section *section,
+                                         struct base_error *error)
 {
-    if (section->kind == QUTC_FRAME_EXIDX) {
-        qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "libdwarf does not read it");
+    if (section->kind == INPUT_FRAME_EXIDX) {
+        base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "libdwarf does not read it");
         return NULL;
     }
-    struct qutc_judge *judge = calloc(1, sizeof *judge);
+    struct check_judge *judge = calloc(1, sizeof *judge);
     if (!judge) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "judge");
+        base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "judge");
         return NULL;
     }
     judge->arch = image->arch;
-    if (qutc_walk_section(image, section, &judge->index, error)) {
+    if (check_walk_section(image, section, &judge->index, error)) {
         libdwarf_close(judge);
         return NULL;
     }
-    if (judge->index.cie_count > CIES_MAX) {
-        qutc_fail(error, QUTC_ERR_LIMIT, section->name, 0, "libdwarf: more than %d CIEs", CIES_MAX);
+    if (judge->index.cies.count > CIES_MAX) {
+        base_fail(error, BASE_ERR_LIMIT, section->name, 0, "libdwarf: more than %d CIEs", CIES_MAX);
         libdwarf_close(judge);
         return NULL;
     }
-    if (qutc_elf_wrap(&judge->index, has_sized_augmentation(&judge->index), &judge->wrap, error) ||
+    if (check_elf_wrap(&judge->index, has_sized_augmentation(&judge->index), &judge->wrap, error) ||
         libdwarf_start(judge, section, error)) {
         libdwarf_close(judge);
         return NULL;
@@ -173,7 +174,7 @@ static struct qutc_judge *libdwarf_open(const struct qutc_image *image, const st
     return judge;
 }
 
-static const struct function *find_function(const struct qutc_judge *judge, uint64_t pc)
+static const struct function *find_function(const struct check_judge *judge, uint64_t pc)
 {
     size_t low = 0, high = judge->function_count; // the first that starts behind pc
     while (low < high) {
@@ -201,41 +202,41 @@ struct column {
     Dwarf_Ptr block;
 };
 
-static void take_expression(struct qutc_judge *judge, const struct column *column, bool with_cfa, bool is_value,
-                            struct qutc_place *place)
+static void take_expression(struct check_judge *judge, const struct column *column, bool with_cfa, bool is_value,
+                            struct check_place *place)
 {
-    struct qutc_dwarf_op ops[QUTC_ROW_OPS_MAX];
+    struct check_dwarf_op ops[CHECK_ROW_OPS_MAX];
     unsigned first = 0, count;
     if (with_cfa)
-        ops[first++] = (struct qutc_dwarf_op){.atom = DW_OP_call_frame_cfa, .offset = UINT64_MAX};
-    struct qutc_bytes block = {column->block, (size_t)column->offset_or_size};
-    if (!qutc_dwarf_decode(block, judge->arch->word_bytes, ops + first, QUTC_ROW_OPS_MAX - first - 1, &count)) {
-        place->kind = QUTC_PLACE_UNKNOWN;
+        ops[first++] = (struct check_dwarf_op){.atom = DW_OP_call_frame_cfa, .offset = UINT64_MAX};
+    struct base_bytes block = {column->block, (size_t)column->offset_or_size};
+    if (!check_dwarf_decode(block, judge->arch->word_bytes, ops + first, CHECK_ROW_OPS_MAX - first - 1, &count)) {
+        place->kind = CHECK_PLACE_UNKNOWN;
         return;
     }
     count += first;
     if (is_value)
-        ops[count++] = (struct qutc_dwarf_op){.atom = DW_OP_stack_value, .offset = block.size};
-    qutc_judge_row_program(&judge->row, place, ops, count);
+        ops[count++] = (struct check_dwarf_op){.atom = DW_OP_stack_value, .offset = block.size};
+    check_judge_row_program(&judge->row, place, ops, count);
 }
 
-static void take_cfa(struct qutc_judge *judge, const struct column *column)
+static void take_cfa(struct check_judge *judge, const struct column *column)
 {
-    struct qutc_judge_row *row = &judge->row;
+    struct check_judge_row *row = &judge->row;
     if (column->type == DW_EXPR_EXPRESSION || column->type == DW_EXPR_VAL_EXPRESSION) {
         take_expression(judge, column, false, false, &row->cfa);
     } else if (column->reg < 0 || column->reg >= RULE_UNDEFINED) {
         row->abstain = "no CFA";
     } else {
-        struct qutc_dwarf_op op = {
+        struct check_dwarf_op op = {
             .atom = DW_OP_bregx, .number = (uint64_t)column->reg, .number2 = (uint64_t)column->offset_or_size};
-        qutc_judge_row_program(row, &row->cfa, &op, 1);
+        check_judge_row_program(row, &row->cfa, &op, 1);
     }
 }
 
-static void take_column(struct qutc_judge *judge, const struct column *column, struct qutc_place *place)
+static void take_column(struct check_judge *judge, const struct column *column, struct check_place *place)
 {
-    struct qutc_dwarf_op ops[3] = {
+    struct check_dwarf_op ops[3] = {
         {.atom = DW_OP_call_frame_cfa},
         {.atom = DW_OP_plus_uconst, .number = (uint64_t)column->offset_or_size},
         {.atom = DW_OP_stack_value},
@@ -243,24 +244,25 @@ static void take_column(struct qutc_judge *judge, const struct column *column, s
     switch (column->type) {
     case DW_EXPR_OFFSET:
         if (column->has_offset) {
-            qutc_judge_row_program(&judge->row, place, ops, 2);
+            check_judge_row_program(&judge->row, place, ops, 2);
         } else if (column->reg == RULE_SAME) {
-            place->kind = QUTC_PLACE_SAME;
+            place->kind = CHECK_PLACE_SAME;
         } else if (column->reg == RULE_UNDEFINED) {
-            place->kind = QUTC_PLACE_UNDEFINED;
+            place->kind = CHECK_PLACE_UNDEFINED;
         } else {
-            ops[0] = (struct qutc_dwarf_op){.atom = DW_OP_regx, .number = (uint64_t)column->reg};
-            qutc_judge_row_program(&judge->row, place, ops, 1);
+            ops[0] = (struct check_dwarf_op){.atom = DW_OP_regx, .number = (uint64_t)column->reg};
+            check_judge_row_program(&judge->row, place, ops, 1);
         }
         break;
-    case DW_EXPR_VAL_OFFSET: qutc_judge_row_program(&judge->row, place, ops, 3); break;
+    case DW_EXPR_VAL_OFFSET: check_judge_row_program(&judge->row, place, ops, 3); break;
     case DW_EXPR_EXPRESSION: take_expression(judge, column, true, false, place); break;
     case DW_EXPR_VAL_EXPRESSION: take_expression(judge, column, true, true, place); break;
-    default: place->kind = QUTC_PLACE_UNKNOWN;
+    default: place->kind = CHECK_PLACE_UNKNOWN;
     }
 }
 
-static void take_register(struct qutc_judge *judge, Dwarf_Fde fde, uint64_t reg, uint64_t pc, struct qutc_place *place)
+static void take_register(struct check_judge *judge, Dwarf_Fde fde, uint64_t reg, uint64_t pc,
+                          struct check_place *place)
 {
     struct column column;
     Dwarf_Addr row_pc, next_pc;
@@ -269,7 +271,7 @@ static void take_register(struct qutc_judge *judge, Dwarf_Fde fde, uint64_t reg,
     if (reg >= TABLE_SIZE || dwarf_get_fde_info_for_reg3_b(fde, (Dwarf_Half)reg, pc, &column.type, &column.has_offset,
                                                            &column.reg, &column.offset_or_size, &column.block, &row_pc,
                                                            &more, &next_pc, &fault) != DW_DLV_OK) {
-        place->kind = QUTC_PLACE_UNKNOWN;
+        place->kind = CHECK_PLACE_UNKNOWN;
         if (fault)
             dwarf_dealloc(judge->dwarf, fault, DW_DLA_ERROR);
         return;
@@ -278,7 +280,7 @@ static void take_register(struct qutc_judge *judge, Dwarf_Fde fde, uint64_t reg,
 }
 
 // The return-address column and the signal mark, of the CIE.
-static bool take_cie(struct qutc_judge *judge, Dwarf_Fde fde)
+static bool take_cie(struct check_judge *judge, Dwarf_Fde fde)
 {
     Dwarf_Cie cie;
     Dwarf_Unsigned bytes, code_align, program_size;
@@ -298,10 +300,10 @@ static bool take_cie(struct qutc_judge *judge, Dwarf_Fde fde)
     return true;
 }
 
-static void take_row(struct qutc_judge *judge, const struct function *function, const struct qutc_walk_fde *walked,
+static void take_row(struct check_judge *judge, const struct function *function, const struct check_walk_fde *walked,
                      uint64_t pc)
 {
-    struct qutc_judge_row *row = &judge->row;
+    struct check_judge_row *row = &judge->row;
     Dwarf_Fde fde = function->fde;
     struct column column;
     Dwarf_Addr row_pc = function->start, next_pc = function->end;
@@ -332,29 +334,29 @@ static void take_row(struct qutc_judge *judge, const struct function *function, 
         take_register(judge, fde, judge->arch->tracked[slot], pc, &row->tracked[slot]);
 
     uint8_t marked[2];
-    unsigned marked_count = qutc_dex_mark_registers(judge->arch, marked);
+    unsigned marked_count = check_dex_mark_registers(judge->arch, marked);
     for (unsigned i = 0; i < marked_count; i++) {
-        struct qutc_place place;
+        struct check_place place;
         uint16_t pool = row->op_count;
         take_register(judge, fde, marked[i], pc, &place);
-        qutc_judge_row_dex_pc(row, &place);
+        check_judge_row_dex_pc(row, &place);
         row->op_count = pool;
     }
     if (walked)
-        row->ra_signed = qutc_walk_ra_signed(&judge->index, walked, pc);
+        row->ra_signed = check_walk_ra_signed(&judge->index, walked, pc);
 }
 
-static void libdwarf_at(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                        struct qutc_judgement *judgement)
+static void libdwarf_at(struct check_judge *judge, const struct arch_frame_regs *frame, runtime_read_word read,
+                        void *context, struct check_judgement *judgement)
 {
     uint64_t pc = frame->pc;
-    *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_NO_ROW, .start = pc, .end = UINT64_MAX};
+    *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_NO_ROW, .start = pc, .end = UINT64_MAX};
     if (!judge->has_row || pc < judge->row.start || pc >= judge->row.end) {
         judge->has_row = false;
         const struct function *function = find_function(judge, pc);
         if (!function)
             return;
-        const struct qutc_walk_fde *walked = qutc_walk_find(&judge->index, pc);
+        const struct check_walk_fde *walked = check_walk_find(&judge->index, pc);
         const char *reason = !walked                       ? NULL
                              : walked->advances > ROWS_MAX ? "FDE with too many rows"
                              : walked->has_wide_register   ? "register number wider than 16 bits"
@@ -362,31 +364,31 @@ static void libdwarf_at(struct qutc_judge *judge, const struct qut_frame_regs *f
                              : walked->relative_base       ? "pointers relative to text or data"
                                                            : NULL;
         if (reason) {
-            qutc_judge_abstain(judgement, reason);
+            check_judge_abstain(judgement, reason);
             return;
         }
-        qutc_judge_row_reset(&judge->row);
+        check_judge_row_reset(&judge->row);
         take_row(judge, function, walked, pc);
         judge->has_row = true;
     }
-    qutc_judge_row_values(&judge->row, judge->arch, frame, read, context, judgement);
+    check_judge_row_values(&judge->row, judge->arch, frame, read, context, judgement);
 }
 
-static int libdwarf_boundaries(struct qutc_judge *judge, uint64_t **pcs, size_t *count, struct qutc_error *error)
+static int libdwarf_boundaries(struct check_judge *judge, uint64_t **pcs, size_t *count, struct base_error *error)
 {
     *count = 0;
     *pcs = malloc((2 * judge->function_count + 1) * sizeof **pcs);
     if (!*pcs)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, judge->index.section->name, 0, "list of functions");
+        return base_fail(error, BASE_ERR_NO_MEMORY, judge->index.section->name, 0, "list of functions");
     for (size_t i = 0; i < judge->function_count; i++) {
         (*pcs)[(*count)++] = judge->functions[i].start;
         (*pcs)[(*count)++] = judge->functions[i].end;
     }
-    qutc_sort_pcs(*pcs, count);
+    check_sort_pcs(*pcs, count);
     return 0;
 }
 
-const struct qutc_judge_class qutc_judge_libdwarf = {
+const struct check_judge_class check_judge_libdwarf = {
     .name = "libdwarf",
     .open = libdwarf_open,
     .at = libdwarf_at,

@@ -7,13 +7,13 @@
 
 enum { CORE_REGISTERS = 16, SP = 13, LR = 14, PC = 15 };
 
-struct qutc_judge {
-    const struct qutc_image *image;
-    struct qutc_readelf_listing listing; // only functions inside executable ranges
+struct check_judge {
+    const struct input_image *image;
+    struct check_readelf_listing listing; // only functions inside executable ranges
     bool ascending;
 };
 
-static const struct qutc_range *range_of(const struct qutc_image *image, uint64_t pc)
+static const struct input_range *range_of(const struct input_image *image, uint64_t pc)
 {
     for (unsigned i = 0; i < image->exec_count; i++)
         if (image->exec[i].start <= pc && pc < image->exec[i].end)
@@ -21,48 +21,48 @@ static const struct qutc_range *range_of(const struct qutc_image *image, uint64_
     return NULL;
 }
 
-static void close_readelf(struct qutc_judge *judge)
+static void close_readelf(struct check_judge *judge)
 {
     if (!judge)
         return;
-    qutc_readelf_listing_free(&judge->listing);
+    check_readelf_listing_free(&judge->listing);
     free(judge);
 }
 
-static void drop_functions_outside(struct qutc_judge *judge)
+static void drop_functions_outside(struct check_judge *judge)
 {
-    struct qutc_readelf_listing *l = &judge->listing;
+    struct check_readelf_listing *l = &judge->listing;
     size_t kept = 0;
-    for (size_t i = 0; i < l->function_count; i++)
-        if (range_of(judge->image, l->functions[i].start))
-            l->functions[kept++] = l->functions[i];
-    l->function_count = kept;
+    for (size_t i = 0; i < l->functions.count; i++)
+        if (range_of(judge->image, l->functions.items[i].start))
+            l->functions.items[kept++] = l->functions.items[i];
+    l->functions.count = kept;
     judge->ascending = true;
     for (size_t i = 1; i < kept; i++)
-        if (l->functions[i].start < l->functions[i - 1].start)
+        if (l->functions.items[i].start < l->functions.items[i - 1].start)
             judge->ascending = false;
 }
 
-static struct qutc_judge *open_readelf(const struct qutc_image *image, const struct qutc_frame_section *section,
-                                       struct qutc_error *error)
+static struct check_judge *open_readelf(const struct input_image *image, const struct input_frame_section *section,
+                                        struct base_error *error)
 {
-    if (section->kind != QUTC_FRAME_EXIDX || section->from != QUTC_FROM_FILE || image->arch->id != QUT_ARCH_ARM) {
-        qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "readelf judges a file's Arm exception index only");
+    if (section->kind != INPUT_FRAME_EXIDX || section->from != INPUT_FROM_FILE || !image->arch->has_exidx) {
+        base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "readelf judges a file's Arm exception index only");
         return NULL;
     }
-    struct qutc_judge *judge = calloc(1, sizeof *judge);
+    struct check_judge *judge = calloc(1, sizeof *judge);
     if (!judge) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, section->name, 0, "judge");
+        base_fail(error, BASE_ERR_NO_MEMORY, section->name, 0, "judge");
         return NULL;
     }
     judge->image = image;
-    const struct qutc_readelf_listing *l = &judge->listing;
-    int result = qutc_readelf_run(image, section->name, &judge->listing, error);
+    const struct check_readelf_listing *l = &judge->listing;
+    int result = check_readelf_run(image, section->name, &judge->listing, error);
     if (!result && !l->section_seen)
-        result = qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "readelf finds no such section");
-    if (!result && l->function_count != l->functions_stated)
-        result = qutc_fail(error, QUTC_ERR_UNSUPPORTED, section->name, 0, "readelf listed %zu of its %zu entries",
-                           l->function_count, l->functions_stated);
+        result = base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "readelf finds no such section");
+    if (!result && l->functions.count != l->functions_stated)
+        result = base_fail(error, BASE_ERR_UNSUPPORTED, section->name, 0, "readelf listed %zu of its %zu entries",
+                           l->functions.count, l->functions_stated);
     if (result) {
         close_readelf(judge);
         return NULL;
@@ -72,12 +72,12 @@ static struct qutc_judge *open_readelf(const struct qutc_image *image, const str
 }
 
 // How many functions start at or below pc.
-static size_t count_up_to(const struct qutc_readelf_listing *l, uint64_t pc)
+static size_t count_up_to(const struct check_readelf_listing *l, uint64_t pc)
 {
-    size_t low = 0, high = l->function_count;
+    size_t low = 0, high = l->functions.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (l->functions[middle].start <= pc)
+        if (l->functions.items[middle].start <= pc)
             low = middle + 1;
         else
             high = middle;
@@ -86,12 +86,12 @@ static size_t count_up_to(const struct qutc_readelf_listing *l, uint64_t pc)
 }
 
 // Ends at the next function's start, and at the end of the executable range; an odd end holds no last instruction.
-static uint64_t function_end(const struct qutc_judge *judge, size_t index)
+static uint64_t function_end(const struct check_judge *judge, size_t index)
 {
-    const struct qutc_readelf_listing *l = &judge->listing;
-    uint64_t end = range_of(judge->image, l->functions[index].start)->end & ~UINT64_C(1);
-    if (index + 1 < l->function_count && l->functions[index + 1].start < end)
-        end = l->functions[index + 1].start;
+    const struct check_readelf_listing *l = &judge->listing;
+    uint64_t end = range_of(judge->image, l->functions.items[index].start)->end & ~UINT64_C(1);
+    if (index + 1 < l->functions.count && l->functions.items[index + 1].start < end)
+        end = l->functions.items[index + 1].start;
     return end;
 }
 
@@ -101,7 +101,7 @@ struct machine {
     uint32_t known;  // bit per register
     uint32_t popped; // bit per register
     bool ra_signed;
-    qut_read_word read;
+    runtime_read_word read;
     void *context;
 };
 
@@ -125,25 +125,25 @@ static const char *pop(struct machine *m, unsigned core_mask)
 }
 
 // Runs the steps. Returns NULL, or why not; *refused where the function says that it cannot be unwound.
-static const char *run(struct machine *m, const struct qutc_readelf_step *steps, size_t step_count, bool *refused)
+static const char *run(struct machine *m, const struct check_readelf_step *steps, size_t step_count, bool *refused)
 {
     for (size_t i = 0; i < step_count; i++) {
-        const struct qutc_readelf_step *step = &steps[i];
+        const struct check_readelf_step *step = &steps[i];
         const char *reason = NULL;
         switch (step->what) {
-        case QUTC_READELF_MOVE:
+        case CHECK_READELF_MOVE:
             m->vsp += (uint32_t)step->bytes;
             m->ra_signed |= step->ra_auth_code;
             break;
-        case QUTC_READELF_SET:
+        case CHECK_READELF_SET:
             if (!(m->known >> step->reg & 1))
                 reason = "a register whose value is not known";
             m->vsp = m->reg[step->reg];
             break;
-        case QUTC_READELF_POP: reason = pop(m, step->core_mask); break;
-        case QUTC_READELF_FINISH: return NULL;
-        case QUTC_READELF_REFUSE: *refused = true; return NULL;
-        case QUTC_READELF_UNKNOWN: reason = step->reason; break;
+        case CHECK_READELF_POP: reason = pop(m, step->core_mask); break;
+        case CHECK_READELF_FINISH: return NULL;
+        case CHECK_READELF_REFUSE: *refused = true; return NULL;
+        case CHECK_READELF_UNKNOWN: reason = step->reason; break;
         }
         if (reason)
             return reason;
@@ -151,15 +151,15 @@ static const char *run(struct machine *m, const struct qutc_readelf_step *steps,
     return NULL;
 }
 
-static void abstain(struct qutc_judgement *judgement, const char *reason)
+static void abstain(struct check_judgement *judgement, const char *reason)
 {
-    judgement->verdict = QUTC_VERDICT_ABSTAIN;
+    judgement->verdict = CHECK_VERDICT_ABSTAIN;
     judgement->reason = reason;
 }
 
-static void evaluate(const struct qutc_judge *judge, const struct qutc_readelf_function *function,
-                     const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                     struct qutc_judgement *judgement)
+static void evaluate(const struct check_judge *judge, const struct check_readelf_function *function,
+                     const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+                     struct check_judgement *judgement)
 {
     struct machine m = {.read = read, .context = context};
     for (unsigned reg = 0; reg < CORE_REGISTERS; reg++)
@@ -171,7 +171,7 @@ static void evaluate(const struct qutc_judge *judge, const struct qutc_readelf_f
         return;
     }
     bool refused = false;
-    const char *reason = run(&m, judge->listing.steps + function->first_step, function->step_count, &refused);
+    const char *reason = run(&m, judge->listing.steps.items + function->first_step, function->step_count, &refused);
     unsigned ra_reg = m.popped >> PC & 1 ? PC : LR;
     if (!reason && !refused && !(m.known >> ra_reg & 1))
         reason = "the return address is in a register that is not known";
@@ -180,10 +180,10 @@ static void evaluate(const struct qutc_judge *judge, const struct qutc_readelf_f
         return;
     }
     if (refused) {
-        judgement->verdict = QUTC_VERDICT_CANTUNWIND;
+        judgement->verdict = CHECK_VERDICT_CANTUNWIND;
         return;
     }
-    judgement->verdict = QUTC_VERDICT_ROW;
+    judgement->verdict = CHECK_VERDICT_ROW;
     judgement->cfa = judgement->sp = m.vsp;
     judgement->ra = m.reg[ra_reg];
     judgement->ra_signed_known = true;
@@ -198,18 +198,18 @@ static void evaluate(const struct qutc_judge *judge, const struct qutc_readelf_f
     }
 }
 
-static void at(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut_read_word read, void *context,
-               struct qutc_judgement *judgement)
+static void at(struct check_judge *judge, const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+               struct check_judgement *judgement)
 {
-    const struct qutc_readelf_listing *l = &judge->listing;
-    *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_NO_ROW, .body_only_source = true, .end = UINT64_MAX};
+    const struct check_readelf_listing *l = &judge->listing;
+    *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_NO_ROW, .body_only_source = true, .end = UINT64_MAX};
     if (!judge->ascending) {
         abstain(judgement, "an index that is not in ascending order");
         return;
     }
     size_t below = count_up_to(l, frame->pc);
-    if (below < l->function_count)
-        judgement->end = l->functions[below].start;
+    if (below < l->functions.count)
+        judgement->end = l->functions.items[below].start;
     if (!below)
         return;
     uint64_t end = function_end(judge, below - 1);
@@ -217,7 +217,7 @@ static void at(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut
         judgement->start = end;
         return;
     }
-    const struct qutc_readelf_function *function = &l->functions[below - 1];
+    const struct check_readelf_function *function = &l->functions.items[below - 1];
     judgement->start = function->start;
     judgement->end = end;
     if (function->named_only)
@@ -226,16 +226,16 @@ static void at(struct qutc_judge *judge, const struct qut_frame_regs *frame, qut
         evaluate(judge, function, frame, read, context, judgement);
 }
 
-static int boundaries(struct qutc_judge *judge, uint64_t **pcs, size_t *count, struct qutc_error *error)
+static int boundaries(struct check_judge *judge, uint64_t **pcs, size_t *count, struct base_error *error)
 {
-    const struct qutc_readelf_listing *l = &judge->listing;
-    uint64_t *list = malloc((2 * l->function_count + 1) * sizeof *list);
+    const struct check_readelf_listing *l = &judge->listing;
+    uint64_t *list = malloc((2 * l->functions.count + 1) * sizeof *list);
     if (!list)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "boundaries");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "boundaries");
     size_t used = 0;
-    for (size_t i = 0; judge->ascending && i < l->function_count; i++) {
+    for (size_t i = 0; judge->ascending && i < l->functions.count; i++) {
         // Several entries may share an address, and one function's end may be the next one's start.
-        const uint64_t edges[] = {l->functions[i].start, function_end(judge, i)};
+        const uint64_t edges[] = {l->functions.items[i].start, function_end(judge, i)};
         for (size_t edge = 0; edge < 2; edge++)
             if (!used || edges[edge] > list[used - 1])
                 list[used++] = edges[edge];
@@ -245,5 +245,5 @@ static int boundaries(struct qutc_judge *judge, uint64_t **pcs, size_t *count, s
     return 0;
 }
 
-const struct qutc_judge_class qutc_judge_readelf = {
+const struct check_judge_class check_judge_readelf = {
     .name = "readelf", .open = open_readelf, .at = at, .boundaries = boundaries, .close = close_readelf};

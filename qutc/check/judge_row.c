@@ -9,31 +9,31 @@
 
 enum { DEX_MARK = 0x31584544 }; // "DEX1"
 
-void qutc_judge_row_reset(struct qutc_judge_row *row)
+void check_judge_row_reset(struct check_judge_row *row)
 {
     // Not the pool: 16 KiB a row would cost more than the row.
-    memset(row, 0, offsetof(struct qutc_judge_row, ops));
+    memset(row, 0, offsetof(struct check_judge_row, ops));
     row->dex_pc_reg = QUT_NO_REGISTER;
 }
 
-void qutc_judge_row_program(struct qutc_judge_row *row, struct qutc_place *place, const struct qutc_dwarf_op *ops,
-                            unsigned count)
+void check_judge_row_program(struct check_judge_row *row, struct check_place *place, const struct check_dwarf_op *ops,
+                             unsigned count)
 {
-    if (count > (unsigned)QUTC_ROW_OPS_MAX - row->op_count) {
-        place->kind = QUTC_PLACE_UNKNOWN;
+    if (count > (unsigned)CHECK_ROW_OPS_MAX - row->op_count) {
+        place->kind = CHECK_PLACE_UNKNOWN;
         row->abstain = "expressions too long";
         return;
     }
-    *place = (struct qutc_place){QUTC_PLACE_PROGRAM, row->op_count, (uint16_t)count};
+    *place = (struct check_place){CHECK_PLACE_PROGRAM, row->op_count, (uint16_t)count};
     memcpy(row->ops + row->op_count, ops, count * sizeof *ops);
     row->op_count = (uint16_t)(row->op_count + count);
 }
 
-void qutc_judge_row_dex_pc(struct qutc_judge_row *row, const struct qutc_place *place)
+void check_judge_row_dex_pc(struct check_judge_row *row, const struct check_place *place)
 {
-    if (place->kind != QUTC_PLACE_PROGRAM)
+    if (place->kind != CHECK_PLACE_PROGRAM)
         return;
-    const struct qutc_dwarf_op *op = row->ops + place->first;
+    const struct check_dwarf_op *op = row->ops + place->first;
     unsigned count = place->count;
     if (count && op->atom == DW_OP_call_frame_cfa) {
         op++;
@@ -45,68 +45,57 @@ void qutc_judge_row_dex_pc(struct qutc_judge_row *row, const struct qutc_place *
         row->dex_pc_reg = (uint8_t)op[2].number;
 }
 
-unsigned qutc_dex_mark_registers(const struct qut_arch *arch, uint8_t registers[2])
+unsigned check_dex_mark_registers(const struct arch *arch, uint8_t registers[2])
 {
     registers[0] = 0;
     registers[1] = 5; // rdi
     return arch->id == QUT_ARCH_X86_64 ? 2 : arch->id == QUT_ARCH_RISCV64 ? 0 : 1;
 }
 
-static int pc_register(const struct qut_arch *arch)
+static bool reads_pc(const struct check_judge_row *row, unsigned pc_reg)
 {
-    switch (arch->id) {
-    case QUT_ARCH_ARM: return 15;
-    case QUT_ARCH_AARCH64: return 32;
-    case QUT_ARCH_X86:
-    case QUT_ARCH_X86_64: return arch->ra_reg;
-    default: return -1;
-    }
-}
-
-static bool reads_pc(const struct qutc_judge_row *row, int pc_reg)
-{
-    if (pc_reg < 0)
+    if (pc_reg == QUT_NO_REGISTER)
         return false;
     for (unsigned i = 0; i < row->op_count; i++) {
-        const struct qutc_dwarf_op *op = &row->ops[i];
-        if ((op->atom == DW_OP_bregx && op->number == (uint64_t)pc_reg) ||
-            (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31 && op->atom - DW_OP_breg0 == pc_reg))
+        const struct check_dwarf_op *op = &row->ops[i];
+        if ((op->atom == DW_OP_bregx && op->number == pc_reg) ||
+            (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31 && op->atom == DW_OP_breg0 + pc_reg))
             return true;
     }
     return false;
 }
 
 // Whether the place has a value. `same` is the value of the register itself.
-static bool place_value(const struct qutc_judge_row *row, const struct qutc_dwarf_machine *machine,
-                        const struct qutc_place *place, uint64_t same_reg, uint64_t *value)
+static bool place_value(const struct check_judge_row *row, const struct check_dwarf_machine *machine,
+                        const struct check_place *place, uint64_t same_reg, uint64_t *value)
 {
-    if (place->kind == QUTC_PLACE_SAME) {
-        if (same_reg >= QUT_REGISTERS_MAX)
+    if (place->kind == CHECK_PLACE_SAME) {
+        if (same_reg >= ARCH_REGISTERS_MAX)
             return false;
         *value = machine->frame->reg[same_reg];
         return machine->frame->valid >> same_reg & 1;
     }
-    if (place->kind != QUTC_PLACE_PROGRAM)
+    if (place->kind != CHECK_PLACE_PROGRAM)
         return false;
     uint64_t where;
-    enum qutc_dwarf_result result = qutc_dwarf_run(machine, row->ops + place->first, place->count, &where);
-    if (result == QUTC_DWARF_VALUE)
+    enum check_dwarf_result result = check_dwarf_run(machine, row->ops + place->first, place->count, &where);
+    if (result == CHECK_DWARF_VALUE)
         *value = where;
-    else if (result != QUTC_DWARF_ADDRESS || !machine->read(machine->context, where, value))
+    else if (result != CHECK_DWARF_ADDRESS || !machine->read(machine->context, where, value))
         return false;
     if (machine->word_bytes == 4)
         *value &= UINT32_MAX;
     return true;
 }
 
-void qutc_judge_row_values(const struct qutc_judge_row *row, const struct qut_arch *arch,
-                           const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                           struct qutc_judgement *judgement)
+void check_judge_row_values(const struct check_judge_row *row, const struct arch *arch,
+                            const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+                            struct check_judgement *judgement)
 {
     judgement->start = row->start;
     judgement->end = row->end;
     if (row->abstain) {
-        qutc_judge_abstain(judgement, row->abstain);
+        check_judge_abstain(judgement, row->abstain);
         return;
     }
     judgement->signal_frame = row->signal_frame;
@@ -114,9 +103,9 @@ void qutc_judge_row_values(const struct qutc_judge_row *row, const struct qut_ar
     judgement->ra_signed = row->ra_signed;
     judgement->dex_pc_known = true;
     judgement->dex_pc_reg = row->dex_pc_reg;
-    judgement->depends_on_pc = reads_pc(row, pc_register(arch));
+    judgement->depends_on_pc = reads_pc(row, arch->pc_reg);
 
-    struct qutc_dwarf_machine machine = {
+    struct check_dwarf_machine machine = {
         .word_bytes = arch->word_bytes,
         .frame = frame,
         .vector_bytes_reg = arch->vector_bytes_reg,
@@ -124,36 +113,36 @@ void qutc_judge_row_values(const struct qutc_judge_row *row, const struct qut_ar
         .context = context,
     };
     uint64_t cfa;
-    enum qutc_dwarf_result result = QUTC_DWARF_BAD_PROGRAM;
-    if (row->cfa.kind == QUTC_PLACE_PROGRAM)
-        result = qutc_dwarf_run(&machine, row->ops + row->cfa.first, row->cfa.count, &cfa);
-    if (result != QUTC_DWARF_VALUE && result != QUTC_DWARF_ADDRESS) {
-        qutc_judge_abstain(judgement, "no CFA that can be evaluated");
+    enum check_dwarf_result result = CHECK_DWARF_BAD_PROGRAM;
+    if (row->cfa.kind == CHECK_PLACE_PROGRAM)
+        result = check_dwarf_run(&machine, row->ops + row->cfa.first, row->cfa.count, &cfa);
+    if (result != CHECK_DWARF_VALUE && result != CHECK_DWARF_ADDRESS) {
+        check_judge_abstain(judgement, "no CFA that can be evaluated");
         return;
     }
     machine.has_cfa = true;
     machine.cfa = judgement->cfa = judgement->sp = cfa;
 
-    if (row->ra.kind == QUTC_PLACE_UNDEFINED) {
-        judgement->verdict = QUTC_VERDICT_END;
+    if (row->ra.kind == CHECK_PLACE_UNDEFINED) {
+        judgement->verdict = CHECK_VERDICT_END;
         return;
     }
     if (!place_value(row, &machine, &row->ra, row->ra_column, &judgement->ra)) {
-        qutc_judge_abstain(judgement, "no return address that can be evaluated");
+        check_judge_abstain(judgement, "no return address that can be evaluated");
         return;
     }
-    if (row->sp.kind != QUTC_PLACE_SAME && !place_value(row, &machine, &row->sp, arch->sp_reg, &judgement->sp)) {
-        qutc_judge_abstain(judgement, "no stack pointer that can be evaluated");
+    if (row->sp.kind != CHECK_PLACE_SAME && !place_value(row, &machine, &row->sp, arch->sp_reg, &judgement->sp)) {
+        check_judge_abstain(judgement, "no stack pointer that can be evaluated");
         return;
     }
     for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
-        const struct qutc_place *place = &row->tracked[slot];
-        if (place->kind == QUTC_PLACE_UNDEFINED)
+        const struct check_place *place = &row->tracked[slot];
+        if (place->kind == CHECK_PLACE_UNDEFINED)
             judgement->tracked_undefined |= (uint8_t)(1u << slot);
         else if (!place_value(row, &machine, place, arch->tracked[slot], &judgement->tracked[slot]))
             judgement->tracked_unknown |= (uint8_t)(1u << slot);
     }
-    judgement->verdict = QUTC_VERDICT_ROW;
+    judgement->verdict = CHECK_VERDICT_ROW;
 }
 
 static int compare_pcs(const void *left, const void *right)
@@ -162,7 +151,7 @@ static int compare_pcs(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-void qutc_sort_pcs(uint64_t *pcs, size_t *count)
+void check_sort_pcs(uint64_t *pcs, size_t *count)
 {
     qsort(pcs, *count, sizeof *pcs, compare_pcs);
     size_t kept = 0;
@@ -172,16 +161,16 @@ void qutc_sort_pcs(uint64_t *pcs, size_t *count)
     *count = kept;
 }
 
-int qutc_walk_boundaries(const struct qutc_walk_index *index, uint64_t **pcs, size_t *count, struct qutc_error *error)
+int check_walk_boundaries(const struct check_walk_index *index, uint64_t **pcs, size_t *count, struct base_error *error)
 {
     *count = 0;
-    *pcs = malloc((2 * index->fde_count + 1) * sizeof **pcs);
+    *pcs = malloc((2 * index->fdes.count + 1) * sizeof **pcs);
     if (!*pcs)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, index->section->name, 0, "list of functions");
-    for (size_t i = 0; i < index->fde_count; i++) {
-        (*pcs)[(*count)++] = index->fdes[i].start;
-        (*pcs)[(*count)++] = index->fdes[i].end;
+        return base_fail(error, BASE_ERR_NO_MEMORY, index->section->name, 0, "list of functions");
+    for (size_t i = 0; i < index->fdes.count; i++) {
+        (*pcs)[(*count)++] = index->fdes.items[i].start;
+        (*pcs)[(*count)++] = index->fdes.items[i].end;
     }
-    qutc_sort_pcs(*pcs, count);
+    check_sort_pcs(*pcs, count);
     return 0;
 }

@@ -7,60 +7,61 @@
 #include "qutc/check/dwarf_eval.h"
 #include "qutc/check/judge.h"
 
-enum { QUTC_ROW_OPS_MAX = 512 };
+enum { CHECK_ROW_OPS_MAX = 512 };
 
-enum qutc_place_kind {
-    QUTC_PLACE_SAME = 0,
-    QUTC_PLACE_UNDEFINED,
-    QUTC_PLACE_PROGRAM, // yields the value or its address
-    QUTC_PLACE_UNKNOWN, // the library could not say
+enum check_place_kind {
+    CHECK_PLACE_SAME = 0,
+    CHECK_PLACE_UNDEFINED,
+    CHECK_PLACE_PROGRAM, // yields the value or its address
+    CHECK_PLACE_UNKNOWN, // the library could not say
 };
 
-struct qutc_place {
-    enum qutc_place_kind kind;
+struct check_place {
+    enum check_place_kind kind;
     uint16_t first, count; // operations in the row's pool
 };
 
-struct qutc_judge_row {
+struct check_judge_row {
     uint64_t start, end;
     const char *abstain; // a reason, or NULL
     bool signal_frame;
     bool ra_signed;
     uint8_t dex_pc_reg;
     uint64_t ra_column;
-    struct qutc_place cfa, ra, sp;
-    struct qutc_place tracked[QUT_TRACKED_MAX];
+    struct check_place cfa, ra, sp;
+    struct check_place tracked[QUT_TRACKED_MAX];
     uint16_t op_count;
-    struct qutc_dwarf_op ops[QUTC_ROW_OPS_MAX];
+    struct check_dwarf_op ops[CHECK_ROW_OPS_MAX];
 };
 
-void qutc_judge_row_reset(struct qutc_judge_row *row);
+void check_judge_row_reset(struct check_judge_row *row);
 
 // Appends operations to the row's pool as one place. Where there is no room, the row abstains.
-void qutc_judge_row_program(struct qutc_judge_row *row, struct qutc_place *place, const struct qutc_dwarf_op *ops,
-                            unsigned count);
+void check_judge_row_program(struct check_judge_row *row, struct check_place *place, const struct check_dwarf_op *ops,
+                             unsigned count);
 
 // Where `place` is `const4u "DEX1"; drop; bregx reg 0`, with a CFA below or not: notes reg as the dex pc's.
-void qutc_judge_row_dex_pc(struct qutc_judge_row *row, const struct qutc_place *place);
+void check_judge_row_dex_pc(struct check_judge_row *row, const struct check_place *place);
 
 // The registers whose val_expression may hold that mark: ART's scratch registers.
-unsigned qutc_dex_mark_registers(const struct qut_arch *arch, uint8_t registers[2]);
+unsigned check_dex_mark_registers(const struct arch *arch, uint8_t registers[2]);
 
 // The row's values for a frame.
-void qutc_judge_row_values(const struct qutc_judge_row *row, const struct qut_arch *arch,
-                           const struct qut_frame_regs *frame, qut_read_word read, void *context,
-                           struct qutc_judgement *judgement);
+void check_judge_row_values(const struct check_judge_row *row, const struct arch *arch,
+                            const struct arch_frame_regs *frame, runtime_read_word read, void *context,
+                            struct check_judgement *judgement);
 
-static inline void qutc_judge_abstain(struct qutc_judgement *judgement, const char *reason)
+static inline void check_judge_abstain(struct check_judgement *judgement, const char *reason)
 {
-    judgement->verdict = QUTC_VERDICT_ABSTAIN;
+    judgement->verdict = CHECK_VERDICT_ABSTAIN;
     judgement->reason = reason;
 }
 
 // Ascending, each once.
-void qutc_sort_pcs(uint64_t *pcs, size_t *count);
+void check_sort_pcs(uint64_t *pcs, size_t *count);
 
 // Starts and ends of the FDEs, ascending, each once.
-int qutc_walk_boundaries(const struct qutc_walk_index *index, uint64_t **pcs, size_t *count, struct qutc_error *error);
+int check_walk_boundaries(const struct check_walk_index *index, uint64_t **pcs, size_t *count,
+                          struct base_error *error);
 
 #endif

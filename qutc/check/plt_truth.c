@@ -17,22 +17,22 @@ static const struct plt_header plt_headers[] = {
     {QUT_ARCH_ARM, 0xe52de004, 4, -4, 12, 20},      // str lr, [sp, #-4]!
 };
 
-static const struct plt_header *plt_header_at(const struct qutc_image *image, uint64_t start, uint64_t *push_pc)
+static const struct plt_header *plt_header_at(const struct input_image *image, uint64_t start, uint64_t *push_pc)
 {
     for (size_t i = 0; i < sizeof plt_headers / sizeof *plt_headers; i++) {
         for (*push_pc = start; *push_pc <= start + 4; *push_pc += 4) {
-            struct qutc_cursor code = qutc_cursor(qutc_image_at(image, *push_pc));
-            if (plt_headers[i].arch == image->arch->id && qutc_read_u32(&code) == plt_headers[i].push)
+            struct base_cursor code = base_cursor(input_image_at(image, *push_pc));
+            if (plt_headers[i].arch == image->arch->id && base_read_u32(&code) == plt_headers[i].push)
                 return &plt_headers[i];
         }
     }
     return NULL;
 }
 
-bool qutc_true_of_plt(const struct qutc_image *image, uint64_t pc, const struct qut_rule *rule)
+bool check_true_of_plt(const struct input_image *image, uint64_t pc, const struct qut_rule *rule)
 {
     struct qut_rule expected = {.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER, .cfa.reg = image->arch->sp_reg};
-    const struct qutc_range *plt = NULL;
+    const struct input_range *plt = NULL;
     for (unsigned i = 0; i < image->plt_count; i++)
         if (pc >= image->plt[i].start && pc < image->plt[i].end)
             plt = &image->plt[i];

@@ -8,6 +8,6 @@
 #include "qutc/input/image.h"
 
 // Whether a rule holds at a pc of a .plt section. False outside of them and where calls push the return address.
-bool qutc_true_of_plt(const struct qutc_image *image, uint64_t pc, const struct qut_rule *rule);
+bool check_true_of_plt(const struct input_image *image, uint64_t pc, const struct qut_rule *rule);
 
 #endif

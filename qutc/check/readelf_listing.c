@@ -13,42 +13,30 @@
 
 enum { CORE_REGISTERS = 16 };
 
-static void *grown(void *array, size_t count, size_t *capacity, size_t item_bytes)
+static int add_function(struct check_readelf_listing *l, struct check_readelf_function function,
+                        struct base_error *error)
 {
-    if (count < *capacity)
-        return array;
-    size_t wider = *capacity ? *capacity * 2 : 64;
-    void *larger = realloc(array, wider * item_bytes);
-    if (larger)
-        *capacity = wider;
-    return larger;
-}
-
-static int add_function(struct qutc_readelf_listing *l, struct qutc_readelf_function function, struct qutc_error *error)
-{
-    void *larger = grown(l->functions, l->function_count, &l->function_capacity, sizeof *l->functions);
-    if (!larger)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "readelf's functions");
-    l->functions = larger;
-    function.first_step = l->step_count;
-    l->functions[l->function_count++] = function;
+    struct check_readelf_function *place = BASE_ADD(&l->functions);
+    if (!place)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "readelf's functions");
+    function.first_step = l->steps.count;
+    *place = function;
     return 0;
 }
 
-static int add_step(struct qutc_readelf_listing *l, struct qutc_readelf_step step, struct qutc_error *error)
+static int add_step(struct check_readelf_listing *l, struct check_readelf_step step, struct base_error *error)
 {
-    void *larger = grown(l->steps, l->step_count, &l->step_capacity, sizeof *l->steps);
-    if (!larger)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "readelf's steps");
-    l->steps = larger;
-    l->steps[l->step_count++] = step;
-    l->functions[l->function_count - 1].step_count++;
+    struct check_readelf_step *place = BASE_ADD(&l->steps);
+    if (!place)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "readelf's steps");
+    *place = step;
+    l->functions.items[l->functions.count - 1].step_count++;
     return 0;
 }
 
-static struct qutc_readelf_step unknown(const char *reason)
+static struct check_readelf_step unknown(const char *reason)
 {
-    return (struct qutc_readelf_step){.what = QUTC_READELF_UNKNOWN, .reason = reason};
+    return (struct check_readelf_step){.what = CHECK_READELF_UNKNOWN, .reason = reason};
 }
 
 static bool skip_prefix(const char **text, const char *prefix)
@@ -77,7 +65,7 @@ struct register_kind {
 };
 static const struct register_kind other_kinds[] = {{"D", 8, 32}, {"wR", 8, 16}, {"wCGR", 4, 4}};
 
-static bool pop_other(const char **text, unsigned limit, struct qutc_readelf_step *step)
+static bool pop_other(const char **text, unsigned limit, struct check_readelf_step *step)
 {
     for (size_t i = 0; i < sizeof other_kinds / sizeof *other_kinds; i++) {
         const struct register_kind *kind = &other_kinds[i];
@@ -103,10 +91,10 @@ static bool pop_other(const char **text, unsigned limit, struct qutc_readelf_ste
 
 // "{r4, r14}", "{D8-D9}", "{wCGR0, wCGR3}", "{ra_auth_code}". `fstmx`: what FSTMX saved is a word longer than the
 // registers are, and the words do not show it; the instruction's first byte, printed with them, does.
-static struct qutc_readelf_step pop_step(const char *text, bool fstmx)
+static struct check_readelf_step pop_step(const char *text, bool fstmx)
 {
-    const struct qutc_readelf_step not_read = unknown("a list of registers in words not known here");
-    struct qutc_readelf_step step = {.what = QUTC_READELF_MOVE, .bytes = fstmx ? 4 : 0};
+    const struct check_readelf_step not_read = unknown("a list of registers in words not known here");
+    struct check_readelf_step step = {.what = CHECK_READELF_MOVE, .bytes = fstmx ? 4 : 0};
     bool more = skip_prefix(&text, "{");
     if (!more)
         return not_read;
@@ -118,12 +106,12 @@ static struct qutc_readelf_step pop_step(const char *text, bool fstmx)
         } else if (skip_prefix(&text, "r")) {
             if (!number(&text, 10, &reg) || reg < 0 || reg >= CORE_REGISTERS)
                 return not_read;
-            step.what = QUTC_READELF_POP;
+            step.what = CHECK_READELF_POP;
             step.core_mask |= 1u << reg;
         } else if (!pop_other(&text, fstmx ? 16 : 32, &step)) {
             return not_read;
         }
-        if (step.what == QUTC_READELF_UNKNOWN)
+        if (step.what == CHECK_READELF_UNKNOWN)
             return step;
         more = skip_prefix(&text, ", ");
     }
@@ -131,23 +119,23 @@ static struct qutc_readelf_step pop_step(const char *text, bool fstmx)
 }
 
 // `words`: what readelf says an instruction does.
-static struct qutc_readelf_step step_of(const char *words, unsigned first_byte)
+static struct check_readelf_step step_of(const char *words, unsigned first_byte)
 {
     int64_t value;
     if (strcmp(words, "finish") == 0)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_FINISH};
+        return (struct check_readelf_step){.what = CHECK_READELF_FINISH};
     if (strcmp(words, "Refuse to unwind") == 0)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_REFUSE};
+        return (struct check_readelf_step){.what = CHECK_READELF_REFUSE};
     if (strcmp(words, "vsp as modifier for PAC validation") == 0)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_MOVE};
+        return (struct check_readelf_step){.what = CHECK_READELF_MOVE};
     if (skip_prefix(&words, "pop "))
         return pop_step(words, first_byte == 0xb3 || (first_byte >= 0xb8 && first_byte <= 0xbf));
     if (skip_prefix(&words, "vsp = vsp + ") && number(&words, 10, &value) && !*words)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_MOVE, .bytes = value};
+        return (struct check_readelf_step){.what = CHECK_READELF_MOVE, .bytes = value};
     if (skip_prefix(&words, "vsp = vsp - ") && number(&words, 10, &value) && !*words)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_MOVE, .bytes = -value};
+        return (struct check_readelf_step){.what = CHECK_READELF_MOVE, .bytes = -value};
     if (skip_prefix(&words, "vsp = r") && number(&words, 10, &value) && !*words && value >= 0 && value < CORE_REGISTERS)
-        return (struct qutc_readelf_step){.what = QUTC_READELF_SET, .reg = (unsigned)value};
+        return (struct check_readelf_step){.what = CHECK_READELF_SET, .reg = (unsigned)value};
     if (strcmp(words, "[Reserved]") == 0)
         return unknown("a reserved instruction");
     if (strcmp(words, "[Spare]") == 0)
@@ -158,7 +146,7 @@ static struct qutc_readelf_step step_of(const char *words, unsigned first_byte)
 }
 
 // "  0x84 0x0b pop {r4, r5, r7, r14}"
-static int instruction_line(struct qutc_readelf_listing *l, const char *text, struct qutc_error *error)
+static int instruction_line(struct check_readelf_listing *l, const char *text, struct base_error *error)
 {
     int64_t byte, first_byte = -1;
     while (skip_prefix(&text, "0x") && number(&text, 16, &byte)) {
@@ -166,13 +154,13 @@ static int instruction_line(struct qutc_readelf_listing *l, const char *text, st
             first_byte = byte;
         text += strspn(text, " ");
     }
-    l->functions[l->function_count - 1].named_only = false;
+    l->functions.items[l->functions.count - 1].named_only = false;
     return add_step(l, step_of(text, (unsigned)first_byte), error);
 }
 
-static int function_line(struct qutc_readelf_listing *l, const char *text, struct qutc_error *error)
+static int function_line(struct check_readelf_listing *l, const char *text, struct base_error *error)
 {
-    struct qutc_readelf_function function = {.table_entry = 0};
+    struct check_readelf_function function = {.table_entry = 0};
     int64_t value;
     if (skip_prefix(&text, "0x") && number(&text, 16, &value))
         function.start = (uint32_t)value & ~UINT32_C(1);
@@ -181,7 +169,7 @@ static int function_line(struct qutc_readelf_listing *l, const char *text, struc
     const char *data = strrchr(text, ':');
     bool cantunwind = false;
     if (!data)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "readelf printed `%.60s'", text);
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "readelf printed `%.60s'", text);
     data += 1 + strspn(data + 1, " ");
     if (skip_prefix(&data, "@0x") && number(&data, 16, &value))
         function.table_entry = (uint32_t)value;
@@ -189,10 +177,10 @@ static int function_line(struct qutc_readelf_listing *l, const char *text, struc
         cantunwind = strstr(data, "[cantunwind]") != NULL;
     if (add_function(l, function, error))
         return -1;
-    return cantunwind ? add_step(l, (struct qutc_readelf_step){.what = QUTC_READELF_REFUSE}, error) : 0;
+    return cantunwind ? add_step(l, (struct check_readelf_step){.what = CHECK_READELF_REFUSE}, error) : 0;
 }
 
-static void section_line(struct qutc_readelf_listing *l, const char *section_name, const char *text)
+static void section_line(struct check_readelf_listing *l, const char *section_name, const char *text)
 {
     const char *name = strchr(text, '\'');
     size_t length = strlen(section_name);
@@ -206,7 +194,7 @@ static void section_line(struct qutc_readelf_listing *l, const char *section_nam
         l->functions_stated += (size_t)count;
 }
 
-int qutc_readelf_line(struct qutc_readelf_listing *l, const char *section_name, char *line, struct qutc_error *error)
+int check_readelf_line(struct check_readelf_listing *l, const char *section_name, char *line, struct base_error *error)
 {
     line[strcspn(line, "\n")] = '\0';
     const char *text = line;
@@ -220,7 +208,7 @@ int qutc_readelf_line(struct qutc_readelf_listing *l, const char *section_name, 
         return 0;
     if (strncmp(text, "0x", 2) == 0)
         return function_line(l, text, error);
-    if (!l->function_count)
+    if (!l->functions.count)
         return 0;
     text += strspn(text, " ");
     if (strncmp(text, "0x", 2) == 0)
@@ -228,15 +216,15 @@ int qutc_readelf_line(struct qutc_readelf_listing *l, const char *section_name, 
     if (strncmp(text, "Compact model index: ", 21) == 0)
         return 0;
     if (strncmp(text, "Personality routine: ", 21) == 0) {
-        l->functions[l->function_count - 1].named_only = true;
+        l->functions.items[l->functions.count - 1].named_only = true;
         return 0;
     }
     return add_step(l, unknown("readelf found the entry damaged"), error);
 }
 
-void qutc_readelf_listing_free(struct qutc_readelf_listing *l)
+void check_readelf_listing_free(struct check_readelf_listing *l)
 {
-    free(l->functions);
-    free(l->steps);
-    *l = (struct qutc_readelf_listing){.functions = NULL};
+    base_vector_free(&l->functions.vector);
+    base_vector_free(&l->steps.vector);
+    *l = (struct check_readelf_listing){0};
 }

@@ -7,20 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "qutc/base/error.h"
+#include "base/error.h"
+#include "base/vector.h"
 #include "qutc/input/image.h"
 
-enum qutc_readelf_do {
-    QUTC_READELF_MOVE, // vsp = vsp + bytes
-    QUTC_READELF_SET,  // vsp = r[reg]
-    QUTC_READELF_POP,  // core registers under core_mask
-    QUTC_READELF_FINISH,
-    QUTC_READELF_REFUSE,  // "Refuse to unwind", "[cantunwind]"
-    QUTC_READELF_UNKNOWN, // words that say no more than that they do not know; `reason`
+enum check_readelf_do {
+    CHECK_READELF_MOVE, // vsp = vsp + bytes
+    CHECK_READELF_SET,  // vsp = r[reg]
+    CHECK_READELF_POP,  // core registers under core_mask
+    CHECK_READELF_FINISH,
+    CHECK_READELF_REFUSE,  // "Refuse to unwind", "[cantunwind]"
+    CHECK_READELF_UNKNOWN, // words that say no more than that they do not know; `reason`
 };
 
-struct qutc_readelf_step {
-    enum qutc_readelf_do what;
+struct check_readelf_step {
+    enum check_readelf_do what;
     unsigned reg;
     unsigned core_mask;
     int64_t bytes;
@@ -28,7 +29,7 @@ struct qutc_readelf_step {
     const char *reason;
 };
 
-struct qutc_readelf_function {
+struct check_readelf_function {
     uint32_t start; // without the Thumb bit
     size_t first_step;
     size_t step_count;
@@ -36,23 +37,21 @@ struct qutc_readelf_function {
     bool named_only;      // a personality routine, and nothing of what it would be given
 };
 
-struct qutc_readelf_listing {
-    struct qutc_readelf_function *functions;
-    size_t function_count, function_capacity;
-    struct qutc_readelf_step *steps;
-    size_t step_count, step_capacity;
+struct check_readelf_listing {
+    BASE_VECTOR(struct check_readelf_function) functions;
+    BASE_VECTOR(struct check_readelf_step) steps;
     bool in_section; // the lines now read belong to the section asked for
     bool section_seen;
     size_t functions_stated; // how many entries readelf says the section has
 };
 
 // Takes in one line of output, without its newline. `section_name` is the section asked for.
-int qutc_readelf_line(struct qutc_readelf_listing *listing, const char *section_name, char *line,
-                      struct qutc_error *error);
-void qutc_readelf_listing_free(struct qutc_readelf_listing *listing);
+int check_readelf_line(struct check_readelf_listing *listing, const char *section_name, char *line,
+                       struct base_error *error);
+void check_readelf_listing_free(struct check_readelf_listing *listing);
 
 // Runs readelf over the image and takes in all it prints of the section. Blocks until readelf ends.
-int qutc_readelf_run(const struct qutc_image *image, const char *section_name, struct qutc_readelf_listing *listing,
-                     struct qutc_error *error);
+int check_readelf_run(const struct input_image *image, const char *section_name, struct check_readelf_listing *listing,
+                      struct base_error *error);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file_io_inline.h"
 #include "qutc/check/readelf_listing.h"
 
 extern char **environ;
@@ -19,9 +20,9 @@ enum {
     FIRST_FREE_FD = 4 // ours stay above, so that arranging readelf's cannot close them
 };
 
-static int fail_errno(struct qutc_error *error, const char *what)
+static int fail_errno(struct base_error *error, const char *what)
 {
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s: %s", what, strerror(errno));
+    return base_fail(error, BASE_ERR_IO, "", 0, "%s: %s", what, strerror(errno));
 }
 
 // Closes `fd` and returns the same file under a number that readelf's own arrangement does not use.
@@ -36,28 +37,14 @@ static int out_of_the_way(int fd)
     return higher;
 }
 
-static int write_all(int fd, struct qutc_bytes bytes)
-{
-    while (bytes.size) {
-        ssize_t written = write(fd, bytes.data, bytes.size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return -1;
-        bytes.data += written;
-        bytes.size -= (size_t)written;
-    }
-    return 0;
-}
-
 // readelf reads what is behind a personality routine only where the routine has a name it knows, and stripped images
 // have no names. In the copy such an entry is turned into a compact one that does the same:
 //   prel31 routine   | N op op op | ...    becomes
 //   0x81 N+1 +8 -4   | -4 op op op | ...   (vsp + 8 - 4 - 4 stays where it was)
-static int make_compact(const struct qutc_image *image, int copy_fd, uint32_t table_entry)
+static int make_compact(const struct input_image *image, int copy_fd, uint32_t table_entry)
 {
-    struct qutc_bytes elf = qutc_image_elf(image);
-    struct qutc_bytes entry = qutc_image_at(image, table_entry);
+    struct base_bytes elf = input_image_elf(image);
+    struct base_bytes entry = input_image_at(image, table_entry);
     uintptr_t offset = (uintptr_t)entry.data - (uintptr_t)elf.data;
     if (entry.size < 8 || offset > elf.size || elf.size - offset < 8 || entry.data[7] == 0xff)
         return 0;
@@ -88,7 +75,7 @@ static char **c_locale_environment(void)
     return copy;
 }
 
-static int spawn_readelf(int copy_fd, int output_fd, pid_t *pid, struct qutc_error *error)
+static int spawn_readelf(int copy_fd, int output_fd, pid_t *pid, struct base_error *error)
 {
     char *argv[] = {(char[]){"readelf"}, (char[]){"-uW"}, (char[]){"/proc/self/fd/3"}, NULL};
     char **environment = c_locale_environment();
@@ -108,28 +95,28 @@ static int spawn_readelf(int copy_fd, int output_fd, pid_t *pid, struct qutc_err
     }
     free(environment);
     if (failure)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot run readelf: %s", strerror(failure));
+        return base_fail(error, BASE_ERR_IO, "", 0, "cannot run readelf: %s", strerror(failure));
     return 0;
 }
 
 // Takes in everything up to the end, also after a failure of ours: readelf must not block on a full pipe.
-static int read_lines(FILE *output, const char *section_name, struct qutc_readelf_listing *listing,
-                      struct qutc_error *error)
+static int read_lines(FILE *output, const char *section_name, struct check_readelf_listing *listing,
+                      struct base_error *error)
 {
     char *line = NULL;
     size_t capacity = 0;
     int result = 0;
     while (getline(&line, &capacity, output) >= 0)
         if (!result)
-            result = qutc_readelf_line(listing, section_name, line, error);
+            result = check_readelf_line(listing, section_name, line, error);
     free(line);
     if (!result && ferror(output))
         result = fail_errno(error, "reading readelf's output");
     return result;
 }
 
-static int run_once(int copy_fd, const char *section_name, struct qutc_readelf_listing *listing,
-                    struct qutc_error *error)
+static int run_once(int copy_fd, const char *section_name, struct check_readelf_listing *listing,
+                    struct base_error *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
@@ -158,19 +145,19 @@ static int run_once(int copy_fd, const char *section_name, struct qutc_readelf_l
             return result ? result : fail_errno(error, "waiting for readelf");
     // Its exit code tells of any flaw it saw anywhere in the file; what matters to us it prints in its place.
     if (!result && WIFSIGNALED(status))
-        result = qutc_fail(error, QUTC_ERR_IO, "", 0, "readelf was ended by signal %d", WTERMSIG(status));
+        result = base_fail(error, BASE_ERR_IO, "", 0, "readelf was ended by signal %d", WTERMSIG(status));
     if (!result && WEXITSTATUS(status) == 127 && !listing->section_seen)
-        result = qutc_fail(error, QUTC_ERR_IO, "", 0, "cannot run readelf");
+        result = base_fail(error, BASE_ERR_IO, "", 0, "cannot run readelf");
     return result;
 }
 
 // The second reading, where there are personality routines without a known name.
-static int run_again(const struct qutc_image *image, int copy_fd, const char *section_name,
-                     struct qutc_readelf_listing *listing, struct qutc_error *error)
+static int run_again(const struct input_image *image, int copy_fd, const char *section_name,
+                     struct check_readelf_listing *listing, struct base_error *error)
 {
     size_t nameless_count = 0;
-    for (size_t i = 0; i < listing->function_count; i++) {
-        const struct qutc_readelf_function *function = &listing->functions[i];
+    for (size_t i = 0; i < listing->functions.count; i++) {
+        const struct check_readelf_function *function = &listing->functions.items[i];
         if (!function->named_only || !function->table_entry)
             continue;
         nameless_count++;
@@ -179,18 +166,19 @@ static int run_again(const struct qutc_image *image, int copy_fd, const char *se
     }
     if (!nameless_count)
         return 0;
-    qutc_readelf_listing_free(listing);
+    check_readelf_listing_free(listing);
     return run_once(copy_fd, section_name, listing, error);
 }
 
-int qutc_readelf_run(const struct qutc_image *image, const char *section_name, struct qutc_readelf_listing *listing,
-                     struct qutc_error *error)
+int check_readelf_run(const struct input_image *image, const char *section_name, struct check_readelf_listing *listing,
+                      struct base_error *error)
 {
     int copy_fd = out_of_the_way(memfd_create("qutc-readelf", MFD_CLOEXEC));
     if (copy_fd < 0)
         return fail_errno(error, "memfd_create");
     int result = 0;
-    if (write_all(copy_fd, qutc_image_elf(image)))
+    const struct base_bytes elf = input_image_elf(image);
+    if (base_file_write_all(copy_fd, elf.data, elf.size))
         result = fail_errno(error, "writing readelf's copy");
     if (!result)
         result = run_once(copy_fd, section_name, listing, error);

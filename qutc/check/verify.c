@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "qutc/cfi/art.h"
 #include "qutc/check/compare.h"
 #include "qutc/check/judge_row.h"
@@ -12,41 +13,40 @@
 
 enum { PC_DEPENDENT_GRANULES = 32 }; // compared one by one where values depend on the pc
 
-static const struct qutc_judge_class *const judge_classes[QUTC_JUDGES_COUNT] = {
-    &qutc_judge_libdw,
-    &qutc_judge_libdwarf,
-    &qutc_judge_readelf,
+static const struct check_judge_class *const judge_classes[CHECK_JUDGES_COUNT] = {
+    &check_judge_libdw,
+    &check_judge_libdwarf,
+    &check_judge_readelf,
 };
 
 struct section_judges {
-    struct qutc_judge *judge[QUTC_JUDGES_COUNT]; // NULL where this one does not read the section
-    bool unreadable;                             // judges were wanted, none could open it
+    struct check_judge *judge[CHECK_JUDGES_COUNT]; // NULL where this one does not read the section
+    bool unreadable;                               // judges were wanted, none could open it
 };
 
 struct verification {
     const struct qut_table *table;
-    const struct qutc_image *image;
-    const struct qut_arch *arch;
-    struct qutc_verify_result *result;
-    struct section_judges sections[QUTC_FRAME_SECTIONS_MAX];
-    uint64_t *pcs; // where something may begin or end, ascending
-    size_t pc_count;
-    struct qutc_context contexts[QUTC_CONTEXTS];
+    const struct input_image *image;
+    const struct arch *arch;
+    struct check_verify_result *result;
+    struct section_judges sections[INPUT_FRAME_SECTIONS_MAX];
+    BASE_VECTOR(uint64_t) pcs; // where something may begin or end, ascending
+    struct check_context contexts[CHECK_CONTEXTS];
 };
 
 // What the judges of the deciding section say of one pc.
 struct expectation {
     unsigned section; // frame_count where none has a row
     bool unjudged;    // a section that none of the judges reads comes before
-    struct qutc_judgement by_judge[QUTC_JUDGES_COUNT];
+    struct check_judgement by_judge[CHECK_JUDGES_COUNT];
     unsigned spoke; // bit per judge with an answer other than an abstention
     uint64_t end;   // nothing changes before
 };
 
-static void note_abstention(struct qutc_judge_count *count, const char *reason)
+static void note_abstention(struct check_judge_count *count, const char *reason)
 {
     count->abstained++;
-    for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX; i++) {
+    for (unsigned i = 0; i < CHECK_ABSTAIN_REASONS_MAX; i++) {
         if (count->reasons[i].rows == 0)
             snprintf(count->reasons[i].text, sizeof count->reasons[i].text, "%.*s",
                      (int)sizeof count->reasons[i].text - 1, reason);
@@ -57,23 +57,22 @@ static void note_abstention(struct qutc_judge_count *count, const char *reason)
     }
 }
 
-static bool reads_kind(unsigned judge, enum qutc_frame_kind kind)
+static bool reads_kind(unsigned judge, enum input_frame_kind kind)
 {
-    return (judge_classes[judge] == &qutc_judge_readelf) == (kind == QUTC_FRAME_EXIDX);
+    return (judge_classes[judge] == &check_judge_readelf) == (kind == INPUT_FRAME_EXIDX);
 }
 
-static int add_pcs(struct verification *v, const uint64_t *pcs, size_t count, struct qutc_error *error)
+static int add_pcs(struct verification *v, const uint64_t *pcs, size_t count, struct base_error *error)
 {
-    uint64_t *moved = reallocarray(v->pcs, v->pc_count + count + 1, sizeof *moved);
-    if (!moved)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "list of rows");
-    v->pcs = moved;
-    memcpy(v->pcs + v->pc_count, pcs, count * sizeof *pcs);
-    v->pc_count += count;
+    if (!BASE_RESERVE(&v->pcs, count + 1)) // there is an array, if there are pcs or not
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "list of rows");
+    memcpy(v->pcs.items + v->pcs.count, pcs, count * sizeof *pcs);
+    v->pcs.count += count;
     return 0;
 }
 
-static int add_ranges(struct verification *v, const struct qutc_range *ranges, unsigned count, struct qutc_error *error)
+static int add_ranges(struct verification *v, const struct input_range *ranges, unsigned count,
+                      struct base_error *error)
 {
     for (unsigned i = 0; i < count; i++)
         if (add_pcs(v, (uint64_t[]){ranges[i].start, ranges[i].end}, 2, error))
@@ -81,16 +80,16 @@ static int add_ranges(struct verification *v, const struct qutc_range *ranges, u
     return 0;
 }
 
-static int open_judges(struct verification *v, unsigned judges_mask, struct qutc_error *error)
+static int open_judges(struct verification *v, unsigned judges_mask, struct base_error *error)
 {
     for (unsigned s = 0; s < v->image->frame_count; s++) {
-        const struct qutc_frame_section *section = &v->image->frame[s];
+        const struct input_frame_section *section = &v->image->frame[s];
         unsigned opened = 0;
-        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
             if (!(judges_mask >> j & 1) || !reads_kind(j, section->kind))
                 continue;
-            struct qutc_error why = {0};
-            struct qutc_judge *judge = judge_classes[j]->open(v->image, section, &why);
+            struct base_error why = {0};
+            struct check_judge *judge = judge_classes[j]->open(v->image, section, &why);
             if (!judge) {
                 char reason[224];
                 snprintf(reason, sizeof reason, "%s: %s", section->name, why.detail);
@@ -116,23 +115,23 @@ static int open_judges(struct verification *v, unsigned judges_mask, struct qutc
                : 0;
 }
 
-static bool has_row(const struct qutc_judgement *judgement)
+static bool has_row(const struct check_judgement *judgement)
 {
-    return judgement->verdict != QUTC_VERDICT_NO_ROW && judgement->verdict != QUTC_VERDICT_ABSTAIN;
+    return judgement->verdict != CHECK_VERDICT_NO_ROW && judgement->verdict != CHECK_VERDICT_ABSTAIN;
 }
 
-static void ask_section(struct verification *v, unsigned section, struct qutc_context *context,
+static void ask_section(struct verification *v, unsigned section, struct check_context *context,
                         struct expectation *expected)
 {
     expected->section = section;
     expected->spoke = 0;
-    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
-        struct qutc_judgement *judgement = &expected->by_judge[j];
-        *judgement = (struct qutc_judgement){.verdict = QUTC_VERDICT_ABSTAIN};
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
+        struct check_judgement *judgement = &expected->by_judge[j];
+        *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_ABSTAIN};
         if (!v->sections[section].judge[j])
             continue;
-        judge_classes[j]->at(v->sections[section].judge[j], &context->frame, qutc_context_read, context, judgement);
-        if (judgement->verdict != QUTC_VERDICT_ABSTAIN)
+        judge_classes[j]->at(v->sections[section].judge[j], &context->frame, check_context_read, context, judgement);
+        if (judgement->verdict != CHECK_VERDICT_ABSTAIN)
             expected->spoke |= 1u << j;
         if (judgement->end > context->frame.pc && judgement->end < expected->end)
             expected->end = judgement->end;
@@ -142,8 +141,8 @@ static void ask_section(struct verification *v, unsigned section, struct qutc_co
 // The first section whose judges have a row at pc decides; where all of a section's judges abstain, none does.
 static void expect(struct verification *v, uint64_t pc, uint64_t end, struct expectation *expected)
 {
-    struct qutc_context *context = &v->contexts[0];
-    qutc_context_set_pc(context, v->arch, pc);
+    struct check_context *context = &v->contexts[0];
+    check_context_set_pc(context, v->arch, pc);
     expected->end = end;
     expected->unjudged = false;
     for (unsigned s = 0; s < v->image->frame_count; s++) {
@@ -154,7 +153,7 @@ static void expect(struct verification *v, uint64_t pc, uint64_t end, struct exp
         ask_section(v, s, context, expected);
         if (!expected->spoke)
             return;
-        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+        for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)
             if (has_row(&expected->by_judge[j]))
                 return;
     }
@@ -168,12 +167,12 @@ static void add_finding(struct verification *v, uint64_t pc, uint64_t end, bool 
         v->result->disputed++;
     else
         v->result->wrong++;
-    if (v->result->finding_count == QUTC_FINDINGS_MAX)
+    if (v->result->finding_count == CHECK_FINDINGS_MAX)
         return;
-    struct qutc_finding *finding = &v->result->findings[v->result->finding_count++];
-    *finding = (struct qutc_finding){.pc = pc, .end = end, .disputed = disputed};
+    struct check_finding *finding = &v->result->findings[v->result->finding_count++];
+    *finding = (struct check_finding){.pc = pc, .end = end, .disputed = disputed};
     snprintf(finding->text, sizeof finding->text, "%s", text);
-    qutc_rule_text(v->arch, rule, finding->rule);
+    table_rule_text(v->arch, rule, finding->rule);
 }
 
 enum outcome { SAME, WRONG, DISPUTED };
@@ -182,35 +181,35 @@ enum outcome { SAME, WRONG, DISPUTED };
 static enum outcome compare_at(struct verification *v, const struct expectation *expected, uint64_t pc,
                                const struct qut_rule *rule, bool *depends_on_pc, char *text, unsigned text_size)
 {
-    for (unsigned c = 0; c < QUTC_CONTEXTS; c++) {
-        struct qutc_context *context = &v->contexts[c];
-        qutc_context_set_pc(context, v->arch, pc);
+    for (unsigned c = 0; c < CHECK_CONTEXTS; c++) {
+        struct check_context *context = &v->contexts[c];
+        check_context_set_pc(context, v->arch, pc);
         struct expectation here = {.end = UINT64_MAX};
         ask_section(v, expected->section, context, &here);
-        struct qutc_judgement table;
-        qutc_rule_judgement(v->arch, rule, context, &table);
+        struct check_judgement table;
+        check_rule_judgement(v->arch, rule, context, &table);
         *depends_on_pc |= table.depends_on_pc;
         int first = -1;
-        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
             if (!(here.spoke >> j & 1))
                 continue;
             *depends_on_pc |= here.by_judge[j].depends_on_pc;
             if (first < 0)
                 first = (int)j;
-            else if (!qutc_judgements_equal(v->arch, &here.by_judge[first], judge_classes[first]->name,
-                                            &here.by_judge[j], judge_classes[j]->name, text, text_size))
+            else if (!check_judgements_equal(v->arch, &here.by_judge[first], judge_classes[first]->name,
+                                             &here.by_judge[j], judge_classes[j]->name, text, text_size))
                 return DISPUTED;
         }
         // A judge that does not know one register must not hide what another knows of it.
-        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+        for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
             if (!(here.spoke >> j & 1))
                 continue;
             if (rule->kind == QUT_RULE_REFUSED && rule->reason == QUT_REFUSED_CANTUNWIND)
-                table.verdict = QUTC_VERDICT_CANTUNWIND;
-            if (rule->dex_pc_reg != here.by_judge[j].dex_pc_reg && qutc_art_has_dex_pc(v->image, pc, rule->dex_pc_reg))
+                table.verdict = CHECK_VERDICT_CANTUNWIND;
+            if (rule->dex_pc_reg != here.by_judge[j].dex_pc_reg && cfi_art_has_dex_pc(v->image, pc, rule->dex_pc_reg))
                 table.dex_pc_known = false;
-            if (!qutc_judgements_equal(v->arch, &table, "table", &here.by_judge[j], judge_classes[j]->name, text,
-                                       text_size))
+            if (!check_judgements_equal(v->arch, &table, "table", &here.by_judge[j], judge_classes[j]->name, text,
+                                        text_size))
                 return WRONG;
         }
     }
@@ -221,12 +220,12 @@ static enum outcome compare_at(struct verification *v, const struct expectation 
 static bool lookup_agrees(const struct verification *v, uint64_t pc, uint64_t last_pc, const struct qut_rule *rule)
 {
     struct qut_rule first, last;
-    qut_table_rule(v->table, pc, &first);
-    qut_table_rule(v->table, last_pc, &last);
+    runtime_table_rule(v->table, pc, &first);
+    runtime_table_rule(v->table, last_pc, &last);
     return memcmp(&first, rule, sizeof first) == 0 && memcmp(&last, rule, sizeof last) == 0;
 }
 
-static void note_refused(struct qutc_verify_result *result, const struct qut_rule *rule)
+static void note_refused(struct check_verify_result *result, const struct qut_rule *rule)
 {
     result->rows++;
     result->refused++;
@@ -236,7 +235,7 @@ static void note_refused(struct qutc_verify_result *result, const struct qut_rul
 static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
                            const struct expectation *expected)
 {
-    struct qutc_verify_result *result = v->result;
+    struct check_verify_result *result = v->result;
     uint64_t granule = (uint64_t)1 << v->arch->pc_shift;
     uint64_t last_pc = (end - 1) & ~(granule - 1);
     if (!lookup_agrees(v, pc, last_pc, rule)) {
@@ -254,7 +253,7 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
             result->oat_headers++;
         } else if (expected->unjudged) {
             result->abstained++;
-        } else if (rule->kind == QUT_RULE_FRAME && qutc_true_of_plt(v->image, pc, rule)) {
+        } else if (rule->kind == QUT_RULE_FRAME && check_true_of_plt(v->image, pc, rule)) {
             result->plt_leaf++;
         } else {
             result->rows++;
@@ -262,7 +261,7 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
         }
         return;
     }
-    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
         if (expected->spoke >> j & 1)
             result->judges[j].rows++;
         else if (v->sections[expected->section].judge[j])
@@ -296,8 +295,8 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
 static uint64_t table_row(const struct verification *v, uint64_t pc, uint64_t limit, struct qut_rule *rule)
 {
     uint64_t at = pc, end = limit;
-    if (!qut_table_next_row(v->table, &at, &end, rule)) { // outside of the table's text
-        qut_table_rule(v->table, pc, rule);
+    if (!runtime_table_next_row(v->table, &at, &end, rule)) { // outside of the table's text
+        runtime_table_rule(v->table, pc, rule);
         end = pc < v->table->text_start ? v->table->text_start : limit;
     }
     return end <= pc || end > limit ? limit : end;
@@ -333,36 +332,36 @@ static void walk_ranges(struct verification *v)
         uint64_t pc = (v->image->exec[r].start + granule - 1) & ~(granule - 1);
         uint64_t range_end = v->image->exec[r].end;
         while (pc < range_end) {
-            while (next < v->pc_count && v->pcs[next] <= pc)
+            while (next < v->pcs.count && v->pcs.items[next] <= pc)
                 next++;
             uint64_t limit = range_end;
-            if (next < v->pc_count && v->pcs[next] < limit)
-                limit = v->pcs[next];
+            if (next < v->pcs.count && v->pcs.items[next] < limit)
+                limit = v->pcs.items[next];
             uint64_t aligned_limit = (limit + granule - 1) & ~(granule - 1);
             pc = walk_interval(v, pc, aligned_limit < range_end ? aligned_limit : range_end);
         }
     }
 }
 
-int qutc_verify(const struct qut_table *table, const struct qutc_image *image, unsigned judges_mask,
-                struct qutc_verify_result *result, struct qutc_error *error)
+int check_verify(const struct qut_table *table, const struct input_image *image, unsigned judges_mask,
+                 struct check_verify_result *result, struct base_error *error)
 {
-    *result = (struct qutc_verify_result){0};
-    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+    *result = (struct check_verify_result){0};
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)
         result->judges[j].name = judge_classes[j]->name;
     struct verification v = {.table = table, .image = image, .arch = image->arch, .result = result};
-    for (unsigned c = 0; c < QUTC_CONTEXTS; c++)
-        qutc_context_init(&v.contexts[c], v.arch, 0x5157 + c);
+    for (unsigned c = 0; c < CHECK_CONTEXTS; c++)
+        check_context_init(&v.contexts[c], v.arch, 0x5157 + c);
 
     int status = open_judges(&v, judges_mask, error);
     if (status == 0) {
-        qutc_sort_pcs(v.pcs, &v.pc_count);
+        check_sort_pcs(v.pcs.items, &v.pcs.count);
         walk_ranges(&v);
     }
     for (unsigned s = 0; s < image->frame_count; s++)
-        for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++)
+        for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)
             if (v.sections[s].judge[j])
                 judge_classes[j]->close(v.sections[s].judge[j]);
-    free(v.pcs);
+    base_vector_free(&v.pcs.vector);
     return status;
 }

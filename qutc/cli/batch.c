@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "qutc/cli/progress.h"
+#include "cli/progress.h"
 
 struct batch_run {
     struct cli_batch *batch;
-    struct cli_progress progress;
+    struct progress progress;
     bool has_printed; // an object of the JSON array
 };
 
@@ -19,18 +19,18 @@ void cli_batch_free(struct cli_batch *batch)
 
 static void print_json_failure(FILE *output, const char *name, const char *why)
 {
-    struct cli_json json = {.stream = output};
-    cli_json_open(&json, NULL, '{');
-    cli_json_string(&json, "file", name);
-    cli_json_string(&json, "error", why);
-    cli_json_close(&json, '}');
+    struct base_json json = {.stream = output};
+    base_json_open(&json, NULL, '{');
+    base_json_string(&json, "file", name);
+    base_json_string(&json, "error", why);
+    base_json_close(&json, '}');
 }
 
 static void print_json_failures(const struct cli_inputs *inputs)
 {
-    for (size_t i = 0; i < inputs->failure_count; i++) {
+    for (size_t i = 0; i < inputs->failures.count; i++) {
         fputs(i ? ",\n" : "", stdout);
-        print_json_failure(stdout, inputs->failures[i].name, inputs->failures[i].why);
+        print_json_failure(stdout, inputs->failures.items[i].name, inputs->failures.items[i].why);
     }
 }
 
@@ -51,16 +51,16 @@ static void work_on_one(void *context, size_t index, FILE *output, FILE *errors,
     struct batch_run *run = context;
     struct cli_batch *batch = run->batch;
     const struct cli_input *input = &batch->inputs.items[index];
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     tally->outcome = batch->work(batch, index, output, tally->numbers, &error);
-    if (tally->outcome == CLI_FAILED && error.reason == QUTC_ERR_NO_UNWIND && !input->is_named)
+    if (tally->outcome == CLI_FAILED && error.reason == BASE_ERR_NO_UNWIND && !input->is_named)
         tally->outcome = CLI_NO_UNWIND;
     if (tally->outcome != CLI_FAILED)
         return;
     char text[256];
     cli_report_error(errors, input->name, &error);
     if (batch->options->json)
-        print_json_failure(output, input->name, qutc_error_text(&error, text, sizeof text));
+        print_json_failure(output, input->name, base_error_text(&error, text, sizeof text));
 }
 
 static void print_output(struct batch_run *run, const char *text)
@@ -78,7 +78,7 @@ static bool take_result(void *context, const struct cli_pool_result *result)
     struct batch_run *run = context;
     struct cli_batch *batch = run->batch;
     const char *name = batch->inputs.items[result->index].name;
-    cli_progress_clear(&run->progress);
+    cli_progress_end(&run->progress);
     if (result->has_died) {
         batch->outcomes[CLI_CRASHED]++;
         cli_report(stderr, name, "%s", result->death);
@@ -104,13 +104,13 @@ static bool take_result(void *context, const struct cli_pool_result *result)
 static void step(void *context, size_t done, size_t index)
 {
     struct batch_run *run = context;
-    cli_progress_step(&run->progress, done, run->batch->inputs.items[index].name);
+    cli_progress_step_to(&run->progress, done, run->batch->inputs.count, run->batch->inputs.items[index].name);
 }
 
 static int status_of(const struct cli_batch *batch)
 {
     const size_t *outcomes = batch->outcomes;
-    const struct qutc_inputs *elfs = &batch->inputs.elfs;
+    const struct input_inputs *elfs = &batch->inputs.elfs;
     size_t failed = outcomes[CLI_FAILED] + outcomes[CLI_CRASHED] + batch->inputs.failed;
     size_t useful = outcomes[CLI_DONE] + outcomes[CLI_KEPT] + outcomes[CLI_ANSWER_NO];
     if (elfs->skipped_unreadable)
@@ -131,7 +131,7 @@ static int status_of(const struct cli_batch *batch)
 int cli_batch_run(struct cli_batch *batch)
 {
     struct batch_run run = {.batch = batch};
-    cli_progress_init(&run.progress, batch->options->command, batch->inputs.count, batch->options->quiet);
+    cli_progress_begin(&run.progress, batch->options->command, batch->options->quiet || batch->inputs.count < 2);
     const struct cli_pool pool = {.count = batch->inputs.count,
                                   .jobs = batch->options->jobs,
                                   .context = &run,
@@ -141,11 +141,11 @@ int cli_batch_run(struct cli_batch *batch)
     if (batch->options->json) {
         fputs("[", stdout);
         print_json_failures(&batch->inputs);
-        run.has_printed = batch->inputs.failure_count > 0;
+        run.has_printed = batch->inputs.failures.count > 0;
     }
     int result = cli_pool_run(&pool);
     int saved = errno;
-    cli_progress_clear(&run.progress);
+    cli_progress_end(&run.progress);
     if (batch->options->json)
         fputs("]\n", stdout);
     if (result == 0)

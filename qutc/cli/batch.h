@@ -3,9 +3,9 @@
 #ifndef QUTC_CLI_BATCH_H
 #define QUTC_CLI_BATCH_H
 
-#include "cli/json.h"
-#include "qutc/cli/inputs.h"
-#include "qutc/cli/pool.h"
+#include "base/json.h"
+#include "qutc/cli/operands.h"
+#include "qutc/cli/worker_pool.h"
 
 enum cli_outcome {
     CLI_DONE = 0,
@@ -23,7 +23,7 @@ struct cli_batch {
     // Prints to `output` what stdout is to get: with --json, one object. Returns an enum cli_outcome; on CLI_FAILED and
     // CLI_NO_UNWIND with *error filled and nothing printed.
     int (*work)(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
-                struct qutc_error *error);
+                struct base_error *error);
     void *context;
     // Filled by cli_batch_run:
     size_t outcomes[CLI_OUTCOME_END];

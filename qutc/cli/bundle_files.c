@@ -7,22 +7,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "qutc/base/array.h"
-#include "qutc/cli/cli.h"
+#include "cli/diagnostics.h"
 #include "qutc/table_file.h"
 
 static const uint64_t bundle_max_bytes = (uint64_t)1 << 36;
 
 static int append(struct cli_paths *paths, char *path)
 {
-    char **items = path ? qutc_array_of(paths->items, paths->count + 1, sizeof *items) : NULL;
-    if (!items) {
+    char **place = path ? BASE_ADD(paths) : NULL;
+    if (!place) {
         free(path);
         cli_report(stderr, NULL, "out of memory");
         return CLI_BAD;
     }
-    paths->items = items;
-    items[paths->count++] = path;
+    *place = path;
     return CLI_OK;
 }
 
@@ -73,11 +71,11 @@ void cli_paths_free(struct cli_paths *paths)
 {
     for (size_t i = 0; i < paths->count; i++)
         free(paths->items[i]);
-    free(paths->items);
+    base_vector_free(&paths->vector);
     *paths = (struct cli_paths){0};
 }
 
-int cli_bundle_read(const char *path, struct cli_bundle_file *file, struct qutc_error *error)
+int cli_bundle_read(const char *path, struct cli_bundle_file *file, struct base_error *error)
 {
     size_t size;
     *file = (struct cli_bundle_file){0};

@@ -3,11 +3,11 @@
 #ifndef QUTC_CLI_BUNDLE_FILES_H
 #define QUTC_CLI_BUNDLE_FILES_H
 
+#include "base/vector.h"
 #include "qutc/bundle.h"
 
 struct cli_paths {
-    char **items;
-    size_t count;
+    BASE_VECTOR(char *);
 };
 
 // A file as it is; of a directory its *.qut files, by name. Returns an enum cli_status, errors reported.
@@ -19,6 +19,6 @@ struct cli_bundle_file {
     struct qutc_bundle bundle;
 };
 
-int cli_bundle_read(const char *path, struct cli_bundle_file *file, struct qutc_error *error);
+int cli_bundle_read(const char *path, struct cli_bundle_file *file, struct base_error *error);
 
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/qut_table_name.h"
+#include "formats/qut_table_name_inline.h"
 #include "qutc/cache.h"
 #include "qutc/cli/batch.h"
-#include "qutc/cli/load.h"
+#include "qutc/cli/load_table.h"
 #include "qutc/cli/table_facts.h"
 
 enum { NAME_IDENTITY_BYTES = 8 };
@@ -30,7 +30,7 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static int find_target(const struct cli_batch *batch, struct target *target, struct qutc_error *error)
+static int find_target(const struct cli_batch *batch, struct target *target, struct base_error *error)
 {
     const char *output = batch->options->output;
     *target = (struct target){.kind = TARGET_CACHE};
@@ -40,7 +40,7 @@ static int find_target(const struct cli_batch *batch, struct target *target, str
         target->kind = names_directory || batch->inputs.is_batch ? TARGET_DIRECTORY : TARGET_FILE;
         target->path = strdup(output);
         if (!target->path)
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+            return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     } else if (qutc_cache_directory(&target->path, error) != 0) {
         return -1;
     }
@@ -58,8 +58,8 @@ static void plain_name(const char *name, char *plain, size_t plain_size)
         plain[0] = '_';
 }
 
-static int table_path(const struct target *target, const struct qutc_image *image, char **path,
-                      struct qutc_error *error)
+static int table_path(const struct target *target, const struct input_image *image, char **path,
+                      struct base_error *error)
 {
     if (target->kind == TARGET_CACHE)
         return qutc_cache_path(target->path, image, path, error);
@@ -74,7 +74,7 @@ static int table_path(const struct target *target, const struct qutc_image *imag
         bool has_slash = target->path[strlen(target->path) - 1] == '/';
         length = asprintf(path, "%s%s%s-%s.qut", target->path, has_slash ? "" : "/", name, identity);
     }
-    return length < 0 ? qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path") : 0;
+    return length < 0 ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path") : 0;
 }
 
 static void print_compiled(const struct cli_batch *batch, const char *name, const char *path,
@@ -82,19 +82,19 @@ static void print_compiled(const struct cli_batch *batch, const char *name, cons
 {
     const struct qut_table_header *header = loaded->file.table.header;
     if (batch->options->json) {
-        struct cli_json json = {.stream = output};
-        cli_json_open(&json, NULL, '{');
-        cli_json_string(&json, "file", name);
-        cli_json_string(&json, "table", path);
-        cli_json_string(&json, "status", "compiled");
-        cli_json_number(&json, "rows", header->row_count);
-        cli_json_number(&json, "rules", header->rule_count);
-        cli_json_number(&json, "refused_rows", header->refused_rows);
-        cli_json_number(&json, "table_bytes", loaded->file.size);
-        cli_json_number(&json, "source_bytes", cli_source(header).bytes);
-        cli_json_number(&json, "skipped_fdes", loaded->stats.skipped_fdes);
-        cli_json_number(&json, "damaged_parts", loaded->image->damage_count);
-        cli_json_close(&json, '}');
+        struct base_json json = {.stream = output};
+        base_json_open(&json, NULL, '{');
+        base_json_string(&json, "file", name);
+        base_json_string(&json, "table", path);
+        base_json_string(&json, "status", "compiled");
+        base_json_number(&json, "rows", header->row_count);
+        base_json_number(&json, "rules", header->rule_count);
+        base_json_number(&json, "refused_rows", header->refused_rows);
+        base_json_number(&json, "table_bytes", loaded->file.size);
+        base_json_number(&json, "source_bytes", cli_source(header).bytes);
+        base_json_number(&json, "skipped_fdes", loaded->stats.skipped_fdes);
+        base_json_number(&json, "damaged_parts", loaded->image->damage_count);
+        base_json_close(&json, '}');
     } else if (!batch->options->quiet) {
         struct cli_source source = cli_source(header);
         cli_print_name(output, name);
@@ -109,12 +109,12 @@ static void print_compiled(const struct cli_batch *batch, const char *name, cons
 static void print_kept(const struct cli_batch *batch, const char *name, const char *path, FILE *output)
 {
     if (batch->options->json) {
-        struct cli_json json = {.stream = output};
-        cli_json_open(&json, NULL, '{');
-        cli_json_string(&json, "file", name);
-        cli_json_string(&json, "table", path);
-        cli_json_string(&json, "status", "up to date");
-        cli_json_close(&json, '}');
+        struct base_json json = {.stream = output};
+        base_json_open(&json, NULL, '{');
+        base_json_string(&json, "file", name);
+        base_json_string(&json, "table", path);
+        base_json_string(&json, "status", "up to date");
+        base_json_close(&json, '}');
     } else if (!batch->options->quiet) {
         cli_print_name(output, name);
         fprintf(output, ": %s: up to date\n", path);
@@ -122,7 +122,7 @@ static void print_kept(const struct cli_batch *batch, const char *name, const ch
 }
 
 static int compile_to(const struct cli_batch *batch, const char *name, const char *path, struct cli_loaded *loaded,
-                      FILE *output, struct qutc_error *error)
+                      FILE *output, struct base_error *error)
 {
     const struct target *target = batch->context;
     if (target->kind == TARGET_CACHE && !batch->options->force &&
@@ -138,7 +138,7 @@ static int compile_to(const struct cli_batch *batch, const char *name, const cha
 }
 
 static int compile_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
-                       struct qutc_error *error)
+                       struct base_error *error)
 {
     (void)numbers;
     const struct cli_input *input = &batch->inputs.items[index];
@@ -162,11 +162,11 @@ static void print_summary(const struct cli_batch *batch, const char *where)
            outcomes[CLI_FAILED] + outcomes[CLI_CRASHED] + batch->inputs.failed, where);
 }
 
-int cli_compile(const struct cli_options *options)
+static int run_compile(const struct cli_options *options)
 {
     struct cli_batch batch = {.work = compile_one};
     struct target target = {0};
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     int status = cli_batch_expand(&batch, options, false);
     if (status == CLI_OK && find_target(&batch, &target, &error) != 0) {
         cli_report_error(stderr, options->output ? options->output : "cache", &error);
@@ -182,3 +182,19 @@ int cli_compile(const struct cli_options *options)
     cli_batch_free(&batch);
     return status;
 }
+
+static const struct cli_usage usage = {
+    .run = run_compile,
+    .option_set = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_FORCE |
+                  CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
+    .operands_min = 1,
+    .operands_max = -1,
+    .help = "Usage: qutc compile [-o FILE|DIR] [-j N] [--small] INPUT...\n\n"
+            "Makes the table of each INPUT: an ELF or OAT file, an APK, a directory (searched to its leaves), --pid, "
+            "--system.\n"
+            "One table goes to FILE, several go to DIR as NAME-IDENTITY.qut. Without -o they go to the cache "
+            "($QUT_CACHE, else\n"
+            "$XDG_CACHE_HOME/qut, else ~/.cache/qut), where tables that are there already stay.\n\n"
+            "Example: qutc compile -o libc.qut /lib/x86_64-linux-gnu/libc.so.6\n",
+};
+const struct cli_command command_compile = {"compile", "make tables", cli_run, &usage};

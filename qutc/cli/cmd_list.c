@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/json.h"
-#include "formats/qut_table_name.h"
+#include "base/json.h"
+#include "formats/qut_table_name_inline.h"
 #include "libqut/arch/arch.h"
 #include "qutc/cache.h"
 #include "qutc/cli/bundle_files.h"
@@ -24,26 +24,26 @@ struct listed {
 };
 
 struct listing {
-    struct cli_json json;
+    struct base_json json;
     bool is_json;
     size_t count;
 };
 
 static void print_listed(struct listing *listing, const struct listed *listed)
 {
-    const char *arch = qut_arch_by_id((enum qut_arch_id)listed->arch)->name;
+    const char *arch = arch_by_id((enum qut_arch_id)listed->arch)->name;
     char identity[2 * 32 + 1];
     qut_hex(listed->identity, listed->identity_size, identity);
-    struct cli_json *json = &listing->json;
+    struct base_json *json = &listing->json;
     if (listing->is_json) {
-        cli_json_open(json, NULL, '{');
-        cli_json_string(json, "name", listed->name);
-        cli_json_string(json, "arch", arch);
-        cli_json_string(json, "identity", identity);
-        cli_json_number(json, "text_bytes", listed->text_bytes);
-        cli_json_number(json, "rows", listed->rows);
-        cli_json_number(json, "table_bytes", listed->table_bytes);
-        cli_json_close(json, '}');
+        base_json_open(json, NULL, '{');
+        base_json_string(json, "name", listed->name);
+        base_json_string(json, "arch", arch);
+        base_json_string(json, "identity", identity);
+        base_json_number(json, "text_bytes", listed->text_bytes);
+        base_json_number(json, "rows", listed->rows);
+        base_json_number(json, "table_bytes", listed->table_bytes);
+        base_json_close(json, '}');
     } else {
         cli_print_name(stdout, listed->name);
         printf(" %s text=%" PRIu64 " rows=%" PRIu32 " bytes=%" PRIu64 " identity=%s\n", arch, listed->text_bytes,
@@ -55,7 +55,7 @@ static void print_listed(struct listing *listing, const struct listed *listed)
 static int list_bundle(struct listing *listing, const char *path)
 {
     struct cli_bundle_file file;
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     if (cli_bundle_read(path, &file, &error) != 0) {
         cli_report_error(stderr, path, &error);
         return CLI_BAD;
@@ -84,7 +84,7 @@ static int list_directory(struct listing *listing, const char *path)
     size_t refused = 0;
     for (size_t i = 0; i < paths.count && status == CLI_OK; i++) {
         struct qutc_table_file file;
-        struct qutc_error error = {0};
+        struct base_error error = {0};
         if (qutc_table_file_read(paths.items[i], &file, &error) != 0) {
             cli_report_error(stderr, paths.items[i], &error);
             refused++;
@@ -108,7 +108,7 @@ static int list_directory(struct listing *listing, const char *path)
 // A cache that nothing was put into yet is empty, not missing.
 static int list_cache(struct listing *listing)
 {
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     char *path;
     if (qutc_cache_directory(&path, &error) != 0) {
         cli_report_error(stderr, "cache", &error);
@@ -128,15 +128,26 @@ static int list_path(struct listing *listing, const char *path)
     return is_directory ? list_directory(listing, path) : list_bundle(listing, path);
 }
 
-int cli_list(const struct cli_options *options)
+static int run_list(const struct cli_options *options)
 {
     struct listing listing = {.json = {.stream = stdout}, .is_json = options->json};
     if (options->json)
-        cli_json_open(&listing.json, NULL, '[');
+        base_json_open(&listing.json, NULL, '[');
     int status = options->operand_count ? list_path(&listing, options->operands[0]) : list_cache(&listing);
     if (options->json) {
-        cli_json_close(&listing.json, ']');
+        base_json_close(&listing.json, ']');
         putchar('\n');
     }
     return status;
 }
+
+static const struct cli_usage usage = {
+    .run = run_list,
+    .option_set = CLI_OPT_JSON,
+    .operands_max = 1,
+    .help = "Usage: qutc list [BUNDLE|DIR]\n\n"
+            "Prints name, architecture, text bytes, rows, table bytes and identity of each table (default: of the "
+            "cache).\n\n"
+            "Example: qutc list system.qutz\n",
+};
+const struct cli_command command_list = {"list", "say which tables a bundle or the cache has", cli_run, &usage};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qutc/cli/load.h"
+#include "qutc/cli/load_table.h"
 #include "qutc/table/rule_text.h"
 
 static bool parse_address(const char *text, uint64_t *address)
@@ -26,9 +26,9 @@ static int look_up(const struct cli_loaded *loaded, const char *text)
         return CLI_BAD;
     }
     struct qut_rule rule;
-    char line[QUTC_RULE_TEXT_BYTES];
-    qut_table_rule(&loaded->file.table, address, &rule);
-    printf("%s %s\n", text, qutc_rule_text(loaded->arch, &rule, line));
+    char line[TABLE_RULE_TEXT_BYTES];
+    runtime_table_rule(&loaded->file.table, address, &rule);
+    printf("%s %s\n", text, table_rule_text(loaded->arch, &rule, line));
     return rule.kind == QUT_RULE_FRAME ? CLI_OK : CLI_NO;
 }
 
@@ -69,7 +69,7 @@ static bool addresses_are_sound(const struct cli_options *options)
     return true;
 }
 
-int cli_lookup(const struct cli_options *options)
+static int run_lookup(const struct cli_options *options)
 {
     struct cli_loaded loaded;
     if (!addresses_are_sound(options))
@@ -84,3 +84,16 @@ int cli_lookup(const struct cli_options *options)
     cli_unload(&loaded);
     return status;
 }
+
+static const struct cli_usage usage = {
+    .run = run_lookup,
+    .option_set = CLI_OPT_SMALL | CLI_OPT_DEBUG_FILES,
+    .operands_min = 2,
+    .operands_max = -1,
+    .help = "Usage: qutc lookup TABLE|ELF ADDR...|-\n\n"
+            "Prints ADDR RULE for each address, 0x... or decimal, as in the file; - reads them from standard input. "
+            "Exit status 1\n"
+            "if any has no frame rule.\n\n"
+            "Example: qutc lookup libc.qut 0x26ad0\n",
+};
+const struct cli_command command_lookup = {"lookup", "print the rule at addresses", cli_run, &usage};

@@ -3,9 +3,9 @@
 
 #include <qut/frame.h>
 
-#include "formats/qut_table_name.h"
+#include "formats/qut_table_name_inline.h"
 #include "qutc/cli/batch.h"
-#include "qutc/cli/load.h"
+#include "qutc/cli/load_table.h"
 #include "qutc/cli/table_facts.h"
 #include "qutc/table/rule_text.h"
 
@@ -19,20 +19,20 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static void print_json_times(struct cli_json *json, const struct cli_loaded *loaded)
+static void print_json_times(struct base_json *json, const struct cli_loaded *loaded)
 {
-    const struct qutc_image *image = loaded->image;
+    const struct input_image *image = loaded->image;
     if (!image)
         return;
-    cli_json_number(json, "fdes", loaded->stats.fde_count);
-    cli_json_number(json, "exidx_entries", loaded->stats.exidx_count);
-    cli_json_number(json, "skipped_fdes", loaded->stats.skipped_fdes);
-    cli_json_number(json, "source_rows", loaded->stats.source_rows);
-    cli_json_number(json, "damaged_parts", image->damage_count);
-    cli_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
-    cli_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
-    cli_json_real(json, "xz_ms", milliseconds(image->xz_time_ns), 3);
-    cli_json_real(json, "compile_ms", milliseconds(loaded->compile_time_ns), 3);
+    base_json_number(json, "fdes", loaded->stats.fde_count);
+    base_json_number(json, "exidx_entries", loaded->stats.exidx_count);
+    base_json_number(json, "skipped_fdes", loaded->stats.skipped_fdes);
+    base_json_number(json, "source_rows", loaded->stats.source_rows);
+    base_json_number(json, "damaged_parts", image->damage_count);
+    base_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
+    base_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
+    base_json_real(json, "xz_ms", milliseconds(image->xz_time_ns), 3);
+    base_json_real(json, "compile_ms", milliseconds(loaded->compile_time_ns), 3);
 }
 
 static void print_json(const char *name, const struct cli_loaded *loaded, const struct cli_coverage *coverage,
@@ -42,44 +42,44 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     struct cli_source source = cli_source(header);
     char identity[2 * sizeof header->identity + 1];
     qut_hex(header->identity, header->identity_size, identity);
-    struct cli_json json = {.stream = output};
-    cli_json_open(&json, NULL, '{');
-    cli_json_string(&json, "file", name);
-    cli_json_string(&json, "arch", loaded->arch->name);
-    cli_json_string(&json, "identity", identity);
-    cli_json_bool(&json, "identity_is_build_id", header->flags & QUT_TABLE_BUILD_ID);
-    cli_json_number(&json, "rows", header->row_count);
-    cli_json_number(&json, "rules", header->rule_count);
-    cli_json_number(&json, "refused_rows", header->refused_rows);
-    cli_json_number(&json, "hole_rows", header->hole_rows);
-    cli_json_number(&json, "table_bytes", loaded->file.size);
-    cli_json_bool(&json, "small", header->flags & QUT_TABLE_SMALL);
-    cli_json_string(&json, "source", source.name);
-    cli_json_number(&json, "source_bytes", source.bytes);
+    struct base_json json = {.stream = output};
+    base_json_open(&json, NULL, '{');
+    base_json_string(&json, "file", name);
+    base_json_string(&json, "arch", loaded->arch->name);
+    base_json_string(&json, "identity", identity);
+    base_json_bool(&json, "identity_is_build_id", header->flags & QUT_TABLE_BUILD_ID);
+    base_json_number(&json, "rows", header->row_count);
+    base_json_number(&json, "rules", header->rule_count);
+    base_json_number(&json, "refused_rows", header->refused_rows);
+    base_json_number(&json, "hole_rows", header->hole_rows);
+    base_json_number(&json, "table_bytes", loaded->file.size);
+    base_json_bool(&json, "small", header->flags & QUT_TABLE_SMALL);
+    base_json_string(&json, "source", source.name);
+    base_json_number(&json, "source_bytes", source.bytes);
     if (source.bytes)
-        cli_json_real(&json, "share", (double)loaded->file.size / (double)source.bytes, 4);
-    cli_json_number(&json, "text_bytes", header->text_size);
-    cli_json_number(&json, "covered_bytes", coverage->rule_bytes);
-    cli_json_number(&json, "refused_bytes", coverage->refused_bytes);
-    cli_json_number(&json, "hole_bytes", coverage->hole_bytes);
-    cli_json_open(&json, "refused_by_reason", '{');
+        base_json_real(&json, "share", (double)loaded->file.size / (double)source.bytes, 4);
+    base_json_number(&json, "text_bytes", header->text_size);
+    base_json_number(&json, "covered_bytes", coverage->rule_bytes);
+    base_json_number(&json, "refused_bytes", coverage->refused_bytes);
+    base_json_number(&json, "hole_bytes", coverage->hole_bytes);
+    base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
-            cli_json_number(&json, qut_refusal_name(i), coverage->refused[i].rows);
-    cli_json_close(&json, '}');
+            base_json_number(&json, qut_refusal_name(i), coverage->refused[i].rows);
+    base_json_close(&json, '}');
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
-    cli_json_open(&json, "from", '[');
+    base_json_open(&json, "from", '[');
     for (unsigned i = 0; i < origin_count; i++)
-        cli_json_string(&json, NULL, origins[i]);
-    cli_json_close(&json, ']');
+        base_json_string(&json, NULL, origins[i]);
+    base_json_close(&json, ']');
     print_json_times(&json, loaded);
-    cli_json_close(&json, '}');
+    base_json_close(&json, '}');
 }
 
 static void print_times(const struct cli_loaded *loaded, FILE *output)
 {
-    const struct qutc_image *image = loaded->image;
+    const struct input_image *image = loaded->image;
     if (!image)
         return;
     uint64_t whole_ns = loaded->open_time_ns + loaded->compile_time_ns;
@@ -89,10 +89,10 @@ static void print_times(const struct cli_loaded *loaded, FILE *output)
     char why[256];
     if (image->damage_count)
         fprintf(output, "  left out  %u parts that cannot be read; the first: %s\n", image->damage_count,
-                qutc_error_text(&image->damage, why, sizeof why));
+                base_error_text(&image->damage, why, sizeof why));
     if (loaded->stats.skipped_fdes)
         fprintf(output, "  left out  %" PRIu64 " records that contradict the format; the first: %s\n",
-                loaded->stats.skipped_fdes, qutc_error_text(&loaded->stats.first_skipped, why, sizeof why));
+                loaded->stats.skipped_fdes, base_error_text(&loaded->stats.first_skipped, why, sizeof why));
 }
 
 static void print_text(const char *name, const struct cli_loaded *loaded, const struct cli_coverage *coverage,
@@ -132,7 +132,7 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
 }
 
 static int stat_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
-                    struct qutc_error *error)
+                    struct base_error *error)
 {
     (void)numbers;
     struct cli_loaded loaded;
@@ -148,7 +148,7 @@ static int stat_one(struct cli_batch *batch, size_t index, FILE *output, uint64_
     return CLI_DONE;
 }
 
-int cli_stat(const struct cli_options *options)
+static int run_stat(const struct cli_options *options)
 {
     struct cli_batch batch = {.work = stat_one};
     int status = cli_batch_expand(&batch, options, true);
@@ -157,3 +157,16 @@ int cli_stat(const struct cli_options *options)
     cli_batch_free(&batch);
     return status;
 }
+
+static const struct cli_usage usage = {
+    .run = run_stat,
+    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
+    .operands_min = 1,
+    .operands_max = -1,
+    .help = "Usage: qutc stat [--json] TABLE|ELF...\n\n"
+            "Prints rows, distinct rules, bytes, their share of the tables they replace, coverage of the text, and "
+            "refusals by\n"
+            "reason.\n\n"
+            "Example: qutc stat --json libc.qut\n",
+};
+const struct cli_command command_stat = {"stat", "print sizes, coverage, refusals", cli_run, &usage};

@@ -7,72 +7,72 @@
 
 #include "qutc/check/verify.h"
 #include "qutc/cli/batch.h"
-#include "qutc/cli/load.h"
+#include "qutc/cli/load_table.h"
 #include "qutc/table/rule_text.h"
 
 // What a worker tells besides its text.
 enum { SUM_ROWS, SUM_EXACT, SUM_REFUSED, SUM_WRONG, SUM_DISPUTED, SUM_ABSTAINED };
 
-static void print_json(const char *name, const struct qutc_verify_result *result, FILE *output)
+static void print_json(const char *name, const struct check_verify_result *result, FILE *output)
 {
-    struct cli_json json = {.stream = output};
-    cli_json_open(&json, NULL, '{');
-    cli_json_string(&json, "file", name);
-    cli_json_number(&json, "rows", result->rows);
-    cli_json_number(&json, "exact", result->exact);
-    cli_json_number(&json, "refused", result->refused);
-    cli_json_number(&json, "wrong", result->wrong);
-    cli_json_number(&json, "disputed", result->disputed);
-    cli_json_number(&json, "abstained", result->abstained);
-    cli_json_number(&json, "plt_leaf", result->plt_leaf);
-    cli_json_number(&json, "oat_headers", result->oat_headers);
-    cli_json_number(&json, "holes", result->holes);
-    cli_json_open(&json, "refused_by_reason", '{');
+    struct base_json json = {.stream = output};
+    base_json_open(&json, NULL, '{');
+    base_json_string(&json, "file", name);
+    base_json_number(&json, "rows", result->rows);
+    base_json_number(&json, "exact", result->exact);
+    base_json_number(&json, "refused", result->refused);
+    base_json_number(&json, "wrong", result->wrong);
+    base_json_number(&json, "disputed", result->disputed);
+    base_json_number(&json, "abstained", result->abstained);
+    base_json_number(&json, "plt_leaf", result->plt_leaf);
+    base_json_number(&json, "oat_headers", result->oat_headers);
+    base_json_number(&json, "holes", result->holes);
+    base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (result->refused_by_reason[i])
-            cli_json_number(&json, qut_refusal_name(i), result->refused_by_reason[i]);
-    cli_json_close(&json, '}');
-    cli_json_open(&json, "readers", '[');
-    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
-        const struct qutc_judge_count *judge = &result->judges[j];
+            base_json_number(&json, qut_refusal_name(i), result->refused_by_reason[i]);
+    base_json_close(&json, '}');
+    base_json_open(&json, "readers", '[');
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
+        const struct check_judge_count *judge = &result->judges[j];
         if (!judge->name || judge->rows + judge->abstained == 0)
             continue;
-        cli_json_open(&json, NULL, '{');
-        cli_json_string(&json, "reader", judge->name);
-        cli_json_number(&json, "rows", judge->rows);
-        cli_json_number(&json, "abstained", judge->abstained);
-        cli_json_open(&json, "reasons", '{');
-        for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++)
-            cli_json_number(&json, judge->reasons[i].text, judge->reasons[i].rows);
-        cli_json_close(&json, '}');
-        cli_json_close(&json, '}');
+        base_json_open(&json, NULL, '{');
+        base_json_string(&json, "reader", judge->name);
+        base_json_number(&json, "rows", judge->rows);
+        base_json_number(&json, "abstained", judge->abstained);
+        base_json_open(&json, "reasons", '{');
+        for (unsigned i = 0; i < CHECK_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++)
+            base_json_number(&json, judge->reasons[i].text, judge->reasons[i].rows);
+        base_json_close(&json, '}');
+        base_json_close(&json, '}');
     }
-    cli_json_close(&json, ']');
-    cli_json_open(&json, "findings", '[');
+    base_json_close(&json, ']');
+    base_json_open(&json, "findings", '[');
     for (unsigned i = 0; i < result->finding_count; i++) {
-        const struct qutc_finding *finding = &result->findings[i];
-        cli_json_open(&json, NULL, '{');
-        cli_json_string(&json, "kind", finding->disputed ? "disputed" : "wrong");
-        cli_json_number(&json, "start", finding->pc);
-        cli_json_number(&json, "end", finding->end);
-        cli_json_string(&json, "difference", finding->text);
-        cli_json_string(&json, "rule", finding->rule);
-        cli_json_close(&json, '}');
+        const struct check_finding *finding = &result->findings[i];
+        base_json_open(&json, NULL, '{');
+        base_json_string(&json, "kind", finding->disputed ? "disputed" : "wrong");
+        base_json_number(&json, "start", finding->pc);
+        base_json_number(&json, "end", finding->end);
+        base_json_string(&json, "difference", finding->text);
+        base_json_string(&json, "rule", finding->rule);
+        base_json_close(&json, '}');
     }
-    cli_json_close(&json, ']');
-    cli_json_close(&json, '}');
+    base_json_close(&json, ']');
+    base_json_close(&json, '}');
 }
 
-static void print_details(const char *name, const struct qutc_verify_result *result, FILE *output)
+static void print_details(const char *name, const struct check_verify_result *result, FILE *output)
 {
     for (unsigned i = 0; i < result->finding_count; i++) {
-        const struct qutc_finding *finding = &result->findings[i];
+        const struct check_finding *finding = &result->findings[i];
         cli_print_name(output, name);
         fprintf(output, ": %s: 0x%" PRIx64 "-0x%" PRIx64 ": %s; rule: %s\n", finding->disputed ? "disputed" : "wrong",
                 finding->pc, finding->end, finding->text, finding->rule);
     }
     uint64_t unlisted = result->wrong + result->disputed;
-    if (unlisted > result->finding_count && result->finding_count == QUTC_FINDINGS_MAX) {
+    if (unlisted > result->finding_count && result->finding_count == CHECK_FINDINGS_MAX) {
         cli_print_name(output, name);
         fprintf(output, ": %" PRIu64 " more wrong or disputed\n", unlisted - result->finding_count);
     }
@@ -82,9 +82,9 @@ static void print_details(const char *name, const struct qutc_verify_result *res
         cli_print_name(output, name);
         fprintf(output, ": refused: %s: %" PRIu64 " rows\n", qut_refusal_name(i), result->refused_by_reason[i]);
     }
-    for (unsigned j = 0; j < QUTC_JUDGES_COUNT; j++) {
-        const struct qutc_judge_count *judge = &result->judges[j];
-        for (unsigned i = 0; i < QUTC_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++) {
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++) {
+        const struct check_judge_count *judge = &result->judges[j];
+        for (unsigned i = 0; i < CHECK_ABSTAIN_REASONS_MAX && judge->reasons[i].rows; i++) {
             cli_print_name(output, name);
             fprintf(output, ": %s abstains: %" PRIu64 " times: %s\n", judge->name, judge->reasons[i].rows,
                     judge->reasons[i].text);
@@ -100,7 +100,7 @@ static void print_details(const char *name, const struct qutc_verify_result *res
     }
 }
 
-static void print_text(const struct cli_options *options, const char *name, const struct qutc_verify_result *result,
+static void print_text(const struct cli_options *options, const char *name, const struct check_verify_result *result,
                        FILE *output)
 {
     if (!options->quiet)
@@ -111,33 +111,33 @@ static void print_text(const struct cli_options *options, const char *name, cons
 }
 
 // The table that was asked for, if it was made for this image.
-static int load_given_table(const char *path, struct cli_loaded *loaded, struct qutc_error *error)
+static int load_given_table(const char *path, struct cli_loaded *loaded, struct base_error *error)
 {
     if (qutc_table_file_read(path, &loaded->file, error) != 0)
         return -1;
     const struct qut_table_header *header = loaded->file.table.header;
-    const struct qutc_image *image = loaded->image;
+    const struct input_image *image = loaded->image;
     if (header->arch == image->arch->id && header->identity_size == image->identity_size &&
         memcmp(header->identity, image->identity, image->identity_size) == 0)
         return 0;
-    return qutc_fail(error, QUTC_ERR_TABLE, "", 0, "%s", qut_table_fault_name(QUT_TABLE_FOREIGN));
+    return base_fail(error, BASE_ERR_TABLE, "", 0, "%s", qut_table_fault_name(QUT_TABLE_FOREIGN));
 }
 
 static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_loaded *loaded, FILE *output,
-                         uint64_t numbers[CLI_TALLY_NUMBERS], struct qutc_error *error)
+                         uint64_t numbers[CLI_TALLY_NUMBERS], struct base_error *error)
 {
     const struct cli_options *options = batch->options;
     int loading =
         options->table ? load_given_table(options->table, loaded, error) : cli_load_compile(options, loaded, error);
     if (loading != 0)
         return CLI_FAILED;
-    struct qutc_verify_result *result = calloc(1, sizeof *result);
+    struct check_verify_result *result = calloc(1, sizeof *result);
     if (!result) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "findings");
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "findings");
         return CLI_FAILED;
     }
     int outcome = CLI_FAILED;
-    if (qutc_verify(&loaded->file.table, loaded->image, options->judges, result, error) == 0) {
+    if (check_verify(&loaded->file.table, loaded->image, options->judges, result, error) == 0) {
         numbers[SUM_ROWS] = result->rows;
         numbers[SUM_EXACT] = result->exact;
         numbers[SUM_REFUSED] = result->refused;
@@ -155,7 +155,7 @@ static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_l
 }
 
 static int verify_one(struct cli_batch *batch, size_t index, FILE *output, uint64_t numbers[CLI_TALLY_NUMBERS],
-                      struct qutc_error *error)
+                      struct base_error *error)
 {
     const struct cli_input *input = &batch->inputs.items[index];
     struct cli_loaded loaded;
@@ -184,7 +184,7 @@ static void print_total(const struct cli_batch *batch)
     putchar('\n');
 }
 
-int cli_verify(const struct cli_options *options)
+static int run_verify(const struct cli_options *options)
 {
     struct cli_batch batch = {.work = verify_one};
     int status = cli_batch_expand(&batch, options, false);
@@ -200,3 +200,17 @@ int cli_verify(const struct cli_options *options)
     cli_batch_free(&batch);
     return status;
 }
+
+static const struct cli_usage usage = {
+    .run = run_verify,
+    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES |
+                  CLI_OPT_AGAINST | CLI_OPT_TABLE,
+    .operands_min = 1,
+    .operands_max = -1,
+    .help = "Usage: qutc verify [--against READER] [--json] [--table FILE] ELF...\n\n"
+            "Compiles each ELF and compares every row with what libdw, libdwarf and readelf make of the file. The last "
+            "line of\n"
+            "each is FILE: rows=N exact=N refused=N wrong=N. Exit status 1 if any row is wrong.\n\n"
+            "Example: qutc verify /bin/bash\n",
+};
+const struct cli_command command_verify = {"verify", "compare every row with independent readers", cli_run, &usage};

@@ -6,14 +6,14 @@
 
 #include <qutc/warm_up.h>
 
-#include "cli/json.h"
+#include "base/json.h"
+#include "cli/progress.h"
 #include "qutc/cli/options.h"
-#include "qutc/cli/progress.h"
 
 struct told {
     const struct cli_options *options;
-    struct cli_progress progress;
-    struct cli_json json;
+    struct progress progress;
+    struct base_json json;
 };
 
 static const char *const outcome_names[QUTC_WARM_UP_OUTCOMES] = {
@@ -32,30 +32,29 @@ static void print_step(const struct qutc_warm_up_step *step)
     printf(": bytes=%" PRIu64 " ms=%.1f\n", step->table_bytes, (double)step->time_ns / 1e6);
 }
 
-static void print_step_json(struct cli_json *json, const struct qutc_warm_up_step *step)
+static void print_step_json(struct base_json *json, const struct qutc_warm_up_step *step)
 {
-    cli_json_open(json, NULL, '{');
-    cli_json_string(json, "file", step->name);
-    cli_json_string(json, "status", outcome_names[step->outcome]);
+    base_json_open(json, NULL, '{');
+    base_json_string(json, "file", step->name);
+    base_json_string(json, "status", outcome_names[step->outcome]);
     if (*step->reason)
-        cli_json_string(json, "reason", step->reason);
-    cli_json_number(json, "table_bytes", step->table_bytes);
-    cli_json_real(json, "ms", (double)step->time_ns / 1e6, 1);
-    cli_json_close(json, '}');
+        base_json_string(json, "reason", step->reason);
+    base_json_number(json, "table_bytes", step->table_bytes);
+    base_json_real(json, "ms", (double)step->time_ns / 1e6, 1);
+    base_json_close(json, '}');
 }
 
 static int tell(void *context, const struct qutc_warm_up_step *step)
 {
     struct told *told = context;
-    cli_progress_clear(&told->progress);
+    cli_progress_end(&told->progress);
     if (step->outcome == QUTC_WARM_UP_FAILED || step->outcome == QUTC_WARM_UP_TOO_LARGE)
         cli_report(stderr, step->name, "%s", step->reason);
     if (told->options->json)
         print_step_json(&told->json, step);
     else if (!told->options->quiet)
         print_step(step);
-    told->progress.total = step->total;
-    cli_progress_step(&told->progress, step->done, step->name);
+    cli_progress_step_to(&told->progress, step->done, step->total, step->name);
     return ferror(stdout);
 }
 
@@ -73,22 +72,22 @@ static void print_result(const struct qutc_warm_up_result *result)
            (double)result->time_ns / 1e9, (double)result->cpu_time_ns / 1e9);
 }
 
-static void print_result_json(struct cli_json *json, const struct qutc_warm_up_result *result)
+static void print_result_json(struct base_json *json, const struct qutc_warm_up_result *result)
 {
     static const char *const keys[QUTC_WARM_UP_OUTCOMES] = {"compiled", "up_to_date", "without_unwind_information",
                                                             "too_large", "failed"};
-    cli_json_close(json, ']');
+    base_json_close(json, ']');
     for (unsigned i = 0; i < QUTC_WARM_UP_OUTCOMES; i++)
-        cli_json_number(json, keys[i], result->outcomes[i]);
-    cli_json_number(json, "left", result->left);
-    cli_json_number(json, "unreadable", result->unreadable);
-    cli_json_number(json, "dropped", result->dropped);
-    cli_json_number(json, "dropped_bytes", result->dropped_bytes);
-    cli_json_number(json, "compiled_bytes", result->compiled_bytes);
-    cli_json_number(json, "cache_bytes", result->cache_bytes);
-    cli_json_real(json, "seconds", (double)result->time_ns / 1e9, 3);
-    cli_json_real(json, "processor_seconds", (double)result->cpu_time_ns / 1e9, 3);
-    cli_json_close(json, '}');
+        base_json_number(json, keys[i], result->outcomes[i]);
+    base_json_number(json, "left", result->left);
+    base_json_number(json, "unreadable", result->unreadable);
+    base_json_number(json, "dropped", result->dropped);
+    base_json_number(json, "dropped_bytes", result->dropped_bytes);
+    base_json_number(json, "compiled_bytes", result->compiled_bytes);
+    base_json_number(json, "cache_bytes", result->cache_bytes);
+    base_json_real(json, "seconds", (double)result->time_ns / 1e9, 3);
+    base_json_real(json, "processor_seconds", (double)result->cpu_time_ns / 1e9, 3);
+    base_json_close(json, '}');
     putchar('\n');
 }
 
@@ -100,7 +99,7 @@ static void step_back(void)
     sched_setscheduler(0, SCHED_IDLE, &parameters);
 }
 
-int cli_warm_up(const struct cli_options *options)
+static int run_warm_up(const struct cli_options *options)
 {
     struct told told = {.options = options, .json = {.stream = stdout}};
     const struct qutc_warm_up_options warm_up = {
@@ -122,14 +121,14 @@ int cli_warm_up(const struct cli_options *options)
     };
     struct qutc_warm_up_result result;
     char reason[256];
-    cli_progress_init(&told.progress, options->command, 2, options->quiet);
+    cli_progress_begin(&told.progress, options->command, options->quiet);
     if (options->json) {
-        cli_json_open(&told.json, NULL, '{');
-        cli_json_open(&told.json, "files", '[');
+        base_json_open(&told.json, NULL, '{');
+        base_json_open(&told.json, "files", '[');
     }
     step_back();
     enum qutc_warm_up_status status = qutc_warm_up(&warm_up, &result, reason, sizeof reason);
-    cli_progress_clear(&told.progress);
+    cli_progress_end(&told.progress);
     if (options->json)
         print_result_json(&told.json, &result);
     else if (!options->quiet)
@@ -140,3 +139,21 @@ int cli_warm_up(const struct cli_options *options)
         cli_report(stderr, options->command, "%" PRIu64 " files or directories could not be read", result.unreadable);
     return status == QUTC_WARM_UP_WHOLE ? CLI_OK : status == QUTC_WARM_UP_STUCK ? CLI_BAD : CLI_NO;
 }
+
+static const struct cli_usage usage = {
+    .run = run_warm_up,
+    .option_set = CLI_OPT_OUTPUT | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES |
+                  CLI_OPT_WARM_UP,
+    .operands_min = 1,
+    .operands_max = -1,
+    .help =
+        "Usage: qutc warm-up [--cpu-share PERCENT] [--memory SIZE] [--budget SIZE] [--max-age DAYS] INPUT...\n\n"
+        "Compiles what the cache (-o DIR, else as for compile) does not have: what --pid has mapped comes first, then "
+        "libc, ART\n"
+        "and its boot images, then the rest of INPUT: files, APKs, directories. Runs with the lowest priority; may be "
+        "killed at\n"
+        "any moment, and goes on where it stopped. Of two at once in one cache the second leaves, with status 1.\n\n"
+        "Example: qutc warm-up --cpu-share 10 --budget 64M --pid 4711 /data/app/com.example\n",
+};
+const struct cli_command command_warm_up = {"warm-up", "fill the cache in the background, in order of need", cli_run,
+                                            &usage};

@@ -67,10 +67,10 @@ static int take_judges(struct cli_options *options, const char *name)
     static const struct {
         const char *name;
         unsigned mask;
-    } judges[] = {{"libdw", QUTC_JUDGE_LIBDW},
-                  {"libdwarf", QUTC_JUDGE_LIBDWARF},
-                  {"readelf", QUTC_JUDGE_READELF},
-                  {"all", QUTC_JUDGES_ALL}};
+    } judges[] = {{"libdw", CHECK_JUDGE_LIBDW},
+                  {"libdwarf", CHECK_JUDGE_LIBDWARF},
+                  {"readelf", CHECK_JUDGE_READELF},
+                  {"all", CHECK_JUDGES_ALL}};
     for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
         if (strcmp(judges[i].name, name) == 0) {
             options->judges = judges[i].mask;
@@ -170,13 +170,14 @@ static int take_option(void *context, int id, const char *value)
 
 static int check_operands(const struct cli_command *command, const struct cli_options *options)
 {
+    const struct cli_usage *usage = command->usage;
     int count = options->operand_count + (options->system ? 1 : 0) + (int)options->pid_count;
-    if (count < command->operands_min) {
+    if (count < usage->operands_min) {
         cli_report(stderr, command->name, "too few arguments");
         return cli_usage_error(command->name);
     }
-    if (command->operands_max >= 0 && options->operand_count > command->operands_max) {
-        cli_report(stderr, options->operands[command->operands_max], "one argument too many");
+    if (usage->operands_max >= 0 && options->operand_count > usage->operands_max) {
+        cli_report(stderr, options->operands[usage->operands_max], "one argument too many");
         return cli_usage_error(command->name);
     }
     return CLI_OK;
@@ -184,17 +185,18 @@ static int check_operands(const struct cli_command *command, const struct cli_op
 
 int cli_run(const struct cli_command *command, int argc, char **argv)
 {
+    const struct cli_usage *usage = command->usage;
     struct cli_options options = {
         .command = command->name,
         .jobs = processors(),
-        .judges = QUTC_JUDGES_ALL,
+        .judges = CHECK_JUDGES_ALL,
         .image = {.debug_root = "/usr/lib/debug"},
     };
     const struct cli_parser parser = {.command = command->name,
-                                      .help = command->help,
+                                      .help = usage->help,
                                       .arguments = arguments,
                                       .argument_count = ARGUMENT_COUNT,
-                                      .set = command->option_set,
+                                      .set = usage->option_set,
                                       .take = take_option,
                                       .context = &options};
     int first;
@@ -204,5 +206,5 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
     options.operands = argv + first;
     options.operand_count = argc - first;
     status = check_operands(command, &options);
-    return status == CLI_OK ? command->run(&options) : status;
+    return status == CLI_OK ? usage->run(&options) : status;
 }

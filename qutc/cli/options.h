@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "qutc/cli/cli.h"
+#include "cli/commands.h"
+#include "cli/diagnostics.h"
 #include "qutc/input/image.h"
 
 enum cli_option_set {
@@ -32,8 +33,8 @@ struct cli_options {
     bool small, quiet, json, force, all, system;
     int pids[CLI_PIDS_MAX];
     unsigned pid_count;
-    struct qutc_image_options image;
-    unsigned judges; // mask of enum QUTC_JUDGE_*
+    struct input_image_options image;
+    unsigned judges; // mask of enum CHECK_JUDGE_*
     const char *table;
     unsigned cpu_share_percent;
     uint64_t memory_bytes, budget_bytes, max_age_seconds;
@@ -41,14 +42,13 @@ struct cli_options {
     int operand_count;
 };
 
-struct cli_command {
-    const char *name;
-    int (*run)(const struct cli_options *options);
-    unsigned option_set; // enum cli_option_set
-    int operands_min;    // --system and --pid count
-    int operands_max;    // -1: any number
-    const char *summary; // one line
-    const char *help;    // without the options
+// Of a struct cli_command whose `run` is cli_run.
+struct cli_usage {
+    int (*run)(const struct cli_options *options); // returns an enum cli_status
+    unsigned option_set;                           // enum cli_option_set
+    int operands_min;                              // --system and --pid count
+    int operands_max;                              // -1: any number
+    const char *help;                              // without the options
 };
 
 // Parses what follows the command's name and runs it; --help and bad usage are answered here.

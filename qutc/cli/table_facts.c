@@ -25,7 +25,7 @@ void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
     struct qut_rule rule;
     uint64_t end = 0;
     unsigned last_reason = QUT_REFUSED_NOT;
-    for (uint64_t pc = table->text_start; qut_table_next_row(table, &pc, &end, &rule); pc = end) {
+    for (uint64_t pc = table->text_start; runtime_table_next_row(table, &pc, &end, &rule); pc = end) {
         uint64_t bytes = end - pc;
         unsigned reason = QUT_REFUSED_NOT;
         if (rule.kind == QUT_RULE_FRAME) {

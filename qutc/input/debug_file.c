@@ -11,65 +11,58 @@
 #include "qutc/input/image_store.h"
 
 struct search {
-    struct qutc_image *image;
-    struct qutc_bytes build_id;
+    struct input_image *image;
+    struct base_bytes build_id;
     const char *link; // .gnu_debuglink's name, or NULL
     uint32_t link_crc;
 };
 
-static void drop(struct qutc_image_store *store)
+static void drop(struct input_image_store *store)
 {
-    qutc_elf_free(&store->debug_elf);
-    qutc_file_map_close(&store->debug_file);
+    input_elf_free(&store->debug_elf);
+    input_file_map_close(&store->debug_file);
 }
 
-static int check_match(const struct search *search, const char *path, bool by_link, struct qutc_error *error)
+static int check_match(const struct search *search, const char *path, bool by_link, struct base_error *error)
 {
-    const struct qutc_image_store *store = search->image->store;
+    const struct input_image_store *store = search->image->store;
     if (store->debug_elf.arch != search->image->arch)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s is for %s", path, store->debug_elf.arch->name);
-    struct qutc_bytes other = qutc_build_id(&store->debug_elf);
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "debug file %s is for %s", path,
+                         store->debug_elf.arch->name);
+    struct base_bytes other = input_build_id(&store->debug_elf);
     bool both = other.size && search->build_id.size;
     if (both && (other.size != search->build_id.size || memcmp(other.data, search->build_id.data, other.size) != 0))
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another build-id", path);
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "debug file %s has another build-id", path);
     if (by_link)
-        qutc_elf_need_all(&store->debug_elf);
+        input_elf_need_all(&store->debug_elf);
     if (by_link && lzma_crc32(store->debug_file.bytes.data, store->debug_file.bytes.size, 0) != search->link_crc)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "debug file", 0, "%s has another CRC", path);
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "debug file %s has another CRC", path);
     return 0;
 }
 
 // A file that is absent is no damage; one that is there but not ours is.
 static bool try_file(const struct search *search, const char *path, bool by_link)
 {
-    struct qutc_image_store *store = search->image->store;
-    struct qutc_error error = {0};
+    struct input_image_store *store = search->image->store;
+    struct base_error error = {0};
     if (access(path, F_OK) != 0)
         return false;
-    if (qutc_file_map_open(&store->debug_file, path, 0, 0, store->way, &error) == 0) {
+    if (input_file_map_open(&store->debug_file, path, 0, 0, store->way, &error) == 0) {
         bool itself = store->debug_file.device == store->file.device && store->debug_file.inode == store->file.inode;
-        if (!itself && qutc_elf_read_file(&store->debug_elf, &store->debug_file, &error) == 0 &&
+        if (!itself && input_elf_read_file(&store->debug_elf, &store->debug_file, &error) == 0 &&
             check_match(search, path, by_link, &error) == 0)
             return true;
     }
     drop(store);
     if (error.reason)
-        qutc_image_note_damage(search->image, &error);
+        input_image_note_damage(search->image, &error);
     return false;
 }
 
 static bool by_build_id(const struct search *search, const char *debug_root)
 {
     char path[PATH_MAX];
-    if (search->build_id.size < 2 || search->build_id.size > 64)
-        return false;
-    int length = snprintf(path, sizeof path, "%s/.build-id/%02x/", debug_root, search->build_id.data[0]);
-    for (size_t i = 1; i < search->build_id.size && length > 0 && length < (int)sizeof path; i++)
-        length += snprintf(path + length, sizeof path - (size_t)length, "%02x", search->build_id.data[i]);
-    if (length < 0 || length >= (int)sizeof path)
-        return false;
-    length += snprintf(path + length, sizeof path - (size_t)length, ".debug");
-    return length < (int)sizeof path && try_file(search, path, false);
+    return input_debug_path(debug_root, search->build_id, path) && try_file(search, path, false);
 }
 
 static bool try_joined(const struct search *search, const char *root, const char *directory, const char *middle)
@@ -95,23 +88,23 @@ static bool by_link(const struct search *search, const char *image_path, const c
 
 static void read_link(struct search *search)
 {
-    const struct qutc_elf *elf = &search->image->store->elf;
-    const struct qutc_elf_section *section = qutc_elf_find(elf, ".gnu_debuglink");
-    struct qutc_bytes bytes;
-    if (!section || qutc_elf_section_bytes(elf, section, &bytes, NULL))
+    const struct input_elf *elf = &search->image->store->elf;
+    const struct input_elf_section *section = input_elf_find(elf, ".gnu_debuglink");
+    struct base_bytes bytes;
+    if (!section || input_elf_section_bytes(elf, section, &bytes, NULL))
         return;
-    struct qutc_cursor cursor = qutc_cursor(bytes);
-    const char *link = qutc_read_string(&cursor);
-    qutc_cursor_seek(&cursor, (qutc_cursor_offset(&cursor) + 3) & ~(uint64_t)3);
-    search->link_crc = qutc_read_u32(&cursor);
+    struct base_cursor cursor = base_cursor(bytes);
+    const char *link = base_read_string(&cursor);
+    base_cursor_seek(&cursor, (base_cursor_offset(&cursor) + 3) & ~(uint64_t)3);
+    search->link_crc = base_read_u32(&cursor);
     // A name with a directory in it would let the file choose what we read.
     if (!cursor.failed && link && *link && !strchr(link, '/'))
         search->link = link;
 }
 
-bool qutc_image_find_debug_file(struct qutc_image *image, const char *path, const char *debug_root)
+bool input_image_find_debug_file(struct input_image *image, const char *path, const char *debug_root)
 {
-    struct search search = {.image = image, .build_id = qutc_build_id(&image->store->elf)};
+    struct search search = {.image = image, .build_id = input_build_id(&image->store->elf)};
     if (by_build_id(&search, debug_root))
         return true;
     read_link(&search);

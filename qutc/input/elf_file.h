@@ -4,14 +4,14 @@
 #ifndef QUTC_INPUT_ELF_FILE_H
 #define QUTC_INPUT_ELF_FILE_H
 
+#include "base/cursor_inline.h"
+#include "base/error.h"
 #include "libqut/arch/arch.h"
-#include "qutc/base/cursor.h"
-#include "qutc/base/error.h"
 #include "qutc/input/file_map.h"
 
-enum { QUTC_SECTION_NAME_MAX = 255 }; // longer names are nobody's: they read as ""
+enum { INPUT_SECTION_NAME_MAX = 255 }; // longer names do not occur: they read as ""
 
-struct qutc_elf_section {
+struct input_elf_section {
     const char *name; // in the file's bytes; "" where it has none
     uint32_t type;
     uint64_t flags;
@@ -23,7 +23,7 @@ struct qutc_elf_section {
     uint32_t link; // index of another section in the file's own numbering, which begins with 1 at sections[0]
 };
 
-struct qutc_elf_segment {
+struct input_elf_segment {
     uint32_t type;
     uint32_t flags;
     uint64_t vaddr;
@@ -33,48 +33,48 @@ struct qutc_elf_segment {
     uint64_t alignment;
 };
 
-struct qutc_elf {
-    struct qutc_bytes bytes;
-    struct qutc_file_map *source; // asked before bytes are looked at; NULL: all of them are there
-    const struct qut_arch *arch;
+struct input_elf {
+    struct base_bytes bytes;
+    struct input_file_map *source; // asked before bytes are looked at; NULL: all of them are there
+    const struct arch *arch;
     bool is_64;
-    struct qutc_elf_section *sections;
+    struct input_elf_section *sections;
     size_t section_count;
-    struct qutc_elf_segment *segments;
+    struct input_elf_segment *segments;
     size_t segment_count;
     bool is_relocatable;      // st_value of a symbol counts from its section's vaddr
-    struct qutc_error damage; // a header table that was left out because it does not lie in the file
+    struct base_error damage; // a header table that was left out because it does not lie in the file
 };
 
 // The bytes must outlive *elf, and so must their source. Refuses everything but linked little-endian files of a machine
 // we know.
-int qutc_elf_read(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error);
+int input_elf_read(struct input_elf *elf, struct base_bytes bytes, struct base_error *error);
 // Takes a relocatable file too, as a just-in-time compiler describes what it loaded: a section's vaddr is where it is,
 // its bytes are relocated. Sections that were not loaded have no address; but for symbols and their names, they read as
-// SHT_NULL, since nobody relocated them.
-int qutc_elf_read_loaded(struct qutc_elf *elf, struct qutc_bytes bytes, struct qutc_error *error);
-int qutc_elf_read_file(struct qutc_elf *elf, struct qutc_file_map *source, struct qutc_error *error);
-void qutc_elf_free(struct qutc_elf *elf);
+// SHT_NULL, since they were not relocated.
+int input_elf_read_loaded(struct input_elf *elf, struct base_bytes bytes, struct base_error *error);
+int input_elf_read_file(struct input_elf *elf, struct input_file_map *source, struct base_error *error);
+void input_elf_free(struct input_elf *elf);
 
 // Before bytes are looked at that none of the functions below returned. What cannot be read is zero, and makes
-// qutc_file_map_is_whole say so.
-void qutc_elf_need(const struct qutc_elf *elf, uint64_t offset_bytes, uint64_t size_bytes);
-void qutc_elf_need_all(const struct qutc_elf *elf);
+// input_file_map_is_whole say so.
+void input_elf_need(const struct input_elf *elf, uint64_t offset_bytes, uint64_t size_bytes);
+void input_elf_need_all(const struct input_elf *elf);
 
-// Whether these first bytes of a file (64 suffice) are those of an ELF file that qutc_elf_read would not refuse at
+// Whether these first bytes of a file (64 suffice) are those of an ELF file that input_elf_read would not refuse at
 // sight. *is_elf tells apart what is not ELF at all.
-bool qutc_elf_probe(struct qutc_bytes start, bool *is_elf);
+bool input_elf_probe(struct base_bytes start, bool *is_elf);
 
 // First section of that name that has bytes or an address, or NULL.
-const struct qutc_elf_section *qutc_elf_find(const struct qutc_elf *elf, const char *name);
+const struct input_elf_section *input_elf_find(const struct input_elf *elf, const char *name);
 
 // Size 0 for a section without bytes (NOBITS). Fails for one that does not lie in the file.
-int qutc_elf_section_bytes(const struct qutc_elf *elf, const struct qutc_elf_section *section, struct qutc_bytes *bytes,
-                           struct qutc_error *error);
+int input_elf_section_bytes(const struct input_elf *elf, const struct input_elf_section *section,
+                            struct base_bytes *bytes, struct base_error *error);
 
-// As much of the segment's file bytes as the file has. The extent alone; needs qutc_elf_need.
-struct qutc_bytes qutc_elf_segment_extent(const struct qutc_elf *elf, const struct qutc_elf_segment *segment);
+// As much of the segment's file bytes as the file has. The extent alone; needs input_elf_need.
+struct base_bytes input_elf_segment_extent(const struct input_elf *elf, const struct input_elf_segment *segment);
 // ... and there to be looked at.
-struct qutc_bytes qutc_elf_segment_bytes(const struct qutc_elf *elf, const struct qutc_elf_segment *segment);
+struct base_bytes input_elf_segment_bytes(const struct input_elf *elf, const struct input_elf_segment *segment);
 
 #endif

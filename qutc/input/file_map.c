@@ -11,7 +11,7 @@
 
 enum { CHUNK_BYTES = 1 << 16 };
 
-static int map_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
+static int map_window(struct input_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
 {
     uint64_t in_page = offset_bytes % (uint64_t)sysconf(_SC_PAGESIZE);
     size_t base_bytes = (size_t)(size_bytes + in_page);
@@ -20,12 +20,12 @@ static int map_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, 
         return -1;
     map->base = base;
     map->base_bytes = base_bytes;
-    map->bytes = (struct qutc_bytes){(const uint8_t *)base + in_page, (size_t)size_bytes};
+    map->bytes = (struct base_bytes){(const uint8_t *)base + in_page, (size_t)size_bytes};
     return 0;
 }
 
 // Address space only: a page becomes memory when it is read into.
-static int reserve_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
+static int reserve_window(struct input_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
 {
     void *base =
         mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -33,23 +33,23 @@ static int reserve_window(struct qutc_file_map *map, int fd, uint64_t offset_byt
         return -1;
     map->base = base;
     map->base_bytes = (size_t)size_bytes;
-    map->bytes = (struct qutc_bytes){base, (size_t)size_bytes};
+    map->bytes = (struct base_bytes){base, (size_t)size_bytes};
     map->offset_bytes = offset_bytes;
     map->present = calloc((size_t)(size_bytes / CHUNK_BYTES + 1), 1);
     map->fd = map->present ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     return map->fd < 0 ? -1 : 0;
 }
 
-static int open_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes,
-                       enum qutc_file_way way, struct qutc_error *error)
+static int open_window(struct input_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes,
+                       enum input_file_way way, struct base_error *error)
 {
     if (fstat(fd, &map->opened))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
     if (!S_ISREG(map->opened.st_mode))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "not a regular file");
+        return base_fail(error, BASE_ERR_IO, "", 0, "not a regular file");
     uint64_t file_bytes = (uint64_t)map->opened.st_size;
     if (offset_bytes > file_bytes || size_bytes > file_bytes - offset_bytes)
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", offset_bytes, "0x%jx bytes wanted, the file has 0x%jx",
+        return base_fail(error, BASE_ERR_TRUNCATED, "file", offset_bytes, "0x%jx bytes wanted, the file has 0x%jx",
                          (uintmax_t)size_bytes, (uintmax_t)file_bytes);
     if (size_bytes == 0)
         size_bytes = file_bytes - offset_bytes;
@@ -57,26 +57,26 @@ static int open_window(struct qutc_file_map *map, int fd, uint64_t offset_bytes,
     map->inode = (uint64_t)map->opened.st_ino;
     if (size_bytes == 0)
         return 0;
-    int result = way == QUTC_FILE_READ ? reserve_window(map, fd, offset_bytes, size_bytes)
-                                       : map_window(map, fd, offset_bytes, size_bytes);
-    return result ? qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno)) : 0;
+    int result = way == INPUT_FILE_READ ? reserve_window(map, fd, offset_bytes, size_bytes)
+                                        : map_window(map, fd, offset_bytes, size_bytes);
+    return result ? base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno)) : 0;
 }
 
-int qutc_file_map_open(struct qutc_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
-                       enum qutc_file_way way, struct qutc_error *error)
+int input_file_map_open(struct input_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
+                        enum input_file_way way, struct base_error *error)
 {
-    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
+    *map = (struct input_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
     int result = open_window(map, fd, offset_bytes, size_bytes, way, error);
     close(fd);
     if (result)
-        qutc_file_map_close(map);
+        input_file_map_close(map);
     return result;
 }
 
-static bool read_chunks(struct qutc_file_map *map, size_t from, size_t end)
+static bool read_chunks(struct input_file_map *map, size_t from, size_t end)
 {
     while (from < end) {
         ssize_t got = pread(map->fd, (uint8_t *)map->base + from, end - from, (off_t)(map->offset_bytes + from));
@@ -87,7 +87,7 @@ static bool read_chunks(struct qutc_file_map *map, size_t from, size_t end)
     return true;
 }
 
-bool qutc_file_map_need(struct qutc_file_map *map, uint64_t from, uint64_t size)
+bool input_file_map_need(struct input_file_map *map, uint64_t from, uint64_t size)
 {
     if (!map->present || from >= map->bytes.size || size == 0)
         return !map->lost;
@@ -110,7 +110,7 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-bool qutc_file_map_is_whole(const struct qutc_file_map *map)
+bool input_file_map_is_whole(const struct input_file_map *map)
 {
     struct stat now;
     if (!map->present)
@@ -119,14 +119,15 @@ bool qutc_file_map_is_whole(const struct qutc_file_map *map)
            same_time(now.st_mtim, map->opened.st_mtim);
 }
 
-void qutc_file_map_each(struct qutc_file_map *map, void (*piece)(void *context, struct qutc_bytes bytes), void *context)
+void input_file_map_each(struct input_file_map *map, void (*piece)(void *context, struct base_bytes bytes),
+                         void *context)
 {
     size_t size = map->bytes.size;
     for (size_t at = 0; map->present && at < size; at += CHUNK_BYTES) {
         size_t piece_bytes = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
         bool was_present = map->present[at / CHUNK_BYTES];
-        qutc_file_map_need(map, at, piece_bytes);
-        piece(context, (struct qutc_bytes){map->bytes.data + at, piece_bytes});
+        input_file_map_need(map, at, piece_bytes);
+        piece(context, (struct base_bytes){map->bytes.data + at, piece_bytes});
         if (was_present)
             continue;
         madvise((uint8_t *)map->base + at, piece_bytes, MADV_DONTNEED);
@@ -138,12 +139,12 @@ void qutc_file_map_each(struct qutc_file_map *map, void (*piece)(void *context, 
     madvise(map->base, map->base_bytes, MADV_DONTNEED);
 }
 
-void qutc_file_map_close(struct qutc_file_map *map)
+void input_file_map_close(struct input_file_map *map)
 {
     if (map->base)
         munmap(map->base, map->base_bytes);
     free(map->present);
     if (map->base && map->fd >= 0)
         close(map->fd);
-    *map = (struct qutc_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
+    *map = (struct input_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
 }

@@ -4,38 +4,41 @@
 #ifndef QUTC_INPUT_OAT_H
 #define QUTC_INPUT_OAT_H
 
+#include "base/vector.h"
 #include "qutc/input/image.h"
 
 // Where something that is said to be a method begins: candidates, that a header has to confirm.
-struct qutc_oat_start {
+struct input_oat_start {
     uint64_t vaddr;      // without the Thumb bit
     uint32_t size_bytes; // of a symbol; 0: not known
 };
 
-struct qutc_oat_starts {
-    struct qutc_oat_start *starts; // ascending, one at an address
-    size_t count, capacity;
-    size_t named; // as often as they are named
+struct input_oat_starts {
+    BASE_VECTOR(struct input_oat_start); // ascending, one at an address
+    size_t named;                        // as often as they are named
 };
 
 // Collects the starts that symbols name (.symtab of the file, of its .gnu_debugdata), or those of the tables by which
 // the runtime finds compiled methods: OatDexFile, OatClass. What in them contradicts the file is passed over. Fails for
 // want of memory only.
-enum qutc_oat_naming { QUTC_OAT_BY_SYMBOLS, QUTC_OAT_BY_TABLES };
-int qutc_oat_find_starts(const struct qutc_image *image, enum qutc_oat_naming naming, struct qutc_oat_starts *starts,
-                         struct qutc_error *error);
-void qutc_oat_starts_free(struct qutc_oat_starts *starts);
+enum input_oat_naming { INPUT_OAT_BY_SYMBOLS, INPUT_OAT_BY_TABLES };
+int input_oat_find_starts(const struct input_image *image, enum input_oat_naming naming,
+                          struct input_oat_starts *starts, struct base_error *error);
+void input_oat_starts_free(struct input_oat_starts *starts);
 
 // Starts of trampolines that the header names: code that jumps through the current thread. At most `max`.
-unsigned qutc_oat_find_trampolines(const struct qutc_image *image, uint64_t *vaddrs, unsigned max);
+unsigned input_oat_find_trampolines(const struct input_image *image, uint64_t *vaddrs, unsigned max);
 
 // The bytes from oatdata on, below the code, and those of the code.
-struct qutc_bytes qutc_oat_data(const struct qutc_image *image);
-struct qutc_bytes qutc_oat_code(const struct qutc_image *image);
+struct base_bytes input_oat_data(const struct input_image *image);
+struct base_bytes input_oat_code(const struct input_image *image);
 
-// oat_classes.c: adds the starts that the tables name.
-int qutc_oat_add_classes(const struct qutc_image *image, struct qutc_oat_starts *starts, struct qutc_error *error);
-int qutc_oat_add_start(const struct qutc_image *image, struct qutc_oat_starts *starts, uint64_t vaddr,
-                       uint32_t size_bytes, struct qutc_error *error);
+// Their parts: the starts that the tables name (oat_classes.c), that symbols of one file name, one start.
+struct input_elf;
+int input_oat_add_classes(const struct input_image *image, struct input_oat_starts *starts, struct base_error *error);
+int input_oat_add_symbols(const struct input_image *image, const struct input_elf *elf, struct input_oat_starts *starts,
+                          struct base_error *error);
+int input_oat_add_start(const struct input_image *image, struct input_oat_starts *starts, uint64_t vaddr,
+                        uint32_t size_bytes, struct base_error *error);
 
 #endif

@@ -14,7 +14,7 @@
 // All offsets count from oatdata. A header has to confirm whatever is found here.
 #include <stdlib.h>
 
-#include "qutc/base/array.h"
+#include "base/vector.h"
 #include "qutc/input/oat.h"
 
 enum {
@@ -28,56 +28,50 @@ enum {
 };
 
 struct tables {
-    const struct qutc_image *image;
-    struct qutc_bytes data;
+    const struct input_image *image;
+    struct base_bytes data;
     uint32_t version;
-    uint64_t left_elements; // of class_offsets: as many as the data has room for
-    uint32_t *classes;      // offsets of OatClass
-    size_t class_count, class_capacity;
+    uint64_t left_elements;        // of class_offsets: as many as the data has room for
+    BASE_VECTOR(uint32_t) classes; // offsets of OatClass
 };
 
-static struct qutc_cursor at(const struct tables *t, uint64_t offset)
+static struct base_cursor at(const struct tables *t, uint64_t offset)
 {
-    struct qutc_cursor c = qutc_cursor(t->data);
-    qutc_cursor_seek(&c, offset);
+    struct base_cursor c = base_cursor(t->data);
+    base_cursor_seek(&c, offset);
     return c;
 }
 
 // Names are paths, or a marker of where the dex file came from: printable.
-static bool read_name(struct qutc_cursor *c)
+static bool read_name(struct base_cursor *c)
 {
-    uint32_t size = qutc_read_u32(c);
+    uint32_t size = base_read_u32(c);
     if (size == 0 || size > NAME_BYTES_MAX)
         return false;
-    struct qutc_bytes name = qutc_read_bytes(c, size);
+    struct base_bytes name = base_read_bytes(c, size);
     for (size_t i = 0; i < name.size; i++)
         if (name.data[i] < 0x20 || name.data[i] == 0x7f)
             return false;
     return name.size > 0;
 }
 
-static int add_class(struct tables *t, uint32_t offset, struct qutc_error *error)
+static int add_class(struct tables *t, uint32_t offset, struct base_error *error)
 {
-    if (t->class_count == t->class_capacity) {
-        size_t capacity = t->class_capacity ? t->class_capacity * 2 : 256;
-        uint32_t *grown = qutc_array_of(t->classes, capacity, sizeof *grown);
-        if (!grown)
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, "oatdata", offset, "%zu classes", capacity);
-        t->classes = grown;
-        t->class_capacity = capacity;
-    }
-    t->classes[t->class_count++] = offset;
+    uint32_t *place = BASE_ADD(&t->classes);
+    if (!place)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "oatdata", offset, "%zu classes", t->classes.count);
+    *place = offset;
     return 0;
 }
 
 // The array ends where the first OatClass begins that one of its own elements names.
-static int read_class_offsets(struct tables *t, uint64_t offset, uint64_t count, struct qutc_error *error)
+static int read_class_offsets(struct tables *t, uint64_t offset, uint64_t count, struct base_error *error)
 {
-    struct qutc_cursor c = at(t, offset);
+    struct base_cursor c = at(t, offset);
     uint64_t end = t->data.size;
-    for (uint64_t i = 0; i < count && t->left_elements && qutc_cursor_offset(&c) + 4 <= end; i++) {
+    for (uint64_t i = 0; i < count && t->left_elements && base_cursor_offset(&c) + 4 <= end; i++) {
         t->left_elements--;
-        uint32_t class_offset = qutc_read_u32(&c);
+        uint32_t class_offset = base_read_u32(&c);
         if (class_offset == 0 || class_offset % 4 || class_offset <= offset || class_offset >= t->data.size)
             continue;
         if (class_offset < end)
@@ -89,96 +83,96 @@ static int read_class_offsets(struct tables *t, uint64_t offset, uint64_t count,
 }
 
 // 6.0: the array follows, with as many elements as the dex file has classes, which lies in the same data.
-static int read_inline_class_offsets(struct tables *t, struct qutc_cursor *c, uint32_t dex_offset,
-                                     struct qutc_error *error)
+static int read_inline_class_offsets(struct tables *t, struct base_cursor *c, uint32_t dex_offset,
+                                     struct base_error *error)
 {
-    struct qutc_cursor dex = at(t, dex_offset);
-    struct qutc_bytes magic = qutc_read_bytes(&dex, 4);
+    struct base_cursor dex = at(t, dex_offset);
+    struct base_bytes magic = base_read_bytes(&dex, 4);
     if (magic.size == 0 || memcmp(magic.data, "dex\n", 4) != 0)
         return 0;
-    qutc_cursor_skip(&dex, DEX_CLASS_COUNT_AT - 4);
-    uint32_t count = qutc_read_u32(&dex);
+    base_cursor_skip(&dex, DEX_CLASS_COUNT_AT - 4);
+    uint32_t count = base_read_u32(&dex);
     if (dex.failed || count > CLASSES_MAX)
         return 0;
-    uint64_t offset = qutc_cursor_offset(c);
-    qutc_cursor_skip(c, (uint64_t)count * 4);
+    uint64_t offset = base_cursor_offset(c);
+    base_cursor_skip(c, (uint64_t)count * 4);
     return c->failed ? 0 : read_class_offsets(t, offset, count, error);
 }
 
 // The next OatDexFile begins behind one to twelve offsets that do not concern us: where a name follows.
-static bool find_next(struct qutc_cursor *c)
+static bool find_next(struct base_cursor *c)
 {
     for (unsigned i = 0; i <= FURTHER_OFFSETS_MAX; i++) {
-        struct qutc_cursor probe = *c;
+        struct base_cursor probe = *c;
         if (read_name(&probe) && probe.at[-1] != 0)
             return true;
-        qutc_cursor_skip(c, 4);
+        base_cursor_skip(c, 4);
     }
     return false;
 }
 
-static bool is_dex_magic(const struct qutc_cursor *c)
+static bool is_dex_magic(const struct base_cursor *c)
 {
-    return qutc_cursor_left(c) >= 8 && (memcmp(c->at, "dex\n", 4) == 0 || memcmp(c->at, "cdex", 4) == 0);
+    return base_cursor_left(c) >= 8 && (memcmp(c->at, "dex\n", 4) == 0 || memcmp(c->at, "cdex", 4) == 0);
 }
 
-static int read_dex_files(struct tables *t, uint64_t offset, uint32_t count, struct qutc_error *error)
+static int read_dex_files(struct tables *t, uint64_t offset, uint32_t count, struct base_error *error)
 {
     enum { MAGIC = 8, SHA1 = 20 };
-    struct qutc_cursor c = at(t, offset);
+    struct base_cursor c = at(t, offset);
     for (uint32_t i = 0; i < count && !c.failed; i++) {
         if (i && t->version > 64 && !find_next(&c))
             return 0;
         if (!read_name(&c))
             return 0;
         bool has_magic = is_dex_magic(&c);
-        qutc_cursor_skip(&c, has_magic ? MAGIC + 4 + SHA1 : 4);
-        uint32_t dex_offset = qutc_read_u32(&c);
+        base_cursor_skip(&c, has_magic ? MAGIC + 4 + SHA1 : 4);
+        uint32_t dex_offset = base_read_u32(&c);
         if (t->version == 64) {
             if (read_inline_class_offsets(t, &c, dex_offset, error) != 0)
                 return -1;
             continue;
         }
-        uint32_t class_offsets = qutc_read_u32(&c);
+        uint32_t class_offsets = base_read_u32(&c);
         if (!c.failed && class_offsets % 4 == 0 && read_class_offsets(t, class_offsets, CLASSES_MAX, error) != 0)
             return -1;
     }
     return 0;
 }
 
-static int add_code(struct tables *t, struct qutc_oat_starts *starts, uint32_t code_offset, struct qutc_error *error)
+static int add_code(struct tables *t, struct input_oat_starts *starts, uint32_t code_offset, struct base_error *error)
 {
     if (code_offset == 0)
         return 0;
-    return qutc_oat_add_start(t->image, starts, t->image->oat.data.start + code_offset, 0, error);
+    return input_oat_add_start(t->image, starts, t->image->oat.data.start + code_offset, 0, error);
 }
 
-static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct qutc_oat_starts *starts,
-                      struct qutc_error *error)
+static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct input_oat_starts *starts,
+                      struct base_error *error)
 {
     enum { ALL = 0, SOME = 1 };
-    struct qutc_cursor c = at(t, offset);
-    qutc_cursor_skip(&c, 2);
-    uint16_t type = qutc_read_u16(&c);
+    struct base_cursor c = at(t, offset);
+    base_cursor_skip(&c, 2);
+    uint16_t type = base_read_u16(&c);
     if (type != ALL && type != SOME)
         return 0;
     bool says_count = t->version >= 192;
     uint64_t count = METHODS_MAX;
     if (says_count)
-        count = qutc_read_u32(&c);
+        count = base_read_u32(&c);
     if (count > METHODS_MAX)
         return 0;
     if (type == SOME) {
-        uint32_t bitmap_bytes = says_count ? (uint32_t)((count + 31) / 32 * 4) : qutc_read_u32(&c);
-        if (bitmap_bytes % 4 || bitmap_bytes > METHODS_MAX / 8 || qutc_cursor_offset(&c) + bitmap_bytes > limit)
+        uint32_t bitmap_bytes = says_count ? (uint32_t)((count + 31) / 32 * 4) : base_read_u32(&c);
+        if (bitmap_bytes % 4 || bitmap_bytes > METHODS_MAX / 8 || base_cursor_offset(&c) + bitmap_bytes > limit)
             return 0;
         uint32_t compiled = 0;
         for (uint32_t i = 0; i < bitmap_bytes; i += 4)
-            compiled += (uint32_t)__builtin_popcount(qutc_read_u32(&c));
+            compiled += (uint32_t)__builtin_popcount(base_read_u32(&c));
         count = compiled;
     }
-    for (uint64_t i = 0; i < count && !c.failed && qutc_cursor_offset(&c) + 4 <= limit; i++)
-        if (add_code(t, starts, qutc_read_u32(&c), error) != 0)
+    for (uint64_t i = 0; i < count && !c.failed && base_cursor_offset(&c) + 4 <= limit; i++)
+        if (add_code(t, starts, base_read_u32(&c), error) != 0)
             return -1;
     return 0;
 }
@@ -190,36 +184,36 @@ static int by_offset(const void *a, const void *b)
 }
 
 // Each OatClass ends where the next begins at the latest, so that the work is linear whatever the tables say.
-static int read_classes(struct tables *t, struct qutc_oat_starts *starts, struct qutc_error *error)
+static int read_classes(struct tables *t, struct input_oat_starts *starts, struct base_error *error)
 {
-    if (t->class_count == 0)
+    if (t->classes.count == 0)
         return 0;
-    qsort(t->classes, t->class_count, sizeof *t->classes, by_offset);
-    for (size_t i = 0; i < t->class_count; i++) {
-        if (i && t->classes[i] == t->classes[i - 1])
+    qsort(t->classes.items, t->classes.count, sizeof *t->classes.items, by_offset);
+    for (size_t i = 0; i < t->classes.count; i++) {
+        if (i && t->classes.items[i] == t->classes.items[i - 1])
             continue;
         size_t next = i + 1;
-        while (next < t->class_count && t->classes[next] == t->classes[i])
+        while (next < t->classes.count && t->classes.items[next] == t->classes.items[i])
             next++;
-        uint64_t limit = next < t->class_count ? t->classes[next] : t->data.size;
-        if (read_class(t, t->classes[i], limit, starts, error) != 0)
+        uint64_t limit = next < t->classes.count ? t->classes.items[next] : t->data.size;
+        if (read_class(t, t->classes.items[i], limit, starts, error) != 0)
             return -1;
     }
     return 0;
 }
 
-int qutc_oat_add_classes(const struct qutc_image *image, struct qutc_oat_starts *starts, struct qutc_error *error)
+int input_oat_add_classes(const struct input_image *image, struct input_oat_starts *starts, struct base_error *error)
 {
     enum { DEX_COUNT_AT = 20, DEX_FILES_AT = 24, OLD_STRINGS_AT = 72, OLD_STRINGS_BYTES_AT = 68 };
-    struct tables t = {.image = image, .data = qutc_oat_data(image), .version = image->oat.version};
+    struct tables t = {.image = image, .data = input_oat_data(image), .version = image->oat.version};
     if (t.version < 64 || image->oat.code.end == 0)
         return 0;
-    struct qutc_cursor c = at(&t, DEX_COUNT_AT);
-    uint32_t dex_count = qutc_read_u32(&c);
-    uint64_t offset = qutc_read_u32(&c);
+    struct base_cursor c = at(&t, DEX_COUNT_AT);
+    uint32_t dex_count = base_read_u32(&c);
+    uint64_t offset = base_read_u32(&c);
     if (t.version < 131) { // before 8.1 they followed the header's strings
         c = at(&t, OLD_STRINGS_BYTES_AT);
-        offset = (uint64_t)OLD_STRINGS_AT + qutc_read_u32(&c);
+        offset = (uint64_t)OLD_STRINGS_AT + base_read_u32(&c);
     }
     t.left_elements = t.data.size / 4;
     int result = 0;
@@ -227,6 +221,6 @@ int qutc_oat_add_classes(const struct qutc_image *image, struct qutc_oat_starts 
         result = read_dex_files(&t, offset, dex_count, error);
     if (result == 0)
         result = read_classes(&t, starts, error);
-    free(t.classes);
+    base_vector_free(&t.classes.vector);
     return result;
 }

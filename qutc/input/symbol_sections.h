@@ -6,21 +6,21 @@
 
 #include "qutc/input/image.h"
 
-enum { QUTC_SYMBOL_SECTIONS_MAX = 3 };
+enum { INPUT_SYMBOL_SECTIONS_MAX = 3 };
 
-struct qutc_symbol_section {
-    const struct qutc_elf *elf; // that has it: its sections are what the symbols' indexes mean
-    struct qutc_bytes symbols;  // Elf32_Sym or Elf64_Sym, by image->is_64
-    struct qutc_bytes names;
+struct input_symbol_section {
+    const struct input_elf *elf; // that has it: its sections are what the symbols' indexes mean
+    struct base_bytes symbols;   // Elf32_Sym or Elf64_Sym, by image->is_64
+    struct base_bytes names;
 };
 
 // Returns how many. What lies outside its file, or cannot be unpacked, is left out. The bytes live
 // as long as the image. load_bias: of an image of memory,
 // where a loader may have replaced the addresses that the dynamic section gives by those in memory; else 0.
-unsigned qutc_image_symbol_sections(const struct qutc_image *image, uint64_t load_bias,
-                                    struct qutc_symbol_section *sections);
+unsigned input_image_symbol_sections(const struct input_image *image, uint64_t load_bias,
+                                     struct input_symbol_section *sections);
 
 // The dynamic symbols alone, by section header or as the loader finds them. False where there are none.
-bool qutc_image_dynamic_symbols(const struct qutc_image *image, struct qutc_symbol_section *section);
+bool input_image_dynamic_symbols(const struct input_image *image, struct input_symbol_section *section);
 
 #endif

@@ -25,19 +25,19 @@ static const char conf_path[] = "/etc/ld.so.conf";
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 // Links are followed, as the linker and the shell follow them, and files are called by their own name, not the link's.
-static int add_linked(struct qutc_inputs *inputs, const char *path, struct qutc_error *error)
+static int add_linked(struct input_inputs *inputs, const char *path, struct base_error *error)
 {
     char *own_path = realpath(path, NULL);
     struct stat status;
     if (!own_path && errno == ENOMEM)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     if (!own_path || stat(own_path, &status)) {
         inputs->skipped_unreadable++;
         free(own_path);
         return 0;
     }
-    struct qutc_input_file file = {.path = own_path, .name = own_path};
-    int result = S_ISREG(status.st_mode) ? qutc_inputs_add_found(inputs, &file, true, error) : 0;
+    struct input_file file = {.path = own_path, .name = own_path};
+    int result = S_ISREG(status.st_mode) ? input_inputs_add_found(inputs, &file, true, error) : 0;
     free(own_path);
     return result;
 }
@@ -48,7 +48,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 }
 
 // One level only. A directory that does not exist is no news: search paths name many such.
-static int add_flat_directory(struct qutc_inputs *inputs, const char *directory, struct qutc_error *error)
+static int add_flat_directory(struct input_inputs *inputs, const char *directory, struct base_error *error)
 {
     struct dirent **entries = NULL;
     int count = scandir(directory, &entries, NULL, by_name);
@@ -59,7 +59,7 @@ static int add_flat_directory(struct qutc_inputs *inputs, const char *directory,
         char *path = NULL;
         if (result == 0 && asprintf(&path, "%s/%s", directory, entries[i]->d_name) < 0) {
             path = NULL;
-            result = qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+            result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
         }
         if (result == 0)
             result = add_linked(inputs, path, error);
@@ -70,19 +70,19 @@ static int add_flat_directory(struct qutc_inputs *inputs, const char *directory,
     return result;
 }
 
-static int add_cache_entries(struct qutc_inputs *inputs, struct qutc_bytes cache, struct qutc_error *error)
+static int add_cache_entries(struct input_inputs *inputs, struct base_bytes cache, struct base_error *error)
 {
-    struct qutc_cursor cursor = qutc_cursor(cache);
-    qutc_cursor_seek(&cursor, sizeof cache_magic - 1);
-    uint32_t count = qutc_read_u32(&cursor);
+    struct base_cursor cursor = base_cursor(cache);
+    base_cursor_seek(&cursor, sizeof cache_magic - 1);
+    uint32_t count = base_read_u32(&cursor);
     if (count > (cache.size - CACHE_HEADER_BYTES) / CACHE_ENTRY_BYTES)
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, cache_path, 0, "%u entries", count);
+        return base_fail(error, BASE_ERR_TRUNCATED, "", 0, "%s: %u entries", cache_path, count);
     for (uint32_t i = 0; i < count; i++) {
-        qutc_cursor_seek(&cursor, CACHE_HEADER_BYTES + (uint64_t)i * CACHE_ENTRY_BYTES + 8);
-        qutc_cursor_seek(&cursor, qutc_read_u32(&cursor));
-        const char *path = qutc_read_string(&cursor);
+        base_cursor_seek(&cursor, CACHE_HEADER_BYTES + (uint64_t)i * CACHE_ENTRY_BYTES + 8);
+        base_cursor_seek(&cursor, base_read_u32(&cursor));
+        const char *path = base_read_string(&cursor);
         if (cursor.failed)
-            return qutc_fail(error, QUTC_ERR_MALFORMED, cache_path, i, "path of entry %u", i);
+            return base_fail(error, BASE_ERR_MALFORMED, "", 0, "%s: path of entry %u", cache_path, i);
         if (path[0] == '/' && add_linked(inputs, path, error))
             return -1;
     }
@@ -90,14 +90,14 @@ static int add_cache_entries(struct qutc_inputs *inputs, struct qutc_bytes cache
 }
 
 // Old systems put the old format's table first; string offsets count from the new one's header.
-static struct qutc_bytes new_cache(struct qutc_bytes cache)
+static struct base_bytes new_cache(struct base_bytes cache)
 {
     if (cache.size > OLD_CACHE_HEADER_BYTES && memcmp(cache.data, old_cache_magic, sizeof old_cache_magic - 1) == 0) {
-        struct qutc_cursor cursor = qutc_cursor(cache);
-        qutc_cursor_seek(&cursor, 12);
-        uint64_t count = qutc_read_u32(&cursor);
-        qutc_cursor_seek(&cursor, (OLD_CACHE_HEADER_BYTES + count * OLD_CACHE_ENTRY_BYTES + 7) & ~(uint64_t)7);
-        cache = (struct qutc_bytes){cursor.at, qutc_cursor_left(&cursor)};
+        struct base_cursor cursor = base_cursor(cache);
+        base_cursor_seek(&cursor, 12);
+        uint64_t count = base_read_u32(&cursor);
+        base_cursor_seek(&cursor, (OLD_CACHE_HEADER_BYTES + count * OLD_CACHE_ENTRY_BYTES + 7) & ~(uint64_t)7);
+        cache = (struct base_bytes){cursor.at, base_cursor_left(&cursor)};
     }
     if (cache.size < CACHE_HEADER_BYTES || memcmp(cache.data, cache_magic, sizeof cache_magic - 1) != 0)
         cache.size = 0;
@@ -105,41 +105,41 @@ static struct qutc_bytes new_cache(struct qutc_bytes cache)
 }
 
 // Not every system has a cache, or one of glibc's kind; the directories hold the same libraries.
-static int add_cache(struct qutc_inputs *inputs, struct qutc_error *error)
+static int add_cache(struct input_inputs *inputs, struct base_error *error)
 {
-    struct qutc_file_map map;
-    struct qutc_error reason = {0};
+    struct input_file_map map;
+    struct base_error reason = {0};
     int result = 0;
-    if (qutc_file_map_open(&map, cache_path, 0, 0, QUTC_FILE_MAPPED, &reason) == 0) {
-        struct qutc_bytes cache = new_cache(map.bytes);
+    if (input_file_map_open(&map, cache_path, 0, 0, INPUT_FILE_MAPPED, &reason) == 0) {
+        struct base_bytes cache = new_cache(map.bytes);
         if (cache.size)
             result = add_cache_entries(inputs, cache, &reason);
-        if (result && reason.reason == QUTC_ERR_NO_MEMORY)
-            qutc_fail(error, reason.reason, reason.section, reason.offset, "%s", reason.detail);
+        if (result && reason.reason == BASE_ERR_NO_MEMORY)
+            base_fail_as(error, &reason);
         else if (result || !cache.size)
             inputs->skipped_unreadable++;
     }
-    qutc_file_map_close(&map);
-    return reason.reason == QUTC_ERR_NO_MEMORY ? -1 : 0;
+    input_file_map_close(&map);
+    return reason.reason == BASE_ERR_NO_MEMORY ? -1 : 0;
 }
 
-static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth, struct qutc_error *error);
+static int add_conf(struct input_inputs *inputs, const char *path, unsigned depth, struct base_error *error);
 
 #ifdef __ANDROID__
 // It has no such file; and no glob before 9.
-static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigned depth, struct qutc_error *error)
+static int add_included(struct input_inputs *inputs, const char *pattern, unsigned depth, struct base_error *error)
 {
     (void)inputs, (void)pattern, (void)depth, (void)error, (void)add_conf;
     return 0;
 }
 #else
-static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigned depth, struct qutc_error *error)
+static int add_included(struct input_inputs *inputs, const char *pattern, unsigned depth, struct base_error *error)
 {
     glob_t matches;
     char *absolute = NULL;
     // ldconfig reads patterns relative to the file they stand in, which is in /etc.
     if (asprintf(&absolute, "%s%s", pattern[0] == '/' ? "" : "/etc/", pattern) < 0)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "path");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     int result = 0;
     if (depth < INCLUDE_DEPTH_MAX && glob(absolute, 0, NULL, &matches) == 0) {
         for (size_t i = 0; i < matches.gl_pathc && result == 0; i++)
@@ -151,7 +151,7 @@ static int add_included(struct qutc_inputs *inputs, const char *pattern, unsigne
 }
 #endif
 
-static int add_conf_line(struct qutc_inputs *inputs, char *line, unsigned depth, struct qutc_error *error)
+static int add_conf_line(struct input_inputs *inputs, char *line, unsigned depth, struct base_error *error)
 {
     static const char blank[] = " \t\r\n";
     line[strcspn(line, "#")] = 0;
@@ -168,7 +168,7 @@ static int add_conf_line(struct qutc_inputs *inputs, char *line, unsigned depth,
     return result;
 }
 
-static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth, struct qutc_error *error)
+static int add_conf(struct input_inputs *inputs, const char *path, unsigned depth, struct base_error *error)
 {
     char *line = NULL;
     size_t line_bytes = 0;
@@ -183,12 +183,12 @@ static int add_conf(struct qutc_inputs *inputs, const char *path, unsigned depth
     return result;
 }
 
-static int add_search_path(struct qutc_inputs *inputs, struct qutc_error *error)
+static int add_search_path(struct input_inputs *inputs, struct base_error *error)
 {
     const char *value = getenv("PATH");
     char *path = strdup(value && *value ? value : default_path);
     char *rest = NULL;
-    int result = path ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "PATH");
+    int result = path ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "PATH");
     for (char *word = path ? strtok_r(path, ":", &rest) : NULL; word && result == 0; word = strtok_r(NULL, ":", &rest))
         if (word[0] == '/') // what a relative one means changes with the working directory
             result = add_flat_directory(inputs, word, error);
@@ -196,7 +196,7 @@ static int add_search_path(struct qutc_inputs *inputs, struct qutc_error *error)
     return result;
 }
 
-int qutc_inputs_add_system(struct qutc_inputs *inputs, struct qutc_error *error)
+int input_inputs_add_system(struct input_inputs *inputs, struct base_error *error)
 {
 #ifdef __ANDROID__
     // Boot images are in system/framework until 11, ART's libraries and images in its module since 10.
@@ -230,8 +230,8 @@ int qutc_inputs_add_system(struct qutc_inputs *inputs, struct qutc_error *error)
             return -1;
     if (add_search_path(inputs, error))
         return -1;
-    struct qutc_error no_vdso = {0};
-    if (qutc_inputs_add_vdso(inputs, &no_vdso) && no_vdso.reason == QUTC_ERR_NO_MEMORY)
-        return qutc_fail(error, no_vdso.reason, no_vdso.section, no_vdso.offset, "%s", no_vdso.detail);
+    struct base_error no_vdso = {0};
+    if (input_inputs_add_vdso(inputs, &no_vdso) && no_vdso.reason == BASE_ERR_NO_MEMORY)
+        return base_fail_as(error, &no_vdso);
     return 0;
 }

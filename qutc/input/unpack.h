@@ -5,25 +5,25 @@
 
 #include "qutc/input/elf_file.h"
 
-struct qutc_unpack_block;
+struct input_unpack_block;
 
-struct qutc_unpacker {
+struct input_unpacker {
     uint64_t left_bytes; // of the bound
     uint64_t used_bytes;
     uint64_t time_ns;
     uint64_t xz_time_ns;
-    struct qutc_unpack_block *blocks; // everything that was unpacked
+    struct input_unpack_block *blocks; // everything that was unpacked
 };
 
 // A section's contents: unpacked if it is SHF_COMPRESSED (zlib, zstd) or .zdebug_*, else in place. Memory belongs to
 // the unpacker.
-int qutc_unpack_section(struct qutc_unpacker *unpacker, const struct qutc_elf *elf,
-                        const struct qutc_elf_section *section, struct qutc_bytes *bytes, struct qutc_error *error);
+int input_unpack_section(struct input_unpacker *unpacker, const struct input_elf *elf,
+                         const struct input_elf_section *section, struct base_bytes *bytes, struct base_error *error);
 
 // One or several xz streams, of any number of blocks.
-int qutc_unpack_xz(struct qutc_unpacker *unpacker, struct qutc_bytes packed, const char *section,
-                   struct qutc_bytes *bytes, struct qutc_error *error);
+int input_unpack_xz(struct input_unpacker *unpacker, struct base_bytes packed, const char *section,
+                    struct base_bytes *bytes, struct base_error *error);
 
-void qutc_unpack_free(struct qutc_unpacker *unpacker);
+void input_unpack_free(struct input_unpacker *unpacker);
 
 #endif

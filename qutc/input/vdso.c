@@ -24,17 +24,17 @@ static uint64_t size_from_headers(const uint8_t *base)
     return later(end, header->e_shoff + (uint64_t)header->e_shnum * sizeof(ElfW(Shdr)));
 }
 
-int qutc_inputs_add_vdso(struct qutc_inputs *inputs, struct qutc_error *error)
+int input_inputs_add_vdso(struct input_inputs *inputs, struct base_error *error)
 {
     const uint8_t *base = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
     if (!base || memcmp(base, ELFMAG, SELFMAG) != 0)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "[vdso]", 0, "this kernel offers none");
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "this kernel offers no vdso");
     uint64_t size = size_from_headers(base);
     if (size > VDSO_MAX_BYTES)
-        return qutc_fail(error, QUTC_ERR_LIMIT, "[vdso]", 0, "0x%jx bytes", (uintmax_t)size);
+        return base_fail(error, BASE_ERR_LIMIT, "", 0, "a vdso of 0x%jx bytes", (uintmax_t)size);
     uint8_t *copy = malloc((size_t)size);
     if (!copy)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "[vdso]", 0, "0x%jx bytes", (uintmax_t)size);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "a vdso of 0x%jx bytes", (uintmax_t)size);
     memcpy(copy, base, (size_t)size);
-    return qutc_inputs_add_memory(inputs, copy, (size_t)size, "[vdso]", error);
+    return input_inputs_add_memory(inputs, copy, (size_t)size, "[vdso]", error);
 }

@@ -15,7 +15,7 @@ static bool in_words(int32_t offset_bytes, int word_bytes, int min, int max, int
 
 // The slots are small numbers of words around an anchor. Almost always the anchor is the cfa itself (0); where a frame
 // keeps its registers at its far end (`stp x29, x30, [sp, -N]!`) it is that end.
-static bool place_slots(const struct qut_arch *arch, const struct qut_rule *rule, bool anchor_free,
+static bool place_slots(const struct arch *arch, const struct qut_rule *rule, bool anchor_free,
                         struct qut_rule_cell *cell)
 {
     int lowest = 0, highest = -1;
@@ -72,7 +72,7 @@ static bool place_aux(struct qut_rule *rule, struct qut_rule_cell *cell)
     return true;
 }
 
-static bool make_short(const struct qut_arch *arch, struct qut_rule rule, struct qut_rule_cell *cell)
+static bool make_short(const struct arch *arch, struct qut_rule rule, struct qut_rule_cell *cell)
 {
     int words, deref_words = 0;
     if (rule.sp.how != QUT_REG_SAME || !place_aux(&rule, cell))
@@ -100,8 +100,8 @@ static bool make_short(const struct qut_arch *arch, struct qut_rule rule, struct
     return true;
 }
 
-unsigned qutc_cell_make(const struct qut_arch *arch, const struct qut_rule *rule,
-                        union qut_table_cell cells[QUT_LONG_CELLS])
+unsigned table_cell_make(const struct arch *arch, const struct qut_rule *rule,
+                         union qut_table_cell cells[QUT_LONG_CELLS])
 {
     memset(cells, 0, QUT_LONG_CELLS * sizeof *cells);
     struct qut_rule_cell *cell = &cells[0].rule;

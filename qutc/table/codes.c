@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/qut_table_code.h"
+#include "formats/qut_table_code_inline.h"
 
 // A long rule fills several ids, so it goes behind all one-cell rules. The hole is always id 0.
 struct candidate {
@@ -24,7 +24,7 @@ static int by_uses(const void *left, const void *right)
 }
 
 // Splits the 255 leads: `needed` ids on either side, each either short (a lead of its own) or one of 256 behind a lead.
-static void split_leads(struct qutc_codes *codes, const struct candidate *rules, uint32_t rule_count,
+static void split_leads(struct table_codes *codes, const struct candidate *rules, uint32_t rule_count,
                         const struct candidate *runs, uint32_t run_count)
 {
     uint32_t rule_leads = (codes->cell_count + 255) / 256, run_leads = (run_count + 255) / 256;
@@ -55,9 +55,9 @@ static void split_leads(struct qutc_codes *codes, const struct candidate *rules,
     codes->long_rule_leads = (uint8_t)rule_leads;
 }
 
-static struct qutc_code make_code(const struct qutc_codes *codes, bool is_run, uint32_t id)
+static struct table_code make_code(const struct table_codes *codes, bool is_run, uint32_t id)
 {
-    struct qutc_code code = {0};
+    struct table_code code = {0};
     uint32_t shorts = is_run ? codes->short_runs : codes->short_rules;
     uint32_t first_short = is_run ? codes->short_rules : 0;
     uint32_t first_long = (uint32_t)codes->short_rules + codes->short_runs + (is_run ? codes->long_rule_leads : 0u);
@@ -82,39 +82,39 @@ static struct qutc_code make_code(const struct qutc_codes *codes, bool is_run, u
     return code;
 }
 
-static uint32_t gather(const struct qutc_draft *draft, bool runs, struct candidate *all)
+static uint32_t gather(const struct table_draft *draft, bool runs, struct candidate *all)
 {
     uint32_t count = 0;
-    uint32_t total = runs ? draft->run_count : draft->symbol_count;
+    uint32_t total = runs ? draft->run_count : (uint32_t)draft->symbols.count;
     for (uint32_t i = 0; i < total; i++) {
-        uint32_t uses = runs ? draft->runs[i].uses : draft->symbols[i].uses;
+        uint32_t uses = runs ? draft->runs[i].uses : draft->symbols.items[i].uses;
         if (uses)
-            all[count++] = (struct candidate){i, uses, runs ? 1 : draft->symbols[i].cell_count};
+            all[count++] = (struct candidate){i, uses, runs ? 1 : draft->symbols.items[i].cell_count};
     }
     qsort(all, count, sizeof *all, by_uses);
     return count;
 }
 
-int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error)
+int table_codes_assign(struct table_codes *codes, struct table_draft *draft, struct base_error *error)
 {
-    *codes = (struct qutc_codes){0};
-    draft->symbols[QUTC_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins: the first of all
-    struct candidate *rules = calloc(draft->symbol_count, sizeof *rules);
+    *codes = (struct table_codes){0};
+    draft->symbols.items[CFI_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins: the first of all
+    struct candidate *rules = calloc(draft->symbols.count, sizeof *rules);
     struct candidate *runs = calloc(draft->run_count + 1, sizeof *runs);
-    codes->of_symbol = calloc(draft->symbol_count, sizeof *codes->of_symbol);
+    codes->of_symbol = calloc(draft->symbols.count, sizeof *codes->of_symbol);
     codes->of_run = calloc(draft->run_count + 1, sizeof *codes->of_run);
-    codes->cell_order = calloc(draft->symbol_count, sizeof *codes->cell_order);
+    codes->cell_order = calloc(draft->symbols.count, sizeof *codes->cell_order);
     codes->run_order = calloc(draft->run_count + 1, sizeof *codes->run_order);
     int result = 0;
     if (!rules || !runs || !codes->of_symbol || !codes->of_run || !codes->cell_order || !codes->run_order)
-        result = qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "codes");
+        result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "codes");
     if (result == 0) {
         codes->used_symbols = gather(draft, false, rules);
         codes->used_runs = gather(draft, true, runs);
         for (uint32_t i = 0; i < codes->used_symbols; i++)
             codes->cell_count += rules[i].cells;
         if (codes->cell_count > 0x7fffff || codes->used_runs > 0x7fffff)
-            result = qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "more than 8 million distinct rules");
+            result = base_fail(error, BASE_ERR_LIMIT, "", 0, "more than 8 million distinct rules");
     }
     if (result == 0) {
         split_leads(codes, rules, codes->used_symbols, runs, codes->used_runs);
@@ -132,15 +132,15 @@ int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct
     free(rules);
     free(runs);
     if (result != 0)
-        qutc_codes_free(codes);
+        table_codes_free(codes);
     return result;
 }
 
-void qutc_codes_free(struct qutc_codes *codes)
+void table_codes_free(struct table_codes *codes)
 {
     free(codes->of_symbol);
     free(codes->of_run);
     free(codes->cell_order);
     free(codes->run_order);
-    *codes = (struct qutc_codes){0};
+    *codes = (struct table_codes){0};
 }

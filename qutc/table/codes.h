@@ -5,14 +5,14 @@
 
 #include "qutc/table/draft.h"
 
-struct qutc_code {
+struct table_code {
     uint8_t bytes[4]; // in file order: the lead is the last
     uint32_t size;
 };
 
-struct qutc_codes {
-    struct qutc_code *of_symbol; // size 0: not used
-    struct qutc_code *of_run;
+struct table_codes {
+    struct table_code *of_symbol; // size 0: not used
+    struct table_code *of_run;
     uint32_t *cell_order; // symbols by ascending id of their (first) cell
     uint32_t used_symbols;
     uint32_t cell_count;
@@ -22,7 +22,7 @@ struct qutc_codes {
 };
 
 // By the uses of symbols and runs.
-int qutc_codes_assign(struct qutc_codes *codes, struct qutc_draft *draft, struct qutc_error *error);
-void qutc_codes_free(struct qutc_codes *codes);
+int table_codes_assign(struct table_codes *codes, struct table_draft *draft, struct base_error *error);
+void table_codes_free(struct table_codes *codes);
 
 #endif

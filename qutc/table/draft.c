@@ -8,7 +8,7 @@
 
 // Bytes of text by kind, and whether every row starts on a unit. Counted per rule first, rows in the upper half and
 // bytes (of a text below 4 GiB) in the lower: a million rows pass here, and sums per kind would wait for each other.
-static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
+static int survey(struct table_draft *draft, const struct cfi_rule_set *rules)
 {
     const uint64_t one_row = (uint64_t)1 << 32;
     uint64_t *of_rule = calloc(rules->count, sizeof *of_rule);
@@ -18,14 +18,14 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
         free(of_rule);
         return -1;
     }
-    const struct qutc_row *rows = draft->rows.rows;
+    const struct cfi_row *rows = draft->rows.rows;
     size_t last = draft->rows.count - 1, hole_count = 0;
     uint32_t low_bits = 0;
     for (size_t i = draft->first_row; i < last; i++) {
         of_rule[rows[i].rule_id] += one_row + rows[i + 1].pc_rel - rows[i].pc_rel;
         low_bits |= rows[i].pc_rel;
         holes[hole_count] = (uint32_t)i; // without a branch: holes come too irregularly to be predicted
-        hole_count += rows[i].rule_id == QUTC_RULE_HOLE_ID;
+        hole_count += rows[i].rule_id == CFI_RULE_HOLE_ID;
     }
     of_rule[rows[last].rule_id] += one_row + draft->start_rel + draft->text_size - rows[last].pc_rel;
     low_bits |= rows[last].pc_rel;
@@ -38,7 +38,7 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
         bytes[rules->rules[id].kind] += (uint32_t)of_rule[id];
         counts[rules->rules[id].kind] += of_rule[id] >> 32;
         draft->rule_count += of_rule[id] && rules->rules[id].kind == QUT_RULE_FRAME;
-        draft->symbols[id].uses = (uint32_t)(of_rule[id] >> 32);
+        draft->symbols.items[id].uses = (uint32_t)(of_rule[id] >> 32);
     }
     draft->row_count = (uint32_t)(draft->rows.count - draft->first_row);
     draft->refused_rows = (uint32_t)counts[QUT_RULE_REFUSED];
@@ -52,67 +52,59 @@ static int survey(struct qutc_draft *draft, const struct qutc_rule_set *rules)
 
 // The table begins and ends with the code that is described: elsewhere is a hole by definition. An old-style binary
 // maps its whole file executable, twice the size of its text.
-static void trim(struct qutc_draft *draft)
+static void trim(struct table_draft *draft)
 {
     const uint32_t granule = (uint32_t)QUT_BLOCK_UNITS << 2; // blocks begin at multiples of every padding alignment
-    const struct qutc_row *rows = draft->rows.rows;
+    const struct cfi_row *rows = draft->rows.rows;
     size_t *count = &draft->rows.count;
-    if (*count > 1 && rows[*count - 1].rule_id == QUTC_RULE_HOLE_ID)
+    if (*count > 1 && rows[*count - 1].rule_id == CFI_RULE_HOLE_ID)
         draft->text_size = rows[--*count].pc_rel;
-    draft->first_row = *count > 1 && rows[0].rule_id == QUTC_RULE_HOLE_ID;
+    draft->first_row = *count > 1 && rows[0].rule_id == CFI_RULE_HOLE_ID;
     draft->start_rel = rows[draft->first_row].pc_rel & ~(granule - 1);
     draft->text_start += draft->start_rel;
     draft->text_size -= draft->start_rel;
 }
 
-int qutc_draft_init(struct qutc_draft *draft, const struct qut_arch *arch, uint64_t text_start, uint64_t text_end,
-                    const struct qutc_rule_set *rules, struct qutc_row_list *rows, struct qutc_error *error)
+int table_draft_init(struct table_draft *draft, const struct arch *arch, uint64_t text_start, uint64_t text_end,
+                     const struct cfi_rule_set *rules, struct cfi_row_list *rows, struct base_error *error)
 {
-    *draft = (struct qutc_draft){.arch = arch,
-                                 .pc_shift = arch->pc_shift,
-                                 .text_start = text_start,
-                                 .text_size = text_end - text_start,
-                                 .rows = *rows};
-    *rows = (struct qutc_row_list){0};
-    draft->symbol_capacity = rules->count + 64;
-    draft->symbols = calloc(draft->symbol_capacity, sizeof *draft->symbols);
-    if (!draft->symbols) {
-        qutc_draft_free(draft);
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
+    *draft = (struct table_draft){.arch = arch,
+                                  .pc_shift = arch->pc_shift,
+                                  .text_start = text_start,
+                                  .text_size = text_end - text_start,
+                                  .rows = *rows};
+    *rows = (struct cfi_row_list){0};
+    if (!BASE_RESERVE(&draft->symbols, rules->count + 64)) {
+        table_draft_free(draft);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "rules");
     }
     for (uint32_t id = 0; id < rules->count; id++) {
-        struct qutc_symbol *symbol = &draft->symbols[id];
-        symbol->cell_count = qutc_cell_make(arch, &rules->rules[id], symbol->cells);
-        symbol->rule_id = id;
+        struct table_symbol *symbol = BASE_ADD(&draft->symbols);
+        *symbol = (struct table_symbol){.rule_id = id};
+        symbol->cell_count = table_cell_make(arch, &rules->rules[id], symbol->cells);
     }
-    draft->symbol_count = rules->count;
     trim(draft);
     if (survey(draft, rules) == 0)
         return 0;
-    qutc_draft_free(draft);
-    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "rules");
+    table_draft_free(draft);
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "rules");
 }
 
-void qutc_draft_free(struct qutc_draft *draft)
+void table_draft_free(struct table_draft *draft)
 {
-    qutc_row_list_free(&draft->rows);
-    qutc_row_list_free(&draft->run_rows);
+    cfi_row_list_free(&draft->rows);
+    cfi_row_list_free(&draft->run_rows);
     free(draft->holes);
-    free(draft->symbols);
+    base_vector_free(&draft->symbols.vector);
     free(draft->runs);
-    *draft = (struct qutc_draft){0};
+    *draft = (struct table_draft){0};
 }
 
-uint32_t qutc_draft_copy_symbol(struct qutc_draft *draft, uint32_t symbol)
+uint32_t table_draft_copy_symbol(struct table_draft *draft, uint32_t symbol)
 {
-    if (draft->symbol_count == draft->symbol_capacity) {
-        uint32_t capacity = draft->symbol_capacity * 2;
-        struct qutc_symbol *symbols = realloc(draft->symbols, capacity * sizeof *symbols);
-        if (!symbols)
-            return UINT32_MAX;
-        draft->symbols = symbols;
-        draft->symbol_capacity = capacity;
-    }
-    draft->symbols[draft->symbol_count] = draft->symbols[symbol];
-    return draft->symbol_count++;
+    struct table_symbol *copy = BASE_ADD(&draft->symbols);
+    if (!copy)
+        return UINT32_MAX;
+    *copy = draft->symbols.items[symbol];
+    return (uint32_t)draft->symbols.count - 1;
 }

@@ -9,38 +9,37 @@
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
 
-#define QUTC_SYMBOL_RUN 0x80000000u // a row's rule_id names a run
+#define TABLE_SYMBOL_RUN 0x80000000u // a row's rule_id names a run
 
-struct qutc_symbol {
+struct table_symbol {
     union qut_table_cell cells[QUT_LONG_CELLS];
     uint32_t cell_count;
-    uint32_t uses;    // rows that refer to it, in the list and in runs; kept up to date by whoever changes rows
+    uint32_t uses;    // rows that refer to it, in the list and in runs; kept up to date with every change of rows
     uint32_t rule_id; // of the rule set
 };
 
-struct qutc_run { // rows[first .. first + count), pcs relative to the first
+struct table_run { // rows[first .. first + count), pcs relative to the first
     uint32_t first;
     uint32_t count;
     uint32_t uses;
 };
 
-struct qutc_draft {
-    const struct qut_arch *arch;
+struct table_draft {
+    const struct arch *arch;
     unsigned pc_shift;
     uint64_t text_start;
     uint64_t text_size;
-    // rule_id: index of a symbol, or QUTC_SYMBOL_RUN | index of a run. The table's rows are those from first_row on,
+    // rule_id: index of a symbol, or TABLE_SYMBOL_RUN | index of a run. The table's rows are those from first_row on,
     // and its text begins at their pc_rel start_rel.
-    struct qutc_row_list rows;
+    struct cfi_row_list rows;
     size_t first_row;
     uint32_t start_rel;
     uint32_t *holes; // indexes of the rows that are holes and have a successor
     size_t hole_count;
-    struct qutc_symbol *symbols;
-    uint32_t symbol_count, symbol_capacity;
-    struct qutc_run *runs;
+    BASE_VECTOR(struct table_symbol) symbols;
+    struct table_run *runs;
     uint32_t run_count;
-    struct qutc_row_list run_rows;
+    struct cfi_row_list run_rows;
 
     // Of the rows, before they were packed.
     uint32_t row_count, rule_count, refused_rows, hole_rows;
@@ -48,17 +47,17 @@ struct qutc_draft {
 };
 
 // Takes over the rows (their ids are those of the set). pc_shift is chosen so that every row starts on a unit.
-int qutc_draft_init(struct qutc_draft *draft, const struct qut_arch *arch, uint64_t text_start, uint64_t text_end,
-                    const struct qutc_rule_set *rules, struct qutc_row_list *rows, struct qutc_error *error);
-void qutc_draft_free(struct qutc_draft *draft);
+int table_draft_init(struct table_draft *draft, const struct arch *arch, uint64_t text_start, uint64_t text_end,
+                     const struct cfi_rule_set *rules, struct cfi_row_list *rows, struct base_error *error);
+void table_draft_free(struct table_draft *draft);
 
 // Adds a symbol like another one, for the caller to change. UINT32_MAX: no memory.
-uint32_t qutc_draft_copy_symbol(struct qutc_draft *draft, uint32_t symbol);
+uint32_t table_draft_copy_symbol(struct table_draft *draft, uint32_t symbol);
 
 // Joins a hole and the function start behind it into one row, where the hole is the padding up to an alignment.
-int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error);
+int table_draft_join_padding(struct table_draft *draft, struct base_error *error);
 
 // --small: replaces sequences of rows that occur often by runs.
-int qutc_draft_share_runs(struct qutc_draft *draft, struct qutc_error *error);
+int table_draft_share_runs(struct table_draft *draft, struct base_error *error);
 
 #endif

@@ -24,17 +24,17 @@ static enum qut_cell_align alignment_of(uint32_t hole, uint32_t start)
 }
 
 // The alignment class of the padding at the hole rows[i], where it and rows[i + 1] can be joined.
-static inline enum qut_cell_align joinable(const struct qutc_draft *draft, size_t i)
+static inline enum qut_cell_align joinable(const struct table_draft *draft, size_t i)
 {
-    const struct qutc_row *rows = draft->rows.rows;
+    const struct cfi_row *rows = draft->rows.rows;
     uint32_t distance = rows[i + 1].pc_rel - rows[i].pc_rel;
-    uint8_t form = draft->symbols[rows[i + 1].rule_id].cells[0].rule.form;
+    uint8_t form = draft->symbols.items[rows[i + 1].rule_id].cells[0].rule.form;
     if (distance >= 64 || (form != QUT_CELL_FRAME && form != QUT_CELL_DEREF))
         return QUT_CELL_NOT_PADDED;
     return alignment_of(rows[i].pc_rel, rows[i + 1].pc_rel);
 }
 
-static int make_variants(struct qutc_draft *draft, uint32_t *variants, uint32_t rule_count)
+static int make_variants(struct table_draft *draft, uint32_t *variants, uint32_t rule_count)
 {
     for (uint32_t id = 0; id < rule_count; id++) {
         for (unsigned align = QUT_CELL_ALIGN_16; align < ALIGNS; align++) {
@@ -43,21 +43,21 @@ static int make_variants(struct qutc_draft *draft, uint32_t *variants, uint32_t 
             *variant = NO_VARIANT;
             if (!worth_it)
                 continue;
-            uint32_t symbol = qutc_draft_copy_symbol(draft, id);
+            uint32_t symbol = table_draft_copy_symbol(draft, id);
             if (symbol == UINT32_MAX)
                 return -1;
-            draft->symbols[symbol].uses = 0;
-            struct qut_rule_cell *cell = &draft->symbols[symbol].cells[0].rule;
-            cell->flags = qutc_cell_padded(cell->flags, (enum qut_cell_align)align);
+            draft->symbols.items[symbol].uses = 0;
+            struct qut_rule_cell *cell = &draft->symbols.items[symbol].cells[0].rule;
+            cell->flags = table_cell_padded(cell->flags, (enum qut_cell_align)align);
             *variant = symbol;
         }
     }
     return 0;
 }
 
-static void drop_joined(struct qutc_draft *draft)
+static void drop_joined(struct table_draft *draft)
 {
-    struct qutc_row *rows = draft->rows.rows;
+    struct cfi_row *rows = draft->rows.rows;
     size_t out = 0;
     for (size_t i = draft->first_row; i < draft->rows.count; i++) {
         rows[out] = rows[i];
@@ -67,14 +67,14 @@ static void drop_joined(struct qutc_draft *draft)
     draft->first_row = 0;
 }
 
-int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
+int table_draft_join_padding(struct table_draft *draft, struct base_error *error)
 {
-    uint32_t rule_count = draft->symbol_count;
+    uint32_t rule_count = (uint32_t)draft->symbols.count;
     uint32_t *variants = calloc((size_t)rule_count * ALIGNS, sizeof *variants); // uses first, then symbols
     const uint32_t *holes = draft->holes;
     int result = variants ? 0 : -1;
     if (result == 0) {
-        struct qutc_row *rows = draft->rows.rows;
+        struct cfi_row *rows = draft->rows.rows;
         for (size_t i = 0; i < draft->hole_count; i++) {
             enum qut_cell_align align = joinable(draft, holes[i]);
             if (align != QUT_CELL_NOT_PADDED)
@@ -87,9 +87,9 @@ int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
             if (align != QUT_CELL_NOT_PADDED)
                 variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + align];
             if (variant != NO_VARIANT) {
-                draft->symbols[QUTC_RULE_HOLE_ID].uses--;
-                draft->symbols[rows[holes[i] + 1].rule_id].uses--;
-                draft->symbols[variant].uses++;
+                draft->symbols.items[CFI_RULE_HOLE_ID].uses--;
+                draft->symbols.items[rows[holes[i] + 1].rule_id].uses--;
+                draft->symbols.items[variant].uses++;
                 rows[holes[i]].rule_id = variant;
                 rows[holes[i] + 1].rule_id = JOINED;
             }
@@ -97,5 +97,5 @@ int qutc_draft_join_padding(struct qutc_draft *draft, struct qutc_error *error)
         drop_joined(draft);
     }
     free(variants);
-    return result == 0 ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "padding");
+    return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "padding");
 }

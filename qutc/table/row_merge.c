@@ -7,26 +7,26 @@
 
 // Function-level rows keep a boundary between two functions with one rule, so an equal neighbour is kept where the row
 // comes from one list as it is.
-static void append(struct qutc_row_list *out, uint32_t pc_rel, uint32_t rule_id, bool starts_row)
+static void append(struct cfi_row_list *out, uint32_t pc_rel, uint32_t rule_id, bool starts_row)
 {
-    if (starts_row && rule_id != QUTC_RULE_HOLE_ID) {
+    if (starts_row && rule_id != CFI_RULE_HOLE_ID) {
         if (out->count && out->rows[out->count - 1].pc_rel == pc_rel)
             out->count--;
-        out->rows[out->count++] = (struct qutc_row){pc_rel, rule_id};
+        out->rows[out->count++] = (struct cfi_row){pc_rel, rule_id};
     } else {
-        qutc_row_list_put(out, pc_rel, rule_id);
+        cfi_row_list_put(out, pc_rel, rule_id);
     }
 }
 
-int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_error *error)
+int table_rows_fill_holes(struct cfi_row_list *first, const struct cfi_row_list *second, struct base_error *error)
 {
     if (second->count == 0)
         return 0;
-    struct qutc_row_list out = {0};
-    if (qutc_row_list_reserve(&out, first->count * 2 + second->count * 2, error) != 0)
+    struct cfi_row_list out = {0};
+    if (cfi_row_list_reserve(&out, first->count * 2 + second->count * 2, error) != 0)
         return -1;
     size_t a = 0, b = 0;
-    uint32_t rule_a = QUTC_RULE_HOLE_ID, rule_b = QUTC_RULE_HOLE_ID;
+    uint32_t rule_a = CFI_RULE_HOLE_ID, rule_b = CFI_RULE_HOLE_ID;
     while (a < first->count || b < second->count) {
         bool take_a = b == second->count || (a < first->count && first->rows[a].pc_rel <= second->rows[b].pc_rel);
         bool take_b = a == first->count || (b < second->count && second->rows[b].pc_rel <= first->rows[a].pc_rel);
@@ -35,10 +35,10 @@ int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list
             rule_a = first->rows[a++].rule_id;
         if (take_b)
             rule_b = second->rows[b++].rule_id;
-        bool from_a = rule_a != QUTC_RULE_HOLE_ID;
+        bool from_a = rule_a != CFI_RULE_HOLE_ID;
         append(&out, pc_rel, from_a ? rule_a : rule_b, from_a ? take_a : take_b);
     }
-    qutc_row_list_free(first);
+    cfi_row_list_free(first);
     *first = out;
     return 0;
 }

@@ -5,6 +5,6 @@
 #include "qutc/cfi/row_list.h"
 
 // Fills the holes of `first` from `second`: where first describes a pc at all, it wins, even by a refusal.
-int qutc_rows_fill_holes(struct qutc_row_list *first, const struct qutc_row_list *second, struct qutc_error *error);
+int table_rows_fill_holes(struct cfi_row_list *first, const struct cfi_row_list *second, struct base_error *error);
 
 #endif

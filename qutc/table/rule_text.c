@@ -25,7 +25,7 @@ static void put(struct writer *w, const char *format, ...)
     w->left -= used;
 }
 
-static void put_register(struct writer *w, const struct qut_arch *arch, unsigned reg)
+static void put_register(struct writer *w, const struct arch *arch, unsigned reg)
 {
     if (reg < arch->register_count)
         put(w, "%s", arch->register_names[reg]);
@@ -38,7 +38,7 @@ static void put_offset(struct writer *w, int32_t offset_bytes)
     put(w, "%+" PRId32, offset_bytes);
 }
 
-static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct qut_cfa *cfa)
+static void put_cfa(struct writer *w, const struct arch *arch, const struct qut_cfa *cfa)
 {
     bool is_read = cfa->how == QUT_CFA_DEREF || cfa->how == QUT_CFA_INDEXED;
     put(w, "cfa=%s", is_read ? "*(" : "");
@@ -58,7 +58,7 @@ static void put_cfa(struct writer *w, const struct qut_arch *arch, const struct 
         put(w, "%+" PRId32 "*%s", cfa->vector_count, arch->vector_bytes_name ? arch->vector_bytes_name : "vector?");
 }
 
-static void put_place(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *place)
+static void put_place(struct writer *w, const struct arch *arch, const struct qut_reg_rule *place)
 {
     bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG || place->how == QUT_REG_AT_ALIGNED;
     put(w, "%s", is_read ? "[" : "");
@@ -76,7 +76,7 @@ static void put_place(struct writer *w, const struct qut_arch *arch, const struc
     put(w, "%s", is_read ? "]" : "");
 }
 
-static void put_ra(struct writer *w, const struct qut_arch *arch, const struct qut_reg_rule *ra)
+static void put_ra(struct writer *w, const struct arch *arch, const struct qut_reg_rule *ra)
 {
     put(w, " ra=");
     if (ra->how == QUT_REG_SAME)
@@ -87,7 +87,7 @@ static void put_ra(struct writer *w, const struct qut_arch *arch, const struct q
         put_place(w, arch, ra);
 }
 
-static void put_tracked(struct writer *w, const struct qut_arch *arch, const struct qut_rule *rule, unsigned slot)
+static void put_tracked(struct writer *w, const struct arch *arch, const struct qut_rule *rule, unsigned slot)
 {
     const struct qut_reg_rule *place = &rule->tracked[slot];
     bool is_frame_pointer = slot == 0;
@@ -107,7 +107,7 @@ static void put_tracked(struct writer *w, const struct qut_arch *arch, const str
         put_place(w, arch, place);
 }
 
-static void put_marks(struct writer *w, const struct qut_arch *arch, const struct qut_rule *rule)
+static void put_marks(struct writer *w, const struct arch *arch, const struct qut_rule *rule)
 {
     if (rule->dex_pc_reg != QUT_NO_REGISTER) {
         put(w, " dex-pc=");
@@ -121,9 +121,9 @@ static void put_marks(struct writer *w, const struct qut_arch *arch, const struc
         put(w, " body-only");
 }
 
-const char *qutc_rule_text(const struct qut_arch *arch, const struct qut_rule *rule, char text[QUTC_RULE_TEXT_BYTES])
+const char *table_rule_text(const struct arch *arch, const struct qut_rule *rule, char text[TABLE_RULE_TEXT_BYTES])
 {
-    struct writer w = {text, QUTC_RULE_TEXT_BYTES};
+    struct writer w = {text, TABLE_RULE_TEXT_BYTES};
     if (rule->kind == QUT_RULE_HOLE) {
         put(&w, "hole");
     } else if (rule->kind == QUT_RULE_REFUSED) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "qutc/table/draft.h"
 
 enum {
@@ -33,30 +34,24 @@ struct shape {
 };
 
 struct sharer {
-    struct qutc_draft *draft;
-    struct piece *pieces;
-    size_t piece_count, piece_capacity;
+    struct table_draft *draft;
+    BASE_VECTOR(struct piece) pieces;
     struct shape *shapes; // open addressing
     size_t shape_slots;
 };
 
-static bool is_padded(const struct qutc_draft *draft, uint32_t symbol)
+static bool is_padded(const struct table_draft *draft, uint32_t symbol)
 {
-    const struct qut_rule_cell *cell = &draft->symbols[symbol].cells[0].rule;
+    const struct qut_rule_cell *cell = &draft->symbols.items[symbol].cells[0].rule;
     return cell->form != QUT_CELL_LONG && cell->flags >> QUT_CELL_ALIGN_SHIFT != QUT_CELL_NOT_PADDED;
 }
 
 static int add_piece(struct sharer *s, uint32_t first, uint32_t count)
 {
-    if (s->piece_count == s->piece_capacity) {
-        size_t capacity = s->piece_capacity ? s->piece_capacity * 2 : 1024;
-        struct piece *pieces = realloc(s->pieces, capacity * sizeof *pieces);
-        if (!pieces)
-            return -1;
-        s->pieces = pieces;
-        s->piece_capacity = capacity;
-    }
-    s->pieces[s->piece_count++] = (struct piece){.first = first, .count = count & 0x7fffffff};
+    struct piece *piece = BASE_ADD(&s->pieces);
+    if (!piece)
+        return -1;
+    *piece = (struct piece){.first = first, .count = count & 0x7fffffff};
     return 0;
 }
 
@@ -64,8 +59,8 @@ static int add_piece(struct sharer *s, uint32_t first, uint32_t count)
 // padding depends on where it began, how far the padding is from the epilogue does not.
 static int cut(struct sharer *s)
 {
-    const struct qutc_draft *draft = s->draft;
-    const struct qutc_row *rows = draft->rows.rows;
+    const struct table_draft *draft = s->draft;
+    const struct cfi_row *rows = draft->rows.rows;
     uint32_t block_bytes = (uint32_t)QUT_BLOCK_UNITS << draft->pc_shift;
     uint32_t gap_bytes = (uint32_t)GAP_MAX_UNITS << draft->pc_shift;
     for (size_t i = draft->first_row, first = i; i < draft->rows.count; i++) {
@@ -82,7 +77,7 @@ static int cut(struct sharer *s)
     return 0;
 }
 
-static uint64_t hash_piece(const struct qutc_row *rows, uint32_t count)
+static uint64_t hash_piece(const struct cfi_row *rows, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -93,7 +88,7 @@ static uint64_t hash_piece(const struct qutc_row *rows, uint32_t count)
     return hash;
 }
 
-static bool same(const struct qutc_row *a, const struct qutc_row *b, uint32_t count)
+static bool same(const struct cfi_row *a, const struct cfi_row *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (a[i].rule_id != b[i].rule_id || a[i].pc_rel - a[0].pc_rel != b[i].pc_rel - b[0].pc_rel)
@@ -103,7 +98,7 @@ static bool same(const struct qutc_row *a, const struct qutc_row *b, uint32_t co
 
 static struct shape *find_shape(const struct sharer *s, const struct piece *piece)
 {
-    const struct qutc_row *rows = s->draft->rows.rows;
+    const struct cfi_row *rows = s->draft->rows.rows;
     uint64_t hash = hash_piece(rows + piece->first, piece->count);
     size_t mask = s->shape_slots - 1;
     for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
@@ -122,16 +117,16 @@ static struct shape *find_shape(const struct sharer *s, const struct piece *piec
 static int count_shapes(struct sharer *s)
 {
     size_t slots = 1024;
-    while (slots < s->piece_count * 2)
+    while (slots < s->pieces.count * 2)
         slots *= 2;
     free(s->shapes);
     s->shapes = calloc(slots, sizeof *s->shapes);
     s->shape_slots = slots;
     if (!s->shapes)
         return -1;
-    for (size_t i = 0; i < s->piece_count; i++)
-        if (s->pieces[i].count > 1)
-            find_shape(s, &s->pieces[i])->uses++;
+    for (size_t i = 0; i < s->pieces.count; i++)
+        if (s->pieces.items[i].count > 1)
+            find_shape(s, &s->pieces.items[i])->uses++;
     return 0;
 }
 
@@ -142,7 +137,7 @@ static bool pays(const struct shape *shape)
 }
 
 // The row of the piece that has the widest gap before it.
-static uint32_t widest_gap(const struct qutc_row *rows, uint32_t count)
+static uint32_t widest_gap(const struct cfi_row *rows, uint32_t count)
 {
     uint32_t best = 1;
     for (uint32_t i = 2; i < count; i++)
@@ -156,13 +151,13 @@ static uint32_t widest_gap(const struct qutc_row *rows, uint32_t count)
 static int split_pieces(struct sharer *s, bool *split)
 {
     *split = false;
-    size_t count = s->piece_count;
+    size_t count = s->pieces.count;
     for (size_t i = 0; i < count; i++) {
-        struct piece piece = s->pieces[i];
+        struct piece piece = s->pieces.items[i];
         if (piece.count < 2 || pays(find_shape(s, &piece)))
             continue;
         uint32_t left = widest_gap(s->draft->rows.rows + piece.first, piece.count);
-        s->pieces[i].count = left & 0x7fffffff;
+        s->pieces.items[i].count = left & 0x7fffffff;
         if (add_piece(s, piece.first + left, piece.count - left) != 0)
             return -1;
         *split = true;
@@ -176,46 +171,46 @@ static int by_first(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static int make_run(struct qutc_draft *draft, struct shape *shape, struct qutc_error *error)
+static int make_run(struct table_draft *draft, struct shape *shape, struct base_error *error)
 {
-    if (qutc_row_list_reserve(&draft->run_rows, shape->count, error) != 0)
+    if (cfi_row_list_reserve(&draft->run_rows, shape->count, error) != 0)
         return -1;
     shape->run = draft->run_count++;
-    draft->runs[shape->run] = (struct qutc_run){.first = (uint32_t)draft->run_rows.count, .count = shape->count};
+    draft->runs[shape->run] = (struct table_run){.first = (uint32_t)draft->run_rows.count, .count = shape->count};
     memcpy(draft->run_rows.rows + draft->run_rows.count, draft->rows.rows + shape->first,
            shape->count * sizeof *draft->rows.rows);
     draft->run_rows.count += shape->count;
     return 0;
 }
 
-static int replace(struct sharer *s, struct qutc_error *error)
+static int replace(struct sharer *s, struct base_error *error)
 {
-    struct qutc_draft *draft = s->draft;
+    struct table_draft *draft = s->draft;
     size_t run_capacity = 0;
     for (size_t i = 0; i < s->shape_slots; i++)
         run_capacity += s->shapes[i].count && pays(&s->shapes[i]);
     draft->runs = calloc(run_capacity + 1, sizeof *draft->runs);
     if (!draft->runs)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "runs");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "runs");
     for (size_t i = 0; i < s->shape_slots; i++)
         if (s->shapes[i].count && pays(&s->shapes[i]) && make_run(draft, &s->shapes[i], error) != 0)
             return -1;
-    qsort(s->pieces, s->piece_count, sizeof *s->pieces, by_first);
+    qsort(s->pieces.items, s->pieces.count, sizeof *s->pieces.items, by_first);
     // A shape's rows are compared with those at its first occurrence: look all up before any row moves.
-    uint32_t *runs = malloc((s->piece_count + 1) * sizeof *runs);
+    uint32_t *runs = malloc((s->pieces.count + 1) * sizeof *runs);
     if (!runs)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "runs");
-    for (size_t i = 0; i < s->piece_count; i++) {
-        struct shape *shape = s->pieces[i].count > 1 ? find_shape(s, &s->pieces[i]) : NULL;
-        s->pieces[i].kept = shape && pays(shape);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "runs");
+    for (size_t i = 0; i < s->pieces.count; i++) {
+        struct shape *shape = s->pieces.items[i].count > 1 ? find_shape(s, &s->pieces.items[i]) : NULL;
+        s->pieces.items[i].kept = shape && pays(shape);
         runs[i] = shape ? shape->run : 0;
     }
-    struct qutc_row *rows = draft->rows.rows;
+    struct cfi_row *rows = draft->rows.rows;
     size_t out = 0;
-    for (size_t i = 0; i < s->piece_count; i++) {
-        struct piece piece = s->pieces[i];
+    for (size_t i = 0; i < s->pieces.count; i++) {
+        struct piece piece = s->pieces.items[i];
         if (piece.kept) {
-            rows[out++] = (struct qutc_row){rows[piece.first].pc_rel, QUTC_SYMBOL_RUN | runs[i]};
+            rows[out++] = (struct cfi_row){rows[piece.first].pc_rel, TABLE_SYMBOL_RUN | runs[i]};
         } else {
             memmove(rows + out, rows + piece.first, piece.count * sizeof *rows);
             out += piece.count;
@@ -228,22 +223,22 @@ static int replace(struct sharer *s, struct qutc_error *error)
 }
 
 // After rows went into runs.
-static void count_uses(struct qutc_draft *draft)
+static void count_uses(struct table_draft *draft)
 {
-    for (uint32_t i = 0; i < draft->symbol_count; i++)
-        draft->symbols[i].uses = 0;
+    for (uint32_t i = 0; i < draft->symbols.count; i++)
+        draft->symbols.items[i].uses = 0;
     for (size_t i = draft->first_row; i < draft->rows.count; i++) {
         uint32_t id = draft->rows.rows[i].rule_id;
-        if (id & QUTC_SYMBOL_RUN)
-            draft->runs[id & ~QUTC_SYMBOL_RUN].uses++;
+        if (id & TABLE_SYMBOL_RUN)
+            draft->runs[id & ~TABLE_SYMBOL_RUN].uses++;
         else
-            draft->symbols[id].uses++;
+            draft->symbols.items[id].uses++;
     }
     for (size_t i = 0; i < draft->run_rows.count; i++)
-        draft->symbols[draft->run_rows.rows[i].rule_id].uses++;
+        draft->symbols.items[draft->run_rows.rows[i].rule_id].uses++;
 }
 
-int qutc_draft_share_runs(struct qutc_draft *draft, struct qutc_error *error)
+int table_draft_share_runs(struct table_draft *draft, struct base_error *error)
 {
     struct sharer s = {.draft = draft};
     bool split = true;
@@ -255,10 +250,10 @@ int qutc_draft_share_runs(struct qutc_draft *draft, struct qutc_error *error)
     }
     if (result == 0)
         result = count_shapes(&s);
-    result = result == 0 ? replace(&s, error) : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "runs");
+    result = result == 0 ? replace(&s, error) : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "runs");
     if (result == 0)
         count_uses(draft);
-    free(s.pieces);
+    base_vector_free(&s.pieces.vector);
     free(s.shapes);
     return result;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-struct frame_asm frame_asm(const struct qut_arch *arch, enum qutc_frame_kind kind)
+struct frame_asm frame_asm(const struct arch *arch, enum input_frame_kind kind)
 {
     return (struct frame_asm){.arch = arch, .kind = kind, .text_size = 0x400};
 }
@@ -59,14 +59,14 @@ static void end_record(struct frame_asm *a, size_t at, bool dwarf64)
 
 static size_t id_bytes(const struct frame_asm *a, bool dwarf64)
 {
-    return dwarf64 && a->kind == QUTC_FRAME_DEBUG ? 8 : 4;
+    return dwarf64 && a->kind == INPUT_FRAME_DEBUG ? 8 : 4;
 }
 
 static const char *augmentation_of(const struct frame_asm *a, const struct frame_cie *cie)
 {
     if (cie->augmentation)
         return cie->augmentation;
-    return a->kind == QUTC_FRAME_EH ? "zR" : "";
+    return a->kind == INPUT_FRAME_EH ? "zR" : "";
 }
 
 // cfa = sp, and on architectures that push the return address: cfa = sp + word, ra at cfa - word.
@@ -88,7 +88,7 @@ size_t frame_add_cie(struct frame_asm *a, struct frame_cie *cie)
     const char *augmentation = augmentation_of(a, cie);
     uint64_t ra_column = cie->ra_column ? cie->ra_column : a->arch->ra_reg;
     cie->offset = begin_record(a, cie->dwarf64);
-    frame_put(&a->bytes, a->kind == QUTC_FRAME_EH ? 0 : UINT64_MAX, id_bytes(a, cie->dwarf64));
+    frame_put(&a->bytes, a->kind == INPUT_FRAME_EH ? 0 : UINT64_MAX, id_bytes(a, cie->dwarf64));
     frame_put(&a->bytes, version, 1);
     build_add(&a->bytes, augmentation, strlen(augmentation) + 1);
     if (version >= 4) {
@@ -137,7 +137,7 @@ size_t frame_add_fde(struct frame_asm *a, struct frame_fde *fde)
 {
     const struct frame_cie *cie = fde->cie;
     size_t at = begin_record(a, fde->dwarf64);
-    uint64_t cie_pointer = a->kind == QUTC_FRAME_EH ? a->bytes.size - cie->offset : cie->offset;
+    uint64_t cie_pointer = a->kind == INPUT_FRAME_EH ? a->bytes.size - cie->offset : cie->offset;
     frame_put(&a->bytes, cie_pointer, id_bytes(a, fde->dwarf64));
     put_pointer(a, cie->pointer_encoding, FRAME_TEXT + fde->start);
     put_pointer(a, cie->pointer_encoding & PE_FORMAT_MASK, fde->size);
@@ -166,8 +166,8 @@ struct build_buffer frame_elf(const struct frame_asm *a)
         .sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, FRAME_TEXT, NULL, a->text_size, 16}},
         .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0}},
     };
-    static const char *const names[] = {[QUTC_FRAME_EH] = ".eh_frame", [QUTC_FRAME_DEBUG] = ".debug_frame"};
-    bool loaded = a->kind == QUTC_FRAME_EH;
+    static const char *const names[] = {[INPUT_FRAME_EH] = ".eh_frame", [INPUT_FRAME_DEBUG] = ".debug_frame"};
+    bool loaded = a->kind == INPUT_FRAME_EH;
     spec.sections[1] = (struct build_section){names[a->kind],
                                               SHT_PROGBITS,
                                               loaded ? SHF_ALLOC : 0,

@@ -3,9 +3,9 @@
 #ifndef TESTS_SUPPORT_FRAME_ASM_H
 #define TESTS_SUPPORT_FRAME_ASM_H
 
-#include "qutc/base/encoded_pointer.h"
+#include "base/encoded_pointer_inline.h"
 #include "qutc/cfi/dwarf_constants.h"
-#include "tests/input/builder.h"
+#include "tests/support/elf_builder.h"
 
 enum {
     FRAME_TEXT = 0x10000, // where the code of every assembled file begins
@@ -14,8 +14,8 @@ enum {
 
 struct frame_asm {
     struct build_buffer bytes; // of the section; a test may spoil them
-    const struct qut_arch *arch;
-    enum qutc_frame_kind kind;
+    const struct arch *arch;
+    enum input_frame_kind kind;
     uint64_t text_size;
     bool by_segment; // no section headers: .eh_frame is found through PT_GNU_EH_FRAME
 };
@@ -45,7 +45,7 @@ struct frame_fde {
     size_t program_at; // filled by frame_add_fde: offset in the section
 };
 
-struct frame_asm frame_asm(const struct qut_arch *arch, enum qutc_frame_kind kind);
+struct frame_asm frame_asm(const struct arch *arch, enum input_frame_kind kind);
 void frame_free(struct frame_asm *a);
 
 // No padding is added: a program ends where the record does. Return the record's offset.

@@ -15,11 +15,11 @@ static void must(bool good, const char *what)
     }
 }
 
-static void print_row(FILE *out, const struct qut_arch *arch, uint64_t start, uint64_t end, const struct qut_rule *rule)
+static void print_row(FILE *out, const struct arch *arch, uint64_t start, uint64_t end, const struct qut_rule *rule)
 {
-    char text[QUTC_RULE_TEXT_BYTES];
+    char text[TABLE_RULE_TEXT_BYTES];
     if (end > start && rule->kind != QUT_RULE_HOLE)
-        fprintf(out, "%" PRIx64 "-%" PRIx64 " %s\n", start, end, qutc_rule_text(arch, rule, text));
+        fprintf(out, "%" PRIx64 "-%" PRIx64 " %s\n", start, end, table_rule_text(arch, rule, text));
 }
 
 char *rows_text(const struct qut_table *table)
@@ -28,10 +28,10 @@ char *rows_text(const struct qut_table *table)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     must(out != NULL, "no memory");
-    const struct qut_arch *arch = qut_arch_by_id((enum qut_arch_id)table->header->arch);
+    const struct arch *arch = arch_by_id((enum qut_arch_id)table->header->arch);
     struct qut_rule rule, open = {0};
     uint64_t pc = table->text_start, end, open_start = pc;
-    for (; qut_table_next_row(table, &pc, &end, &rule); pc = end) {
+    for (; runtime_table_next_row(table, &pc, &end, &rule); pc = end) {
         must(end > pc, "a row that ends before it begins");
         if (memcmp(&rule, &open, sizeof rule) == 0)
             continue;
@@ -44,19 +44,19 @@ char *rows_text(const struct qut_table *table)
     return text;
 }
 
-static char *error_line(const struct qutc_error *error)
+static char *error_line(const struct base_error *error)
 {
     char text[256];
     char *line = NULL;
-    must(asprintf(&line, "error: %s\n", qutc_error_text(error, text, sizeof text)) > 0, "no memory");
+    must(asprintf(&line, "error: %s\n", base_error_text(error, text, sizeof text)) > 0, "no memory");
     return line;
 }
 
 static char *compiled_rows(const struct frame_asm *a, bool small, struct qutc_compile_stats *stats)
 {
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     struct build_buffer file = frame_elf(a);
-    struct qutc_image *image = build_open_bytes(&file, &error);
+    struct input_image *image = build_open_bytes(&file, &error);
     free(file.data);
     if (!image)
         return error_line(&error);
@@ -64,11 +64,11 @@ static char *compiled_rows(const struct frame_asm *a, bool small, struct qutc_co
     uint8_t *bytes = NULL;
     size_t size = 0;
     int result = qutc_compile(image, &options, &bytes, &size, stats, &error);
-    qutc_image_close(image);
+    input_image_close(image);
     if (result != 0)
         return error_line(&error);
     struct qut_table table;
-    must(qut_table_attach(&table, bytes, size, NULL) == QUT_TABLE_OK, "a table that its checker refuses");
+    must(runtime_table_attach(&table, bytes, size, NULL) == QUT_TABLE_OK, "a table that its checker refuses");
     char *text = rows_text(&table);
     free(bytes);
     return text;
@@ -84,9 +84,9 @@ char *small_rows_of(const struct frame_asm *a)
     return compiled_rows(a, true, NULL);
 }
 
-char *rows_of_program(const struct qut_arch *arch, const uint8_t *program, size_t size)
+char *rows_of_program(const struct arch *arch, const uint8_t *program, size_t size)
 {
-    struct frame_asm a = frame_asm(arch, QUTC_FRAME_EH);
+    struct frame_asm a = frame_asm(arch, INPUT_FRAME_EH);
     struct frame_cie cie = {0};
     frame_add_cie(&a, &cie);
     frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x40, .program = program, .program_size = size});
@@ -95,30 +95,30 @@ char *rows_of_program(const struct qut_arch *arch, const uint8_t *program, size_
     return text;
 }
 
-int64_t rows_visit(const struct qutc_image *image, bool small, struct qutc_error *error)
+int64_t rows_visit(const struct input_image *image, bool small, struct base_error *error)
 {
     struct qutc_compile_options options = {.small = small};
     uint8_t *bytes = NULL;
     size_t size = 0;
-    *error = (struct qutc_error){0};
+    *error = (struct base_error){0};
     if (qutc_compile(image, &options, &bytes, &size, NULL, error) != 0) {
-        must(error->reason != QUTC_OK, "a failure without a reason");
+        must(error->reason != BASE_OK, "a failure without a reason");
         return -1;
     }
     struct qut_table table;
-    must(qut_table_attach(&table, bytes, size, NULL) == QUT_TABLE_OK, "a table that its checker refuses");
+    must(runtime_table_attach(&table, bytes, size, NULL) == QUT_TABLE_OK, "a table that its checker refuses");
     int64_t rows = 0;
     uint64_t pc = table.text_start, end;
     struct qut_rule rule, found;
-    for (; qut_table_next_row(&table, &pc, &end, &rule); pc = end, rows++) {
+    for (; runtime_table_next_row(&table, &pc, &end, &rule); pc = end, rows++) {
         must(end > pc, "a row that ends before it begins");
-        qut_table_rule(&table, pc, &found);
+        runtime_table_rule(&table, pc, &found);
         must(memcmp(&rule, &found, sizeof rule) == 0, "a row and a lookup that differ");
     }
     must(pc == table.text_start + table.header->text_size, "rows that end before the text does");
-    qut_table_rule(&table, table.text_start - 1, &found);
+    runtime_table_rule(&table, table.text_start - 1, &found);
     must(found.kind == QUT_RULE_HOLE, "a rule before the text");
-    qut_table_rule(&table, pc, &found);
+    runtime_table_rule(&table, pc, &found);
     must(found.kind == QUT_RULE_HOLE, "a rule after the text");
     free(bytes);
     return rows;

@@ -19,10 +19,10 @@ char *rows_of(const struct frame_asm *a, struct qutc_compile_stats *stats);
 char *small_rows_of(const struct frame_asm *a);
 
 // One FDE over [0, 0x40) of the text with this program.
-char *rows_of_program(const struct qut_arch *arch, const uint8_t *program, size_t size);
+char *rows_of_program(const struct arch *arch, const uint8_t *program, size_t size);
 
 // Compiles an image, attaches, visits every row; aborts where the table does not hold what was promised. Returns the
 // number of rows, or -1 with *error filled.
-int64_t rows_visit(const struct qutc_image *image, bool small, struct qutc_error *error);
+int64_t rows_visit(const struct input_image *image, bool small, struct base_error *error);
 
 #endif

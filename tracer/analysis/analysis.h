@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace says beyond its samples: for how long threads waited, for which lock, who held it and who let go of it;
-// who allocates, who faults; and how sure a share is. Names are not needed: everything is told by node.
+// What a trace says beyond its samples: for how long threads waited, for which lock, which thread held it and which let
+// go of it; what allocates, what faults; and how sure a share is. Names are not needed: everything is told by node.
 //
 // Functions return 0, or -1 without memory; *to begins as zeroes, and is freed with the function beside it.
 #ifndef TRACER_ANALYSIS_ANALYSIS_H
 #define TRACER_ANALYSIS_ANALYSIS_H
 
-#include "tracer/trace/trace.h"
+#include "base/vector.h"
+#include "tracer/trace/trace_data.h"
 
 // ---- intervals: stretches of a thread's time that are told as such (a wait, a read, a call)
 
@@ -18,7 +19,7 @@ struct interval {
     uint32_t thread;     // index in trace->threads
     uint32_t node;       // the stack at its end, or of one that has none, at its beginning
     uint32_t begin_node; // TRACE_NONE: not known
-    uint32_t owner_tid, waker_tid; // who held the lock when the wait began, who ended it; 0: not known
+    uint32_t owner_tid, waker_tid; // the lock's holder when the wait began, the thread that ended it; 0: not known
     uint32_t owner, waker;         // the same as indices in trace->threads; TRACE_NONE
     uint16_t kind;                 // enum qut_trace_kind
     bool is_open;                  // it did not end: to_ns is trace_open_until
@@ -27,11 +28,10 @@ struct interval {
 };
 
 struct intervals {
-    struct interval *items; // by thread, and in the order in which they ended
-    size_t count;
+    BASE_VECTOR(struct interval); // by thread, and in the order in which they ended
 };
-int intervals_make(struct intervals *to, const struct trace *trace);
-void intervals_free(struct intervals *intervals);
+int analysis_intervals_make(struct intervals *to, const struct trace *trace);
+void analysis_intervals_free(struct intervals *intervals);
 
 // ---- blocked time by thread, kind and stack
 
@@ -42,13 +42,12 @@ struct blocked {
     uint64_t open; // of count, intervals that did not end
 };
 struct blocked_list {
-    struct blocked *items; // largest total_ns first
-    size_t count;
+    BASE_VECTOR(struct blocked); // largest total_ns first
 };
-int blocked_make(struct blocked_list *to, const struct trace *trace, const struct intervals *intervals);
-void blocked_free(struct blocked_list *list);
+int analysis_blocked_make(struct blocked_list *to, const struct trace *trace, const struct intervals *intervals);
+void analysis_blocked_free(struct blocked_list *list);
 
-// ---- who waits for whom
+// ---- waiters and holders
 
 struct lock_wait {
     uint64_t lock;
@@ -59,11 +58,10 @@ struct lock_wait {
     uint64_t count, total_ns, longest_ns;
 };
 struct lock_wait_list {
-    struct lock_wait *items; // largest total_ns first
-    size_t count;
+    BASE_VECTOR(struct lock_wait); // largest total_ns first
 };
-int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const struct intervals *intervals);
-void lock_waits_free(struct lock_wait_list *list);
+int analysis_lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const struct intervals *intervals);
+void analysis_lock_waits_free(struct lock_wait_list *list);
 
 // ---- what a sample counts for
 
@@ -90,11 +88,11 @@ struct hot_spots {
     uint64_t sum;     // of all self
     uint64_t samples; // that counted for more than 0: what the sampling error goes by
 };
-int hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process);
-void hot_spots_free(struct hot_spots *spots);
+int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process);
+void analysis_hot_spots_free(struct hot_spots *spots);
 
 // By how much a share that was found in `samples` of them may be off, with a chance of 95 % that it is no more: 1.96
 // sqrt(p (1 - p) / n); 0.03 is 3 %. 1 where there are none.
-double share_error(double share, uint64_t samples);
+double analysis_share_error(double share, uint64_t samples);
 
 #endif

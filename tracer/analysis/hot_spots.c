@@ -14,7 +14,7 @@ static int compare_spots(const void *a, const void *b)
     return left->node < right->node ? -1 : left->node > right->node;
 }
 
-int hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process)
+int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process)
 {
     *to = (struct hot_spots){.items = calloc(trace->node_count + 1, sizeof *to->items)};
     if (!to->items)
@@ -25,8 +25,8 @@ int hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure
         const struct trace_sample *sample;
         if (process != TRACE_NONE && trace->threads[t].process != process)
             continue;
-        weights_begin(&walk, trace, &trace->threads[t]);
-        while (weights_next(&walk, &sample, &weights)) {
+        analysis_weights_begin(&walk, trace, &trace->threads[t]);
+        while (analysis_weights_next(&walk, &sample, &weights)) {
             uint64_t weight = weights.of[measure];
             to->items[sample->node].self += weight;
             to->sum += weight;
@@ -48,13 +48,13 @@ int hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure
     return 0;
 }
 
-void hot_spots_free(struct hot_spots *spots)
+void analysis_hot_spots_free(struct hot_spots *spots)
 {
     free(spots->items);
     *spots = (struct hot_spots){0};
 }
 
-double share_error(double share, uint64_t samples)
+double analysis_share_error(double share, uint64_t samples)
 {
     if (!samples)
         return 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
-#include "tracer/analysis/inside.h"
 #include "tracer/analysis/weights.h"
 
 // ---- threads by their tids: a tid may have been given to several, one after the other
@@ -41,10 +40,8 @@ static int compare_causes(const void *a, const void *b)
 struct maker {
     const struct trace *trace;
     struct tid *tids;
-    struct cause *causes;
-    size_t cause_count;
+    BASE_VECTOR(struct cause) causes;
     struct intervals *to;
-    size_t room;
     uint32_t thread; // whose samples are looked at
     struct covered covered;
 };
@@ -75,17 +72,17 @@ static uint32_t find_thread(const struct maker *maker, uint64_t tid, uint64_t ti
 static const struct cause *find_cause(const struct maker *maker, uint64_t flow, uint64_t time_ns)
 {
     const struct cause wanted = {.flow = flow, .time_ns = time_ns};
-    size_t low = 0, high = maker->cause_count;
+    size_t low = 0, high = maker->causes.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_causes(&maker->causes[middle], &wanted) <= 0)
+        if (compare_causes(&maker->causes.items[middle], &wanted) <= 0)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low > 0 && maker->causes[low - 1].flow == flow)
-        return &maker->causes[low - 1];
-    return low < maker->cause_count && maker->causes[low].flow == flow ? &maker->causes[low] : NULL;
+    if (low > 0 && maker->causes.items[low - 1].flow == flow)
+        return &maker->causes.items[low - 1];
+    return low < maker->causes.count && maker->causes.items[low].flow == flow ? &maker->causes.items[low] : NULL;
 }
 
 static void set_extras(const struct maker *maker, struct interval *interval, const struct trace_sample *sample)
@@ -118,8 +115,7 @@ static void set_extras(const struct maker *maker, struct interval *interval, con
 static bool add(struct maker *maker, size_t index, uint64_t begin_ns, uint64_t end_ns)
 {
     const struct trace_sample *sample = &maker->trace->samples[index];
-    struct interval *interval =
-        analysis_add((void **)&maker->to->items, &maker->room, &maker->to->count, sizeof *interval);
+    struct interval *interval = BASE_ADD(maker->to);
     if (!interval)
         return false;
     *interval = (struct interval){.from_ns = begin_ns,
@@ -133,8 +129,8 @@ static bool add(struct maker *maker, size_t index, uint64_t begin_ns, uint64_t e
                                   .is_open = sample->is_open,
                                   .sample = index,
                                   .release = SIZE_MAX};
-    if (is_blocking(sample))
-        interval->blocked_ns = covered_add(&maker->covered, begin_ns, end_ns);
+    if (analysis_is_blocking(sample))
+        interval->blocked_ns = analysis_covered_add(&maker->covered, begin_ns, end_ns);
     set_extras(maker, interval, sample);
     return true;
 }
@@ -150,7 +146,7 @@ static bool add_thread(struct maker *maker)
         if (sample->is_open) {
             if (!add(maker, i, sample->first_ns, trace_open_until(trace, thread, sample)))
                 return false;
-        } else if (interval_begin(trace, sample, &begin_ns) && !add(maker, i, begin_ns, sample->first_ns)) {
+        } else if (analysis_interval_begin(trace, sample, &begin_ns) && !add(maker, i, begin_ns, sample->first_ns)) {
             return false;
         }
     }
@@ -160,7 +156,6 @@ static bool add_thread(struct maker *maker)
 static bool prepare(struct maker *maker)
 {
     const struct trace *trace = maker->trace;
-    size_t room = 0;
     maker->tids = calloc(trace->thread_count + 1, sizeof *maker->tids);
     if (!maker->tids)
         return false;
@@ -173,20 +168,19 @@ static bool prepare(struct maker *maker)
             if (!sample->extra_count || !trace_extra(trace, sample, QUT_TRACE_EXTRA_FLOW, &flow) ||
                 trace_extra(trace, sample, QUT_TRACE_EXTRA_DURATION_NS, &duration_ns))
                 continue;
-            struct cause *cause =
-                analysis_add((void **)&maker->causes, &room, &maker->cause_count, sizeof *maker->causes);
+            struct cause *cause = BASE_ADD(&maker->causes);
             if (!cause)
                 return false;
             *cause = (struct cause){flow, sample->first_ns, i, t};
         }
     }
     qsort(maker->tids, trace->thread_count, sizeof *maker->tids, compare_tids);
-    if (maker->cause_count)
-        qsort(maker->causes, maker->cause_count, sizeof *maker->causes, compare_causes);
+    if (maker->causes.count)
+        qsort(maker->causes.items, maker->causes.count, sizeof *maker->causes.items, compare_causes);
     return true;
 }
 
-int intervals_make(struct intervals *to, const struct trace *trace)
+int analysis_intervals_make(struct intervals *to, const struct trace *trace)
 {
     struct maker maker = {.trace = trace, .to = to};
     *to = (struct intervals){0};
@@ -194,15 +188,14 @@ int intervals_make(struct intervals *to, const struct trace *trace)
     for (; made && maker.thread < trace->thread_count; maker.thread++)
         made = add_thread(&maker);
     free(maker.tids);
-    free(maker.causes);
+    base_vector_free(&maker.causes.vector);
     if (made)
         return 0;
-    intervals_free(to);
+    analysis_intervals_free(to);
     return -1;
 }
 
-void intervals_free(struct intervals *intervals)
+void analysis_intervals_free(struct intervals *intervals)
 {
-    free(intervals->items);
-    *intervals = (struct intervals){0};
+    base_vector_free(&intervals->vector);
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intervals added up: by thread, kind and stack; and by lock and who waited for whom. Both sort copies of the
+// Intervals added up: by thread, kind and stack; and by lock, waiter and holder. Both sort copies of the
 // intervals' numbers by what they are added up by, and then take neighbours together.
 #include <stdlib.h>
 #include <string.h>
-
-#include "tracer/analysis/inside.h"
 
 #include "tracer/analysis/analysis.h"
 
@@ -56,10 +54,10 @@ static bool is_blocked(const struct interval *interval)
     return interval->blocked_ns > 0;
 }
 
-int blocked_make(struct blocked_list *to, const struct trace *trace, const struct intervals *intervals)
+int analysis_blocked_make(struct blocked_list *to, const struct trace *trace, const struct intervals *intervals)
 {
     struct context context = {trace, intervals->items};
-    size_t count, room = 0;
+    size_t count;
     size_t *order = choose(intervals, is_blocked, &count);
     *to = (struct blocked_list){0};
     if (!order)
@@ -69,10 +67,10 @@ int blocked_make(struct blocked_list *to, const struct trace *trace, const struc
         const struct interval *interval = &intervals->items[order[i]];
         struct blocked *sum = to->count ? &to->items[to->count - 1] : NULL;
         if (!sum || sum->thread != interval->thread || sum->kind != interval->kind || sum->node != interval->node) {
-            sum = analysis_add((void **)&to->items, &room, &to->count, sizeof *sum);
+            sum = BASE_ADD(to);
             if (!sum) {
                 free(order);
-                blocked_free(to);
+                analysis_blocked_free(to);
                 return -1;
             }
             *sum = (struct blocked){.thread = interval->thread, .kind = interval->kind, .node = interval->node};
@@ -89,13 +87,12 @@ int blocked_make(struct blocked_list *to, const struct trace *trace, const struc
     return 0;
 }
 
-void blocked_free(struct blocked_list *list)
+void analysis_blocked_free(struct blocked_list *list)
 {
-    free(list->items);
-    *list = (struct blocked_list){0};
+    base_vector_free(&list->vector);
 }
 
-// ---- who waits for whom
+// ---- waiters and holders
 
 static bool is_lock_wait(const struct interval *interval)
 {
@@ -137,10 +134,10 @@ static bool is_same_wait(const struct context *context, const struct lock_wait *
            sum->waiter == interval->thread && sum->owner == interval->owner && sum->waker == interval->waker;
 }
 
-int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const struct intervals *intervals)
+int analysis_lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const struct intervals *intervals)
 {
     struct context context = {trace, intervals->items};
-    size_t count, room = 0;
+    size_t count;
     size_t *order = choose(intervals, is_lock_wait, &count);
     *to = (struct lock_wait_list){0};
     if (!order)
@@ -150,10 +147,10 @@ int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const 
         const struct interval *interval = &intervals->items[order[i]];
         struct lock_wait *sum = to->count ? &to->items[to->count - 1] : NULL;
         if (!sum || !is_same_wait(&context, sum, interval)) {
-            sum = analysis_add((void **)&to->items, &room, &to->count, sizeof *sum);
+            sum = BASE_ADD(to);
             if (!sum) {
                 free(order);
-                lock_waits_free(to);
+                analysis_lock_waits_free(to);
                 return -1;
             }
             *sum = (struct lock_wait){.lock = interval->lock,
@@ -177,8 +174,7 @@ int lock_waits_make(struct lock_wait_list *to, const struct trace *trace, const 
     return 0;
 }
 
-void lock_waits_free(struct lock_wait_list *list)
+void analysis_lock_waits_free(struct lock_wait_list *list)
 {
-    free(list->items);
-    *list = (struct lock_wait_list){0};
+    base_vector_free(&list->vector);
 }

@@ -8,7 +8,7 @@ static const struct trace_sample *sample_at(const struct weights_walk *walk, siz
     return index < walk->thread->sample_count ? &walk->trace->samples[walk->thread->first_sample + index] : NULL;
 }
 
-bool interval_begin(const struct trace *trace, const struct trace_sample *sample, uint64_t *begin_ns)
+bool analysis_interval_begin(const struct trace *trace, const struct trace_sample *sample, uint64_t *begin_ns)
 {
     uint64_t duration_ns;
     if (!sample->extra_count || !trace_extra(trace, sample, QUT_TRACE_EXTRA_DURATION_NS, &duration_ns))
@@ -17,7 +17,7 @@ bool interval_begin(const struct trace *trace, const struct trace_sample *sample
     return true;
 }
 
-bool is_blocking(const struct trace_sample *sample)
+bool analysis_is_blocking(const struct trace_sample *sample)
 {
     if (sample->flags & (QUT_TRACE_SAMPLE_OFF_CPU | QUT_TRACE_SAMPLE_ON_CPU))
         return sample->flags & QUT_TRACE_SAMPLE_OFF_CPU;
@@ -32,7 +32,7 @@ bool is_blocking(const struct trace_sample *sample)
     }
 }
 
-uint64_t covered_add(struct covered *covered, uint64_t from_ns, uint64_t to_ns)
+uint64_t analysis_covered_add(struct covered *covered, uint64_t from_ns, uint64_t to_ns)
 {
     enum { ROOM = sizeof covered->stretches / sizeof *covered->stretches };
     uint64_t length_ns = to_ns > from_ns ? to_ns - from_ns : 0, inside_ns = 0;
@@ -53,7 +53,7 @@ uint64_t covered_add(struct covered *covered, uint64_t from_ns, uint64_t to_ns)
 static uint64_t begin_of(const struct trace *trace, const struct trace_sample *sample, uint64_t least_ns)
 {
     uint64_t from_ns = sample->first_ns;
-    interval_begin(trace, sample, &from_ns);
+    analysis_interval_begin(trace, sample, &from_ns);
     return from_ns > least_ns ? from_ns : least_ns;
 }
 
@@ -62,19 +62,20 @@ static bool is_tick(const struct trace_sample *sample)
     return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
 }
 
-uint64_t first_run_cpu_ns(const struct trace_sample *first)
+uint64_t analysis_first_run_cpu_ns(const struct trace_sample *first)
 {
     uint64_t length_ns = first->count > 1 ? first->last_ns - first->first_ns : 0;
     return length_ns < first->cpu_ns ? length_ns : first->cpu_ns;
 }
 
-void weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread)
+void analysis_weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread)
 {
-    *walk = (struct weights_walk){.trace = trace, .thread = thread, .gap_ns = weights_gap_ns(trace, thread)};
+    *walk = (struct weights_walk){.trace = trace, .thread = thread, .gap_ns = analysis_weights_gap_ns(trace, thread)};
     const struct trace_sample *first = sample_at(walk, 0);
     if (first) {
         walk->from_ns = begin_of(trace, first, thread->start_ns < first->first_ns ? thread->start_ns : 0);
-        walk->cpu = (struct counter_walk){.before = first->cpu_ns - first_run_cpu_ns(first), .has_before = true};
+        walk->cpu =
+            (struct counter_walk){.before = first->cpu_ns - analysis_first_run_cpu_ns(first), .has_before = true};
     }
     for (size_t i = 0; i < thread->sample_count; i++) {
         const struct trace_sample *sample = &trace->samples[thread->first_sample + i];
@@ -122,7 +123,7 @@ static bool has_own_beginning(const struct weights_walk *walk, const struct trac
     const struct trace_sample *before = walk->before;
     uint64_t begin_ns;
     return before && before->flags & QUT_TRACE_SAMPLE_BEGINS && !before->is_open && before->kind == sample->kind &&
-           interval_begin(walk->trace, sample, &begin_ns);
+           analysis_interval_begin(walk->trace, sample, &begin_ns);
 }
 
 static uint64_t cpu_of(struct weights_walk *walk, const struct trace_sample *sample)
@@ -184,11 +185,14 @@ static void weigh_faults(struct weights_walk *walk, const struct trace_sample *s
 static uint64_t blocked_of(struct weights_walk *walk, const struct trace_sample *sample)
 {
     uint64_t begin_ns;
-    if (!is_blocking(sample))
+    if (!analysis_is_blocking(sample))
         return 0;
     if (sample->is_open)
-        return covered_add(&walk->blocked, sample->first_ns, trace_open_until(walk->trace, walk->thread, sample));
-    return interval_begin(walk->trace, sample, &begin_ns) ? covered_add(&walk->blocked, begin_ns, sample->first_ns) : 0;
+        return analysis_covered_add(&walk->blocked, sample->first_ns,
+                                    trace_open_until(walk->trace, walk->thread, sample));
+    return analysis_interval_begin(walk->trace, sample, &begin_ns)
+               ? analysis_covered_add(&walk->blocked, begin_ns, sample->first_ns)
+               : 0;
 }
 
 // From the sample on, until when its stack is taken to be there. next_from_ns: where the next one's time begins.
@@ -203,7 +207,7 @@ static uint64_t until(const struct weights_walk *walk, const struct trace_sample
     return is_far ? walk->last_ns : next_from_ns;
 }
 
-bool weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights)
+bool analysis_weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights)
 {
     const struct trace_sample *this = sample_at(walk, walk->next);
     if (!this)
@@ -233,7 +237,7 @@ static int compare_times(const void *a, const void *b)
     return (*left > *right) - (*left < *right);
 }
 
-uint64_t weights_gap_ns(const struct trace *trace, const struct trace_thread *thread)
+uint64_t analysis_weights_gap_ns(const struct trace *trace, const struct trace_thread *thread)
 {
     enum { PROBES = 257, LEAST_NS = 20000000, DISTANCES = 10 };
     uint64_t distances[PROBES];

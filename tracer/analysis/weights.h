@@ -29,7 +29,7 @@ struct covered {
     } stretches[32];
     unsigned count;
 };
-uint64_t covered_add(struct covered *covered, uint64_t from_ns, uint64_t to_ns);
+uint64_t analysis_covered_add(struct covered *covered, uint64_t from_ns, uint64_t to_ns);
 
 // A counter of a thread's, as its samples tell it.
 struct counter_walk {
@@ -42,7 +42,7 @@ struct weights_walk {
     const struct trace *trace;
     const struct trace_thread *thread;
     size_t next, next_gap;
-    uint64_t gap_ns;  // weights_gap_ns: further apart, nothing is known of the time between
+    uint64_t gap_ns;  // analysis_weights_gap_ns: further apart, nothing is known of the time between
     uint64_t from_ns; // where the next one's time begins
     uint64_t last_ns; // of all before: runs of one level lie inside of runs of another
     struct counter_walk cpu, bytes, allocations, faults;
@@ -51,26 +51,26 @@ struct weights_walk {
     bool has_ticks, has_allocations, has_faults; // the thread has samples of that kind
 };
 
-void weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread);
+void analysis_weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread);
 
 // Time: an interval's stack was there from its beginning on, any other from the sample on; up to where the next one's
-//       time begins; or only to its last sample, where that is too far away (weights_gap_ns) or there is none; or to a
-//       gap. One that did not end lasts until trace_open_until. So it is the area of the slices.
+//       time begins; or only to its last sample, where that is too far away (analysis_weights_gap_ns) or there is none;
+//       or to a gap. One that did not end lasts until trace_open_until. So it is the area of the slices.
 // Bytes and allocations: without the metric, the sizes that allocations carry, each as many times as it stands for
 //       hits.
 // False: there are no more.
-bool weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights);
+bool analysis_weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights);
 
 // Processor time of a thread's first run of samples, as far as one can know; 0 of a single one.
-uint64_t first_run_cpu_ns(const struct trace_sample *first);
+uint64_t analysis_first_run_cpu_ns(const struct trace_sample *first);
 
 // How far two samples of a thread may lie apart before nothing is known of the time between: ten times what usually
 // lies between two, and no less than 20 ms; 0: any.
-uint64_t weights_gap_ns(const struct trace *trace, const struct trace_thread *thread);
+uint64_t analysis_weights_gap_ns(const struct trace *trace, const struct trace_thread *thread);
 
 // The time of an interval's beginning, by its duration. False: the sample is no interval's end.
-bool interval_begin(const struct trace *trace, const struct trace_sample *sample, uint64_t *begin_ns);
+bool analysis_interval_begin(const struct trace *trace, const struct trace_sample *sample, uint64_t *begin_ns);
 // Whether its thread was off the processor: it says so, or it is of a kind that waits.
-bool is_blocking(const struct trace_sample *sample);
+bool analysis_is_blocking(const struct trace_sample *sample);
 
 #endif

@@ -16,7 +16,7 @@
 #include <qutc/provide.h>
 
 #include "libqut/os/os.h"
-#include "tracer/attach/session.h"
+#include "tracer/attach/inside.h"
 
 enum {
     DEFAULT_PERIOD_NS = 10000000,
@@ -24,7 +24,7 @@ enum {
     PROGRESS_NS = 200000000,
     NAMES_NS = 1000000000,
     REFUSED_MAX_NS = 1000000000, // then it stays so
-    ASKED_POLL_NS = 200000,      // while somebody is about to stop
+    ASKED_POLL_NS = 200000,      // while a thread is about to stop
     SLACK_ROUNDS = 16,           // samples that chance may give a thread before its time
 };
 
@@ -79,7 +79,7 @@ static bool has_credit(const struct attach_thread *thread)
 static void look_at(struct attach_session *session, struct attach_thread *thread)
 {
     bool moved, runs, wall = session->options->wall;
-    struct qut_sleep sleep;
+    struct target_sleep sleep;
     if (!attach_look(session, thread, &moved)) {
         attach_forget_thread(session, thread);
         return;
@@ -96,7 +96,7 @@ static void look_at(struct attach_session *session, struct attach_thread *thread
     if (!runs || (!wall && !has_credit(thread)))
         return;
     attach_sleep_ends(session, thread);
-    take_running(session, thread, qut_os_now_ns());
+    take_running(session, thread, os_now_ns());
 }
 
 // From a quarter of a period to seven quarters, evenly: a program that works in a rhythm of its own, and even one whose
@@ -113,8 +113,8 @@ static uint64_t next_distance(struct attach_session *session, uint64_t pace_ns)
 static void round_of_all(struct attach_session *session, uint64_t pace_ns)
 {
     attach_list_threads(session);
-    for (size_t i = 0; i < session->thread_count; i++) {
-        struct attach_thread *thread = &session->threads[i];
+    for (size_t i = 0; i < session->threads.count; i++) {
+        struct attach_thread *thread = &session->threads.items[i];
         if (thread->is_gone || thread->is_asked || session->now_ns < thread->next_ns)
             continue;
         if (thread->pace_ns != pace_ns) // slower than rounds are
@@ -132,7 +132,7 @@ static void wait_until(struct attach_session *session, uint64_t until_ns, enum a
 {
     do {
         struct pollfd fds[2] = {{session->process_fd, POLLIN, 0}, {session->options->stop_fd, POLLIN, 0}};
-        uint64_t now_ns = qut_os_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        uint64_t now_ns = os_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
         if (session->asked_count && wait_ns > ASKED_POLL_NS)
             wait_ns = ASKED_POLL_NS;
         const struct timespec wait = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
@@ -140,7 +140,7 @@ static void wait_until(struct attach_session *session, uint64_t until_ns, enum a
             *end = fds[0].revents ? ATTACH_END_PROCESS : ATTACH_END_STOPPED;
         if (session->asked_count)
             attach_poll_asked(session);
-    } while (*end == 0 && qut_os_now_ns() < until_ns);
+    } while (*end == 0 && os_now_ns() < until_ns);
 }
 
 static void publish(struct attach_session *session)
@@ -164,38 +164,38 @@ static void now_and_then(struct attach_session *session, uint64_t *progress_ns, 
     if (session->now_ns < *names_ns)
         return;
     *names_ns = session->now_ns + NAMES_NS;
-    for (size_t i = 0; i < session->thread_count; i++)
-        if (!session->threads[i].is_gone)
-            attach_read_name(session, &session->threads[i]);
+    for (size_t i = 0; i < session->threads.count; i++)
+        if (!session->threads.items[i].is_gone)
+            attach_read_name(session, &session->threads.items[i]);
 }
 
 static enum attach_end run_rounds(struct attach_session *session)
 {
     const struct attach_options *options = session->options;
     uint64_t pace_ns = options->period_ns;
-    session->random = qut_os_now_ns() | 1;
+    session->random = os_now_ns() | 1;
     if (options->main_period_ns && options->main_period_ns < pace_ns)
         pace_ns = options->main_period_ns;
     uint64_t round_ns = session->begin_ns, progress_ns = 0, names_ns = session->begin_ns + NAMES_NS;
     uint64_t end_ns = options->duration_ns ? session->begin_ns + options->duration_ns : UINT64_MAX;
     enum attach_end end = 0;
     while (end == 0) {
-        session->now_ns = qut_os_now_ns();
+        session->now_ns = os_now_ns();
         round_of_all(session, pace_ns);
         now_and_then(session, &progress_ns, &names_ns);
         if (session->first_refusal_ns && session->last_refusal_ns - session->first_refusal_ns > REFUSED_MAX_NS)
             return ATTACH_END_TAKEN;
-        uint64_t now_ns = qut_os_now_ns();
+        uint64_t now_ns = os_now_ns();
         round_ns += next_distance(session, pace_ns);
         if (round_ns + pace_ns < now_ns) {
             session->result->late += (now_ns - round_ns) / pace_ns;
             round_ns = now_ns;
         }
         wait_until(session, round_ns < end_ns ? round_ns : end_ns, &end);
-        if (end == 0 && qut_os_now_ns() >= end_ns)
+        if (end == 0 && os_now_ns() >= end_ns)
             end = ATTACH_END_DURATION;
     }
-    session->now_ns = qut_os_now_ns();
+    session->now_ns = os_now_ns();
     return end;
 }
 
@@ -204,7 +204,7 @@ static enum attach_end run_rounds(struct attach_session *session)
 struct collecting {
     struct collect_options options;
     struct collect_result result;
-    struct qutc_error error;
+    struct base_error error;
 };
 
 // What goes into the file beside samples. Asked for when rounds are over.
@@ -236,19 +236,19 @@ static void *collect_in_thread(void *context)
 {
     struct collecting *collecting = context;
     if (collect(&collecting->options, &collecting->result, &collecting->error) == 0)
-        collecting->error = (struct qutc_error){0};
+        collecting->error = (struct base_error){0};
     return NULL;
 }
 
 static bool make_room(struct attach_session *session)
 {
-    struct qut_window *pieces = session->taken.copy.pieces;
+    struct target_window *pieces = session->taken.copy.pieces;
     session->frames = malloc(ATTACH_FRAMES_MAX * sizeof *session->frames);
     pieces[0].bytes = malloc(ATTACH_STACK_BYTES);
     pieces[1].bytes = malloc(ATTACH_SECOND_BYTES);
     if (!session->frames || !pieces[0].bytes || !pieces[1].bytes)
         return false;
-    // Touched now, so that no page of it is made while somebody stands still.
+    // Touched now, so that no page of it is made while a thread stands still.
     memset(session->frames, 0, ATTACH_FRAMES_MAX * sizeof *session->frames);
     memset(pieces[0].bytes, 1, ATTACH_STACK_BYTES);
     memset(pieces[1].bytes, 1, ATTACH_SECOND_BYTES);
@@ -289,7 +289,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     pthread_t collector;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for whoever called us
+    pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for our caller
     int failed = pthread_create(&collector, NULL, collect_in_thread, &collecting);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
@@ -299,7 +299,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1);
     attach_patience_begin(&session->patience);
-    session->begin_ns = session->now_ns = qut_os_now_ns();
+    session->begin_ns = session->now_ns = os_now_ns();
     result->end = run_rounds(session);
     attach_release_asked(session);
     attach_patience_end(&session->patience);
@@ -333,7 +333,7 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
     session->options = &options;
     session->result = result;
     session->provide = &provide;
-    session->is_child = qut_live_status_number(options.pid, "PPid") == getpid();
+    session->is_child = target_live_status_number(options.pid, "PPid") == getpid();
     session->has_namespace = !attach_same_namespace(options.pid, "pid");
     raise_descriptor_limit();
     session->process_fd = (int)syscall(SYS_pidfd_open, options.pid, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples a process from outside: it was not prepared, nothing is loaded into it, nothing in it is changed. Each sample
 // stops one thread for some microseconds: its registers and its stack are copied, it goes on, and the copy is walked
-// here. Between two samples no thread is traced. If we die, the kernel lets go of whoever was stopped.
+// here. Between two samples no thread is traced. If we die, the kernel lets go of the thread that was stopped.
 #ifndef TRACER_ATTACH_ATTACH_H
 #define TRACER_ATTACH_ATTACH_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "tracer/trace/collect.h"
+#include "tracer/collect/collect.h"
 
 struct attach_result;
 
@@ -39,7 +39,7 @@ enum attach_end {
     ATTACH_END_STOPPED = 1, // stop_fd
     ATTACH_END_DURATION,
     ATTACH_END_PROCESS, // it has ended
-    ATTACH_END_TAKEN,   // somebody else traces it now, or it may not be traced any more
+    ATTACH_END_TAKEN,   // another tracer has it now, or it may not be traced any more
     ATTACH_END_FILE,    // the file could not be begun: collect_error
 };
 
@@ -59,7 +59,7 @@ struct attach_result {
     uint64_t missed_asleep;    // had used processor time, and slept again when it was looked at; rounds that came late
     uint64_t missed_woke;      // slept, and woke while it was looked at
     uint64_t missed_slow;      // did not stop within 20 ms (waits for a disk, or for a processor)
-    uint64_t missed_gone;      // ended, or was stopped by somebody else
+    uint64_t missed_gone;      // ended, or was stopped by another tracer
     uint64_t missed_registers; // of another mode than the process
     // System calls that the stop ended early. The first are restarted by the kernel as if nothing had happened; the
     // others the program has seen: EINTR where it cannot be taken back, or having done less than asked.
@@ -72,7 +72,7 @@ struct attach_result {
     uint64_t execs;     // times that it became another program
     uint64_t intervals; // blocked stretches
     struct collect_result collected;
-    struct qutc_error collect_error; // .reason 0: none
+    struct base_error collect_error; // .reason 0: none
 };
 
 struct attach_error {
@@ -84,7 +84,7 @@ struct attach_error {
 int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error);
 
 // Blocks until the end. 0: *result is filled, also where the process ended or the file was cut short. -1: nothing was
-// recorded, and *error says why: no such process, not permitted, traced by somebody else, ...
+// recorded, and *error says why: no such process, not permitted, traced by another, ...
 int attach_record(const struct attach_options *options, struct attach_result *result, struct attach_error *error);
 
 #endif

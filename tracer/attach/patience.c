@@ -17,8 +17,9 @@ static void do_nothing(int number)
     (void)number;
 }
 
-// Who wakes waits for whoever runs on its processor until that one's slice is over (Linux 6.6). A thread that works for
-// less than a slice would then never be met at work on that processor. Who asks for a short slice does not wait (6.12).
+// A thread that wakes waits for the one that runs on its processor until that one's slice is over (Linux 6.6). A thread
+// that works for less than a slice would then never be met at work on that processor. One that asks for a short slice
+// does not wait (6.12).
 static void ask_for_short_slices(int nice_value)
 {
     struct attach_scheduling scheduling = {.size = sizeof scheduling, .nice = nice_value, .runtime_ns = SLICE_NS};

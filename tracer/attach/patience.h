@@ -26,7 +26,7 @@ struct attach_patience {
     bool has_timer; // false: nothing but short naps
 };
 
-// For the calling thread, which also gets a higher priority, if it may: whoever it has stopped waits for it.
+// For the calling thread, which also gets a higher priority, if it may: the thread that it has stopped waits for it.
 void attach_patience_begin(struct attach_patience *patience);
 void attach_patience_end(struct attach_patience *patience);
 // From `set` on, a system call that waits for longer than that returns EINTR. 0: no more.

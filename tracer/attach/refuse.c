@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracer/attach/session.h"
+#include "tracer/attach/inside.h"
 
 int attach_fail(struct attach_error *error, const char *format, ...)
 {
@@ -70,7 +70,7 @@ bool attach_same_namespace(pid_t pid, const char *name)
     struct stat theirs_status, ours_status;
     snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, name);
     snprintf(ours, sizeof ours, "/proc/self/ns/%s", name);
-    // Of a process that may not be looked at nobody tells.
+    // Of a process that may not be looked at nothing is told.
     return stat(path, &theirs_status) != 0 || stat(ours, &ours_status) != 0 ||
            theirs_status.st_ino == ours_status.st_ino;
 }

@@ -7,7 +7,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
-#include "tracer/attach/session.h"
+#include "tracer/attach/inside.h"
 
 enum {
     FUTEX_COMMAND = 0x7f,
@@ -20,32 +20,32 @@ enum {
 
 // ---- locks
 
-// The thread that holds the mutex that another one waits for; 0: it is none, or nobody is known to.
-static pid_t owner_of(const struct attach_session *session, const struct qut_sleep *sleep)
+// The thread that holds the mutex that another one waits for; 0: it is none, or its holder is not known.
+static pid_t owner_of(const struct attach_session *session, const struct target_sleep *sleep)
 {
     int32_t words[MUTEX_WORDS];
-    const struct qut_live *live = attach_live(session);
-    const struct qut_call *call = qut_arch_call(session->target->arch->id, sleep->number);
+    const struct target_live *live = attach_live(session);
+    const struct arch_call *call = arch_call(session->target->arch->id, sleep->number);
     if (!call || strncmp(call->name, "futex", 5) != 0 || strcmp(call->name, "futex_waitv") == 0 ||
         (sleep->argument[1] & FUTEX_COMMAND) != FUTEX_WAIT_COMMAND || sleep->argument[2] != LOCKED_WITH_WAITERS)
         return 0;
-    if (qut_os_read_process(live->pid, live->memory_fd, sleep->argument[0], words, sizeof words) != sizeof words ||
+    if (os_read_process(live->pid, live->memory_fd, sleep->argument[0], words, sizeof words) != sizeof words ||
         words[0] != LOCKED_WITH_WAITERS)
         return 0;
     // What is no mutex has something else there.
-    for (size_t i = 0; i < session->thread_count; i++)
-        if (!session->threads[i].is_gone && session->threads[i].inner_tid == words[OWNER_WORD])
-            return session->threads[i].tid;
+    for (size_t i = 0; i < session->threads.count; i++)
+        if (!session->threads.items[i].is_gone && session->threads.items[i].inner_tid == words[OWNER_WORD])
+            return session->threads.items[i].tid;
     return 0;
 }
 
-static uint32_t lock_extras(const struct attach_thread *thread, struct qut_segment_extra extras[2])
+static uint32_t lock_extras(const struct attach_thread *thread, struct segment_extra extras[2])
 {
     if (thread->sleep_owner == 0)
         return 0;
-    extras[0] = (struct qut_segment_extra){.key = QUT_TRACE_EXTRA_LOCK, .value = thread->sleep_lock};
+    extras[0] = (struct segment_extra){.key = QUT_TRACE_EXTRA_LOCK, .value = thread->sleep_lock};
     extras[1] =
-        (struct qut_segment_extra){.key = QUT_TRACE_EXTRA_OWNER_TID, .value = (uint64_t)(uint32_t)thread->sleep_owner};
+        (struct segment_extra){.key = QUT_TRACE_EXTRA_OWNER_TID, .value = (uint64_t)(uint32_t)thread->sleep_owner};
     return 2;
 }
 
@@ -53,12 +53,12 @@ static uint32_t lock_extras(const struct attach_thread *thread, struct qut_segme
 
 void attach_sleep_ends(struct attach_session *session, struct attach_thread *thread)
 {
-    struct qut_segment_extra extras[3];
+    struct segment_extra extras[3];
     if (!thread->sleeps)
         return;
     thread->sleeps = false;
-    extras[0] = (struct qut_segment_extra){.key = QUT_TRACE_EXTRA_DURATION_NS,
-                                           .value = session->now_ns - thread->sleep_begin_ns};
+    extras[0] =
+        (struct segment_extra){.key = QUT_TRACE_EXTRA_DURATION_NS, .value = session->now_ns - thread->sleep_begin_ns};
     const struct attach_sample sample = {
         .end = thread->sleep_end,
         .kind = thread->sleep_kind,
@@ -72,9 +72,9 @@ void attach_sleep_ends(struct attach_session *session, struct attach_thread *thr
 }
 
 // Whether it slept since *sleep was read, and so the copy of its stack is of one moment.
-static bool slept_on(struct attach_session *session, struct attach_thread *thread, const struct qut_sleep *sleep)
+static bool slept_on(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep)
 {
-    struct qut_sleep now;
+    struct target_sleep now;
     bool moved, runs;
     return attach_look(session, thread, &moved) && !moved && attach_state(session, thread, &now, &runs) && !runs &&
            strcmp(now.text, sleep->text) == 0;
@@ -82,12 +82,12 @@ static bool slept_on(struct attach_session *session, struct attach_thread *threa
 
 // Only pc and sp are known of a sleeper. Where that is not enough it is stopped after all, once for this sleep, if
 // nothing in it notices that.
-static bool walk_sleeper(struct attach_session *session, struct attach_thread *thread, const struct qut_sleep *sleep,
+static bool walk_sleeper(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep,
                          struct attach_sample *sample)
 {
-    struct qut_frame_regs *regs = &session->taken.regs;
+    struct arch_frame_regs *regs = &session->taken.regs;
     struct attach_result *result = session->result;
-    uint64_t looked_ns = qut_os_now_ns();
+    uint64_t looked_ns = os_now_ns();
     const char *name;
     thread->sleep_is_poked = false;
     attach_copy_stack(session, thread, sleep->sp);
@@ -96,12 +96,12 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
         return false;
     }
     session->taken.block_bytes = 0;
-    *regs = (struct qut_frame_regs){.pc = sleep->pc, .valid = (uint64_t)1 << session->target->arch->sp_reg};
+    *regs = (struct arch_frame_regs){.pc = sleep->pc, .valid = (uint64_t)1 << session->target->arch->sp_reg};
     regs->reg[session->target->arch->sp_reg] = sleep->sp;
     sample->frame_count = attach_walk(session, thread, &sample->end);
     result->asleep++;
     if (sample->end.reason != QUT_END_NO_REGISTER ||
-        qut_live_wake(session->target, thread->tid, sleep, &name) != QUT_WAKE_UNSEEN)
+        target_live_wake(session->target, thread->tid, sleep, &name) != TARGET_WAKE_UNSEEN)
         return true;
     result->asleep--;
     if (attach_take(session, thread, looked_ns) != ATTACH_TOOK) {
@@ -115,9 +115,9 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
     return true;
 }
 
-static void begin_sleep(struct attach_session *session, struct attach_thread *thread, const struct qut_sleep *sleep)
+static void begin_sleep(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep)
 {
-    struct qut_segment_extra extras[2];
+    struct segment_extra extras[2];
     struct attach_sample sample = {.is_asleep = true};
     thread->sleep_owner = owner_of(session, sleep);
     thread->sleep_lock = sleep->argument[0];
@@ -144,7 +144,7 @@ static void begin_sleep(struct attach_session *session, struct attach_thread *th
     session->result->taken++;
 }
 
-static bool is_same_sleep(struct attach_thread *thread, const struct qut_sleep *sleep)
+static bool is_same_sleep(struct attach_thread *thread, const struct target_sleep *sleep)
 {
     if (!thread->sleeps)
         return false;
@@ -158,7 +158,7 @@ static bool is_same_sleep(struct attach_thread *thread, const struct qut_sleep *
     return turns == 0 || is_ours;
 }
 
-void attach_sleeper(struct attach_session *session, struct attach_thread *thread, const struct qut_sleep *sleep)
+void attach_sleeper(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep)
 {
     if (is_same_sleep(thread, sleep)) {
         thread->covered++;

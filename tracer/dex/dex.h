@@ -9,55 +9,55 @@
 #ifndef TRACER_DEX_DEX_H
 #define TRACER_DEX_DEX_H
 
-#include "qutc/base/cursor.h"
-#include "qutc/base/error.h"
+#include "base/cursor_inline.h"
+#include "base/error.h"
 
 enum {
-    QUT_DEX_HEADER_BYTES = 0x70,           // that all have
-    QUT_DEX_IDENTITY_BYTES = 32,           // magic, checksum and signature: equal in no two files
-    QUT_DEX_CONTAINER_HEADER_BYTES = 0x78, // 041
-    QUT_DEX_COMPACT_HEADER_BYTES = 0x88,
+    DEX_HEADER_BYTES = 0x70,           // that all have
+    DEX_IDENTITY_BYTES = 32,           // magic, checksum and signature: equal in no two files
+    DEX_CONTAINER_HEADER_BYTES = 0x78, // 041
+    DEX_COMPACT_HEADER_BYTES = 0x88,
 };
 
-struct qut_dex_table { // of ids, or of class definitions
+struct dex_table { // of ids, or of class definitions
     uint32_t offset;
     uint32_t count;
 };
 
-struct qut_dex {
+struct dex {
     uint64_t header_offset; // in the bytes it was read from
     uint64_t size_bytes;    // from the header to where the next dex file may begin
     bool is_compact;
-    struct qutc_bytes ids;  // where the tables are
-    struct qutc_bytes data; // where strings, class data and code are
+    struct base_bytes ids;  // where the tables are
+    struct base_bytes data; // where strings, class data and code are
     uint64_t data_offset;   // of data, in the bytes it was read from
-    struct qut_dex_table strings, types, methods, classes;
+    struct dex_table strings, types, methods, classes;
 };
 
 // The dex file whose header is at an offset. Its tables lie inside the file; what they point to is checked when it is
 // read. Its bytes are the file's. Returns 0, or -1 with *error filled.
-int qut_dex_read(struct qutc_bytes file, uint64_t offset, struct qut_dex *dex, struct qutc_error *error);
+int dex_read(struct base_bytes file, uint64_t offset, struct dex *dex, struct base_error *error);
 
-// What a dex file needs, by its header alone (QUT_DEX_CONTAINER_HEADER_BYTES of it): the file; of a compact one, with
+// What a dex file needs, by its header alone (DEX_CONTAINER_HEADER_BYTES of it): the file; of a compact one, with
 // the shared data; of one in a container, all of that, which begins *before_bytes before the header. Returns how many
 // bytes that are, or 0: this is no header of a dex file.
-uint64_t qut_dex_extent(struct qutc_bytes header, uint64_t *before_bytes);
+uint64_t dex_extent(struct base_bytes header, uint64_t *before_bytes);
 
 // Where the code of one method is: in the bytes that the dex file was read from. Abstract and native methods have none.
-struct qut_dex_code {
+struct dex_code {
     uint64_t start, end;
     uint32_t method; // index in methods
 };
 // Returns 0; or -1, and *error, which ends it.
-typedef int (*qut_dex_take_fn)(void *context, const struct qut_dex_code *code, struct qutc_error *error);
+typedef int (*dex_take_fn)(void *context, const struct dex_code *code, struct base_error *error);
 
 // Every method that has code, in the order of the classes. *budget_bytes is what class definitions and class data may
 // take; what they took is subtracted: classes of a sound file have no data in common, so that the file's size is
 // enough. Returns 0, or -1 with *error filled.
-int qut_dex_each_method(const struct qut_dex *dex, uint64_t *budget_bytes, qut_dex_take_fn take, void *context,
-                        struct qutc_error *error);
+int dex_each_method(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
+                    struct base_error *error);
 
 // "java.util.Arrays.binarySearch": allocated. NULL: without memory, or the dex file has no such name.
-char *qut_dex_method_name(const struct qut_dex *dex, uint32_t method);
+char *dex_method_name(const struct dex *dex, uint32_t method);
 
 #endif

@@ -5,74 +5,74 @@
 
 #include "qutc/input/zip.h"
 
-static bool begins(struct qutc_bytes bytes, const char *magic)
+static bool begins(struct base_bytes bytes, const char *magic)
 {
     return bytes.size >= 4 && memcmp(bytes.data, magic, 4) == 0;
 }
 
-static int make_index(struct qut_dex_source *source, struct qutc_error *error)
+static int make_index(struct dex_source *source, struct base_error *error)
 {
-    struct qutc_bytes bytes = source->bytes;
-    struct qut_dex_list list;
-    int result = begins(bytes, "vdex")      ? qut_dex_list_vdex(&list, bytes, error)
-                 : begins(bytes, "\177ELF") ? qut_dex_list_search(&list, bytes, error)
-                                            : qut_dex_list_at(&list, bytes, 0, error);
+    struct base_bytes bytes = source->bytes;
+    struct dex_list list;
+    int result = begins(bytes, "vdex")      ? dex_list_vdex(&list, bytes, error)
+                 : begins(bytes, "\177ELF") ? dex_list_search(&list, bytes, error)
+                                            : dex_list_at(&list, bytes, 0, error);
     if (result != 0)
         return -1;
-    source->index = qut_dex_index_make(bytes, &list, error);
-    qut_dex_list_free(&list);
+    source->index = dex_index_make(bytes, &list, error);
+    dex_list_free(&list);
     return source->index ? 0 : -1;
 }
 
-static int need(struct qutc_file_map *map, uint64_t from, uint64_t size, struct qutc_error *error)
+static int need(struct input_file_map *map, uint64_t from, uint64_t size, struct base_error *error)
 {
-    if (size > QUT_DEX_SOURCE_BYTES_MAX)
-        return qutc_fail(error, QUTC_ERR_LIMIT, "dex", from, "0x%jx bytes", (uintmax_t)size);
+    if (size > DEX_SOURCE_BYTES_MAX)
+        return base_fail(error, BASE_ERR_LIMIT, "dex", from, "0x%jx bytes", (uintmax_t)size);
     // What lies behind the end is not asked for: parsers see the end themselves.
-    if (!qutc_file_map_need(map, from, size))
-        return qutc_fail(error, QUTC_ERR_IO, "dex", from, "cannot be read");
+    if (!input_file_map_need(map, from, size))
+        return base_fail(error, BASE_ERR_IO, "dex", from, "cannot be read");
     return 0;
 }
 
 // False also for entries that are no dex files by their names.
-static bool holds(struct qutc_file_map *map, const struct qutc_zip_entry *entry, uint64_t wanted, uint64_t *offset)
+static bool holds(struct input_file_map *map, const struct input_zip_entry *entry, uint64_t wanted, uint64_t *offset)
 {
-    return qutc_zip_is_stored(entry) && entry->name.size > 4 &&
+    return input_zip_is_stored(entry) && entry->name.size > 4 &&
            memcmp(entry->name.data + entry->name.size - 4, ".dex", 4) == 0 && entry->local_offset < wanted &&
-           wanted - entry->local_offset < entry->size_bytes + QUTC_ZIP_LOCAL_BYTES_MAX &&
-           need(map, entry->local_offset, QUTC_ZIP_LOCAL_BYTES_MAX, NULL) == 0 &&
-           qutc_zip_find_data(map->bytes, entry, offset) && wanted >= *offset && wanted - *offset < entry->size_bytes;
+           wanted - entry->local_offset < entry->size_bytes + INPUT_ZIP_LOCAL_BYTES_MAX &&
+           need(map, entry->local_offset, INPUT_ZIP_LOCAL_BYTES_MAX, NULL) == 0 &&
+           input_zip_find_data(map->bytes, entry, offset) && wanted >= *offset && wanted - *offset < entry->size_bytes;
 }
 
-static int find_entry(struct qut_dex_source *source, uint64_t wanted, struct qutc_error *error)
+static int find_entry(struct dex_source *source, uint64_t wanted, struct base_error *error)
 {
-    struct qutc_bytes file = source->map.bytes;
-    uint64_t tail = file.size < QUTC_ZIP_TAIL_BYTES_MAX ? file.size : QUTC_ZIP_TAIL_BYTES_MAX;
-    struct qutc_zip zip;
-    struct qutc_zip_entry entry;
-    if (need(&source->map, file.size - tail, tail, error) != 0 || qutc_zip_open(&zip, file, error) != 0 ||
+    struct base_bytes file = source->map.bytes;
+    uint64_t tail = file.size < INPUT_ZIP_TAIL_BYTES_MAX ? file.size : INPUT_ZIP_TAIL_BYTES_MAX;
+    struct input_zip zip;
+    struct input_zip_entry entry;
+    if (need(&source->map, file.size - tail, tail, error) != 0 || input_zip_open(&zip, file, error) != 0 ||
         need(&source->map, zip.directory_offset, zip.directory_size, error) != 0)
         return -1;
     int next;
-    while ((next = qutc_zip_next(&zip, &entry, error)) > 0) {
+    while ((next = input_zip_next(&zip, &entry, error)) > 0) {
         uint64_t offset;
         if (!holds(&source->map, &entry, wanted, &offset))
             continue;
         source->entry = strndup((const char *)entry.name.data, entry.name.size);
         if (!source->entry)
-            return qutc_fail(error, QUTC_ERR_NO_MEMORY, qutc_zip_directory_name, 0, "a name");
-        source->bytes = (struct qutc_bytes){file.data + offset, (size_t)entry.size_bytes};
+            return base_fail(error, BASE_ERR_NO_MEMORY, input_zip_directory_name, 0, "a name");
+        source->bytes = (struct base_bytes){file.data + offset, (size_t)entry.size_bytes};
         source->offset_bytes = offset;
         return need(&source->map, offset, entry.size_bytes, error);
     }
     return next < 0 ? -1
-                    : qutc_fail(error, QUTC_ERR_UNSUPPORTED, qutc_zip_directory_name, wanted,
+                    : base_fail(error, BASE_ERR_UNSUPPORTED, input_zip_directory_name, wanted,
                                 "no stored dex file at that offset");
 }
 
-static int open_file(struct qut_dex_source *source, const char *path, uint64_t offset, struct qutc_error *error)
+static int open_file(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error)
 {
-    if (qutc_file_map_open(&source->map, path, 0, 0, QUTC_FILE_READ, error) != 0 ||
+    if (input_file_map_open(&source->map, path, 0, 0, INPUT_FILE_READ, error) != 0 ||
         need(&source->map, 0, 4, error) != 0)
         return -1;
     source->bytes = source->map.bytes;
@@ -80,34 +80,34 @@ static int open_file(struct qut_dex_source *source, const char *path, uint64_t o
                                                      : need(&source->map, 0, source->bytes.size, error);
     if (result != 0 || make_index(source, error) != 0)
         return -1;
-    if (!qutc_file_map_is_whole(&source->map))
-        return qutc_fail(error, QUTC_ERR_IO, "dex", 0, "changed while it was read");
+    if (!input_file_map_is_whole(&source->map))
+        return base_fail(error, BASE_ERR_IO, "", 0, "the dex file changed while it was read");
     return 0;
 }
 
-int qut_dex_source_open(struct qut_dex_source *source, const char *path, uint64_t offset, struct qutc_error *error)
+int dex_source_open(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error)
 {
-    *source = (struct qut_dex_source){.map = {.fd = -1}};
+    *source = (struct dex_source){.map = {.fd = -1}};
     int result = open_file(source, path, offset, error);
     if (result != 0)
-        qut_dex_source_close(source);
+        dex_source_close(source);
     return result;
 }
 
-int qut_dex_source_open_memory(struct qut_dex_source *source, uint8_t *memory, size_t size, struct qutc_error *error)
+int dex_source_open_memory(struct dex_source *source, uint8_t *memory, size_t size, struct base_error *error)
 {
-    *source = (struct qut_dex_source){.map = {.fd = -1}, .memory = memory, .bytes = {memory, size}};
+    *source = (struct dex_source){.map = {.fd = -1}, .memory = memory, .bytes = {memory, size}};
     int result = make_index(source, error);
     if (result != 0)
-        qut_dex_source_close(source);
+        dex_source_close(source);
     return result;
 }
 
-void qut_dex_source_close(struct qut_dex_source *source)
+void dex_source_close(struct dex_source *source)
 {
-    qut_dex_index_free(source->index);
-    qutc_file_map_close(&source->map);
+    dex_index_free(source->index);
+    input_file_map_close(&source->map);
     free(source->memory);
     free(source->entry);
-    *source = (struct qut_dex_source){.map = {.fd = -1}};
+    *source = (struct dex_source){.map = {.fd = -1}};
 }

@@ -5,27 +5,27 @@
 #define TRACER_DEX_SOURCE_H
 
 #include "qutc/input/file_map.h"
-#include "tracer/dex/index.h"
+#include "tracer/dex/method_index.h"
 
-#define QUT_DEX_SOURCE_BYTES_MAX ((uint64_t)512 << 20)
+#define DEX_SOURCE_BYTES_MAX ((uint64_t)512 << 20)
 
-struct qut_dex_source {
-    struct qutc_file_map map; // of the file; of memory: nothing
-    uint8_t *memory;          // owned; NULL: a file
-    struct qutc_bytes bytes;  // all of it; of an archive one entry
-    uint64_t offset_bytes;    // of bytes in the file
-    char *entry;              // "classes2.dex"; NULL: not in an archive
-    struct qut_dex_index *index;
+struct dex_source {
+    struct input_file_map map; // of the file; of memory: nothing
+    uint8_t *memory;           // owned; NULL: a file
+    struct base_bytes bytes;   // all of it; of an archive one entry
+    uint64_t offset_bytes;     // of bytes in the file
+    char *entry;               // "classes2.dex"; NULL: not in an archive
+    struct dex_index *index;
 };
 
 // The dex files of a .dex, .vdex or OAT file; of a zip archive (APK, jar) those of the stored entry that an offset lies
 // in. A compressed entry is nowhere mapped: its unpacked bytes are in memory. Returns 0, or -1 with *error filled and
 // nothing to close.
-int qut_dex_source_open(struct qut_dex_source *source, const char *path, uint64_t offset, struct qutc_error *error);
+int dex_source_open(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error);
 
 // The same of a copy of memory, from malloc, which is taken over, also on failure.
-int qut_dex_source_open_memory(struct qut_dex_source *source, uint8_t *memory, size_t size, struct qutc_error *error);
+int dex_source_open_memory(struct dex_source *source, uint8_t *memory, size_t size, struct base_error *error);
 
-void qut_dex_source_close(struct qut_dex_source *source);
+void dex_source_close(struct dex_source *source);
 
 #endif

@@ -10,7 +10,7 @@
 #include "tracer/export/export.h"
 #include "tracer/export/flows.h"
 #include "tracer/export/losses.h"
-#include "tracer/export/sink.h"
+#include "tracer/export/sink/sink.h"
 #include "tracer/export/slices.h"
 
 struct writer {
@@ -226,7 +226,7 @@ static void write_flow(struct writer *writer, const struct trace_sample *sample)
 {
     static const char *const phases[] = {"", "s", "t", "f"};
     uint64_t id;
-    enum flow_step step = flows_find(&writer->flows, writer->trace, sample, &id);
+    enum flow_step step = export_flows_find(&writer->flows, writer->trace, sample, &id);
     if (step == FLOW_NONE)
         return;
     begin_event(writer, phases[step], inner_time(writer, sample->first_ns));
@@ -245,8 +245,8 @@ static void write_metrics(struct writer *writer, const struct trace_sample *samp
     for (unsigned i = 0; i < QUT_TRACE_METRIC_COUNT; i++) {
         if (!(writer->trace->metric_mask >> i & 1))
             continue;
-        snprintf(name, sizeof name, "%s of %s (%u)", trace_metric_name(i), clean_thread_name(writer->thread, thread),
-                 writer->thread->tid);
+        snprintf(name, sizeof name, "%s of %s (%u)", trace_metric_name(i),
+                 export_clean_thread_name(writer->thread, thread), writer->thread->tid);
         begin_event(writer, "C", sample->last_ns);
         put_name(writer, name);
         put_value(writer, "value", writer->trace->metrics[sample->metrics][i]);
@@ -255,7 +255,7 @@ static void write_metrics(struct writer *writer, const struct trace_sample *samp
 }
 
 // Ticks are what the slices are made of; what happened is shown by itself.
-static bool write_sample(void *context, const struct trace_sample *sample)
+static bool perfetto_write_sample(void *context, const struct trace_sample *sample)
 {
     struct writer *writer = context;
     bool is_tick = sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
@@ -309,7 +309,7 @@ static void write_processes(struct writer *writer)
     }
 }
 
-static void write_thread(struct writer *writer, const struct trace_thread *thread)
+static void perfetto_write_thread(struct writer *writer, const struct trace_thread *thread)
 {
     char name[CLEAN_THREAD_NAME_BYTES];
     writer->thread = thread;
@@ -317,15 +317,15 @@ static void write_thread(struct writer *writer, const struct trace_thread *threa
     writer->request = NULL;
     writer->slice_ns = 0;
     writer->slice_phase = '\0';
-    write_metadata(writer, "thread_name", clean_thread_name(thread, name));
-    const struct slice_options options = {.gap_ns = weights_gap_ns(writer->trace, thread)};
+    write_metadata(writer, "thread_name", export_clean_thread_name(thread, name));
+    const struct slice_options options = {.gap_ns = analysis_weights_gap_ns(writer->trace, thread)};
     const struct slice_events events = {.context = writer,
                                         .enter = enter,
                                         .leave = leave,
-                                        .sample = write_sample,
+                                        .sample = perfetto_write_sample,
                                         .mark = write_mark,
                                         .gap = write_gap};
-    slices_of_thread(writer->trace, writer->names, thread, &options, &events);
+    export_slices_of_thread(writer->trace, writer->names, thread, &options, &events);
     end_request(writer, thread->end_ns == UINT64_MAX ? writer->trace->end_ns : thread->end_ns);
     writer->thread = NULL;
 }
@@ -347,31 +347,31 @@ static void write_other_data(struct writer *writer)
     sink_number(writer->sink, writer->trace->start_ns);
     put(writer, ",\"losses\":[");
     writer->has_before = false;
-    losses_say(writer->trace, write_loss, writer);
+    export_losses_say(writer->trace, write_loss, writer);
     put(writer, "]}}\n");
 }
 
 static void end_writer(struct writer *writer)
 {
-    flows_free(&writer->flows);
+    export_flows_free(&writer->flows);
     free(writer->name_offsets);
     if (writer->name_texts)
         sink_close(writer->name_texts, false, NULL);
 }
 
 static int write_chrome(const struct trace *trace, const struct names *names, const struct export_options *options,
-                        struct sink *sink, struct qutc_error *error)
+                        struct sink *sink, struct base_error *error)
 {
     struct writer writer = {.trace = trace, .names = names, .sink = sink};
-    if (flows_make(&writer.flows, trace) != 0 || !make_names(&writer)) {
+    if (export_flows_make(&writer.flows, trace) != 0 || !make_names(&writer)) {
         end_writer(&writer);
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "names");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "names");
     }
     put(&writer, "{\"traceEvents\":[");
     write_processes(&writer);
     for (size_t i = 0; i < trace->thread_count && !sink_failed(sink); i++) {
         if (!options->thread || trace->threads[i].uid == options->thread)
-            write_thread(&writer, &trace->threads[i]);
+            perfetto_write_thread(&writer, &trace->threads[i]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
@@ -383,7 +383,7 @@ static int write_chrome(const struct trace *trace, const struct names *names, co
 const struct export_format export_chrome = {
     .name = "chrome",
     .extension = ".trace.json",
-    .what = "Chrome's trace events: Perfetto, chrome://tracing, speedscope, Firefox Profiler",
+    .what = "Chrome's trace events, JSON (Perfetto, chrome://tracing, Firefox Profiler, speedscope)",
     .write = write_chrome,
     .weight = EXPORT_WEIGHT_TIME,
 };

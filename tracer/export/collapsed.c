@@ -17,13 +17,12 @@ struct line {
 };
 
 struct lines {
-    struct line *items;
-    size_t count, room;
+    BASE_VECTOR(struct line);
 };
 
 static void write_function(const struct name *name, struct sink *sink)
 {
-    clean_text(sink, name->function, ';', ':');
+    export_clean_text(sink, name->function, ';', ':');
 }
 
 static void write_node(void *context, uint32_t node, struct sink *sink)
@@ -38,14 +37,8 @@ static void write_node(void *context, uint32_t node, struct sink *sink)
 static bool add_lines(struct lines *lines, const struct sums *sums, const struct trace_thread *thread,
                       const struct name_tree *tree, unsigned weight)
 {
-    if (lines->room - lines->count < sums->count) {
-        size_t room = (lines->count + sums->count) * 2;
-        struct line *items = reallocarray(lines->items, room, sizeof *items);
-        if (!items)
-            return false;
-        lines->items = items;
-        lines->room = room;
-    }
+    if (!BASE_RESERVE(lines, sums->count))
+        return false;
     for (size_t i = 0; i < sums->count; i++) {
         const struct sum *sum = &sums->items[i];
         if (sum->of[weight])
@@ -57,18 +50,20 @@ static bool add_lines(struct lines *lines, const struct sums *sums, const struct
 static int compare_processes(const struct trace *trace, const struct trace_thread *left,
                              const struct trace_thread *right)
 {
-    char left_name[CLEAN_PROCESS_NAME_BYTES], right_name[CLEAN_PROCESS_NAME_BYTES];
+    char record_left_name[CLEAN_PROCESS_NAME_BYTES], right_name[CLEAN_PROCESS_NAME_BYTES];
     if (left->process == right->process)
         return 0;
-    return strcmp(clean_process_name(trace, left, left_name), clean_process_name(trace, right, right_name));
+    return strcmp(export_clean_process_name(trace, left, record_left_name),
+                  export_clean_process_name(trace, right, right_name));
 }
 
 static int compare_threads(const struct trace *trace, const struct trace_thread *left, const struct trace_thread *right)
 {
-    char left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
+    char record_left_name[CLEAN_THREAD_NAME_BYTES], right_name[CLEAN_THREAD_NAME_BYTES];
     int order = left == right ? 0 : compare_processes(trace, left, right);
-    return order || left == right ? order
-                                  : strcmp(clean_thread_name(left, left_name), clean_thread_name(right, right_name));
+    return order || left == right
+               ? order
+               : strcmp(export_clean_thread_name(left, record_left_name), export_clean_thread_name(right, right_name));
 }
 
 static int compare_lines(const void *a, const void *b, void *trace)
@@ -83,7 +78,7 @@ static void write_process(const struct trace *trace, const struct trace_thread *
     char name[CLEAN_PROCESS_NAME_BYTES];
     if (trace->process_count < 2)
         return;
-    clean_text(sink, clean_process_name(trace, thread, name), ';', ':');
+    export_clean_text(sink, export_clean_process_name(trace, thread, name), ';', ':');
     sink_bytes(sink, ";", 1);
 }
 
@@ -97,12 +92,12 @@ static bool write_lines(const struct trace *trace, const struct lines *lines, st
         for (; i < lines->count && compare_lines(line, &lines->items[i], context) == 0; i++)
             weight += lines->items[i].weight;
         size_t size;
-        const char *stack = stack_text_of(text, line->node, &size);
+        const char *stack = export_stack_text_of(text, line->node, &size);
         if (!stack)
             return false;
         char name[CLEAN_THREAD_NAME_BYTES];
         write_process(trace, line->thread, sink);
-        clean_text(sink, clean_thread_name(line->thread, name), ';', ':');
+        export_clean_text(sink, export_clean_thread_name(line->thread, name), ';', ':');
         sink_bytes(sink, stack, size);
         sink_bytes(sink, " ", 1);
         sink_number(sink, weight);
@@ -120,37 +115,37 @@ static bool gather(struct lines *lines, const struct trace *trace, const struct 
         const struct trace_thread *thread = &trace->threads[i];
         if (options->thread && thread->uid != options->thread)
             continue;
-        is_good =
-            sums_of_thread(&sums, trace, thread, false) == 0 && add_lines(lines, &sums, thread, tree, options->weight);
+        is_good = export_sums_of_thread(&sums, trace, thread, false) == 0 &&
+                  add_lines(lines, &sums, thread, tree, options->weight);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
-    sums_free(&sums);
+    export_sums_free(&sums);
     return is_good;
 }
 
 static int write_collapsed(const struct trace *trace, const struct names *names, const struct export_options *options,
-                           struct sink *sink, struct qutc_error *error)
+                           struct sink *sink, struct base_error *error)
 {
     struct name_tree tree = {0};
     struct lines lines = {0};
     struct stack_text text = {.trace = trace, .write = write_node, .context = (void *)(uintptr_t)names};
-    bool is_good = stack_text_begin(&text) && name_tree_make(&tree, trace, names, write_function) == 0 &&
+    bool is_good = export_stack_text_begin(&text) && export_name_tree_make(&tree, trace, names, write_function) == 0 &&
                    gather(&lines, trace, options, &tree);
     if (is_good && lines.count) {
         qsort_r(lines.items, lines.count, sizeof *lines.items, compare_lines, (void *)(uintptr_t)trace);
         is_good = write_lines(trace, &lines, &text, sink);
     }
-    stack_text_free(&text);
-    name_tree_free(&tree);
-    free(lines.items);
-    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "collapsed stacks");
+    export_stack_text_free(&text);
+    export_name_tree_free(&tree);
+    base_vector_free(&lines.vector);
+    return is_good ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "collapsed stacks");
 }
 
 const struct export_format export_collapsed = {
     .name = "collapsed",
     .extension = ".collapsed.txt",
-    .what = "collapsed stacks: flamegraph.pl, speedscope, Perfetto, Firefox Profiler",
+    .what = "a line for each stack (flamegraph.pl and many others)",
     .write = write_collapsed,
     .weight = EXPORT_WEIGHT_SAMPLES,
 };

@@ -5,7 +5,7 @@
 
 #include "tracer/analysis/analysis.h"
 #include "tracer/names/names.h"
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 // Where bytes go: buffered; errors are kept and said once, by sink_close.
 struct sink;
@@ -32,10 +32,10 @@ enum export_weight { // see tracer/analysis/weights.h
 struct export_format {
     const char *name;      // "perfetto"
     const char *extension; // ".perfetto-trace"
-    const char *what;      // one line, for --help: which programs read it
+    const char *what;      // one line, for --help: what it holds (which programs read it)
     // Returns 0, or -1 with *error filled (of the trace: what the format cannot say). Write errors are the sink's.
     int (*write)(const struct trace *trace, const struct names *names, const struct export_options *options,
-                 struct sink *sink, struct qutc_error *error);
+                 struct sink *sink, struct base_error *error);
     unsigned weight; // enum export_weight: where none is asked for
     bool is_binary;  // no text
     bool is_gzip;    // the sink is to be compressed (sink_gzip)

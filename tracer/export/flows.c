@@ -20,7 +20,7 @@ static bool flow_of(const struct trace *trace, const struct trace_sample *sample
     return sample->extra_count && trace_extra(trace, sample, QUT_TRACE_EXTRA_FLOW, &flow->id);
 }
 
-int flows_make(struct flows *flows, const struct trace *trace)
+int export_flows_make(struct flows *flows, const struct trace *trace)
 {
     struct flow flow;
     size_t count = 0;
@@ -36,8 +36,8 @@ int flows_make(struct flows *flows, const struct trace *trace)
     return 0;
 }
 
-enum flow_step flows_find(const struct flows *flows, const struct trace *trace, const struct trace_sample *sample,
-                          uint64_t *id)
+enum flow_step export_flows_find(const struct flows *flows, const struct trace *trace,
+                                 const struct trace_sample *sample, uint64_t *id)
 {
     struct flow wanted;
     if (!flow_of(trace, sample, &wanted))
@@ -51,7 +51,7 @@ enum flow_step flows_find(const struct flows *flows, const struct trace *trace, 
     return has_before ? has_after ? FLOW_STEP : FLOW_END : has_after ? FLOW_START : FLOW_NONE;
 }
 
-void flows_free(struct flows *flows)
+void export_flows_free(struct flows *flows)
 {
     free(flows->items);
 }

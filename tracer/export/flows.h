@@ -3,7 +3,7 @@
 #ifndef TRACER_EXPORT_FLOWS_H
 #define TRACER_EXPORT_FLOWS_H
 
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 struct flow {
     uint64_t id, time_ns;
@@ -22,9 +22,9 @@ enum flow_step {
     FLOW_END,
 };
 
-int flows_make(struct flows *flows, const struct trace *trace); // -1: no memory
-enum flow_step flows_find(const struct flows *flows, const struct trace *trace, const struct trace_sample *sample,
-                          uint64_t *id);
-void flows_free(struct flows *flows);
+int export_flows_make(struct flows *flows, const struct trace *trace); // -1: no memory
+enum flow_step export_flows_find(const struct flows *flows, const struct trace *trace,
+                                 const struct trace_sample *sample, uint64_t *id);
+void export_flows_free(struct flows *flows);
 
 #endif

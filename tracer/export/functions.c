@@ -30,16 +30,16 @@ static void add_stack(struct function_costs *costs, const struct trace *trace, c
         }
 }
 
-int functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                   enum measure measure, uint32_t process)
+int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
+                          enum measure measure, uint32_t process)
 {
     size_t count = names_id_count(names);
     struct hot_spots spots;
     uint32_t *seen = calloc(count + 1, sizeof *seen);
     *costs = (struct function_costs){.items = calloc(count + 1, sizeof *costs->items)};
-    if (!seen || !costs->items || hot_spots_make(&spots, trace, measure, process) != 0) {
+    if (!seen || !costs->items || analysis_hot_spots_make(&spots, trace, measure, process) != 0) {
         free(seen);
-        functions_free(costs);
+        export_functions_free(costs);
         return -1;
     }
     for (uint32_t id = 0; id < count; id++)
@@ -52,12 +52,12 @@ int functions_make(struct function_costs *costs, const struct trace *trace, cons
         if (costs->items[id].total)
             costs->items[costs->count++] = costs->items[id];
     qsort(costs->items, costs->count, sizeof *costs->items, compare_costs);
-    hot_spots_free(&spots);
+    analysis_hot_spots_free(&spots);
     free(seen);
     return 0;
 }
 
-void functions_free(struct function_costs *costs)
+void export_functions_free(struct function_costs *costs)
 {
     free(costs->items);
     *costs = (struct function_costs){0};

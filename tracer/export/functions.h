@@ -18,8 +18,8 @@ struct function_costs {
 };
 
 // Of one process (index), or of all (TRACE_NONE). 0, or -1 without memory.
-int functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                   enum measure measure, uint32_t process);
-void functions_free(struct function_costs *costs);
+int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
+                          enum measure measure, uint32_t process);
+void export_functions_free(struct function_costs *costs);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/hash_index.h"
+
 static void use(const struct trace *trace, uint32_t *of_node, uint32_t node)
 {
     for (; node && !of_node[node]; node = trace->nodes[node].parent)
@@ -25,52 +27,50 @@ static bool is_same_place(const struct trace *trace, const struct names *names, 
            names_at(names, a, 0)->id == names_at(names, b, 0)->id;
 }
 
-static size_t hash_place(const struct trace *trace, const struct names *names, uint32_t node)
+static uint64_t hash_of(const struct trace *trace, const struct names *names, uint32_t node)
 {
     const struct trace_node *at = &trace->nodes[node];
-    uint64_t hash = (at->pc ^ (uint64_t)at->module << 40) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ hash >> 32 ^ names_at(names, node, 0)->id) * 0x9e3779b97f4a7c15u;
-    return (size_t)(hash >> 20);
+    return base_hash_word(base_hash_word(0, at->pc), (uint64_t)at->module << 32 | names_at(names, node, 0)->id);
 }
 
-int locations_make(struct locations *locations, const struct trace *trace, const struct names *names, uint32_t uid)
+int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names,
+                          uint32_t uid)
 {
-    size_t place_count = 2;
-    while (place_count < 2 * trace->node_count)
-        place_count *= 2;
-    uint32_t *places = calloc(place_count, sizeof *places); // number, hashed
+    struct base_hash_index index = {0};
     *locations = (struct locations){.of_node = calloc(trace->node_count + 1, sizeof *locations->of_node),
                                     .nodes = calloc(trace->node_count + 1, sizeof *locations->nodes)};
-    if (!places || !locations->of_node || !locations->nodes) {
-        free(places);
-        locations_free(locations);
-        return -1;
-    }
-    use_samples(trace, locations->of_node, uid);
-    for (uint32_t node = 1; node < trace->node_count; node++) {
+    bool is_good = locations->of_node && locations->nodes;
+    if (is_good)
+        use_samples(trace, locations->of_node, uid);
+    for (uint32_t node = 1; is_good && node < trace->node_count; node++) {
         if (!locations->of_node[node])
             continue;
-        size_t place = hash_place(trace, names, node) & (place_count - 1);
-        while (places[place] && !is_same_place(trace, names, locations->nodes[places[place] - 1], node))
-            place = (place + 1) & (place_count - 1);
-        if (!places[place]) {
+        uint64_t hash = hash_of(trace, names, node);
+        uint32_t i;
+        for (uint32_t step = 0; (i = base_hash_next(&index, hash, &step)) != BASE_HASH_NONE;)
+            if (is_same_place(trace, names, locations->nodes[i], node))
+                break;
+        if (i == BASE_HASH_NONE) {
+            i = (uint32_t)locations->count;
             locations->nodes[locations->count++] = node;
-            places[place] = (uint32_t)locations->count;
+            is_good = base_hash_add(&index, hash, i);
         }
-        locations->of_node[node] = places[place];
+        locations->of_node[node] = i + 1;
     }
-    free(places);
-    return 0;
+    base_hash_free(&index);
+    if (!is_good)
+        export_locations_free(locations);
+    return is_good ? 0 : -1;
 }
 
-void locations_free(struct locations *locations)
+void export_locations_free(struct locations *locations)
 {
     free(locations->of_node);
     free(locations->nodes);
     *locations = (struct locations){0};
 }
 
-uint64_t location_address(const struct trace *trace, uint32_t node)
+uint64_t export_location_address(const struct trace *trace, uint32_t node)
 {
     const struct trace_node *at = &trace->nodes[node];
     if (at->class_ == QUT_TRACE_CLASS_LABEL || at->class_ == QUT_TRACE_CLASS_END)

@@ -12,10 +12,11 @@ struct locations {
 };
 
 // Of the samples' nodes, and of all outside of them, of one thread (uid; 0: all). Returns 0, or -1 without memory.
-int locations_make(struct locations *locations, const struct trace *trace, const struct names *names, uint32_t uid);
-void locations_free(struct locations *locations);
+int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names,
+                          uint32_t uid);
+void export_locations_free(struct locations *locations);
 
 // Where in memory the node's code was; 0: it has no address.
-uint64_t location_address(const struct trace *trace, uint32_t node);
+uint64_t export_location_address(const struct trace *trace, uint32_t node);
 
 #endif

@@ -27,7 +27,7 @@ static uint64_t lost_samples(const struct qut_trace_counts *counts)
     return sum;
 }
 
-uint64_t losses_of_thread(const struct trace *trace, const struct trace_thread *thread)
+uint64_t export_losses_of_thread(const struct trace *trace, const struct trace_thread *thread)
 {
     uint64_t kept = thread->stored + thread->merged, there = 0;
     for (size_t i = 0; i < thread->sample_count; i++)
@@ -35,7 +35,7 @@ uint64_t losses_of_thread(const struct trace *trace, const struct trace_thread *
     return lost_samples(&thread->counts) + (kept > there ? kept - there : 0);
 }
 
-bool losses_summary(const struct trace *trace, char *text, size_t size)
+bool export_losses_summary(const struct trace *trace, char *text, size_t size)
 {
     uint64_t missing = lost_samples(&trace->counts) + trace->overwritten_samples + trace->damaged_samples;
     uint64_t taken = trace->counts.hits - trace->counts.throttled;
@@ -103,11 +103,11 @@ static void tell_damage(const struct trace *trace, const struct teller *teller)
              (intmax_t)balance.samples_missing);
 }
 
-void losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context)
+void export_losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context)
 {
     const struct teller teller = {.say = say, .context = context};
     char summary[128];
-    if (losses_summary(trace, summary, sizeof summary))
+    if (export_losses_summary(trace, summary, sizeof summary))
         tell(&teller, "%s", summary);
     tell_counts(trace, &teller);
     tell_notes(trace, &teller);

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 // Calls `say` with one line of text, without newline, for each loss: nothing where all is there. The first one sums up.
-void losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context);
+void export_losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context);
 
 // "1234 of 5678 samples are missing" into text. False: none is, and text is empty.
-bool losses_summary(const struct trace *trace, char *text, size_t size);
+bool export_losses_summary(const struct trace *trace, char *text, size_t size);
 
 // Of one thread: lost, or no longer there.
-uint64_t losses_of_thread(const struct trace *trace, const struct trace_thread *thread);
+uint64_t export_losses_of_thread(const struct trace *trace, const struct trace_thread *thread);
 
 #endif

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash_index.h"
+#include "base/vector.h"
+
 // A function called by another one. 0 is the root.
 struct branch {
     uint32_t parent, text; // rank of its text among all texts
@@ -14,10 +17,8 @@ struct maker {
     const struct trace *trace;
     const struct names *names;
     uint32_t *texts; // of each name's id
-    struct branch *branches;
-    size_t count, room;
-    uint32_t *places; // hashed by parent and text: index; 0: free. At most half full
-    size_t place_count;
+    BASE_VECTOR_AS(struct branch, branches);
+    struct base_hash_index index; // by parent and text
     uint32_t *of_node;
 };
 
@@ -73,56 +74,30 @@ end:
     return status;
 }
 
-static size_t place_of(const struct maker *maker, uint32_t parent, uint32_t text)
+static bool add_branch(struct maker *maker, struct branch branch)
 {
-    uint64_t hash = ((uint64_t)parent << 32 | text) * 0x9e3779b97f4a7c15u;
-    size_t place = (size_t)((hash ^ hash >> 29) >> 16) & (maker->place_count - 1);
-    for (; maker->places[place]; place = (place + 1) & (maker->place_count - 1)) {
-        const struct branch *branch = &maker->branches[maker->places[place]];
-        if (branch->parent == parent && branch->text == text)
-            break;
-    }
-    return place;
-}
-
-static bool grow(struct maker *maker)
-{
-    size_t room = maker->room ? maker->room * 2 : 4096;
-    struct branch *branches = reallocarray(maker->branches, room, sizeof *branches);
-    if (!branches)
-        return false;
-    maker->branches = branches;
-    uint32_t *places = calloc(room * 2, sizeof *places);
-    if (!places)
-        return false;
-    free(maker->places);
-    maker->places = places;
-    maker->room = room;
-    maker->place_count = room * 2;
-    if (!maker->count)
-        branches[maker->count++] = (struct branch){0};
-    for (uint32_t i = 1; i < maker->count; i++)
-        places[place_of(maker, branches[i].parent, branches[i].text)] = i;
-    return true;
+    struct branch *added = base_vector_add(&maker->vector, sizeof *added);
+    if (added)
+        *added = branch;
+    return added;
 }
 
 // 0: no memory.
 static uint32_t branch_of(struct maker *maker, uint32_t parent, uint32_t text)
 {
-    if (maker->count == maker->room && !grow(maker))
-        return 0;
-    uint32_t *place = &maker->places[place_of(maker, parent, text)];
-    if (!*place) {
-        maker->branches[maker->count] = (struct branch){.parent = parent, .text = text};
-        *place = (uint32_t)maker->count++;
-    }
-    return *place;
+    uint64_t hash = base_hash_word(0, (uint64_t)parent << 32 | text);
+    for (uint32_t step = 0, i; (i = base_hash_next(&maker->index, hash, &step)) != BASE_HASH_NONE;)
+        if (maker->branches[i].parent == parent && maker->branches[i].text == text)
+            return i;
+    struct branch branch = {.parent = parent, .text = text};
+    bool is_good = add_branch(maker, branch) && base_hash_add(&maker->index, hash, (uint32_t)maker->count - 1);
+    return is_good ? (uint32_t)maker->count - 1 : 0;
 }
 
 static int make_branches(struct maker *maker)
 {
     maker->of_node = calloc(maker->trace->node_count + 1, sizeof *maker->of_node);
-    if (!maker->of_node || !grow(maker))
+    if (!maker->of_node || !add_branch(maker, (struct branch){0}))
         return -1;
     for (uint32_t node = 1; node < maker->trace->node_count; node++) {
         uint32_t branch = maker->of_node[maker->trace->nodes[node].parent];
@@ -179,8 +154,8 @@ static int rank_branches(struct maker *maker)
     return 0;
 }
 
-int name_tree_make(struct name_tree *tree, const struct trace *trace, const struct names *names,
-                   void (*write)(const struct name *name, struct sink *sink))
+int export_name_tree_make(struct name_tree *tree, const struct trace *trace, const struct names *names,
+                          void (*write)(const struct name *name, struct sink *sink))
 {
     struct maker maker = {.trace = trace, .names = names};
     int status = -1;
@@ -192,12 +167,12 @@ int name_tree_make(struct name_tree *tree, const struct trace *trace, const stru
     if (status != 0)
         free(maker.of_node);
     free(maker.texts);
-    free(maker.branches);
-    free(maker.places);
+    base_vector_free(&maker.vector);
+    base_hash_free(&maker.index);
     return status;
 }
 
-void name_tree_free(struct name_tree *tree)
+void export_name_tree_free(struct name_tree *tree)
 {
     free(tree->rank);
     tree->rank = NULL;

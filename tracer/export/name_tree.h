@@ -5,15 +5,15 @@
 #define TRACER_EXPORT_NAME_TREE_H
 
 #include "tracer/export/export.h"
-#include "tracer/export/sink.h"
+#include "tracer/export/sink/sink.h"
 
 struct name_tree {
     uint32_t *rank; // of each node of the trace: the same where the text is. A caller's is smaller than its callees'
 };
 
 // `write` gives a function's text. Returns 0, or -1 without memory.
-int name_tree_make(struct name_tree *tree, const struct trace *trace, const struct names *names,
-                   void (*write)(const struct name *name, struct sink *sink));
-void name_tree_free(struct name_tree *tree);
+int export_name_tree_make(struct name_tree *tree, const struct trace *trace, const struct names *names,
+                          void (*write)(const struct name *name, struct sink *sink));
+void export_name_tree_free(struct name_tree *tree);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "tracer/export/clean.h"
 #include "tracer/export/export.h"
-#include "tracer/export/sink_inside.h"
+#include "tracer/export/sink/sink.h"
 #include "tracer/export/slices.h"
 
 struct writer {
@@ -23,8 +23,8 @@ static void put_time(struct writer *writer, uint64_t time_ns)
 static void put_name(struct writer *writer, const char *name)
 {
     size_t size, begin = 0;
-    writer->name->used = 0;
-    clean_text(writer->name, name, '#', '.');
+    sink_empty(writer->name);
+    export_clean_text(writer->name, name, '#', '.');
     const char *text = (const char *)sink_memory(writer->name, &size);
     for (size_t i = 1; i < size; i++)
         if (text[i - 1] == '<' && text[i] == '/') {
@@ -68,24 +68,24 @@ static const struct trace_thread *find_thread(const struct trace *trace, uint32_
 }
 
 static int write_nanoscope(const struct trace *trace, const struct names *names, const struct export_options *options,
-                           struct sink *sink, struct qutc_error *error)
+                           struct sink *sink, struct base_error *error)
 {
     const struct trace_thread *thread = find_thread(trace, options->thread);
     if (!thread || !thread->sample_count)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "Nanoscope shows one thread: this one has no samples");
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "Nanoscope shows one thread: this one has no samples");
     struct writer writer = {.trace = trace, .names = names, .sink = sink, .name = sink_in_memory()};
     if (!writer.name)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "nanoscope");
-    const struct slice_options slices = {.gap_ns = weights_gap_ns(trace, thread)};
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "nanoscope");
+    const struct slice_options slices = {.gap_ns = analysis_weights_gap_ns(trace, thread)};
     const struct slice_events events = {.context = &writer, .enter = enter, .leave = leave};
-    slices_of_thread(trace, names, thread, &slices, &events);
+    export_slices_of_thread(trace, names, thread, &slices, &events);
     return sink_close(writer.name, true, error);
 }
 
 const struct export_format export_nanoscope = {
     .name = "nanoscope",
     .extension = ".nanoscope.txt",
-    .what = "Nanoscope's text, of one thread: its viewer",
+    .what = "Nanoscope's text, of one thread",
     .write = write_nanoscope,
     .weight = EXPORT_WEIGHT_TIME,
 };

@@ -44,9 +44,9 @@ static void write_node(void *context, uint32_t node, struct sink *sink)
     for (size_t i = 0; i < count; i++) {
         const struct name *name = names_at(writer->names, node, i);
         sink_bytes(sink, "\t", 1);
-        put_address(sink, location_address(writer->trace, node));
+        put_address(sink, export_location_address(writer->trace, node));
         sink_bytes(sink, " ", 1);
-        clean_text(sink, name->function, 0, 0);
+        export_clean_text(sink, name->function, 0, 0);
         sink_bytes(sink, " (", 2);
         if (name->is_inlined)
             sink_text(sink, "inlined");
@@ -60,7 +60,7 @@ static void write_node(void *context, uint32_t node, struct sink *sink)
 static void put_thread(struct sink *sink, const struct trace *trace, const struct trace_thread *thread)
 {
     char name[CLEAN_THREAD_NAME_BYTES];
-    clean_text(sink, clean_thread_name(thread, name), ' ', '_');
+    export_clean_text(sink, export_clean_thread_name(thread, name), ' ', '_');
     sink_bytes(sink, " ", 1);
     sink_number(sink, trace_pid_of(trace, thread));
     sink_bytes(sink, "/", 1);
@@ -84,11 +84,11 @@ static uint64_t time_of(const struct trace_sample *sample, uint32_t index)
     return sample->first_ns + duration_ns / steps * index + duration_ns % steps * index / steps;
 }
 
-static bool write_sample(struct writer *writer, const struct sink *thread, const struct trace_sample *sample)
+static bool perfetto_write_sample(struct writer *writer, const struct sink *thread, const struct trace_sample *sample)
 {
     static const char no_frames[] = "\t               0 [no frames] ([unknown])\n";
     size_t size, thread_size;
-    const char *stack = stack_text_of(&writer->stacks, sample->node, &size);
+    const char *stack = export_stack_text_of(&writer->stacks, sample->node, &size);
     if (!stack)
         return false;
     if (!sample->node) {
@@ -109,7 +109,7 @@ static bool write_sample(struct writer *writer, const struct sink *thread, const
     return true;
 }
 
-static bool write_thread(struct writer *writer, const struct trace_thread *thread)
+static bool perfetto_write_thread(struct writer *writer, const struct trace_thread *thread)
 {
     struct sink *head = sink_in_memory();
     if (!head)
@@ -117,32 +117,32 @@ static bool write_thread(struct writer *writer, const struct trace_thread *threa
     put_thread(head, writer->trace, thread);
     bool is_good = !sink_failed(head);
     for (size_t i = 0; i < thread->sample_count && is_good && !sink_failed(writer->sink); i++)
-        is_good = write_sample(writer, head, &writer->trace->samples[thread->first_sample + i]);
+        is_good = perfetto_write_sample(writer, head, &writer->trace->samples[thread->first_sample + i]);
     sink_close(head, false, NULL);
     return is_good;
 }
 
 static int write_perf_script(const struct trace *trace, const struct names *names, const struct export_options *options,
-                             struct sink *sink, struct qutc_error *error)
+                             struct sink *sink, struct base_error *error)
 {
     struct writer writer = {.trace = trace, .names = names, .sink = sink};
     writer.stacks =
         (struct stack_text){.trace = trace, .write = write_node, .context = &writer, .innermost_first = true};
-    bool is_good = stack_text_begin(&writer.stacks);
+    bool is_good = export_stack_text_begin(&writer.stacks);
     for (size_t i = 0; i < trace->thread_count && is_good; i++) {
         if (!options->thread || trace->threads[i].uid == options->thread)
-            is_good = write_thread(&writer, &trace->threads[i]);
+            is_good = perfetto_write_thread(&writer, &trace->threads[i]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
-    stack_text_free(&writer.stacks);
-    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "perf script");
+    export_stack_text_free(&writer.stacks);
+    return is_good ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "perf script");
 }
 
 const struct export_format export_perf_script = {
     .name = "perf-script",
     .extension = ".perf.txt",
-    .what = "text as of perf script: speedscope, Perfetto, Firefox Profiler, FlameGraph's scripts",
+    .what = "text as of perf script (Firefox Profiler, Perfetto, speedscope, FlameGraph's scripts)",
     .write = write_perf_script,
     .weight = EXPORT_WEIGHT_SAMPLES,
 };

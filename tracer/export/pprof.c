@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // profile.proto of pprof, with gzip: samples by stack, thread and kind, each with its count, time, processor time and
 // allocated bytes. Losses are the profile's comments.
+#include "base/interner.h"
 #include "tracer/export/clean.h"
 #include "tracer/export/locations.h"
 #include "tracer/export/losses.h"
 #include "tracer/export/protobuf.h"
-#include "tracer/export/string_table.h"
 #include "tracer/export/sums.h"
 
 // Field numbers of https://github.com/google/pprof/blob/main/proto/profile.proto
@@ -59,7 +59,7 @@ struct writer {
     const struct trace *trace;
     const struct names *names;
     struct protobuf out;
-    struct string_table strings;
+    struct base_interner strings;
     struct locations locations;
     struct sums sums;
 };
@@ -68,18 +68,18 @@ struct writer {
 static void put(struct writer *writer, unsigned field, uint64_t value)
 {
     if (value)
-        protobuf_number(&writer->out, field, value);
+        export_protobuf_number(&writer->out, field, value);
 }
 
 static void put_string(struct writer *writer, unsigned field, const char *text)
 {
-    put(writer, field, string_table_put(&writer->strings, text ? text : ""));
+    put(writer, field, base_interner_add(&writer->strings, text));
 }
 
 static void end_message(struct writer *writer, size_t begin)
 {
-    protobuf_end(&writer->out, begin);
-    protobuf_flush(&writer->out, false);
+    export_protobuf_end(&writer->out, begin);
+    export_protobuf_flush(&writer->out, false);
 }
 
 static bool is_count(unsigned weight)
@@ -90,21 +90,21 @@ static bool is_count(unsigned weight)
 static void write_types(struct writer *writer, unsigned default_type)
 {
     for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++) {
-        size_t type = protobuf_begin(&writer->out, PROFILE_SAMPLE_TYPE);
-        put_string(writer, TYPE_NAME, weights_name(i));
-        put_string(writer, TYPE_UNIT, is_count(i) ? "count" : weights_unit(i));
+        size_t type = export_protobuf_begin(&writer->out, PROFILE_SAMPLE_TYPE);
+        put_string(writer, TYPE_NAME, export_weights_name(i));
+        put_string(writer, TYPE_UNIT, is_count(i) ? "count" : export_weights_unit(i));
         end_message(writer, type);
     }
-    put_string(writer, PROFILE_DEFAULT_TYPE, weights_name(default_type));
+    put_string(writer, PROFILE_DEFAULT_TYPE, export_weights_name(default_type));
 }
 
 static void write_label(struct writer *writer, const char *key, const char *text, uint64_t number)
 {
-    size_t label = protobuf_begin(&writer->out, SAMPLE_LABEL);
+    size_t label = export_protobuf_begin(&writer->out, SAMPLE_LABEL);
     put_string(writer, LABEL_KEY, key);
     put_string(writer, LABEL_TEXT, text);
     put(writer, LABEL_NUMBER, number);
-    protobuf_end(&writer->out, label);
+    export_protobuf_end(&writer->out, label);
 }
 
 // A stack without frames gets one that says so: readers have no place for none.
@@ -113,26 +113,26 @@ static uint32_t location_without_frames(const struct writer *writer)
     return (uint32_t)writer->locations.count + 1;
 }
 
-static void write_sample(struct writer *writer, const struct trace_thread *thread, const struct sum *sum)
+static void perfetto_write_sample(struct writer *writer, const struct trace_thread *thread, const struct sum *sum)
 {
-    size_t message = protobuf_begin(&writer->out, PROFILE_SAMPLE);
-    size_t packed = protobuf_begin(&writer->out, SAMPLE_LOCATIONS);
+    size_t message = export_protobuf_begin(&writer->out, PROFILE_SAMPLE);
+    size_t packed = export_protobuf_begin(&writer->out, SAMPLE_LOCATIONS);
     if (!sum->node)
-        protobuf_bare_number(&writer->out, location_without_frames(writer));
+        export_protobuf_bare_number(&writer->out, location_without_frames(writer));
     for (uint32_t node = sum->node; node; node = writer->trace->nodes[node].parent)
-        protobuf_bare_number(&writer->out, writer->locations.of_node[node]);
-    protobuf_end(&writer->out, packed);
-    packed = protobuf_begin(&writer->out, SAMPLE_VALUES);
+        export_protobuf_bare_number(&writer->out, writer->locations.of_node[node]);
+    export_protobuf_end(&writer->out, packed);
+    packed = export_protobuf_begin(&writer->out, SAMPLE_VALUES);
     for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++)
-        protobuf_bare_number(&writer->out, sum->of[i] > INT64_MAX ? INT64_MAX : sum->of[i]);
-    protobuf_end(&writer->out, packed);
+        export_protobuf_bare_number(&writer->out, sum->of[i] > INT64_MAX ? INT64_MAX : sum->of[i]);
+    export_protobuf_end(&writer->out, packed);
     char name[CLEAN_THREAD_NAME_BYTES];
-    write_label(writer, "thread", clean_thread_name(thread, name), 0);
+    write_label(writer, "thread", export_clean_thread_name(thread, name), 0);
     write_label(writer, "tid", NULL, thread->tid);
     write_label(writer, "pid", NULL, trace_pid_of(writer->trace, thread));
     if (writer->trace->process_count > 1) {
         char process[CLEAN_PROCESS_NAME_BYTES];
-        write_label(writer, "process", clean_process_name(writer->trace, thread, process), 0);
+        write_label(writer, "process", export_clean_process_name(writer->trace, thread, process), 0);
     }
     write_label(writer, "kind", trace_kind_name(writer->trace, sum->kind), 0);
     end_message(writer, message);
@@ -145,10 +145,10 @@ static int write_samples(struct writer *writer, const struct export_options *opt
         const struct trace_thread *thread = &trace->threads[i];
         if (options->thread && thread->uid != options->thread)
             continue;
-        if (sums_of_thread(&writer->sums, trace, thread, true) != 0)
+        if (export_sums_of_thread(&writer->sums, trace, thread, true) != 0)
             return -1;
         for (size_t s = 0; s < writer->sums.count; s++)
-            write_sample(writer, thread, &writer->sums.items[s]);
+            perfetto_write_sample(writer, thread, &writer->sums.items[s]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
@@ -173,7 +173,7 @@ static void write_mappings(struct writer *writer)
             build_id[2 * byte + 1] = digits[module->build_id[byte] & 15];
             build_id[2 * byte + 2] = '\0';
         }
-        size_t mapping = protobuf_begin(&writer->out, PROFILE_MAPPING);
+        size_t mapping = export_protobuf_begin(&writer->out, PROFILE_MAPPING);
         put(writer, MAPPING_ID, i + 1);
         put(writer, MAPPING_START, module->start);
         put(writer, MAPPING_LIMIT, module->start + module->code_bytes);
@@ -189,10 +189,10 @@ static void write_mappings(struct writer *writer)
 
 static void write_line(struct writer *writer, uint64_t function, uint32_t number)
 {
-    size_t line = protobuf_begin(&writer->out, LOCATION_LINE);
+    size_t line = export_protobuf_begin(&writer->out, LOCATION_LINE);
     put(writer, LINE_FUNCTION, function);
     put(writer, LINE_NUMBER, number);
-    protobuf_end(&writer->out, line);
+    export_protobuf_end(&writer->out, line);
 }
 
 static void write_lines(struct writer *writer, uint32_t node)
@@ -213,14 +213,14 @@ static void write_locations(struct writer *writer)
 {
     for (uint32_t i = 0; i < writer->locations.count; i++) {
         uint32_t node = writer->locations.nodes[i], module = writer->trace->nodes[node].module;
-        size_t location = protobuf_begin(&writer->out, PROFILE_LOCATION);
+        size_t location = export_protobuf_begin(&writer->out, PROFILE_LOCATION);
         put(writer, LOCATION_ID, i + 1);
         put(writer, LOCATION_MAPPING, has_mapping(writer->trace, module) ? module + 1 : 0);
-        put(writer, LOCATION_ADDRESS, location_address(writer->trace, node));
+        put(writer, LOCATION_ADDRESS, export_location_address(writer->trace, node));
         write_lines(writer, node);
         end_message(writer, location);
     }
-    size_t location = protobuf_begin(&writer->out, PROFILE_LOCATION);
+    size_t location = export_protobuf_begin(&writer->out, PROFILE_LOCATION);
     put(writer, LOCATION_ID, location_without_frames(writer));
     write_line(writer, function_without_frames(writer), 0);
     end_message(writer, location);
@@ -228,7 +228,7 @@ static void write_locations(struct writer *writer)
 
 static void write_function(struct writer *writer, uint64_t id, const struct name *name)
 {
-    size_t function = protobuf_begin(&writer->out, PROFILE_FUNCTION);
+    size_t function = export_protobuf_begin(&writer->out, PROFILE_FUNCTION);
     put(writer, FUNCTION_ID, id);
     put_string(writer, FUNCTION_NAME, name->function);
     put_string(writer, FUNCTION_SYSTEM_NAME, name->mangled ? name->mangled : name->function);
@@ -246,15 +246,15 @@ static void write_functions(struct writer *writer)
 static void write_comment(void *context, const char *text)
 {
     struct writer *writer = context;
-    protobuf_number(&writer->out, PROFILE_COMMENT, string_table_put(&writer->strings, text));
+    export_protobuf_number(&writer->out, PROFILE_COMMENT, base_interner_add(&writer->strings, text));
 }
 
-static void write_head(struct writer *writer)
+static void perfetto_write_head(struct writer *writer)
 {
     const struct trace *trace = writer->trace;
     put(writer, PROFILE_TIME_NS, trace->realtime_ns);
     put(writer, PROFILE_DURATION_NS, trace->end_ns - trace->start_ns);
-    losses_say(trace, write_comment, writer);
+    export_losses_say(trace, write_comment, writer);
     write_comment(writer, trace->command ? trace->command : "");
     write_comment(writer, "made by qut " QUT_VERSION);
 }
@@ -262,25 +262,24 @@ static void write_head(struct writer *writer)
 static void write_strings(struct writer *writer)
 {
     for (uint32_t i = 0; i < writer->strings.count; i++) {
-        protobuf_text(&writer->out, PROFILE_STRING, string_table_get(&writer->strings, i));
-        protobuf_flush(&writer->out, false);
+        export_protobuf_text(&writer->out, PROFILE_STRING, base_interner_text(&writer->strings, i));
+        export_protobuf_flush(&writer->out, false);
     }
 }
 
 static void end_writer(struct writer *writer)
 {
-    string_table_free(&writer->strings);
-    locations_free(&writer->locations);
-    sums_free(&writer->sums);
-    protobuf_free(&writer->out);
+    base_interner_free(&writer->strings);
+    export_locations_free(&writer->locations);
+    export_sums_free(&writer->sums);
+    export_protobuf_free(&writer->out);
 }
 
 static int write_pprof(const struct trace *trace, const struct names *names, const struct export_options *options,
-                       struct sink *sink, struct qutc_error *error)
+                       struct sink *sink, struct base_error *error)
 {
     struct writer writer = {.trace = trace, .names = names, .out = {.sink = sink}};
-    bool is_good =
-        string_table_begin(&writer.strings) && locations_make(&writer.locations, trace, names, options->thread) == 0;
+    bool is_good = export_locations_make(&writer.locations, trace, names, options->thread) == 0;
     if (is_good) {
         write_types(&writer, options->weight);
         is_good = write_samples(&writer, options) == 0;
@@ -289,19 +288,19 @@ static int write_pprof(const struct trace *trace, const struct names *names, con
         write_mappings(&writer);
         write_locations(&writer);
         write_functions(&writer);
-        write_head(&writer);
+        perfetto_write_head(&writer);
         write_strings(&writer);
-        protobuf_flush(&writer.out, true);
+        export_protobuf_flush(&writer.out, true);
         is_good = !writer.strings.has_failed && !writer.out.failed;
     }
     end_writer(&writer);
-    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "profile");
+    return is_good ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "profile");
 }
 
 const struct export_format export_pprof = {
     .name = "pprof",
     .extension = ".pb.gz",
-    .what = "profile.proto: pprof, go tool pprof, speedscope, Perfetto, Pyroscope",
+    .what = "profile.proto: count, time, processor time and bytes by stack, thread and kind (go tool pprof)",
     .write = write_pprof,
     .weight = EXPORT_WEIGHT_SAMPLES,
     .is_binary = true,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
+
 // Samples of a level follow each other; those of a higher level lie inside of the runs of a lower one. So a run's end
 // waits for its time, one for each level.
 enum { PENDING = QUT_TRACE_LEVELS };
@@ -38,26 +40,10 @@ struct walk {
     bool is_within;                   // the last sample began an interval whose end is known: no gap lies in it
     const struct trace_sample *begun; // its interval has begun, it itself is still to come
     // The stack that is there: its nodes, outermost first, and their functions.
-    struct place *places;
-    size_t place_count, place_room;
-    struct frame *frames;
-    size_t frame_count, frame_room;
-    uint32_t *added; // nodes of the next stack, innermost first
-    size_t added_room;
+    BASE_VECTOR(struct place) places;
+    BASE_VECTOR(struct frame) frames;
+    BASE_VECTOR(uint32_t) added; // nodes of the next stack, innermost first
 };
-
-static bool grow(void **array, size_t *room, size_t count, size_t item_bytes)
-{
-    if (count < *room)
-        return true;
-    size_t larger = *room ? *room * 2 : 64;
-    void *grown = realloc(*array, larger * item_bytes);
-    if (!grown)
-        return false;
-    *array = grown;
-    *room = larger;
-    return true;
-}
 
 static void go_to(struct walk *walk, uint64_t time_ns)
 {
@@ -67,8 +53,8 @@ static void go_to(struct walk *walk, uint64_t time_ns)
 
 static bool leave_frames(struct walk *walk, size_t keep)
 {
-    while (walk->frame_count > keep) {
-        const struct frame *frame = &walk->frames[--walk->frame_count];
+    while (walk->frames.count > keep) {
+        const struct frame *frame = &walk->frames.items[--walk->frames.count];
         if (!walk->events->leave(walk->events->context, walk->now_ns, frame->node, frame->index))
             return false;
     }
@@ -77,26 +63,28 @@ static bool leave_frames(struct walk *walk, size_t keep)
 
 static bool enter_frame(struct walk *walk, uint32_t node, size_t index, uint32_t id)
 {
-    if (!grow((void **)&walk->frames, &walk->frame_room, walk->frame_count, sizeof *walk->frames))
+    struct frame *frame = BASE_ADD(&walk->frames);
+    if (!frame)
         return false;
-    walk->frames[walk->frame_count++] = (struct frame){node, (uint32_t)index, id};
+    *frame = (struct frame){node, (uint32_t)index, id};
     return walk->events->enter(walk->events->context, walk->now_ns, node, index);
 }
 
 static bool leave_all(struct walk *walk)
 {
-    walk->place_count = 0;
+    walk->places.count = 0;
     return leave_frames(walk, 0);
 }
 
 // A new node, as the innermost: all its functions but the outermost ones that go on.
 static bool enter_node(struct walk *walk, uint32_t node, size_t first_frame)
 {
-    if (!grow((void **)&walk->places, &walk->place_room, walk->place_count, sizeof *walk->places))
+    struct place *place = BASE_ADD(&walk->places);
+    if (!place)
         return false;
-    walk->places[walk->place_count++] = (struct place){node, first_frame};
+    *place = (struct place){node, first_frame};
     size_t count = names_count(walk->names, node);
-    for (size_t index = count - (walk->frame_count - first_frame); index-- > 0;)
+    for (size_t index = count - (walk->frames.count - first_frame); index-- > 0;)
         if (!enter_frame(walk, node, index, names_at(walk->names, node, index)->id))
             return false;
     return true;
@@ -117,11 +105,11 @@ static size_t depth_of(const struct trace *trace, uint32_t node)
 // from one place in their code to another.
 static size_t functions_in_common(const struct walk *walk, size_t place, uint32_t node)
 {
-    size_t first = walk->places[place].first_frame;
-    size_t end = place + 1 < walk->place_count ? walk->places[place + 1].first_frame : walk->frame_count;
+    size_t first = walk->places.items[place].first_frame;
+    size_t end = place + 1 < walk->places.count ? walk->places.items[place + 1].first_frame : walk->frames.count;
     size_t count = names_count(walk->names, node), common = 0;
     while (common < end - first && common < count &&
-           walk->frames[first + common].id == names_at(walk->names, node, count - 1 - common)->id)
+           walk->frames.items[first + common].id == names_at(walk->names, node, count - 1 - common)->id)
         common++;
     return common;
 }
@@ -129,24 +117,27 @@ static size_t functions_in_common(const struct walk *walk, size_t place, uint32_
 // Makes the stack of `node` the one that is there, at now_ns.
 static bool change_stack(struct walk *walk, uint32_t node)
 {
-    size_t added = 0, depth = depth_of(walk->trace, node);
-    for (; node && (depth > walk->place_count || walk->places[depth - 1].node != node); depth--) {
-        if (!grow((void **)&walk->added, &walk->added_room, added, sizeof *walk->added))
+    size_t depth = depth_of(walk->trace, node);
+    walk->added.count = 0;
+    for (; node && (depth > walk->places.count || walk->places.items[depth - 1].node != node); depth--) {
+        uint32_t *place = BASE_ADD(&walk->added);
+        if (!place)
             return false;
-        walk->added[added++] = node;
+        *place = node;
         node = walk->trace->nodes[node].parent;
     }
-    if (depth < walk->place_count) {
-        size_t first = walk->places[depth].first_frame;
-        size_t common = added ? functions_in_common(walk, depth, walk->added[added - 1]) : 0;
+    if (depth < walk->places.count) {
+        size_t first = walk->places.items[depth].first_frame;
+        size_t common =
+            walk->added.count ? functions_in_common(walk, depth, walk->added.items[walk->added.count - 1]) : 0;
         if (!leave_frames(walk, first + common))
             return false;
-        walk->place_count = depth;
-        if (common && !enter_node(walk, walk->added[--added], first))
+        walk->places.count = depth;
+        if (common && !enter_node(walk, walk->added.items[--walk->added.count], first))
             return false;
     }
-    while (added > 0)
-        if (!enter_node(walk, walk->added[--added], walk->frame_count))
+    while (walk->added.count > 0)
+        if (!enter_node(walk, walk->added.items[--walk->added.count], walk->frames.count))
             return false;
     return true;
 }
@@ -154,12 +145,12 @@ static bool change_stack(struct walk *walk, uint32_t node)
 // All slices end, and begin again.
 static bool cut(struct walk *walk, const struct trace_mark *mark)
 {
-    size_t count = walk->frame_count;
+    size_t count = walk->frames.count;
     const struct slice_events *events = walk->events;
     if (!leave_frames(walk, 0) || (events->mark && !events->mark(events->context, mark)))
         return false;
     for (size_t i = 0; i < count; i++) { // they still stand there
-        struct frame frame = walk->frames[i];
+        struct frame frame = walk->frames.items[i];
         if (!enter_frame(walk, frame.node, frame.index, frame.id))
             return false;
     }
@@ -286,15 +277,15 @@ static bool step(struct walk *walk, bool *is_done)
     return leave_all(walk);
 }
 
-bool slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
-                      const struct slice_options *options, const struct slice_events *events)
+bool export_slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
+                             const struct slice_options *options, const struct slice_events *events)
 {
     struct walk walk = {.trace = trace, .names = names, .thread = thread, .options = options, .events = events};
     bool is_done = false, went_well = true;
     while (went_well && !is_done)
         went_well = step(&walk, &is_done);
-    free(walk.places);
-    free(walk.frames);
-    free(walk.added);
+    base_vector_free(&walk.places.vector);
+    base_vector_free(&walk.frames.vector);
+    base_vector_free(&walk.added.vector);
     return went_well;
 }

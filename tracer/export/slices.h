@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of one thread as slices: who was entered and left when, as far as samples can tell. What two samples that
-// follow each other have in common is taken to have gone on between them. That makes one long execution of two equal
-// short ones; a mark between them cuts: every slice ends there, and begins again.
+// Samples of one thread as slices: when functions were entered and left, as far as samples can tell. What two samples
+// that follow each other have in common is taken to have gone on between them. That makes one long execution of two
+// equal short ones; a mark between them cuts: every slice ends there, and begins again.
 //
 // Functions are compared, not places in them: a function that calls from another line is still the same execution of
 // it; what it calls from there is another one. The stack of a sample that ends an interval (EXTRA_DURATION_NS) was
@@ -9,9 +9,9 @@
 #ifndef TRACER_EXPORT_SLICES_H
 #define TRACER_EXPORT_SLICES_H
 
-#include "tracer/analysis/weights.h" // weights_gap_ns, for slice_options
+#include "tracer/analysis/weights.h" // analysis_weights_gap_ns, for slice_options
 #include "tracer/names/names.h"
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 struct slice_events {
     void *context;
@@ -31,7 +31,7 @@ struct slice_options {
 };
 
 // Gaps and marks of kind BEGIN and END cut. False: an event said so.
-bool slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
-                      const struct slice_options *options, const struct slice_events *events);
+bool export_slices_of_thread(const struct trace *trace, const struct names *names, const struct trace_thread *thread,
+                             const struct slice_options *options, const struct slice_events *events);
 
 #endif

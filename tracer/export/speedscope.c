@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// speedscope's own JSON, a profile for each thread. Time: who was entered and left when, so that its time order shows
-// what happened. Anything else: samples with their weights.
-// https://www.speedscope.app/file-format-schema.json
+// speedscope's own JSON, a profile for each thread. Time: when functions were entered and left, so that its time order
+// shows what happened. Anything else: samples with their weights. https://www.speedscope.app/file-format-schema.json
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 #include "tracer/export/losses.h"
 #include "tracer/export/slices.h"
 #include "tracer/export/stack_text.h"
-#include "tracer/export/weights.h"
+#include "tracer/export/weight_words.h"
 
 struct writer {
     const struct trace *trace;
@@ -84,15 +83,15 @@ static bool leave(void *context, uint64_t time_ns, uint32_t node, size_t index)
     return write_event(context, "{\"type\":\"C\",\"frame\":", time_ns, node, index);
 }
 
-static void write_events(struct writer *writer, const struct trace_thread *thread)
+static void perfetto_write_events(struct writer *writer, const struct trace_thread *thread)
 {
-    const struct slice_options slices = {.gap_ns = weights_gap_ns(writer->trace, thread)};
+    const struct slice_options slices = {.gap_ns = analysis_weights_gap_ns(writer->trace, thread)};
     const struct slice_events events = {.context = writer, .enter = enter, .leave = leave};
     const struct trace_sample *first = &writer->trace->samples[thread->first_sample];
     writer->has_before = false;
     writer->last_ns = since_start(writer, first->first_ns);
     put(writer, "\"events\":[");
-    slices_of_thread(writer->trace, writer->names, thread, &slices, &events);
+    export_slices_of_thread(writer->trace, writer->names, thread, &slices, &events);
     put(writer, "],\"startValue\":0,\"endValue\":");
     sink_number(writer->sink, writer->last_ns);
 }
@@ -115,12 +114,12 @@ static bool write_stacks(struct writer *writer, const struct trace_thread *threa
     const struct trace_sample *sample;
     writer->has_before = false;
     put(writer, "\"samples\":[");
-    weights_begin(&walk, writer->trace, thread);
-    while (weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
+    analysis_weights_begin(&walk, writer->trace, thread);
+    while (analysis_weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
         if (!weights.of[writer->options->weight])
             continue;
         size_t size;
-        const char *stack = stack_text_of(&writer->stacks, sample->node, &size);
+        const char *stack = export_stack_text_of(&writer->stacks, sample->node, &size);
         if (!stack)
             return false;
         put_comma(writer);
@@ -139,8 +138,8 @@ static void write_weights(struct writer *writer, const struct trace_thread *thre
     uint64_t sum = 0;
     writer->has_before = false;
     put(writer, "],\"weights\":[");
-    weights_begin(&walk, writer->trace, thread);
-    while (weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
+    analysis_weights_begin(&walk, writer->trace, thread);
+    while (analysis_weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
         uint64_t weight = weights.of[writer->options->weight];
         if (!weight)
             continue;
@@ -155,7 +154,7 @@ static void write_weights(struct writer *writer, const struct trace_thread *thre
 
 // ----
 
-static bool write_thread(struct writer *writer, const struct trace_thread *thread)
+static bool perfetto_write_thread(struct writer *writer, const struct trace_thread *thread)
 {
     static const char *const units[EXPORT_WEIGHT_COUNT] = {"none",        "nanoseconds", "nanoseconds", "bytes",
                                                            "nanoseconds", "none",        "none"};
@@ -164,11 +163,11 @@ static bool write_thread(struct writer *writer, const struct trace_thread *threa
     char text[CLEAN_PROCESS_NAME_BYTES + CLEAN_THREAD_NAME_BYTES + 80];
     int length = 0;
     if (writer->trace->process_count > 1)
-        length = snprintf(text, sizeof text, "%s (%u): ", clean_process_name(writer->trace, thread, process),
+        length = snprintf(text, sizeof text, "%s (%u): ", export_clean_process_name(writer->trace, thread, process),
                           trace_pid_of(writer->trace, thread));
-    length +=
-        snprintf(text + length, sizeof text - (size_t)length, "%s (%u)", clean_thread_name(thread, name), thread->tid);
-    uint64_t missing = losses_of_thread(writer->trace, thread);
+    length += snprintf(text + length, sizeof text - (size_t)length, "%s (%u)", export_clean_thread_name(thread, name),
+                       thread->tid);
+    uint64_t missing = export_losses_of_thread(writer->trace, thread);
     if (missing)
         snprintf(text + length, sizeof text - (size_t)length, ", %ju samples are missing", (uintmax_t)missing);
     put(writer, is_time ? "{\"type\":\"evented\",\"name\":" : "{\"type\":\"sampled\",\"name\":");
@@ -177,7 +176,7 @@ static bool write_thread(struct writer *writer, const struct trace_thread *threa
     put(writer, units[writer->options->weight]);
     put(writer, "\",");
     if (is_time) {
-        write_events(writer, thread);
+        perfetto_write_events(writer, thread);
     } else {
         is_good = write_stacks(writer, thread);
         write_weights(writer, thread);
@@ -202,7 +201,7 @@ static bool write_threads(struct writer *writer)
             continue;
         put(writer, is_first ? "\n" : ",\n");
         is_first = false;
-        is_good = write_thread(writer, thread);
+        is_good = perfetto_write_thread(writer, thread);
         if (writer->options->progress)
             writer->options->progress(writer->options->progress_context, i + 1, trace->thread_count);
     }
@@ -234,7 +233,7 @@ static void write_name(struct writer *writer)
     char losses[128], text[512];
     const char *path = writer->trace->path ? writer->trace->path : "trace";
     const char *slash = strrchr(path, '/');
-    bool has_losses = losses_summary(writer->trace, losses, sizeof losses);
+    bool has_losses = export_losses_summary(writer->trace, losses, sizeof losses);
     snprintf(text, sizeof text, "%.300s%s%s%s", slash ? slash + 1 : path, has_losses ? " (" : "", losses,
              has_losses ? ")" : "");
     put(writer, ",\"name\":");
@@ -242,11 +241,11 @@ static void write_name(struct writer *writer)
 }
 
 static int write_speedscope(const struct trace *trace, const struct names *names, const struct export_options *options,
-                            struct sink *sink, struct qutc_error *error)
+                            struct sink *sink, struct base_error *error)
 {
     struct writer writer = {.trace = trace, .names = names, .options = options, .sink = sink};
     writer.stacks = (struct stack_text){.trace = trace, .write = write_node, .context = &writer};
-    bool is_good = stack_text_begin(&writer.stacks);
+    bool is_good = export_stack_text_begin(&writer.stacks);
     if (is_good) {
         put(&writer, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n");
         write_frames(&writer);
@@ -255,14 +254,14 @@ static int write_speedscope(const struct trace *trace, const struct names *names
         write_name(&writer);
         put(&writer, ",\"exporter\":\"qut " QUT_VERSION "\"}\n");
     }
-    stack_text_free(&writer.stacks);
-    return is_good ? 0 : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "speedscope");
+    export_stack_text_free(&writer.stacks);
+    return is_good ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "speedscope");
 }
 
 const struct export_format export_speedscope = {
     .name = "speedscope",
     .extension = ".speedscope.json",
-    .what = "speedscope (speedscope.app, or offline)",
+    .what = "speedscope's JSON, a profile for each thread",
     .write = write_speedscope,
     .weight = EXPORT_WEIGHT_TIME,
 };

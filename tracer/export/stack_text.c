@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/export/sink_inside.h"
+#include "tracer/export/sink/sink.h"
 
-enum { ROOM_FIRST = 256, BYTES_FIRST = 16384 };
+enum { BYTES_FIRST = 16384 };
 
-bool stack_text_begin(struct stack_text *text)
+bool export_stack_text_begin(struct stack_text *text)
 {
     text->piece = sink_in_memory();
     text->bytes = malloc(BYTES_FIRST);
@@ -16,34 +16,18 @@ bool stack_text_begin(struct stack_text *text)
     return text->piece && text->bytes;
 }
 
-void stack_text_free(struct stack_text *text)
+void export_stack_text_free(struct stack_text *text)
 {
     if (text->piece)
         sink_close(text->piece, false, NULL);
-    free(text->nodes);
-    free(text->ends);
-    free(text->wanted);
+    base_vector_free(&text->vector);
+    base_vector_free(&text->wanted.vector);
     free(text->bytes);
-}
-
-static bool make_room(struct stack_text *text, size_t count)
-{
-    if (count <= text->room)
-        return true;
-    size_t room = count < ROOM_FIRST ? ROOM_FIRST : count * 2;
-    uint32_t *nodes = reallocarray(text->nodes, room, sizeof *nodes);
-    text->nodes = nodes ? nodes : text->nodes;
-    size_t *ends = reallocarray(text->ends, room, sizeof *ends);
-    text->ends = ends ? ends : text->ends;
-    uint32_t *wanted = reallocarray(text->wanted, room, sizeof *wanted);
-    text->wanted = wanted ? wanted : text->wanted;
-    text->room = nodes && ends && wanted ? room : text->room;
-    return nodes && ends && wanted;
 }
 
 static size_t used_bytes(const struct stack_text *text)
 {
-    return text->count ? text->ends[text->count - 1] : 0;
+    return text->count ? text->items[text->count - 1].end : 0;
 }
 
 static bool make_bytes(struct stack_text *text, size_t size)
@@ -68,7 +52,7 @@ static bool make_bytes(struct stack_text *text, size_t size)
 
 static bool push(struct stack_text *text, uint32_t node)
 {
-    text->piece->used = 0;
+    sink_empty(text->piece);
     text->write(text->context, node, text->piece);
     size_t size;
     const uint8_t *piece = sink_memory(text->piece, &size);
@@ -76,15 +60,15 @@ static bool push(struct stack_text *text, uint32_t node)
         return false;
     size_t used = used_bytes(text);
     memcpy(text->innermost_first ? text->bytes + text->bytes_room - used - size : text->bytes + used, piece, size);
-    text->nodes[text->count] = node;
-    text->ends[text->count++] = used + size;
-    return true;
+    struct stack_text_frame *frame = BASE_ADD(text);
+    if (frame)
+        *frame = (struct stack_text_frame){node, used + size};
+    return frame;
 }
 
 // The stack's innermost frame that `node` has too stays, with all that is outside of it. Nodes are unique: where one
-// stands at the same depth, so does all outside of it. Returns how many frames are to be pushed; they are in wanted,
-// innermost first.
-static bool find_common(struct stack_text *text, uint32_t node, size_t *missing)
+// stands at the same depth, so does all outside of it. What is to be pushed comes to wanted.
+static bool find_common(struct stack_text *text, uint32_t node)
 {
     size_t depth = text->trace->nodes[node].depth;
     if (depth == UINT16_MAX) { // or deeper
@@ -92,26 +76,24 @@ static bool find_common(struct stack_text *text, uint32_t node, size_t *missing)
         for (uint32_t at = node; at; at = text->trace->nodes[at].parent)
             depth++;
     }
-    if (!make_room(text, depth))
+    text->wanted.count = 0;
+    if (!BASE_RESERVE(&text->wanted, depth))
         return false;
-    size_t count = 0;
-    while (depth && (depth > text->count || text->nodes[depth - 1] != node)) {
-        text->wanted[count++] = node;
+    while (depth && (depth > text->count || text->items[depth - 1].node != node)) {
+        *BASE_ADD(&text->wanted) = node;
         node = text->trace->nodes[node].parent;
         depth--;
     }
     text->count = depth;
-    *missing = count;
     return true;
 }
 
-const char *stack_text_of(struct stack_text *text, uint32_t node, size_t *size)
+const char *export_stack_text_of(struct stack_text *text, uint32_t node, size_t *size)
 {
-    size_t missing;
-    if (!find_common(text, node, &missing))
+    if (!find_common(text, node))
         return NULL;
-    while (missing)
-        if (!push(text, text->wanted[--missing]))
+    while (text->wanted.count)
+        if (!push(text, text->wanted.items[--text->wanted.count]))
             return NULL;
     *size = used_bytes(text);
     return text->innermost_first ? text->bytes + text->bytes_room - *size : text->bytes;

@@ -3,7 +3,9 @@
 #ifndef TRACER_EXPORT_SUMS_H
 #define TRACER_EXPORT_SUMS_H
 
-#include "tracer/export/weights.h"
+#include "base/hash_index.h"
+#include "base/vector.h"
+#include "tracer/export/weight_words.h"
 
 struct sum {
     uint32_t node;
@@ -12,15 +14,14 @@ struct sum {
 };
 
 struct sums {
-    struct sum *items;
-    size_t count, room;
-    uint32_t *places; // hashed by node and kind: index + 1 in items; a power of two of them, at most half full
-    size_t place_count;
+    BASE_VECTOR(struct sum);
+    struct base_hash_index index; // by node and kind
 };
 
 // Of `thread`, in the order in which they are met; the sums of another thread that were there are gone. by_kind false:
 // kind is 0 in all. Returns 0, or -1 without memory. `sums` begins as zeroes.
-int sums_of_thread(struct sums *sums, const struct trace *trace, const struct trace_thread *thread, bool by_kind);
-void sums_free(struct sums *sums);
+int export_sums_of_thread(struct sums *sums, const struct trace *trace, const struct trace_thread *thread,
+                          bool by_kind);
+void export_sums_free(struct sums *sums);
 
 #endif

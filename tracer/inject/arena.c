@@ -25,7 +25,7 @@ enum {
 
 static bool is_writable(const struct inject_program *program, uint64_t address)
 {
-    const struct qut_map *map = qut_maps_find(&program->target->maps, address);
+    const struct target_map *map = target_maps_find(&program->target->maps, address);
     return map && map->writable;
 }
 
@@ -55,7 +55,7 @@ static bool find_main_arena(const struct inject_program *program, uint64_t any, 
     for (unsigned step = 0; step < ARENAS_MAX; step++, at = next) {
         if (!is_arena(program, at, &next))
             return false;
-        const struct qut_map *map = qut_maps_find(&program->target->maps, at);
+        const struct target_map *map = target_maps_find(&program->target->maps, at);
         if (map->image == program->libc)
             *main_arena = at;
         if (next == any)
@@ -64,7 +64,7 @@ static bool find_main_arena(const struct inject_program *program, uint64_t any, 
     return false;
 }
 
-bool arena_find(const struct inject_program *program, uint64_t thread_pointer, uint64_t *offset, uint64_t *arena)
+bool inject_arena_find(const struct inject_program *program, uint64_t thread_pointer, uint64_t *offset, uint64_t *arena)
 {
     uint64_t words[STATIC_TLS_BYTES / WORD_BYTES];
     unsigned found = 0;

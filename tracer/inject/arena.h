@@ -4,10 +4,11 @@
 #ifndef TRACER_INJECT_ARENA_H
 #define TRACER_INJECT_ARENA_H
 
-#include "tracer/inject/program.h"
+#include "tracer/inject/target_program.h"
 
 // Where threads keep the address of their arena, relative to their thread pointer, and the main arena's. Found by what
 // an arena looks like, in a thread that has allocated. False: not found for certain.
-bool arena_find(const struct inject_program *program, uint64_t thread_pointer, uint64_t *offset, uint64_t *arena);
+bool inject_arena_find(const struct inject_program *program, uint64_t thread_pointer, uint64_t *offset,
+                       uint64_t *arena);
 
 #endif

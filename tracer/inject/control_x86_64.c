@@ -35,7 +35,7 @@ enum {
 
 // ---- the thread's registers
 
-bool hijack_get_set(pid_t tid, unsigned kind, void *bytes, size_t *size)
+bool inject_hijack_get_set(pid_t tid, unsigned kind, void *bytes, size_t *size)
 {
     struct iovec set = {bytes, *size};
     if (ptrace(PTRACE_GETREGSET, tid, kind, &set) != 0)
@@ -78,16 +78,16 @@ static void settle_frame(struct hijack *hijack)
     if ((long)found->orig_rax < 0 || result > -KERNEL_RESTARTS_FIRST || result < -KERNEL_RESTARTS_LAST)
         return;
     hijack->context.registers.rax =
-        (uint64_t)hijack_call_number(hijack->program->pid, (long)found->orig_rax, found->rip);
+        (uint64_t)inject_hijack_call_number(hijack->program->pid, (long)found->orig_rax, found->rip);
     hijack->context.registers.rip -= SYSCALL_BYTES;
 }
 
-void hijack_settle(pid_t pid, pid_t tid)
+void inject_hijack_settle(pid_t pid, pid_t tid)
 {
     struct user_regs_struct found;
     size_t size = sizeof found;
     uint64_t mask;
-    if (!hijack_get_set(tid, NT_PRSTATUS, &found, &size) || size != sizeof found || (long)found.orig_rax < 0 ||
+    if (!inject_hijack_get_set(tid, NT_PRSTATUS, &found, &size) || size != sizeof found || (long)found.orig_rax < 0 ||
         (long)found.rax != -EINTR || ptrace(PTRACE_GETSIGMASK, tid, sizeof mask, &mask) != 0 ||
         (status_bits(pid, tid, "SigPnd") | status_bits(pid, tid, "ShdPnd")) & ~mask)
         return;
@@ -97,9 +97,9 @@ void hijack_settle(pid_t pid, pid_t tid)
     put_set(tid, NT_PRSTATUS, &found, sizeof found);
 }
 
-bool hijack_write_frame(struct hijack *hijack, uint64_t ucontext, uint64_t state)
+bool inject_hijack_write_frame(struct hijack *hijack, uint64_t ucontext, uint64_t state)
 {
-    frame_write(&hijack->context, state, hijack->ucontext, hijack->state);
+    inject_frame_write(&hijack->context, state, hijack->ucontext, hijack->state);
     return inject_write(hijack->program, state, hijack->state, hijack->context.state_bytes + 4) &&
            inject_write(hijack->program, ucontext, hijack->ucontext, sizeof hijack->ucontext);
 }
@@ -111,36 +111,36 @@ static bool write_first_frame(struct hijack *hijack)
     uint64_t state = (top - hijack->context.state_bytes - 4) & ~(uint64_t)63;
     uint64_t ucontext = (state - FRAME_CONTEXT_BYTES) & ~(uint64_t)15;
     hijack->frame_sp = ucontext - 8;
-    const struct qut_map *map = qut_maps_find(&hijack->program->target->maps, hijack->as_found.rsp);
+    const struct target_map *map = target_maps_find(&hijack->program->target->maps, hijack->as_found.rsp);
     return map && map->writable && map->start + STACK_LEAST_BYTES <= hijack->frame_sp &&
            inject_write(hijack->program, hijack->frame_sp, &hijack->program->return_gadget, 8) &&
-           hijack_write_frame(hijack, ucontext, state);
+           inject_hijack_write_frame(hijack, ucontext, state);
 }
 
-struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, struct qutc_error *error)
+struct hijack *inject_hijack_begin(const struct inject_program *program, pid_t tid, struct base_error *error)
 {
     struct hijack *hijack = calloc(1, sizeof *hijack);
     if (!hijack) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
         return NULL;
     }
     hijack->program = program;
     hijack->tid = tid;
     size_t size = sizeof hijack->as_found;
     hijack->context.state_bytes = sizeof hijack->context.state;
-    if (!hijack_get_set(tid, NT_PRSTATUS, &hijack->as_found, &size) || size != sizeof hijack->as_found ||
-        !hijack_get_set(tid, NT_X86_XSTATE, hijack->context.state, &hijack->context.state_bytes) ||
+    if (!inject_hijack_get_set(tid, NT_PRSTATUS, &hijack->as_found, &size) || size != sizeof hijack->as_found ||
+        !inject_hijack_get_set(tid, NT_X86_XSTATE, hijack->context.state, &hijack->context.state_bytes) ||
         hijack->context.state_bytes >= sizeof hijack->context.state ||
         ptrace(PTRACE_GETSIGMASK, tid, sizeof hijack->context.mask, &hijack->context.mask) != 0 ||
         ptrace(PTRACE_SETOPTIONS, tid, NULL, PTRACE_O_TRACESYSGOOD) != 0) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "thread %d: its registers cannot be read: %s", (int)tid, strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "thread %d: its registers cannot be read: %s", (int)tid, strerror(errno));
         free(hijack);
         return NULL;
     }
     hijack->context.registers = hijack->as_found;
     settle_frame(hijack);
     if (!write_first_frame(hijack)) {
-        qutc_fail(error, QUTC_ERR_LIMIT, "", 0, "thread %d: its stack is full", (int)tid);
+        base_fail(error, BASE_ERR_LIMIT, "", 0, "thread %d: its stack is full", (int)tid);
         free(hijack);
         return NULL;
     }
@@ -177,10 +177,10 @@ static enum hijack_event event_of(struct hijack *hijack, int status, int *signal
     return HIJACK_EVENT_LATE;
 }
 
-enum hijack_event hijack_run(struct hijack *hijack, enum __ptrace_request how)
+enum hijack_event inject_hijack_run(struct hijack *hijack, enum __ptrace_request how)
 {
     int signal_to_pass = 0;
-    uint64_t end_ns = qut_os_now_ns() + PATIENCE_NS;
+    uint64_t end_ns = os_now_ns() + PATIENCE_NS;
     unsigned yields = 0;
     if (ptrace(how, hijack->tid, NULL, NULL) != 0) {
         hijack->lost = true;
@@ -201,7 +201,7 @@ enum hijack_event hijack_run(struct hijack *hijack, enum __ptrace_request how)
         if (result > 0) {
             ptrace(how, hijack->tid, NULL, (uintptr_t)signal_to_pass);
             signal_to_pass = 0;
-        } else if (qut_os_now_ns() > end_ns) {
+        } else if (os_now_ns() > end_ns) {
             return HIJACK_EVENT_LATE;
         } else if (yields++ < YIELDS) {
             sched_yield();
@@ -212,27 +212,27 @@ enum hijack_event hijack_run(struct hijack *hijack, enum __ptrace_request how)
 }
 
 // What cannot be waited for finds its way by the frame, its signals held back until then by the mask that we gave it.
-int hijack_lose(struct hijack *hijack, enum hijack_event event, struct qutc_error *error)
+int inject_hijack_lose(struct hijack *hijack, enum hijack_event event, struct base_error *error)
 {
     if (event == HIJACK_EVENT_GONE)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "thread %d has ended", (int)hijack->tid);
+        return base_fail(error, BASE_ERR_IO, "", 0, "thread %d has ended", (int)hijack->tid);
     if (event == HIJACK_EVENT_CRASH)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "thread %d: what was called in it crashed; it is put back",
+        return base_fail(error, BASE_ERR_IO, "", 0, "thread %d: what was called in it crashed; it is put back",
                          (int)hijack->tid);
     if (event == HIJACK_EVENT_LATE) {
         ptrace(PTRACE_INTERRUPT, hijack->tid, NULL, NULL);
         int status;
         waitpid(hijack->tid, &status, __WALL);
         hijack->lost = true;
-        return qutc_fail(error, QUTC_ERR_IO, "", 0,
+        return base_fail(error, BASE_ERR_IO, "", 0,
                          "thread %d waits for a lock while it starts a thread for us; it goes on by itself after that",
                          (int)hijack->tid);
     }
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "thread %d: cannot be controlled", (int)hijack->tid);
+    return base_fail(error, BASE_ERR_IO, "", 0, "thread %d: cannot be controlled", (int)hijack->tid);
 }
 
 // From here on it ends in rt_sigreturn if we do not.
-bool hijack_enter(struct hijack *hijack, uint64_t rip, uint64_t rsp, const uint64_t argument[6], uint64_t rax)
+bool inject_hijack_enter(struct hijack *hijack, uint64_t rip, uint64_t rsp, const uint64_t argument[6], uint64_t rax)
 {
     struct user_regs_struct set = hijack->as_found;
     set.rip = rip;
@@ -254,27 +254,27 @@ bool hijack_enter(struct hijack *hijack, uint64_t rip, uint64_t rsp, const uint6
     return hijack->is_ours && (was_ours || set_mask(hijack->tid, UINT64_MAX));
 }
 
-int hijack_call(struct hijack *hijack, long number, const uint64_t argument[6], int64_t *result,
-                struct qutc_error *error)
+int inject_hijack_call(struct hijack *hijack, long number, const uint64_t argument[6], int64_t *result,
+                       struct base_error *error)
 {
-    if (!hijack_enter(hijack, hijack->program->call_gadget, hijack->frame_sp, argument, (uint64_t)number))
-        return hijack_lose(hijack, HIJACK_EVENT_STOP, error);
+    if (!inject_hijack_enter(hijack, hijack->program->call_gadget, hijack->frame_sp, argument, (uint64_t)number))
+        return inject_hijack_lose(hijack, HIJACK_EVENT_STOP, error);
     for (;;) {
-        enum hijack_event event = hijack_run(hijack, PTRACE_SYSCALL);
+        enum hijack_event event = inject_hijack_run(hijack, PTRACE_SYSCALL);
         if (event == HIJACK_EVENT_EXIT)
             break;
         if (event != HIJACK_EVENT_ENTRY && event != HIJACK_EVENT_STOP)
-            return hijack_lose(hijack, event, error);
+            return inject_hijack_lose(hijack, event, error);
     }
     struct user_regs_struct after;
     size_t size = sizeof after;
-    if (!hijack_get_set(hijack->tid, NT_PRSTATUS, &after, &size))
-        return hijack_lose(hijack, HIJACK_EVENT_STOP, error);
+    if (!inject_hijack_get_set(hijack->tid, NT_PRSTATUS, &after, &size))
+        return inject_hijack_lose(hijack, HIJACK_EVENT_STOP, error);
     *result = (int64_t)after.rax;
     return 0;
 }
 
-uint64_t hijack_thread_pointer(const struct hijack *hijack)
+uint64_t inject_hijack_thread_pointer(const struct hijack *hijack)
 {
     return hijack->as_found.fs_base;
 }
@@ -285,17 +285,17 @@ static bool come_to_rest(struct hijack *hijack)
     if (hijack->in_call) {
         struct user_regs_struct now;
         size_t size = sizeof now;
-        if (!hijack_get_set(hijack->tid, NT_PRSTATUS, &now, &size))
+        if (!inject_hijack_get_set(hijack->tid, NT_PRSTATUS, &now, &size))
             return false;
         now.orig_rax = (uint64_t)-1; // without us it tries again
         if (!put_set(hijack->tid, NT_PRSTATUS, &now, size))
             return false;
     }
     ptrace(PTRACE_INTERRUPT, hijack->tid, NULL, NULL);
-    return hijack_run(hijack, PTRACE_CONT) == HIJACK_EVENT_STOP;
+    return inject_hijack_run(hijack, PTRACE_CONT) == HIJACK_EVENT_STOP;
 }
 
-int hijack_end(struct hijack *hijack, struct qutc_error *error)
+int inject_hijack_end(struct hijack *hijack, struct base_error *error)
 {
     int result = 0;
     if (hijack->lost)
@@ -306,7 +306,7 @@ int hijack_end(struct hijack *hijack, struct qutc_error *error)
               !set_mask(hijack->tid, hijack->context.mask) ||
               !put_set(hijack->tid, NT_PRSTATUS, &hijack->as_found, sizeof hijack->as_found)))
         result =
-            qutc_fail(error, QUTC_ERR_IO, "", 0, "thread %d could not be put back; it has ended", (int)hijack->tid);
+            base_fail(error, BASE_ERR_IO, "", 0, "thread %d could not be put back; it has ended", (int)hijack->tid);
     else if (!hijack->is_ours)
         put_set(hijack->tid, NT_PRSTATUS, &hijack->as_found, sizeof hijack->as_found);
     if (hijack->held_signal)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stopped thread, between hijack_begin and hijack_end.
+// One stopped thread, between inject_hijack_begin and inject_hijack_end.
 #ifndef TRACER_INJECT_CONTROL_X86_64_H
 #define TRACER_INJECT_CONTROL_X86_64_H
 
@@ -36,18 +36,18 @@ enum hijack_event {
     HIJACK_EVENT_LATE
 };
 
-bool hijack_get_set(pid_t tid, unsigned kind, void *bytes, size_t *size);
+bool inject_hijack_get_set(pid_t tid, unsigned kind, void *bytes, size_t *size);
 // What puts the thread back, into its memory.
-bool hijack_write_frame(struct hijack *hijack, uint64_t ucontext, uint64_t state);
+bool inject_hijack_write_frame(struct hijack *hijack, uint64_t ucontext, uint64_t state);
 // Sets its registers for code that ends in rt_sigreturn if we do not end it before. argument[0] and [1] are in rbx and
 // r12 as well.
-bool hijack_enter(struct hijack *hijack, uint64_t rip, uint64_t rsp, const uint64_t argument[6], uint64_t rax);
+bool inject_hijack_enter(struct hijack *hijack, uint64_t rip, uint64_t rsp, const uint64_t argument[6], uint64_t rax);
 // Lets it run until the next event; signals in between are no events.
-enum hijack_event hijack_run(struct hijack *hijack, enum __ptrace_request how);
+enum hijack_event inject_hijack_run(struct hijack *hijack, enum __ptrace_request how);
 // What cannot be waited for finds its way by the frame; says so. -1.
-int hijack_lose(struct hijack *hijack, enum hijack_event event, struct qutc_error *error);
+int inject_hijack_lose(struct hijack *hijack, enum hijack_event event, struct base_error *error);
 // One system call. 0: it was made, and *result is what it returned.
-int hijack_call(struct hijack *hijack, long number, const uint64_t argument[6], int64_t *result,
-                struct qutc_error *error);
+int inject_hijack_call(struct hijack *hijack, long number, const uint64_t argument[6], int64_t *result,
+                       struct base_error *error);
 
 #endif

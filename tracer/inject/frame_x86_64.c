@@ -34,8 +34,8 @@ struct software_bytes {
     uint32_t state_bytes, zero[7];
 };
 
-void frame_write(const struct frame_context *context, uint64_t state_address, uint8_t ucontext[FRAME_CONTEXT_BYTES],
-                 uint8_t state[FRAME_STATE_BYTES_MAX + 64])
+void inject_frame_write(const struct frame_context *context, uint64_t state_address,
+                        uint8_t ucontext[FRAME_CONTEXT_BYTES], uint8_t state[FRAME_STATE_BYTES_MAX + 64])
 {
     const struct user_regs_struct *from = &context->registers;
     const struct kernel_context frame = {

@@ -20,7 +20,7 @@ struct frame_context {
 //     state:    XSAVE area, its magic words              state_bytes + 4, aligned to 64
 //
 // Writes the ucontext, for a frame at `address` whose state lies at state_address, and the state.
-void frame_write(const struct frame_context *context, uint64_t state_address, uint8_t ucontext[FRAME_CONTEXT_BYTES],
-                 uint8_t state[FRAME_STATE_BYTES_MAX + 64]);
+void inject_frame_write(const struct frame_context *context, uint64_t state_address,
+                        uint8_t ucontext[FRAME_CONTEXT_BYTES], uint8_t state[FRAME_STATE_BYTES_MAX + 64]);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "tracer/inject/program.h"
+#include "tracer/inject/target_program.h"
 
 enum {
     HIJACK_BLOCK_BYTES = 384 << 10, // of what is mapped
@@ -33,7 +33,7 @@ struct hijack_job {
 
 enum hijack_stage { HIJACK_WELL = 0, HIJACK_AT_OPEN, HIJACK_AT_SYMBOL, HIJACK_AT_AGENT, HIJACK_AT_CLOSE };
 
-struct hijack_answer {
+struct inject_hijack_answer {
     bool done;
     uint32_t stage; // enum hijack_stage: where it failed
     uint32_t tid;   // of the new thread, as the process sees it; 0: it has not begun
@@ -45,9 +45,9 @@ struct hijack_answer {
 struct hijack; // of one stop
 
 // NULL: this machine can, and so can the process. Else why not.
-const char *hijack_refusal(const struct inject_program *program);
+const char *inject_hijack_refusal(const struct inject_program *program);
 // Fills call_gadget and return_gadget. False: libc has none.
-bool hijack_find_gadgets(struct inject_program *program);
+bool inject_hijack_find_gadgets(struct inject_program *program);
 
 enum hijack_place {
     HIJACK_NOWHERE = 0, // not a place to begin from
@@ -57,32 +57,32 @@ enum hijack_place {
     HIJACK_RUNS,        // was interrupted in user mode
 };
 // Before the thread is asked to stop: what it sleeps in, as /proc words it; NOWHERE: leave it alone.
-enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid);
+enum hijack_place inject_hijack_place_asleep(pid_t pid, pid_t tid);
 // Once it is stopped.
-enum hijack_place hijack_place_stopped(pid_t tid);
+enum hijack_place inject_hijack_place_stopped(pid_t tid);
 
 // A call that was made anew once already has lost its number (restart_syscall); mostly it was moved to eax right
 // before.
-long hijack_call_number(pid_t pid, long number, uint64_t pc);
+long inject_hijack_call_number(pid_t pid, long number, uint64_t pc);
 
 // Of one that slept when it was stopped: epoll_wait and the like return EINTR because of that, having done nothing, and
 // the kernel does not make them anew. So it is done here, with all of their timeout; but where a signal waits to be
 // handled it was that one.
-void hijack_settle(pid_t pid, pid_t tid);
+void inject_hijack_settle(pid_t pid, pid_t tid);
 
 // The thread is stopped and settled, and this one traces it. NULL with *error filled: it is as before.
-struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, struct qutc_error *error);
-uint64_t hijack_thread_pointer(const struct hijack *hijack);
+struct hijack *inject_hijack_begin(const struct inject_program *program, pid_t tid, struct base_error *error);
+uint64_t inject_hijack_thread_pointer(const struct hijack *hijack);
 
 // Maps a block and writes what is the same for all jobs. 0 or -1.
-int hijack_map(struct hijack *hijack, uint64_t *block, struct qutc_error *error);
-int hijack_unmap(struct hijack *hijack, uint64_t block, struct qutc_error *error);
+int inject_hijack_map(struct hijack *hijack, uint64_t *block, struct base_error *error);
+int inject_hijack_unmap(struct hijack *hijack, uint64_t block, struct base_error *error);
 // Starts the new thread. 0; -1 otherwise.
-int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct qutc_error *error);
+int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error);
 // Puts the thread back; it is still stopped. Frees. -1: it could not be (it has gone, or it finds the way by itself).
-int hijack_end(struct hijack *hijack, struct qutc_error *error);
+int inject_hijack_end(struct hijack *hijack, struct base_error *error);
 
 // Of the job that runs now. False: it cannot be read.
-bool hijack_answer(const struct inject_program *program, uint64_t block, struct hijack_answer *answer);
+bool inject_hijack_answer(const struct inject_program *program, uint64_t block, struct inject_hijack_answer *answer);
 
 #endif

@@ -2,50 +2,50 @@
 // Machines on which no code is run in others.
 #include "tracer/inject/hijack.h"
 
-const char *hijack_refusal(const struct inject_program *program)
+const char *inject_hijack_refusal(const struct inject_program *program)
 {
     (void)program;
     return "--inject is not known on this architecture; without --inject it is sampled from outside";
 }
 
-bool hijack_find_gadgets(struct inject_program *program)
+bool inject_hijack_find_gadgets(struct inject_program *program)
 {
     (void)program;
     return false;
 }
 
-enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
+enum hijack_place inject_hijack_place_asleep(pid_t pid, pid_t tid)
 {
     (void)pid;
     (void)tid;
     return HIJACK_NOWHERE;
 }
 
-enum hijack_place hijack_place_stopped(pid_t tid)
+enum hijack_place inject_hijack_place_stopped(pid_t tid)
 {
     (void)tid;
     return HIJACK_NOWHERE;
 }
 
-long hijack_call_number(pid_t pid, long number, uint64_t pc)
+long inject_hijack_call_number(pid_t pid, long number, uint64_t pc)
 {
     (void)pid;
     (void)pc;
     return number;
 }
 
-void hijack_settle(pid_t pid, pid_t tid)
+void inject_hijack_settle(pid_t pid, pid_t tid)
 {
     (void)pid;
     (void)tid;
 }
 
-static int refuse(struct qutc_error *error)
+static int refuse(struct base_error *error)
 {
-    return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "", 0, "%s", hijack_refusal(NULL));
+    return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%s", inject_hijack_refusal(NULL));
 }
 
-struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, struct qutc_error *error)
+struct hijack *inject_hijack_begin(const struct inject_program *program, pid_t tid, struct base_error *error)
 {
     (void)program;
     (void)tid;
@@ -53,27 +53,27 @@ struct hijack *hijack_begin(const struct inject_program *program, pid_t tid, str
     return NULL;
 }
 
-uint64_t hijack_thread_pointer(const struct hijack *hijack)
+uint64_t inject_hijack_thread_pointer(const struct hijack *hijack)
 {
     (void)hijack;
     return 0;
 }
 
-int hijack_map(struct hijack *hijack, uint64_t *block, struct qutc_error *error)
+int inject_hijack_map(struct hijack *hijack, uint64_t *block, struct base_error *error)
 {
     (void)hijack;
     (void)block;
     return refuse(error);
 }
 
-int hijack_unmap(struct hijack *hijack, uint64_t block, struct qutc_error *error)
+int inject_hijack_unmap(struct hijack *hijack, uint64_t block, struct base_error *error)
 {
     (void)hijack;
     (void)block;
     return refuse(error);
 }
 
-int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct qutc_error *error)
+int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error)
 {
     (void)hijack;
     (void)block;
@@ -81,16 +81,16 @@ int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job 
     return refuse(error);
 }
 
-int hijack_end(struct hijack *hijack, struct qutc_error *error)
+int inject_hijack_end(struct hijack *hijack, struct base_error *error)
 {
     (void)hijack;
     return refuse(error);
 }
 
-bool hijack_answer(const struct inject_program *program, uint64_t block, struct hijack_answer *answer)
+bool inject_hijack_answer(const struct inject_program *program, uint64_t block, struct inject_hijack_answer *answer)
 {
     (void)program;
     (void)block;
-    *answer = (struct hijack_answer){0};
+    *answer = (struct inject_hijack_answer){0};
     return false;
 }

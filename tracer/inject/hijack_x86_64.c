@@ -16,7 +16,7 @@
 #include "tracer/inject/control_x86_64.h"
 #include "tracer/inject/stub_x86_64.h"
 
-const char *hijack_refusal(const struct inject_program *program)
+const char *inject_hijack_refusal(const struct inject_program *program)
 {
     if (program->target->arch->id != QUT_ARCH_X86_64)
         return "--inject is for 64-bit x86 programs only; without --inject it is sampled from outside";
@@ -28,7 +28,7 @@ static bool find_bytes(const struct inject_program *program, const char *bytes, 
     enum { PIECE = 65536 };
     uint8_t *piece = malloc(PIECE);
     for (size_t i = 0; piece && i < program->target->range_count && !*address; i++) {
-        const struct qut_code_range *range = &program->target->ranges[i];
+        const struct target_code_range *range = &program->target->ranges[i];
         for (uint64_t at = range->start; range->image == program->libc && at < range->end; at += PIECE - size) {
             size_t length = range->end - at < PIECE ? (size_t)(range->end - at) : PIECE;
             if (!inject_read(program, at, piece, length))
@@ -44,46 +44,47 @@ static bool find_bytes(const struct inject_program *program, const char *bytes, 
     return *address != 0;
 }
 
-bool hijack_find_gadgets(struct inject_program *program)
+bool inject_hijack_find_gadgets(struct inject_program *program)
 {
     return find_bytes(program, "\x0f\x05\xc3", 3, &program->call_gadget) &&
            find_bytes(program, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, &program->return_gadget);
 }
 
-int hijack_map(struct hijack *hijack, uint64_t *block, struct qutc_error *error)
+int inject_hijack_map(struct hijack *hijack, uint64_t *block, struct base_error *error)
 {
     int64_t result;
     const uint64_t map[6] = {0, HIJACK_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
-    if (hijack_call(hijack, SYS_mmap, map, &result, error) != 0)
+    if (inject_hijack_call(hijack, SYS_mmap, map, &result, error) != 0)
         return -1;
     if (result < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "no memory can be mapped in it: %s", strerror((int)-result));
+        return base_fail(error, BASE_ERR_IO, "", 0, "no memory can be mapped in it: %s", strerror((int)-result));
     *block = (uint64_t)result;
     const uint64_t protect[6] = {*block, STUB_CODE_BYTES, PROT_READ | PROT_EXEC};
-    if (!inject_write(hijack->program, *block + STUB_CODE, stub_code, (size_t)(stub_code_end - stub_code)))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "its memory cannot be written");
-    if (hijack_call(hijack, SYS_mprotect, protect, &result, error) != 0)
+    if (!inject_write(hijack->program, *block + STUB_CODE, inject_stub_code,
+                      (size_t)(inject_stub_code_end - inject_stub_code)))
+        return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
+    if (inject_hijack_call(hijack, SYS_mprotect, protect, &result, error) != 0)
         return -1;
     if (result < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "it may have no new code: %s", strerror((int)-result));
+        return base_fail(error, BASE_ERR_IO, "", 0, "it may have no new code: %s", strerror((int)-result));
     return 0;
 }
 
-int hijack_unmap(struct hijack *hijack, uint64_t block, struct qutc_error *error)
+int inject_hijack_unmap(struct hijack *hijack, uint64_t block, struct base_error *error)
 {
     int64_t result;
     const uint64_t unmap[6] = {block, HIJACK_BLOCK_BYTES};
-    return hijack_call(hijack, SYS_munmap, unmap, &result, error);
+    return inject_hijack_call(hijack, SYS_munmap, unmap, &result, error);
 }
 
 // The agent's bytes, in a file that exists in the process only.
-static int hand_over(struct hijack *hijack, uint64_t block, int file, int64_t *number, struct qutc_error *error)
+static int hand_over(struct hijack *hijack, uint64_t block, int file, int64_t *number, struct base_error *error)
 {
     static const char name[] = "libqut-agent";
     char path[64], bytes[16384];
     const uint64_t create[6] = {block + STUB_SYMBOL, 1}; // MFD_CLOEXEC
     if (!inject_write(hijack->program, block + STUB_SYMBOL, name, sizeof name) ||
-        hijack_call(hijack, SYS_memfd_create, create, number, error) != 0)
+        inject_hijack_call(hijack, SYS_memfd_create, create, number, error) != 0)
         return -1;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)hijack->program->pid, (int)*number);
     int to = *number < 0 ? -1 : open(path, O_WRONLY | O_CLOEXEC);
@@ -94,7 +95,7 @@ static int hand_over(struct hijack *hijack, uint64_t block, int file, int64_t *n
     if (to >= 0)
         close(to);
     return size == 0 ? 0
-                     : qutc_fail(error, QUTC_ERR_IO, "", 0,
+                     : base_fail(error, BASE_ERR_IO, "", 0,
                                  "the agent's file is not there for it, and its bytes cannot be handed over");
 }
 
@@ -104,7 +105,7 @@ static bool write_text(const struct inject_program *program, uint64_t address, c
     return size <= size_max && inject_write(program, address, text, size);
 }
 
-int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct qutc_error *error)
+int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error)
 {
     const struct inject_program *program = hijack->program;
     char own_path[64];
@@ -120,7 +121,7 @@ int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job 
         .created = -1,
         .stack = block + STUB_STACK,
         .stack_bytes = STUB_STACK_BYTES,
-        .entry = block + STUB_CODE + (uint64_t)(stub_thread - stub_code),
+        .entry = block + STUB_CODE + (uint64_t)(inject_stub_thread - inject_stub_code),
         .handle = job->handle,
         .action = job->action,
         .mask = ~((uint64_t)1 << (CANCEL_SIGNAL - 1) | (uint64_t)1 << (SETXID_SIGNAL - 1)),
@@ -139,21 +140,21 @@ int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job 
         !write_text(program, talk.settings, job->settings, HIJACK_SETTINGS_BYTES) ||
         !inject_write(program, talk.text, &nothing, 1) ||
         !inject_write(program, block + STUB_TALK, &talk, sizeof talk) ||
-        !hijack_write_frame(hijack, block + STUB_FRAME, block + STUB_FRAME + 512))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "its memory cannot be written");
+        !inject_hijack_write_frame(hijack, block + STUB_FRAME, block + STUB_FRAME + 512))
+        return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
     const uint64_t argument[6] = {block + STUB_TALK, block + STUB_FRAME};
-    uint64_t entry = block + STUB_CODE + (uint64_t)(stub_create - stub_code);
-    uint64_t end = block + STUB_CODE + (uint64_t)(stub_return - stub_code);
-    if (!hijack_enter(hijack, entry, block + STUB_CALL_STACK_TOP, argument, 0))
-        return hijack_lose(hijack, HIJACK_EVENT_STOP, error);
+    uint64_t entry = block + STUB_CODE + (uint64_t)(inject_stub_create - inject_stub_code);
+    uint64_t end = block + STUB_CODE + (uint64_t)(inject_stub_return - inject_stub_code);
+    if (!inject_hijack_enter(hijack, entry, block + STUB_CALL_STACK_TOP, argument, 0))
+        return inject_hijack_lose(hijack, HIJACK_EVENT_STOP, error);
     // Until it is about to return from the signal that never was.
     for (;;) {
-        enum hijack_event event = hijack_run(hijack, PTRACE_SYSCALL);
+        enum hijack_event event = inject_hijack_run(hijack, PTRACE_SYSCALL);
         struct user_regs_struct now;
         size_t size = sizeof now;
         if (event == HIJACK_EVENT_CRASH || event == HIJACK_EVENT_GONE || event == HIJACK_EVENT_LATE)
-            return hijack_lose(hijack, event, error);
-        if (event == HIJACK_EVENT_ENTRY && hijack_get_set(hijack->tid, NT_PRSTATUS, &now, &size) &&
+            return inject_hijack_lose(hijack, event, error);
+        if (event == HIJACK_EVENT_ENTRY && inject_hijack_get_set(hijack->tid, NT_PRSTATUS, &now, &size) &&
             now.orig_rax == SYS_rt_sigreturn && now.rip >= end && now.rip < end + 32)
             break;
     }
@@ -161,13 +162,13 @@ int hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job 
     int32_t created = -1;
     inject_read(program, block + STUB_TALK + offsetof(struct stub_talk, created), &created, sizeof created);
     return created == 0 ? 0
-                        : qutc_fail(error, QUTC_ERR_IO, "", 0, "no thread can be started in it: %s", strerror(created));
+                        : base_fail(error, BASE_ERR_IO, "", 0, "no thread can be started in it: %s", strerror(created));
 }
 
-bool hijack_answer(const struct inject_program *program, uint64_t block, struct hijack_answer *answer)
+bool inject_hijack_answer(const struct inject_program *program, uint64_t block, struct inject_hijack_answer *answer)
 {
     struct stub_talk talk;
-    *answer = (struct hijack_answer){0};
+    *answer = (struct inject_hijack_answer){0};
     if (!inject_read(program, block + STUB_TALK, &talk, sizeof talk) ||
         !inject_read(program, block + STUB_TEXT, answer->text, sizeof answer->text))
         return false;

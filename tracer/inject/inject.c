@@ -58,20 +58,20 @@ static bool has_ended(const struct injection *injection)
 
 struct step {
     struct hijack_job *job; // NULL: unmap
-    struct qutc_error *error;
+    struct base_error *error;
 };
 
 static int carry_out(struct injection *injection, struct hijack *hijack, const struct step *step)
 {
     if (!step->job) {
-        int result = hijack_unmap(hijack, injection->block, step->error);
+        int result = inject_hijack_unmap(hijack, injection->block, step->error);
         injection->block = 0;
         return result;
     }
-    if (injection->block == 0 && hijack_map(hijack, &injection->block, step->error) != 0)
+    if (injection->block == 0 && inject_hijack_map(hijack, &injection->block, step->error) != 0)
         return -1;
-    if (injection->arena == 0 &&
-        !arena_find(&injection->program, hijack_thread_pointer(hijack), &injection->arena_offset, &injection->arena))
+    if (injection->arena == 0 && !inject_arena_find(&injection->program, inject_hijack_thread_pointer(hijack),
+                                                    &injection->arena_offset, &injection->arena))
         injection->arena_offset = injection->arena = 0;
     char settings[HIJACK_SETTINGS_BYTES];
     size_t length = strlen(step->job->settings);
@@ -82,7 +82,7 @@ static int carry_out(struct injection *injection, struct hijack *hijack, const s
         step->job->settings = settings;
     step->job->arena_offset = injection->arena_offset;
     step->job->arena = injection->arena;
-    return hijack_start(hijack, injection->block, step->job, step->error);
+    return inject_hijack_start(hijack, injection->block, step->job, step->error);
 }
 
 static int with_a_thread(struct injection *injection, const struct step *step)
@@ -90,13 +90,13 @@ static int with_a_thread(struct injection *injection, const struct step *step)
     struct victim victim = {0};
     struct victim_figures figures = {0};
     int result =
-        victim_find(&injection->program, qut_os_now_ns() + injection->timeout_ns, &victim, &figures, step->error);
+        inject_victim_find(&injection->program, os_now_ns() + injection->timeout_ns, &victim, &figures, step->error);
     if (result == 0) {
-        struct hijack *hijack = hijack_begin(&injection->program, victim.tid, step->error);
+        struct hijack *hijack = inject_hijack_begin(&injection->program, victim.tid, step->error);
         result = hijack ? carry_out(injection, hijack, step) : -1;
-        if (hijack && hijack_end(hijack, step->error) != 0)
+        if (hijack && inject_hijack_end(hijack, step->error) != 0)
             result = -1;
-        victim_let_go(&injection->program, &victim, &figures);
+        inject_victim_let_go(&injection->program, &victim, &figures);
     }
     qut_target_resume(injection->program.target);
     struct inject_figures *sum = &injection->figures;
@@ -141,40 +141,42 @@ static bool is_there(pid_t pid, uint32_t number)
     return found;
 }
 
-static int say_what_failed(const struct hijack_answer *answer, struct qutc_error *error)
+static int say_what_failed(const struct inject_hijack_answer *answer, struct base_error *error)
 {
     switch (answer->stage) {
     case HIJACK_WELL: return 0;
-    case HIJACK_AT_OPEN: return qutc_fail(error, QUTC_ERR_IO, "", 0, "the agent cannot be loaded: %s", answer->text);
-    case HIJACK_AT_SYMBOL: return qutc_fail(error, QUTC_ERR_IO, "", 0, "no agent of this version: %s", answer->text);
+    case HIJACK_AT_OPEN: return base_fail(error, BASE_ERR_IO, "", 0, "the agent cannot be loaded: %s", answer->text);
+    case HIJACK_AT_SYMBOL: return base_fail(error, BASE_ERR_IO, "", 0, "no agent of this version: %s", answer->text);
     case HIJACK_AT_AGENT:
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "the agent says: %s",
-                         answer->result < 0 ? strerror(-answer->result) : "not now");
-    default: return qutc_fail(error, QUTC_ERR_IO, "", 0, "the agent could not be unloaded");
+        return base_fail(error, BASE_ERR_IO, "", 0, "the agent says: %s",
+                         answer->result == -EPROTONOSUPPORT ? "it is of another version of QUT: use its own recorder"
+                         : answer->result < 0               ? strerror(-answer->result)
+                                                            : "not now");
+    default: return base_fail(error, BASE_ERR_IO, "", 0, "the agent could not be unloaded");
     }
 }
 
 // Until it is through and has gone: its stack is ours.
-static int await(struct injection *injection, struct hijack_answer *answer, struct qutc_error *error)
+static int await(struct injection *injection, struct inject_hijack_answer *answer, struct base_error *error)
 {
-    uint64_t start_ns = qut_os_now_ns();
+    uint64_t start_ns = os_now_ns();
     for (;;) {
-        if (!hijack_answer(&injection->program, injection->block, answer))
-            return qutc_fail(error, QUTC_ERR_IO, "", 0, "it has ended");
+        if (!inject_hijack_answer(&injection->program, injection->block, answer))
+            return base_fail(error, BASE_ERR_IO, "", 0, "it has ended");
         if (answer->done && !is_there(injection->program.pid, answer->tid))
             break;
-        if (qut_os_now_ns() - start_ns > injection->timeout_ns)
-            return qutc_fail(error, QUTC_ERR_LIMIT, "", 0,
+        if (os_now_ns() - start_ns > injection->timeout_ns)
+            return base_fail(error, BASE_ERR_LIMIT, "", 0,
                              "the thread that loads and unloads for us has waited for %llu ms, for the loader or "
                              "the agent; it is left there",
                              (unsigned long long)(injection->timeout_ns / 1000000));
-        qut_os_sleep_us(NAP_US);
+        os_sleep_us(NAP_US);
     }
-    injection->figures.load_ns = qut_os_now_ns() - start_ns;
+    injection->figures.load_ns = os_now_ns() - start_ns;
     return say_what_failed(answer, error);
 }
 
-static int unmap(struct injection *injection, struct qutc_error *error)
+static int unmap(struct injection *injection, struct base_error *error)
 {
     const struct step step = {NULL, error};
     return injection->block == 0 || has_ended(injection) ? 0 : with_a_thread(injection, &step);
@@ -194,7 +196,7 @@ static int agent_file(pid_t pid, const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static struct injection *begin(pid_t pid, const struct inject_options *options, struct qutc_error *error)
+static struct injection *begin(pid_t pid, const struct inject_options *options, struct base_error *error)
 {
     struct injection *injection = calloc(1, sizeof *injection);
     const struct qut_target_options target_options = {.size = sizeof target_options,
@@ -203,7 +205,7 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
                                                       .compile_context = options->compile_context,
                                                       .one_by_one = true};
     if (!injection) {
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
         return NULL;
     }
     injection->timeout_ns = options->timeout_ns ? options->timeout_ns : patience_ns;
@@ -212,7 +214,7 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
     struct qut_target_error why;
     struct qut_target *target = qut_target_process(pid, &target_options, &why);
     if (!target) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", why.text);
+        base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
         inject_abandon(injection);
         return NULL;
     }
@@ -223,16 +225,16 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
     return injection;
 }
 
-struct injection *inject(pid_t pid, const struct inject_options *options, struct qutc_error *error)
+struct injection *inject(pid_t pid, const struct inject_options *options, struct base_error *error)
 {
     if (access(options->agent_path, R_OK) != 0) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "%s: %s", options->agent_path, strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "%s: %s", options->agent_path, strerror(errno));
         return NULL;
     }
     struct injection *injection = begin(pid, options, error);
     if (!injection)
         return NULL;
-    struct hijack_answer answer;
+    struct inject_hijack_answer answer;
     struct hijack_job job = {.action = HIJACK_LOAD,
                              .path = options->agent_path,
                              .symbol = injection->begin_symbol,
@@ -258,9 +260,9 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
     return NULL;
 }
 
-int inject_remove(struct injection *injection, struct qutc_error *error)
+int inject_remove(struct injection *injection, struct base_error *error)
 {
-    struct hijack_answer answer = {0};
+    struct inject_hijack_answer answer = {0};
     struct hijack_job job = {.action = HIJACK_UNLOAD,
                              .path = "",
                              .symbol = injection->end_symbol,

@@ -13,7 +13,7 @@
 
 #include <qut/compiler.h>
 
-#include "qutc/base/error.h"
+#include "base/error.h"
 
 struct injection; // of one process, by one thread
 
@@ -37,13 +37,13 @@ struct inject_figures {
     unsigned threads_unsuitable; // looked at in vain
 };
 
-// The agent is loaded, and runs as soon as this is back; meanwhile it asks the recorder for tables, so somebody else
+// The agent is loaded, and runs as soon as this is back; meanwhile it asks the recorder for tables, so another thread
 // must answer. NULL: *error says why, and nothing of ours is left in the process but what it says.
-struct injection *inject(pid_t pid, const struct inject_options *options, struct qutc_error *error);
+struct injection *inject(pid_t pid, const struct inject_options *options, struct base_error *error);
 // Stops the agent, unloads it, unmaps what was mapped. Frees the injection, also when it fails. A process that has
 // ended is no failure: 0.
-int inject_remove(struct injection *injection, struct qutc_error *error);
-// The same without touching the process: its agent stops by itself when nobody answers.
+int inject_remove(struct injection *injection, struct base_error *error);
+// The same without touching the process: its agent stops by itself when it gets no answer.
 void inject_abandon(struct injection *injection);
 
 void inject_get_figures(const struct injection *injection, struct inject_figures *figures);

@@ -60,7 +60,7 @@ static enum hijack_place place_of_call(long number, uint64_t second_argument)
     }
 }
 
-long hijack_call_number(pid_t pid, long number, uint64_t pc)
+long inject_hijack_call_number(pid_t pid, long number, uint64_t pc)
 {
     uint8_t before[MOVE_BYTES];
     uint32_t moved;
@@ -73,7 +73,7 @@ long hijack_call_number(pid_t pid, long number, uint64_t pc)
     return moved;
 }
 
-enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
+enum hijack_place inject_hijack_place_asleep(pid_t pid, pid_t tid)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
@@ -95,7 +95,7 @@ enum hijack_place hijack_place_asleep(pid_t pid, pid_t tid)
     if ((number == SYS_recvfrom && argument[3] & WAITS_FOR_ALL) ||
         (number == SYS_recvmsg && argument[2] & WAITS_FOR_ALL))
         return HIJACK_NOWHERE;
-    return place_of_call(hijack_call_number(pid, number, pc), argument[1]);
+    return place_of_call(inject_hijack_call_number(pid, number, pc), argument[1]);
 }
 
 // Within a restartable sequence the kernel would send it to the sequence's abort handler when it is put back on another
@@ -111,7 +111,7 @@ static bool is_in_sequence(pid_t tid)
     return process_vm_readv(tid, &here, 1, &there, 1, 0) != sizeof critical || critical != 0;
 }
 
-enum hijack_place hijack_place_stopped(pid_t tid)
+enum hijack_place inject_hijack_place_stopped(pid_t tid)
 {
     struct user_regs_struct registers;
     struct iovec bytes = {&registers, sizeof registers};
@@ -120,7 +120,7 @@ enum hijack_place hijack_place_stopped(pid_t tid)
     long number = (long)registers.orig_rax;
     if (number < 0)
         return is_in_sequence(tid) ? HIJACK_NOWHERE : HIJACK_RUNS;
-    number = hijack_call_number(tid, number, registers.rip);
+    number = inject_hijack_call_number(tid, number, registers.rip);
     switch (number) {
     case SYS_write: // they are through: it was not asleep when it was asked to stop
     case SYS_writev:

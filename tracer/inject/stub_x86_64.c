@@ -8,23 +8,23 @@
 //     saved = errno
 //     if (arena && this thread has none) it has that one for now: it allocates for the new thread
 //     attributes: our stack, detached
-//     talk->created = pthread_create(&talk->thread, &attributes, stub_thread, talk)
+//     talk->created = pthread_create(&talk->thread, &attributes, inject_stub_thread, talk)
 //     errno = saved
 //     rt_sigreturn
 __asm__(".pushsection .rodata\n"
-        "        .globl  stub_code\n"
-        "        .hidden stub_code\n"
-        "        .globl  stub_code_end\n"
-        "        .hidden stub_code_end\n"
-        "        .globl  stub_create\n"
-        "        .hidden stub_create\n"
-        "        .globl  stub_thread\n"
-        "        .hidden stub_thread\n"
-        "        .globl  stub_return\n"
-        "        .hidden stub_return\n"
+        "        .globl  inject_stub_code\n"
+        "        .hidden inject_stub_code\n"
+        "        .globl  inject_stub_code_end\n"
+        "        .hidden inject_stub_code_end\n"
+        "        .globl  inject_stub_create\n"
+        "        .hidden inject_stub_create\n"
+        "        .globl  inject_stub_thread\n"
+        "        .hidden inject_stub_thread\n"
+        "        .globl  inject_stub_return\n"
+        "        .hidden inject_stub_return\n"
         "        .balign 16\n"
-        "stub_code:\n"
-        "stub_create:\n"
+        "inject_stub_code:\n"
+        "inject_stub_create:\n"
         "        movl    $14, %eax\n"
         "        movl    $2, %edi\n"
         "        leaq    128(%rbx), %rsi\n"
@@ -63,11 +63,11 @@ __asm__(".pushsection .rodata\n"
         "        movq    $0, %fs:(%r15)\n"
         "3:\n"
         "        movl    %r13d, (%r14)\n"
-        "stub_return:\n"
+        "inject_stub_return:\n"
         "        movq    %r12, %rsp\n"
         "        movl    $15, %eax\n"
         "        syscall\n"
-        "        jmp     stub_return\n"
+        "        jmp     inject_stub_return\n"
         // The new thread. rdi: struct stub_talk.
         //
         //     tid = gettid(), and a name
@@ -77,7 +77,7 @@ __asm__(".pushsection .rodata\n"
         //     if (result == 0 ? action == UNLOAD : action == LOAD) dlclose(handle)
         //     state = 2
         "        .balign 16\n"
-        "stub_thread:\n"
+        "inject_stub_thread:\n"
         "        pushq   %rbx\n"
         "        pushq   %r12\n"
         "        subq    $8, %rsp\n"
@@ -163,5 +163,5 @@ __asm__(".pushsection .rodata\n"
         "        ret\n"
         "stub_name:\n"
         "        .asciz  \"qut-inject\"\n"
-        "stub_code_end:\n"
+        "inject_stub_code_end:\n"
         "        .popsection\n");

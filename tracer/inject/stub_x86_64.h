@@ -54,7 +54,8 @@ static_assert(offsetof(struct stub_talk, attributes) == 200, "the code's numbers
 static_assert(sizeof(struct stub_talk) <= 1024, "there is room");
 
 #pragma GCC visibility push(hidden)
-extern const uint8_t stub_code[], stub_code_end[], stub_create[], stub_thread[], stub_return[];
+extern const uint8_t inject_stub_code[], inject_stub_code_end[], inject_stub_create[], inject_stub_thread[],
+    inject_stub_return[];
 #pragma GCC visibility pop
 
 #endif

@@ -6,11 +6,11 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
-#include "libqut/target/process.h"
+#include "libqut/target/live.h"
 
 enum { LOOKS = 20, LOOK_NAP_US = 100, FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
 
-// What may wait in a call that some allocator makes as well. Whoever calls these holds no lock of libc's meanwhile.
+// What may wait in a call that some allocator makes as well. A caller of these holds no lock of libc's meanwhile.
 static const char *const waiting_functions[] = {
     "nanosleep",
     "clock_nanosleep",
@@ -83,7 +83,7 @@ static const char *const allocating_functions[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static bool is_one_of(const struct qut_symbol *symbol, const char *const *names, size_t count)
+static bool is_one_of(const struct symbol *symbol, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strlen(names[i]) == symbol->name_length && memcmp(names[i], symbol->name, symbol->name_length) == 0)
@@ -91,13 +91,13 @@ static bool is_one_of(const struct qut_symbol *symbol, const char *const *names,
     return false;
 }
 
-static bool name_in_libc(const struct inject_program *program, uint64_t pc, struct qut_symbol *symbol)
+static bool name_in_libc(const struct inject_program *program, uint64_t pc, struct symbol *symbol)
 {
-    return program->symbols && qut_symbols_find(program->symbols, pc - program->libc->load_bias, symbol);
+    return program->symbols && symbols_find(program->symbols, pc - program->libc->load_bias, symbol);
 }
 
-// An allocator that stands in for libc's. Which of its functions are called with locks held nobody can tell.
-static bool is_allocator(const struct inject_program *program, const struct qut_image *image)
+// An allocator that stands in for libc's. Which of its functions are called with locks held cannot be told.
+static bool is_allocator(const struct inject_program *program, const struct target_image *image)
 {
     return image != program->libc && image != program->linker && image->is_elf &&
            inject_symbol(program, image, "malloc") != 0;
@@ -106,13 +106,13 @@ static bool is_allocator(const struct inject_program *program, const struct qut_
 struct frames {
     const struct inject_program *program;
     struct qut_frame frame[FRAMES_MAX];
-    const struct qut_image *image[FRAMES_MAX];
+    const struct target_image *image[FRAMES_MAX];
     size_t count;
     bool is_whole;
 };
 
 // The libc function that was called from outside of libc, of the frames from `first` on.
-static bool names_outermost(const struct frames *frames, size_t first, struct qut_symbol *symbol)
+static bool names_outermost(const struct frames *frames, size_t first, struct symbol *symbol)
 {
     size_t last = first;
     while (last + 1 < frames->count && frames->image[last + 1] == frames->program->libc)
@@ -123,8 +123,8 @@ static bool names_outermost(const struct frames *frames, size_t first, struct qu
 static bool has_bad_frame(const struct frames *frames, enum hijack_place place)
 {
     for (size_t i = 0; i < frames->count; i++) {
-        const struct qut_image *image = frames->image[i];
-        struct qut_symbol symbol;
+        const struct target_image *image = frames->image[i];
+        struct symbol symbol;
         if (!image || image == frames->program->linker)
             return true;
         if (image == frames->program->libc && name_in_libc(frames->program, frames->frame[i].lookup_pc, &symbol) &&
@@ -144,7 +144,7 @@ static bool has_bad_frame(const struct frames *frames, enum hijack_place place)
 // The stack of a thread of libc's making, on which there is room: it ends in libc, or in the program's entry.
 static bool is_own_stack(const struct frames *frames)
 {
-    const struct qut_image *last = frames->image[frames->count - 1];
+    const struct target_image *last = frames->image[frames->count - 1];
     if (!frames->is_whole || !last)
         return false;
     return last == frames->program->libc ||
@@ -153,7 +153,7 @@ static bool is_own_stack(const struct frames *frames)
 
 static bool is_suitable(const struct frames *frames, enum hijack_place place)
 {
-    struct qut_symbol symbol;
+    struct symbol symbol;
     if (frames->count == 0 || !is_own_stack(frames) || has_bad_frame(frames, place))
         return false;
     bool in_libc = frames->image[0] == frames->program->libc;
@@ -171,23 +171,23 @@ static bool is_suitable(const struct frames *frames, enum hijack_place place)
 static bool look_at(const struct inject_program *program, size_t index, pid_t tid, struct victim *victim,
                     struct frames *frames)
 {
-    enum hijack_place before = hijack_place_asleep(program->pid, tid);
+    enum hijack_place before = inject_hijack_place_asleep(program->pid, tid);
     if (before == HIJACK_NOWHERE)
         return false;
     struct qut_target *target = program->target;
     struct qut_target_thread *thread = &target->threads[index];
-    victim->since_ns = qut_os_now_ns();
+    victim->since_ns = os_now_ns();
     victim->index = index;
     victim->tid = tid;
     // Where it sleeps in a call that would end because of us, that is mended, at once: we may be killed.
     target->interrupt = true;
-    bool is_taken = qut_live_retake(target, thread) && thread->stopped;
+    bool is_taken = target_live_retake(target, thread) && thread->stopped;
     target->interrupt = false;
     if (!is_taken)
         return false;
-    enum hijack_place place = hijack_place_stopped(tid);
+    enum hijack_place place = inject_hijack_place_stopped(tid);
     if (before != HIJACK_RUNS)
-        hijack_settle(program->pid, tid);
+        inject_hijack_settle(program->pid, tid);
     if (place == HIJACK_NOWHERE || thread->pending_signal != 0)
         return false;
     struct qut_end end;
@@ -200,10 +200,11 @@ static bool look_at(const struct inject_program *program, size_t index, pid_t ti
     return is_suitable(frames, place);
 }
 
-void victim_let_go(const struct inject_program *program, const struct victim *victim, struct victim_figures *figures)
+void inject_victim_let_go(const struct inject_program *program, const struct victim *victim,
+                          struct victim_figures *figures)
 {
     qut_target_resume_thread(program->target, victim->index);
-    uint64_t stopped_ns = qut_os_now_ns() - victim->since_ns;
+    uint64_t stopped_ns = os_now_ns() - victim->since_ns;
     if (stopped_ns > figures->stopped_ns)
         figures->stopped_ns = stopped_ns;
 }
@@ -213,15 +214,15 @@ enum { TURN_WAITS, TURN_PERHAPS, TURN_RUNS, TURN_ENDS, TURNS };
 
 static unsigned turn_of(const struct inject_program *program, pid_t tid)
 {
-    struct qut_sleep sleep;
+    struct target_sleep sleep;
     const char *name;
-    switch (hijack_place_asleep(program->pid, tid)) {
+    switch (inject_hijack_place_asleep(program->pid, tid)) {
     case HIJACK_NOWHERE: return TURNS;
     case HIJACK_RUNS: return TURN_RUNS;
     case HIJACK_PERHAPS: return TURN_PERHAPS;
     default:
-        return qut_live_look(program->target->source, tid, &sleep) &&
-                       qut_live_wake(program->target, tid, &sleep, &name) == QUT_WAKE_SEEN
+        return target_live_look(program->target->source, tid, &sleep) &&
+                       target_live_wake(program->target, tid, &sleep, &name) == TARGET_WAKE_SEEN
                    ? TURN_ENDS
                    : TURN_WAITS;
     }
@@ -242,20 +243,20 @@ static bool look_at_all(const struct inject_program *program, struct victim *vic
                 figures->looked_at++;
                 if (look_at(program, i, tid, victim, frames))
                     return true;
-                victim_let_go(program, victim, figures);
+                inject_victim_let_go(program, victim, figures);
                 if (look + 1 < looks)
-                    qut_os_sleep_us(LOOK_NAP_US);
+                    os_sleep_us(LOOK_NAP_US);
             }
         }
     return false;
 }
 
-int victim_find(const struct inject_program *program, uint64_t end_ns, struct victim *victim,
-                struct victim_figures *figures, struct qutc_error *error)
+int inject_victim_find(const struct inject_program *program, uint64_t end_ns, struct victim *victim,
+                       struct victim_figures *figures, struct base_error *error)
 {
     struct frames *frames = calloc(1, sizeof *frames);
     if (!frames)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     frames->program = program;
     unsigned nap_us = NAP_FIRST_US;
     int result = 1;
@@ -263,17 +264,17 @@ int victim_find(const struct inject_program *program, uint64_t end_ns, struct vi
         struct qut_target_error why;
         figures->rounds++;
         if (qut_target_stop(program->target, &why) != 0)
-            result = qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", why.text);
+            result = base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
         else if (look_at_all(program, victim, frames, figures))
             result = 0;
-        else if (qut_os_now_ns() > end_ns)
-            result = qutc_fail(error, QUTC_ERR_LIMIT, "", 0,
+        else if (os_now_ns() > end_ns)
+            result = base_fail(error, BASE_ERR_LIMIT, "", 0,
                                "none of its threads came to a place where it could be used (%u looks); without "
                                "--inject it is sampled from outside",
                                figures->looked_at);
         if (result > 0) {
             qut_target_resume(program->target);
-            qut_os_sleep_us(nap_us);
+            os_sleep_us(nap_us);
             nap_us = nap_us * 2 < NAP_LAST_US ? nap_us * 2 : NAP_LAST_US;
         }
     }

@@ -19,9 +19,10 @@ struct victim_figures {
 
 // Looks until end_ns for a thread; stops one after another, each for itself. 0: it is stopped, and this thread traces
 // it. -1: there was none.
-int victim_find(const struct inject_program *program, uint64_t end_ns, struct victim *victim,
-                struct victim_figures *figures, struct qutc_error *error);
+int inject_victim_find(const struct inject_program *program, uint64_t end_ns, struct victim *victim,
+                       struct victim_figures *figures, struct base_error *error);
 // It goes on.
-void victim_let_go(const struct inject_program *program, const struct victim *victim, struct victim_figures *figures);
+void inject_victim_let_go(const struct inject_program *program, const struct victim *victim,
+                          struct victim_figures *figures);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Debug files from the servers that $DEBUGINFOD_URLS names, through elfutils' client library where that is installed:
-// it is loaded when somebody asks, and nothing depends on it.
+// it is loaded when it is asked for, and nothing depends on it.
 #ifndef TRACER_NAMES_DEBUGINFOD_H
 #define TRACER_NAMES_DEBUGINFOD_H
 

@@ -9,16 +9,10 @@ enum { RANGES_MAX = 1 << 24 };
 
 static bool add(struct names_ranges *ranges, const struct names_range *range)
 {
-    if (ranges->count == ranges->capacity) {
-        size_t capacity = ranges->capacity ? 2 * ranges->capacity : 256;
-        struct names_range *items = capacity > RANGES_MAX ? NULL : realloc(ranges->items, capacity * sizeof *items);
-        if (!items)
-            return false;
-        ranges->items = items;
-        ranges->capacity = capacity;
-    }
-    ranges->items[ranges->count++] = *range;
-    return true;
+    struct names_range *place = ranges->count < RANGES_MAX ? BASE_ADD(ranges) : NULL;
+    if (place)
+        *place = *range;
+    return place;
 }
 
 bool names_ranges_add(struct names_ranges *ranges, Dwarf_Die *die, uint32_t item, uint32_t depth)
@@ -38,7 +32,7 @@ bool names_ranges_add(struct names_ranges *ranges, Dwarf_Die *die, uint32_t item
 
 bool names_ranges_sort(struct names_ranges *ranges)
 {
-    if (qut_sort_by_first_u64(ranges->items, ranges->count, sizeof *ranges->items) != 0)
+    if (symbols_sort_by_first_u64(ranges->items, ranges->count, sizeof *ranges->items) != 0)
         return false;
     uint64_t greatest = 0;
     for (size_t i = 0; i < ranges->count; i++) {

@@ -8,20 +8,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vector.h"
+
 struct names_range {
     uint64_t start; // first: ranges are sorted by it
     uint64_t end;
     uint64_t greatest_end; // of this and all earlier ones, once they are sorted
-    uint32_t item;         // in somebody's array
+    uint32_t item;         // in the caller's array
     uint32_t depth;        // of things that stand inside each other
 };
 
 struct names_ranges {
-    struct names_range *items;
-    size_t count, capacity;
+    BASE_VECTOR(struct names_range);
 };
 
-// Adds what a DIE says of its addresses. False without memory, or where there are more than anybody needs.
+// Adds what a DIE says of its addresses. False without memory, or where there are more than are ever needed.
 bool names_ranges_add(struct names_ranges *ranges, Dwarf_Die *die, uint32_t item, uint32_t depth);
 bool names_ranges_sort(struct names_ranges *ranges);
 

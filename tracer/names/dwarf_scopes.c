@@ -7,30 +7,15 @@
 
 enum { LINKS_MAX = 8, DEPTH_MAX = 64, TEXT_MAX = 2048 };
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t item_bytes)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 64;
-    void *grown = wanted < UINT32_MAX ? realloc(*items, wanted * item_bytes) : NULL;
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
-}
-
 uint32_t names_scopes_enter(struct names_scopes *scopes, uint32_t parent, Dwarf_Die *die)
 {
-    void *items = scopes->items;
-    bool has_room = grow(&items, &scopes->capacity, scopes->count + 1, sizeof *scopes->items);
-    scopes->items = items;
-    if (!has_room)
+    struct names_scope *scope = scopes->count < UINT32_MAX / 2 ? BASE_ADD(scopes) : NULL;
+    if (!scope)
         return NAMES_SCOPE_NONE;
     const char *name = dwarf_diename(die);
     if (!name)
         name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
-    scopes->items[++scopes->count] = (struct names_scope){parent, name};
+    *scope = (struct names_scope){parent, name};
     return (uint32_t)scopes->count;
 }
 
@@ -38,25 +23,24 @@ void names_scopes_add(struct names_scopes *scopes, uint32_t scope, Dwarf_Die *fu
 {
     if (scope == NAMES_SCOPE_NONE)
         return;
-    void *items = scopes->functions;
-    bool has_room = grow(&items, &scopes->function_capacity, scopes->function_count, sizeof *scopes->functions);
-    scopes->functions = items;
-    if (has_room)
-        scopes->functions[scopes->function_count++] = (struct names_declared){dwarf_dieoffset(function), scope};
+    struct names_declared *place = BASE_ADD(&scopes->functions);
+    if (place)
+        *place = (struct names_declared){dwarf_dieoffset(function), scope};
 }
 
 static uint32_t scope_of(const struct names_scopes *scopes, Dwarf_Off offset)
 {
-    size_t low = 0, high = scopes->function_count;
+    size_t low = 0, high = scopes->functions.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (scopes->functions[middle].offset < offset)
+        if (scopes->functions.items[middle].offset < offset)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < scopes->function_count && scopes->functions[low].offset == offset ? scopes->functions[low].scope
-                                                                                   : NAMES_SCOPE_NONE;
+    return low < scopes->functions.count && scopes->functions.items[low].offset == offset
+               ? scopes->functions.items[low].scope
+               : NAMES_SCOPE_NONE;
 }
 
 // From an inlined copy to the function, from that to its declaration.
@@ -84,21 +68,21 @@ const char *names_scopes_qualify(struct names_scopes *scopes, Dwarf_Die *die, co
     size_t count = 0, used = 0;
     if (scope == NAMES_SCOPE_NONE)
         return name;
-    for (; scope != NAMES_SCOPE_NONE && count < DEPTH_MAX; scope = scopes->items[scope].parent)
-        parts[count++] = scopes->items[scope].name;
+    for (; scope != NAMES_SCOPE_NONE && count < DEPTH_MAX; scope = scopes->items[scope - 1].parent)
+        parts[count++] = scopes->items[scope - 1].name;
     char text[TEXT_MAX];
     while (count-- > 0 && used < sizeof text)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s::", parts[count]);
     if (used < sizeof text)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s", name);
-    const char *kept = used < sizeof text ? names_string(&scopes->made, text, used) : NULL;
-    return kept ? kept : name;
+    uint32_t made = used < sizeof text ? base_interner_add_part(&scopes->made, text, used) : 0;
+    return made ? base_interner_text(&scopes->made, made) : name;
 }
 
 void names_scopes_free(struct names_scopes *scopes)
 {
-    free(scopes->items);
-    free(scopes->functions);
-    names_strings_free(&scopes->made);
+    base_vector_free(&scopes->vector);
+    base_vector_free(&scopes->functions.vector);
+    base_interner_free(&scopes->made);
     *scopes = (struct names_scopes){0};
 }

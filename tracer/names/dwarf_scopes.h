@@ -6,7 +6,8 @@
 
 #include <elfutils/libdw.h>
 
-#include "tracer/names/strings.h"
+#include "base/interner.h"
+#include "base/vector.h"
 
 enum { NAMES_SCOPE_NONE = 0 };
 
@@ -21,11 +22,9 @@ struct names_declared {
 };
 
 struct names_scopes {
-    struct names_scope *items; // from 1 on
-    size_t count, capacity;
-    struct names_declared *functions;
-    size_t function_count, function_capacity;
-    struct names_strings made;
+    BASE_VECTOR(struct names_scope); // scope 1 is the first
+    BASE_VECTOR(struct names_declared) functions;
+    struct base_interner made;
 };
 
 // In the order of their DIEs. Without memory a scope is NAMES_SCOPE_NONE, and a function stays as it is.

@@ -29,20 +29,14 @@ static bool first_child(struct names_unit *unit, Dwarf_Die *die, Dwarf_Die *chil
 static bool add_function(struct names_unit *unit, Dwarf_Die *die)
 {
     size_t before = unit->functions.count;
-    if (!names_ranges_add(&unit->functions, die, (uint32_t)unit->function_count, 0))
+    if (!names_ranges_add(&unit->functions, die, (uint32_t)unit->function_dies.count, 0))
         return false;
     if (unit->functions.count == before)
         return true;
-    if (unit->function_count == unit->function_capacity) {
-        size_t capacity = unit->function_capacity ? 2 * unit->function_capacity : 64;
-        Dwarf_Die *dies = realloc(unit->function_dies, capacity * sizeof *dies);
-        if (!dies)
-            return false;
-        unit->function_dies = dies;
-        unit->function_capacity = capacity;
-    }
-    unit->function_dies[unit->function_count++] = *die;
-    return true;
+    Dwarf_Die *place = BASE_ADD(&unit->function_dies);
+    if (place)
+        *place = *die;
+    return place;
 }
 
 // What functions are declared in. Functions inside of functions are left out: their bodies are long, and most have
@@ -103,23 +97,17 @@ void names_unit_close(struct names_unit *unit)
     names_ranges_free(&unit->functions);
     names_ranges_free(&unit->blocks);
     names_scopes_free(&unit->scopes);
-    free(unit->function_dies);
-    free(unit->inlined);
+    base_vector_free(&unit->function_dies.vector);
+    base_vector_free(&unit->inlined.vector);
     *unit = (struct names_unit){.function = NO_FUNCTION};
 }
 
 static bool add_inlined(struct names_unit *unit, const Dwarf_Die *die, uint32_t parent)
 {
-    if (unit->inlined_count == unit->inlined_capacity) {
-        size_t capacity = unit->inlined_capacity ? 2 * unit->inlined_capacity : 64;
-        struct names_inlined *inlined = realloc(unit->inlined, capacity * sizeof *inlined);
-        if (!inlined)
-            return false;
-        unit->inlined = inlined;
-        unit->inlined_capacity = capacity;
-    }
-    unit->inlined[unit->inlined_count++] = (struct names_inlined){*die, parent};
-    return true;
+    struct names_inlined *inlined = BASE_ADD(&unit->inlined);
+    if (inlined)
+        *inlined = (struct names_inlined){*die, parent};
+    return inlined;
 }
 
 static bool find_inlined(struct names_unit *unit, Dwarf_Die *parent_die, uint32_t parent, unsigned depth)
@@ -128,7 +116,7 @@ static bool find_inlined(struct names_unit *unit, Dwarf_Die *parent_die, uint32_
     if (depth > DEPTH_MAX || !first_child(unit, parent_die, &die))
         return true;
     do {
-        uint32_t own = (uint32_t)unit->inlined_count;
+        uint32_t own = (uint32_t)unit->inlined.count;
         switch (dwarf_tag(&die)) {
         case DW_TAG_inlined_subroutine:
             if (!add_inlined(unit, &die, parent) || !names_ranges_add(&unit->blocks, &die, own, depth) ||
@@ -154,9 +142,9 @@ static bool enter(struct names_unit *unit, uint32_t function)
     if (unit->function == function)
         return true;
     unit->function = NO_FUNCTION;
-    unit->blocks.count = unit->inlined_count = 0;
+    unit->blocks.count = unit->inlined.count = 0;
     unit->budget = unit->length_bytes;
-    Dwarf_Die *die = &unit->function_dies[function];
+    Dwarf_Die *die = &unit->function_dies.items[function];
     if (!add_inlined(unit, die, 0) || !find_inlined(unit, die, 0, 0) || !names_ranges_sort(&unit->blocks))
         return false;
     unit->function = function;
@@ -224,11 +212,11 @@ size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
     }
     const struct names_range *block = names_ranges_find(&unit->blocks, vaddr);
     uint32_t at = block ? block->item : 0;
-    for (size_t count = 0;; at = unit->inlined[at].parent) {
+    for (size_t count = 0;; at = unit->inlined.items[at].parent) {
         if (count == NAMES_INLINE_DEPTH_MAX) {
             memmove(functions, functions + 1, --count * sizeof *functions);
         }
-        Dwarf_Die *die = &unit->inlined[at].die;
+        Dwarf_Die *die = &unit->inlined.items[at].die;
         place.name = name_of(unit, die);
         functions[count++] = place;
         if (at == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One compilation unit of debug information: its functions, and what is inlined in one of them. Debug information comes
-// from files that nobody vouches for: it is gone through forwards only, and no further than the unit is long.
+// from untrusted files: it is gone through forwards only, and no further than the unit is long.
 #ifndef TRACER_NAMES_DWARF_UNIT_H
 #define TRACER_NAMES_DWARF_UNIT_H
 
@@ -19,14 +19,12 @@ struct names_unit {
     uint64_t length_bytes;
     uint64_t budget;               // DIEs that may still be looked at
     struct names_ranges functions; // items: offsets in function_dies
-    Dwarf_Die *function_dies;
-    size_t function_count, function_capacity;
+    BASE_VECTOR(Dwarf_Die) function_dies;
     struct names_scopes scopes;
     // Of the function that was asked for last.
     uint32_t function;
     struct names_ranges blocks;
-    struct names_inlined *inlined; // [0] is the function
-    size_t inlined_count, inlined_capacity;
+    BASE_VECTOR(struct names_inlined) inlined; // [0] is the function
 };
 
 // False without memory; the unit is to be closed all the same.

@@ -15,13 +15,12 @@ static const uint64_t kept_max_bytes = (uint64_t)64 << 20;
 
 struct names_inlines {
     int fd;                  // of the file, or -1:
-    struct qutc_bytes bytes; // it is in these
+    struct base_bytes bytes; // it is in these
     Elf *elf;
     Dwarf *dwarf;
-    struct names_ranges units; // items: offsets in unit_offsets
-    Dwarf_Off *unit_offsets;   // of the DIE of each
-    size_t unit_count, unit_capacity;
-    uint32_t open_unit; // NO_UNIT: none
+    struct names_ranges units;           // items: offsets in unit_offsets
+    BASE_VECTOR(Dwarf_Off) unit_offsets; // of the DIE of each
+    uint32_t open_unit;                  // NO_UNIT: none
     struct names_unit unit;
     uint64_t kept_bytes;
 };
@@ -59,20 +58,14 @@ static bool open_dwarf(struct names_inlines *inlines)
 static bool add_unit(struct names_inlines *inlines, Dwarf_Die *die)
 {
     size_t before = inlines->units.count;
-    if (!names_ranges_add(&inlines->units, die, (uint32_t)inlines->unit_count, 0))
+    if (!names_ranges_add(&inlines->units, die, (uint32_t)inlines->unit_offsets.count, 0))
         return false;
     if (inlines->units.count == before)
         return true;
-    if (inlines->unit_count == inlines->unit_capacity) {
-        size_t capacity = inlines->unit_capacity ? 2 * inlines->unit_capacity : 64;
-        Dwarf_Off *offsets = realloc(inlines->unit_offsets, capacity * sizeof *offsets);
-        if (!offsets)
-            return false;
-        inlines->unit_offsets = offsets;
-        inlines->unit_capacity = capacity;
-    }
-    inlines->unit_offsets[inlines->unit_count++] = dwarf_dieoffset(die);
-    return true;
+    Dwarf_Off *offset = BASE_ADD(&inlines->unit_offsets);
+    if (offset)
+        *offset = dwarf_dieoffset(die);
+    return offset;
 }
 
 // Not by .debug_aranges: clang writes none, and of what linkers merge it is not always complete.
@@ -87,15 +80,15 @@ static bool find_units(struct names_inlines *inlines)
     return names_ranges_sort(&inlines->units);
 }
 
-static bool has_debug_info(const struct qutc_elf *elf)
+static bool has_debug_info(const struct input_elf *elf)
 {
-    const struct qutc_elf_section *section = qutc_elf_find(elf, ".debug_info");
-    section = section ? section : qutc_elf_find(elf, ".zdebug_info");
+    const struct input_elf_section *section = input_elf_find(elf, ".debug_info");
+    section = section ? section : input_elf_find(elf, ".zdebug_info");
     return section && section->type != SHT_NOBITS && section->size_bytes > 0;
 }
 
 // The file that is open already: a path could lead to another one by now.
-static int reopen(const struct qutc_file_map *file)
+static int reopen(const struct input_file_map *file)
 {
     char path[64];
     if (!file->present || file->offset_bytes != 0)
@@ -104,9 +97,9 @@ static int reopen(const struct qutc_file_map *file)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-struct names_inlines *names_inlines_open(const struct qutc_image *image)
+struct names_inlines *names_inlines_open(const struct input_image *image)
 {
-    const struct qutc_image_store *store = image->store;
+    const struct input_image_store *store = image->store;
     bool is_own = has_debug_info(&store->elf);
     if (!is_own && !(store->debug_elf.arch == image->arch && has_debug_info(&store->debug_elf)))
         return NULL;
@@ -116,7 +109,7 @@ struct names_inlines *names_inlines_open(const struct qutc_image *image)
     inlines->open_unit = NO_UNIT;
     inlines->fd = reopen(is_own ? &store->file : &store->debug_file);
     if (inlines->fd < 0 && is_own)
-        inlines->bytes = qutc_image_elf(image);
+        inlines->bytes = input_image_elf(image);
     if ((inlines->fd >= 0 || inlines->bytes.size) && open_dwarf(inlines) && find_units(inlines))
         return inlines;
     names_inlines_close(inlines);
@@ -129,7 +122,7 @@ void names_inlines_close(struct names_inlines *inlines)
         return;
     close_dwarf(inlines);
     names_ranges_free(&inlines->units);
-    free(inlines->unit_offsets);
+    base_vector_free(&inlines->unit_offsets.vector);
     if (inlines->fd >= 0)
         close(inlines->fd);
     free(inlines);
@@ -144,7 +137,8 @@ static bool enter(struct names_inlines *inlines, uint32_t unit)
     if (inlines->kept_bytes > kept_max_bytes)
         close_dwarf(inlines);
     Dwarf_Die lines, die, split;
-    if ((!inlines->dwarf && !open_dwarf(inlines)) || !dwarf_offdie(inlines->dwarf, inlines->unit_offsets[unit], &lines))
+    if ((!inlines->dwarf && !open_dwarf(inlines)) ||
+        !dwarf_offdie(inlines->dwarf, inlines->unit_offsets.items[unit], &lines))
         return false;
     // Of a skeleton the functions are in a file of their own.
     die = lines;

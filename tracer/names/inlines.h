@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that were inlined at a place, and lines, as debug information tells them. Needs libdw: a build without it
-// knows none. Files are mapped, so that of a large one only what is asked for is read: whoever truncates one meanwhile
+// knows none. Files are mapped, so that of a large one only what is asked for is read: truncating one meanwhile
 // ends this process. libdw also opens the files that one names: those of split units (.dwo), and what dwz put apart.
 #ifndef TRACER_NAMES_INLINES_H
 #define TRACER_NAMES_INLINES_H
@@ -21,7 +21,7 @@ enum { NAMES_INLINE_DEPTH_MAX = 128 };
 bool names_inlines_built(void);
 
 // Of an image opened with read_files, or of its debug file, whichever has debug information. NULL: none has.
-struct names_inlines *names_inlines_open(const struct qutc_image *image);
+struct names_inlines *names_inlines_open(const struct input_image *image);
 void names_inlines_close(struct names_inlines *inlines);
 
 // The functions at an address, innermost first: the last is the one that has its own code. Where only the line is

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qutc/input/identity.h"
 #include "qutc/input/inputs.h"
 #include "tracer/names/debuginfod.h"
 
@@ -37,10 +38,10 @@ char *names_locate_path(const struct names_options *options, const char *path, c
     return made;
 }
 
-static struct qutc_image_options image_options(const struct names_file *file)
+static struct input_image_options image_options(const struct names_file *file)
 {
-    // A file that somebody truncates while it is read has no names then, and nothing else happens.
-    return (struct qutc_image_options){.debug_root = file->options->debug_root, .read_files = true};
+    // A file that is truncated while it is read has no names then, and nothing else happens.
+    return (struct input_image_options){.debug_root = file->options->debug_root, .read_files = true};
 }
 
 static void say(struct names_file *file, const char *why)
@@ -49,57 +50,57 @@ static void say(struct names_file *file, const char *why)
         snprintf(file->why, sizeof file->why, "%s", why);
 }
 
-static void say_error(struct names_file *file, const struct qutc_error *error)
+static void say_error(struct names_file *file, const struct base_error *error)
 {
     char text[NAMES_WHY_MAX];
     say(file,
-        error->reason == QUTC_ERR_IO && !*error->section ? error->detail : qutc_error_text(error, text, sizeof text));
+        error->reason == BASE_ERR_IO && !*error->section ? error->detail : base_error_text(error, text, sizeof text));
 }
 
-static bool is_same_build(const struct trace_module *module, const struct qutc_image *image)
+static bool is_same_build(const struct trace_module *module, const struct input_image *image)
 {
-    size_t size = module->build_id_bytes < QUTC_IDENTITY_MAX ? module->build_id_bytes : QUTC_IDENTITY_MAX;
-    return image->identity_kind != QUTC_CONTENT_HASH && image->identity_size == size &&
+    size_t size = module->build_id_bytes < INPUT_IDENTITY_MAX ? module->build_id_bytes : INPUT_IDENTITY_MAX;
+    return image->identity_kind != INPUT_CONTENT_HASH && image->identity_size == size &&
            memcmp(image->identity, module->build_id, size) == 0;
 }
 
 // Closes it where it is another one.
-static struct qutc_image *check_build(struct names_file *file, struct qutc_image *image)
+static struct input_image *check_build(struct names_file *file, struct input_image *image)
 {
     if (!image || file->module->build_id_bytes == 0 || is_same_build(file->module, image))
         return image;
-    say(file, image->identity_kind == QUTC_CONTENT_HASH
+    say(file, image->identity_kind == INPUT_CONTENT_HASH
                   ? "the file there has no build-id, and the one that ran had one"
                   : "the file there is another build: its build-id is not that of the one that ran");
-    qutc_image_close(image);
+    input_image_close(image);
     return NULL;
 }
 
-static struct qutc_image *open_part(struct names_file *file, const struct qutc_input *input)
+static struct input_image *open_part(struct names_file *file, const struct input *input)
 {
-    const struct qutc_image_options options = image_options(file);
-    struct qutc_image *image = NULL;
-    struct qutc_error error = {0};
-    if (qutc_input_open(input, &options, &image, &error) != 0)
+    const struct input_image_options options = image_options(file);
+    struct input_image *image = NULL;
+    struct base_error error = {0};
+    if (input_open(input, &options, &image, &error) != 0)
         say_error(file, &error);
     return check_build(file, image);
 }
 
-static struct qutc_image *open_vdso(struct names_file *file)
+static struct input_image *open_vdso(struct names_file *file)
 {
-    struct qutc_inputs inputs;
-    struct qutc_image *image = NULL;
-    struct qutc_error error = {0};
-    qutc_inputs_init(&inputs);
+    struct input_inputs inputs;
+    struct input_image *image = NULL;
+    struct base_error error = {0};
+    input_inputs_init(&inputs);
     if (file->module->build_id_bytes == 0)
         say(file, "no build-id tells whether it is this kernel's vdso");
-    else if (qutc_inputs_add_vdso(&inputs, &error) == 0 && inputs.count == 1)
+    else if (input_inputs_add_vdso(&inputs, &error) == 0 && inputs.count == 1)
         image = open_part(file, &inputs.items[0]);
     else
         say_error(file, &error);
     if (!image && file->module->build_id_bytes)
         snprintf(file->why, sizeof file->why, "the vdso of another kernel");
-    qutc_inputs_free(&inputs);
+    input_inputs_free(&inputs);
     return image;
 }
 
@@ -109,30 +110,30 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static const char *member_of(const struct qutc_input *input)
+static const char *member_of(const struct input *input)
 {
     const char *mark = strchr(input->name + strlen(input->path), '!');
     return mark ? mark + 1 : input->name;
 }
 
-static bool has_build(const struct names_file *file, const struct qutc_input *input)
+static bool has_build(const struct names_file *file, const struct input *input)
 {
-    const struct qutc_image_options options = {.read_files = true, .identity_only = true};
-    struct qutc_image *image = NULL;
-    bool is_same = qutc_input_open(input, &options, &image, NULL) == 0 && is_same_build(file->module, image);
-    qutc_image_close(image);
+    const struct input_image_options options = {.read_files = true, .identity_only = true};
+    struct input_image *image = NULL;
+    bool is_same = input_open(input, &options, &image, NULL) == 0 && is_same_build(file->module, image);
+    input_image_close(image);
     return is_same;
 }
 
 // By its build-id. Where the trace has none: by its path in the archive; by the last part of that, where just one has
 // it: there may be one for each architecture.
-static const struct qutc_input *find_in_archive(const struct names_file *file, const struct qutc_inputs *inputs,
-                                                const char *entry)
+static const struct input *find_in_archive(const struct names_file *file, const struct input_inputs *inputs,
+                                           const char *entry)
 {
-    const struct qutc_input *found = NULL;
+    const struct input *found = NULL;
     size_t count = 0;
     for (size_t i = 0; i < inputs->count; i++) {
-        const struct qutc_input *input = &inputs->items[i];
+        const struct input *input = &inputs->items[i];
         if (file->module->build_id_bytes ? has_build(file, input) : strcmp(member_of(input), entry) == 0)
             return input;
         if (strcmp(last_part(member_of(input)), last_part(entry)) == 0) {
@@ -143,9 +144,10 @@ static const struct qutc_input *find_in_archive(const struct names_file *file, c
     return file->module->build_id_bytes == 0 && count == 1 ? found : NULL;
 }
 
-static struct qutc_image *open_in_archive(struct names_file *file, const struct qutc_inputs *inputs, const char *entry)
+static struct input_image *open_in_archive(struct names_file *file, const struct input_inputs *inputs,
+                                           const char *entry)
 {
-    const struct qutc_input *found = find_in_archive(file, inputs, entry);
+    const struct input *found = find_in_archive(file, inputs, entry);
     if (found)
         return open_part(file, found);
     say(file, file->module->build_id_bytes ? "nothing in the archive has its build-id"
@@ -160,30 +162,30 @@ static bool is_file(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode);
 }
 
-static struct qutc_image *open_path(struct names_file *file, const char *path, const char *entry)
+static struct input_image *open_path(struct names_file *file, const char *path, const char *entry)
 {
-    const struct qutc_image_options options = image_options(file);
-    struct qutc_image *image = NULL;
-    struct qutc_error error = {0};
-    if (!*entry && qutc_image_open(path, NULL, 0, 0, &options, &image, &error) == 0)
+    const struct input_image_options options = image_options(file);
+    struct input_image *image = NULL;
+    struct base_error error = {0};
+    if (!*entry && input_image_open(path, NULL, 0, 0, &options, &image, &error) == 0)
         return check_build(file, image);
-    if ((!*entry && error.reason != QUTC_ERR_NOT_ELF) || !is_file(path)) {
-        qutc_fail(&error, QUTC_ERR_IO, "", 0, "%s", strerror(ENOENT));
+    if ((!*entry && error.reason != BASE_ERR_NOT_ELF) || !is_file(path)) {
+        base_fail(&error, BASE_ERR_IO, "", 0, "%s", strerror(ENOENT));
         say_error(file, &error);
         return NULL;
     }
-    struct qutc_inputs inputs;
-    struct qutc_error why = {0};
-    qutc_inputs_init(&inputs);
-    if (qutc_inputs_add_path(&inputs, path, &why) == 0)
+    struct input_inputs inputs;
+    struct base_error why = {0};
+    input_inputs_init(&inputs);
+    if (input_inputs_add_path(&inputs, path, &why) == 0)
         image = open_in_archive(file, &inputs, entry);
     else
         say_error(file, &why);
-    qutc_inputs_free(&inputs);
+    input_inputs_free(&inputs);
     return image;
 }
 
-struct qutc_image *names_locate_image(struct names_file *file)
+struct input_image *names_locate_image(struct names_file *file)
 {
     const char *path = file->module->path;
     if ((file->module->flags & QUT_TRACE_MODULE_VDSO) || strcmp(path, "[vdso]") == 0)
@@ -194,41 +196,37 @@ struct qutc_image *names_locate_image(struct names_file *file)
     }
     const char *entry;
     char *real = names_locate_path(file->options, path, &entry);
-    struct qutc_image *image = real ? open_path(file, real, entry) : NULL;
+    struct input_image *image = real ? open_path(file, real, entry) : NULL;
     free(real);
     return image;
 }
 
-static struct qutc_image *open_debug(struct names_file *file, const char *path)
+static struct input_image *open_debug(struct names_file *file, const char *path)
 {
-    const struct qutc_image_options options = {.read_files = true};
-    struct qutc_image *image = NULL;
-    if (!path || qutc_image_open(path, NULL, 0, 0, &options, &image, NULL) != 0)
+    const struct input_image_options options = {.read_files = true};
+    struct input_image *image = NULL;
+    if (!path || input_image_open(path, NULL, 0, 0, &options, &image, NULL) != 0)
         return NULL;
     if (is_same_build(file->module, image))
         return image;
-    qutc_image_close(image);
+    input_image_close(image);
     return NULL;
 }
 
-static struct qutc_image *open_in_root(struct names_file *file)
+static struct input_image *open_in_root(struct names_file *file)
 {
     const struct trace_module *module = file->module;
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/.build-id/%02x/", file->options->debug_root, module->build_id[0]);
-    for (size_t i = 1; i < module->build_id_bytes && length > 0 && length < (int)sizeof path; i++)
-        length += snprintf(path + length, sizeof path - (size_t)length, "%02x", module->build_id[i]);
-    if (length > 0 && length < (int)sizeof path)
-        length += snprintf(path + length, sizeof path - (size_t)length, ".debug");
-    return length > 0 && length < (int)sizeof path ? open_debug(file, path) : NULL;
+    const struct base_bytes build_id = {module->build_id, module->build_id_bytes};
+    return input_debug_path(file->options->debug_root, build_id, path) ? open_debug(file, path) : NULL;
 }
 
-struct qutc_image *names_locate_debug_image(struct names_file *file)
+struct input_image *names_locate_debug_image(struct names_file *file)
 {
     const struct trace_module *module = file->module;
     if (module->build_id_bytes < 2)
         return NULL;
-    struct qutc_image *image = open_in_root(file);
+    struct input_image *image = open_in_root(file);
     if (image || !file->options->debuginfod || !file->debuginfod)
         return image;
     const enum names_debuginfod_kind kinds[] = {NAMES_DEBUGINFO, NAMES_EXECUTABLE};

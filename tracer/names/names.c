@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracer/names/code_places.h"
 #include "tracer/names/debuginfod.h"
-#include "tracer/names/file.h"
-#include "tracer/names/places.h"
+#include "tracer/names/named_file.h"
 #include "tracer/names/readable.h"
 
 struct naming {
@@ -18,7 +18,7 @@ struct naming {
     struct names *names;
     struct names_places places;
     struct names_readables readables;
-    struct names_debuginfod *debuginfod; // NULL: nobody is asked
+    struct names_debuginfod *debuginfod; // NULL: no server is asked
     size_t done;
     // Of the last function that was met: neighbours have the same.
     const char *symbol;
@@ -59,7 +59,7 @@ static struct name address_name(struct naming *naming, const char *module, uint6
 
 static bool name_by_symbol(struct naming *naming, struct names_file *file, uint64_t pc, struct name *name)
 {
-    struct qut_symbol symbol;
+    struct symbol symbol;
     if (!names_file_symbol(file, pc, &symbol))
         return false;
     if (symbol.name != naming->symbol)
@@ -96,7 +96,7 @@ static const char *at_plt(struct naming *naming, const char *function)
 
 static bool name_by_plt(struct naming *naming, struct names_file *file, uint64_t pc, struct name *name)
 {
-    struct qutc_bytes target;
+    struct base_bytes target;
     if (!names_file_is_plt(file, pc, &target))
         return false;
     name->is_known = true;
@@ -194,7 +194,7 @@ static void add_missing(struct naming *naming, const char *path, size_t node_cou
 
 static void name_file(struct naming *naming, const struct names_key *keys, size_t count)
 {
-    const struct trace_module *module = &naming->trace->modules[naming->places.module_of_file[keys->file]];
+    const struct trace_module *module = &naming->trace->modules[naming->places.module_of_file.items[keys->file]];
     const char *base = keep(naming, last_part(module->path));
     struct names_file file = {.options = &naming->options, .module = module, .debuginfod = naming->debuginfod};
     size_t unknown = 0;
@@ -242,8 +242,8 @@ static void name_all(struct naming *naming)
 {
     const struct names_places *places = &naming->places;
     for (size_t first = 0, next; first < places->count && !naming->names->no_memory; first = next) {
-        const struct names_key *keys = &places->keys[first];
-        for (next = first; next < places->count && places->keys[next].file == keys->file;)
+        const struct names_key *keys = &places->items[first];
+        for (next = first; next < places->count && places->items[next].file == keys->file;)
             next++;
         if (keys->file == NAMES_NO_FILE)
             name_rest(naming, keys, next - first);
@@ -282,14 +282,14 @@ static void name_all_files(struct naming *naming)
     free(debug_root);
 }
 
-struct names *names_of(const struct trace *trace, const struct names_options *options, struct qutc_error *error)
+struct names *names_of(const struct trace *trace, const struct names_options *options, struct base_error *error)
 {
     struct names *names = calloc(1, sizeof *names);
     struct naming naming = {.trace = trace, .names = names};
     if (options)
         naming.options = *options;
     if (names && names_places_find(&naming.places, trace, names))
-        names->missing = calloc(naming.places.file_count + 1, sizeof *names->missing);
+        names->missing = calloc(naming.places.module_of_file.count + 1, sizeof *names->missing);
     if (names && names->missing)
         name_all_files(&naming);
     bool done = names && names->missing && !names->no_memory;
@@ -298,6 +298,6 @@ struct names *names_of(const struct trace *trace, const struct names_options *op
     if (done)
         return names;
     names_free(names);
-    qutc_fail(error, QUTC_ERR_NO_MEMORY, "names", 0, "of %zu nodes", trace->node_count);
+    base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "names of %zu nodes", trace->node_count);
     return NULL;
 }

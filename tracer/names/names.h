@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a trace's nodes, late: looked up when somebody wants to read them, once for each place in the code. Sources,
+// Names of a trace's nodes, late: looked up when they are to be read, once for each place in the code. Sources,
 // in this order: symbols of the module's file (.symtab, .dynsym, .gnu_debugdata), of its debug file by build-id, of
 // what debuginfod gives (where that is asked for), method names of dex and OAT files, names that a JIT registered.
 // Code that none of them names is at least told apart by function: unwind information says where each begins.
 #ifndef TRACER_NAMES_NAMES_H
 #define TRACER_NAMES_NAMES_H
 
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 struct names;
 
@@ -37,7 +37,7 @@ bool names_can_inline(void);
 
 // All names of the trace's nodes are looked up now. NULL, *error filled: no memory. Modules without symbols are no
 // error: names_missing tells them.
-struct names *names_of(const struct trace *trace, const struct names_options *options, struct qutc_error *error);
+struct names *names_of(const struct trace *trace, const struct names_options *options, struct base_error *error);
 void names_free(struct names *names);
 
 // The functions of a node, innermost (inlined) first; at least one, but for the root.

@@ -3,7 +3,7 @@
 #ifndef TRACER_NAMES_READABLE_H
 #define TRACER_NAMES_READABLE_H
 
-#include "tracer/names/store.h"
+#include "tracer/names/names_store.h"
 
 struct names_readable {
     const char *raw;      // as in the file
@@ -12,9 +12,8 @@ struct names_readable {
 };
 
 struct names_readables {
-    struct names_readable *items;
-    size_t count, capacity;
-    struct names_index index;
+    BASE_VECTOR(struct names_readable);
+    struct base_hash_index index;
 };
 
 // Without memory "", and names->no_memory.

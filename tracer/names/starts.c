@@ -12,52 +12,39 @@
 enum { LOOK_BACK_MAX = 256 }; // functions that begin between one and an address it contains
 
 // In [start, end), whatever a record says.
-static bool text_of(const struct qutc_image *image, struct qutc_range *text)
+static bool text_of(const struct input_image *image, struct input_range *text)
 {
     if (!image || image->exec_count == 0)
         return false;
-    *text = (struct qutc_range){image->exec[0].start & ~(uint64_t)1, image->exec[image->exec_count - 1].end};
+    *text = (struct input_range){image->exec[0].start & ~(uint64_t)1, image->exec[image->exec_count - 1].end};
     return text->end > text->start && (text->end - text->start) >> 32 == 0;
-}
-
-static bool reserve(struct names_starts *starts, size_t extra)
-{
-    if (extra <= starts->capacity - starts->count)
-        return true;
-    size_t capacity = starts->count + extra;
-    struct names_starts_range *ranges = realloc(starts->ranges, capacity * sizeof *ranges);
-    if (!ranges)
-        return false;
-    starts->ranges = ranges;
-    starts->capacity = capacity;
-    return true;
 }
 
 static void add(struct names_starts *starts, uint64_t start, uint64_t end)
 {
-    starts->ranges[starts->count++] = (struct names_starts_range){.start = start, .end = end};
+    starts->items[starts->count++] = (struct names_starts_range){.start = start, .end = end};
 }
 
-static void add_fdes(struct names_starts *starts, const struct qutc_image *image,
-                     const struct qutc_frame_section *section, struct qutc_range text)
+static void add_fdes(struct names_starts *starts, const struct input_image *image,
+                     const struct input_frame_section *section, struct input_range text)
 {
-    struct qutc_frame_records records;
-    if (qutc_frame_records_read(image, section, text.start, text.end, &records, NULL) != 0)
+    struct cfi_frame_records records;
+    if (cfi_frame_records_read(image, section, text.start, text.end, &records, NULL) != 0)
         return;
-    if (reserve(starts, records.fde_count))
+    if (BASE_RESERVE(starts, records.fde_count))
         for (size_t i = 0; i < records.fde_count; i++) {
-            const struct qutc_fde *fde = qutc_fde_at(&records, i);
+            const struct cfi_fde *fde = cfi_fde_at(&records, i);
             add(starts, text.start + fde->start_rel, text.start + fde->end_rel);
         }
-    qutc_frame_records_free(&records);
+    cfi_frame_records_free(&records);
 }
 
 // Each function with instructions has a row of its own. Those that cannot be unwound share one, with whatever is
 // between them: nothing is known of where they begin.
-static void add_rows(struct names_starts *starts, const struct qutc_row_list *rows, const struct qutc_rule_set *rules,
-                     struct qutc_range text)
+static void add_rows(struct names_starts *starts, const struct cfi_row_list *rows, const struct cfi_rule_set *rules,
+                     struct input_range text)
 {
-    if (!reserve(starts, rows->count))
+    if (!BASE_RESERVE(starts, rows->count))
         return;
     for (size_t i = 0; i < rows->count; i++) {
         uint64_t end = i + 1 < rows->count ? text.start + rows->rows[i + 1].pc_rel : text.end;
@@ -66,46 +53,46 @@ static void add_rows(struct names_starts *starts, const struct qutc_row_list *ro
     }
 }
 
-static void add_exidx(struct names_starts *starts, const struct qutc_image *image,
-                      const struct qutc_frame_section *section, struct qutc_range text)
+static void add_exidx(struct names_starts *starts, const struct input_image *image,
+                      const struct input_frame_section *section, struct input_range text)
 {
-    struct qutc_rule_set rules;
-    struct qutc_row_list rows = {0};
-    struct qutc_exidx_counts counts;
-    if (qutc_rule_set_init(&rules, NULL) != 0)
+    struct cfi_rule_set rules;
+    struct cfi_row_list rows = {0};
+    struct cfi_exidx_counts counts;
+    if (cfi_rule_set_init(&rules, NULL) != 0)
         return;
-    if (qutc_exidx_read(image, section, text.start, text.end, &rules, &rows, &counts, NULL) == 0)
+    if (cfi_exidx_read(image, section, text.start, text.end, &rules, &rows, &counts, NULL) == 0)
         add_rows(starts, &rows, &rules, text);
-    qutc_row_list_free(&rows);
-    qutc_rule_set_free(&rules);
+    cfi_row_list_free(&rows);
+    cfi_rule_set_free(&rules);
 }
 
 // Candidates are in the file's tables; a header before each says whether it is one, and how long.
-static void add_methods(struct names_starts *starts, const struct qutc_image *image)
+static void add_methods(struct names_starts *starts, const struct input_image *image)
 {
-    struct qutc_oat_view view;
-    struct qutc_oat_starts methods = {0};
-    if (!qutc_oat_view_of(image, &view))
+    struct cfi_oat_view view;
+    struct input_oat_starts methods = {0};
+    if (!cfi_oat_view_of(image, &view))
         return;
-    if (qutc_oat_find_starts(image, QUTC_OAT_BY_TABLES, &methods, NULL) == 0 && reserve(starts, methods.count))
+    if (input_oat_find_starts(image, INPUT_OAT_BY_TABLES, &methods, NULL) == 0 && BASE_RESERVE(starts, methods.count))
         for (size_t i = 0; i < methods.count; i++) {
-            struct qutc_oat_method method;
-            uint64_t start = methods.starts[i].vaddr, code_offset = start - view.code_vaddr;
-            if (code_offset < view.code.size &&
-                qutc_oat_read_header(&view, code_offset, &method) != QUTC_OAT_NO_HEADER && method.code_bytes)
+            struct cfi_oat_method method;
+            uint64_t start = methods.items[i].vaddr, code_offset = start - view.code_vaddr;
+            if (code_offset < view.code.size && cfi_oat_read_header(&view, code_offset, &method) != CFI_OAT_NO_HEADER &&
+                method.code_bytes)
                 add(starts, start, start + method.code_bytes);
         }
-    qutc_oat_starts_free(&methods);
+    input_oat_starts_free(&methods);
 }
 
-void names_starts_add(struct names_starts *starts, const struct qutc_image *image)
+void names_starts_add(struct names_starts *starts, const struct input_image *image)
 {
-    struct qutc_range text;
+    struct input_range text;
     if (!text_of(image, &text))
         return;
     for (unsigned i = 0; i < image->frame_count; i++) {
-        const struct qutc_frame_section *section = &image->frame[i];
-        if (section->kind == QUTC_FRAME_EXIDX)
+        const struct input_frame_section *section = &image->frame[i];
+        if (section->kind == INPUT_FRAME_EXIDX)
             add_exidx(starts, image, section, text);
         else
             add_fdes(starts, image, section, text);
@@ -116,25 +103,25 @@ void names_starts_add(struct names_starts *starts, const struct qutc_image *imag
 static bool is_ascending(const struct names_starts *starts)
 {
     for (size_t i = 1; i < starts->count; i++)
-        if (starts->ranges[i].start < starts->ranges[i - 1].start)
+        if (starts->items[i].start < starts->items[i - 1].start)
             return false;
     return true;
 }
 
 void names_starts_sort(struct names_starts *starts)
 {
-    if (!is_ascending(starts) && qut_sort_by_first_u64(starts->ranges, starts->count, sizeof *starts->ranges) != 0)
+    if (!is_ascending(starts) && symbols_sort_by_first_u64(starts->items, starts->count, sizeof *starts->items) != 0)
         starts->count = 0;
     uint64_t greatest = 0;
     for (size_t i = 0; i < starts->count; i++) {
-        greatest = starts->ranges[i].end > greatest ? starts->ranges[i].end : greatest;
-        starts->ranges[i].greatest_end = greatest;
+        greatest = starts->items[i].end > greatest ? starts->items[i].end : greatest;
+        starts->items[i].greatest_end = greatest;
     }
 }
 
 void names_starts_free(struct names_starts *starts)
 {
-    free(starts->ranges);
+    base_vector_free(&starts->vector);
     *starts = (struct names_starts){0};
 }
 
@@ -144,7 +131,7 @@ static size_t count_up_to(const struct names_starts *starts, uint64_t vaddr)
     size_t low = 0, high = starts->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (starts->ranges[middle].start <= vaddr)
+        if (starts->items[middle].start <= vaddr)
             low = middle + 1;
         else
             high = middle;
@@ -155,10 +142,10 @@ static size_t count_up_to(const struct names_starts *starts, uint64_t vaddr)
 bool names_starts_find(const struct names_starts *starts, uint64_t vaddr, uint64_t *start)
 {
     for (size_t i = count_up_to(starts, vaddr), steps = 0; i-- > 0 && steps < LOOK_BACK_MAX; steps++) {
-        if (starts->ranges[i].greatest_end <= vaddr)
+        if (starts->items[i].greatest_end <= vaddr)
             break;
-        if (vaddr < starts->ranges[i].end) {
-            *start = starts->ranges[i].start;
+        if (vaddr < starts->items[i].end) {
+            *start = starts->items[i].start;
             return true;
         }
     }

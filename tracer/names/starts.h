@@ -4,6 +4,7 @@
 #ifndef TRACER_NAMES_STARTS_H
 #define TRACER_NAMES_STARTS_H
 
+#include "base/vector.h"
 #include "qutc/input/image.h"
 
 struct names_starts_range {
@@ -12,12 +13,11 @@ struct names_starts_range {
 };
 
 struct names_starts {
-    struct names_starts_range *ranges; // by start
-    size_t count, capacity;
+    BASE_VECTOR(struct names_starts_range); // by start
 };
 
 // All functions of an image (NULL: of none) are added. What cannot be read, or finds no memory, is left out.
-void names_starts_add(struct names_starts *starts, const struct qutc_image *image);
+void names_starts_add(struct names_starts *starts, const struct input_image *image);
 // Before anything is asked; without memory nothing is known.
 void names_starts_sort(struct names_starts *starts);
 void names_starts_free(struct names_starts *starts);

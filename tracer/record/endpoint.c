@@ -16,14 +16,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "formats/qut_table_name_inline.h"
+
 enum { BACKLOG = 1024 };
 
-int dup_cloexec(int fd)
+int record_dup_cloexec(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-int endpoint_token(char token[AGENT_TOKEN_BYTES], struct qutc_error *error)
+int record_endpoint_token(char token[AGENT_TOKEN_BYTES], struct base_error *error)
 {
     uint8_t random[(AGENT_TOKEN_BYTES - 1) / 2];
     ssize_t size;
@@ -31,13 +33,12 @@ int endpoint_token(char token[AGENT_TOKEN_BYTES], struct qutc_error *error)
         size = getrandom(random, sizeof random, 0);
     while (size < 0 && errno == EINTR);
     if (size != (ssize_t)sizeof random)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "getrandom: %s", strerror(errno));
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(token + 2 * i, 3, "%02x", random[i]);
+        return base_fail(error, BASE_ERR_IO, "", 0, "getrandom: %s", strerror(errno));
+    qut_hex(random, sizeof random, token);
     return 0;
 }
 
-// Whether nobody listens there any more: its recorder was killed. One that is just being made has no socket yet.
+// Whether no recorder listens there any more: it was killed. One that is just being made has no socket yet.
 static bool is_abandoned(const char *directory)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -74,7 +75,7 @@ static void tidy(const char *place)
         closedir(directory);
 }
 
-void endpoint_directory(char *path, size_t size)
+void record_endpoint_directory(char *path, size_t size)
 {
     const char *of_user = getenv("XDG_RUNTIME_DIR"), *of_all = getenv("TMPDIR");
     const char *const places[] = {of_user, of_all, "/tmp"};
@@ -91,7 +92,7 @@ void endpoint_directory(char *path, size_t size)
     path[0] = 0;
 }
 
-void endpoint_remove(const char *directory)
+void record_endpoint_remove(const char *directory)
 {
     rmdir(directory);
 }
@@ -110,14 +111,14 @@ static int listen_at(const struct sockaddr_un *address, size_t path_bytes)
     return -1;
 }
 
-int endpoint_abstract(const char *token)
+int record_endpoint_abstract(const char *token)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "qut-%s", token);
     return listen_at(&address, 1 + (size_t)length);
 }
 
-int endpoint_in(const char *directory, char *path, size_t size)
+int record_endpoint_in(const char *directory, char *path, size_t size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int length = snprintf(path, size, "%s/socket", directory);

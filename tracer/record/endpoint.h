@@ -6,18 +6,18 @@
 
 #include <stddef.h>
 
-#include "qutc/base/error.h"
-#include "tracer/agent/settings.h"
+#include "base/error.h"
+#include "formats/qut_agent.h"
 
-int dup_cloexec(int fd);
+int record_dup_cloexec(int fd);
 
-// Random: who knows it was told by us.
-int endpoint_token(char token[AGENT_TOKEN_BYTES], struct qutc_error *error);
+// Random: only a process that was told by us knows it.
+int record_endpoint_token(char token[AGENT_TOKEN_BYTES], struct base_error *error);
 // A directory of ours alone, empty. "": there is none to be had.
-void endpoint_directory(char *path, size_t size);
-void endpoint_remove(const char *directory);
+void record_endpoint_directory(char *path, size_t size);
+void record_endpoint_remove(const char *directory);
 // Sockets that listen, not blocking; -1: not to be had.
-int endpoint_abstract(const char *token);
-int endpoint_in(const char *directory, char *path, size_t size);
+int record_endpoint_abstract(const char *token);
+int record_endpoint_in(const char *directory, char *path, size_t size);
 
 #endif

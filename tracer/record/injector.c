@@ -11,9 +11,9 @@
 
 static void change(struct injector *injector, enum injector_state state)
 {
-    // Release: who sees it sees what was written before.
+    // Release: a thread that sees it sees what was written before.
     atomic_store_explicit(&injector->state, state, memory_order_release);
-    loop_event_set(injector->changed_fd);
+    record_loop_event_set(injector->changed_fd);
 }
 
 static void *run(void *context)
@@ -33,14 +33,17 @@ static void *run(void *context)
     return NULL;
 }
 
-int injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
-                   struct qutc_error *error)
+int record_injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
+                          struct base_error *error)
 {
     sigset_t all, before;
-    *injector = (struct injector){
-        .pid = pid, .options = *options, .remove_fd = loop_event(), .changed_fd = changed_fd, .state = INJECTOR_LOADS};
+    *injector = (struct injector){.pid = pid,
+                                  .options = *options,
+                                  .remove_fd = record_loop_event(),
+                                  .changed_fd = changed_fd,
+                                  .state = INJECTOR_LOADS};
     if (injector->remove_fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "eventfd: %s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "eventfd: %s", strerror(errno));
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int failed = pthread_create(&injector->thread, NULL, run, injector);
@@ -49,15 +52,15 @@ int injector_begin(struct injector *injector, pid_t pid, const struct inject_opt
         return 0;
     close(injector->remove_fd);
     injector->state = INJECTOR_NONE;
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "pthread_create: %s", strerror(failed));
+    return base_fail(error, BASE_ERR_IO, "", 0, "pthread_create: %s", strerror(failed));
 }
 
-void injector_remove(struct injector *injector)
+void record_injector_remove(struct injector *injector)
 {
-    loop_event_set(injector->remove_fd);
+    record_loop_event_set(injector->remove_fd);
 }
 
-void injector_join(struct injector *injector)
+void record_injector_join(struct injector *injector)
 {
     pthread_join(injector->thread, NULL);
     close(injector->remove_fd);

@@ -22,14 +22,14 @@ struct injector {
     _Atomic int state;
     // With INJECTOR_DONE:
     bool was_loaded;         // false: `error` says why
-    struct qutc_error error; // .reason 0: none
+    struct base_error error; // .reason 0: none
     struct inject_figures figures;
 };
 
 // *options, and what it points to, stay where they are.
-int injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
-                   struct qutc_error *error);
-void injector_remove(struct injector *injector); // does not wait
-void injector_join(struct injector *injector);   // with INJECTOR_DONE
+int record_injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
+                          struct base_error *error);
+void record_injector_remove(struct injector *injector); // does not wait
+void record_injector_join(struct injector *injector);   // with INJECTOR_DONE
 
 #endif

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tracer/agent/settings.h"
-#include "tracer/record/program.h"
+#include "formats/qut_agent.h"
+#include "tracer/record/command_file.h"
 
-int launch_take_signals(sigset_t *mask_before)
+int record_launch_take_signals(sigset_t *mask_before)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t set;
@@ -33,7 +33,7 @@ int launch_take_signals(sigset_t *mask_before)
 static const int ignored[] = {SIGPIPE, SIGXFSZ}; // a write fails then, which is dealt with
 static struct sigaction before[sizeof ignored / sizeof *ignored];
 
-void launch_ignore_signals(void)
+void record_launch_ignore_signals(void)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
@@ -43,7 +43,7 @@ void launch_ignore_signals(void)
 static struct rlimit limit_before;
 static bool is_raised;
 
-void launch_raise_limit(void)
+void record_launch_raise_limit(void)
 {
     struct rlimit limit;
     if (is_raised || getrlimit(RLIMIT_NOFILE, &limit_before) != 0)
@@ -113,11 +113,11 @@ static int wait_for_exec(int error_fd)
     return size == (ssize_t)sizeof failed ? failed : 0;
 }
 
-int launch(const struct launch *launch, struct launched *launched, struct qutc_error *error)
+int record_launch(const struct launch *launch, struct launched *launched, struct base_error *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "pipe: %s", strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "pipe: %s", strerror(errno));
         return PROGRAM_NOT_EXECUTABLE;
     }
     launched->pid = fork();
@@ -136,6 +136,6 @@ int launch(const struct launch *launch, struct launched *launched, struct qutc_e
     }
     if (launched->pid > 0)
         waitpid(launched->pid, NULL, 0);
-    qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(failed));
+    base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(failed));
     return failed == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE;
 }

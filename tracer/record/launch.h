@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "qutc/base/error.h"
+#include "base/error.h"
 
 struct launch {
     const char *path; // of the file
@@ -21,15 +21,15 @@ struct launched {
 };
 
 // 0; or PROGRAM_NOT_FOUND, PROGRAM_NOT_EXECUTABLE or another status for the shell, *error says why.
-int launch(const struct launch *launch, struct launched *launched, struct qutc_error *error);
+int record_launch(const struct launch *launch, struct launched *launched, struct base_error *error);
 
 // A descriptor that tells of the signals that end a recording, which are blocked from then on; `mask_before` is the
 // mask before. Those that were ignored (nohup, a background job) stay so. -1: errno says why.
-int launch_take_signals(sigset_t *mask_before);
+int record_launch_take_signals(sigset_t *mask_before);
 
 // Signals that this program ignores, and descriptors that it may have, for its own sake (some for each process that is
 // recorded): the command has both as they were.
-void launch_ignore_signals(void);
-void launch_raise_limit(void);
+void record_launch_ignore_signals(void);
+void record_launch_raise_limit(void);
 
 #endif

@@ -5,31 +5,30 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-int loop_begin(struct loop *loop, struct qutc_error *error)
+int record_loop_begin(struct loop *loop, struct base_error *error)
 {
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    return loop->epoll_fd >= 0 ? 0 : qutc_fail(error, QUTC_ERR_IO, "", 0, "epoll_create: %s", strerror(errno));
+    return loop->epoll_fd >= 0 ? 0 : base_fail(error, BASE_ERR_IO, "", 0, "epoll_create: %s", strerror(errno));
 }
 
-void loop_end(struct loop *loop)
+void record_loop_end(struct loop *loop)
 {
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
     loop->epoll_fd = -1;
 }
 
-int loop_add(struct loop *loop, struct loop_source *source, struct qutc_error *error)
+int record_loop_add(struct loop *loop, struct loop_source *source, struct base_error *error)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
     if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) == 0)
         return 0;
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "epoll_ctl: %s", strerror(errno));
+    return base_fail(error, BASE_ERR_IO, "", 0, "epoll_ctl: %s", strerror(errno));
 }
 
-void loop_remove(struct loop *loop, struct loop_source *source)
+void record_loop_remove(struct loop *loop, struct loop_source *source)
 {
     if (source->fd < 0)
         return;
@@ -39,9 +38,9 @@ void loop_remove(struct loop *loop, struct loop_source *source)
 }
 
 // One event at a time: what one source does may take another one away.
-void loop_wait(struct loop *loop, int timeout_ms)
+void record_loop_wait(struct loop *loop, int timeout_ms)
 {
-    enum { AT_MOST = 256 }; // then whoever called looks after its own things
+    enum { AT_MOST = 256 }; // then the caller looks after its own things
     struct epoll_event event;
     for (int i = 0; i < AT_MOST && epoll_wait(loop->epoll_fd, &event, 1, i ? 0 : timeout_ms) == 1; i++) {
         struct loop_source *source = event.data.ptr;
@@ -49,22 +48,15 @@ void loop_wait(struct loop *loop, int timeout_ms)
     }
 }
 
-int loop_event(void)
+int record_loop_event(void)
 {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-void loop_event_set(int fd)
+void record_loop_event_set(int fd)
 {
     const uint64_t one = 1;
     // Fails where it was set 2^64 times: then it can be read all the same.
     if (fd >= 0 && write(fd, &one, sizeof one) < 0)
         return;
-}
-
-uint64_t loop_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

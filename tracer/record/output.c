@@ -9,22 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracer/trace/collect.h"
+#include "tracer/collect/collect.h"
 
-static int io_error(struct qutc_error *error, const char *what)
+static int io_error(struct base_error *error, const char *what)
 {
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s%s%s", what, *what ? ": " : "", strerror(errno));
+    return base_fail(error, BASE_ERR_IO, "", 0, "%s%s%s", what, *what ? ": " : "", strerror(errno));
 }
 
-int output_check(const char *path, struct qutc_error *error)
+int record_output_check(const char *path, struct base_error *error)
 {
     char directory[PATH_MAX];
     struct stat status;
     enum { SUFFIX_MAX = 32 };
     if (!*path || strlen(path) + SUFFIX_MAX >= sizeof directory)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", *path ? strerror(ENAMETOOLONG) : "is no name of a file");
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", *path ? strerror(ENAMETOOLONG) : "is no name of a file");
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s",
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s",
                          S_ISDIR(status.st_mode) ? "is a directory" : "is no regular file");
     const char *slash = strrchr(path, '/');
     int length = slash ? (int)(slash - path) + (slash == path) : 1;
@@ -33,7 +33,7 @@ int output_check(const char *path, struct qutc_error *error)
 }
 
 // FILE.N, and FILE.N.parts, for the first N that is free for both.
-static int move_away(struct output *output, struct qutc_error *error)
+static int move_away(struct output *output, struct base_error *error)
 {
     enum { TRIES = 10000, LONGEST = 16 };
     struct stat status;
@@ -54,25 +54,25 @@ static int move_away(struct output *output, struct qutc_error *error)
         if (errno != EEXIST)
             return io_error(error, "the file that is there cannot be moved away");
     }
-    return qutc_fail(error, QUTC_ERR_IO, "", 0, "too many old ones are there");
+    return base_fail(error, BASE_ERR_IO, "", 0, "too many old ones are there");
 }
 
-int output_begin(struct output *output, const char *path, struct qutc_error *error)
+int record_output_begin(struct output *output, const char *path, struct base_error *error)
 {
     struct stat status;
     *output = (struct output){.fd = -1};
-    if (output_check(path, error) != 0)
+    if (record_output_check(path, error) != 0)
         return -1;
     snprintf(output->path, sizeof output->path, "%s", path);
     snprintf(output->parts, sizeof output->parts, "%s.parts", path);
-    // What is empty is nobody's recording.
+    // What is empty is no recording.
     if (stat(path, &status) == 0 && (status.st_size ? move_away(output, error) : unlink(path)) != 0)
         return error->reason ? -1 : io_error(error, "");
     output->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     return output->fd >= 0 ? 0 : io_error(error, path);
 }
 
-int output_part(struct output *output, uint32_t pid, char *path, size_t size, struct qutc_error *error)
+int record_output_part(struct output *output, uint32_t pid, char *path, size_t size, struct base_error *error)
 {
     if (!output->has_parts && mkdir(output->parts, 0700) != 0 && errno != EEXIST)
         return io_error(error, output->parts);
@@ -88,7 +88,7 @@ int output_part(struct output *output, uint32_t pid, char *path, size_t size, st
     return fd >= 0 ? fd : io_error(error, path);
 }
 
-int output_append(struct output *output, const char *part_path, struct qutc_error *error)
+int record_output_append(struct output *output, const char *part_path, struct base_error *error)
 {
     int fd = open(part_path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -100,7 +100,7 @@ int output_append(struct output *output, const char *part_path, struct qutc_erro
     return status;
 }
 
-// Else somebody removed it, or put another one there.
+// Else it was removed, or another one was put there.
 static bool is_there(const struct output *output)
 {
     struct stat ours, there;
@@ -108,12 +108,12 @@ static bool is_there(const struct output *output)
            (lstat(output->path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino);
 }
 
-int output_end(struct output *output, bool is_wanted, struct qutc_error *error)
+int record_output_end(struct output *output, bool is_wanted, struct base_error *error)
 {
     int status = 0;
     const bool is_ours = output->fd >= 0 && is_there(output);
     if (output->fd >= 0 && is_wanted && !is_ours)
-        status = qutc_fail(error, QUTC_ERR_IO, "", 0, "the file was removed while it was written");
+        status = base_fail(error, BASE_ERR_IO, "", 0, "the file was removed while it was written");
     if (output->has_parts)
         rmdir(output->parts); // stays where something is left in it
     if (output->fd >= 0 && close(output->fd) != 0)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "qutc/base/error.h"
-#include "tracer/trace/trace.h"
+#include "base/error.h"
+#include "tracer/trace/trace_data.h"
 
 struct output {
     char path[PATH_MAX];
@@ -22,15 +22,15 @@ struct output {
 };
 
 // Whether FILE can be made at all; nothing is changed yet.
-int output_check(const char *path, struct qutc_error *error);
+int record_output_check(const char *path, struct base_error *error);
 // A file that is there keeps its contents under another name: FILE.1, FILE.2, ...
-int output_begin(struct output *output, const char *path, struct qutc_error *error);
+int record_output_begin(struct output *output, const char *path, struct base_error *error);
 // A file for one more process; -1: *error says why. `path` has room for PATH_MAX + 64.
-int output_part(struct output *output, uint32_t pid, char *path, size_t size, struct qutc_error *error);
+int record_output_part(struct output *output, uint32_t pid, char *path, size_t size, struct base_error *error);
 // Puts a part behind what is in FILE, and removes it; where that fails, it stays.
-int output_append(struct output *output, const char *part_path, struct qutc_error *error);
+int record_output_append(struct output *output, const char *part_path, struct base_error *error);
 // Closes FILE; `is_wanted` false: removes it again, and what was there before is back. -1: some file systems tell only
 // now that it could not be written.
-int output_end(struct output *output, bool is_wanted, struct qutc_error *error);
+int record_output_end(struct output *output, bool is_wanted, struct base_error *error);
 
 #endif

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
 #include "tracer/record/endpoint.h"
-#include "tracer/record/recorder.h"
+#include "tracer/record/inside.h"
 
 // ---- begin and end
 
@@ -27,8 +27,8 @@ static void tell_end(struct recorder *recorder, struct process *process, enum pr
     if (!process->watched.context)
         return;
     process->watched.context = NULL;
-    loop_remove(&recorder->loop, &process->watched);
-    process_tell_end(process, end);
+    record_loop_remove(&recorder->loop, &process->watched);
+    record_process_tell_end(process, end);
 }
 
 // All that it had sent is there by now.
@@ -36,16 +36,16 @@ static void process_ended(struct loop_source *source)
 {
     struct process *process = source->context;
     struct recorder *recorder = process->owner;
-    server_drain(&recorder->server);
+    record_server_drain(&recorder->server);
     tell_end(recorder, process, PROCESS_DIED);
 }
 
-static int open_file(struct recorder *recorder, struct process *process, struct qutc_error *error)
+static int open_file(struct recorder *recorder, struct process *process, struct base_error *error)
 {
     process->is_first = !recorder->processes;
-    return process->is_first
-               ? recorder->output.fd
-               : output_part(&recorder->output, process->pid, process->part_path, sizeof process->part_path, error);
+    return process->is_first ? recorder->output.fd
+                             : record_output_part(&recorder->output, process->pid, process->part_path,
+                                                  sizeof process->part_path, error);
 }
 
 static void take_name(struct process *process)
@@ -65,12 +65,12 @@ static void take_name(struct process *process)
     memcpy(process->command, command, length);
 }
 
-static int begin(struct recorder *recorder, struct process *process, int segment_fd, struct qutc_error *error)
+static int begin(struct recorder *recorder, struct process *process, int segment_fd, struct base_error *error)
 {
     int file_fd = open_file(recorder, process, error);
     if (file_fd < 0)
         return -1;
-    if (process_begin(process, segment_fd, file_fd, recorder->finished.fd, error) != 0) {
+    if (record_process_begin(process, segment_fd, file_fd, recorder->finished.fd, error) != 0) {
         if (!process->is_first) {
             close(file_fd);
             unlink(process->part_path);
@@ -102,10 +102,10 @@ static void keep(struct recorder *recorder, struct process *process, int process
     recorder->process_count++;
     recorder->live_count++;
     process->watched = (struct loop_source){
-        .fd = process_fd >= 0 ? dup_cloexec(process_fd) : -1, .ready = process_ended, .context = process};
+        .fd = process_fd >= 0 ? record_dup_cloexec(process_fd) : -1, .ready = process_ended, .context = process};
     // One that cannot be waited for ends when it closes its trace, or with the recording.
     if (process->watched.fd >= 0)
-        loop_add(&recorder->loop, &process->watched, NULL);
+        record_loop_add(&recorder->loop, &process->watched, NULL);
     note_ticks(recorder, process);
 }
 
@@ -113,7 +113,7 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
                            int segment_fd)
 {
     struct recorder *recorder = context;
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     const char *reason = segment_fd < 0         ? "there is no segment"
                          : recorder->is_stopped ? "the recording has ended"
                                                 : NULL;
@@ -131,10 +131,10 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
             tell_end(recorder, before, PROCESS_REPLACED);
         keep(recorder, process, peer->process_fd);
         if (hello->begin == AGENT_BEGAN_BY_FORK)
-            left_forget(&recorder->left, pid);
+            record_left_forget(&recorder->left, pid);
         return NULL;
     }
-    int fd = dup_cloexec(segment_fd);
+    int fd = record_dup_cloexec(segment_fd);
     recorder->result->is_short_of_descriptors |= fd < 0;
     if (fd >= 0)
         close(fd);
@@ -143,7 +143,7 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
     char text[256];
     enum { TOLD_MAX = 5 }; // the summary has their number
     if (recorder->result->processes_failed++ < TOLD_MAX)
-        recorder_say(recorder, NULL, "process %u is not recorded: %s", pid, qutc_error_text(&error, text, sizeof text));
+        recorder_say(recorder, NULL, "process %u is not recorded: %s", pid, base_error_text(&error, text, sizeof text));
     return "the recorder cannot take its samples";
 }
 
@@ -152,13 +152,13 @@ void recorder_add(void *context, const struct agent_channel_counts *counts, cons
     struct recorder *recorder = context;
     struct process *process = peer->pid ? find(recorder, peer->pid) : recorder->last;
     if (process)
-        process_add(process, counts);
+        record_process_add(process, counts);
 }
 
 void recorder_left(void *context, const struct agent_channel_left *left, const struct server_peer *peer)
 {
     struct recorder *recorder = context;
-    left_take(&recorder->left, left, peer->pid);
+    record_left_take(&recorder->left, left, peer->pid);
 }
 
 // ---- what is done
@@ -166,13 +166,13 @@ void recorder_left(void *context, const struct agent_channel_left *left, const s
 static void note_failures(struct recorder *recorder, const struct process *process)
 {
     struct record_result *result = recorder->result;
-    const struct qutc_error *error = process->status != 0 ? &process->error : &process->result.first_failure;
+    const struct base_error *error = process->status != 0 ? &process->error : &process->result.first_failure;
     result->failed_writes += process->result.failed_writes;
     if (process->status == 0 && !process->result.failed_writes && process->result.has_trailer)
         return;
     result->processes_failed++;
     if (!result->first_failure[0])
-        qutc_error_text(error, result->first_failure, sizeof result->first_failure);
+        base_error_text(error, result->first_failure, sizeof result->first_failure);
 }
 
 static void note_process(struct recorder *recorder, struct process *process)
@@ -196,13 +196,13 @@ void recorder_reap(struct recorder *recorder)
         // Acquire: its results are seen.
         if (process->finished_fd < 0 || !atomic_load_explicit(&process->is_finished, memory_order_acquire))
             continue;
-        process_join(process);
+        record_process_join(process);
         process->finished_fd = -1;
         recorder->live_count--;
         note_process(recorder, process);
         // One that closed its trace may live on: nothing more is expected of it.
         process->watched.context = NULL;
-        loop_remove(&recorder->loop, &process->watched);
+        record_loop_remove(&recorder->loop, &process->watched);
     }
 }
 
@@ -210,7 +210,7 @@ void recorder_stop(struct recorder *recorder)
 {
     if (recorder->is_stopped)
         return;
-    server_stop(&recorder->server);
+    record_server_stop(&recorder->server);
     recorder->is_stopped = true;
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
@@ -229,7 +229,7 @@ static void put_together(struct recorder *recorder)
     struct record_result *result = recorder->result;
     uint64_t done = 0;
     for (struct process *process = recorder->processes; process; process = process->next, done++) {
-        struct qutc_error error = {0};
+        struct base_error error = {0};
         bool is_worth = is_worth_a_part(process);
         result->processes += is_worth;
         if (process->is_first)
@@ -239,11 +239,11 @@ static void put_together(struct recorder *recorder)
             continue;
         }
         recorder_show(recorder, done, recorder->process_count);
-        if (output_append(&recorder->output, process->part_path, &error) == 0)
+        if (record_output_append(&recorder->output, process->part_path, &error) == 0)
             continue;
         result->processes_failed++;
         if (!result->first_failure[0])
-            qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
+            base_error_text(&error, result->first_failure, sizeof result->first_failure);
     }
 }
 
@@ -257,15 +257,15 @@ static void add_notes(struct recorder *recorder)
         {.name = "processes-with-unknown-ticks", .value = result->processes_untold},
         {.name = "packets-refused", .value = recorder->server.refused},
         {.name = "recorder-cpu-ns", .value = result->own_cpu_ns},
-        {.name = "processes-not-followed", .value = left_sum(&result->left)},
+        {.name = "processes-not-followed", .value = record_left_sum(&result->left)},
     };
     size_t count = 7;
     for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
         if (result->left.of[why])
-            notes[count++] = (struct trace_note){.name = left_name(why), .value = result->left.of[why]};
-    struct qutc_error error = {0};
+            notes[count++] = (struct trace_note){.name = record_left_name(why), .value = result->left.of[why]};
+    struct base_error error = {0};
     if (collect_append_notes(recorder->output.fd, notes, count, &error) != 0 && !recorder->result->first_failure[0])
-        qutc_error_text(&error, recorder->result->first_failure, sizeof recorder->result->first_failure);
+        base_error_text(&error, recorder->result->first_failure, sizeof recorder->result->first_failure);
 }
 
 void recorder_finish(struct recorder *recorder)
@@ -273,16 +273,14 @@ void recorder_finish(struct recorder *recorder)
     recorder_stop(recorder);
     // The collectors have been told; each ends within a look or two.
     while (recorder->live_count) {
-        loop_wait(&recorder->loop, 200);
+        record_loop_wait(&recorder->loop, 200);
         recorder_reap(recorder);
     }
     struct record_result *result = recorder->result;
     result->counts = recorder->counts_of_finished;
     result->left = recorder->left.counts;
     put_together(recorder);
-    struct timespec used;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
-        result->own_cpu_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    result->own_cpu_ns = base_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (recorder->processes)
         add_notes(recorder);
     struct stat status;

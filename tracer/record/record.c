@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,46 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
+#include "tracer/record/inside.h"
 #include "tracer/record/launch.h"
-#include "tracer/record/recorder.h"
 
 enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000, ORPHANS_EVERY_MS = 50 };
-
-void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    if (!recorder->options->say)
-        return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    recorder->options->say(recorder->options->context, subject && *subject ? subject : NULL, text);
-}
-
-void recorder_show(const struct recorder *recorder, size_t done, size_t all)
-{
-    if (!recorder->options->status)
-        return;
-    struct record_status status = {.elapsed_ns = loop_now_ns() - recorder->start_ns,
-                                   .counts = recorder->counts_of_finished,
-                                   .processes = recorder->process_count,
-                                   .processes_now = recorder->live_count,
-                                   .file_bytes = recorder->bytes_of_finished,
-                                   .is_stopped = recorder->is_stopped,
-                                   .has_ended = recorder->command.fd < 0,
-                                   .done = done,
-                                   .all = all};
-    for (struct process *process = recorder->processes; process && !all; process = process->next) {
-        struct record_counts now;
-        if (process->finished_fd < 0 || !process_counts_now(process, &now))
-            continue;
-        record_counts_add(&status.counts, &now);
-        status.threads_now += now.threads_live;
-        status.file_bytes += atomic_load_explicit(&process->file_bytes, memory_order_relaxed);
-    }
-    recorder->options->status(recorder->options->context, &status);
-}
 
 // ---- what happens
 
@@ -79,10 +43,10 @@ static void command_ended(struct loop_source *source)
         recorder->result->command_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         recorder->result->command_cpu_ns = time_ns(used.ru_utime) + time_ns(used.ru_stime);
     }
-    loop_remove(&recorder->loop, source);
+    record_loop_remove(&recorder->loop, source);
 }
 
-// What was injected is taken out by who injected it: until then the loop goes on.
+// What was injected is taken out by its injector: until then the loop goes on.
 static void leave(struct recorder *recorder)
 {
     if (recorder->options->command)
@@ -90,8 +54,8 @@ static void leave(struct recorder *recorder)
     recorder->is_left = true;
 }
 
-// The first one: the command got it as well where it came from a terminal; what somebody sent to us alone to end us is
-// passed on. The next one: nobody is waited for any more.
+// The first one: the command got it as well where it came from a terminal; what was sent to us alone to end us is
+// passed on. The next one: nothing is waited for any more.
 static void signal_came(struct loop_source *source)
 {
     struct recorder *recorder = source->context;
@@ -112,16 +76,16 @@ static void signal_came(struct loop_source *source)
         recorder->is_left = true;
 }
 
-static int watch(struct recorder *recorder, struct qutc_error *error)
+static int watch(struct recorder *recorder, struct base_error *error)
 {
-    launch_ignore_signals();
-    launch_raise_limit();
-    recorder->signals.fd = launch_take_signals(&recorder->mask_before);
+    record_launch_ignore_signals();
+    record_launch_raise_limit();
+    recorder->signals.fd = record_launch_take_signals(&recorder->mask_before);
     recorder->finished.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (recorder->signals.fd < 0 || recorder->finished.fd < 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "signalfd: %s", strerror(errno));
-    return loop_add(&recorder->loop, &recorder->signals, error) == 0 &&
-                   loop_add(&recorder->loop, &recorder->finished, error) == 0
+        return base_fail(error, BASE_ERR_IO, "", 0, "signalfd: %s", strerror(errno));
+    return record_loop_add(&recorder->loop, &recorder->signals, error) == 0 &&
+                   record_loop_add(&recorder->loop, &recorder->finished, error) == 0
                ? 0
                : -1;
 }
@@ -130,25 +94,25 @@ static int watch(struct recorder *recorder, struct qutc_error *error)
 
 // LD_PRELOAD is a list: what is in it already comes after the agent. A name with a colon or a space in it cannot stand
 // there; a link to it can.
-static int make_preload(struct recorder *recorder, struct qutc_error *error)
+static int make_preload(struct recorder *recorder, struct base_error *error)
 {
     const char *agent = recorder->options->agent_path, *before = getenv("LD_PRELOAD");
     if (strpbrk(agent, ": ;\n")) {
         snprintf(recorder->link, sizeof recorder->link, "%s/%s", recorder->server.directory, AGENT_FILE);
         if (!recorder->server.directory[0] || symlink(agent, recorder->link) != 0) {
             recorder->link[0] = 0;
-            return qutc_fail(error, QUTC_ERR_IO, "", 0, "the agent's path cannot stand in LD_PRELOAD: %s", agent);
+            return base_fail(error, BASE_ERR_IO, "", 0, "the agent's path cannot stand in LD_PRELOAD: %s", agent);
         }
         agent = recorder->link;
     }
     int length = snprintf(recorder->preload, sizeof recorder->preload, "%s%s%s", agent, before && *before ? ":" : "",
                           before ? before : "");
     if ((size_t)length >= sizeof recorder->preload)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "LD_PRELOAD is too long");
+        return base_fail(error, BASE_ERR_IO, "", 0, "LD_PRELOAD is too long");
     return 0;
 }
 
-static int make_settings(struct recorder *recorder, struct qutc_error *error)
+static int make_settings(struct recorder *recorder, struct base_error *error)
 {
     struct agent_settings settings = recorder->options->settings;
     const char *before = getenv("LD_PRELOAD");
@@ -157,12 +121,12 @@ static int make_settings(struct recorder *recorder, struct qutc_error *error)
     if (before && strlen(before) < sizeof settings.preload)
         memcpy(settings.preload, before, strlen(before) + 1);
     else if (before)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "LD_PRELOAD is too long");
-    // SIGTRAP, which is cheaper, says to who injects that a call of his went wrong.
+        return base_fail(error, BASE_ERR_IO, "", 0, "LD_PRELOAD is too long");
+    // SIGTRAP, which is cheaper, says to the injector that a call of its own went wrong.
     if (recorder->options->pid && settings.signal_number == 0)
         settings.signal_number = SIGSTKFLT;
     if (!agent_settings_write(&settings, recorder->settings, sizeof recorder->settings))
-        return qutc_fail(error, QUTC_ERR_IO, "", 0,
+        return base_fail(error, BASE_ERR_IO, "", 0,
                          "what the agent is told does not fit: a path with a semicolon, or too many groups");
     return make_preload(recorder, error);
 }
@@ -171,32 +135,32 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
                       int memory_fd, int client_fd)
 {
     struct recorder *recorder = context;
-    tables_ask(&recorder->tables, table, peer, memory_fd, client_fd);
+    record_tables_ask(&recorder->tables, table, peer, memory_fd, client_fd);
 }
 
-static int begin(struct recorder *recorder, struct qutc_error *error)
+static int begin(struct recorder *recorder, struct base_error *error)
 {
     const struct server_events events = {
         .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left, .context = recorder};
     const char *cache = recorder->options->settings.cache;
-    recorder->start_ns = loop_now_ns();
-    return loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
-                   (recorder->has_tables = tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0) &&
-                   server_begin(&recorder->server, &recorder->loop, &events, error) == 0 &&
+    recorder->start_ns = base_clock_now_ns();
+    return record_loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
+                   (recorder->has_tables = record_tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0) &&
+                   record_server_begin(&recorder->server, &recorder->loop, &events, error) == 0 &&
                    make_settings(recorder, error) == 0 &&
-                   output_begin(&recorder->output, recorder->options->path, error) == 0
+                   record_output_begin(&recorder->output, recorder->options->path, error) == 0
                ? 0
                : -1;
 }
 
 static void begin_time(struct recorder *recorder)
 {
-    recorder->start_ns = loop_now_ns();
+    recorder->start_ns = base_clock_now_ns();
     if (recorder->options->duration_ns)
         recorder->stop_ns = recorder->start_ns + recorder->options->duration_ns;
 }
 
-static int start_command(struct recorder *recorder, struct qutc_error *error)
+static int start_command(struct recorder *recorder, struct base_error *error)
 {
     const struct launch how = {.path = recorder->options->program->path,
                                .arguments = recorder->options->command,
@@ -204,15 +168,15 @@ static int start_command(struct recorder *recorder, struct qutc_error *error)
                                .settings = recorder->settings,
                                .mask = &recorder->mask_before};
     struct launched launched;
-    // Who asks for its parent sees us then, not the init process: only where we are told to wait for it.
+    // A process that asks for its parent sees us then, not the init process: only where we are told to wait for it.
     if (recorder->options->wait_for_all)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int failed = launch(&how, &launched, error);
+    int failed = record_launch(&how, &launched, error);
     if (failed)
         return failed;
     recorder->command_pid = launched.pid;
     recorder->command.fd = launched.process_fd;
-    loop_add(&recorder->loop, &recorder->command, NULL);
+    record_loop_add(&recorder->loop, &recorder->command, NULL);
     begin_time(recorder);
     return 0;
 }
@@ -224,7 +188,7 @@ static bool waits_for_injector(const struct recorder *recorder, int state)
     return atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == state;
 }
 
-static int start_injection(struct recorder *recorder, struct qutc_error *error)
+static int start_injection(struct recorder *recorder, struct base_error *error)
 {
     enum { STATUS_BAD = 2 };
     const struct record_options *options = recorder->options;
@@ -238,19 +202,19 @@ static int start_injection(struct recorder *recorder, struct qutc_error *error)
                                        .compile_context = &recorder->provide};
     recorder->command.fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
     if (recorder->command.fd < 0) {
-        qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", errno == ESRCH ? "no such process" : strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "%s", errno == ESRCH ? "no such process" : strerror(errno));
         return STATUS_BAD;
     }
-    loop_add(&recorder->loop, &recorder->command, NULL);
-    if (injector_begin(&recorder->injector, options->pid, &how, recorder->finished.fd, error) != 0)
+    record_loop_add(&recorder->loop, &recorder->command, NULL);
+    if (record_injector_begin(&recorder->injector, options->pid, &how, recorder->finished.fd, error) != 0)
         return STATUS_BAD;
     while (waits_for_injector(recorder, INJECTOR_LOADS))
-        loop_wait(&recorder->loop, LOOK_EVERY_MS);
+        record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
     begin_time(recorder);
     if (recorder->injector.was_loaded)
         return 0;
     *error = recorder->injector.error;
-    injector_join(&recorder->injector);
+    record_injector_join(&recorder->injector);
     return STATUS_BAD;
 }
 
@@ -259,29 +223,29 @@ static void end_injection(struct recorder *recorder)
 {
     if (waits_for_injector(recorder, INJECTOR_NONE))
         return;
-    injector_remove(&recorder->injector);
+    record_injector_remove(&recorder->injector);
     while (!waits_for_injector(recorder, INJECTOR_DONE))
-        loop_wait(&recorder->loop, LOOK_EVERY_MS);
+        record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
     // One that has ended has taken the agent with it.
     if (recorder->injector.error.reason && recorder->command.fd >= 0) {
         char text[256];
         recorder_say(recorder, NULL, "the agent was not taken out: %s",
-                     qutc_error_text(&recorder->injector.error, text, sizeof text));
+                     base_error_text(&recorder->injector.error, text, sizeof text));
         recorder->result->is_agent_left = true;
     }
     recorder->result->inject_stopped_ns = recorder->injector.figures.stopped_ns;
-    injector_join(&recorder->injector);
+    record_injector_join(&recorder->injector);
     // Its collector sees at its next look that the trace is closed.
     enum { LOOKS = 20 };
     for (int i = 0; i < LOOKS && recorder->live_count && !recorder->result->is_agent_left; i++) {
-        loop_wait(&recorder->loop, ORPHANS_EVERY_MS);
+        record_loop_wait(&recorder->loop, ORPHANS_EVERY_MS);
         recorder_reap(recorder);
     }
 }
 
 // ---- as long as it goes on
 
-// Whether somebody whom the command had started lives: those whose parents have ended are our children then.
+// Whether a process that the command had started lives: those whose parents have ended are our children then.
 static bool has_orphans(void)
 {
     pid_t pid;
@@ -315,10 +279,10 @@ static void serve(struct recorder *recorder)
 {
     uint64_t shown_ns = recorder->start_ns;
     while (!is_over(recorder)) {
-        uint64_t now = loop_now_ns();
-        loop_wait(&recorder->loop, next_look_ms(recorder, now));
-        now = loop_now_ns();
-        server_tidy(&recorder->server, now);
+        uint64_t now = base_clock_now_ns();
+        record_loop_wait(&recorder->loop, next_look_ms(recorder, now));
+        now = base_clock_now_ns();
+        record_server_tidy(&recorder->server, now);
         if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped && !recorder->is_left) {
             if (recorder->options->command)
                 recorder_stop(recorder);
@@ -333,23 +297,25 @@ static void serve(struct recorder *recorder)
         }
     }
     // Those that ended with the command said so before it did.
-    loop_wait(&recorder->loop, 0);
+    record_loop_wait(&recorder->loop, 0);
     recorder_reap(recorder);
 }
 
 static void end(struct recorder *recorder)
 {
-    struct qutc_error error = {0};
+    struct base_error error = {0};
     struct record_result *result = recorder->result;
-    result->elapsed_ns = loop_now_ns() - recorder->start_ns;
+    result->elapsed_ns = base_clock_now_ns() - recorder->start_ns;
     recorder_finish(recorder);
     result->is_kept = recorder->process_count != 0;
     result->packets_refused = recorder->server.refused;
+    result->agents_strange = recorder->server.strange;
     result->is_short_of_descriptors |= recorder->server.turned_away != 0;
-    if (output_end(&recorder->output, result->is_kept, &error) != 0) // a file that is gone says more than the rest
-        qutc_error_text(&error, result->first_failure, sizeof result->first_failure);
+    if (record_output_end(&recorder->output, result->is_kept, &error) !=
+        0) // a file that is gone says more than the rest
+        base_error_text(&error, result->first_failure, sizeof result->first_failure);
     memcpy(result->kept_as, recorder->output.kept_as, sizeof result->kept_as);
-    recorder->has_tables = !tables_end(&recorder->tables);
+    recorder->has_tables = !record_tables_end(&recorder->tables);
     result->tables_refused = recorder->tables.refused;
 }
 
@@ -357,21 +323,21 @@ static void let_go(struct recorder *recorder)
 {
     if (recorder->link[0])
         unlink(recorder->link);
-    server_end(&recorder->server);
-    loop_remove(&recorder->loop, &recorder->command);
-    loop_remove(&recorder->loop, &recorder->signals);
-    loop_remove(&recorder->loop, &recorder->finished);
-    loop_end(&recorder->loop);
+    record_server_end(&recorder->server);
+    record_loop_remove(&recorder->loop, &recorder->command);
+    record_loop_remove(&recorder->loop, &recorder->signals);
+    record_loop_remove(&recorder->loop, &recorder->finished);
+    record_loop_end(&recorder->loop);
     sigprocmask(SIG_SETMASK, &recorder->mask_before, NULL);
 }
 
 int record_run(const struct record_options *options, struct record_result *result, int *status,
-               struct qutc_error *error)
+               struct base_error *error)
 {
     enum { STATUS_BAD = 2 };
     struct recorder *recorder = calloc(1, sizeof *recorder);
     if (!recorder)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     *result = (struct record_result){.command_status = -1};
     *recorder = (struct recorder){.options = options,
                                   .result = result,
@@ -390,9 +356,9 @@ int record_run(const struct record_options *options, struct record_result *resul
         end_injection(recorder);
         end(recorder);
     } else {
-        output_end(&recorder->output, false, NULL);
+        record_output_end(&recorder->output, false, NULL);
         if (recorder->has_tables)
-            recorder->has_tables = !tables_end(&recorder->tables);
+            recorder->has_tables = !record_tables_end(&recorder->tables);
     }
     let_go(recorder);
     int failed = *status;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `qut record`, without its command line: starts a command with the agent in it, serves what agents ask, takes each
-// process's samples to one file, and ends when the command has ended or somebody says so.
+// process's samples to one file, and ends when the command has ended or it is told to.
 #ifndef TRACER_RECORD_RECORD_H
 #define TRACER_RECORD_RECORD_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "tracer/agent/channel.h"
-#include "tracer/record/counts.h"
-#include "tracer/record/left.h"
+#include "formats/qut_agent.h"
+#include "tracer/record/command_file.h"
+#include "tracer/record/left_alone.h"
 #include "tracer/record/output.h"
-#include "tracer/record/program.h"
+#include "tracer/record/writer_counts.h"
 
 struct record_status { // for people, while it goes on
     uint64_t elapsed_ns;
@@ -54,6 +54,7 @@ struct record_result {
     int unticked_error;                // of the first of these, -errno
     struct agent_channel_counts ticks; // sums of those that told
     uint64_t packets_refused, tables_refused;
+    uint64_t agents_strange;    // of another version: their processes are not in it
     bool is_agent_left;         // it could not be taken out of the process
     uint64_t inject_stopped_ns; // the longest that one thread of the process stood still for it
     uint64_t file_bytes;
@@ -66,9 +67,9 @@ struct record_result {
 // 0: *result is filled. -1: nothing was started, *error says why, and *status has an exit status for it (126, 127, or
 // 2). Signals: SIGINT, SIGTERM, SIGHUP and SIGQUIT end the recording, the file is finished all the same.
 int record_run(const struct record_options *options, struct record_result *result, int *status,
-               struct qutc_error *error);
+               struct base_error *error);
 
 // Where the agent is: $QUT_AGENT_PATH, beside this program in a build directory, or where it was installed.
-int record_find_agent(char path[PATH_MAX], struct qutc_error *error);
+int record_find_agent(char path[PATH_MAX], struct base_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
 #include "tracer/record/endpoint.h"
 
 #ifndef SO_PEERPIDFD
@@ -23,6 +24,8 @@ enum {
     DESCRIPTORS_MAX = 4, // of one packet that are looked at: all but the first are closed
 };
 static const uint64_t patience_ns = 10000000000;
+static const char another_version[] = "the recorder is of another version of QUT: use the one that came with the agent";
+static_assert(sizeof another_version <= sizeof((struct agent_channel_answer *)0)->reason, "fits");
 
 struct server_client {
     struct loop_source source;
@@ -40,7 +43,7 @@ union packet {
     char bytes[sizeof(struct agent_channel_table) + 1]; // one more, to see what is too long
 };
 
-void server_answer(int client_fd, const char *reason, int fd)
+void record_server_answer(int client_fd, const char *reason, int fd)
 {
     struct agent_channel_answer answer = {.version = AGENT_VERSION,
                                           .type = reason ? AGENT_CHANNEL_NO : AGENT_CHANNEL_OK};
@@ -58,7 +61,7 @@ void server_answer(int client_fd, const char *reason, int fd)
         rights->cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(rights), &fd, sizeof fd);
     }
-    // Whoever does not listen any more gets no answer.
+    // An agent that does not listen any more gets no answer.
     sendmsg(client_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -112,15 +115,20 @@ static void ask_peer(int fd, struct server_peer *peer)
         peer->process_fd = -1;
 }
 
-static bool is_sound(const struct server *server, const union packet *packet, size_t size)
+static bool has_token(const struct server *server, const union packet *packet, size_t size)
+{
+    return size >= sizeof packet->head && memcmp(packet->head.token, server->token, sizeof server->token) == 0;
+}
+
+// What has the token, and is of this version.
+static bool is_sound(const union packet *packet, size_t size)
 {
     static const size_t sizes[] = {[AGENT_CHANNEL_HELLO] = sizeof(struct agent_channel_hello),
                                    [AGENT_CHANNEL_TABLE] = sizeof(struct agent_channel_table),
                                    [AGENT_CHANNEL_ADD] = sizeof(struct agent_channel_counts),
                                    [AGENT_CHANNEL_LEFT] = sizeof(struct agent_channel_left)};
-    if (size < sizeof packet->head || packet->head.version != AGENT_VERSION ||
-        packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_LEFT ||
-        size != sizes[packet->head.type] || memcmp(packet->head.token, server->token, sizeof server->token) != 0)
+    if (packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_LEFT ||
+        size != sizes[packet->head.type])
         return false;
     const struct agent_channel_table *table = &packet->table;
     if (packet->head.type == AGENT_CHANNEL_LEFT)
@@ -137,7 +145,7 @@ static void forget(struct server_client *client)
         place = &(*place)->next;
     *place = client->next;
     server->client_count--;
-    loop_remove(server->loop, &client->source);
+    record_loop_remove(server->loop, &client->source);
     free(client);
 }
 
@@ -146,9 +154,9 @@ static void take_table(struct server_client *client, const struct agent_channel_
     struct server *server = client->server;
     struct server_peer peer;
     // The loop lets go of its own one.
-    int fd = dup_cloexec(client->source.fd);
+    int fd = record_dup_cloexec(client->source.fd);
     if (fd < 0) {
-        server_answer(client->source.fd, "the recorder has too many descriptors open", -1);
+        record_server_answer(client->source.fd, "the recorder has too many descriptors open", -1);
         if (descriptor >= 0)
             close(descriptor);
         return;
@@ -177,7 +185,7 @@ static void take_others(struct server_client *client, const union packet *packet
     }
     if (peer.process_fd >= 0)
         close(peer.process_fd);
-    server_answer(client->source.fd, reason, -1);
+    record_server_answer(client->source.fd, reason, -1);
 }
 
 static void hear(struct loop_source *source)
@@ -188,12 +196,16 @@ static void hear(struct loop_source *source)
     ssize_t size = receive(source->fd, &packet, &descriptor);
     if (size < 0)
         return;
-    if (!is_sound(client->server, &packet, (size_t)size)) {
-        client->server->refused += size > 0;
+    bool is_ours = has_token(client->server, &packet, (size_t)size);
+    bool is_strange = is_ours && packet.head.version != AGENT_VERSION;
+    if (!is_ours || is_strange || !is_sound(&packet, (size_t)size)) {
         if (descriptor >= 0)
             close(descriptor);
+        client->server->strange += is_strange;
+        client->server->refused += size > 0 && !is_strange;
         if (size > 0)
-            server_answer(source->fd, "not a packet of this recorder's agents", -1);
+            record_server_answer(source->fd, is_strange ? another_version : "not a packet of this recorder's agents",
+                                 -1);
     } else if (packet.head.type == AGENT_CHANNEL_TABLE) {
         take_table(client, &packet.table, descriptor);
     } else {
@@ -202,7 +214,7 @@ static void hear(struct loop_source *source)
     forget(client);
 }
 
-// There is no descriptor left: one is kept for this, so that nobody waits for an answer that cannot come, and we are
+// There is no descriptor left: one is kept for this, so that no agent waits for an answer that cannot come, and we are
 // not woken again and again.
 static bool turn_away(struct server *server, int listening_fd)
 {
@@ -211,7 +223,7 @@ static bool turn_away(struct server *server, int listening_fd)
     close(server->spare_fd);
     int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-        server_answer(fd, "the recorder has too many descriptors open", -1);
+        record_server_answer(fd, "the recorder has too many descriptors open", -1);
         close(fd);
         server->turned_away++;
     }
@@ -219,7 +231,7 @@ static bool turn_away(struct server *server, int listening_fd)
     return fd >= 0;
 }
 
-// One who connects: what it says is mostly there already.
+// A new connection: what it says is mostly there already.
 static bool accept_one(struct server *server, int listening_fd)
 {
     int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -236,10 +248,10 @@ static bool accept_one(struct server *server, int listening_fd)
     *client = (struct server_client){.source = {.fd = fd, .ready = hear, .context = client},
                                      .server = server,
                                      .next = server->clients,
-                                     .since_ns = loop_now_ns()};
+                                     .since_ns = base_clock_now_ns()};
     server->clients = client;
     server->client_count++;
-    if (loop_add(server->loop, &client->source, NULL) != 0)
+    if (record_loop_add(server->loop, &client->source, NULL) != 0)
         forget(client);
     else
         hear(&client->source);
@@ -253,9 +265,9 @@ static void come(struct loop_source *source)
         continue;
 }
 
-void server_drain(struct server *server)
+void record_server_drain(struct server *server)
 {
-    enum { AT_MOST = 4096 }; // whoever connects again and again is not waited for
+    enum { AT_MOST = 4096 }; // one that connects again and again is not waited for
     struct loop_source *sources[] = {&server->abstract, &server->in_directory};
     for (size_t i = 0; i < 2; i++)
         for (int n = 0; n < AT_MOST && sources[i]->fd >= 0 && accept_one(server, sources[i]->fd); n++)
@@ -266,7 +278,7 @@ void server_drain(struct server *server)
     }
 }
 
-void server_tidy(struct server *server, uint64_t now_ns)
+void record_server_tidy(struct server *server, uint64_t now_ns)
 {
     for (struct server_client *client = server->clients, *next; client; client = next) {
         next = client->next;
@@ -277,39 +289,41 @@ void server_tidy(struct server *server, uint64_t now_ns)
     }
 }
 
-static int listen_on(struct server *server, struct loop_source *source, int fd, struct qutc_error *error)
+static int listen_on(struct server *server, struct loop_source *source, int fd, struct base_error *error)
 {
     *source = (struct loop_source){.fd = fd, .ready = come, .context = server};
-    return fd < 0 ? 0 : loop_add(server->loop, source, error);
+    return fd < 0 ? 0 : record_loop_add(server->loop, source, error);
 }
 
-int server_begin(struct server *server, struct loop *loop, const struct server_events *events, struct qutc_error *error)
+int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events,
+                        struct base_error *error)
 {
     *server = (struct server){.loop = loop, .events = *events, .abstract = {.fd = -1}, .in_directory = {.fd = -1}};
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (endpoint_token(server->token, error) != 0)
+    if (record_endpoint_token(server->token, error) != 0)
         return -1;
-    endpoint_directory(server->directory, sizeof server->directory);
-    int in_directory =
-        server->directory[0] ? endpoint_in(server->directory, server->socket_path, sizeof server->socket_path) : -1;
-    int abstract = endpoint_abstract(server->token);
+    record_endpoint_directory(server->directory, sizeof server->directory);
+    int in_directory = server->directory[0]
+                           ? record_endpoint_in(server->directory, server->socket_path, sizeof server->socket_path)
+                           : -1;
+    int abstract = record_endpoint_abstract(server->token);
     if (abstract < 0 && in_directory < 0) {
-        server_end(server);
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "no socket for the agents: %s", strerror(errno));
+        record_server_end(server);
+        return base_fail(error, BASE_ERR_IO, "", 0, "no socket for the agents: %s", strerror(errno));
     }
     if (listen_on(server, &server->abstract, abstract, error) != 0 ||
         listen_on(server, &server->in_directory, in_directory, error) != 0) {
-        server_end(server);
+        record_server_end(server);
         return -1;
     }
     return 0;
 }
 
-void server_stop(struct server *server)
+void record_server_stop(struct server *server)
 {
-    server_drain(server);
-    loop_remove(server->loop, &server->abstract);
-    loop_remove(server->loop, &server->in_directory);
+    record_server_drain(server);
+    record_loop_remove(server->loop, &server->abstract);
+    record_loop_remove(server->loop, &server->in_directory);
     if (server->socket_path[0])
         unlink(server->socket_path);
     server->socket_path[0] = 0;
@@ -318,11 +332,11 @@ void server_stop(struct server *server)
     server->spare_fd = -1;
 }
 
-void server_end(struct server *server)
+void record_server_end(struct server *server)
 {
     while (server->clients)
         forget(server->clients);
-    server_stop(server);
+    record_server_stop(server);
     if (server->directory[0])
-        endpoint_remove(server->directory);
+        record_endpoint_remove(server->directory);
 }

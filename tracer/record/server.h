@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's side of tracer/agent/channel.h: who connects, shows the token and says something sensible is heard.
-// Each connection is one packet and its answer. Nobody can make it wait: what is not there yet is not read.
+// The recorder's side of formats/qut_agent.h: an agent that connects, shows the token and says something sensible is
+// heard. Each connection is one packet and its answer. No agent can make it wait: what is not there yet is not read.
 #ifndef TRACER_RECORD_SERVER_H
 #define TRACER_RECORD_SERVER_H
 
 #include <sys/types.h>
 
-#include "tracer/agent/channel.h"
+#include "formats/qut_agent.h"
 #include "tracer/record/loop.h"
 
 struct server_peer {
@@ -20,7 +20,7 @@ struct server_events {
     // Returns NULL: it is welcome; or why not.
     const char *(*hello)(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
                          int segment_fd);
-    // Answers itself: with server_answer, and closes client_fd.
+    // Answers itself: with record_server_answer, and closes client_fd.
     void (*table)(void *context, const struct agent_channel_table *table, const struct server_peer *peer, int memory_fd,
                   int client_fd);
     void (*add)(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
@@ -41,19 +41,20 @@ struct server {
     int spare_fd;         // given up for a moment where there are no others; -1: there is none
     uint64_t turned_away; // for want of descriptors
     uint64_t refused;     // packets that made no sense, or without the token
+    uint64_t strange;     // packets of agents of another version
 };
 
-int server_begin(struct server *server, struct loop *loop, const struct server_events *events,
-                 struct qutc_error *error);
-void server_end(struct server *server);
-// All that was sent is heard, and nobody can connect any more: agents see by that that the recording is over.
-void server_stop(struct server *server);
+int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events,
+                        struct base_error *error);
+void record_server_end(struct server *server);
+// All that was sent is heard, and no agent can connect any more: agents see by that that the recording is over.
+void record_server_stop(struct server *server);
 // All that was sent until now is heard.
-void server_drain(struct server *server);
+void record_server_drain(struct server *server);
 // Connections that say nothing are given up after a while: called now and then.
-void server_tidy(struct server *server, uint64_t now_ns);
+void record_server_tidy(struct server *server, uint64_t now_ns);
 
 // `reason` NULL: OK. `fd` -1: none goes with it.
-void server_answer(int client_fd, const char *reason, int fd);
+void record_server_answer(int client_fd, const char *reason, int fd);
 
 #endif

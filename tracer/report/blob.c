@@ -29,8 +29,8 @@ void report_blob(struct sink *sink, const uint8_t *data, size_t size)
     struct bytes packed = {0};
     bool is_packed = report_deflate(data, size, &packed);
     if (is_packed) {
-        data = packed.data;
-        size = packed.size;
+        data = packed.items;
+        size = packed.count;
     }
     for (size_t block = 0; block < size; block += BLOCK_BYTES) {
         sink_text(sink, "<script type=\"application/octet-stream\" class=\"data\" data-packing=\"");
@@ -40,5 +40,5 @@ void report_blob(struct sink *sink, const uint8_t *data, size_t size)
             write_line(sink, data + i, end - i < LINE_BYTES ? end - i : LINE_BYTES);
         sink_text(sink, "</script>\n");
     }
-    bytes_free(&packed);
+    report_bytes_free(&packed);
 }

@@ -3,7 +3,7 @@
 #ifndef TRACER_REPORT_BLOB_H
 #define TRACER_REPORT_BLOB_H
 
-#include "tracer/export/sink.h"
+#include "tracer/export/sink/sink.h"
 #include "tracer/report/bytes.h"
 
 // In base64 as <script type="application/octet-stream" class="data">, several of them: to decode one of them takes the

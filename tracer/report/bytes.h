@@ -7,15 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vector.h"
+
 struct bytes {
-    uint8_t *data;
-    size_t size, capacity;
+    BASE_VECTOR(uint8_t);
     bool has_failed; // no memory: what was added since is missing
 };
 
-void bytes_add(struct bytes *bytes, const void *data, size_t size);
-void bytes_varint(struct bytes *bytes, uint64_t value); // LEB128
-void bytes_zigzag(struct bytes *bytes, int64_t value);
-void bytes_free(struct bytes *bytes);
+void report_bytes_add(struct bytes *bytes, const void *data, size_t size);
+void report_bytes_varint(struct bytes *bytes, uint64_t value); // LEB128
+void report_bytes_zigzag(struct bytes *bytes, int64_t value);
+void report_bytes_free(struct bytes *bytes);
 
 #endif

@@ -5,14 +5,14 @@
 
 #include "tracer/analysis/weights.h"
 
-struct bytes *columns_add(struct columns *columns, const char *name)
+struct bytes *report_columns_add(struct columns *columns, const char *name)
 {
     struct column *column = &columns->columns[columns->count++];
     snprintf(column->name, sizeof column->name, "%s", name);
     return &column->bytes;
 }
 
-unsigned columns_time_shift(const struct trace *trace)
+unsigned report_columns_time_shift(const struct trace *trace)
 {
     uint64_t used = trace->end_ns - trace->start_ns;
     for (size_t i = 0; i < trace->sample_count; i++)
@@ -33,7 +33,7 @@ static const struct trace_sample *samples_of(const struct trace *trace, size_t t
     return trace->sample_count ? &trace->samples[trace->threads[thread].first_sample] : NULL;
 }
 
-uint64_t columns_units_since_start(const struct columns *columns, const struct trace *trace, uint64_t time_ns)
+uint64_t report_columns_units_since_start(const struct columns *columns, const struct trace *trace, uint64_t time_ns)
 {
     return time_ns > trace->start_ns ? (time_ns - trace->start_ns) >> columns->time_shift : 0;
 }
@@ -44,16 +44,16 @@ static int64_t units(const struct columns *columns, uint64_t from_ns, uint64_t t
     return (int64_t)(to_ns - from_ns) / (INT64_C(1) << columns->time_shift);
 }
 
-void columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+void report_columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
 {
-    struct bytes *time = columns_add(columns, "sample_time");
-    struct bytes *count = columns_add(columns, "sample_count");
-    struct bytes *span = columns_add(columns, "sample_span");
-    struct bytes *cpu = trace->has_cpu_time ? columns_add(columns, "sample_cpu") : NULL;
-    struct bytes *frame = columns_add(columns, "sample_frame");
-    struct bytes *kind = columns_add(columns, "sample_kind");
-    struct bytes *flags = columns_add(columns, "sample_flags");
-    struct bytes *level = columns_add(columns, "sample_level");
+    struct bytes *time = report_columns_add(columns, "sample_time");
+    struct bytes *count = report_columns_add(columns, "sample_count");
+    struct bytes *span = report_columns_add(columns, "sample_span");
+    struct bytes *cpu = trace->has_cpu_time ? report_columns_add(columns, "sample_cpu") : NULL;
+    struct bytes *frame = report_columns_add(columns, "sample_frame");
+    struct bytes *kind = report_columns_add(columns, "sample_kind");
+    struct bytes *flags = report_columns_add(columns, "sample_flags");
+    struct bytes *level = report_columns_add(columns, "sample_level");
     for (size_t t = 0; t < trace->thread_count; t++) {
         const struct trace_sample *samples = samples_of(trace, t);
         uint64_t last_ns = trace->start_ns;
@@ -61,18 +61,18 @@ void columns_of_samples(struct columns *columns, const struct trace *trace, cons
         for (size_t i = 0; i < trace->threads[t].sample_count; i++) {
             const struct trace_sample *sample = &samples[i];
             uint32_t its_frame = frames->of_node[sample->node];
-            bytes_zigzag(time, units(columns, last_ns, sample->first_ns));
-            bytes_varint(count, sample->count);
+            report_bytes_zigzag(time, units(columns, last_ns, sample->first_ns));
+            report_bytes_varint(count, sample->count);
             if (sample->count > 1)
-                bytes_varint(span, (uint64_t)units(columns, sample->first_ns, sample->last_ns));
+                report_bytes_varint(span, (uint64_t)units(columns, sample->first_ns, sample->last_ns));
             // The first one's processor time is that of before the trace, but for what its own run took.
             if (cpu)
-                bytes_zigzag(cpu,
-                             (int64_t)(i == 0 ? first_run_cpu_ns(sample) : sample->cpu_ns - samples[i - 1].cpu_ns));
-            bytes_zigzag(frame, (int64_t)its_frame - last_frame);
-            bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
-            bytes_add(flags, &(uint8_t){(uint8_t)(sample->flags | (sample->is_open ? COLUMN_FLAG_OPEN : 0))}, 1);
-            bytes_add(level, &sample->level, 1);
+                report_bytes_zigzag(cpu, (int64_t)(i == 0 ? analysis_first_run_cpu_ns(sample)
+                                                          : sample->cpu_ns - samples[i - 1].cpu_ns));
+            report_bytes_zigzag(frame, (int64_t)its_frame - last_frame);
+            report_bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
+            report_bytes_add(flags, &(uint8_t){(uint8_t)(sample->flags | (sample->is_open ? COLUMN_FLAG_OPEN : 0))}, 1);
+            report_bytes_add(level, &sample->level, 1);
             last_ns = sample->count > 1 ? sample->last_ns : sample->first_ns;
             last_frame = its_frame;
         }
@@ -83,7 +83,7 @@ static void column_of_metric(struct columns *columns, const struct trace *trace,
 {
     char name[COLUMN_NAME_BYTES];
     snprintf(name, sizeof name, "metric_%u", metric);
-    struct bytes *column = columns_add(columns, name);
+    struct bytes *column = report_columns_add(columns, name);
     for (size_t t = 0; t < trace->thread_count; t++) {
         const struct trace_sample *samples = samples_of(trace, t);
         uint32_t last = TRACE_NONE;
@@ -92,26 +92,26 @@ static void column_of_metric(struct columns *columns, const struct trace *trace,
             uint64_t growth = 0;
             if (row != TRACE_NONE && last != TRACE_NONE && trace->metrics[row][metric] > trace->metrics[last][metric])
                 growth = trace->metrics[row][metric] - trace->metrics[last][metric];
-            bytes_varint(column, growth);
+            report_bytes_varint(column, growth);
             if (row != TRACE_NONE)
                 last = row;
         }
     }
 }
 
-void columns_of_metrics(struct columns *columns, const struct trace *trace)
+void report_columns_of_metrics(struct columns *columns, const struct trace *trace)
 {
     for (unsigned metric = 0; metric < QUT_TRACE_METRIC_COUNT; metric++)
         if (trace->metric_mask >> metric & 1)
             column_of_metric(columns, trace, metric);
 }
 
-void columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
 {
-    struct bytes *of_sample = columns_add(columns, "extra_sample");
-    struct bytes *key = columns_add(columns, "extra_key");
-    struct bytes *low = columns_add(columns, "extra_low");
-    struct bytes *high = columns_add(columns, "extra_high");
+    struct bytes *of_sample = report_columns_add(columns, "extra_sample");
+    struct bytes *key = report_columns_add(columns, "extra_key");
+    struct bytes *low = report_columns_add(columns, "extra_low");
+    struct bytes *high = report_columns_add(columns, "extra_high");
     // The page numbers samples thread after thread.
     uint64_t index = 0, last = 0;
     for (size_t t = 0; t < trace->thread_count; t++) {
@@ -125,52 +125,52 @@ void columns_of_extras(struct columns *columns, const struct trace *trace, const
                     value = frames->of_node[value];
                 else if (extra->key == QUT_TRACE_EXTRA_BEGIN_NODE)
                     continue;
-                bytes_varint(of_sample, index - last);
-                bytes_varint(key, extra->key);
-                bytes_varint(low, (uint32_t)value);
-                bytes_varint(high, value >> 32);
+                report_bytes_varint(of_sample, index - last);
+                report_bytes_varint(key, extra->key);
+                report_bytes_varint(low, (uint32_t)value);
+                report_bytes_varint(high, value >> 32);
                 last = index;
             }
         }
     }
 }
 
-void columns_of_marks(struct columns *columns, const struct trace *trace)
+void report_columns_of_marks(struct columns *columns, const struct trace *trace)
 {
-    struct bytes *time = columns_add(columns, "mark_time");
-    struct bytes *kind = columns_add(columns, "mark_kind");
-    struct bytes *low = columns_add(columns, "mark_low");
-    struct bytes *high = columns_add(columns, "mark_high");
-    struct bytes *name = columns_add(columns, "mark_name");
+    struct bytes *time = report_columns_add(columns, "mark_time");
+    struct bytes *kind = report_columns_add(columns, "mark_kind");
+    struct bytes *low = report_columns_add(columns, "mark_low");
+    struct bytes *high = report_columns_add(columns, "mark_high");
+    struct bytes *name = report_columns_add(columns, "mark_name");
     for (size_t t = 0; t < trace->thread_count; t++) {
         uint64_t last_ns = trace->start_ns;
         for (size_t i = 0; i < trace->threads[t].mark_count; i++) {
             const struct trace_mark *mark = &trace->marks[trace->threads[t].first_mark + i];
-            bytes_zigzag(time, units(columns, last_ns, mark->time_ns));
-            bytes_varint(kind, mark->kind);
-            bytes_varint(low, (uint32_t)mark->id);
-            bytes_varint(high, mark->id >> 32);
-            bytes_varint(name, report_strings_add(&columns->strings, mark->name));
+            report_bytes_zigzag(time, units(columns, last_ns, mark->time_ns));
+            report_bytes_varint(kind, mark->kind);
+            report_bytes_varint(low, (uint32_t)mark->id);
+            report_bytes_varint(high, mark->id >> 32);
+            report_bytes_varint(name, base_interner_add(&columns->strings, mark->name));
             last_ns = mark->time_ns;
         }
     }
 }
 
-void columns_of_gaps(struct columns *columns, const struct trace *trace)
+void report_columns_of_gaps(struct columns *columns, const struct trace *trace)
 {
-    struct bytes *from = columns_add(columns, "gap_from");
-    struct bytes *length = columns_add(columns, "gap_length");
-    struct bytes *lost = columns_add(columns, "gap_lost");
-    struct bytes *reason = columns_add(columns, "gap_reason");
+    struct bytes *from = report_columns_add(columns, "gap_from");
+    struct bytes *length = report_columns_add(columns, "gap_length");
+    struct bytes *lost = report_columns_add(columns, "gap_lost");
+    struct bytes *reason = report_columns_add(columns, "gap_reason");
     for (size_t t = 0; t < trace->thread_count; t++) {
         uint64_t last_ns = trace->start_ns;
         for (size_t i = 0; i < trace->threads[t].gap_count; i++) {
             const struct trace_gap *gap = &trace->gaps[trace->threads[t].first_gap + i];
             int64_t its_length = units(columns, gap->from_ns, gap->to_ns);
-            bytes_zigzag(from, units(columns, last_ns, gap->from_ns));
-            bytes_varint(length, its_length > 0 ? (uint64_t)its_length : 0);
-            bytes_varint(lost, gap->lost);
-            bytes_varint(reason, gap->reason);
+            report_bytes_zigzag(from, units(columns, last_ns, gap->from_ns));
+            report_bytes_varint(length, its_length > 0 ? (uint64_t)its_length : 0);
+            report_bytes_varint(lost, gap->lost);
+            report_bytes_varint(reason, gap->reason);
             last_ns = gap->from_ns;
         }
     }

@@ -22,11 +22,11 @@ bool report_deflate(const uint8_t *data, size_t size, struct bytes *packed)
         stream.next_out = out;
         stream.avail_out = sizeof out;
         status = deflate(&stream, done < size ? Z_NO_FLUSH : Z_FINISH);
-        bytes_add(packed, out, sizeof out - stream.avail_out);
+        report_bytes_add(packed, out, sizeof out - stream.avail_out);
     }
     deflateEnd(&stream);
     if (status == Z_STREAM_END && !packed->has_failed)
         return true;
-    bytes_free(packed);
+    report_bytes_free(packed);
     return false;
 }

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tracer/export/utf8.h"
+#include "base/utf8_inline.h"
 
-static const char *entity(uint8_t byte)
+static const char *entity(char byte)
 {
     switch (byte) {
     case '<': return "&lt;";
@@ -14,24 +14,23 @@ static const char *entity(uint8_t byte)
     case '&': return "&amp;";
     case '"': return "&quot;";
     case '\'': return "&#39;";
-    default: return byte < ' ' || byte == 0x7f ? UTF8_REPLACEMENT : NULL;
+    default: return UTF8_REPLACEMENT;
     }
 }
 
-void html_text(struct sink *sink, const char *text)
+void report_html_text(struct sink *sink, const char *text)
 {
-    while (*text) {
-        size_t size = utf8_sequence(text);
-        const char *instead = size == 0 ? UTF8_REPLACEMENT : size == 1 ? entity((uint8_t)*text) : NULL;
-        if (instead)
-            sink_text(sink, instead);
-        else
-            sink_bytes(sink, text, size);
-        text += size ? size : 1;
+    for (;; text++) {
+        size_t plain = base_utf8_plain(text, "<>&\"'");
+        sink_bytes(sink, text, plain);
+        text += plain;
+        if (!*text)
+            return;
+        sink_text(sink, entity(*text));
     }
 }
 
-void html_count(struct sink *sink, uint64_t value)
+void report_html_count(struct sink *sink, uint64_t value)
 {
     char digits[24];
     int count = snprintf(digits, sizeof digits, "%" PRIu64, value);
@@ -42,7 +41,7 @@ void html_count(struct sink *sink, uint64_t value)
     }
 }
 
-void html_time(struct sink *sink, uint64_t time_ns)
+void report_html_time(struct sink *sink, uint64_t time_ns)
 {
     static const struct {
         uint64_t unit_ns;

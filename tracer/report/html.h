@@ -3,13 +3,13 @@
 #ifndef TRACER_REPORT_HTML_H
 #define TRACER_REPORT_HTML_H
 
-#include "tracer/export/sink.h"
+#include "tracer/export/sink/sink.h"
 
 // Also good inside a quoted attribute. What is no UTF-8, and control characters, become U+FFFD.
-void html_text(struct sink *sink, const char *text);
+void report_html_text(struct sink *sink, const char *text);
 // 1234567 as "1,234,567".
-void html_count(struct sink *sink, uint64_t value);
+void report_html_count(struct sink *sink, uint64_t value);
 // 1234567890 as "1.235 s".
-void html_time(struct sink *sink, uint64_t time_ns);
+void report_html_time(struct sink *sink, uint64_t time_ns);
 
 #endif

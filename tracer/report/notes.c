@@ -48,7 +48,7 @@ void report_notes_verdict(struct sink *sink, const struct trace *trace, const ch
             continue;
         sink_text(sink, *separator);
         sink_text(sink, "<b>");
-        html_count(sink, count);
+        report_html_count(sink, count);
         sink_text(sink, "</b> ");
         sink_text(sink, count == 1 ? losses[i].one : losses[i].many);
         *separator = ", ";
@@ -62,15 +62,15 @@ void report_notes_ticks(struct sink *sink, const struct trace *trace)
     if (due == 0 || late + kernel == 0)
         return;
     sink_text(sink, " Of ");
-    html_count(sink, due);
+    report_html_count(sink, due);
     sink_text(sink, " ticks due, ");
     if (kernel) {
-        html_count(sink, kernel);
+        report_html_count(sink, kernel);
         sink_text(sink, " fell into the kernel");
     }
     sink_text(sink, kernel && late ? ", " : "");
     if (late) {
-        html_count(sink, late);
+        report_html_count(sink, late);
         sink_text(sink, " came late, together with another one");
     }
     sink_text(sink, ".");
@@ -100,7 +100,7 @@ static void ticks_table(struct sink *sink, const struct trace *trace)
                     "</caption>\n<thead><tr><th scope=\"col\">ticks</th><th scope=\"col\" class=\"number\">count</th>"
                     "<th scope=\"col\" class=\"number\">share</th></tr></thead>\n<tbody>\n"
                     "<tr><th scope=\"row\">all</th><td class=\"number\" data-count=\"ticks-due\">");
-    html_count(sink, due);
+    report_html_count(sink, due);
     sink_text(sink, "</td>");
     cell_of_share(sink, due, due);
     sink_text(sink, "</tr>\n");
@@ -113,7 +113,7 @@ static void ticks_table(struct sink *sink, const struct trace *trace)
         sink_text(sink, "</th><td class=\"number\" data-count=\"");
         sink_text(sink, ticks[i].name);
         sink_text(sink, "\">");
-        html_count(sink, count);
+        report_html_count(sink, count);
         sink_text(sink, "</td>");
         cell_of_share(sink, count, due);
         sink_text(sink, "</tr>\n");
@@ -148,7 +148,7 @@ static void texts_of(struct sink *sink, const struct trace *trace, const char *n
         if (!is_new)
             continue;
         sink_text(sink, count ? ", " : "");
-        html_text(sink, note->text);
+        report_html_text(sink, note->text);
         shown[count++] = note->text;
     }
 }
@@ -172,7 +172,7 @@ static void name_in_words(struct sink *sink, const char *name, size_t length)
     for (size_t i = 0; i < length; i++)
         words[i] = name[i] == '-' ? ' ' : name[i];
     words[length] = '\0';
-    html_text(sink, words);
+    report_html_text(sink, words);
 }
 
 static void note_row(struct sink *sink, const struct trace *trace, const struct trace_note *note)
@@ -181,14 +181,14 @@ static void note_row(struct sink *sink, const struct trace *trace, const struct 
     sink_text(sink, "<tr><th scope=\"row\">");
     name_in_words(sink, note->name, strlen(note->name) - (is_time ? strlen("-ns") : 0));
     sink_text(sink, "</th><td class=\"number\" data-count=\"");
-    html_text(sink, note->name);
+    report_html_text(sink, note->name);
     sink_text(sink, "\">");
     if (note->text)
         texts_of(sink, trace, note->name);
     else if (is_time)
-        html_time(sink, longest_of(trace, note->name));
+        report_html_time(sink, longest_of(trace, note->name));
     else
-        html_count(sink, trace_note_sum(trace, note->name));
+        report_html_count(sink, trace_note_sum(trace, note->name));
     sink_text(sink, "</td></tr>\n");
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What who recorded noted beside the samples (struct trace_note), summed up over the processes.
+// Notes of the recorder (struct trace_note), summed up over the processes.
 #ifndef TRACER_REPORT_NOTES_H
 #define TRACER_REPORT_NOTES_H
 
-#include "tracer/export/sink.h"
-#include "tracer/trace/trace.h"
+#include "tracer/export/sink/sink.h"
+#include "tracer/trace/trace_data.h"
 
 // Whether something is among them that means that data are missing: ticks that were lost, threads without any, ...
 bool report_notes_tell_loss(const struct trace *trace);

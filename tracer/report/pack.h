@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page is made from, as bytes: read by tracer/report/page/data.js, which is of the same build always.
+// What the page is made from, as bytes: read by tracer/report/page/data.mjs, which is of the same build always.
 //
 //   header size u32 | header: JSON | sections, one after the other
 //
@@ -26,7 +26,7 @@
 
 #include "tracer/names/names.h"
 #include "tracer/report/bytes.h"
-#include "tracer/trace/trace.h"
+#include "tracer/trace/trace_data.h"
 
 // Returns 0, or -1: no memory. *bytes is to be freed.
 int report_pack(const struct trace *trace, const struct names *names, struct bytes *bytes);

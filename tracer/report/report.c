@@ -12,20 +12,20 @@ static void write_piece(struct sink *sink, unsigned piece)
     sink_bytes(sink, report_pieces[piece].bytes, report_pieces[piece].size);
 }
 
-int report_write(const struct trace *trace, const struct names *names, struct sink *sink, struct qutc_error *error)
+int report_write(const struct trace *trace, const struct names *names, struct sink *sink, struct base_error *error)
 {
     struct bytes bytes;
     if (report_pack(trace, names, &bytes) != 0) {
-        bytes_free(&bytes);
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "report of %zu records", trace->sample_count);
+        report_bytes_free(&bytes);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "report of %zu records", trace->sample_count);
     }
     write_piece(sink, REPORT_BEFORE_TITLE);
-    html_text(sink, trace->command ? trace->command : "");
+    report_html_text(sink, trace->command ? trace->command : "");
     write_piece(sink, REPORT_BEFORE_SUMMARY);
     report_summary(sink, trace);
     write_piece(sink, REPORT_BEFORE_DATA);
-    report_blob(sink, bytes.data, bytes.size);
+    report_blob(sink, bytes.items, bytes.count);
     write_piece(sink, REPORT_AFTER_DATA);
-    bytes_free(&bytes);
+    report_bytes_free(&bytes);
     return 0;
 }

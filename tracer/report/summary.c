@@ -35,11 +35,11 @@ static void share(struct sink *sink, uint64_t part, uint64_t whole)
 static void row(struct sink *sink, const char *id, const char *what, uint64_t count, uint64_t whole)
 {
     sink_text(sink, "<tr><th scope=\"row\">");
-    html_text(sink, what);
+    report_html_text(sink, what);
     sink_text(sink, "</th><td class=\"number\" data-count=\"");
-    html_text(sink, id);
+    report_html_text(sink, id);
     sink_text(sink, "\">");
-    html_count(sink, count);
+    report_html_count(sink, count);
     sink_text(sink, "</td>");
     share(sink, count, whole);
     sink_text(sink, "</tr>\n");
@@ -102,9 +102,9 @@ static void reasons(struct sink *sink, const struct trace *trace)
         if (trace->counts.lost[reason] == 0)
             continue;
         sink_text(sink, separator);
-        html_count(sink, trace->counts.lost[reason]);
+        report_html_count(sink, trace->counts.lost[reason]);
         sink_text(sink, " ");
-        html_text(sink, trace_lost_name(reason));
+        report_html_text(sink, trace_lost_name(reason));
         separator = ", ";
     }
     sink_text(sink, ")");
@@ -116,7 +116,7 @@ static void part(struct sink *sink, const char **separator, uint64_t count, cons
         return;
     sink_text(sink, *separator);
     sink_text(sink, "<b>");
-    html_count(sink, count);
+    report_html_count(sink, count);
     sink_text(sink, "</b> ");
     sink_text(sink, what);
     *separator = ", ";
@@ -153,16 +153,16 @@ static void verdict(struct sink *sink, const struct trace *trace, const struct t
         sink_text(sink, *separator ? "." : "Nothing was lost.");
     if (died) {
         sink_text(sink, " ");
-        html_count(sink, died);
+        report_html_count(sink, died);
         sink_text(sink, " of ");
-        html_count(sink, trace->process_count);
+        report_html_count(sink, trace->process_count);
         sink_text(sink, trace->process_count == 1 ? " process" : " processes");
         sink_text(sink, " ended without closing the trace: what was stored until then is here.");
     }
     sink_text(sink, " Of ");
-    html_count(sink, trace->counts.hits);
+    report_html_count(sink, trace->counts.hits);
     sink_text(sink, " hits, ");
-    html_count(sink, trace->present_samples);
+    report_html_count(sink, trace->present_samples);
     sink_text(sink, " are in this report.");
     report_notes_ticks(sink, trace);
     if (balance->hits_missing || balance->samples_missing)
@@ -199,7 +199,7 @@ static void losses(struct sink *sink, const struct trace *trace)
         sink_text(sink, "<p>What is not whole:</p><ul id=\"damages\">\n");
         for (size_t i = 0; i < trace->damage_count; i++) {
             sink_text(sink, "<li>");
-            html_text(sink, trace->damages[i]);
+            report_html_text(sink, trace->damages[i]);
             sink_text(sink, "</li>\n");
         }
         sink_text(sink, "</ul>\n");
@@ -229,7 +229,7 @@ static void totals(struct sink *sink, const struct trace *trace)
         fact(sink, total == QUT_TRACE_TOTAL_LOCK_WAIT_NS ? "waited for locks"
                    : total == QUT_TRACE_TOTAL_BLOCKED_NS ? "blocked"
                                                          : trace_total_name(total));
-        (is_time ? html_time : html_count)(sink, trace->totals[total]);
+        (is_time ? report_html_time : report_html_count)(sink, trace->totals[total]);
         end_fact(sink);
     }
 }
@@ -248,35 +248,35 @@ static void facts(struct sink *sink, const struct trace *trace)
         if (gmtime_r(&seconds, &parts))
             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
         fact(sink, "began");
-        html_text(sink, text);
+        report_html_text(sink, text);
         end_fact(sink);
     }
     fact(sink, "length");
-    html_time(sink, length_ns);
+    report_html_time(sink, length_ns);
     end_fact(sink);
     fact(sink, "threads");
-    html_count(sink, trace->thread_count);
+    report_html_count(sink, trace->thread_count);
     end_fact(sink);
     fact(sink, "samples");
-    html_count(sink, trace->present_samples);
+    report_html_count(sink, trace->present_samples);
     sink_text(sink, " in ");
-    html_count(sink, trace->sample_count);
+    report_html_count(sink, trace->sample_count);
     sink_text(sink, trace->sample_count == 1 ? " record" : " records");
     end_fact(sink);
     if (length_ns) {
         fact(sink, "rate");
-        html_count(sink, (uint64_t)((double)trace->present_samples * 1e9 / (double)length_ns + 0.5));
+        report_html_count(sink, (uint64_t)((double)trace->present_samples * 1e9 / (double)length_ns + 0.5));
         sink_text(sink, " /s");
         end_fact(sink);
     }
     uint64_t median_ns, longest_ns;
     if (report_notes_stops(trace, &median_ns, &longest_ns)) {
         fact(sink, "stopped for a sample");
-        html_time(sink, median_ns);
+        report_html_time(sink, median_ns);
         sink_text(sink, " (median)");
         if (longest_ns) {
             sink_text(sink, ", at most ");
-            html_time(sink, longest_ns);
+            report_html_time(sink, longest_ns);
         }
         end_fact(sink);
     }
@@ -288,7 +288,7 @@ void report_summary(struct sink *sink, const struct trace *trace)
 {
     losses(sink, trace);
     sink_text(sink, "<h1 id=\"command\">");
-    html_text(sink, trace->command && *trace->command ? trace->command : "[no command line]");
+    report_html_text(sink, trace->command && *trace->command ? trace->command : "[no command line]");
     sink_text(sink, "</h1>\n");
     facts(sink, trace);
 }

@@ -3,8 +3,8 @@
 #ifndef TRACER_REPORT_SUMMARY_H
 #define TRACER_REPORT_SUMMARY_H
 
-#include "tracer/export/sink.h"
-#include "tracer/trace/trace.h"
+#include "tracer/export/sink/sink.h"
+#include "tracer/trace/trace_data.h"
 
 void report_summary(struct sink *sink, const struct trace *trace);
 

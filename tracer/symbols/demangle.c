@@ -10,7 +10,7 @@
 struct output {
     jmp_buf too_long;
     size_t length;
-    char text[QUT_DEMANGLED_MAX + 1];
+    char text[SYMBOLS_DEMANGLED_MAX + 1];
 };
 
 // The callback cannot say "enough". Both demanglers keep what they need on the stack while they print, so leaving them
@@ -18,7 +18,7 @@ struct output {
 static void take(const char *text, size_t length, void *opaque)
 {
     struct output *output = opaque;
-    if (length > QUT_DEMANGLED_MAX - output->length)
+    if (length > SYMBOLS_DEMANGLED_MAX - output->length)
         longjmp(output->too_long, 1);
     memcpy(output->text + output->length, text, length);
     output->length += length;
@@ -37,14 +37,14 @@ static bool demangle(const char *mangled, struct output *output)
     return cplus_demangle_v3_callback(mangled, options, take, output) != 0;
 }
 
-char *qut_demangle(const char *name)
+char *symbols_demangle(const char *name)
 {
     // Android's linker puts this in front of the names of all that it links into itself.
     static const char linker_prefix[] = "__dl_";
     size_t prefix = strncmp(name, linker_prefix, sizeof linker_prefix - 1) == 0 ? sizeof linker_prefix - 1 : 0;
     const char *mangled = name + prefix;
     bool is_mangled = mangled[0] == '_' && (mangled[1] == 'Z' || mangled[1] == 'R');
-    if (!is_mangled || strnlen(mangled, QUT_MANGLED_MAX + 1) > QUT_MANGLED_MAX)
+    if (!is_mangled || strnlen(mangled, SYMBOLS_MANGLED_MAX + 1) > SYMBOLS_MANGLED_MAX)
         return strdup(name);
     struct output *output = malloc(sizeof *output);
     char *result = NULL;

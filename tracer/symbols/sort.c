@@ -43,7 +43,7 @@ static void sort_pairs(struct pair **pairs, struct pair **spare, size_t count)
     }
 }
 
-int qut_sort_by_first_u64(void *records, size_t count, size_t record_bytes)
+int symbols_sort_by_first_u64(void *records, size_t count, size_t record_bytes)
 {
     if (count < 2)
         return 0;

@@ -7,6 +7,6 @@
 #include <stddef.h>
 
 // Stable. Returns 0, or -1 without memory; the records are untouched then.
-int qut_sort_by_first_u64(void *records, size_t count, size_t record_bytes);
+int symbols_sort_by_first_u64(void *records, size_t count, size_t record_bytes);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/symbols/symbols.h"
 
-#include <elf.h>
 #include <stdlib.h>
 
+#include "formats/elf_wide_inline.h"
 #include "qutc/input/elf_file.h"
 #include "qutc/input/symbol_sections.h"
 #include "tracer/symbols/sort.h"
@@ -23,67 +23,55 @@ struct entry {
     bool is_local;
 };
 
-struct qut_symbols {
-    struct qutc_image *image;
-    struct qutc_symbol_section tables[QUTC_SYMBOL_SECTIONS_MAX];
+struct symbols {
+    struct input_image *image;
+    struct input_symbol_section tables[INPUT_SYMBOL_SECTIONS_MAX];
     unsigned table_count;
     struct entry *entries; // by start, then the best last
     size_t count;
 };
 
-static Elf64_Sym read_symbol(const struct qut_symbols *symbols, unsigned table, size_t index)
+static Elf64_Sym read_symbol(const struct symbols *symbols, unsigned table, size_t index)
 {
-    const uint8_t *data = symbols->tables[table].symbols.data;
-    Elf64_Sym symbol;
-    if (symbols->image->is_64) {
-        memcpy(&symbol, data + index * sizeof symbol, sizeof symbol);
-        return symbol;
-    }
-    Elf32_Sym raw;
-    memcpy(&raw, data + index * sizeof raw, sizeof raw);
-    return (Elf64_Sym){.st_name = raw.st_name,
-                       .st_info = raw.st_info,
-                       .st_other = raw.st_other,
-                       .st_shndx = raw.st_shndx,
-                       .st_value = raw.st_value,
-                       .st_size = raw.st_size};
+    bool is_64 = symbols->image->is_64;
+    return elf_wide_symbol(symbols->tables[table].symbols.data + index * elf_symbol_bytes(is_64), is_64);
 }
 
-static const struct qutc_elf_section *section_of(const struct qutc_elf *elf, unsigned index)
+static const struct input_elf_section *section_of(const struct input_elf *elf, unsigned index)
 {
     return index > 0 && index <= elf->section_count ? &elf->sections[index - 1] : NULL;
 }
 
 // Functions, and what assembly forgot to call one. "$t", "$x" and the like mark kinds of code on arm, arm64 and
 // riscv64.
-static bool names_code(const struct qut_symbols *symbols, unsigned table, const Elf64_Sym *symbol)
+static bool names_code(const struct symbols *symbols, unsigned table, const Elf64_Sym *symbol)
 {
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    struct qutc_bytes names = symbols->tables[table].names;
+    struct base_bytes names = symbols->tables[table].names;
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_name == 0 || symbol->st_name >= names.size)
         return false;
     if (type == STT_FUNC || type == STT_GNU_IFUNC)
         return true;
-    const struct qutc_elf_section *section = section_of(symbols->tables[table].elf, symbol->st_shndx);
+    const struct input_elf_section *section = section_of(symbols->tables[table].elf, symbol->st_shndx);
     char first = (char)names.data[symbol->st_name];
     return type == STT_NOTYPE && section && (section->flags & SHF_EXECINSTR) && first != '$' && first != '.';
 }
 
-static size_t symbol_count(const struct qut_symbols *symbols, unsigned table)
+static size_t symbol_count(const struct symbols *symbols, unsigned table)
 {
-    return symbols->tables[table].symbols.size / (symbols->image->is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+    return symbols->tables[table].symbols.size / elf_symbol_bytes(symbols->image->is_64);
 }
 
-static void add_table(struct qut_symbols *symbols, unsigned table)
+static void add_table(struct symbols *symbols, unsigned table)
 {
-    bool is_arm = symbols->image->arch->id == QUT_ARCH_ARM;
+    bool has_thumb = symbols->image->arch->has_thumb;
     for (size_t i = 1; i < symbol_count(symbols, table); i++) {
         Elf64_Sym symbol = read_symbol(symbols, table, i);
         if (!names_code(symbols, table, &symbol))
             continue;
-        uint64_t start = is_arm ? symbol.st_value & ~(uint64_t)1 : symbol.st_value;
-        const struct qutc_elf *elf = symbols->tables[table].elf;
-        const struct qutc_elf_section *section = elf->is_relocatable ? section_of(elf, symbol.st_shndx) : NULL;
+        uint64_t start = has_thumb ? symbol.st_value & ~(uint64_t)1 : symbol.st_value;
+        const struct input_elf *elf = symbols->tables[table].elf;
+        const struct input_elf_section *section = elf->is_relocatable ? section_of(elf, symbol.st_shndx) : NULL;
         start += section ? section->vaddr : 0;
         uint64_t end = start + symbol.st_size;
         symbols->entries[symbols->count++] = (struct entry){
@@ -97,7 +85,7 @@ static void add_table(struct qut_symbols *symbols, unsigned table)
     }
 }
 
-static void set_greatest_ends(struct qut_symbols *symbols)
+static void set_greatest_ends(struct symbols *symbols)
 {
     uint64_t greatest = 0;
     for (size_t i = 0; i < symbols->count; i++) {
@@ -106,49 +94,50 @@ static void set_greatest_ends(struct qut_symbols *symbols)
     }
 }
 
-struct qut_symbols *qut_symbols_read(struct qutc_image *image, uint64_t load_bias, struct qutc_error *error)
+struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, struct base_error *error)
 {
-    struct qut_symbols *symbols = calloc(1, sizeof *symbols);
+    struct symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols) {
-        qutc_image_close(image);
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "symbols");
+        input_image_close(image);
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "symbols");
         return NULL;
     }
     symbols->image = image;
-    symbols->table_count = qutc_image_symbol_sections(image, load_bias, symbols->tables);
+    symbols->table_count = input_image_symbol_sections(image, load_bias, symbols->tables);
     size_t most = 0;
     for (unsigned i = 0; i < symbols->table_count; i++)
         most += symbol_count(symbols, i);
     symbols->entries = malloc((most + 1) * sizeof *symbols->entries);
     for (unsigned i = 0; i < symbols->table_count && symbols->entries; i++)
         add_table(symbols, i);
-    if (!symbols->entries || qut_sort_by_first_u64(symbols->entries, symbols->count, sizeof *symbols->entries) != 0) {
-        qut_symbols_free(symbols);
-        qutc_fail(error, QUTC_ERR_NO_MEMORY, "symbols", 0, "%zu of them", most);
+    if (!symbols->entries ||
+        symbols_sort_by_first_u64(symbols->entries, symbols->count, sizeof *symbols->entries) != 0) {
+        symbols_free(symbols);
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "%zu symbols", most);
         return NULL;
     }
     set_greatest_ends(symbols);
     return symbols;
 }
 
-void qut_symbols_free(struct qut_symbols *symbols)
+void symbols_free(struct symbols *symbols)
 {
     if (!symbols)
         return;
-    qutc_image_close(symbols->image);
+    input_image_close(symbols->image);
     free(symbols->entries);
     free(symbols);
 }
 
-size_t qut_symbols_count(const struct qut_symbols *symbols)
+size_t symbols_count(const struct symbols *symbols)
 {
     return symbols->count;
 }
 
 // Up to its NUL, the end of its table, or the version that follows an '@'.
-static void get_name(const struct qut_symbols *symbols, const struct entry *entry, struct qut_symbol *symbol)
+static void get_name(const struct symbols *symbols, const struct entry *entry, struct symbol *symbol)
 {
-    struct qutc_bytes names = symbols->tables[entry->table].names;
+    struct base_bytes names = symbols->tables[entry->table].names;
     size_t left = names.size - entry->name;
     symbol->name = (const char *)names.data + entry->name;
     symbol->name_length = strnlen(symbol->name, left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES);
@@ -159,9 +148,9 @@ static void get_name(const struct qut_symbols *symbols, const struct entry *entr
     symbol->has_size = entry->end > entry->start;
 }
 
-static unsigned underscores(const struct qut_symbols *symbols, const struct entry *entry)
+static unsigned underscores(const struct symbols *symbols, const struct entry *entry)
 {
-    struct qut_symbol symbol;
+    struct symbol symbol;
     get_name(symbols, entry, &symbol);
     unsigned count = 0;
     while (count < symbol.name_length && symbol.name[count] == '_')
@@ -169,7 +158,7 @@ static unsigned underscores(const struct qut_symbols *symbols, const struct entr
     return count;
 }
 
-static bool is_better(const struct qut_symbols *symbols, const struct entry *one, const struct entry *other)
+static bool is_better(const struct symbols *symbols, const struct entry *one, const struct entry *other)
 {
     if (one->is_local != other->is_local)
         return other->is_local;
@@ -178,10 +167,10 @@ static bool is_better(const struct qut_symbols *symbols, const struct entry *one
 }
 
 // How far one without a size reaches.
-static uint64_t reach(const struct qut_symbols *symbols, size_t index)
+static uint64_t reach(const struct symbols *symbols, size_t index)
 {
     const struct entry *entry = &symbols->entries[index];
-    const struct qutc_elf_section *section = section_of(symbols->tables[entry->table].elf, entry->section);
+    const struct input_elf_section *section = section_of(symbols->tables[entry->table].elf, entry->section);
     uint64_t end = section ? section->vaddr + section->size_bytes : UINT64_MAX;
     for (size_t i = index + 1; i < symbols->count && i <= index + LOOK_BACK_MAX; i++)
         if (symbols->entries[i].start > entry->start)
@@ -189,7 +178,7 @@ static uint64_t reach(const struct qut_symbols *symbols, size_t index)
     return end;
 }
 
-static const struct entry *containing(const struct qut_symbols *symbols, size_t before, uint64_t vaddr, bool sized)
+static const struct entry *containing(const struct symbols *symbols, size_t before, uint64_t vaddr, bool sized)
 {
     const struct entry *best = NULL;
     for (size_t i = before, steps = 0; i-- > 0 && steps < LOOK_BACK_MAX; steps++) {
@@ -206,7 +195,7 @@ static const struct entry *containing(const struct qut_symbols *symbols, size_t 
     return best;
 }
 
-bool qut_symbols_find(const struct qut_symbols *symbols, uint64_t vaddr, struct qut_symbol *symbol)
+bool symbols_find(const struct symbols *symbols, uint64_t vaddr, struct symbol *symbol)
 {
     size_t low = 0, high = symbols->count;
     while (low < high) {

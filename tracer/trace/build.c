@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/trace/build.h"
+#include "tracer/trace/inside.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static int take_header(struct image *image, struct trace *trace, struct qutc_error *error)
+static int take_header(struct image *image, struct trace *trace, struct base_error *error)
 {
     struct qut_trace_header *header = &image->header;
     memcpy(trace->identity, header->identity, sizeof trace->identity);
@@ -21,9 +21,9 @@ static int take_header(struct image *image, struct trace *trace, struct qutc_err
     header->command[sizeof header->command - 1] = 0;
     trace->command = trace_memory_text(image->memory, "%s", header->command);
     if (!trace->command)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     for (unsigned i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
-        const char *name = image_string(image, header->kind_names[i]);
+        const char *name = trace_image_string(image, header->kind_names[i]);
         trace->kind_names[i] = *name ? name : NULL;
     }
     return 0;
@@ -45,8 +45,8 @@ static void add_up(const struct image *image, struct trace *trace)
 {
     const struct qut_trace_counters *counters = &image->counters;
     const struct qut_trace_retired *retired = &counters->retired[counters->retired_version & 1];
-    counts_add(&trace->counts, &counters->unowned);
-    counts_add(&trace->counts, &retired->counts);
+    trace_counts_add(&trace->counts, &counters->unowned);
+    trace_counts_add(&trace->counts, &retired->counts);
     trace->stored += retired->stored;
     trace->merged += retired->merged;
     trace->under_way += unowned_under_way(&counters->unowned);
@@ -92,11 +92,11 @@ static uint64_t latest_ns(const struct trace *trace)
 }
 
 // The only process of a part; its threads and notes are all that there are.
-static int make_process(const struct image *image, struct trace *trace, struct qutc_error *error)
+static int make_process(const struct image *image, struct trace *trace, struct base_error *error)
 {
     struct trace_process *process = trace_memory_take(image->memory, 1, sizeof *process);
     if (!process)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     trace->processes = process;
     trace->process_count = 1;
     trace->notes = image->notes.items;
@@ -141,8 +141,8 @@ static void check_balance(struct image *image, struct trace *trace)
     struct trace_balance balance = trace_balance(trace);
     if (!balance.hits_missing && !balance.samples_missing)
         return;
-    image_damage(image, "the counts do not add up: %" PRId64 " hits and %" PRId64 " samples are missing",
-                 balance.hits_missing, balance.samples_missing);
+    trace_image_damage(image, "the counts do not add up: %" PRId64 " hits and %" PRId64 " samples are missing",
+                       balance.hits_missing, balance.samples_missing);
     image->is_complete = false;
 }
 
@@ -150,19 +150,20 @@ static void check_nodes(struct image *image, const struct node_map *nodes)
 {
     if (!nodes->damaged_count)
         return;
-    image_damage(image, "%" PRIu64 " frames, or samples' places among them, cannot be read", nodes->damaged_count);
+    trace_image_damage(image, "%" PRIu64 " frames, or samples' places among them, cannot be read",
+                       nodes->damaged_count);
     image->is_complete = false;
 }
 
-int trace_build(struct image *image, struct trace *trace, struct qutc_error *error)
+int trace_build(struct image *image, struct trace *trace, struct base_error *error)
 {
     struct places places;
     struct node_map nodes;
-    if (take_header(image, trace, error) != 0 || build_modules(image, trace, &places, error) != 0 ||
-        build_nodes(image, &places, &nodes, error) != 0)
+    if (take_header(image, trace, error) != 0 || trace_build_modules(image, trace, &places, error) != 0 ||
+        trace_build_nodes(image, &places, &nodes, error) != 0)
         return -1;
     trace->end_ns = image->header.state == QUT_TRACE_CLOSED ? image->header.closed_ns : 0;
-    if (build_threads(image, trace, &nodes, error) != 0)
+    if (trace_build_threads(image, trace, &nodes, error) != 0)
         return -1;
     trace->nodes = nodes.nodes.items;
     trace->node_count = nodes.nodes.count;
@@ -172,8 +173,8 @@ int trace_build(struct image *image, struct trace *trace, struct qutc_error *err
     add_up(image, trace);
     account_samples(image, trace, has_damage);
     if (image->may_miss_chunks && trace->damaged_samples)
-        image_damage(image, "%" PRIu64 " samples were taken out by a collector, or could not be written by it",
-                     trace->damaged_samples);
+        trace_image_damage(image, "%" PRIu64 " samples were taken out by a collector, or could not be written by it",
+                           trace->damaged_samples);
     check_nodes(image, &nodes);
     check_balance(image, trace);
     trace->damaged_chunks = image->damaged_chunks;
@@ -183,6 +184,6 @@ int trace_build(struct image *image, struct trace *trace, struct qutc_error *err
     trace->is_complete = image->is_complete && !image->damaged_chunks && !image->damaged_blocks &&
                          !image->is_truncated && !trace->damaged_samples;
     if (!trace_find_open(trace))
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     return make_process(image, trace, error);
 }

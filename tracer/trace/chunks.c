@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "formats/qut_table_check.h"
-#include "tracer/trace/build.h"
+#include "tracer/trace/inside.h"
 
 static bool has_right_checksum(const struct image_chunk *chunk)
 {
@@ -49,20 +49,20 @@ static bool is_same(const struct chunk_place *a, const struct chunk_place *b)
     return a->uid == b->uid && a->level == b->level && a->seq == b->seq;
 }
 
-int order_chunks(struct image *image, struct chunk_list *list, struct qutc_error *error)
+int trace_order_chunks(struct image *image, struct chunk_list *list, struct base_error *error)
 {
     const struct image_chunk *chunks = image->chunks.items;
     list->places = trace_memory_take(image->memory, image->chunks.count, sizeof *list->places);
     list->count = 0;
     if (!list->places)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for %zu chunks", image->chunks.count);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for %zu chunks", image->chunks.count);
     for (size_t i = 0; i < image->chunks.count; i++) {
         const struct qut_trace_chunk *header = (const void *)chunks[i].bytes;
         const char *wrong = what_is_wrong(&chunks[i]);
         if (wrong) {
             image->damaged_chunks++;
-            image_damage(image, "chunk %" PRIu64 " of thread %" PRIu32 " (by its header): %s", header->seq, header->tid,
-                         wrong);
+            trace_image_damage(image, "chunk %" PRIu64 " of thread %" PRIu32 " (by its header): %s", header->seq,
+                               header->tid, wrong);
             continue;
         }
         list->places[list->count++] = (struct chunk_place){

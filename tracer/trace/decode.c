@@ -2,8 +2,8 @@
 // Records of one chunk. Each value counts from the record before; the first one's from the chunk's header.
 #include <string.h>
 
-#include "qutc/base/cursor.h"
-#include "tracer/trace/build.h"
+#include "base/cursor_inline.h"
+#include "tracer/trace/inside.h"
 
 struct state {
     struct decoder *decoder;
@@ -23,11 +23,11 @@ static int64_t unzigzag(uint64_t value)
     return (int64_t)(value >> 1 ^ -(value & 1));
 }
 
-static uint64_t read_node(struct state *state, struct qutc_cursor *cursor, bool is_recent)
+static uint64_t read_node(struct state *state, struct base_cursor *cursor, bool is_recent)
 {
     if (is_recent)
-        return state->recent[qutc_read_u8(cursor)];
-    uint64_t id = qutc_read_uleb(cursor);
+        return state->recent[base_read_u8(cursor)];
+    uint64_t id = base_read_uleb(cursor);
     if (id >> QUT_TRACE_NODE_BITS_MAX)
         cursor->failed = true;
     else
@@ -35,7 +35,7 @@ static uint64_t read_node(struct state *state, struct qutc_cursor *cursor, bool 
     return id;
 }
 
-static bool move_time(struct state *state, struct qutc_cursor *cursor, uint64_t units)
+static bool move_time(struct state *state, struct base_cursor *cursor, uint64_t units)
 {
     if (units > state->latest_time - state->time) {
         cursor->failed = true;
@@ -45,27 +45,27 @@ static bool move_time(struct state *state, struct qutc_cursor *cursor, uint64_t 
     return true;
 }
 
-static void read_metrics(struct state *state, struct qutc_cursor *cursor)
+static void read_metrics(struct state *state, struct base_cursor *cursor)
 {
-    unsigned mask = qutc_read_u8(cursor);
+    unsigned mask = base_read_u8(cursor);
     for (unsigned i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
         if (mask >> i & 1)
-            state->metrics[i] += qutc_read_uleb(cursor);
+            state->metrics[i] += base_read_uleb(cursor);
     state->metrics_index = TRACE_NONE;
 }
 
 // Returns how much earlier than its record the sample was.
-static uint64_t read_extras(struct state *state, struct qutc_cursor *cursor, struct trace_sample *sample)
+static uint64_t read_extras(struct state *state, struct base_cursor *cursor, struct trace_sample *sample)
 {
-    unsigned count = qutc_read_u8(cursor);
+    unsigned count = base_read_u8(cursor);
     uint64_t earlier_ns = 0;
     if (count > QUT_TRACE_EXTRAS_MAX + 1) {
         cursor->failed = true;
         return 0;
     }
     for (unsigned i = 0; i < count && !cursor->failed; i++) {
-        unsigned key = qutc_read_u8(cursor);
-        uint64_t value = qutc_read_uleb(cursor);
+        unsigned key = base_read_u8(cursor);
+        uint64_t value = base_read_uleb(cursor);
         if (key == QUT_TRACE_EXTRA_EARLIER_NS) {
             earlier_ns = value;
             continue;
@@ -73,7 +73,7 @@ static uint64_t read_extras(struct state *state, struct qutc_cursor *cursor, str
         if (key == QUT_TRACE_EXTRA_RESULT)
             value = (uint64_t)unzigzag(value);
         if (key == QUT_TRACE_EXTRA_BEGIN_NODE)
-            value = node_index(state->decoder->nodes, value);
+            value = trace_node_index(state->decoder->nodes, value);
         struct trace_extra *extra = trace_vector_add(&state->decoder->extras);
         if (!extra) {
             state->no_memory = true;
@@ -118,7 +118,7 @@ static void note_time(struct state *state, uint64_t first_ns)
     state->decoded->end_ns = state->time << state->decoder->time_shift;
 }
 
-static void read_run(struct state *state, struct qutc_cursor *cursor, unsigned tag)
+static void read_run(struct state *state, struct base_cursor *cursor, unsigned tag)
 {
     struct decoder *decoder = state->decoder;
     unsigned shift = decoder->time_shift;
@@ -127,18 +127,18 @@ static void read_run(struct state *state, struct qutc_cursor *cursor, unsigned t
     if (tag & QUT_TRACE_TAG_ZERO)
         cursor->failed = true;
     if (tag & QUT_TRACE_TAG_KIND) {
-        state->kind = qutc_read_u8(cursor);
-        state->flags = qutc_read_u8(cursor);
+        state->kind = base_read_u8(cursor);
+        state->flags = base_read_u8(cursor);
     }
     sample.kind = (uint16_t)state->kind;
     sample.flags = (uint16_t)state->flags;
     uint64_t node = read_node(state, cursor, tag & QUT_TRACE_TAG_RECENT);
-    if (!move_time(state, cursor, qutc_read_uleb(cursor)))
+    if (!move_time(state, cursor, base_read_uleb(cursor)))
         return;
     sample.first_ns = state->time << shift;
     if (tag & QUT_TRACE_TAG_COUNT) {
-        uint64_t more = qutc_read_uleb(cursor);
-        if (more > UINT32_MAX - 2 || !move_time(state, cursor, qutc_read_uleb(cursor))) {
+        uint64_t more = base_read_uleb(cursor);
+        if (more > UINT32_MAX - 2 || !move_time(state, cursor, base_read_uleb(cursor))) {
             cursor->failed = true;
             return;
         }
@@ -146,7 +146,7 @@ static void read_run(struct state *state, struct qutc_cursor *cursor, unsigned t
     }
     sample.last_ns = state->time << shift;
     if (state->header->flags & QUT_TRACE_HAS_CPU_TIME) {
-        uint64_t growth = (uint64_t)unzigzag(qutc_read_uleb(cursor)) + state->cpu_step * sample.count;
+        uint64_t growth = (uint64_t)unzigzag(base_read_uleb(cursor)) + state->cpu_step * sample.count;
         state->cpu_time += growth;
         state->cpu_step = (uint64_t)((int64_t)growth / (int64_t)sample.count);
         sample.cpu_ns = state->cpu_time << shift;
@@ -161,17 +161,17 @@ static void read_run(struct state *state, struct qutc_cursor *cursor, unsigned t
     note_time(state, sample.first_ns);
     sample.first_ns -= earlier_ns;
     sample.last_ns -= earlier_ns;
-    sample.node = node_index(decoder->nodes, node);
+    sample.node = trace_node_index(decoder->nodes, node);
     state->no_memory = sample.node == UINT32_MAX || !place_metrics(state, &sample) || !add_sample(state, &sample);
 }
 
-static void read_mark(struct state *state, struct qutc_cursor *cursor)
+static void read_mark(struct state *state, struct base_cursor *cursor)
 {
-    unsigned kind = qutc_read_u8(cursor);
-    if (!move_time(state, cursor, qutc_read_uleb(cursor)))
+    unsigned kind = base_read_u8(cursor);
+    if (!move_time(state, cursor, base_read_uleb(cursor)))
         return;
-    uint64_t id = qutc_read_uleb(cursor);
-    uint64_t name = qutc_read_uleb(cursor);
+    uint64_t id = base_read_uleb(cursor);
+    uint64_t name = base_read_uleb(cursor);
     if (cursor->failed || cursor->overlong)
         return;
     struct trace_mark *mark = trace_vector_add(&state->decoder->marks);
@@ -182,7 +182,7 @@ static void read_mark(struct state *state, struct qutc_cursor *cursor)
     uint64_t time_ns = state->time << state->decoder->time_shift;
     note_time(state, time_ns);
     *mark = (struct trace_mark){
-        .time_ns = time_ns, .id = id, .name = image_string(state->decoder->image, name), .kind = kind};
+        .time_ns = time_ns, .id = id, .name = trace_image_string(state->decoder->image, name), .kind = kind};
 }
 
 static bool add_open_run(struct state *state, const struct qut_trace_run *run)
@@ -199,7 +199,7 @@ static bool add_open_run(struct state *state, const struct qut_trace_run *run)
                                   .flags = run->flags,
                                   .level = state->header->level,
                                   .first_extra = (uint32_t)state->decoder->extras.count,
-                                  .node = node_index(state->decoder->nodes, run->node)};
+                                  .node = trace_node_index(state->decoder->nodes, run->node)};
     if (state->header->flags & QUT_TRACE_HAS_CPU_TIME)
         sample.cpu_ns = run->cpu_time << shift;
     if (memcmp(state->metrics, run->metrics, sizeof state->metrics) != 0) {
@@ -211,8 +211,8 @@ static bool add_open_run(struct state *state, const struct qut_trace_run *run)
     return sample.node != UINT32_MAX && place_metrics(state, &sample) && add_sample(state, &sample);
 }
 
-bool decode_chunk(struct decoder *decoder, const struct image_chunk *chunk, const struct qut_trace_run *run,
-                  struct decoded *decoded)
+bool trace_decode_chunk(struct decoder *decoder, const struct image_chunk *chunk, const struct qut_trace_run *run,
+                        struct decoded *decoded)
 {
     const struct qut_trace_chunk *header = (const void *)chunk->bytes;
     struct state state = {.decoder = decoder,
@@ -230,9 +230,9 @@ bool decode_chunk(struct decoder *decoder, const struct image_chunk *chunk, cons
         decoded->is_damaged = true;
         return true;
     }
-    struct qutc_cursor cursor = qutc_cursor((struct qutc_bytes){chunk->bytes + sizeof *header, chunk->used_bytes});
-    while (qutc_cursor_left(&cursor) && !cursor.failed && !cursor.overlong && !state.no_memory) {
-        unsigned tag = qutc_read_u8(&cursor);
+    struct base_cursor cursor = base_cursor((struct base_bytes){chunk->bytes + sizeof *header, chunk->used_bytes});
+    while (base_cursor_left(&cursor) && !cursor.failed && !cursor.overlong && !state.no_memory) {
+        unsigned tag = base_read_u8(&cursor);
         size_t extras_before = decoder->extras.count;
         switch (tag & QUT_TRACE_TAG_TYPE_MASK) {
         case QUT_TRACE_TAG_RUN: read_run(&state, &cursor, tag); break;

@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/codec.h"
 #include "formats/qut_table_check.h"
-#include "qutc/base/codec.h"
+#include "tracer/trace/segment_view.h"
 
 struct finder {
     struct image *image;
@@ -15,7 +16,7 @@ struct finder {
     uint32_t next_index;
 };
 
-bool file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header)
+bool trace_file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header)
 {
     if (size - at < sizeof *header)
         return false;
@@ -24,7 +25,7 @@ bool file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct 
            header->checksum == qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum));
 }
 
-size_t file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at)
+size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at)
 {
     const uint32_t magic = QUT_TRACE_FILE_BLOCK_MAGIC;
     struct qut_trace_file_block header;
@@ -33,7 +34,7 @@ size_t file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at)
         if (!hit)
             break;
         at = (size_t)(hit - bytes);
-        if (file_blocks_header_at(bytes, size, at, &header))
+        if (trace_file_blocks_header_at(bytes, size, at, &header))
             return at;
         at++;
     }
@@ -54,7 +55,7 @@ static void count_missing(struct finder *finder, uint32_t index, size_t at)
         return;
     uint32_t missing = index > finder->next_index ? index - finder->next_index : 1;
     finder->image->damaged_blocks += missing;
-    image_damage(finder->image, "%" PRIu32 " blocks are missing before the one at 0x%zx", missing, at);
+    trace_image_damage(finder->image, "%" PRIu32 " blocks are missing before the one at 0x%zx", missing, at);
 }
 
 // Takes the block at `at`. False: no memory.
@@ -66,7 +67,7 @@ static bool take(struct finder *finder, size_t *at, const struct qut_trace_file_
     if (header->packed_bytes > finder->size - start) {
         finder->image->damaged_blocks++;
         finder->image->damaged_samples_least += header->sample_count;
-        image_damage(finder->image, "block %" PRIu32 " at 0x%zx ends behind the file", header->index, *at);
+        trace_image_damage(finder->image, "block %" PRIu32 " at 0x%zx ends behind the file", header->index, *at);
         *at = finder->size;
         return true;
     }
@@ -74,7 +75,7 @@ static bool take(struct finder *finder, size_t *at, const struct qut_trace_file_
     if (!is_sound(header, packed)) {
         finder->image->damaged_blocks++;
         finder->image->damaged_samples_least += header->sample_count;
-        image_damage(finder->image, "block %" PRIu32 " at 0x%zx: checksum mismatch", header->index, *at);
+        trace_image_damage(finder->image, "block %" PRIu32 " at 0x%zx: checksum mismatch", header->index, *at);
     } else {
         struct file_block *block = trace_vector_add(&finder->found->blocks);
         if (!block)
@@ -95,21 +96,21 @@ static bool find_all(struct finder *finder, size_t at)
 {
     while (at < finder->size) {
         struct qut_trace_file_block header;
-        if (file_blocks_header_at(finder->bytes, finder->size, at, &header)) {
+        if (trace_file_blocks_header_at(finder->bytes, finder->size, at, &header)) {
             if (!take(finder, &at, &header))
                 return false;
             continue;
         }
-        size_t next = file_blocks_next_header(finder->bytes, finder->size, at + 1);
-        image_damage(finder->image, "0x%zx bytes at 0x%zx are no block", next - at, at);
+        size_t next = trace_file_blocks_next_header(finder->bytes, finder->size, at + 1);
+        trace_image_damage(finder->image, "0x%zx bytes at 0x%zx are no block", next - at, at);
         finder->image->is_truncated = finder->image->is_truncated || next == finder->size;
         at = next;
     }
     return true;
 }
 
-int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
-                     struct qutc_error *error)
+int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
+                           struct base_error *error)
 {
     struct finder finder = {.image = image, .bytes = bytes, .size = size, .found = found};
     struct qut_trace_file_header header = {0};
@@ -122,27 +123,28 @@ int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, str
     struct qut_trace_file_block first;
     if (!is_good) {
         // The blocks can be read without it, if there are any where they should be.
-        if (size < at || (!has_magic && !file_blocks_header_at(bytes, size, at, &first)))
-            return has_magic ? qutc_fail(error, QUTC_ERR_TRUNCATED, "file header", size, "the file ends in it")
-                             : qutc_fail(error, QUTC_ERR_MALFORMED, "file header", 0, "no trace");
-        image_damage(image, "the file's header is spoiled");
+        if (size < at || (!has_magic && !trace_file_blocks_header_at(bytes, size, at, &first)))
+            return has_magic ? base_fail(error, BASE_ERR_TRUNCATED, "file header", size, "the file ends in it")
+                             : base_fail(error, BASE_ERR_MALFORMED, "file header", 0, "no trace");
+        trace_image_damage(image, "the file's header is spoiled");
         image->damaged_blocks++;
     } else if (header.version != QUT_TRACE_FILE_VERSION) {
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, "file header", 8, "version %" PRIu32, header.version);
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "file header", offsetof(struct qut_trace_file_header, version),
+                         "%s", trace_version_refusal(header.version < QUT_TRACE_FILE_VERSION));
     }
     if (!find_all(&finder, at))
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the file's blocks");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the file's blocks");
     return 0;
 }
 
-bool file_block_contents(const struct file_block *block, uint8_t *scratch, struct qutc_bytes *contents,
-                         struct qutc_error *error)
+bool trace_file_block_contents(const struct file_block *block, uint8_t *scratch, struct base_bytes *contents,
+                               struct base_error *error)
 {
     if (block->codec == QUT_TRACE_FILE_PLAIN) {
         *contents = block->packed;
         return true;
     }
-    *contents = (struct qutc_bytes){scratch, block->unpacked_bytes};
-    return qutc_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0 &&
-           qutc_unzstd(block->packed, scratch, block->unpacked_bytes, "block", error) == 0;
+    *contents = (struct base_bytes){scratch, block->unpacked_bytes};
+    return base_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0 &&
+           base_unzstd(block->packed, scratch, block->unpacked_bytes, "block", error) == 0;
 }

@@ -4,15 +4,15 @@
 #ifndef TRACER_TRACE_FILE_BLOCKS_H
 #define TRACER_TRACE_FILE_BLOCKS_H
 
-#include "qutc/base/cursor.h"
-#include "tracer/trace/image.h"
+#include "base/cursor_inline.h"
+#include "tracer/trace/raw_trace.h"
 
 struct file_block {
     uint64_t offset; // of its header in the file
     uint32_t index;
     enum qut_trace_file_type type;
     uint8_t codec;
-    struct qutc_bytes packed;
+    struct base_bytes packed;
     uint32_t unpacked_bytes;
 };
 
@@ -23,15 +23,15 @@ struct file_blocks {
 
 // Whether a block's header that can be believed stands at `at`, which is at most `size`; and where the next one does:
 // `size` if there is none.
-bool file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header);
-size_t file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at);
+bool trace_file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, struct qut_trace_file_block *header);
+size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at);
 
 // Counts and names damage in the image. -1: it is no such file, or there is no memory.
-int file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
-                     struct qutc_error *error);
+int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
+                           struct base_error *error);
 
 // The contents; `scratch` has room for QUT_TRACE_FILE_BLOCK_BYTES_MAX. False: they do not unpack.
-bool file_block_contents(const struct file_block *block, uint8_t *scratch, struct qutc_bytes *contents,
-                         struct qutc_error *error);
+bool trace_file_block_contents(const struct file_block *block, uint8_t *scratch, struct base_bytes *contents,
+                               struct base_error *error);
 
 #endif

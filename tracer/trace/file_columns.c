@@ -3,7 +3,7 @@
 
 enum { WORD_BYTES = 8 };
 
-size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count)
+size_t trace_columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count)
 {
     uint32_t head[2] = {(uint32_t)count, 0};
     memcpy(to, head, sizeof head);
@@ -22,15 +22,15 @@ size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words
     return (size_t)(at - to);
 }
 
-bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity, size_t *end)
+bool trace_columns_read(struct base_bytes bytes, uint64_t *words, size_t capacity, size_t *end)
 {
-    struct qutc_cursor cursor = qutc_cursor(bytes);
-    uint32_t count = qutc_read_u32(&cursor);
-    qutc_read_u32(&cursor);
-    struct qutc_bytes columns = qutc_read_bytes(&cursor, (uint64_t)count * WORD_BYTES);
+    struct base_cursor cursor = base_cursor(bytes);
+    uint32_t count = base_read_u32(&cursor);
+    base_read_u32(&cursor);
+    struct base_bytes columns = base_read_bytes(&cursor, (uint64_t)count * WORD_BYTES);
     uint64_t index = 0;
     for (size_t i = 0; i < count && !cursor.failed; i++) {
-        index += qutc_read_uleb(&cursor) & UINT32_MAX;
+        index += base_read_uleb(&cursor) & UINT32_MAX;
         if (cursor.failed || index == 0 || index >= capacity)
             return false;
         uint64_t word = 0;
@@ -39,5 +39,5 @@ bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity, siz
         words[index] = word;
         *end = index >= *end ? (size_t)index + 1 : *end;
     }
-    return !cursor.failed && qutc_cursor_left(&cursor) == 0;
+    return !cursor.failed && base_cursor_left(&cursor) == 0;
 }

@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "qutc/base/cursor.h"
+#include "base/cursor_inline.h"
 
 enum { COLUMNS_COUNT_MAX = 1 << 17 }; // in one block
 // Room for so many.
-static inline size_t columns_bound(size_t count)
+static inline size_t trace_columns_bound(size_t count)
 {
     return 8 + count * (8 + 5);
 }
 // Returns the size. Indices ascend, and none is 0.
-size_t columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count);
+size_t trace_columns_write(uint8_t *to, const uint32_t *indices, const uint64_t *words, size_t count);
 // Puts words where they belong; one that is not 0 already is written over. False: malformed; what was read till then is
 // in. *end grows to what is behind the last index that was met.
-bool columns_read(struct qutc_bytes bytes, uint64_t *words, size_t capacity, size_t *end);
+bool trace_columns_read(struct base_bytes bytes, uint64_t *words, size_t capacity, size_t *end);
 
 #endif

@@ -22,14 +22,15 @@ struct reader {
     bool no_memory;
 };
 
-static bool read_segment(struct reader *reader, struct qutc_bytes contents)
+static bool read_segment(struct reader *reader, struct base_bytes contents)
 {
     struct image *image = reader->image;
     if (contents.size != sizeof image->header + sizeof image->counters)
         return false;
     struct qut_trace_header header;
     memcpy(&header, contents.data, sizeof header);
-    if (memcmp(header.magic, QUT_TRACE_MAGIC, sizeof header.magic) != 0 || segment_check_numbers(&header, NULL) != 0)
+    if (memcmp(header.magic, QUT_TRACE_MAGIC, sizeof header.magic) != 0 ||
+        trace_segment_check_numbers(&header, NULL) != 0)
         return false;
     image->header = header;
     memcpy(&image->counters, contents.data + sizeof header, sizeof image->counters);
@@ -73,7 +74,7 @@ static bool settle_threads(struct image *image)
     return true;
 }
 
-static bool read_threads(struct reader *reader, struct qutc_bytes contents)
+static bool read_threads(struct reader *reader, struct base_bytes contents)
 {
     struct qut_trace_file_thread thread;
     if (contents.size % sizeof thread)
@@ -99,12 +100,12 @@ static bool read_threads(struct reader *reader, struct qutc_bytes contents)
     return true;
 }
 
-static bool read_modules(struct reader *reader, struct qutc_bytes contents)
+static bool read_modules(struct reader *reader, struct base_bytes contents)
 {
-    struct qutc_cursor cursor = qutc_cursor(contents);
-    uint32_t first = qutc_read_u32(&cursor);
-    qutc_read_u32(&cursor);
-    size_t count = qutc_cursor_left(&cursor) / sizeof(struct qut_trace_module);
+    struct base_cursor cursor = base_cursor(contents);
+    uint32_t first = base_read_u32(&cursor);
+    base_read_u32(&cursor);
+    size_t count = base_cursor_left(&cursor) / sizeof(struct qut_trace_module);
     if (cursor.failed || first > reader->image->header.module_capacity ||
         count > reader->image->header.module_capacity - first)
         return false;
@@ -126,13 +127,13 @@ static bool read_modules(struct reader *reader, struct qutc_bytes contents)
     return true;
 }
 
-static bool read_strings(struct reader *reader, struct qutc_bytes contents)
+static bool read_strings(struct reader *reader, struct base_bytes contents)
 {
     struct image *image = reader->image;
-    struct qutc_cursor cursor = qutc_cursor(contents);
-    uint32_t offset = qutc_read_u32(&cursor);
-    qutc_read_u32(&cursor);
-    size_t size = qutc_cursor_left(&cursor);
+    struct base_cursor cursor = base_cursor(contents);
+    uint32_t offset = base_read_u32(&cursor);
+    base_read_u32(&cursor);
+    size_t size = base_cursor_left(&cursor);
     uint64_t room = image->header.strings.size_bytes < UINT32_MAX ? image->header.strings.size_bytes : UINT32_MAX;
     if (cursor.failed || offset > room || size > room - offset)
         return false;
@@ -148,14 +149,14 @@ static bool read_strings(struct reader *reader, struct qutc_bytes contents)
     return true;
 }
 
-static bool read_raw(struct reader *reader, struct qutc_bytes contents)
+static bool read_raw(struct reader *reader, struct base_bytes contents)
 {
-    return columns_read(contents, reader->image->raw, reader->image->raw_capacity, &reader->raw_end);
+    return trace_columns_read(contents, reader->image->raw, reader->image->raw_capacity, &reader->raw_end);
 }
 
-static bool read_nodes(struct reader *reader, struct qutc_bytes contents)
+static bool read_nodes(struct reader *reader, struct base_bytes contents)
 {
-    return columns_read(contents, reader->image->nodes, reader->image->node_capacity, &reader->node_end);
+    return trace_columns_read(contents, reader->image->nodes, reader->image->node_capacity, &reader->node_end);
 }
 
 static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
@@ -172,15 +173,15 @@ static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *
     return true;
 }
 
-static bool read_chunks(struct reader *reader, struct qutc_bytes contents)
+static bool read_chunks(struct reader *reader, struct base_bytes contents)
 {
-    struct qutc_cursor cursor = qutc_cursor(contents);
-    uint32_t count = qutc_read_u32(&cursor);
-    qutc_read_u32(&cursor);
+    struct base_cursor cursor = base_cursor(contents);
+    uint32_t count = base_read_u32(&cursor);
+    base_read_u32(&cursor);
     if (count > QUT_TRACE_FILE_BLOCK_CHUNKS_MAX)
         return false;
-    struct qutc_bytes table = qutc_read_bytes(&cursor, count * sizeof(struct qut_trace_file_chunk));
-    struct qutc_bytes headers = qutc_read_bytes(&cursor, count * sizeof(struct qut_trace_chunk));
+    struct base_bytes table = base_read_bytes(&cursor, count * sizeof(struct qut_trace_file_chunk));
+    struct base_bytes headers = base_read_bytes(&cursor, count * sizeof(struct qut_trace_chunk));
     if (cursor.failed)
         return false;
     struct qut_trace_file_chunk told[QUT_TRACE_FILE_BLOCK_CHUNKS_MAX];
@@ -197,7 +198,7 @@ static bool read_chunks(struct reader *reader, struct qutc_bytes contents)
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct qutc_bytes records = qutc_read_bytes(&cursor, told[i].used_bytes);
+        struct base_bytes records = base_read_bytes(&cursor, told[i].used_bytes);
         if (cursor.failed)
             return false;
         if (!add_chunk(reader, &told[i], headers.data + i * sizeof(struct qut_trace_chunk), records.data, to)) {
@@ -209,12 +210,12 @@ static bool read_chunks(struct reader *reader, struct qutc_bytes contents)
     return true;
 }
 
-static bool read_notes(struct reader *reader, struct qutc_bytes contents)
+static bool read_notes(struct reader *reader, struct base_bytes contents)
 {
-    return file_notes_read(contents, &reader->image->notes, &reader->no_memory);
+    return trace_file_notes_read(contents, &reader->image->notes, &reader->no_memory);
 }
 
-static bool read_trailer(struct reader *reader, struct qutc_bytes contents)
+static bool read_trailer(struct reader *reader, struct base_bytes contents)
 {
     if (contents.size != sizeof reader->trailer)
         return false;
@@ -226,7 +227,7 @@ static bool read_trailer(struct reader *reader, struct qutc_bytes contents)
 // Blocks of one kind, or of all others.
 static void read_blocks(struct reader *reader, bool segments)
 {
-    static bool (*const read[QUT_TRACE_FILE_TYPE_END])(struct reader *, struct qutc_bytes) = {
+    static bool (*const read[QUT_TRACE_FILE_TYPE_END])(struct reader *, struct base_bytes) = {
         [QUT_TRACE_FILE_SEGMENT] = read_segment, [QUT_TRACE_FILE_THREADS] = read_threads,
         [QUT_TRACE_FILE_MODULES] = read_modules, [QUT_TRACE_FILE_STRINGS] = read_strings,
         [QUT_TRACE_FILE_RAW] = read_raw,         [QUT_TRACE_FILE_NODES] = read_nodes,
@@ -237,19 +238,19 @@ static void read_blocks(struct reader *reader, bool segments)
     for (size_t i = 0; i < reader->blocks.blocks.count && !reader->no_memory; i++) {
         if ((blocks[i].type == QUT_TRACE_FILE_SEGMENT) != segments)
             continue;
-        struct qutc_bytes contents;
-        struct qutc_error error = {0};
+        struct base_bytes contents;
+        struct base_error error = {0};
         // No file of ours packs this well: one that does is made to take all memory.
         reader->unpacked_bytes += blocks[i].unpacked_bytes;
         if (reader->unpacked_bytes > reader->unpacked_bytes_max)
-            qutc_fail(&error, QUTC_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
-        else if (file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
+            base_fail(&error, BASE_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
+        else if (trace_file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
                  read[blocks[i].type](reader, contents))
             continue;
         char text[224];
         reader->image->damaged_blocks++;
-        image_damage(reader->image, "block %" PRIu32 " at 0x%" PRIx64 ": %s", blocks[i].index, blocks[i].offset,
-                     error.reason ? qutc_error_text(&error, text, sizeof text) : "malformed");
+        trace_image_damage(reader->image, "block %" PRIu32 " at 0x%" PRIx64 ": %s", blocks[i].index, blocks[i].offset,
+                           error.reason ? base_error_text(&error, text, sizeof text) : "malformed");
     }
 }
 
@@ -265,7 +266,7 @@ static void check_count(struct image *image, const char *what, uint64_t found, u
 {
     if (found == told)
         return;
-    image_damage(image, "%" PRIu64 " of %" PRIu64 " %s are here", found, told, what);
+    trace_image_damage(image, "%" PRIu64 " of %" PRIu64 " %s are here", found, told, what);
     image->is_complete = false;
 }
 
@@ -293,20 +294,21 @@ static void check_trailer(struct reader *reader, size_t size)
                    reader->blocks.end == size;
     if (!is_last || trailer->file_bytes != size) {
         image->is_truncated = true;
-        image_damage(image, reader->has_trailer ? "the file goes on behind its trailer, or is shorter than that says"
-                                                : "the file has no trailer: its end is missing");
+        trace_image_damage(image, reader->has_trailer
+                                      ? "the file goes on behind its trailer, or is shorter than that says"
+                                      : "the file has no trailer: its end is missing");
         return;
     }
     image->end = (uint8_t)trailer->end;
     image->is_complete = ends_in_order(image);
     if (!image->is_complete)
-        image_damage(image, "%s", TRACE_DIED_TEXT);
+        trace_image_damage(image, "%s", TRACE_DIED_TEXT);
     // Then what is not here is missing, and has not been overwritten.
     image->may_miss_chunks = trailer->failed_writes != 0;
     if (trailer->failed_writes)
-        image_damage(image,
-                     "%" PRIu64 " times the file could not be written: what had no room meanwhile is counted as lost",
-                     trailer->failed_writes);
+        trace_image_damage(
+            image, "%" PRIu64 " times the file could not be written: what had no room meanwhile is counted as lost",
+            trailer->failed_writes);
     check_count(image, "chunks", reader->chunk_count, trailer->chunk_count);
     check_count(image, "nodes", count_words(image->nodes, reader->node_end), trailer->node_count);
     check_count(image, "addresses", count_words(image->raw, reader->raw_end), trailer->raw_count);
@@ -345,7 +347,7 @@ static bool has_notes_only(const struct reader *reader)
     return reader->blocks.blocks.count != 0;
 }
 
-static int read_all(struct reader *reader, size_t size, struct qutc_error *error)
+static int read_all(struct reader *reader, size_t size, struct base_error *error)
 {
     enum { RATIO_MAX = 256, ROOM_BYTES = 64 << 20 };
     struct image *image = reader->image;
@@ -360,15 +362,15 @@ static int read_all(struct reader *reader, size_t size, struct qutc_error *error
     }
     // Or none that this build can unpack.
     if (!image->header.version && image->damages.count)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "no block can be read; the first: %s",
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "no block can be read; the first: %s",
                          *(char **)image->damages.items);
     if (!image->header.version)
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
+        return base_fail(error, BASE_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
     if (!take_tables(image))
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     read_blocks(reader, false);
     if (reader->no_memory || !settle_threads(image))
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     image->modules = reader->modules.items;
     image->module_count = reader->modules.count;
     check_trailer(reader, size);
@@ -379,17 +381,17 @@ static int read_all(struct reader *reader, size_t size, struct qutc_error *error
     return 0;
 }
 
-int image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct qutc_error *error)
+int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct base_error *error)
 {
     struct reader reader = {.image = image, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
     image->file_bytes = size;
-    if (file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
+    if (trace_file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
         return -1;
     reader.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
     reader.last_of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *reader.last_of_slot);
     int result = reader.scratch && reader.last_of_slot
                      ? read_all(&reader, size, error)
-                     : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for a block");
+                     : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a block");
     free(reader.scratch);
     free(reader.last_of_slot);
     return result;

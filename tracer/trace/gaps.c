@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chunk says what it counts from: where that is not the end of the one before, chunks are missing between them. And
 // it says how many hits its writer had lost when it began and when it was sealed.
-#include "tracer/trace/build.h"
+#include "tracer/trace/inside.h"
 
 static void add_gap(struct gap_finder *finder, uint64_t from_ns, uint64_t to_ns, uint64_t lost,
                     enum trace_gap_reason reason)
@@ -21,15 +21,15 @@ static void add_lost(struct gap_finder *finder, uint64_t from_ns, uint64_t to_ns
         add_gap(finder, from_ns, to_ns, lost_now - lost_then, TRACE_GAP_LOST);
 }
 
-void gaps_begin(struct gap_finder *finder, uint64_t start_ns)
+void trace_gaps_begin(struct gap_finder *finder, uint64_t start_ns)
 {
     finder->end_time = start_ns >> finder->time_shift;
     finder->lost = 0;
     finder->has_chunk = false;
 }
 
-void gaps_chunk(struct gap_finder *finder, const struct qut_trace_chunk *header, const struct decoded *decoded,
-                uint64_t lost_at_end)
+void trace_gaps_chunk(struct gap_finder *finder, const struct qut_trace_chunk *header, const struct decoded *decoded,
+                      uint64_t lost_at_end)
 {
     unsigned shift = finder->time_shift;
     uint64_t from_ns = finder->end_time << shift;
@@ -48,7 +48,7 @@ void gaps_chunk(struct gap_finder *finder, const struct qut_trace_chunk *header,
     finder->has_chunk = true;
 }
 
-void gaps_end(struct gap_finder *finder, const struct qut_trace_file_writer *writer, uint64_t end_ns)
+void trace_gaps_end(struct gap_finder *finder, const struct qut_trace_file_writer *writer, uint64_t end_ns)
 {
     if (!writer)
         return;

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/trace/image.h"
+#include "tracer/trace/raw_trace.h"
 
 enum { DAMAGES_KEPT = 64 };
 
-bool merge_begin(struct merger *merger)
+bool trace_merge_begin(struct merger *merger)
 {
     struct trace_memory *memory = trace_memory_new();
     if (!memory)
@@ -35,17 +35,17 @@ bool merge_begin(struct merger *merger)
     return true;
 }
 
-static int no_memory(struct qutc_error *error)
+static int no_memory(struct base_error *error)
 {
-    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
 }
 
-void merge_damage(struct merger *merger, const char *text)
+void trace_merge_damage(struct merger *merger, const char *text)
 {
     merger->trace.is_complete = false;
     if (merger->damages.count >= DAMAGES_KEPT)
         return;
-    const char *copy = merge_text(merger, text);
+    const char *copy = trace_merge_text(merger, text);
     char **place = copy ? trace_vector_add(&merger->damages) : NULL;
     if (place)
         *place = (char *)(uintptr_t)copy;
@@ -61,7 +61,7 @@ static void add_damages(struct merger *merger, const struct trace *part)
             continue;
         }
         snprintf(text, sizeof text, "process %" PRIu32 ": %s", part->pid, part->damages[i]);
-        merge_damage(merger, text);
+        trace_merge_damage(merger, text);
     }
 }
 
@@ -71,7 +71,7 @@ static bool add_kinds(struct merger *merger, const struct trace *part)
     const char **names = merger->trace.kind_names;
     for (unsigned i = 0; i < QUT_TRACE_OWN_KIND_COUNT; i++) {
         merger->kind_map[i] = QUT_TRACE_KIND_OTHER;
-        const char *name = merge_text(merger, part->kind_names[i]);
+        const char *name = trace_merge_text(merger, part->kind_names[i]);
         if (part->kind_names[i] && !name)
             return false;
         for (unsigned to = 0; name && to < QUT_TRACE_OWN_KIND_COUNT; to++) {
@@ -110,7 +110,7 @@ static bool add_samples(struct merger *merger, const struct trace *part)
         return false;
     for (size_t i = 0; i < part->sample_count; i++) {
         struct trace_sample *sample = &samples[i];
-        sample->node = merger->node_map[sample->node];
+        sample->node = merger->node_map.items[sample->node];
         sample->first_extra += (uint32_t)first_extra;
         if (sample->metrics != TRACE_NONE)
             sample->metrics += (uint32_t)first_metrics;
@@ -120,7 +120,7 @@ static bool add_samples(struct merger *merger, const struct trace *part)
     }
     for (size_t i = 0; i < part->extra_count; i++) {
         if (extras[i].key == QUT_TRACE_EXTRA_BEGIN_NODE && extras[i].value < part->node_count)
-            extras[i].value = merger->node_map[extras[i].value];
+            extras[i].value = merger->node_map.items[extras[i].value];
         if (extras[i].key == QUT_TRACE_EXTRA_FLOW) // numbers of one process mean nothing in another one
             extras[i].value ^= merger->flow_salt;
     }
@@ -131,7 +131,7 @@ static bool add_marks(struct merger *merger, const struct trace *part)
 {
     struct trace_mark *marks = add_items(&merger->marks, part->marks, part->mark_count);
     for (size_t i = 0; marks && i < part->mark_count; i++) {
-        marks[i].name = merge_text(merger, marks[i].name);
+        marks[i].name = trace_merge_text(merger, marks[i].name);
         if (part->marks[i].name && !marks[i].name)
             return false;
     }
@@ -160,8 +160,8 @@ static bool add_notes(struct merger *merger, const struct trace_note *notes, siz
 {
     struct trace_note *added = add_items(&merger->notes, notes, count);
     for (size_t i = 0; added && i < count; i++) {
-        added[i].name = merge_text(merger, notes[i].name);
-        added[i].text = merge_text(merger, notes[i].text);
+        added[i].name = trace_merge_text(merger, notes[i].name);
+        added[i].text = trace_merge_text(merger, notes[i].text);
         if (!added[i].name || (notes[i].text && !added[i].text))
             return false;
     }
@@ -174,7 +174,7 @@ static bool add_process(struct merger *merger, const struct trace *part, size_t 
     if (!process)
         return false;
     *process = part->processes[0];
-    process->command = merge_text(merger, process->command);
+    process->command = trace_merge_text(merger, process->command);
     process->first_thread = first_thread;
     process->first_note = first_note;
     return process->command;
@@ -211,25 +211,21 @@ static void add_sums(struct merger *merger, const struct trace *part)
     trace->boottime_ns = part->boottime_ns;
 }
 
-int merge_add(struct merger *merger, const struct trace *part, struct qutc_error *error)
+int trace_merge_add(struct merger *merger, const struct trace *part, struct base_error *error)
 {
     if (!merger->nodes.count) { // the root is always the first
         struct trace_node *root = trace_vector_add(&merger->nodes);
-        uint32_t *place = NULL;
-        if (root) {
-            *root = part->nodes[0];
-            merge_find(&merger->node_table, 0, NULL, NULL, NULL, &place);
-        }
-        if (!place)
+        if (!root)
             return no_memory(error);
-        merge_put(&merger->node_table, place, 0);
+        *root = part->nodes[0];
     }
     uint64_t salt;
     memcpy(&salt, part->identity, sizeof salt);
-    merger->flow_salt = merger->processes.count ? merge_hash(salt, merger->processes.count) : 0;
+    salt = (salt ^ merger->processes.count) * 0x9e3779b97f4a7c15u;
+    merger->flow_salt = merger->processes.count ? salt ^ salt >> 29 : 0;
     size_t first_thread = merger->threads.count, first_sample = merger->samples.count, first_mark = merger->marks.count;
     size_t first_gap = merger->gaps.count, first_note = merger->notes.count;
-    if (!merge_modules(merger, part) || !merge_nodes(merger, part) || !add_kinds(merger, part) ||
+    if (!trace_merge_modules(merger, part) || !trace_merge_nodes(merger, part) || !add_kinds(merger, part) ||
         !add_samples(merger, part) || !add_marks(merger, part) ||
         !add_threads(merger, part, first_sample, first_mark, first_gap) ||
         !add_notes(merger, part->notes, part->note_count) || !add_process(merger, part, first_thread, first_note))
@@ -239,7 +235,7 @@ int merge_add(struct merger *merger, const struct trace *part, struct qutc_error
     return 0;
 }
 
-int merge_add_notes(struct merger *merger, const struct trace_note *notes, size_t count, struct qutc_error *error)
+int trace_merge_add_notes(struct merger *merger, const struct trace_note *notes, size_t count, struct base_error *error)
 {
     return add_notes(merger, notes, count) ? 0 : no_memory(error);
 }
@@ -288,7 +284,7 @@ static bool order_processes(struct merger *merger, struct trace *trace)
     return true;
 }
 
-int merge_end(struct merger *merger, struct trace *trace, struct qutc_error *error)
+int trace_merge_end(struct merger *merger, struct trace *trace, struct base_error *error)
 {
     if (merger->died_count) {
         char text[128];
@@ -296,7 +292,7 @@ int merge_end(struct merger *merger, struct trace *trace, struct qutc_error *err
                  "%" PRIu64 " processes ended without closing their trace; all that they had stored "
                  "is here",
                  merger->died_count);
-        merge_damage(merger, text);
+        trace_merge_damage(merger, text);
     }
     *trace = merger->trace;
     size_t own_notes = merger->notes.count;
@@ -335,11 +331,11 @@ int merge_end(struct merger *merger, struct trace *trace, struct qutc_error *err
     return 0;
 }
 
-void merge_free(struct merger *merger)
+void trace_merge_free(struct merger *merger)
 {
-    merge_table_free(&merger->module_table);
-    merge_table_free(&merger->node_table);
-    merge_table_free(&merger->text_table);
-    free(merger->module_map);
-    free(merger->node_map);
+    base_hash_free(&merger->module_index);
+    base_hash_free(&merger->trace_node_index);
+    base_hash_free(&merger->text_index);
+    base_vector_free(&merger->module_map.vector);
+    base_vector_free(&merger->node_map.vector);
 }

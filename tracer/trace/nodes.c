@@ -3,7 +3,7 @@
 // there, or is its own descendant) hangs from a node that says so: what is below it is kept.
 #include <qut/frame.h>
 
-#include "tracer/trace/build.h"
+#include "tracer/trace/inside.h"
 
 enum { END_KIND = QUT_TRACE_CLASS_END << QUT_TRACE_CLASS_SHIFT, PATH_MARK = 0xffffffff };
 
@@ -52,7 +52,7 @@ static bool need_damaged(struct node_map *map)
     return true;
 }
 
-uint32_t node_index(struct node_map *map, uint64_t id)
+uint32_t trace_node_index(struct node_map *map, uint64_t id)
 {
     if (id < map->capacity && (id == 0 || map->index[id]))
         return map->index[id];
@@ -82,7 +82,7 @@ static bool fill_address(struct image *image, const struct places *places, struc
     if (code >= image->raw_capacity || !image->raw[code])
         return false;
     node->pc = image->raw[code];
-    uint32_t module = place_of_address(places, kinds[node->class_], node->pc);
+    uint32_t module = trace_place_of_address(places, kinds[node->class_], node->pc);
     if (module != TRACE_NONE)
         place_at(node, places, module, node->pc - places->modules[module].start);
     return true;
@@ -95,7 +95,7 @@ static bool fill_node(struct image *image, const struct places *places, struct t
     case QUT_TRACE_CLASS_CODE:
     case QUT_TRACE_CLASS_SIGNAL: {
         node->pc = code;
-        uint32_t module = place_of_code(places, code);
+        uint32_t module = trace_place_of_code(places, code);
         if (module == TRACE_NONE)
             return false;
         place_at(node, places, module, code - places->modules[module].code_base);
@@ -105,7 +105,7 @@ static bool fill_node(struct image *image, const struct places *places, struct t
     case QUT_TRACE_CLASS_JIT:
     case QUT_TRACE_CLASS_DEX: return fill_address(image, places, node, code);
     case QUT_TRACE_CLASS_LABEL:
-        node->label = image_string(image, code);
+        node->label = trace_image_string(image, code);
         return code == 0 || *node->label; // 0 is the empty string
     case QUT_TRACE_CLASS_END:
         node->label = end_label(image, code);
@@ -152,7 +152,7 @@ static bool number(struct image *image, struct node_map *map, const struct place
     return true;
 }
 
-int build_nodes(struct image *image, const struct places *places, struct node_map *map, struct qutc_error *error)
+int trace_build_nodes(struct image *image, const struct places *places, struct node_map *map, struct base_error *error)
 {
     size_t count = 0;
     for (size_t id = 1; id < image->node_capacity; id++)
@@ -171,6 +171,6 @@ int build_nodes(struct image *image, const struct places *places, struct node_ma
             made = number(image, map, places, path.items, id);
     trace_vector_free(&path);
     if (!made)
-        return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for %zu nodes", count);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for %zu nodes", count);
     return 0;
 }

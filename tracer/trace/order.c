@@ -71,21 +71,21 @@ static bool order(const struct sort *sort, char *items, size_t count)
     return true;
 }
 
-bool order_samples(struct trace_sample *all, size_t first, size_t count)
+bool trace_order_samples(struct trace_sample *all, size_t first, size_t count)
 {
 
     const struct sort sort = {sizeof *all, offsetof(struct trace_sample, first_ns)};
     return !count || order(&sort, (char *)(all + first), count);
 }
 
-bool order_marks(struct trace_mark *all, size_t first, size_t count)
+bool trace_order_marks(struct trace_mark *all, size_t first, size_t count)
 {
 
     const struct sort sort = {sizeof *all, offsetof(struct trace_mark, time_ns)};
     return !count || order(&sort, (char *)(all + first), count);
 }
 
-bool order_gaps(struct trace_gap *all, size_t first, size_t count)
+bool trace_order_gaps(struct trace_gap *all, size_t first, size_t count)
 {
 
     const struct sort sort = {sizeof *all, offsetof(struct trace_gap, from_ns)};

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tracer/trace/image.h"
+#include "tracer/trace/file_parts.h"
 #include "tracer/trace/merge.h"
-#include "tracer/trace/parts.h"
+#include "tracer/trace/raw_trace.h"
 
 struct parts_reader {
     struct trace first; // the only one so far; nodes NULL: there is none
@@ -14,13 +14,13 @@ struct parts_reader {
     struct trace_memory *own_memory;
     struct trace_vector own_notes; // of the whole recording
     uint64_t bad_count;            // parts of which nothing could be made
-    struct qutc_error first_error;
+    struct base_error first_error;
     char first_bad[256];
 };
 
-static int no_memory(struct qutc_error *error)
+static int no_memory(struct base_error *error)
 {
-    return qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
 }
 
 static bool copy_notes(struct parts_reader *reader, const struct image *image)
@@ -40,47 +40,47 @@ static bool copy_notes(struct parts_reader *reader, const struct image *image)
 }
 
 // Takes a part that was read, or frees it.
-static int take_part(struct parts_reader *reader, struct trace *part, struct qutc_error *error)
+static int take_part(struct parts_reader *reader, struct trace *part, struct base_error *error)
 {
     if (!reader->first.nodes && !reader->is_merging) {
         reader->first = *part;
         return 0;
     }
     if (!reader->is_merging) {
-        reader->is_merging = merge_begin(&reader->merger);
-        int status = reader->is_merging ? merge_add(&reader->merger, &reader->first, error) : no_memory(error);
+        reader->is_merging = trace_merge_begin(&reader->merger);
+        int status = reader->is_merging ? trace_merge_add(&reader->merger, &reader->first, error) : no_memory(error);
         trace_free(&reader->first);
         if (status != 0) {
             trace_free(part);
             return -1;
         }
     }
-    int status = merge_add(&reader->merger, part, error);
+    int status = trace_merge_add(&reader->merger, part, error);
     trace_free(part);
     return status;
 }
 
-static void note_bad(struct parts_reader *reader, size_t offset, const struct qutc_error *why)
+static void note_bad(struct parts_reader *reader, size_t offset, const struct base_error *why)
 {
     char text[160];
     if (!reader->bad_count++) {
         reader->first_error = *why;
         snprintf(reader->first_bad, sizeof reader->first_bad, "the trace at 0x%zx cannot be read: %s", offset,
-                 qutc_error_text(why, text, sizeof text));
+                 base_error_text(why, text, sizeof text));
     }
 }
 
 // -1: no memory. A part that is spoiled leaves the others.
 static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t offset, size_t size,
-                     struct qutc_error *error)
+                     struct base_error *error)
 {
     struct trace_memory *memory = trace_memory_new();
     if (!memory)
         return no_memory(error);
-    struct image image = image_new(memory);
+    struct image image = trace_image_new(memory);
     struct trace part = {0};
-    struct qutc_error why = {0};
-    int status = image_of_file(&image, bytes + offset, size, &why);
+    struct base_error why = {0};
+    int status = trace_image_of_file(&image, bytes + offset, size, &why);
     if (status == 0 && !image.is_notes_only)
         status = trace_build(&image, &part, &why);
     if (status == 0 && !image.is_notes_only) {
@@ -92,7 +92,7 @@ static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t o
     else if (!copy_notes(reader, &image))
         status = no_memory(&why);
     trace_memory_free(memory);
-    if (status == 0 || why.reason != QUTC_ERR_NO_MEMORY)
+    if (status == 0 || why.reason != BASE_ERR_NO_MEMORY)
         return 0;
     *error = why;
     return -1;
@@ -135,10 +135,10 @@ static bool add_own_notes(struct parts_reader *reader, struct trace *trace)
     return true;
 }
 
-static int end_reader(struct parts_reader *reader, size_t size, struct trace *trace, struct qutc_error *error)
+static int end_reader(struct parts_reader *reader, size_t size, struct trace *trace, struct base_error *error)
 {
     if (reader->is_merging) {
-        if (merge_end(&reader->merger, trace, error) != 0) {
+        if (trace_merge_end(&reader->merger, trace, error) != 0) {
             trace_memory_free(reader->merger.memory);
             reader->is_merging = false;
             return -1;
@@ -148,7 +148,7 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
         reader->first = (struct trace){0};
     } else {
         *error = reader->first_error;
-        return reader->bad_count ? -1 : qutc_fail(error, QUTC_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
+        return reader->bad_count ? -1 : base_fail(error, BASE_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
     }
     trace->file_bytes = size;
     if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace))) {
@@ -159,10 +159,10 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
 }
 
 static int read_all(struct parts_reader *reader, const uint8_t *bytes, size_t size, struct trace *trace,
-                    struct qutc_error *error)
+                    struct base_error *error)
 {
     struct trace_vector offsets = trace_vector(reader->own_memory, sizeof(size_t));
-    if (!parts_find(&offsets, bytes, size))
+    if (!trace_parts_find(&offsets, bytes, size))
         return no_memory(error);
     const size_t *begins = offsets.items;
     int status = 0;
@@ -178,9 +178,9 @@ static int read_all(struct parts_reader *reader, const uint8_t *bytes, size_t si
     return -1;
 }
 
-int read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct qutc_error *error)
+int trace_read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct base_error *error)
 {
-    struct qutc_error unwanted = {0};
+    struct base_error unwanted = {0};
     struct parts_reader reader = {.own_memory = trace_memory_new()};
     if (!error)
         error = &unwanted;
@@ -188,7 +188,7 @@ int read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, stru
         return no_memory(error);
     reader.own_notes = trace_vector(reader.own_memory, sizeof(struct trace_note));
     int status = read_all(&reader, bytes, size, trace, error);
-    merge_free(&reader.merger);
+    trace_merge_free(&reader.merger);
     trace_memory_free(reader.own_memory);
     return status;
 }

@@ -15,9 +15,9 @@ enum {
 };
 static const char where[] = "segment header";
 
-static int malformed(struct qutc_error *error, size_t offset, const char *what, uint64_t value)
+static int malformed(struct base_error *error, size_t offset, const char *what, uint64_t value)
 {
-    return qutc_fail(error, QUTC_ERR_MALFORMED, where, offset, "%s: %" PRIu64, what, value);
+    return base_fail(error, BASE_ERR_MALFORMED, where, offset, "%s: %" PRIu64, what, value);
 }
 
 #define HEADER_AT(FIELD) offsetof(struct qut_trace_header, FIELD)
@@ -27,10 +27,16 @@ static bool is_power_of_two(uint64_t value)
     return value && !(value & (value - 1));
 }
 
-int segment_check_numbers(const struct qut_trace_header *header, struct qutc_error *error)
+const char *trace_version_refusal(bool is_older)
+{
+    return is_older ? "made by an older QUT: read it with that one" : "made by a newer QUT: read it with that one";
+}
+
+int trace_segment_check_numbers(const struct qut_trace_header *header, struct base_error *error)
 {
     if (header->version != QUT_TRACE_VERSION)
-        return qutc_fail(error, QUTC_ERR_UNSUPPORTED, where, HEADER_AT(version), "version %" PRIu32, header->version);
+        return base_fail(error, BASE_ERR_UNSUPPORTED, where, HEADER_AT(version), "%s",
+                         trace_version_refusal(header->version < QUT_TRACE_VERSION));
     if (header->word_bytes != 4 && header->word_bytes != 8)
         return malformed(error, HEADER_AT(word_bytes), "bytes of a word", header->word_bytes);
     if (header->mode > QUT_TRACE_STREAM)
@@ -60,20 +66,20 @@ struct sized_section {
     uint32_t *there; // NULL: all of it must be
 };
 
-static int check_section(const struct segment_view *view, const struct sized_section *part, bool *is_cut,
-                         struct qutc_error *error)
+static int check_section(const struct trace_segment_view *view, const struct sized_section *part, bool *is_cut,
+                         struct base_error *error)
 {
     uint64_t offset = part->section->offset_bytes, size = part->section->size_bytes, end;
     if (offset % 64 || offset < sizeof(struct qut_trace_header) || __builtin_add_overflow(offset, size, &end) ||
         end > view->header.segment_bytes || size < part->item_bytes * part->item_count)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, where, part->offset,
+        return base_fail(error, BASE_ERR_MALFORMED, where, part->offset,
                          "section %s at 0x%" PRIx64 ", 0x%" PRIx64 " bytes: in a segment of 0x%" PRIx64, part->name,
                          offset, size, view->header.segment_bytes);
     uint64_t left = offset < view->size ? view->size - offset : 0;
     if (left < part->item_bytes * part->item_count) {
         *is_cut = true;
         if (!part->there)
-            return qutc_fail(error, QUTC_ERR_TRUNCATED, where, part->offset,
+            return base_fail(error, BASE_ERR_TRUNCATED, where, part->offset,
                              "section %s ends behind the file's %zu bytes", part->name, view->size);
     }
     if (part->there) {
@@ -83,7 +89,7 @@ static int check_section(const struct segment_view *view, const struct sized_sec
     return 0;
 }
 
-static int check_sections(struct segment_view *view, struct qutc_error *error)
+static int check_sections(struct trace_segment_view *view, struct base_error *error)
 {
     const struct qut_trace_header *header = &view->header;
     uint32_t string_bytes = 0;
@@ -110,38 +116,38 @@ static int check_sections(struct segment_view *view, struct qutc_error *error)
     return 0;
 }
 
-int segment_view(struct segment_view *view, uint8_t *bytes, size_t size, struct qutc_error *error)
+int trace_segment_view(struct trace_segment_view *view, uint8_t *bytes, size_t size, struct base_error *error)
 {
-    *view = (struct segment_view){.bytes = bytes, .size = size, .fd = -1};
+    *view = (struct trace_segment_view){.bytes = bytes, .size = size, .fd = -1};
     if (size < sizeof view->header)
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, where, size, "%zu bytes are less than a header", size);
+        return base_fail(error, BASE_ERR_TRUNCATED, where, size, "%zu bytes are less than a header", size);
     memcpy(&view->header, bytes, sizeof view->header);
     if (memcmp(view->header.magic, QUT_TRACE_MAGIC, sizeof view->header.magic) != 0)
-        return qutc_fail(error, QUTC_ERR_MALFORMED, where, 0, "no segment of a trace");
+        return base_fail(error, BASE_ERR_MALFORMED, where, 0, "no segment of a trace");
     if (view->size > view->header.segment_bytes)
         view->size = (size_t)view->header.segment_bytes;
-    if (segment_check_numbers(&view->header, error) != 0)
+    if (trace_segment_check_numbers(&view->header, error) != 0)
         return -1;
     return check_sections(view, error);
 }
 
-int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_error *error)
+int trace_segment_map(struct trace_segment_view *view, int fd, bool writable, struct base_error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
     if (status.st_size < (off_t)sizeof(struct qut_trace_header))
-        return qutc_fail(error, QUTC_ERR_TRUNCATED, where, 0, "%jd bytes are less than a header",
+        return base_fail(error, BASE_ERR_TRUNCATED, where, 0, "%jd bytes are less than a header",
                          (intmax_t)status.st_size);
     size_t size = (size_t)status.st_size;
     void *bytes = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
     if (bytes == MAP_FAILED)
-        return qutc_fail(error, QUTC_ERR_IO, "", 0, "mmap: %s", strerror(errno));
-    struct guard *guard = guard_begin(bytes, size);
-    int made = guard ? segment_view(view, bytes, size, error)
-                     : qutc_fail(error, QUTC_ERR_NO_MEMORY, "", 0, "too many segments are read at once");
+        return base_fail(error, BASE_ERR_IO, "", 0, "mmap: %s", strerror(errno));
+    struct guard *guard = trace_guard_begin(bytes, size);
+    int made = guard ? trace_segment_view(view, bytes, size, error)
+                     : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "too many segments are read at once");
     if (made != 0) {
-        guard_end(guard);
+        trace_guard_end(guard);
         munmap(bytes, size);
         return -1;
     }
@@ -151,8 +157,8 @@ int segment_map(struct segment_view *view, int fd, bool writable, struct qutc_er
     return 0;
 }
 
-bool segment_next_words(const struct segment_view *view, const qut_trace_u64 *words, size_t count, size_t *first,
-                        size_t *end)
+bool trace_segment_next_words(const struct trace_segment_view *view, const qut_trace_u64 *words, size_t count,
+                              size_t *first, size_t *end)
 {
     const off_t start = (const uint8_t *)words - view->bytes;
     if (*first >= count)
@@ -160,7 +166,7 @@ bool segment_next_words(const struct segment_view *view, const qut_trace_u64 *wo
     *end = count;
     const off_t from = start + (off_t)(*first * sizeof *words);
     const off_t data = view->fd >= 0 ? lseek(view->fd, from, SEEK_DATA) : -1;
-    if (data < from) // that there is no more is said by ENXIO; all else: nobody knows
+    if (data < from) // that there is no more is said by ENXIO; all else: it is not known
         return view->fd < 0 || errno != ENXIO;
     *first += (size_t)(data - from) / sizeof *words;
     const off_t hole = lseek(view->fd, data, SEEK_HOLE);
@@ -169,26 +175,26 @@ bool segment_next_words(const struct segment_view *view, const qut_trace_u64 *wo
     return *first < *end;
 }
 
-void segment_unmap(struct segment_view *view)
+void trace_segment_unmap(struct trace_segment_view *view)
 {
-    guard_end(view->guard);
+    trace_guard_end(view->guard);
     if (view->mapped_bytes)
         munmap(view->bytes, view->mapped_bytes);
-    *view = (struct segment_view){0};
+    *view = (struct trace_segment_view){0};
 }
 
 // What a writer takes from others is no longer theirs when the directory says so, and in its commit only later.
-static uint64_t samples_in_transit(const struct segment_view *view, uint32_t slot, unsigned level,
+static uint64_t samples_in_transit(const struct trace_segment_view *view, uint32_t slot, unsigned level,
                                    const struct qut_trace_commit *commit)
 {
-    const struct qut_trace_writer *writer = &segment_thread(view, slot)->writers[level];
+    const struct qut_trace_writer *writer = &trace_segment_thread(view, slot)->writers[level];
     uint32_t taking = __atomic_load_n(&writer->taking, __ATOMIC_ACQUIRE);
     if (!taking || taking > view->chunk_count)
         return 0;
-    uint64_t word = __atomic_load_n(&segment_directory(view)[taking - 1], __ATOMIC_ACQUIRE);
-    bool is_its = chunk_word_state(word) == QUT_TRACE_CHUNK_OPEN && chunk_word_slot(word) == slot &&
-                  chunk_word_level(word) == level;
-    bool is_told = commit->chunk == taking && commit->chunk_seq == (uint32_t)chunk_word_seq(word);
+    uint64_t word = __atomic_load_n(&trace_segment_directory(view)[taking - 1], __ATOMIC_ACQUIRE);
+    bool is_its = trace_chunk_word_state(word) == QUT_TRACE_CHUNK_OPEN && trace_chunk_word_slot(word) == slot &&
+                  trace_chunk_word_level(word) == level;
+    bool is_told = commit->chunk == taking && commit->chunk_seq == (uint32_t)trace_chunk_word_seq(word);
     return is_its && !is_told ? __atomic_load_n(&writer->taking_samples, __ATOMIC_RELAXED) : 0;
 }
 
@@ -203,13 +209,13 @@ static uint32_t may_be_under_way(const struct qut_trace_thread *thread, unsigned
 
 // `counts` are no part of a commit. Where hits and version are the same before and after, no append ended meanwhile,
 // and at most one was under way.
-static void copy_writer(const struct segment_view *view, unsigned level, struct qut_trace_file_thread *to)
+static void copy_writer(const struct trace_segment_view *view, unsigned level, struct qut_trace_file_thread *to)
 {
-    const struct qut_trace_thread *thread = segment_thread(view, to->slot);
+    const struct qut_trace_thread *thread = trace_segment_thread(view, to->slot);
     const struct qut_trace_writer *writer = &thread->writers[level];
     struct qut_trace_file_writer *copy = &to->writers[level];
     for (int i = 0; i < COPY_TRIES; i++) {
-        uint64_t seq_next = __atomic_load_n(&segment_header(view)->chunk_seq_next, __ATOMIC_ACQUIRE);
+        uint64_t seq_next = __atomic_load_n(&trace_segment_header(view)->chunk_seq_next, __ATOMIC_ACQUIRE);
         // Pairs with the writer's release: what that version says was written before.
         uint32_t version = __atomic_load_n(&writer->version, __ATOMIC_ACQUIRE);
         uint64_t hits = __atomic_load_n(&writer->counts.hits, __ATOMIC_ACQUIRE);
@@ -228,14 +234,14 @@ static void copy_writer(const struct segment_view *view, unsigned level, struct 
     }
 }
 
-static bool copy_thread_once(const struct segment_view *view, struct qut_trace_file_thread *copy)
+static bool copy_thread_once(const struct trace_segment_view *view, struct qut_trace_file_thread *copy)
 {
-    const struct qut_trace_thread *thread = segment_thread(view, copy->slot);
+    const struct qut_trace_thread *thread = trace_segment_thread(view, copy->slot);
     copy->state = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE);
     copy->uid = __atomic_load_n(&thread->uid, __ATOMIC_RELAXED);
     if (copy->state == QUT_TRACE_THREAD_NONE || copy->state > QUT_TRACE_THREAD_ENDED || !copy->uid)
         return false;
-    if (copy->state == QUT_TRACE_THREAD_TAKEN && segment_retired(segment_counters(view))->uid == copy->uid)
+    if (copy->state == QUT_TRACE_THREAD_TAKEN && trace_segment_retired(trace_segment_counters(view))->uid == copy->uid)
         return false;
     copy->tid = thread->tid;
     copy->depth = __atomic_load_n(&thread->depth, __ATOMIC_RELAXED);
@@ -249,11 +255,11 @@ static bool copy_thread_once(const struct segment_view *view, struct qut_trace_f
     return true;
 }
 
-bool segment_copy_thread(const struct segment_view *view, uint32_t slot, struct qut_trace_file_thread *copy)
+bool trace_segment_copy_thread(const struct trace_segment_view *view, uint32_t slot, struct qut_trace_file_thread *copy)
 {
-    const struct qut_trace_thread *thread = segment_thread(view, slot);
+    const struct qut_trace_thread *thread = trace_segment_thread(view, slot);
     // Those behind have never been any thread's: the kernel has no memory for them yet.
-    if (slot >= __atomic_load_n(&segment_header(view)->thread_count, __ATOMIC_ACQUIRE))
+    if (slot >= __atomic_load_n(&trace_segment_header(view)->thread_count, __ATOMIC_ACQUIRE))
         return false;
     for (int i = 0; i < COPY_TRIES; i++) {
         *copy = (struct qut_trace_file_thread){.slot = slot};
@@ -268,23 +274,23 @@ bool segment_copy_thread(const struct segment_view *view, uint32_t slot, struct 
     return false;
 }
 
-uint64_t segment_overwritten(const struct segment_view *view, bool at_most)
+uint64_t trace_segment_overwritten(const struct trace_segment_view *view, bool at_most)
 {
     // A thread whose slot is given away meanwhile goes from the slots to `retired`: it is in both or in none.
-    uint64_t sum = at_most ? 0 : segment_retired(segment_counters(view))->overwritten;
+    uint64_t sum = at_most ? 0 : trace_segment_retired(trace_segment_counters(view))->overwritten;
     for (uint32_t slot = 0; slot < view->thread_count; slot++) {
         struct qut_trace_file_thread copy;
-        if (segment_copy_thread(view, slot, &copy))
+        if (trace_segment_copy_thread(view, slot, &copy))
             for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
                 sum += copy.writers[level].overwritten;
     }
     if (at_most)
-        sum += segment_retired(segment_counters(view))->overwritten;
+        sum += trace_segment_retired(trace_segment_counters(view))->overwritten;
     return sum;
 }
 
-enum segment_copied segment_copy_open(const struct segment_view *view, const struct qut_trace_file_thread *thread,
-                                      unsigned level, uint8_t *to)
+enum segment_copied trace_segment_copy_open(const struct trace_segment_view *view,
+                                            const struct qut_trace_file_thread *thread, unsigned level, uint8_t *to)
 {
     const struct qut_trace_commit *commit = &thread->writers[level].commit;
     if (!commit->chunk)
@@ -292,41 +298,42 @@ enum segment_copied segment_copy_open(const struct segment_view *view, const str
     if (commit->chunk > view->chunk_count || commit->used_bytes > CHUNK_RECORD_BYTES)
         return SEGMENT_COPY_BAD;
     uint32_t index = commit->chunk - 1;
-    const qut_trace_u64 *word = &segment_directory(view)[index];
+    const qut_trace_u64 *word = &trace_segment_directory(view)[index];
     uint64_t before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    if (chunk_word_state(before) != QUT_TRACE_CHUNK_OPEN || chunk_word_slot(before) != thread->slot ||
-        chunk_word_level(before) != level || (uint32_t)chunk_word_seq(before) != commit->chunk_seq)
+    if (trace_chunk_word_state(before) != QUT_TRACE_CHUNK_OPEN || trace_chunk_word_slot(before) != thread->slot ||
+        trace_chunk_word_level(before) != level || (uint32_t)trace_chunk_word_seq(before) != commit->chunk_seq)
         return SEGMENT_COPY_NONE;
-    memcpy(to, segment_chunk(view, index), sizeof(struct qut_trace_chunk) + commit->used_bytes);
+    memcpy(to, trace_segment_chunk(view, index), sizeof(struct qut_trace_chunk) + commit->used_bytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t after = __atomic_load_n(word, __ATOMIC_RELAXED);
     // Sealing it changes no record that the commit tells of.
-    bool is_same = chunk_word_seq(after) == chunk_word_seq(before) && chunk_word_state(after) != QUT_TRACE_CHUNK_FREE;
+    bool is_same = trace_chunk_word_seq(after) == trace_chunk_word_seq(before) &&
+                   trace_chunk_word_state(after) != QUT_TRACE_CHUNK_FREE;
     return is_same ? SEGMENT_COPIED : SEGMENT_COPY_NONE;
 }
 
-enum segment_copied segment_copy_sealed(const struct segment_view *view, uint32_t index, uint64_t *word, uint8_t *to,
-                                        uint32_t *used_bytes)
+enum segment_copied trace_segment_copy_sealed(const struct trace_segment_view *view, uint32_t index, uint64_t *word,
+                                              uint8_t *to, uint32_t *used_bytes)
 {
-    const qut_trace_u64 *entry = &segment_directory(view)[index];
+    const qut_trace_u64 *entry = &trace_segment_directory(view)[index];
     *word = __atomic_load_n(entry, __ATOMIC_ACQUIRE);
-    if (chunk_word_state(*word) != QUT_TRACE_CHUNK_SEALED)
+    if (trace_chunk_word_state(*word) != QUT_TRACE_CHUNK_SEALED)
         return SEGMENT_COPY_NONE;
-    memcpy(to, segment_chunk(view, index), sizeof(struct qut_trace_chunk));
+    memcpy(to, trace_segment_chunk(view, index), sizeof(struct qut_trace_chunk));
     const struct qut_trace_chunk *header = (const void *)to;
     *used_bytes = header->used_bytes < CHUNK_RECORD_BYTES ? header->used_bytes : CHUNK_RECORD_BYTES;
-    memcpy(to + sizeof *header, segment_chunk(view, index) + sizeof *header, *used_bytes);
+    memcpy(to + sizeof *header, trace_segment_chunk(view, index) + sizeof *header, *used_bytes);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(entry, __ATOMIC_RELAXED) == *word ? SEGMENT_COPIED : SEGMENT_COPY_NONE;
 }
 
-void segment_release(const struct segment_view *view, uint32_t index, uint64_t word)
+void trace_segment_release(const struct trace_segment_view *view, uint32_t index, uint64_t word)
 {
     struct qut_trace_header *header = (void *)view->bytes;
     struct qut_trace_counters *counters = (void *)(view->bytes + view->header.counters.offset_bytes);
     uint32_t *free_list = (void *)(view->bytes + view->header.free_list.offset_bytes);
-    // Who changes the word from SEALED owns the chunk: nobody else puts it on the list.
-    if (!__atomic_compare_exchange_n(&segment_directory(view)[index], &word, 0, false, __ATOMIC_ACQ_REL,
+    // The side that changes the word from SEALED owns the chunk: no other puts it on the list.
+    if (!__atomic_compare_exchange_n(&trace_segment_directory(view)[index], &word, 0, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return;
     __atomic_fetch_add(&counters->collected_chunks, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame, from sp on: a frame record, the 9 words of struct qut_capture, and one that keeps sp aligned to 16.
+// The frame, from sp on: a frame record, the 9 words of struct arch_capture, and one that keeps sp aligned to 16.
 
         .macro capture
         .cfi_startproc
@@ -27,9 +27,9 @@
         .cfi_endproc
         .endm
 
-        .hidden qut_backtrace_captured
-        .hidden qut_cursor_captured
-        .hidden qut_trace_sample_captured
+        .hidden walk_backtrace_captured
+        .hidden walk_cursor_captured
+        .hidden feed_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -39,7 +39,7 @@
 qut_backtrace:
         capture
         add     x3, sp, #16
-        bl      qut_backtrace_captured
+        bl      walk_backtrace_captured
         leave_capture
         .size   qut_backtrace, . - qut_backtrace
 
@@ -50,7 +50,7 @@ qut_backtrace:
 qut_cursor_here:
         capture
         add     x1, sp, #16
-        bl      qut_cursor_captured
+        bl      walk_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
 
@@ -61,7 +61,7 @@ qut_cursor_here:
 qut_trace_sample:
         capture
         add     x2, sp, #16
-        bl      qut_trace_sample_captured
+        bl      feed_trace_sample_captured
         leave_capture
         .size   qut_trace_sample, . - qut_trace_sample
 

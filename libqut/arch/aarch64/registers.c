@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/arch/aarch64/definition.h"
 
-const char *const qut_aarch64_register_names[] = {
+const char *const arch_aarch64_register_names[] = {
     "x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10", "x11", "x12", "x13", "x14", "x15",
     "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp"};
 
-const struct qut_arch qut_arch_aarch64 = QUT_ARCH_AARCH64_DEFINITION;
+const struct arch arch_aarch64 = ARCH_AARCH64_DEFINITION;
 
 // Linux: struct user_pt_regs. x0 ... x30 sp pc pstate.
-const struct qut_register_layout qut_aarch64_core_registers = {
+const struct arch_register_layout arch_aarch64_core_registers = {
     .size_bytes = 34 * 8,
     .word_bytes = 8,
     .pc_offset = 32 * 8,
@@ -22,13 +22,13 @@ const struct qut_register_layout qut_aarch64_core_registers = {
                    21 * 8, 22 * 8, 23 * 8,
                    24 * 8, 25 * 8, 26 * 8,
                    27 * 8, 28 * 8, 29 * 8,
-                   30 * 8, 31 * 8, [32 ... QUT_REGISTERS_MAX - 1] = QUT_NOT_KEPT},
+                   30 * 8, 31 * 8, [32 ... ARCH_REGISTERS_MAX - 1] = ARCH_NOT_KEPT},
 };
 
 enum { REGISTERS = 176 + 8 }; // behind uc_flags, uc_link, uc_stack, uc_sigmask (1024 bits); fault_address
 
 // Linux: struct sigcontext. x0 ... x30 sp pc pstate.
-const struct qut_register_layout qut_aarch64_ucontext_registers = {
+const struct arch_register_layout arch_aarch64_ucontext_registers = {
     .size_bytes = REGISTERS + 33 * 8,
     .word_bytes = 8,
     .pc_offset = REGISTERS + 32 * 8,
@@ -42,5 +42,5 @@ const struct qut_register_layout qut_aarch64_ucontext_registers = {
                    REGISTERS + 21 * 8, REGISTERS + 22 * 8, REGISTERS + 23 * 8,
                    REGISTERS + 24 * 8, REGISTERS + 25 * 8, REGISTERS + 26 * 8,
                    REGISTERS + 27 * 8, REGISTERS + 28 * 8, REGISTERS + 29 * 8,
-                   REGISTERS + 30 * 8, REGISTERS + 31 * 8, [32 ... QUT_REGISTERS_MAX - 1] = QUT_NOT_KEPT},
+                   REGISTERS + 30 * 8, REGISTERS + 31 * 8, [32 ... ARCH_REGISTERS_MAX - 1] = ARCH_NOT_KEPT},
 };

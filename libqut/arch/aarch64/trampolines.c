@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/arch/aarch64/definition.h"
 
-const struct qut_trampoline qut_aarch64_trampolines[1] = {
+const struct arch_trampoline arch_aarch64_trampolines[1] = {
     {
         // The vdso, musl and bionic alike: mov x8, #__NR_rt_sigreturn (139); svc #0. sp is at siginfo_t (128 bytes),
         // the ucontext_t lies behind it.
@@ -10,6 +10,6 @@ const struct qut_trampoline qut_aarch64_trampolines[1] = {
         .code_bytes = 8,
         .entry_count = 2,
         .entries = {{0, 128}, {4, 128}},
-        .layout = &qut_aarch64_ucontext_registers,
+        .layout = &arch_aarch64_ucontext_registers,
     },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame, from sp on: the 9 words of struct qut_capture, and lr, which keep sp aligned to 8. Assembles as Thumb-2 and
+// The frame, from sp on: the 9 words of struct arch_capture, and lr, which keep sp aligned to 8. Assembles as Thumb-2 and
 // as Arm code; bit 0 of the return address says what the caller is.
 
         .syntax unified
@@ -41,9 +41,9 @@
         .fnend
         .endm
 
-        .hidden qut_backtrace_captured
-        .hidden qut_cursor_captured
-        .hidden qut_trace_sample_captured
+        .hidden walk_backtrace_captured
+        .hidden walk_cursor_captured
+        .hidden feed_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -53,7 +53,7 @@
 qut_backtrace:
         capture
         mov     r3, sp
-        bl      qut_backtrace_captured
+        bl      walk_backtrace_captured
         leave_capture
         .size   qut_backtrace, . - qut_backtrace
 
@@ -64,7 +64,7 @@ qut_backtrace:
 qut_cursor_here:
         capture
         mov     r1, sp
-        bl      qut_cursor_captured
+        bl      walk_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
 
@@ -75,7 +75,7 @@ qut_cursor_here:
 qut_trace_sample:
         capture
         mov     r2, sp
-        bl      qut_trace_sample_captured
+        bl      feed_trace_sample_captured
         leave_capture
         .size   qut_trace_sample, . - qut_trace_sample
 

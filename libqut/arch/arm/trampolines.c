@@ -31,10 +31,10 @@ enum { NR_SIGRETURN = 119, NR_RT_SIGRETURN = 173, SIGINFO_BYTES = 128 };
     {                                                                                                                  \
         .name = "arm " title, .code = {__VA_ARGS__}, .code_bytes = sizeof((uint8_t[]){__VA_ARGS__}),                   \
         .entry_count = (second_at) ? 2 : 1, .entries = {{0, registers_at}, {second_at, registers_at}},                 \
-        .layout = &qut_arm_ucontext_registers,                                                                         \
+        .layout = &arch_arm_ucontext_registers,                                                                        \
     }
 
-const struct qut_trampoline qut_arm_trampolines[14] = {
+const struct arch_trampoline arch_arm_trampolines[14] = {
     TRAMPOLINE("rt_sigreturn: mov r7; svc 0", SIGINFO_BYTES, 4, ARM_EABI(NR_RT_SIGRETURN)),
     TRAMPOLINE("rt_sigreturn: mov r7; svc 0x900000 + NR", SIGINFO_BYTES, 4, ARM_BOTH(NR_RT_SIGRETURN)),
     TRAMPOLINE("rt_sigreturn: mov r7; svc NR", SIGINFO_BYTES, 4, ARM_NUMBERED(NR_RT_SIGRETURN)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame, from sp on: the 9 words of struct qut_capture, and ra, which keep sp aligned to 16.
+// The frame, from sp on: the 9 words of struct arch_capture, and ra, which keep sp aligned to 16.
 
         .macro capture
         .cfi_startproc
@@ -29,9 +29,9 @@
         .cfi_endproc
         .endm
 
-        .hidden qut_backtrace_captured
-        .hidden qut_cursor_captured
-        .hidden qut_trace_sample_captured
+        .hidden walk_backtrace_captured
+        .hidden walk_cursor_captured
+        .hidden feed_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -41,7 +41,7 @@
 qut_backtrace:
         capture
         mv      a3, sp
-        call    qut_backtrace_captured
+        call    walk_backtrace_captured
         leave_capture
         .size   qut_backtrace, . - qut_backtrace
 
@@ -52,7 +52,7 @@ qut_backtrace:
 qut_cursor_here:
         capture
         mv      a1, sp
-        call    qut_cursor_captured
+        call    walk_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
 
@@ -65,7 +65,7 @@ qut_trace_sample:
         .cfi_startproc
         beqz    a0, sample_here
         li      a2, 0
-        tail    qut_trace_sample_captured
+        tail    feed_trace_sample_captured
         .cfi_endproc
         .size   qut_trace_sample, . - qut_trace_sample
 
@@ -74,7 +74,7 @@ qut_trace_sample:
 sample_here:
         capture
         mv      a2, sp
-        call    qut_trace_sample_captured
+        call    feed_trace_sample_captured
         leave_capture
         .size   sample_here, . - sample_here
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame, from esp on: 4 words of arguments, 6 words of struct qut_capture, and 5 that keep esp aligned to 16 (the
-// last three of struct qut_capture, which are not used, among them).
+// The frame, from esp on: 4 words of arguments, 6 words of struct arch_capture, and 5 that keep esp aligned to 16 (the
+// last three of struct arch_capture, which are not used, among them).
 
 #ifdef __CET__
 #include <cet.h> // the note that says so
@@ -30,9 +30,9 @@
         .cfi_endproc
         .endm
 
-        .hidden qut_backtrace_captured
-        .hidden qut_cursor_captured
-        .hidden qut_trace_sample_captured
+        .hidden walk_backtrace_captured
+        .hidden walk_cursor_captured
+        .hidden feed_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -48,7 +48,7 @@ qut_backtrace:
         movl    72(%esp), %eax
         movl    %eax, 8(%esp)
         movl    %edx, 12(%esp)
-        call    qut_backtrace_captured
+        call    walk_backtrace_captured
         leave_capture
         .size   qut_backtrace, . - qut_backtrace
 
@@ -61,7 +61,7 @@ qut_cursor_here:
         movl    64(%esp), %eax
         movl    %eax, 0(%esp)
         movl    %edx, 4(%esp)
-        call    qut_cursor_captured
+        call    walk_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
 
@@ -76,7 +76,7 @@ qut_trace_sample:
         movl    68(%esp), %eax
         movl    %eax, 4(%esp)
         movl    %edx, 8(%esp)
-        call    qut_trace_sample_captured
+        call    feed_trace_sample_captured
         leave_capture
         .size   qut_trace_sample, . - qut_trace_sample
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the entry of a function the callee-saved registers are still the caller's: nothing has to be unwound to get them.
-// The frame: the 9 words of struct qut_capture, of which the last is not used, keep rsp aligned to 16.
+// The frame: the 9 words of struct arch_capture, of which the last is not used, keep rsp aligned to 16.
 
 #ifdef __CET__
 #include <cet.h> // the note that says so
@@ -30,9 +30,9 @@
         .cfi_endproc
         .endm
 
-        .hidden qut_backtrace_captured
-        .hidden qut_cursor_captured
-        .hidden qut_trace_sample_captured
+        .hidden walk_backtrace_captured
+        .hidden walk_cursor_captured
+        .hidden feed_trace_sample_captured
 
         .text
         .globl  qut_backtrace
@@ -42,7 +42,7 @@
 qut_backtrace:
         capture
         movq    %rsp, %rcx
-        call    qut_backtrace_captured
+        call    walk_backtrace_captured
         leave_capture
         .size   qut_backtrace, . - qut_backtrace
 
@@ -53,7 +53,7 @@ qut_backtrace:
 qut_cursor_here:
         capture
         movq    %rsp, %rsi
-        call    qut_cursor_captured
+        call    walk_cursor_captured
         leave_capture
         .size   qut_cursor_here, . - qut_cursor_here
 
@@ -64,7 +64,7 @@ qut_cursor_here:
 qut_trace_sample:
         capture
         movq    %rsp, %rdx
-        call    qut_trace_sample_captured
+        call    feed_trace_sample_captured
         leave_capture
         .size   qut_trace_sample, . - qut_trace_sample
 

@@ -4,27 +4,27 @@
 
 #include "libqut/arch/x86_64/definition.h"
 
-static const struct qut_arch qut_native_arch = QUT_ARCH_X86_64_DEFINITION;
+static const struct arch arch_native_arch = ARCH_X86_64_DEFINITION;
 
-enum { QUT_NATIVE_FP_SLOT = 0 }; // rbp
+enum { ARCH_NATIVE_FP_SLOT = 0 }; // rbp
 // A call pushes the return address: it lies there in every frame.
-enum { QUT_NATIVE_RA_OFFSET_BYTES = -8 };
-enum { QUT_NATIVE_FRAME_IS_BELOW_FP = 0 };
+enum { ARCH_NATIVE_RA_OFFSET_BYTES = -8 };
+enum { ARCH_NATIVE_FRAME_IS_BELOW_FP = 0 };
 
-static inline uint64_t qut_native_strip(uint64_t pc)
+static inline uint64_t arch_native_strip(uint64_t pc)
 {
     return pc;
 }
 
-static inline uint64_t qut_native_vector_bytes(void)
+static inline uint64_t arch_native_vector_bytes(void)
 {
     return 0;
 }
 
-enum { QUT_NATIVE_HAS_COUNTER = 1 };
-#define QUT_NATIVE_COUNTER_CLOCK "tsc"
+enum { ARCH_NATIVE_HAS_COUNTER = 1 };
+#define ARCH_NATIVE_COUNTER_CLOCK "tsc"
 
-static inline uint64_t qut_native_counter(void)
+static inline uint64_t arch_native_counter(void)
 {
     return __builtin_ia32_rdtsc();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/arch/x86_64/definition.h"
 
-const struct qut_trampoline qut_x86_64_trampolines[2] = {
+const struct arch_trampoline arch_x86_64_trampolines[2] = {
     {
         // glibc, musl and bionic alike: mov rax, __NR_rt_sigreturn (15); syscall. The handler's return popped the
         // address: sp is at the ucontext_t.
@@ -10,7 +10,7 @@ const struct qut_trampoline qut_x86_64_trampolines[2] = {
         .code_bytes = 9,
         .entry_count = 2,
         .entries = {{0, 0}, {7, 0}},
-        .layout = &qut_x86_64_ucontext_registers,
+        .layout = &arch_x86_64_ucontext_registers,
     },
     {
         // glibc's __start_context, where makecontext lets a coroutine's function return to: mov rsp, rbx; mov rdi,

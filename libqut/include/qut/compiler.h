@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How libqut gets a table that is not in the cache. libqut cannot compile; who links libqutc passes
+// How libqut gets a table that is not in the cache. libqut cannot compile; a program that links libqutc passes
 // qutc_compile_for_qut (qutc/provide.h), others may bring their own.
 #ifndef QUT_COMPILER_H
 #define QUT_COMPILER_H

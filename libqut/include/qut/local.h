@@ -38,8 +38,8 @@ QUT_API int qut_start(const struct qut_options *options);
 QUT_API void qut_stop(void);
 
 // Learns what was loaded and unloaded since, and what just-in-time compilers registered and removed, and has every
-// table made before it returns. Nobody needs to call it: a walk that meets unknown code wakes the thread. Returns the number of modules without a table, or -EINVAL before
-// qut_start. [not signal-safe, blocks, allocates]
+// table made before it returns. There is no need to call it: a walk that meets unknown code wakes the thread. Returns
+// the number of modules without a table, or -EINVAL before qut_start. [not signal-safe, blocks, allocates]
 QUT_API int qut_refresh(void);
 
 // Waits until no table is pending, at most timeout_ms. Returns 0, -ETIMEDOUT (with QUT_START_NO_THREAD at once, if one

@@ -27,9 +27,9 @@ enum qut_trigger {
                           // wait more than once in a millisecond of processor time get the second, where it interrupts
                           // no call, as perf's clock costs them some microseconds at each switch
     QUT_TRIGGER_TASK_CLOCK, // perf's software clock of each thread, user mode only: no EINTR, allowed without privilege
-    QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only who runs
-                            // is interrupted; a call that is about to wait can be (EINTR), unless it is guarded; on
-                            // x86 from Linux 5.9 on only calls with a signal mask of their own
+    QUT_TRIGGER_CPU_TIMER,  // a timer of each thread's processor time, not finer than the kernel's tick. Only a thread
+                            // that runs is interrupted; a call that is about to wait can be (EINTR), unless it is
+                            // guarded; on x86 from Linux 5.9 on only calls with a signal mask of their own
     QUT_TRIGGER_WALL, // a timer of real time: also threads that wait are interrupted, but for those that are guarded
                       // (qut_guard_begin); those that are not see EINTR in calls that SA_RESTART does not restart
     QUT_TRIGGER_NONE, // no ticks: sync points only
@@ -54,7 +54,7 @@ struct qut_sampling_options {
     uint32_t trigger;      // enum qut_trigger
     int32_t signal_number; // for ticks: one that does not queue (below SIGRTMIN). 0: SIGTRAP, where the kernel sends
                            // it by itself (Linux 5.18), which costs half as much; else of SIGSTKFLT and SIGPROF
-                           // the first that nobody handles (Android's linker handles the former)
+                           // the first that has no handler (Android's linker handles the former)
     uint64_t period_ns;    // of threads that are in no group; 0: 10 ms
     uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
     uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none
@@ -73,9 +73,9 @@ QUT_API int qut_sampling_start(const struct qut_sampling_options *options);
 // a thread got no processor for 0.2 s, and so may still have a SIGTRAP to come, that stays ignored. [not signal-safe,
 // blocks; any thread]
 QUT_API void qut_sampling_stop(void);
-// For who is about to forbid itself system calls (seccomp): threads keep what they tick by. Handlers of ticks make none
-// but clock_gettime and rt_sigreturn, what the trace's metrics take (getrusage), and what walks take where memory may
-// be gone (process_vm_readv). Until sampling starts again. [signal-safe; any thread]
+// For a process about to forbid itself system calls (seccomp): threads keep what they tick by. Handlers of ticks make
+// none but clock_gettime and rt_sigreturn, what the trace's metrics take (getrusage), and what walks take where memory
+// may be gone (process_vm_readv). Until sampling starts again. [signal-safe; any thread]
 QUT_API void qut_sampling_settle(void);
 // What QUT_TRIGGER_BEST became: enum qut_trigger. [signal-safe]
 QUT_API uint32_t qut_sampling_trigger(void);
@@ -117,8 +117,8 @@ QUT_API int qut_sync_take(const struct qut_event *event);
 struct qut_scope {
     uint64_t begin_ns;    // 0: nothing is recorded
     uint64_t begin_count; // of the processor's counter; 0: begin_ns is exact
-    uint32_t kind;        // enum qut_sample_kind: set by who begins
-    uint32_t skip_frames; // as in struct qut_event: set by who begins
+    uint32_t kind;        // enum qut_sample_kind: set before it begins
+    uint32_t skip_frames; // as in struct qut_event: set before it begins
     uint32_t begin_node;
     uint32_t flags;
 };

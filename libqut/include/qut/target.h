@@ -58,7 +58,7 @@ QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
 //   timeout or MSG_WAITALL; write and send, which would return how much they had written. With options.interrupt they
 //   are stopped. A thread that falls asleep there within the microseconds between our look at it and its being
 //   stopped does get EINTR: one that sleeps long never does.
-// - cannot be woken: a parent in vfork, whoever waits for a dead file server.
+// - cannot be woken: a parent in vfork, a wait for a dead file server.
 // With options.one_by_one it stops none: qut_target_walk stops the thread it walks, until qut_target_resume_thread.
 // Stacks are then of different moments, and a thread that was created since is not among them.
 //
@@ -84,7 +84,7 @@ struct qut_thread_info {
     // EINTR or the like ("epoll_wait"; lives for ever), or "" where that was not the reason.
     const char *asleep_in;
 };
-// The id alone; the name of a live process's thread is read when somebody asks for it, which takes time while the
+// The id alone; the name of a live process's thread is read when it is asked for, which takes time while the
 // process stands still. asleep_in as above, or NULL. 0: there is no such thread.
 QUT_API pid_t qut_target_tid(const struct qut_target *target, size_t thread, const char **asleep_in);
 QUT_API void qut_target_thread(struct qut_target *target, size_t thread, struct qut_thread_info *info);

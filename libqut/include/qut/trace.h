@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace store: samples of this process's threads, a few bytes each, in memory that is shared with whoever reads it
+// The trace store: samples of this process's threads, a few bytes each, in memory that is shared with its readers
 // and that outlives the process. One trace a process; everyone in it may add to it.
 //
 //     qut_trace_open(&options);                           once
 //     qut_trace_sample(ucontext, &event);                 walks the calling thread and stores where it is; or
-//     qut_trace_append(pcs, count, &end, flags, &event);  stores a stack that somebody else walked
+//     qut_trace_append(pcs, count, &end, flags, &event);  stores a stack that another walker found
 //     qut_trace_mark(QUT_MARK_BEGIN, request_id, "GET");  this thread works on that from now on
 //     qut_trace_close();
 //
@@ -12,7 +12,7 @@
 // forks, while the handlers of pthread_atfork run, is lost and counted. One that was made by clone or _Fork has none,
 // from its first instruction on (Linux 4.14; before, and under qemu, it must not append). A child after vfork, which
 // borrows its parent's thread, adds to its parent's trace. exec ends the trace as death does: what was stored stays for
-// whoever has the descriptor or the file.
+// any process that has the descriptor or the file.
 //
 // A handler may jump out of an append that it interrupted (siglongjmp): nothing is torn, and what had begun is counted
 // as lost. Threads that are not registered do not get the level back, which counts as one nested append for ever.
@@ -47,7 +47,7 @@ struct qut_trace_options {
     uint64_t segment_bytes; // 0: 32 MiB. All of it is taken at once (see QUT_TRACE_ON_DEMAND), and no more ever
     const char *path;       // a file to be made (-EEXIST: it is there already; of a process that crashed, say: read it,
                             // then remove it) in a memory file system (/dev/shm), which stays there when the process
-                            // dies; NULL: memory without a name (memfd), there as long as somebody has qut_trace_fd
+                            // dies; NULL: memory without a name (memfd), there as long as qut_trace_fd is open anywhere
     uint32_t mode;          // enum qut_trace_open_mode
     uint32_t flags;         // enum qut_trace_open_flag
     uint32_t metric_mask;   // 1 << QUT_METRIC_...: those that events carry
@@ -128,7 +128,7 @@ enum qut_extra_key {
     QUT_EXTRA_RESULT,     // as int64_t
     QUT_EXTRA_BEGIN_NODE, // of qut_trace_node: the stack at the interval's beginning
     QUT_EXTRA_WEIGHT = 13,
-    QUT_EXTRA_OWN_FIRST = 64, // to 127: for whoever uses them
+    QUT_EXTRA_OWN_FIRST = 64, // to 127: free for any use
 };
 
 struct qut_extra {
@@ -199,7 +199,7 @@ enum qut_total { // exact sums, whatever is throttled or lost
     QUT_TOTAL_LOCK_WAIT_NS,
     QUT_TOTAL_BLOCKED_CALLS,
     QUT_TOTAL_BLOCKED_NS,
-    QUT_TOTAL_OWN_FIRST, // to 15: for whoever uses them
+    QUT_TOTAL_OWN_FIRST, // to 15: free for any use
 };
 // Adds to a sum of the calling thread's. [signal-safe; any thread]
 QUT_API void qut_trace_add(uint32_t total, uint64_t amount);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libqutc, for those who link it into a program that walks with libqut: makes the tables that are not in the cache.
+// libqutc, for programs that walk with libqut: makes the tables that are not in the cache.
 //
 //     struct qutc_provide_options provide = {.size = sizeof provide, .cache_directory = directory};
 //     options.compile = qutc_compile_for_qut;
@@ -23,9 +23,9 @@ struct qutc_provide_options {
 // A qut_compile_fn. `context` is a const struct qutc_provide_options, or NULL: all of them zero.
 //
 // Takes the file at request->path if its build-id is request->build_id, else what is in request->memory. The same with
-// the identity of an OAT file (QUT_COMPILE_OAT_IDENTITY); made of memory, such a table lacks what only the file has, and
-// is put into no cache. Where the mapped module has neither, nothing proves that a file is the one it was mapped from:
-// then the memory comes first, and the file is taken only where there is no memory and it has no build-id either.
+// the identity of an OAT file (QUT_COMPILE_OAT_IDENTITY); made of memory, such a table lacks what only the file has,
+// and is put into no cache. Where the mapped module has neither, nothing proves that a file is the one it was mapped
+// from: then the memory comes first, and the file is taken only where there is no memory and it has no build-id either.
 //
 // A symbol file of a just-in-time compiler (QUT_COMPILE_JIT) is in memory only, and its table is put into no cache: the
 // next process has other code there.

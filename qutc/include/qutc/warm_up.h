@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills the cache before anybody walks: what `qutc warm-up` does, for those who do it in a process of their own. On a
+// Fills the cache before the first walk: what `qutc warm-up` does, in a process of the caller's own. On a
 // phone: at install time or at the first launch, in a process that may be killed at any moment.
 //
 //     const char *paths[] = {apk, oat_directory};
@@ -55,7 +55,8 @@ struct qutc_warm_up_options {
     // Told of each file when it is done. Anything but 0 ends the run; the next one goes on where it stopped.
     int (*step)(void *context, const struct qutc_warm_up_step *step);
     void *step_context;
-    // Tables that the cache has are not read: whoever maps one checks it, and asks for another where it is damaged.
+    // Tables that the cache has are not read: libqut checks one when it maps it, and asks for another where it is
+    // damaged.
     bool trust_cache;
 };
 

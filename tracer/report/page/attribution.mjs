@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose a counter's growth is. A thread's counters are read at each of its samples, whatever that is taken for, but
-// only some of these say where it grows: ticks where processor time goes, allocations who allocates. Where a thread has
+// only some of these say where it grows: ticks where processor time goes, allocations what allocates. Where a thread has
 // such samples, growth up to one of them is that one's, what others saw of it included; so sampling at allocations
 // takes nothing away from those that compute. In a thread without such samples it is the next sample's. What an interval
 // used of the processor is its own where its beginning was the sample before. As tracer/analysis/weights.h has it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample or wait: what is known of it, and its stacks, with that of who ended it.
+// One sample or wait: what is known of it, and its stacks, with that of the thread that ended it.
 import { EXTRA_BEGIN_FRAME, extraNumber, extrasOf, describeExtras } from './extras.mjs';
 import { formatCount, formatMoment, formatTime } from './format.mjs';
 import { waitOf } from './kinds.mjs';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who allocates and who faults: what is exact above, what was sampled below.
+// Allocations and faults: what is exact above, what was sampled below.
 import { formatAmount, formatBytes, formatCount, formatShare, formatSureShare } from './format.mjs';
 import { exactTotal, hotSpots } from './hot_spots.mjs';
 import { element, stackCell } from './stack_list.mjs';

@@ -16,7 +16,7 @@ function* decodeBlocks(blocks) {
     const parts = [];
     for (const block of blocks) {
         parts.push(decodeBlock(block.textContent));
-        block.remove(); // nobody wants the text any more
+        block.remove(); // the text is not needed any more
         yield;
     }
     return parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrows on the timeline: from who gave or woke to who waited.
+// Arrows on the timeline: from the thread that gave or woke to the one that waited.
 
 const FLOWS_DRAWN = 2000, PIXELS_PER_FLOW = 24;
 

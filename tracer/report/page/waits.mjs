@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waited for what, and for whom: intervals in groups.
+// What was waited for, by which thread, and for which: intervals in groups.
 import { isChosen } from './aggregate.mjs';
 import { extraNumber, extrasOf } from './extras.mjs';
 import { formatHex } from './format.mjs';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tables: who waits for whom, and in which calls threads are blocked. A row's button shows its waits one by one.
+// Two tables: which thread waits for which, and in which calls threads are blocked. A row's button shows its waits one by one.
 import { formatCount, formatShare, formatTime } from './format.mjs';
 import { waitOf } from './kinds.mjs';
 import { element, stackCell } from './stack_list.mjs';

@@ -17,7 +17,7 @@ export function pause() {
     });
 }
 
-// What the generator returns; undefined where isWanted says that nobody waits for it any more.
+// What the generator returns; undefined where isWanted says that it is no longer waited for.
 export async function runInSlices(generator, isWanted = () => true) {
     for (;;) {
         const until = performance.now() + sliceMs;

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/inside.h"
+#include "agent/locks.h"
+#include "agent/tell.h"
+#include "agent/thread_start.h"
+
+enum {
+    HELLO_PATIENCE_S = 5,
+    COUNTS_PATIENCE_S = 1,
+    TABLE_PATIENCE_S = 120, // a large library takes a compiler seconds
+    FIRST_HIGH_FD = 200,    // above those that programs count on getting
+};
+static const uint64_t table_bytes_max = UINT64_C(1) << 30;
+
+// ---- connecting. A stop of the whole process (Ctrl-Z, a debugger) ends a wait that has a timeout, whatever signals
+// are blocked: each of these calls begins anew then.
+
+// Out of the way of a program that expects the lowest free number from its next open.
+static int move_up(int fd)
+{
+    struct rlimit limit;
+    int first = FIRST_HIGH_FD;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 2 * FIRST_HIGH_FD)
+        first = (int)(limit.rlim_cur / 2);
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, first);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+static int connect_to(const char *name, int patience_s)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    if (length < 2 || length >= sizeof address.sun_path)
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, name, length);
+    if (name[0] == '@')
+        address.sun_path[0] = '\0';
+    else
+        length++; // a path has its NUL
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    fd = move_up(fd);
+    struct timeval patience = {.tv_sec = patience_s};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    while (connect(fd, (const struct sockaddr *)&address, size) != 0) {
+        int error = -errno;
+        if (error == -EINTR)
+            continue;
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+// By its abstract name, which needs no file system; else by its path, which needs no network namespace.
+static int connect_to_recorder(int patience_s)
+{
+    char name[8 + AGENT_TOKEN_BYTES] = "@qut-";
+    memcpy(name + strlen(name), agent_settings.token, AGENT_TOKEN_BYTES);
+    int fd = connect_to(name, patience_s);
+    if (fd < 0 && agent_settings.socket[0])
+        fd = connect_to(agent_settings.socket, patience_s);
+    return fd;
+}
+
+bool agent_tell_is_heard(void)
+{
+    int fd = connect_to_recorder(COUNTS_PATIENCE_S);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || fd == -EAGAIN;
+}
+
+// ---- packets
+
+static void fill_head(struct agent_channel_head *head, enum agent_channel_type type)
+{
+    head->version = AGENT_VERSION;
+    head->type = type;
+    memcpy(head->token, agent_settings.token, AGENT_TOKEN_BYTES);
+}
+
+union control {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_packet(int to_fd, const void *packet, size_t size, int passed_fd)
+{
+    union control control = {.bytes = {0}};
+    struct iovec part = {(void *)packet, size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (passed_fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof passed_fd);
+        memcpy(CMSG_DATA(head), &passed_fd, sizeof passed_fd);
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)size ? 0 : sent < 0 ? -errno : -EMSGSIZE;
+}
+
+// *passed_fd: one that came with it, or -1.
+static int receive_answer(int from_fd, struct agent_channel_answer *answer, int *passed_fd)
+{
+    union control control = {.bytes = {0}};
+    struct iovec part = {answer, sizeof *answer};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    *passed_fd = -1;
+    ssize_t got;
+    do
+        got = recvmsg(from_fd, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -errno;
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+        head->cmsg_len == CMSG_LEN(sizeof *passed_fd))
+        memcpy(passed_fd, CMSG_DATA(head), sizeof *passed_fd);
+    answer->reason[sizeof answer->reason - 1] = '\0';
+    bool is_one = got == sizeof *answer && answer->version == AGENT_VERSION;
+    if (is_one && answer->type == AGENT_CHANNEL_OK)
+        return 0;
+    if (*passed_fd >= 0)
+        close(*passed_fd);
+    *passed_fd = -1;
+    return !is_one ? -EPROTO : -EPERM;
+}
+
+// ---- what is said
+
+int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd)
+{
+    struct agent_channel_hello hello = {.pid = (uint32_t)getpid(),
+                                        .parent_pid = (uint32_t)getppid(),
+                                        .begin = begin,
+                                        .trigger = trigger,
+                                        .trigger_error = trigger_error};
+    struct agent_channel_answer answer;
+    fill_head(&hello.head, AGENT_CHANNEL_HELLO);
+    int fd = connect_to_recorder(HELLO_PATIENCE_S), passed_fd = -1;
+    if (fd < 0)
+        return fd;
+    int result = send_packet(fd, &hello, sizeof hello, segment_fd);
+    if (result == 0)
+        result = receive_answer(fd, &answer, &passed_fd);
+    if (passed_fd >= 0)
+        close(passed_fd);
+    close(fd);
+    return result;
+}
+
+// As it was told last. Two threads that tell at the same time may tell some of it twice; only an end that meets an
+// _exit of another thread does that.
+static struct agent_channel_counts told;
+
+void agent_tell_counts_after_fork(void)
+{
+    memset(&told, 0, sizeof told);
+}
+
+void agent_tell_counts(bool wait)
+{
+    struct qut_sampling_counters now;
+    qut_sampling_get_counters(&now, sizeof now);
+    struct agent_channel_counts sum = {.due = now.due,
+                                       .taken = now.taken,
+                                       .late = now.late,
+                                       .kernel = now.kernel,
+                                       .lost = now.lost,
+                                       .strays = now.strays,
+                                       .threads_failed = now.threads_failed + agent_threads_without_room(),
+                                       .eintr_seen = now.eintr_seen,
+                                       .locks_untold = locks_untold()};
+    struct agent_channel_counts counts = {.due = sum.due - told.due,
+                                          .taken = sum.taken - told.taken,
+                                          .late = sum.late - told.late,
+                                          .kernel = sum.kernel - told.kernel,
+                                          .lost = sum.lost - told.lost,
+                                          .strays = sum.strays - told.strays,
+                                          .threads_failed = sum.threads_failed - told.threads_failed,
+                                          .eintr_seen = sum.eintr_seen - told.eintr_seen,
+                                          .locks_untold = sum.locks_untold - told.locks_untold};
+    fill_head(&counts.head, AGENT_CHANNEL_ADD);
+    int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
+    if (fd < 0)
+        return;
+    struct agent_channel_answer answer;
+    if (send_packet(fd, &counts, sizeof counts, -1) == 0) {
+        told = sum;
+        if (wait && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
+            close(passed_fd);
+    }
+    close(fd);
+}
+
+void agent_tell_left(enum agent_left why, enum agent_tell_left who)
+{
+    struct agent_channel_left left = {
+        .why = why, .is_taken = who == AGENT_TELL_TAKEN_BACK, .is_child = who == AGENT_TELL_CHILD};
+    struct agent_channel_answer answer;
+    fill_head(&left.head, AGENT_CHANNEL_LEFT);
+    int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
+    if (fd < 0)
+        return;
+    // The recorder looks us up: not after the end.
+    if (send_packet(fd, &left, sizeof left, -1) == 0 && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
+        close(passed_fd);
+    close(fd);
+}
+
+// ---- tables
+
+static int copy_to_memfd(const void *bytes, size_t size)
+{
+    int fd = memfd_create("qut", MFD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    fd = move_up(fd);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t wrote = write(fd, (const char *)bytes + done, size - done);
+        if (wrote <= 0) {
+            int error = wrote < 0 ? -errno : -EIO;
+            close(fd);
+            return error;
+        }
+        done += (size_t)wrote;
+    }
+    return fd;
+}
+
+static int read_table(int fd, void **table, size_t *table_size)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return -errno;
+    if (status.st_size <= 0 || (uint64_t)status.st_size > table_bytes_max)
+        return -EFBIG;
+    size_t size = (size_t)status.st_size, done = 0;
+    char *bytes = malloc(size);
+    if (!bytes)
+        return -ENOMEM;
+    while (done < size) {
+        ssize_t got = pread(fd, bytes + done, size - done, (off_t)done);
+        if (got <= 0) {
+            free(bytes);
+            return got < 0 ? -errno : -ENODATA;
+        }
+        done += (size_t)got;
+    }
+    *table = bytes;
+    *table_size = size;
+    return 0;
+}
+
+static int ask(const struct agent_channel_table *question, int bytes_fd, struct agent_channel_answer *answer,
+               void **table, size_t *table_size)
+{
+    int table_fd = -1, fd = connect_to_recorder(TABLE_PATIENCE_S);
+    if (fd < 0)
+        return fd;
+    int result = send_packet(fd, question, sizeof *question, bytes_fd);
+    if (result == 0)
+        result = receive_answer(fd, answer, &table_fd);
+    if (result == 0)
+        result = table_fd >= 0 ? read_table(table_fd, table, table_size) : -EPROTO;
+    if (table_fd >= 0)
+        close(table_fd);
+    close(fd);
+    return result;
+}
+
+// First by the file's name, which is next to nothing to say; where the recorder makes nothing of that (it may not see
+// the file, or sees another one), with the bytes.
+int agent_tell_table(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                     char *reason, size_t reason_size)
+{
+    (void)context;
+    static struct agent_channel_table question; // one call at a time
+    struct agent_channel_answer answer = {.reason = ""};
+    memset(&question, 0, sizeof question);
+    fill_head(&question.head, AGENT_CHANNEL_TABLE);
+    question.offset_bytes = request->offset_bytes;
+    question.flags = request->flags;
+    bool has_path = request->path[0] == '/' && strlen(request->path) < sizeof question.path;
+    if (request->build_id_size <= sizeof question.build_id) {
+        question.build_id_bytes = request->build_id_size;
+        memcpy(question.build_id, request->build_id, request->build_id_size);
+    }
+    if (strlen(request->path) < sizeof question.path)
+        strcpy(question.path, request->path);
+    int result = -ENOENT;
+    if (has_path && !(request->flags & QUT_COMPILE_JIT))
+        result = ask(&question, -1, &answer, table, table_size);
+    if ((result == -EPERM || result == -ENOENT) && request->memory && request->memory_size > 0) {
+        int bytes_fd = copy_to_memfd(request->memory, request->memory_size);
+        question.memory_bytes = request->memory_size;
+        result = bytes_fd < 0 ? bytes_fd : ask(&question, bytes_fd, &answer, table, table_size);
+        if (bytes_fd >= 0)
+            close(bytes_fd);
+    }
+    if (result == -EPERM && answer.reason[0])
+        snprintf(reason, reason_size, "%s", answer.reason);
+    else if (result != 0)
+        snprintf(reason, reason_size, "the recorder gave no table: error %d", -result);
+    return result == 0 ? 0 : -1;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Talking to the recorder, as formats/qut_agent.h has it. Allocates nothing but the tables that it is given; waits a
+// bounded time.
+#ifndef AGENT_TELL_H
+#define AGENT_TELL_H
+
+#include <stdbool.h>
+
+#include <qut/compiler.h>
+
+#include "formats/qut_agent.h"
+
+#pragma GCC visibility push(hidden)
+
+// What begins, with the segment's descriptor, which stays the caller's. 0: the recorder takes it; or -errno (-EPERM: it
+// says no).
+int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd);
+
+// What was counted since the last call, in this process. With `wait` until the recorder has it. Signal-safe.
+void agent_tell_counts(bool wait);
+// In a child after fork: its counts begin again.
+void agent_tell_counts_after_fork(void);
+
+// A process that is left alone: this one, as which exec begins, or a child; or no longer. Kept quiet by the caller.
+enum agent_tell_left { AGENT_TELL_THIS, AGENT_TELL_CHILD, AGENT_TELL_TAKEN_BACK };
+void agent_tell_left(enum agent_left why, enum agent_tell_left who);
+
+// Whether the recorder is there to be talked to.
+bool agent_tell_is_heard(void);
+
+// A qut_compile_fn: asks the recorder.
+int agent_tell_table(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                     char *reason, size_t reason_size);
+
+#pragma GCC visibility pop
+
+#endif

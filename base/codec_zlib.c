@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <zlib.h>
+
+#include "base/codec.h"
+
+static const size_t chunk_bytes = (size_t)1 << 30; // zlib counts in 32 bits
+
+static bool inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to, size_t size)
+{
+    const uint8_t *packed_end = packed.data + packed.size;
+    const uint8_t *end = to + size;
+    int status = Z_OK;
+    while (status == Z_OK) {
+        size_t in = (size_t)(packed_end - stream->next_in);
+        size_t out = (size_t)(end - stream->next_out);
+        stream->avail_in = (uInt)(in < chunk_bytes ? in : chunk_bytes);
+        stream->avail_out = (uInt)(out < chunk_bytes ? out : chunk_bytes);
+        status = inflate(stream, Z_NO_FLUSH);
+        // Linkers that merge compressed sections put one stream after the other.
+        if (status == Z_STREAM_END && stream->next_out < end && stream->next_in < packed_end)
+            status = inflateReset(stream);
+    }
+    return status == Z_STREAM_END && stream->next_out == end;
+}
+
+int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
+{
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed.data, .next_out = to};
+    bool whole = inflateInit(&stream) == Z_OK;
+    if (whole) {
+        whole = inflate_all(&stream, packed, to, size);
+        inflateEnd(&stream);
+    }
+    return whole ? 0
+                 : base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zlib data does not unpack to 0x%zx bytes", size);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <zstd.h>
+
+#include "base/codec.h"
+
+int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
+{
+    size_t got = ZSTD_decompress(to, size, packed.data, packed.size);
+    if (ZSTD_isError(got))
+        return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zstd data does not unpack to 0x%zx bytes: %s", size,
+                         ZSTD_getErrorName(got));
+    return got == size
+               ? 0
+               : base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zstd data does not unpack to 0x%zx bytes", size);
+}
+
+int base_zstd_check(struct base_bytes packed, uint64_t unpacked_bytes, const char *section, struct base_error *error)
+{
+    if (ZSTD_findFrameCompressedSize(packed.data, packed.size) != packed.size)
+        return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "not one whole zstd frame");
+    if (ZSTD_getFrameContentSize(packed.data, packed.size) != unpacked_bytes)
+        return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "the zstd frame states another size than 0x%jx bytes",
+                         (uintmax_t)unpacked_bytes);
+    return 0;
+}
+
+size_t base_zstd_bound(size_t size)
+{
+    return ZSTD_compressBound(size);
+}
+
+int base_zstd_pack(struct base_bytes bytes, int level, uint8_t *to, size_t room, size_t *packed_bytes,
+                   struct base_error *error)
+{
+    size_t packed = ZSTD_compress(to, room, bytes.data, bytes.size, level);
+    if (ZSTD_isError(packed))
+        return base_fail(error, BASE_ERR_COMPRESSION, "", 0, "zstd: %s", ZSTD_getErrorName(packed));
+    *packed_bytes = packed;
+    return 0;
+}

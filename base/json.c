@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8_inline.h"
+
+void base_json_quote(json_put *put, void *to, const char *text, const char *escaped, const char *replacement)
+{
+    static const char digits[] = "0123456789abcdef";
+    put(to, "\"", 1);
+    for (;; text++) {
+        size_t plain = base_utf8_plain(text, escaped);
+        put(to, text, plain);
+        text += plain;
+        uint8_t byte = (uint8_t)*text;
+        if (byte == 0)
+            break;
+        const char number[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+        if (byte >= 0x80)
+            put(to, replacement, strlen(replacement));
+        else if (byte == '"' || byte == '\\')
+            put(to, (const char[]){'\\', (char)byte}, 2);
+        else
+            put(to, number, sizeof number);
+    }
+    put(to, "\"", 1);
+}
+
+static void put_in_stream(void *stream, const void *bytes, size_t size)
+{
+    fwrite(bytes, 1, size, stream);
+}
+
+static void write_string(FILE *stream, const char *value)
+{
+    base_json_quote(put_in_stream, stream, value, "\"\\", "\\ufffd");
+}
+
+static void begin_member(struct base_json *json, const char *key)
+{
+    if (json->has_members)
+        fputs(", ", json->stream);
+    json->has_members = true;
+    if (key) {
+        write_string(json->stream, key);
+        fputs(": ", json->stream);
+    }
+}
+
+void base_json_open(struct base_json *json, const char *key, char bracket)
+{
+    begin_member(json, key);
+    fputc(bracket, json->stream);
+    json->has_members = false;
+}
+
+void base_json_close(struct base_json *json, char bracket)
+{
+    fputc(bracket, json->stream);
+    json->has_members = true;
+}
+
+void base_json_string(struct base_json *json, const char *key, const char *value)
+{
+    begin_member(json, key);
+    write_string(json->stream, value);
+}
+
+void base_json_number(struct base_json *json, const char *key, uint64_t value)
+{
+    begin_member(json, key);
+    fprintf(json->stream, "%" PRIu64, value);
+}
+
+void base_json_real(struct base_json *json, const char *key, double value, int decimals)
+{
+    begin_member(json, key);
+    fprintf(json->stream, "%.*f", decimals, value);
+}
+
+void base_json_bool(struct base_json *json, const char *key, bool value)
+{
+    begin_member(json, key);
+    fputs(value ? "true" : "false", json->stream);
+}

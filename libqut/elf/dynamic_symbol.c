@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/elf/dynamic_symbol.h"
+
+#include "formats/elf_wide_inline.h"
+
+enum {
+    DYNAMIC_ENTRIES_MAX = 512,
+    CHAIN_MAX = 1 << 16, // of a hash table: a list that is not sound ends here
+    NAME_BYTES_MAX = 64,
+};
+
+struct image {
+    const struct elf_art_memory *memory;
+    uint64_t load_bias, dynamic_address, word_mask;
+    uint64_t symbols, strings, hash, gnu_hash; // 0: it has none
+};
+
+static bool read_words(const struct image *image, uint64_t address, uint32_t *words, unsigned count)
+{
+    return elf_art_read(image->memory, address & image->word_mask, words, count * sizeof *words);
+}
+
+// Relocated or not: an image's parts lie near each other.
+static uint64_t address_of(const struct image *image, uint64_t value)
+{
+    uint64_t with_bias = (value + image->load_bias) & image->word_mask;
+    uint64_t from = image->dynamic_address;
+    uint64_t distance = value > from ? value - from : from - value;
+    uint64_t with_bias_distance = with_bias > from ? with_bias - from : from - with_bias;
+    return with_bias_distance < distance ? with_bias : value;
+}
+
+static bool read_dynamic(struct image *image)
+{
+    enum { BATCH = 16 };
+    size_t word_bytes = image->memory->arch->word_bytes, entry_bytes = 2 * word_bytes;
+    uint8_t bytes[BATCH * 2 * sizeof(uint64_t)];
+    for (size_t first = 0; first < DYNAMIC_ENTRIES_MAX; first += BATCH) {
+        size_t got = image->memory->read(image->memory->context, image->dynamic_address + first * entry_bytes, bytes,
+                                         BATCH * entry_bytes);
+        for (size_t i = 0; i < BATCH; i++) {
+            uint64_t tag = 0, value = 0;
+            if ((i + 1) * entry_bytes > got)
+                return false;
+            memcpy(&tag, bytes + i * entry_bytes, word_bytes);
+            memcpy(&value, bytes + i * entry_bytes + word_bytes, word_bytes);
+            switch (tag) {
+            case DT_NULL: return image->symbols && image->strings;
+            case DT_SYMTAB: image->symbols = address_of(image, value); break;
+            case DT_STRTAB: image->strings = address_of(image, value); break;
+            case DT_HASH: image->hash = address_of(image, value); break;
+            case DT_GNU_HASH: image->gnu_hash = address_of(image, value); break;
+            default: break;
+            }
+        }
+    }
+    return false;
+}
+
+// The value of the symbol with this index, if it is the one.
+static bool symbol_is(const struct image *image, uint32_t index, const char *name, uint64_t *value)
+{
+    bool is_64 = image->memory->arch->word_bytes == 8;
+    size_t size = elf_symbol_bytes(is_64);
+    uint8_t bytes[sizeof(Elf64_Sym)];
+    if (!elf_art_read(image->memory, (image->symbols + (uint64_t)index * size) & image->word_mask, bytes, size))
+        return false;
+    const Elf64_Sym symbol = elf_wide_symbol(bytes, is_64);
+    unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    *value = symbol.st_value;
+    char found[NAME_BYTES_MAX];
+    size_t name_bytes = strlen(name) + 1;
+    return symbol.st_shndx != SHN_UNDEF && *value != 0 && type != STT_TLS && type != STT_GNU_IFUNC &&
+           elf_art_read(image->memory, (image->strings + symbol.st_name) & image->word_mask, found, name_bytes) &&
+           memcmp(found, name, name_bytes) == 0;
+}
+
+static bool find_by_gnu_hash(const struct image *image, const char *name, uint64_t *value)
+{
+    enum { BUCKET_COUNT, FIRST_INDEX, BLOOM_WORDS, BLOOM_SHIFT, WORDS };
+    uint32_t header[WORDS], hash = 5381, index, chain;
+    for (const char *at = name; *at; at++)
+        hash = hash * 33 + (uint8_t)*at;
+    if (!read_words(image, image->gnu_hash, header, WORDS) || header[BUCKET_COUNT] == 0)
+        return false;
+    uint64_t buckets =
+        image->gnu_hash + sizeof header + (uint64_t)header[BLOOM_WORDS] * image->memory->arch->word_bytes;
+    uint64_t chains = buckets + (uint64_t)header[BUCKET_COUNT] * 4;
+    if (!read_words(image, buckets + (uint64_t)(hash % header[BUCKET_COUNT]) * 4, &index, 1) ||
+        index < header[FIRST_INDEX])
+        return false;
+    for (unsigned step = 0; step < CHAIN_MAX; step++, index++) {
+        if (!read_words(image, chains + (uint64_t)(index - header[FIRST_INDEX]) * 4, &chain, 1))
+            return false;
+        if ((chain | 1) == (hash | 1) && symbol_is(image, index, name, value))
+            return true;
+        if (chain & 1) // the last one of its bucket
+            return false;
+    }
+    return false;
+}
+
+static bool find_by_hash(const struct image *image, const char *name, uint64_t *value)
+{
+    uint32_t counts[2], hash = 0, index; // of buckets, of chains
+    for (const char *at = name; *at; at++) {
+        hash = (hash << 4) + (uint8_t)*at;
+        hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+    }
+    if (!read_words(image, image->hash, counts, 2) || counts[0] == 0)
+        return false;
+    uint64_t buckets = image->hash + sizeof counts, chains = buckets + (uint64_t)counts[0] * 4;
+    if (!read_words(image, buckets + (uint64_t)(hash % counts[0]) * 4, &index, 1))
+        return false;
+    for (unsigned step = 0; step < CHAIN_MAX && index != 0 && index < counts[1]; step++) {
+        if (symbol_is(image, index, name, value))
+            return true;
+        if (!read_words(image, chains + (uint64_t)index * 4, &index, 1))
+            return false;
+    }
+    return false;
+}
+
+uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                             const char *name)
+{
+    struct image image = {
+        .memory = memory,
+        .word_mask = memory->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX,
+    };
+    image.load_bias = load_bias & image.word_mask;
+    image.dynamic_address = dynamic_address & image.word_mask;
+    uint64_t value;
+    if (strlen(name) >= NAME_BYTES_MAX || !read_dynamic(&image))
+        return 0;
+    bool found =
+        image.gnu_hash ? find_by_gnu_hash(&image, name, &value) : image.hash && find_by_hash(&image, name, &value);
+    return found ? (value + image.load_bias) & image.word_mask : 0;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A symbol that a loaded image exports, found in memory, as the dynamic loader finds it.
+#ifndef QUT_ELF_DYNAMIC_SYMBOL_H
+#define QUT_ELF_DYNAMIC_SYMBOL_H
+
+#include "libqut/elf/image_memory.h"
+
+// Its address, or 0. dynamic_address is that of the image's PT_DYNAMIC segment. Pointers in it may be relocated (glibc
+// does so) or not (bionic, and where a file stands for memory).
+uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                             const char *name);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the process whose virtual machine is looked at: another one, or our own while it runs.
+#ifndef QUT_ELF_IMAGE_MEMORY_H
+#define QUT_ELF_IMAGE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libqut/arch/arch.h"
+
+struct elf_art_memory {
+    // How many bytes could be read, from the start on. Never faults.
+    size_t (*read)(void *context, uint64_t address, void *bytes, size_t size);
+    void *context;
+    const struct arch *arch; // of the process
+};
+
+static inline bool elf_art_read(const struct elf_art_memory *memory, uint64_t address, void *bytes, size_t size)
+{
+    return memory->read(memory->context, address, bytes, size) == size;
+}
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an agent takes of libqut besides its API: a library of ours that runs inside a program of somebody else's, keeps
+// out of that program's way, and is built together with libqut. Not installed: nothing here is promised to others.
+//
+// From the headers below it takes threads of its own, the ids and signal masks of threads, and the signal of ticks.
+#ifndef QUT_HOST_HOST_H
+#define QUT_HOST_HOST_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libqut/os/os.h"
+#include "libqut/os/task.h"
+#include "libqut/os/tick_signal.h"
+
+#pragma GCC visibility push(hidden)
+
+// libqut's thread ends for a while, and nothing begins another: for what the kernel allows only to processes with a
+// single thread. Modules and tables stay.
+void modules_registry_pause_thread(void);
+void modules_registry_resume_thread(void);
+
+// What libqut's thread calls besides, with nothing locked; returns in how many ms again, -1: never. NULL: nothing.
+typedef int (*host_registry_call)(void);
+extern _Atomic(host_registry_call) modules_registry_now_and_then;
+
+// Whether a signal with the number of ticks was sent by what makes threads tick. Signal-safe.
+bool sampling_is_tick(const siginfo_t *info);
+
+// When a collector looked last at the trace (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has
+// let go. Blocks.
+uint64_t feed_collector_ns(void);
+
+// Before the library is unloaded: nothing is stored any more, or ever will be. What stays for the process's life goes
+// as well.
+void feed_forget(void);
+
+#pragma GCC visibility pop
+
+#endif

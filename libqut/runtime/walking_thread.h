@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a registered thread owns: the bounds of its stack, what it remembers of its walks, and the mark that it is
+// walking.
+#ifndef QUT_RUNTIME_WALKING_THREAD_H
+#define QUT_RUNTIME_WALKING_THREAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <qut/frame.h>
+
+#include "libqut/os/thread_word.h"
+#include "libqut/runtime/link_cache.h"
+#include "libqut/runtime/memo.h"
+#include "libqut/runtime/tiers.h"
+
+struct modules;
+
+// What the memo does in this walk.
+enum runtime_remember {
+    RUNTIME_REMEMBER_NOT,
+    RUNTIME_REMEMBER,
+    RUNTIME_REMEMBER_DONE, // no more: it has its new state
+};
+
+// A walk by the fast ways (walk_fast.h).
+struct runtime_fast {
+    struct runtime_thread *thread;
+    const struct modules *modules;
+    uintptr_t *pcs;
+    size_t max, count; // frames given out
+    // The frame the walk is at.
+    uintptr_t sp, fp;
+    uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
+    uintptr_t key; // one more than the pc to look up
+    enum runtime_remember remember;
+    bool is_stubborn;        // whether it pays is not asked
+    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
+    size_t remembered_count; // of the frames given out
+};
+
+// What a walk reads first comes first, in one cache line.
+struct runtime_thread {
+    // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
+    // Written by the thread itself only; read by the freeing side, for what walks may read.
+    _Atomic uint32_t walking;
+    _Atomic uint32_t walks; // outermost walks that have ended. Written as `walking`
+    // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
+    // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
+    uintptr_t stack_limit, stack_low, stack_high;
+    // They stand before the first link of a walk, and before the first behind what was remembered.
+    struct runtime_link first_link, later_link;
+    struct runtime_tier_counts counts;
+    // Of the outermost walk, where it has to be in memory: there is little room on stacks.
+    struct runtime_fast fast;
+    _Alignas(uint64_t) unsigned char slow[512]; // struct backtrace
+    // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
+    _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
+    struct runtime_thread *next, *previous; // list of all threads, under the registry's lock
+    // Of the grace period under way, under the registry's lock: whether a walk that began before it may still run, and
+    // `walks` at its beginning.
+    bool in_grace;
+    uint32_t grace_walks;
+    // The trace store's: which trace the nodes in `memo` belong to; 0: they are all 0. And where the stack stood in the
+    // outermost append under way; 0: none is.
+    uint32_t node_generation;
+    uintptr_t append_sp;
+    struct runtime_link_cache links;
+    struct runtime_memo memo;
+};
+
+// What is done first when a registered thread ends, or is registered no more: in that thread. NULL: nothing.
+extern _Atomic(void (*)(void)) modules_thread_end_hook_first;
+
+// The calling thread; NULL where it is not registered. Signal-safe.
+static inline struct runtime_thread *runtime_thread_self(void)
+{
+    return (struct runtime_thread *)os_thread_word(OS_WORD_THREAD);
+}
+
+static inline void runtime_thread_set_self(struct runtime_thread *thread)
+{
+    os_set_thread_word(OS_WORD_THREAD, (uintptr_t)thread);
+}
+
+#endif

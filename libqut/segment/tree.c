@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes and raw pcs: words that are found again by their value. A word is put into the first free place of its own
+// sequence of places, with a compare-and-swap, and never moves or changes. So two threads that put the same word meet
+// at the same place, and one of them finds what the other has put: there are never two.
+#include "libqut/segment/atomics_inline.h"
+#include "libqut/segment/segment.h"
+
+enum { LINE_WORDS = 8, LINES = 4, RANGES = 2 };
+
+// The beginnings of a table, where a line of each word's own is looked at before those anywhere: as long as there are
+// few words they lie close together, and their pages are not too many for the processor to remember where they are. Not
+// where one is more than an eighth of the table.
+static const uint32_t range_masks[RANGES] = {(1u << 15) - 1, (1u << 19) - 1};
+
+static uint64_t mix(uint64_t word)
+{
+    word = (word ^ (word >> 32 | word << 32)) * 0x9e3779b97f4a7c15u;
+    return word ^ word >> 32;
+}
+
+// The index of `word` in this line, or 0: all its places are taken by others. Index 0 is never given.
+static inline uint32_t find_in_line(qut_trace_u64 *words, uint32_t line, uint32_t first, uint64_t word,
+                                    qut_trace_u64 *count)
+{
+    for (uint32_t i = 0; i < LINE_WORDS; i++) {
+        uint32_t index = line | ((first + i) & (LINE_WORDS - 1));
+        if (index == 0)
+            continue;
+        // Acquire: a thread that has the word sees its parent's, too.
+        uint64_t there = __atomic_load_n(&words[index], __ATOMIC_ACQUIRE);
+        if (there == word)
+            return index;
+        if (there != 0)
+            continue;
+        // Strong: where it fails, another word is there now.
+        if (__atomic_compare_exchange_n(&words[index], &there, word, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            segment_count_shared(count, 1);
+            return index;
+        }
+        if (there == word)
+            return index;
+    }
+    return 0;
+}
+
+// The index of `word`, which is not 0, or 0: all of its places are taken.
+static uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, qut_trace_u64 *count)
+{
+    // All masks keep lines whole. Of the lines anywhere each lies in another quarter: most of them outside of the
+    // beginnings, which fill first.
+    uint64_t mixed = mix(word);
+    uint32_t hash = (uint32_t)mixed, line = hash & ~(uint32_t)(LINE_WORDS - 1), first = hash >> 29, index = 0;
+    uint32_t step = ((uint32_t)(mixed >> 32) | 1) * LINE_WORDS, quarter = (mask + 1) / LINES;
+    for (uint32_t range = 0; range < RANGES && range_masks[range] < mask >> 3 && !index; range++)
+        index = find_in_line(words, line & range_masks[range], first, word, count);
+    for (uint32_t i = 0; i < LINES && !index; i++) {
+        uint32_t within = (line + i * step) & (quarter - 1), which = (line + i * quarter) & mask & ~(quarter - 1);
+        index = find_in_line(words, which | within, first, word, count);
+    }
+    return index;
+}
+
+uint32_t segment_child(struct segment *segment, uint32_t parent, uint64_t code, unsigned kind)
+{
+    if (code >> QUT_TRACE_CODE_BITS || kind >> QUT_TRACE_KIND_BITS || parent > segment->node_mask)
+        return 0;
+    uint64_t word = (uint64_t)parent << QUT_TRACE_PARENT_SHIFT | code << QUT_TRACE_KIND_BITS | kind;
+    return word ? find_or_put(segment->nodes, segment->node_mask, word, &segment->counters->node_count) : 0;
+}
+
+uint32_t segment_node(struct segment *segment, uint32_t parent, uint64_t code, unsigned kind)
+{
+    if (parent > segment->node_mask || (parent && !__atomic_load_n(&segment->nodes[parent], __ATOMIC_ACQUIRE)))
+        return 0;
+    return segment_child(segment, parent, code, kind);
+}
+
+uint32_t segment_raw(struct segment *segment, uint64_t address)
+{
+    return address ? find_or_put(segment->raw, segment->raw_mask, address, &segment->counters->raw_count) : 0;
+}

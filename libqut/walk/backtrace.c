@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole walk of the calling thread: the fast ways as far as they go (walk_fast.h), then the slow one (walk_local.h),
+// which leaves signal frames, frames with rarer rules or none, and those of stacks that are not the thread's own; then
+// the fast ones again. Where it turns out that a register was needed that they do not know, the walk is done once more,
+// slowly from its beginning.
+#include <qut/local.h>
+
+#include "libqut/modules/end_counts_inline.h"
+#include "libqut/walk/noted_walk.h"
+#include "libqut/walk/walk_fast.h"
+#include "libqut/walk/walk_local.h"
+
+// The slow way's own state. As little as can be: where a thread has no place for it, all of this stands on the stack of
+// the code that is interrupted.
+struct backtrace {
+    struct runtime_fast *fast; // NULL: only the slow way is taken
+    uintptr_t *pcs;
+    size_t max, count;
+    uint32_t slow_count;           // of the frames given out
+    bool forgot;                   // registers but pc, sp and fp
+    uintptr_t here;                // an address on the running stack
+    struct walk_noted_walk *notes; // NULL: it is not asked what frames are
+    struct runtime_walk walk;
+    struct walk_local local;
+};
+
+#define FAST_REGISTERS                                                                                                 \
+    ((uint64_t)1 << arch_native_arch.sp_reg | (uint64_t)1 << arch_native_arch.tracked[ARCH_NATIVE_FP_SLOT])
+
+// ---- how walks end
+
+static inline void set_end(struct qut_end *end, enum qut_end_reason reason, uintptr_t pc, uint32_t guessed_frame)
+{
+    end->reason = reason;
+    end->refusal = 0;
+    end->pc = pc;
+    end->address = 0;
+    end->guessed_frame = guessed_frame;
+    end->zero = 0;
+}
+
+// A walk that the fast ways have brought to its end. Only where no frame was left yet can the pc be an interrupted one.
+static inline enum qut_end_reason end_fast(const struct runtime_fast *f, enum qut_stop stop, bool from_context,
+                                           uint32_t guessed_frame, struct qut_end *end)
+{
+    bool is_exact = from_context && f->count <= (stop == WALK_STOP_END);
+    enum qut_end_reason reason = stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT;
+    if (end)
+        set_end(end, reason, is_exact ? f->key - 1 : f->key, guessed_frame);
+    return reason;
+}
+
+// Of the thread's outermost walk, so that no other walk counts at the same time.
+static inline void count_walk(struct runtime_thread *thread, enum qut_end_reason reason, size_t frame_count,
+                              size_t remembered_count, size_t slow_count)
+{
+    uintptr_t ended = atomic_load_explicit(&thread->ends[reason], memory_order_relaxed);
+    atomic_store_explicit(&thread->ends[reason], ended + 1, memory_order_relaxed);
+    thread->counts.frames += frame_count;
+    thread->counts.remembered += remembered_count;
+    thread->counts.looked_up += slow_count;
+}
+
+// Of a walk that was not remembered as a whole.
+static void end_memo(struct runtime_fast *f, enum qut_stop stop, enum qut_end_reason reason)
+{
+    struct runtime_memo *memo = &f->thread->memo;
+    bool is_used = f->remember != RUNTIME_REMEMBER_NOT;
+    walk_fast_end(f, stop);
+    memo->contiguous = is_used && memo->contiguous && reason == QUT_END_OUTERMOST;
+    if (is_used && !f->is_stubborn)
+        runtime_memo_judge(memo, f->count, f->remembered_count);
+}
+
+// ---- slowly
+
+static void begin_slowly(struct backtrace *b, const struct arch_capture *capture, const void *ucontext)
+{
+    if (capture)
+        walk_local_begin_at_capture(&b->walk, capture);
+    else
+        walk_local_begin_at_context(&b->walk, ucontext);
+}
+
+// From where the fast ways got stuck, in a frame that was given out.
+static void take_over(struct backtrace *b)
+{
+    const struct runtime_fast *f = b->fast;
+    struct runtime_walk *walk = &b->walk;
+    b->count = f->count;
+    if (f->count == 1)
+        return; // as it began
+    uint8_t switches = walk->switches;
+    uint32_t guessed_frame = walk->end.guessed_frame;
+    runtime_begin(walk, ARCH_PC_RETURN);
+    walk->index = (uint32_t)f->count - 1;
+    walk->switches = switches;
+    walk->end.guessed_frame = guessed_frame;
+    walk->regs.pc = f->key;
+    walk->regs.sp = f->sp;
+    walk->regs.tracked[ARCH_NATIVE_FP_SLOT] = f->fp;
+    walk->regs.valid = FAST_REGISTERS;
+    b->forgot = true;
+}
+
+// What the frame is that was or will be given out as number `index`. Gaps are frames that the fast ways gave.
+static void note(const struct backtrace *b, size_t index, unsigned flags)
+{
+    struct walk_noted_walk *notes = b->notes;
+    if (!notes)
+        return;
+    while (notes->noted_count <= index)
+        notes->flags[notes->noted_count++] = 0;
+    notes->flags[index] = (uint8_t)flags;
+}
+
+// At a caller on the thread's own stack, of which all is known that the fast ways want to know.
+static bool hand_back(struct backtrace *b)
+{
+    struct runtime_fast *f = b->fast;
+    const struct runtime_walk *walk = &b->walk;
+    uintptr_t sp = (uintptr_t)walk->regs.sp;
+    // A key of 0 is that of an empty link. (pc: 1, on Arm.)
+    if (!f || walk->pc_kind != ARCH_PC_RETURN || (walk->flags & QUT_FRAME_DEX) ||
+        arch_native_key((uintptr_t)walk->regs.pc) == 0 || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
+        !walk_local_on_own_stack(f->thread, sp, b->here))
+        return false;
+    // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
+    if (f->remember == RUNTIME_REMEMBER && runtime_memo_last(&f->thread->memo)->sp >= sp) {
+        f->thread->memo.contiguous = false;
+        walk_fast_end(f, WALK_STOP_STUCK);
+    }
+    f->count = b->count;
+    f->sp = sp;
+    f->fp = (uintptr_t)walk->regs.tracked[ARCH_NATIVE_FP_SLOT];
+    f->ra = (uintptr_t)walk->regs.pc;
+    f->key = arch_native_key(f->ra);
+    f->thread->later_link.step = runtime_memo_unknown_step;
+    note(b, b->count, walk->flags);
+    return true;
+}
+
+// A bytecode's frame is missing where its register is, though nothing that follows need be: that register is looked for
+// from the walk's beginning.
+static bool forgot_dex_pc(const struct backtrace *b)
+{
+    const struct runtime_walk *walk = &b->walk;
+    return b->forgot && walk->end.reason == QUT_END_NOT && runtime_keeps_dex_pc(&arch_native_arch, walk) &&
+           !(walk->regs.valid >> walk->rule.dex_pc_reg & 1);
+}
+
+// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
+// why not.
+static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
+{
+    bool moved = true;
+    for (bool is_given = b->count != 0; moved; is_given = false) {
+        uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
+        if (!is_given) {
+            if (b->count && hand_back(b))
+                return true;
+            if (b->count == b->max) {
+                runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_LIMIT);
+                break;
+            }
+            if (b->count && b->fast)
+                b->fast->thread->memo.contiguous = false;
+            b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
+        }
+        b->slow_count++;
+        walk_local_classify(&b->local, &b->walk);
+        if (forgot_dex_pc(b)) {
+            runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
+            break;
+        }
+        unsigned flags = b->walk.flags;
+        moved = walk_local_step(&b->local, &b->walk, b->here);
+        // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
+        bool was_signal = moved ? b->walk.pc_kind == ARCH_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
+        if (was_signal)
+            b->pcs[b->count - 1] = pc;
+        note(b, b->count - 1, flags | (was_signal ? QUT_FRAME_SIGNAL : 0u));
+    }
+    return false;
+}
+
+// How it ended, in a function of its own: the stack for that is not needed on the way.
+__attribute__((noinline)) static size_t end_on(struct backtrace *b, struct runtime_fast *f, enum qut_stop stop,
+                                               bool from_context, struct qut_end *end)
+{
+    struct runtime_thread *thread = runtime_thread_self();
+    enum qut_end_reason reason = (enum qut_end_reason)b->walk.end.reason;
+    if (stop != WALK_STOP_STUCK) {
+        reason = end_fast(f, stop, from_context, b->walk.end.guessed_frame, end);
+        b->count = f->count;
+    } else if (end) {
+        *end = b->walk.end;
+    }
+    if (f) {
+        f->count = b->count;
+        end_memo(f, stop, reason);
+        count_walk(thread, reason, b->count, f->remembered_count, b->slow_count);
+    } else {
+        modules_stats_count_end(reason);
+        if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
+            thread->memo.contiguous = false;
+    }
+    // Behind the mark, a handler's walk may have what is the thread's: this walk's state too.
+    size_t count = b->count;
+    if (!b->notes)
+        modules_leave(thread);
+    return count;
+}
+
+// From where thread->fast stands, or with f = NULL from the beginning.
+static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, uintptr_t here, struct runtime_fast *f,
+                                                           uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                           const struct arch_capture *capture, const void *ucontext,
+                                                           struct walk_noted_walk *notes)
+{
+    b->here = here;
+    b->notes = notes;
+    b->fast = f;
+    b->pcs = pcs;
+    b->max = max;
+    b->count = b->slow_count = b->forgot = 0;
+    begin_slowly(b, capture, ucontext);
+    struct runtime_thread *thread = runtime_thread_self();
+    const struct modules *modules = f       ? f->modules
+                                    : notes ? notes->modules
+                                            : atomic_load_explicit(&modules_current, memory_order_seq_cst);
+    enum qut_stop stop = WALK_STOP_STUCK;
+    if (!modules)
+        runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NOT_STARTED);
+    while (modules && stop == WALK_STOP_STUCK) {
+        if (b->fast)
+            take_over(b);
+        walk_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
+        if (run_slowly(b)) {
+            stop = walk_fast_run(f);
+        } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {
+            f->thread->memo.contiguous = false;
+            b->fast = NULL;
+            b->forgot = false;
+            b->count = 0;
+            begin_slowly(b, capture, ucontext);
+        } else {
+            break;
+        }
+    }
+    return end_on(b, f, stop, ucontext != NULL, end);
+}
+
+static_assert(sizeof(struct backtrace) <= sizeof((struct runtime_thread *)0)->slow, "it has its place there");
+
+// The fast ways got stuck: f is the thread's, where there is room for the slow way too.
+__attribute__((noinline)) static size_t run_on_stuck(struct runtime_fast *f, struct qut_end *end,
+                                                     const struct arch_capture *capture, const void *ucontext,
+                                                     struct walk_noted_walk *notes)
+{
+    struct backtrace *b = (struct backtrace *)(void *)f->thread->slow;
+    char here;
+    return run_on(b, (uintptr_t)&here, f, f->pcs, f->max, end, capture, ucontext, notes);
+}
+
+// They cannot be taken: the thread is not registered, or walks already.
+__attribute__((noinline)) static size_t run_on_slowly(uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                      const struct arch_capture *capture, const void *ucontext)
+{
+    struct backtrace b;
+    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext, NULL);
+}
+
+static_assert(sizeof(struct backtrace) <= sizeof((struct walk_noted_walk *)0)->place, "and there");
+
+__attribute__((noinline)) static size_t run_on_noted(struct walk_noted_walk *notes, const struct arch_capture *capture,
+                                                     const void *ucontext)
+{
+    struct backtrace *b = (struct backtrace *)(void *)notes->place;
+    char here;
+    return run_on(b, (uintptr_t)&here, NULL, notes->pcs, notes->max, &notes->end, capture, ucontext, notes);
+}
+
+// ---- where walks begin
+
+// Whether the fast ways can be taken at all.
+static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
+{
+    struct runtime_thread *thread = f->thread;
+    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
+        return false;
+    uint32_t tiers = atomic_load_explicit(&runtime_tiers, memory_order_relaxed);
+    if (!f->modules || f->key == 0 || !(tiers & RUNTIME_TIER_LINKED) || !walk_local_on_own_stack(thread, f->sp, here) ||
+        !modules_up_to_date(f->modules))
+        return false;
+    if (__builtin_expect(thread->links.epoch != f->modules->epoch, 0)) {
+        runtime_link_cache_restart(&thread->links, f->modules->epoch);
+        runtime_memo_restart(&thread->memo);
+    }
+    f->is_stubborn = tiers & RUNTIME_TIER_STUBBORN;
+    if ((tiers & RUNTIME_TIER_MEMO) && runtime_memo_is_wanted(&thread->memo, f->is_stubborn))
+        f->remember = RUNTIME_REMEMBER;
+    return true;
+}
+
+// The frame where the walk begins is where the last one began. True: all that is given out is what it was.
+static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link_step step, enum qut_stop *stop)
+{
+    struct runtime_memo *memo = &f->thread->memo;
+    const struct runtime_memo_frame *first = &memo->frames[memo->good];
+    if (f->max == 0 || !runtime_memo_is_state(first, f->sp, f->ra, f->fp, step)) {
+        runtime_memo_start(memo, memo->good, RUNTIME_MEMO_CAPACITY);
+        return false;
+    }
+    f->pcs[f->count++] = f->key - 1;
+    const struct runtime_memo_frame *frame;
+    bool has_stopped = walk_fast_follow(f, memo, first, stop, &frame);
+    if (has_stopped) {
+        memo->kept_from = memo->good;
+        memo->contiguous = *stop == WALK_STOP_END;
+        runtime_memo_is_worth_it(memo);
+    } else {
+        runtime_memo_start(memo, (uint32_t)(frame + 1 - memo->frames), memo->good);
+        f->is_given = true;
+    }
+    return has_stopped;
+}
+
+// With notes, the walk's mark is its caller's.
+static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, const struct arch_capture *capture,
+                                                        const void *ucontext, uintptr_t here, struct qut_end *end,
+                                                        struct walk_noted_walk *notes)
+{
+    f.thread = runtime_thread_self();
+    f.modules = notes ? notes->modules : modules_enter(f.thread);
+    struct runtime_link_step step = {RUNTIME_MEMO_OTHER, ucontext ? RUNTIME_MEMO_EXACT : 0};
+    enum qut_stop stop;
+    if (!begin_fast(&f, here))
+        return notes ? run_on_noted(notes, capture, ucontext) : run_on_slowly(f.pcs, f.max, end, capture, ucontext);
+    if (f.remember != RUNTIME_REMEMBER || !run_as_remembered(&f, step, &stop)) {
+        struct runtime_fast *in_memory = &f.thread->fast;
+        *in_memory = f;
+        f.thread->first_link.step = step;
+        stop = walk_fast_run(in_memory);
+        if (stop == WALK_STOP_STUCK)
+            return run_on_stuck(in_memory, end, capture, ucontext, notes);
+        end_memo(in_memory, stop, stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
+        f.count = in_memory->count;
+        f.key = in_memory->key;
+        f.remembered_count = in_memory->remembered_count;
+    }
+    count_walk(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
+    if (!notes)
+        modules_leave(f.thread);
+    return f.count;
+}
+
+static inline __attribute__((always_inline)) struct runtime_fast at_capture(const struct arch_capture *capture,
+                                                                            uintptr_t *pcs, size_t max)
+{
+    return (struct runtime_fast){
+        .pcs = pcs,
+        .max = max,
+        .sp = capture->sp,
+        .fp = capture->tracked[ARCH_NATIVE_FP_SLOT],
+        .ra = capture->pc,
+        .key = arch_native_key(capture->pc),
+    };
+}
+
+static inline __attribute__((always_inline)) struct runtime_fast at_context(const void *ucontext, uintptr_t *pcs,
+                                                                            size_t max)
+{
+    const struct arch_register_layout *layout = arch_native_arch.ucontext_registers;
+    uintptr_t block = (uintptr_t)ucontext, pc = os_load(block + layout->pc_offset);
+    return (struct runtime_fast){
+        .pcs = pcs,
+        .max = max,
+        .sp = os_load(block + layout->reg_offset[arch_native_arch.sp_reg]),
+        .fp = os_load(block + layout->reg_offset[arch_native_arch.tracked[ARCH_NATIVE_FP_SLOT]]),
+        .ra = pc,
+        .key = arch_native_key(pc) + 1,
+    };
+}
+
+// capture.S calls it.
+size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+
+size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture)
+{
+    return run(at_capture(capture, pcs, max), capture, NULL, (uintptr_t)__builtin_frame_address(0), end, NULL);
+}
+
+size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
+{
+    return run(at_context(ucontext, pcs, max), NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end, NULL);
+}
+
+size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext)
+{
+    notes->noted_count = 0;
+    struct runtime_fast f =
+        ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
+    return run(f, ucontext ? NULL : capture, ucontext, (uintptr_t)__builtin_frame_address(0), &notes->end, notes);
+}

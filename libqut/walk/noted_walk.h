@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk for the trace store: it says what its frames are, holds on to what was walked until the store has taken it,
+// and its state does not lie on the stack.
+#ifndef QUT_WALK_NOTED_WALK_H
+#define QUT_WALK_NOTED_WALK_H
+
+#include "libqut/arch/native.h"
+#include "libqut/modules/modules.h"
+
+#pragma GCC visibility push(hidden)
+
+struct walk_noted_walk {
+    const struct modules *modules; // what modules_enter gave; NULL: not started
+    uintptr_t *pcs;
+    size_t max;
+    // enum qut_frame_flag of each frame below noted_count; those further out are plain callers, and so is every frame
+    // that the fast ways gave, but frame 0 of a context. There is room for max + 1.
+    uint8_t *flags;
+    size_t noted_count;
+    struct qut_end end;
+    _Alignas(uint64_t) unsigned char place[520]; // struct backtrace
+};
+
+// As qut_backtrace_context or, where ucontext is NULL, qut_backtrace; between modules_enter and modules_leave,
+// which are the caller's. Until the latter, what walk_nodes gives stays as it is. Signal-safe.
+size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/walk/walk_fast.h"
+
+#include "libqut/runtime/shared_rules_inline.h"
+
+// All of a link but its key and what comes next. False: there is no rule, or none that a link can say.
+static bool find_rule(const struct modules *modules, uintptr_t key, struct runtime_link *link)
+{
+    uintptr_t pc = key - 1;
+    const struct module *module = modules_at(modules, pc);
+    if (!module || module->code.state != RUNTIME_CODE_READY)
+        return false;
+    const struct qut_table *table = module->code.table;
+    uint64_t vaddr = pc - module->code.load_bias, row_end;
+    const struct qut_rule_cell *cell = qut_table_cell(table, vaddr, &row_end);
+    // A row that ends here may have a signal trampoline behind it: pc is then not what was called from.
+    if (!cell || (row_end <= vaddr + 1 && qut_table_cell(table, vaddr + 1, &row_end) != cell))
+        return false;
+    // A rule of a whole function holds where calls are made. A pc that was interrupted may not pass for such a place:
+    // its key lies within an instruction, where not every byte can begin one.
+    uintptr_t within = ((uintptr_t)1 << arch_native_arch.pc_shift) - 1;
+    if (cell->flags & QUT_RULE_BODY_ONLY && (within == 0 || key & within))
+        return false;
+    return runtime_link_pack(cell, link) && (!ARCH_NATIVE_RA_OFFSET_BYTES || link->cfa == 0 ||
+                                             link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
+}
+
+// A link that the thread has not: from what others have looked up, else from the module's table. NULL: there is none.
+__attribute__((noinline)) static struct runtime_link *look_up(struct runtime_thread *thread,
+                                                              const struct modules *modules, uintptr_t key)
+{
+    struct runtime_link found;
+    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
+    if (!shares || !runtime_shared_find(modules->shared, key, &found)) {
+        if (!find_rule(modules, key, &found))
+            return NULL;
+        if (shares)
+            runtime_shared_put(modules->shared, key, &found);
+        thread->counts.looked_up++;
+    }
+    struct runtime_link *link = runtime_link_make(&thread->links, key);
+    link->next_bytes = 0;
+    link->cfa = found.cfa;
+    link->step = found.step;
+    return link;
+}
+
+// A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
+static inline void record(struct runtime_memo *memo, struct runtime_memo_frame *frame, uintptr_t sp, uintptr_t ra,
+                          uintptr_t fp, struct runtime_link_step step, const struct runtime_link *link)
+{
+    frame->sp = sp;
+    frame->fp = fp;
+    frame->ra = ra;
+    frame->step = step;
+    if (__builtin_expect(!link || !(link->cfa & RUNTIME_LINK_FP), 1))
+        return;
+    if (runtime_memo_fp_offset_bytes(step) != 0 || runtime_memo_ra_offset_bytes(step) == 0) {
+        runtime_memo_set_live(frame);
+        return;
+    }
+    memo->new_count = (uint32_t)(frame + 1 - memo->frames);
+    runtime_memo_mark_live(memo, fp);
+}
+
+static inline intptr_t ra_offset_bytes(const struct runtime_link *link)
+{
+    return ARCH_NATIVE_RA_OFFSET_BYTES ? ARCH_NATIVE_RA_OFFSET_BYTES : link->step.ra_offset_bytes;
+}
+
+// All that a frame saved below its fp lies not further in than the frame, and its caller further out.
+static inline bool is_within(const struct runtime_link *link, uintptr_t sp, uintptr_t cfa)
+{
+    intptr_t ra_offset = ra_offset_bytes(link), fp_offset = link->step.fp_offset_bytes;
+    return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
+}
+
+// Where in the memo a walk is.
+struct cursor {
+    struct runtime_memo_frame *new_frame; // the next one to record
+    struct runtime_memo_frame *room_end;
+    struct runtime_memo_frame *older; // not further in than the walk, as far as it has looked
+};
+
+static inline struct cursor take_cursor(struct runtime_memo *memo)
+{
+    return (struct cursor){memo->frames + memo->new_count, memo->frames + memo->good, memo->frames + memo->next};
+}
+
+static inline void put_cursor(struct runtime_memo *memo, struct cursor at)
+{
+    memo->new_count = (uint32_t)(at.new_frame - memo->frames);
+    memo->next = (uint32_t)(at.older - memo->frames);
+}
+
+// The walk has come to a frame for which there is no room.
+__attribute__((noinline)) static struct cursor stop_at_limit(struct runtime_fast *f, struct cursor at, uintptr_t sp,
+                                                             uintptr_t ra, uintptr_t fp, struct runtime_link_step step)
+{
+    struct runtime_memo *memo = &f->thread->memo;
+    while (at.older->sp < sp)
+        at.older++;
+    if (runtime_memo_is_state(at.older, sp, ra, fp, step)) {
+        put_cursor(memo, at);
+        runtime_memo_join(memo, step);
+        f->remember = RUNTIME_REMEMBER_DONE;
+    } else if (at.new_frame < at.room_end) {
+        record(memo, at.new_frame++, sp, ra, fp, step, NULL);
+    }
+    return at;
+}
+
+enum { STOP_FULL = WALK_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
+
+// One source for walks that remember and others.
+RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember)
+{
+    struct runtime_thread *thread = f->thread;
+    struct runtime_link_cache *links = &thread->links;
+    struct runtime_memo *memo = &thread->memo;
+    struct cursor at = take_cursor(memo);
+    uintptr_t sp = f->sp, fp = f->fp, ra = f->ra, key = f->key;
+    uintptr_t *pc = f->pcs + f->count, *pcs_end = f->pcs + f->max;
+    // The link by which the walk came here, and the one by which it leaves. Walks that met a frame for the first time
+    // made its link behind that of the frame within: that one, whose place is known without a load, is tried before the
+    // one that the link names.
+    struct runtime_link *last = f->count ? &thread->later_link : &thread->first_link;
+    struct runtime_link *link = runtime_link_at(links, last->next_bytes);
+    const uintptr_t last_word = thread->stack_high - sizeof(uintptr_t); // of the stack
+    unsigned stop = WALK_STOP_STUCK;
+    bool is_remembered = f->is_given;
+    f->is_given = false;
+    for (;; is_remembered = false) {
+        if (pc == pcs_end && !(remember && is_remembered)) {
+            // The frame is remembered though it is not given out: so that the step to it can be.
+            if (remember)
+                at = stop_at_limit(f, at, sp, ra, fp, last->step);
+            stop = WALK_STOP_LIMIT;
+            break;
+        }
+        if (!(remember && is_remembered))
+            *pc++ = key - 1;
+        if (remember && !is_remembered) {
+            while (at.older->sp < sp)
+                at.older++;
+            if (__builtin_expect(runtime_memo_is_state(at.older, sp, ra, fp, last->step), 0)) {
+                put_cursor(memo, at);
+                runtime_memo_join(memo, last->step);
+                f->count = (size_t)(pc - f->pcs);
+                f->fp = fp;
+                f->key = key;
+                const struct runtime_memo_frame *end;
+                enum qut_stop followed;
+                if (walk_fast_follow(f, memo, at.older, &followed, &end))
+                    return followed;
+                memo->good_end = memo->next = (uint32_t)(end + 1 - memo->frames);
+                at = take_cursor(memo);
+                pc = f->pcs + f->count;
+                sp = f->sp;
+                fp = f->fp;
+                key = f->key;
+                last = &thread->later_link;
+                link = runtime_link_at(links, last->next_bytes);
+                is_remembered = true;
+            } else if (__builtin_expect(at.new_frame == at.room_end, 0)) {
+                put_cursor(memo, at);
+                if (!runtime_memo_make_room(memo)) {
+                    runtime_memo_cut(memo);
+                    pc--;
+                    f->remember = RUNTIME_REMEMBER_DONE;
+                    stop = STOP_FULL;
+                    break;
+                }
+                at = take_cursor(memo);
+            }
+        }
+        // What is expected here lies in one line of code: jumps are what a frame costs most.
+        if (__builtin_expect(link->key != key, 0)) {
+            link = runtime_link_at(links, last->next_bytes);
+            if (link->key != key) {
+                if (f->modules->shared)
+                    runtime_shared_expect(f->modules->shared, key);
+                link = runtime_link_find(links, key);
+                if (!link)
+                    link = look_up(thread, f->modules, key);
+                if (link)
+                    last->next_bytes = runtime_link_bytes(links, link);
+            }
+        }
+        if (remember && !is_remembered)
+            record(memo, at.new_frame++, sp, ra, fp, last->step, link);
+        if (__builtin_expect(!link, 0))
+            break;
+        uintptr_t cfa, outer_fp = fp;
+        if (__builtin_expect(link->cfa & RUNTIME_LINK_FP, 0)) {
+            uintptr_t frame_bytes = link->cfa & ~(uintptr_t)RUNTIME_LINK_FP;
+            if (remember && is_remembered)
+                runtime_memo_mark_live(memo, fp);
+            if (fp < sp || fp > thread->stack_high)
+                break;
+            cfa = fp + frame_bytes;
+            if (cfa > thread->stack_high || (ARCH_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
+                break;
+            // Not from the cfa: what is found by fp waits for nothing but the load of fp.
+            intptr_t fp_offset_bytes = link->step.fp_offset_bytes;
+            uintptr_t from_fp = frame_bytes + (uintptr_t)fp_offset_bytes;
+            __asm__("" : "+r"(from_fp));
+            if (link->step.fp_offset_bytes)
+                outer_fp = os_load(fp + from_fp);
+        } else {
+            if (__builtin_expect(link->cfa == 0, 0)) {
+                stop = WALK_STOP_END;
+                break;
+            }
+            cfa = sp + link->cfa;
+            if (__builtin_expect(cfa > last_word, 0))
+                break;
+            // No jump: whether code that leaves fp alone saves it is as good as random.
+            uintptr_t saved_fp = walk_load_at(cfa, link->step.fp_offset_bytes);
+            __asm__("" : "+r"(saved_fp));
+            outer_fp = link->step.fp_offset_bytes ? saved_fp : fp;
+        }
+        uintptr_t outer_ra = walk_load_at(cfa, ra_offset_bytes(link)), outer_key = arch_native_key(outer_ra);
+        if (__builtin_expect(outer_key == 0, 0))
+            break;
+        if (remember)
+            ra = outer_ra;
+        fp = outer_fp;
+        sp = cfa;
+        key = outer_key;
+        last = link;
+        link = last + 1;
+    }
+    f->sp = sp;
+    f->fp = fp;
+    f->key = key;
+    f->ra = ra;
+    f->count = (size_t)(pc - f->pcs);
+    if (remember && f->remember == RUNTIME_REMEMBER)
+        put_cursor(memo, at);
+    return stop;
+}
+
+enum qut_stop walk_fast_run_links(struct runtime_fast *f)
+{
+    return (enum qut_stop)walk_run_as(f, false);
+}
+
+enum qut_stop walk_fast_run_and_remember(struct runtime_fast *f)
+{
+    unsigned stop = walk_run_as(f, true);
+    return stop == STOP_FULL ? walk_fast_run_links(f) : (enum qut_stop)stop;
+}
+
+void walk_fast_end(struct runtime_fast *f, enum qut_stop stop)
+{
+    if (f->remember != RUNTIME_REMEMBER)
+        return;
+    struct runtime_memo *memo = &f->thread->memo;
+    if (stop == WALK_STOP_END)
+        runtime_memo_end(memo);
+    else
+        runtime_memo_cut(memo);
+    f->remember = RUNTIME_REMEMBER_DONE;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/walk/walk_local.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "libqut/modules/jit.h"
+#include "libqut/os/os.h"
+
+// ---- memory
+
+static bool read_by_window(struct walk_local *local, uintptr_t address, uint64_t *value)
+{
+    uintptr_t word;
+    if (address - local->window_start > local->window_bytes - sizeof word || local->window_bytes < sizeof word) {
+        local->window_start = address;
+        local->window_bytes = os_read_self(address, local->window, WALK_WINDOW_BYTES);
+        if (local->window_bytes < sizeof word)
+            return false;
+    }
+    memcpy(&word, local->window + (address - local->window_start), sizeof word);
+    *value = word;
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool read_stack(void *context, uint64_t address, uint64_t *value)
+{
+    struct walk_local *local = context;
+    uintptr_t at = (uintptr_t)address;
+    if (__builtin_expect(
+            at >= local->direct_low && at < local->direct_high && local->direct_high - at >= sizeof(uintptr_t), 1)) {
+        *value = os_load(at);
+        return true;
+    }
+    return read_by_window(local, at, value);
+}
+
+static size_t read_code(void *context, uint64_t pc, void *bytes, size_t size)
+{
+    (void)context;
+    return os_read_self((uintptr_t)pc, bytes, size);
+}
+
+enum { PAGE_BYTES = 4096, PROBED_PAGES_MAX = 64 };
+
+// Whether a part of a stack is there. One system call a page.
+static bool probe(uintptr_t low, uintptr_t high)
+{
+    if (high - low > (uintptr_t)PROBED_PAGES_MAX * PAGE_BYTES)
+        return false;
+    for (uintptr_t at = low & ~(uintptr_t)(PAGE_BYTES - 1); at < high; at += PAGE_BYTES) {
+        uint8_t byte;
+        if (os_read_self(at, &byte, 1) != 1)
+            return false;
+    }
+    return true;
+}
+
+// Lowers the thread's stack_low to an address that the stack reached. Never from what a context says alone: a thread
+// can have guard pages inside its stack, and a corrupt sp can point at them.
+static void note_growth(struct runtime_thread *thread, uintptr_t sp, uintptr_t here)
+{
+    bool is_running_stack = here >= thread->stack_limit && here < thread->stack_high;
+    if (is_running_stack && here < thread->stack_low)
+        thread->stack_low = here;
+    if (!is_running_stack && sp >= thread->stack_limit && sp < thread->stack_low && probe(sp, thread->stack_low))
+        thread->stack_low = sp;
+}
+
+bool walk_local_grown(struct runtime_thread *thread, uintptr_t sp, uintptr_t here)
+{
+    note_growth(thread, sp, here);
+    return sp >= thread->stack_low;
+}
+
+// `here`: whatever lies between it and its stack's end is mapped.
+void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t here)
+{
+    local->direct_low = local->direct_high = 0;
+    struct runtime_thread *thread = local->thread;
+    if (thread && sp < thread->stack_high && sp >= thread->stack_limit) {
+        walk_local_on_own_stack(thread, sp, here);
+        local->direct_low = thread->stack_low;
+        local->direct_high = thread->stack_high;
+        return;
+    }
+    uintptr_t low, high;
+    if (sp >= here && os_alternate_stack(&low, &high) && here >= low && here < high && sp < high) {
+        local->direct_low = here;
+        local->direct_high = high;
+    }
+}
+
+// ---- code
+
+static void find_code(void *context, uint64_t pc, struct runtime_code *code)
+{
+    struct walk_local *local = context;
+    const struct module *module = modules_at(local->modules, (uintptr_t)pc);
+    if (module && (local->up_to_date || module == local->confirmed || module_confirm(module, (uintptr_t)pc))) {
+        local->confirmed = module;
+        *code = module->code;
+        return;
+    }
+    if (!module && modules_jit_find((uintptr_t)pc, &local->confirmed, code))
+        return; // to be confirmed
+    // A module that the list does not have yet, or code that belongs to none.
+    *code =
+        (struct runtime_code){.state = module || !local->up_to_date ? RUNTIME_CODE_PENDING : RUNTIME_CODE_NO_MODULE};
+    modules_want_refresh();
+}
+
+static uint64_t strip(void *context, uint64_t pc)
+{
+    (void)context;
+    return arch_native_strip(pc);
+}
+
+// Code whose frames are sized by it has read it: so may we, unless the kernel has switched vectors off since. It never
+// changes.
+uint64_t walk_local_vector_bytes(void)
+{
+    static _Atomic uint32_t known;
+    if (!arch_native_arch.vector_bytes_reg)
+        return 0;
+    uint32_t bytes = atomic_load_explicit(&known, memory_order_relaxed); // all threads store the same
+    if (bytes == 0 && os_vectors_are_on()) {
+        bytes = (uint32_t)arch_native_vector_bytes();
+        atomic_store_explicit(&known, bytes, memory_order_relaxed);
+    }
+    return bytes;
+}
+
+static uint64_t vector_bytes(void *context)
+{
+    (void)context;
+    return walk_local_vector_bytes();
+}
+
+const struct runtime_walk_ops walk_local_ops = {read_stack, read_code, find_code, strip, vector_bytes};
+
+// ---- the walk
+
+void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, const struct modules *modules,
+                      uintptr_t sp, uintptr_t here)
+{
+    local->thread = thread;
+    local->modules = modules;
+    local->up_to_date = modules && modules_up_to_date(modules);
+    if (modules && !local->up_to_date)
+        modules_want_refresh();
+    local->confirmed = NULL;
+    local->window_start = local->window_bytes = 0;
+    walk_local_choose_direct(local, sp, here);
+}
+
+__attribute__((noinline)) void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk)
+{
+    runtime_classify(&arch_native_arch, &walk_local_ops, local, walk);
+}
+
+__attribute__((noinline)) void walk_local_confirm(struct walk_local *local, struct runtime_walk *walk)
+{
+    uint64_t pc = arch_lookup_pc(runtime_plain_pc(&arch_native_arch, walk->regs.pc), walk->pc_kind);
+    bool holds = walk->end.reason == QUT_END_NO_MODULE ? modules_jit_confirm_nothing((uintptr_t)pc)
+                                                       : modules_jit_confirm((uintptr_t)pc, &local->confirmed);
+    if (holds)
+        return;
+    walk->end.refusal = 0;
+    runtime_walk_ends(&arch_native_arch, walk, QUT_END_TABLE_PENDING);
+}
+
+bool walk_local_leave(struct walk_local *local, struct runtime_walk *walk)
+{
+    return runtime_leave(&arch_native_arch, &walk_local_ops, local, walk);
+}
+
+bool walk_local_not_started(struct runtime_walk *walk)
+{
+    return runtime_walk_ends(&arch_native_arch, walk, QUT_END_NOT_STARTED);
+}
+
+// ---- where walks begin
+
+void walk_local_begin_at_capture(struct runtime_walk *walk, const struct arch_capture *capture)
+{
+    const struct arch *arch = &arch_native_arch;
+    struct arch_caller *regs = &walk->regs;
+    regs->pc = arch_native_strip(capture->pc);
+    regs->sp = capture->sp;
+    regs->valid = (uint64_t)1 << arch->sp_reg;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+        regs->tracked[slot] = capture->tracked[slot];
+        regs->valid |= (uint64_t)1 << arch->tracked[slot];
+    }
+    runtime_begin(walk, ARCH_PC_RETURN);
+}
+
+void walk_local_begin_at_context(struct runtime_walk *walk, const void *ucontext)
+{
+    const struct arch *arch = &arch_native_arch;
+    const struct arch_register_layout *layout = arch->ucontext_registers;
+    struct arch_caller *regs = &walk->regs;
+    uintptr_t block = (uintptr_t)ucontext;
+    regs->pc = arch_native_strip(os_load(block + layout->pc_offset));
+    regs->sp = os_load(block + layout->reg_offset[arch->sp_reg]);
+    regs->valid = (uint64_t)1 << arch->sp_reg;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++) {
+        regs->tracked[slot] = os_load(block + layout->reg_offset[arch->tracked[slot]]);
+        regs->valid |= (uint64_t)1 << arch->tracked[slot];
+    }
+    runtime_begin(walk, ARCH_PC_EXACT);
+    walk->block_address = block;
+    walk->block_layout = layout;
+}

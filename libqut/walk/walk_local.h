@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking the calling thread, frame by frame: what the backtrace and the cursor have in common. Everything here is
+// signal-safe: it allocates nothing, takes no lock, keeps errno, and all of its state is on its own stack, below 1 KiB.
+#ifndef QUT_WALK_WALK_LOCAL_H
+#define QUT_WALK_WALK_LOCAL_H
+
+#include "libqut/arch/native.h"
+#include "libqut/modules/modules.h"
+#include "libqut/runtime/walk_inline.h"
+
+// Only libqut calls these, so calls need no detour.
+#pragma GCC visibility push(hidden)
+
+enum { WALK_WINDOW_BYTES = 32 };
+
+// What one walk works with.
+struct walk_local {
+    struct runtime_thread *thread; // NULL: not registered
+    const struct modules *modules;
+    bool up_to_date;       // every answer of `modules` holds; else each is confirmed
+    const void *confirmed; // the module that was found last; of a compiler's code, see jit.h
+    // The part of the stack that is known to be there: read directly.
+    uintptr_t direct_low, direct_high;
+    // Elsewhere: what the last fault-safe read brought.
+    uintptr_t window_start;
+    size_t window_bytes;
+    uint8_t window[WALK_WINDOW_BYTES];
+};
+
+// `modules` is what modules_enter gave. `here` is an address on the running stack.
+void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, const struct modules *modules,
+                      uintptr_t sp, uintptr_t here);
+
+// Which stack is sp on, and what of it is sure to be there?
+void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t here);
+
+// Whether sp is on the stack of a registered thread, which then can be read from sp up to stack_high.
+bool walk_local_grown(struct runtime_thread *thread, uintptr_t sp, uintptr_t here); // if it lies further in than ever
+static inline bool walk_local_on_own_stack(struct runtime_thread *thread, uintptr_t sp, uintptr_t here)
+{
+    if (sp >= thread->stack_high || sp < thread->stack_limit)
+        return false;
+    return (here >= thread->stack_low && sp >= thread->stack_low) || walk_local_grown(thread, sp, here);
+}
+
+extern const struct runtime_walk_ops walk_local_ops; // context: struct walk_local
+
+// Of one vector register of this machine; 0: not known. Signal-safe.
+uint64_t walk_local_vector_bytes(void);
+
+// The halves of walk_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
+// is not needed while it is confirmed, nor while it is applied.
+void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk);
+void walk_local_confirm(struct walk_local *local, struct runtime_walk *walk);
+
+// Fills how the frame is left, unless it is known.
+static inline void walk_local_classify(struct walk_local *local, struct runtime_walk *walk)
+{
+    if (walk->classified)
+        return;
+    walk_local_find_rule(local, walk);
+    // Code that a compiler made may be other code by now, and what is no code may be some.
+    bool is_jit = (walk->flags & QUT_FRAME_JIT) && walk->end.reason != QUT_END_TABLE_PENDING;
+    if (is_jit || walk->end.reason == QUT_END_NO_MODULE)
+        walk_local_confirm(local, walk);
+}
+
+// By what is filled.
+bool walk_local_leave(struct walk_local *local, struct runtime_walk *walk);
+
+// To the caller. False: the walk has ended.
+static inline bool walk_local_step(struct walk_local *local, struct runtime_walk *walk, uintptr_t here)
+{
+    walk_local_classify(local, walk);
+    bool was_signal = walk->flags & QUT_FRAME_SIGNAL;
+    if (!walk_local_leave(local, walk))
+        return false;
+    if (was_signal)
+        walk_local_choose_direct(local, (uintptr_t)walk->regs.sp, here);
+    return true;
+}
+
+void walk_local_begin_at_capture(struct runtime_walk *walk, const struct arch_capture *capture);
+void walk_local_begin_at_context(struct runtime_walk *walk, const void *ucontext);
+
+// How a walk that could not begin ends.
+bool walk_local_not_started(struct runtime_walk *walk);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces. The first byte says as what the rest is read: as it is; as the sections of a small segment with a good
+// header; as the contents of a file's blocks with good checksums.
+#include "formats/qut_table_check.h"
+#include "formats/qut_trace_file.h"
+#include "tests/proof/fuzz/fuzz.h"
+#include "tracer/trace/raw_trace.h"
+
+enum {
+    THREADS = 2,
+    MODULES = 4,
+    NODES = 64,
+    RAW = 64,
+    CHUNKS = 4,
+    STRING_BYTES = 256,
+    STRIDE = sizeof(struct qut_trace_thread) + 64
+};
+
+static struct qut_trace_section section(uint64_t *at, uint64_t size)
+{
+    struct qut_trace_section made = {*at, size};
+    *at += (size + 63) & ~(uint64_t)63;
+    return made;
+}
+
+static struct qut_trace_header good_header(void)
+{
+    uint64_t at = sizeof(struct qut_trace_header);
+    struct qut_trace_header header = {.version = QUT_TRACE_VERSION,
+                                      .arch = 1,
+                                      .word_bytes = 8,
+                                      .time_shift = QUT_TRACE_TIME_SHIFT,
+                                      .metric_mask = 3,
+                                      .flags = QUT_TRACE_HAS_CPU_TIME,
+                                      .thread_capacity = THREADS,
+                                      .module_capacity = MODULES,
+                                      .raw_capacity = RAW,
+                                      .node_capacity = NODES,
+                                      .chunk_count = CHUNKS,
+                                      .thread_stride_bytes = STRIDE,
+                                      .state = QUT_TRACE_CLOSED,
+                                      .module_count = MODULES,
+                                      .thread_count = THREADS,
+                                      .thread_uid_next = 100,
+                                      .string_used_bytes = STRING_BYTES};
+    memcpy(header.magic, QUT_TRACE_MAGIC, sizeof header.magic);
+    header.counters = section(&at, sizeof(struct qut_trace_counters));
+    header.threads = section(&at, (uint64_t)THREADS * STRIDE);
+    header.modules = section(&at, MODULES * sizeof(struct qut_trace_module));
+    header.strings = section(&at, STRING_BYTES);
+    header.string_index = section(&at, 64);
+    header.raw = section(&at, RAW * 8);
+    header.nodes = section(&at, NODES * 8);
+    header.free_list = section(&at, CHUNKS * 4);
+    header.directory = section(&at, CHUNKS * 8);
+    header.chunks = section(&at, (uint64_t)CHUNKS * QUT_TRACE_CHUNK_BYTES);
+    header.segment_bytes = at;
+    return header;
+}
+
+// Chunks that say they are sealed get the checksum that they have.
+static void seal(struct qut_trace_chunk *chunk)
+{
+    const uint32_t room = QUT_TRACE_CHUNK_BYTES - sizeof *chunk;
+    chunk->magic = QUT_TRACE_CHUNK_MAGIC;
+    chunk->used_bytes %= room + 1;
+    chunk->level %= QUT_TRACE_LEVELS;
+    chunk->thread_uid = 1 + chunk->thread_uid % 8;
+    chunk->flags &= QUT_TRACE_HAS_CPU_TIME;
+    chunk->base_time >>= 16;
+    chunk->checksum = 0;
+    chunk->checksum = qut_table_checksum(chunk, sizeof *chunk + chunk->used_bytes);
+}
+
+static void read_all(uint8_t *bytes, size_t size)
+{
+    struct trace trace;
+    struct base_error error = {0};
+    if (trace_read_bytes(bytes, size, "fuzz", &trace, &error) != 0) {
+        fuzz_require(error.reason != BASE_OK);
+        return;
+    }
+    uint64_t present = 0;
+    fuzz_require(trace.process_count > 0);
+    for (size_t i = 0; i < trace.thread_count; i++) {
+        const struct trace_thread *thread = &trace.threads[i];
+        fuzz_require(thread->process < trace.process_count &&
+                     thread->first_sample + thread->sample_count <= trace.sample_count &&
+                     thread->first_mark + thread->mark_count <= trace.mark_count &&
+                     thread->first_gap + thread->gap_count <= trace.gap_count);
+    }
+    for (size_t i = 0; i < trace.note_count; i++)
+        fuzz_require(strlen(trace.notes[i].name) < QUT_TRACE_FILE_NOTE_BYTES_MAX);
+    for (size_t i = 0; i < trace.sample_count; i++) {
+        const struct trace_sample *sample = &trace.samples[i];
+        fuzz_require(sample->node < trace.node_count && sample->first_extra + sample->extra_count <= trace.extra_count);
+        fuzz_require(sample->metrics == TRACE_NONE || sample->metrics < trace.metrics_count);
+        fuzz_require(trace_kind_name(&trace, sample->kind)[0] != 0);
+        present += sample->count;
+    }
+    fuzz_require(present == trace.present_samples);
+    for (size_t i = 1; i < trace.node_count; i++) {
+        const struct trace_node *node = &trace.nodes[i];
+        fuzz_require(node->parent < i && (node->module == TRACE_NONE || node->module < trace.module_count));
+        fuzz_require(node->class_ < QUT_TRACE_CLASS_COUNT);
+        fuzz_require(!node->label || strlen(node->label) < 1000);
+    }
+    for (size_t i = 0; i < trace.module_count; i++)
+        fuzz_require(strlen(trace.modules[i].path) <= QUT_TRACE_STRING_BYTES_MAX);
+    struct trace_balance balance = trace_balance(&trace);
+    fuzz_require(!trace.is_complete || (!balance.hits_missing && !balance.samples_missing));
+    trace_free(&trace);
+}
+
+static void as_segment(const uint8_t *data, size_t size)
+{
+    const struct qut_trace_header header = good_header();
+    uint8_t *bytes = aligned_alloc(64, header.segment_bytes);
+    fuzz_require(bytes != NULL);
+    memset(bytes, 0, header.segment_bytes);
+    // From the end back: what a small input has goes to where the most depends on it.
+    const struct qut_trace_section *order[] = {&header.directory, &header.nodes,   &header.raw,      &header.threads,
+                                               &header.chunks,    &header.modules, &header.counters, &header.strings};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        size_t taken = size < order[i]->size_bytes ? size : order[i]->size_bytes;
+        memcpy(bytes + order[i]->offset_bytes, data, taken);
+        data += taken;
+        size -= taken;
+    }
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        seal((void *)(bytes + header.chunks.offset_bytes + (size_t)i * QUT_TRACE_CHUNK_BYTES));
+    memcpy(bytes, &header, sizeof header);
+    read_all(bytes, header.segment_bytes);
+    free(bytes);
+}
+
+struct output {
+    uint8_t *bytes;
+    size_t size;
+    uint32_t blocks;
+};
+
+static void add_block(struct output *output, unsigned type, const void *contents, size_t size)
+{
+    struct qut_trace_file_block block = {.magic = QUT_TRACE_FILE_BLOCK_MAGIC,
+                                         .type = (uint8_t)type,
+                                         .index = output->blocks++,
+                                         .packed_bytes = (uint32_t)size,
+                                         .unpacked_bytes = (uint32_t)size,
+                                         .contents_checksum = qut_table_checksum(contents, size)};
+    block.checksum = qut_table_checksum(&block, offsetof(struct qut_trace_file_block, checksum));
+    memcpy(output->bytes + output->size, &block, sizeof block);
+    memcpy(output->bytes + output->size + sizeof block, contents, size);
+    output->size += sizeof block + size;
+}
+
+// Chunks' own checksums, in a block of them.
+static void seal_block(uint8_t *contents, size_t size)
+{
+    uint32_t count;
+    struct qut_trace_file_chunk told;
+    struct qut_trace_chunk chunk[QUT_TRACE_CHUNK_BYTES / sizeof(struct qut_trace_chunk) + 1];
+    if (size < 8)
+        return;
+    memcpy(&count, contents, 4);
+    count %= 4;
+    memcpy(contents, &count, 4);
+    size_t headers = 8 + count * sizeof told, records = headers + count * sizeof *chunk;
+    for (uint32_t i = 0; i < count && records <= size; i++) {
+        uint8_t *at = contents + 8 + i * sizeof told, *header = contents + headers + i * sizeof *chunk;
+        memcpy(&told, at, sizeof told);
+        told.used_bytes %= 256;
+        told.is_open &= 1;
+        if (records + told.used_bytes > size)
+            return;
+        memcpy(chunk, header, sizeof *chunk);
+        memcpy(chunk + 1, contents + records, told.used_bytes);
+        chunk->used_bytes = told.used_bytes;
+        seal(chunk);
+        memcpy(header, chunk, sizeof *chunk);
+        memcpy(at, &told, sizeof told);
+        records += told.used_bytes;
+    }
+}
+
+// What a part begins with.
+static void add_head(struct output *output)
+{
+    struct qut_trace_file_header header = {.version = QUT_TRACE_FILE_VERSION};
+    memcpy(header.magic, QUT_TRACE_FILE_MAGIC, sizeof header.magic);
+    header.checksum = qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
+    memcpy(output->bytes + output->size, &header, sizeof header);
+    output->size += sizeof header;
+    output->blocks = 0;
+    uint8_t segment[sizeof(struct qut_trace_header) + sizeof(struct qut_trace_counters)] = {0};
+    const struct qut_trace_header good = good_header();
+    memcpy(segment, &good, sizeof good);
+    add_block(output, QUT_TRACE_FILE_SEGMENT, segment, sizeof segment);
+}
+
+static void as_file(const uint8_t *data, size_t size)
+{
+    enum { PARTS_MAX = 4, PART_BYTES = 64 + 2048 + 512 };
+    struct output output = {.bytes = aligned_alloc(64, (PARTS_MAX * PART_BYTES + size * 48 + 4096) & ~(size_t)63)};
+    unsigned parts = 1;
+    fuzz_require(output.bytes != NULL);
+    add_head(&output);
+    // type, two bytes of size, contents
+    while (size >= 3) {
+        size_t length = data[1] | (size_t)data[2] << 8;
+        uint8_t contents[0x10000];
+        unsigned type = data[0] % (QUT_TRACE_FILE_TYPE_END + 1);
+        data += 3;
+        size -= 3;
+        length = length < size ? length : size;
+        memcpy(contents, data, length);
+        if (type == QUT_TRACE_FILE_CHUNKS)
+            seal_block(contents, length);
+        if (type == QUT_TRACE_FILE_TYPE_END && parts < PARTS_MAX) {
+            add_head(&output);
+            parts++;
+        }
+        add_block(&output, type, contents, length);
+        data += length;
+        size -= length;
+    }
+    struct qut_trace_file_trailer trailer = {.end = QUT_TRACE_FILE_END_CLOSED,
+                                             .block_count = output.blocks,
+                                             .file_bytes =
+                                                 output.size + sizeof(struct qut_trace_file_block) + sizeof trailer};
+    add_block(&output, QUT_TRACE_FILE_TRAILER, &trailer, sizeof trailer);
+    read_all(output.bytes, output.size);
+    free(output.bytes);
+}
+
+static void as_it_is(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = aligned_alloc(64, (size + 64) & ~(size_t)63);
+    fuzz_require(bytes != NULL);
+    memcpy(bytes, data, size);
+    read_all(bytes, size);
+    free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const ways[])(const uint8_t *, size_t) = {as_it_is, as_segment, as_file};
+    if (size == 0)
+        return 0;
+    ways[data[0] % 3](data + 1, size - 1);
+    return 0;
+}

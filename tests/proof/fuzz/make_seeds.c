@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the seeds of every fuzzer: make_seeds DIRECTORY [ELF-FILE...]
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "qutc/bundle.h"
+#include "qutc/input/file_map.h"
+#include "tests/proof/fuzz/seeds.h"
+#include "tests/support/dex_writer.h"
+#include "tests/support/fake_jit_list.h"
+#include "tests/support/oat_writer.h"
+#include "tests/support/rows.h"
+#include "tests/support/table_sample.h"
+
+static const char *root;
+
+void write_seed(const char *target, const char *name, int first_byte, const void *bytes, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", root, target);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/%s", root, target, name);
+    FILE *file = fopen(path, "we");
+    if (!file || (first_byte >= 0 && fputc(first_byte, file) == EOF) || fwrite(bytes, 1, size, file) != size ||
+        fclose(file) != 0) {
+        perror(path);
+        exit(2);
+    }
+}
+
+// A section that uses most instructions, as itself and inside an ELF file.
+static void frame_seeds(const struct arch *arch, enum input_frame_kind kind, uint8_t version, bool dwarf64)
+{
+    struct frame_asm a = frame_asm(arch, kind);
+    struct frame_cie cie = {.version = version, .dwarf64 = dwarf64, .pointer_encoding = PE_PCREL | PE_SDATA4};
+    if (kind == INPUT_FRAME_EH)
+        cie.augmentation = "zLRS";
+    else
+        cie.pointer_encoding = PE_ABSPTR;
+    frame_add_cie(&a, &cie);
+    frame_add_fde(&a,
+                  &(struct frame_fde){.cie = &cie,
+                                      .size = 0x80,
+                                      .dwarf64 = dwarf64,
+                                      .program = BYTES(CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 16, CFA_OFFSET | 6, 2,
+                                                       CFA_ADVANCE_LOC1, 4, CFA_DEF_CFA_REGISTER, 6, CFA_REMEMBER_STATE,
+                                                       CFA_ADVANCE_LOC2, 16, 0, CFA_DEF_CFA, 7, 8, CFA_RESTORE | 6,
+                                                       CFA_ADVANCE_LOC | 4, CFA_RESTORE_STATE, CFA_EXPRESSION, 3, 2,
+                                                       OP_BREG0 + 6, 0x78, CFA_DEF_CFA_EXPRESSION, 5, OP_BREG0 + 6,
+                                                       0x78, OP_DEREF, OP_PLUS_UCONST, 8)});
+    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .start = 0x40, .size = 0x20, .dwarf64 = dwarf64});
+    char name[64];
+    snprintf(name, sizeof name, "%s-%s-%u%s", arch->name, kind == INPUT_FRAME_EH ? "eh" : "debug", version,
+             dwarf64 ? "-64" : "");
+    uint8_t head[2] = {(uint8_t)(arch->id - 1), kind == INPUT_FRAME_DEBUG};
+    struct build_buffer section = {0};
+    build_add(&section, head, sizeof head);
+    build_add(&section, a.bytes.data, a.bytes.size);
+    write_seed("cfi", name, -1, section.data, section.size);
+    struct build_buffer file = frame_elf(&a);
+    write_seed("elf", name, -1, file.data, file.size);
+    write_seed("jit_blob", name, -1, file.data, file.size);
+
+    struct build_buffer xz = build_xz(file.data, file.size), zip;
+    write_seed("xz", name, 0, xz.data, xz.size);
+    struct build_elf with_debugdata = {
+        .machine = arch->elf_machine,
+        .is_32 = arch->word_bytes == 4,
+        .sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, FRAME_TEXT, NULL, 0x400, 16},
+                     {".gnu_debugdata", SHT_PROGBITS, 0, 0, xz.data, xz.size, 1}},
+        .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0}}};
+    struct build_buffer outer = build_elf(&with_debugdata);
+    snprintf(name + strlen(name), sizeof name - strlen(name), "-xz");
+    write_seed("elf", name, -1, outer.data, outer.size);
+    zip = build_zip(
+        (const struct build_member[]){{"lib/a.so", file.data, file.size, 0}, {"lib/b.so", outer.data, outer.size, 0}},
+        2, "seed");
+    write_seed("apk", name, -1, zip.data, zip.size);
+    free(section.data);
+    free(file.data);
+    free(xz.data);
+    free(outer.data);
+    free(zip.data);
+    frame_free(&a);
+}
+
+static void packed_seeds(void)
+{
+    uint8_t text[2000];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)(i * i >> 4);
+    struct build_buffer zlib = build_zlib(text, sizeof text), zstd = build_zstd(text, sizeof text);
+    struct build_buffer sections[] = {build_compressed64(ELFCOMPRESS_ZLIB, sizeof text, &zlib),
+                                      build_compressed64(2, sizeof text, &zstd)}; // ELFCOMPRESS_ZSTD
+    write_seed("xz", "zlib", 3, sections[0].data, sections[0].size);
+    write_seed("xz", "zstd", 3, sections[1].data, sections[1].size);
+    for (size_t i = 0; i < 2; i++)
+        free(sections[i].data);
+    free(zlib.data);
+    free(zstd.data);
+}
+
+// The segment that fuzz_exidx takes: two bytes of count, two of nothing, the index, .ARM.extab, code.
+static void exidx_seed(void)
+{
+    enum { ENTRIES = 3, EXTAB_AT = 4 + 8 * ENTRIES, CODE_AT = 0x40, CODE_BYTES = 0x300 };
+    uint32_t words[(CODE_AT + CODE_BYTES) / 4] = {
+        ENTRIES,
+        (CODE_AT - 4) & 0x7fffffff,
+        1, // CANTUNWIND
+        (CODE_AT + 0x100 - 12) & 0x7fffffff,
+        0x80a8b0b0, // pop {r4, lr}
+        (CODE_AT + 0x200 - 20) & 0x7fffffff,
+        EXTAB_AT - 24,
+        0x8101b108, // personality 1: one word more
+        0xb0b0b0b0,
+    };
+    write_seed("exidx", "three", -1, words, sizeof words);
+}
+
+// Three entries, whose symbol files are one ELF image and two that are none, and a change in the middle.
+static void jit_seeds(const struct arch *arch)
+{
+    struct frame_asm a = frame_asm(arch, INPUT_FRAME_DEBUG);
+    struct frame_cie cie = {.version = 1};
+    frame_add_cie(&a, &cie);
+    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x40});
+    struct build_buffer elf = frame_elf(&a);
+    for (unsigned layout = 0; layout < 3; layout++) {
+        static struct fake_list list;
+        fake_init(&list, arch, (enum art_jit_layout)layout);
+        for (unsigned i = 0; i < 3; i++)
+            fake_add(&list, i, fake_symfile_at(i), i ? 40 : elf.size);
+        size_t room = FAKE_BYTES - (FAKE_SYMFILES - FAKE_BASE);
+        memcpy(list.bytes + (FAKE_SYMFILES - FAKE_BASE), elf.data, elf.size < room ? elf.size : room);
+        struct build_buffer seed = {0};
+        const uint8_t head[] = {(uint8_t)(arch->id - 1), 1, 5, 24, 1};
+        build_add(&seed, head, sizeof head);
+        build_add(&seed, list.bytes, sizeof list.bytes);
+        char name[64];
+        snprintf(name, sizeof name, "%s-%u", arch->name, layout);
+        write_seed("jit_list", name, -1, seed.data, seed.size);
+        free(seed.data);
+    }
+    free(elf.data);
+    frame_free(&a);
+}
+
+// Whole OAT files, one of each way in which headers are written; from headers alone, and with frame programs.
+static void oat_file_seeds(const struct arch *arch)
+{
+    static const uint16_t versions[] = {64, 88, 131, 170, 183, 199, 238, 244};
+    for (size_t i = 0; i < 2 * sizeof versions / sizeof *versions; i++) {
+        struct oat_spec spec;
+        oat_spec_init(&spec, arch, versions[i / 2]);
+        spec.frames = i % 2 ? OAT_DEBUG_FRAME : OAT_NO_FRAMES;
+        struct build_buffer file = oat_write(&spec);
+        char name[64];
+        snprintf(name, sizeof name, "oat-%s-%u-%zu", arch->name, versions[i / 2], i % 2);
+        write_seed("elf", name, -1, file.data, file.size);
+        free(file.data);
+    }
+}
+
+// Headers of each form before the code, which is of zeros: a frame of 64 bytes with the return address in it.
+static void oat_seeds(const struct arch *arch)
+{
+    static const uint32_t ra_bits[QUT_ARCH_END] = {0, 1u << 16, 1u << 30, 1u << 14, 1u << 8, 1u << 1};
+    static const uint16_t versions[] = {64, 88, 131};
+    enum { HEADER_BYTES = 32, CODE_BYTES = 64 };
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        uint32_t words[(HEADER_BYTES + CODE_BYTES) / 4] = {0};
+        const uint32_t method[] = {64, ra_bits[arch->id], 0, CODE_BYTES};
+        memcpy((uint8_t *)words + HEADER_BYTES - sizeof method, method, sizeof method);
+        const uint8_t head[] = {(uint8_t)(arch->id - 1), (uint8_t)versions[i], 0, HEADER_BYTES, 0};
+        struct build_buffer seed = {0};
+        build_add(&seed, head, sizeof head);
+        build_add(&seed, words, sizeof words);
+        char name[64];
+        snprintf(name, sizeof name, "%s-%u", arch->name, versions[i]);
+        write_seed("oat", name, -1, seed.data, seed.size);
+        free(seed.data);
+    }
+}
+
+// Every version of dex files, two of them in a file, and every version of what holds them.
+static void dex_seeds(void)
+{
+    static const struct dex_method methods[] = {{"a", 8, false, false}, {"b", 0, false, false}, {"c", 40, false, true}};
+    static const struct dex_class classes[] = {{"LA;", methods, 3}, {"Lx/B;", methods, 2}};
+    static const unsigned dex_versions[] = {0, 35, 39, 41}, vdex_versions[] = {6, 10, 19, 21, 27};
+    enum { AT_START, VDEX, SEARCHED }; // the first byte of fuzz_dex
+    char name[64];
+    for (size_t i = 0; i < sizeof dex_versions / sizeof *dex_versions; i++) {
+        const struct dex_spec specs[] = {{dex_versions[i], classes, 2}, {dex_versions[i], classes, 1}};
+        struct build_buffer file = {0};
+        uint64_t offsets[2];
+        dex_add(&file, specs, 2, 0, offsets, NULL);
+        snprintf(name, sizeof name, "dex-%u", dex_versions[i]);
+        write_seed("dex", name, AT_START, file.data, file.size);
+        snprintf(name, sizeof name, "searched-%u", dex_versions[i]);
+        write_seed("dex", name, SEARCHED, file.data, file.size);
+        free(file.data);
+    }
+    for (size_t i = 0; i < sizeof vdex_versions / sizeof *vdex_versions; i++) {
+        const struct dex_spec specs[] = {{vdex_versions[i] < 19 ? 37 : 0, classes, 2}};
+        struct build_buffer file = dex_vdex(vdex_versions[i], specs, 1, NULL);
+        snprintf(name, sizeof name, "vdex-%u", vdex_versions[i]);
+        write_seed("dex", name, VDEX, file.data, file.size);
+        free(file.data);
+    }
+}
+
+static void table_seeds(void)
+{
+    struct maker m;
+    sample_fill(&m);
+    for (int small = 0; small < 2; small++) {
+        struct made_table made = maker_table(&m, small);
+        const char *name = small ? "small" : "plain";
+        write_seed("table", name, 1, made.bytes, made.size);
+        struct qutc_bundle_item items[] = {{"a.qut", made.bytes, made.size}, {"b.qut", made.bytes, made.size}};
+        uint8_t *bundle = NULL;
+        size_t size;
+        if (qutc_bundle_pack(items, 2, &bundle, &size, NULL) == 0)
+            write_seed("bundle", name, 1, bundle, size);
+        free(bundle);
+        made_table_free(&made);
+    }
+    maker_free(&m);
+}
+
+static void file_seed(const char *path, int number)
+{
+    const size_t size_max = 40000;
+    struct input_file_map map;
+    char name[32];
+    if (input_file_map_open(&map, path, 0, 0, INPUT_FILE_MAPPED, NULL) != 0)
+        return;
+    snprintf(name, sizeof name, "file-%d", number);
+    if (map.bytes.size <= size_max)
+        write_seed("elf", name, -1, map.bytes.data, map.bytes.size);
+    input_file_map_close(&map);
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count < 2) {
+        fprintf(stderr, "usage: make_seeds DIRECTORY [ELF-FILE...]\n");
+        return 2;
+    }
+    root = arguments[1];
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct arch *arch = arch_by_id((enum qut_arch_id)id);
+        frame_seeds(arch, INPUT_FRAME_EH, 1, false);
+        frame_seeds(arch, INPUT_FRAME_DEBUG, 4, false);
+        frame_seeds(arch, INPUT_FRAME_DEBUG, 3, true);
+        jit_seeds(arch);
+        oat_seeds(arch);
+        oat_file_seeds(arch);
+    }
+    packed_seeds();
+    exidx_seed();
+    dex_seeds();
+    table_seeds();
+    trace_seeds();
+    for (int i = 2; i < argument_count; i++)
+        file_seed(arguments[i], i - 1);
+    return 0;
+}

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Where there is no C++ compiler.
-#include "tests/storm/storm.h"
-
-void storm_exceptions(unsigned round)
-{
-    (void)round;
-}

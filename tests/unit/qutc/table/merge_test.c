@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sources that describe one text: the first wins wherever it says anything.
+#include <check.h>
+#include <stdlib.h>
+
+#include "qutc/cfi/rule_set.h"
+#include "qutc/table/row_merge.h"
+#include "tests/support/run_suite.h"
+
+static struct cfi_rule_set rules;
+static struct cfi_row_list first, second;
+
+static void setup(void)
+{
+    ck_assert_int_eq(cfi_rule_set_init(&rules, NULL), 0);
+    ck_assert_int_eq(cfi_row_list_reserve(&first, 16, NULL), 0);
+    ck_assert_int_eq(cfi_row_list_reserve(&second, 16, NULL), 0);
+}
+
+static void teardown(void)
+{
+    cfi_rule_set_free(&rules);
+    cfi_row_list_free(&first);
+    cfi_row_list_free(&second);
+}
+
+static uint32_t rule(int32_t cfa_bytes, uint8_t flags)
+{
+    struct qut_rule r = {.kind = QUT_RULE_FRAME, .flags = flags, .dex_pc_reg = QUT_NO_REGISTER};
+    r.cfa.offset_bytes = cfa_bytes;
+    return cfi_rule_set_intern(&rules, &r);
+}
+
+static void row(struct cfi_row_list *list, uint32_t pc_rel, uint32_t rule_id)
+{
+    list->rows[list->count++] = (struct cfi_row){pc_rel, rule_id};
+}
+
+static void expect(size_t count, const struct cfi_row *rows)
+{
+    ck_assert_int_eq(table_rows_fill_holes(&first, &second, NULL), 0);
+    ck_assert_uint_eq(first.count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(first.rows[i].pc_rel, rows[i].pc_rel);
+        ck_assert_uint_eq(first.rows[i].rule_id, rows[i].rule_id);
+    }
+}
+
+START_TEST(holes_are_filled)
+{
+    uint32_t a = rule(8, 0), b = rule(16, 0);
+    row(&first, 0x10, a);
+    row(&first, 0x20, CFI_RULE_HOLE_ID);
+    row(&second, 0x00, b);
+    row(&second, 0x18, CFI_RULE_HOLE_ID);
+    row(&second, 0x30, b);
+    row(&second, 0x40, CFI_RULE_HOLE_ID);
+    expect(5, (struct cfi_row[]){{0x00, b}, {0x10, a}, {0x20, CFI_RULE_HOLE_ID}, {0x30, b}, {0x40, CFI_RULE_HOLE_ID}});
+}
+END_TEST
+
+START_TEST(a_refusal_wins_too)
+{
+    struct qut_rule refused = cfi_rule_refused(QUT_REFUSED_CFA_EXPRESSION);
+    uint32_t a = cfi_rule_set_intern(&rules, &refused), b = rule(16, 0);
+    row(&first, 0x10, a);
+    row(&first, 0x20, CFI_RULE_HOLE_ID);
+    row(&second, 0x00, b);
+    row(&second, 0x30, CFI_RULE_HOLE_ID);
+    expect(4, (struct cfi_row[]){{0x00, b}, {0x10, a}, {0x20, b}, {0x30, CFI_RULE_HOLE_ID}});
+}
+END_TEST
+
+START_TEST(what_resumes_inside_a_function_keeps_its_mark)
+{
+    // It is true in the function's body only, wherever the frame programs before it end.
+    uint32_t a = rule(8, 0), body = rule(16, QUT_RULE_BODY_ONLY);
+    row(&first, 0x10, a);
+    row(&first, 0x20, CFI_RULE_HOLE_ID);
+    row(&second, 0x00, body);
+    row(&second, 0x30, body);
+    row(&second, 0x40, CFI_RULE_HOLE_ID);
+    expect(5, (struct cfi_row[]){{0x00, body}, {0x10, a}, {0x20, body}, {0x30, body}, {0x40, CFI_RULE_HOLE_ID}});
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("merge");
+    TCase *tests = tcase_create("merge");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, holes_are_filled);
+    tcase_add_test(tests, a_refusal_wins_too);
+    tcase_add_test(tests, what_resumes_inside_a_function_keeps_its_mark);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of traces, in memory.
+#ifndef TESTS_UNIT_TRACER_TRACE_FILES_H
+#define TESTS_UNIT_TRACER_TRACE_FILES_H
+
+#include <check.h>
+#include <sys/mman.h>
+
+#include "tracer/trace/trace_data.h"
+
+static inline int new_file(void)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+static inline struct trace read_file(int fd)
+{
+    struct trace trace;
+    struct base_error error = {0};
+    char text[256];
+    ck_assert_msg(trace_read_fd(fd, "file", &trace, &error) == 0, "%s", base_error_text(&error, text, sizeof text));
+    return trace;
+}
+
+#endif

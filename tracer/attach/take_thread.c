@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread: asked to stop, its registers and its stack copied, let go; walked after that. Seized for this moment
+// only: a thread that is traced all the time would stop at each signal until we come to look, and signals that it
+// ignores would wake it.
+//
+//   seize  interrupt  wait | registers  stack  mend  detach |  walk, store
+//                          '--------- it stands still ------'
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libqut/os/os.h"
+#include "libqut/os/process.h"
+#include "tracer/attach/inside.h"
+
+enum {
+    RELEASE_MAX_NS = 2000000000,
+    RED_ZONE_BYTES = 128, // below the stack pointer: a leaf's own
+    SPIN_NS = 12000,      // nearly all that run on another processor have stopped by then
+    NAP_US = 20,
+    WAIT_MAX_NS = 20000000,     // then others wait too long for their turn
+    TOP_SLACK_BYTES = 256,      // where another outermost frame may begin
+    SECOND_BELOW_BYTES = 4096,  // a second stack, from a little below where a walk came to
+    UNKNOWN_STACK_BYTES = 16384 // where nothing is known of what is mapped
+};
+
+// ---- the copy
+
+static void copy_piece(struct attach_session *session, struct target_window *piece, uint64_t start, uint64_t size)
+{
+    const struct target_live *live = attach_live(session);
+    piece->start = start;
+    piece->size = size ? os_read_process(live->pid, live->memory_fd, start, piece->bytes, (size_t)size) : 0;
+}
+
+void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp)
+{
+    struct target_copy *copy = &session->taken.copy;
+    uint64_t start = (sp - RED_ZONE_BYTES) & ~(uint64_t)7;
+    uint64_t end = thread->stack_top;
+    if (end <= sp || end - start > ATTACH_STACK_BYTES) {
+        const struct target_map *map = target_maps_find(&session->target->maps, sp);
+        end = map ? map->end : start + UNKNOWN_STACK_BYTES;
+    }
+    uint64_t size = end - start;
+    copy_piece(session, &copy->pieces[0], start, size < ATTACH_STACK_BYTES ? size : ATTACH_STACK_BYTES);
+    if (copy->pieces[0].size == 0) // what is below may not be mapped
+        copy_piece(session, &copy->pieces[0], sp, UNKNOWN_STACK_BYTES);
+    copy_piece(session, &copy->pieces[1], thread->second_start, thread->second_start ? ATTACH_SECOND_BYTES : 0);
+}
+
+// ---- the stop
+
+// A call that was cut short counts only if it would not have been without us.
+static bool analysis_is_blocking(const struct attach_session *session, const struct attach_thread *thread, uint64_t fd)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)thread->tid, (int)fd);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true;
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = 0;
+    const char *flags = strstr(text, "flags:");
+    (void)session;
+    return !flags || !(strtoul(flags + 6, NULL, 8) & O_NONBLOCK);
+}
+
+// Registers, and what becomes of the system call. False: there are none that we know.
+static bool read_registers(struct attach_session *session, const struct attach_thread *thread, enum attach_call *call,
+                           uint64_t *fd)
+{
+    struct attach_taken *taken = &session->taken;
+    const struct arch_register_layout *layout = session->target->arch->core_registers;
+    size_t size = sizeof taken->block;
+    *call = ATTACH_CALL_UNTOUCHED;
+    // The kernel gives 32-bit registers of a 32-bit thread: a set of another size is of another mode.
+    if (os_trace_registers(thread->tid, NT_PRSTATUS, taken->block, &size) != 0 || size != layout->size_bytes)
+        return false;
+    taken->block_bytes = size;
+    *call = attach_mend_call(session->target->arch, taken->block, fd);
+    if (*call == ATTACH_CALL_RESTARTED && os_trace_set_registers(thread->tid, NT_PRSTATUS, taken->block, size) != 0)
+        *call = ATTACH_CALL_DISTURBED;
+    return true;
+}
+
+static uint64_t sp_of(const struct attach_session *session)
+{
+    const struct arch *arch = session->target->arch;
+    const struct arch_register_layout *layout = arch->core_registers;
+    uint64_t sp = 0;
+    memcpy(&sp, session->taken.block + layout->reg_offset[arch->sp_reg], layout->word_bytes);
+    return sp;
+}
+
+static void count_call(struct attach_session *session, const struct attach_thread *thread, enum attach_call call,
+                       uint64_t fd, uint64_t since_ns)
+{
+    struct attach_result *result = session->result;
+    if (call == ATTACH_CALL_RESTARTED) {
+        result->restarted++;
+        if (since_ns > result->longest_restart_ns)
+            result->longest_restart_ns = since_ns;
+    }
+    result->disturbed +=
+        call == ATTACH_CALL_DISTURBED || (call == ATTACH_CALL_SHORT && analysis_is_blocking(session, thread, fd));
+}
+
+// What stands still since `still_ns`, and stopped for a signal or none.
+static enum attach_took copy_and_let_go(struct attach_session *session, struct attach_thread *thread, int signal_number,
+                                        uint64_t still_ns, uint64_t looked_ns, bool wanted)
+{
+    enum attach_call call;
+    uint64_t fd = 0;
+    bool got = read_registers(session, thread, &call, &fd);
+    if (got && wanted)
+        attach_copy_stack(session, thread, sp_of(session));
+    os_trace_detach(thread->tid, signal_number);
+    uint64_t now_ns = os_now_ns();
+    attach_times_add(&session->stops, now_ns - still_ns);
+    session->result->stops++;
+    count_call(session, thread, call, fd, now_ns - looked_ns);
+    if (got)
+        arch_registers_from_block(session->target->arch->core_registers, session->taken.block, &session->taken.regs);
+    return got ? ATTACH_TOOK : ATTACH_TOOK_NO_REGISTERS;
+}
+
+static enum attach_took refused(const struct attach_session *session, const struct attach_thread *thread, int result)
+{
+    char state = result == -ESRCH ? 0 : target_live_thread_state(attach_live(session), thread->tid);
+    return state == 0 || state == 'Z' || state == 'X' ? ATTACH_TOOK_GONE : ATTACH_TOOK_REFUSED;
+}
+
+static enum os_stop wait_once(const struct attach_session *session, const struct attach_thread *thread, bool block,
+                              int *signal_number)
+{
+    return os_trace_wait_once(thread->tid, block, session->is_child && thread->is_main, signal_number);
+}
+
+// A thread that runs on another processor stops within microseconds: so long it is asked again and again. Then it waits
+// for a processor, perhaps for this one.
+static enum os_stop await(struct attach_session *session, struct attach_thread *thread, uint64_t asked_ns,
+                          uint64_t *still_ns, int *signal_number)
+{
+    struct attach_patience *patience = &session->patience;
+    enum os_stop stop = OS_STOP_NONE;
+    *still_ns = asked_ns;
+    while (*still_ns - asked_ns < SPIN_NS) {
+        stop = wait_once(session, thread, false, signal_number);
+        if (stop != OS_STOP_NONE)
+            return stop;
+        *still_ns = os_now_ns();
+    }
+    if (patience->has_timer) {
+        attach_patience_set(patience, WAIT_MAX_NS);
+        stop = wait_once(session, thread, true, signal_number);
+        attach_patience_set(patience, 0);
+    }
+    for (; stop == OS_STOP_NONE && *still_ns - asked_ns < WAIT_MAX_NS; *still_ns = os_now_ns()) {
+        os_sleep_us(NAP_US);
+        stop = wait_once(session, thread, false, signal_number);
+    }
+    return stop;
+}
+
+enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
+{
+    int result = os_trace_seize(thread->tid), signal_number;
+    if (result != 0)
+        return refused(session, thread, result);
+    uint64_t asked_ns = os_now_ns(), still_ns;
+    if (os_trace_interrupt(thread->tid) != 0)
+        return ATTACH_TOOK_GONE;
+    switch (await(session, thread, asked_ns, &still_ns, &signal_number)) {
+    case OS_STOP_GONE: return ATTACH_TOOK_GONE;
+    case OS_STOP_ASKED:
+    case OS_STOP_SIGNAL: return copy_and_let_go(session, thread, signal_number, still_ns, looked_ns, true);
+    case OS_STOP_NONE: break;
+    }
+    thread->is_asked = true;
+    thread->asked_ns = looked_ns;
+    thread->polled_ns = still_ns;
+    session->asked_count++;
+    return ATTACH_TOOK_SLOW;
+}
+
+static void poll_one(struct attach_session *session, struct attach_thread *thread)
+{
+    int signal_number;
+    uint64_t now_ns = os_now_ns();
+    enum os_stop stop = wait_once(session, thread, false, &signal_number);
+    if (stop == OS_STOP_NONE) {
+        thread->polled_ns = now_ns;
+        return;
+    }
+    thread->is_asked = false;
+    session->asked_count--;
+    if (stop != OS_STOP_GONE)
+        copy_and_let_go(session, thread, signal_number, thread->polled_ns, thread->asked_ns, false);
+}
+
+void attach_poll_asked(struct attach_session *session)
+{
+    for (size_t i = 0; session->asked_count && i < session->threads.count; i++)
+        if (session->threads.items[i].is_asked)
+            poll_one(session, &session->threads.items[i]);
+}
+
+void attach_release_asked(struct attach_session *session)
+{
+    // What was asked to stop cannot be let go before it does; it does so the moment its disk has answered. If it never
+    // does, the kernel lets go of it when we end.
+    uint64_t end_ns = os_now_ns() + RELEASE_MAX_NS;
+    while (session->asked_count && os_now_ns() < end_ns) {
+        attach_poll_asked(session);
+        os_sleep_us(NAP_US);
+    }
+}
+
+// ---- the walk
+
+static size_t walk_once(struct attach_session *session, struct qut_end *end)
+{
+    struct attach_taken *taken = &session->taken;
+    return target_walk_copy(session->target, &taken->regs, &taken->copy, session->frames, ATTACH_FRAMES_MAX, end);
+}
+
+size_t attach_walk(struct attach_session *session, struct attach_thread *thread, struct qut_end *end)
+{
+    const struct target_copy *copy = &session->taken.copy;
+    size_t count = walk_once(session, end);
+    if (count == 1 && end->reason == QUT_END_NO_ROW && session->taken.block_bytes &&
+        attach_is_newborn(session->target->arch, session->taken.block))
+        end->reason = QUT_END_OUTERMOST;
+    // Something may have been loaded since we looked last. The copy is what it was.
+    if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))
+        count = walk_once(session, end);
+    const struct target_window *piece = &copy->pieces[0];
+    if (end->reason == QUT_END_OUTERMOST) {
+        thread->stack_top = copy->reached + TOP_SLACK_BYTES;
+    } else if (end->reason == QUT_END_BAD_MEMORY) {
+        bool is_behind = end->address >= piece->start && end->address - piece->start < 2 * ATTACH_STACK_BYTES;
+        if (!is_behind) // of another stack, which a signal frame led to: next time it is copied, too
+            thread->second_start = end->address > SECOND_BELOW_BYTES ? end->address - SECOND_BELOW_BYTES : 0;
+        thread->stack_top = 0;
+    }
+    return count;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "tracer/cli/trace_output.h"
+
+static const char help_start[] = "Usage: qut export FILE -f FORMAT [-o OUT]\n\n"
+                                 "Writes a trace in a format that other programs read:\n\n";
+
+static const char help_end[] =
+    "\nFILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...). Without -f,\n"
+    "OUT's name says the format; without -o, OUT is beside FILE. A file that is there is replaced when the new one\n"
+    "is whole.\n\n"
+    "What is missing in the trace is said first, on standard error; OUT has what there is, and the exit status is 1.\n"
+    "With exit status 2 no OUT was written.\n\n"
+    "Example: qut export app.qtrace -f speedscope\n";
+
+// With a line for each format.
+static void make_help(char *text, size_t size)
+{
+    snprintf(text, size, "%s", help_start);
+    for (unsigned i = 0; export_formats[i]; i++)
+        snprintf(text + strlen(text), size - strlen(text), "  %-12s %s\n", export_formats[i]->name,
+                 export_formats[i]->what);
+    snprintf(text + strlen(text), size - strlen(text), "%s", help_end);
+}
+
+// The format with the longest extension that the name ends in.
+static const struct export_format *format_of(const char *out)
+{
+    const struct export_format *found = NULL;
+    size_t length = strlen(out);
+    for (unsigned i = 0; export_formats[i]; i++) {
+        size_t size = strlen(export_formats[i]->extension);
+        if (size < length && strcmp(out + length - size, export_formats[i]->extension) == 0 &&
+            (!found || size > strlen(found->extension)))
+            found = export_formats[i];
+    }
+    return found;
+}
+
+static int parse(struct trace_options *options, int argc, char **argv)
+{
+    char help[4096];
+    make_help(help, sizeof help);
+    int status = cli_trace_options_parse(options, TRACE_EXPORT, help, argc, argv);
+    if (status == CLI_GO_ON)
+        status = cli_trace_options_one_file(options);
+    if (status != CLI_GO_ON)
+        return status;
+    if (!options->format && options->out)
+        options->format = format_of(options->out);
+    if (!options->format)
+        return cli_trace_options_refuse(options, "export",
+                                        options->out ? "needs -f FORMAT: the name of the output does not tell"
+                                                     : "needs -f FORMAT");
+    return CLI_GO_ON;
+}
+
+static int write_format(const struct trace_job *job, const struct trace *trace, const struct names *names,
+                        struct sink *sink, struct base_error *error)
+{
+    const struct export_format *format = job->options->format;
+    struct progress progress;
+    const struct export_options wanted = {.thread = job->thread,
+                                          .weight = job->options->weight < 0 ? format->weight
+                                                                             : (unsigned)job->options->weight,
+                                          .no_slices = job->options->no_slices,
+                                          .progress = cli_progress_step,
+                                          .progress_context = &progress};
+    cli_progress_begin(&progress, format->name, job->options->quiet);
+    int status = format->write(trace, names, &wanted, sink, error);
+    cli_progress_end(&progress);
+    return status;
+}
+
+static int export_command(const struct cli_command *command, int argc, char **argv)
+{
+    (void)command;
+    struct trace_options options = {.command = "export"};
+    int status = parse(&options, argc, argv);
+    if (status != CLI_GO_ON)
+        return status;
+    struct trace_job job = {.options = &options,
+                            .extension = options.format->extension,
+                            .is_binary = options.format->is_binary,
+                            .is_gzip = options.format->is_gzip,
+                            .write = write_format};
+    return cli_trace_command_run(&job);
+}
+
+const struct cli_command command_export = {"export", "write a trace in a format that other programs read",
+                                           export_command, NULL};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/diagnostics.h"
+#include "tracer/cli/trace_options.h"
+#include "tracer/info/info.h"
+#include "tracer/info/info_tables.h"
+
+static const char help[] =
+    "Usage: qut info FILE...\n\n"
+    "Says what is in a trace: what was lost first of all, then whether its counts add up, how many samples of which\n"
+    "kind there are of which thread, its size, the modules. FILE is a .qtrace file, or the segment of a process that\n"
+    "runs, or of one that died (/dev/shm/..., /proc/PID/fd/N).\n\n"
+    "  hits = stored + merged + throttled + lost + under way\n"
+    "  stored + merged = here + overwritten + not readable\n\n"
+    "--top, --blocked and --locks add tables: what cost most, what threads waited for, and for whom. An error beside\n"
+    "a share is what chance makes of so few samples: with 95 % the true share is no farther away.\n\n"
+    "Where a trace is incomplete or damaged, what there is is told of all the same, and the exit status is 1. With\n"
+    "exit status 2 a FILE is no trace.\n\n"
+    "Example: qut info --top 10 --locks app.qtrace\n";
+
+static bool is_segment(const char *path)
+{
+    uint8_t magic[8] = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = fd >= 0 && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
+              memcmp(magic, QUT_TRACE_MAGIC, sizeof magic) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+// FILE.parts: where a recorder keeps the traces of processes until they are put behind FILE's first one.
+static char *find_parts(const char *path)
+{
+    static const char extension[] = ".parts";
+    size_t size = strlen(path) + sizeof extension;
+    char *parts = malloc(size);
+    struct stat status;
+    if (!parts)
+        return NULL;
+    snprintf(parts, size, "%s%s", path, extension);
+    if (stat(parts, &status) == 0 && S_ISDIR(status.st_mode))
+        return parts;
+    free(parts);
+    return NULL;
+}
+
+static struct names *find_names(const struct trace_options *options, const struct trace *trace)
+{
+    const struct names_options wanted = {0};
+    struct base_error error = {0};
+    if (!info_tables_wanted(&options->info))
+        return NULL;
+    struct names *names = names_of(trace, &wanted, &error);
+    if (!names)
+        cli_report_error(stderr, trace->path, &error);
+    return names;
+}
+
+static int print(const struct trace_options *options, const char *path)
+{
+    struct trace trace;
+    struct base_error error = {0};
+    if (trace_read(path, &trace, &error) != 0) {
+        cli_report_error(stderr, path, &error);
+        return CLI_BAD;
+    }
+    struct info info = info_of(&trace, is_segment(path));
+    char *parts = find_parts(path);
+    struct names *names = find_names(options, &trace);
+    info.wanted = &options->info;
+    info.parts = parts;
+    info.names = names;
+    if (options->json)
+        info_print_json(&info, stdout);
+    else
+        info_print_text(&info, stdout);
+    struct trace_balance balance = trace_balance(&trace);
+    bool is_good = trace.is_complete && !balance.hits_missing && !balance.samples_missing;
+    names_free(names);
+    free(parts);
+    trace_free(&trace);
+    return is_good ? CLI_OK : CLI_NO;
+}
+
+static int info_command(const struct cli_command *command, int argc, char **argv)
+{
+    (void)command;
+    struct trace_options options = {.command = "info"};
+    int status = cli_trace_options_parse(&options, TRACE_INFO, help, argc, argv);
+    if (status != CLI_GO_ON)
+        return status;
+    if (!options.file_count)
+        return cli_trace_options_one_file(&options);
+    status = CLI_OK;
+    for (int i = 0; i < options.file_count; i++) {
+        int one = print(&options, options.files[i]);
+        status = one > status ? one : status;
+    }
+    return status;
+}
+
+const struct cli_command command_info = {"info", "say what is in a trace: losses, counts, threads, sizes", info_command,
+                                         NULL};

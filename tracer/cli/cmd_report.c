@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "tracer/cli/trace_output.h"
+#include "tracer/report/report.h"
+
+static const char help[] =
+    "Usage: qut report FILE [-o OUT]\n\n"
+    "Writes a trace as one HTML page that needs nothing else, no network either: what was lost, a timeline with a\n"
+    "track for each thread, a flame graph, a table of the functions. A time that is selected in the timeline filters\n"
+    "the rest. The page has the whole trace in it, a few bytes for each sample.\n\n"
+    "FILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...). Without -o,\n"
+    "OUT is beside FILE, with .html. A file that is there is replaced when the new one is whole.\n\n"
+    "What is missing in the trace is said first, on standard error and in the page; OUT has what there is, and the\n"
+    "exit status is 1. With exit status 2 no OUT was written.\n\n"
+    "Example: qut report app.qtrace -o app.html\n";
+
+static int write_page(const struct trace_job *job, const struct trace *trace, const struct names *names,
+                      struct sink *sink, struct base_error *error)
+{
+    (void)job;
+    return report_write(trace, names, sink, error);
+}
+
+static int report_command(const struct cli_command *command, int argc, char **argv)
+{
+    (void)command;
+    struct trace_options options = {.command = "report", .lines = true};
+    int status = cli_trace_options_parse(&options, TRACE_REPORT, help, argc, argv);
+    if (status == CLI_GO_ON)
+        status = cli_trace_options_one_file(&options);
+    if (status != CLI_GO_ON)
+        return status;
+    struct trace_job job = {.options = &options, .extension = ".html", .write = write_page};
+    return cli_trace_command_run(&job);
+}
+
+const struct cli_command command_report = {"report", "write a trace as one HTML page: timeline, flame graph, losses",
+                                           report_command, NULL};

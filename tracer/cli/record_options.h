@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `qut record` is told.
+#ifndef TRACER_CLI_RECORD_OPTIONS_H
+#define TRACER_CLI_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "formats/qut_agent.h"
+
+struct record_command_options {
+    const char *path;
+    char **command; // of the operands, with a NULL at the end; NULL: -p
+    int pid, tid;   // 0: not said
+    bool inject, quiet, wait_for_all, no_cache;
+    const char *cache_directory; // NULL: the platform's
+    const char *json_path;       // the summary, as JSON; NULL: not wanted
+    FILE *json;                  // opened by the command
+    uint64_t duration_ns;
+    struct agent_settings settings; // all that the command line decides
+};
+
+// CLI_GO_ON, or an exit status.
+int cli_record_options_parse(struct record_command_options *options, int argc, char **argv);
+
+#endif

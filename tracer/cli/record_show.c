@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/record_show.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/diagnostics.h"
+#include "tracer/trace/trace_data.h"
+
+static const double ns_per_s = 1e9;
+
+char *cli_record_show_bytes(char *text, uint64_t bytes)
+{
+    static const char *const units[] = {"kB", "MB", "GB"};
+    double value = (double)bytes / 1000;
+    int unit = 0;
+    for (; value >= 999.5 && unit < 2; unit++)
+        value /= 1000;
+    snprintf(text, 32, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
+    return text;
+}
+
+// ---- the status line
+
+void cli_record_show_begin(struct record_show *show, bool quiet)
+{
+    *show = (struct record_show){.is_shown = !quiet && isatty(STDERR_FILENO)};
+}
+
+static unsigned columns(void)
+{
+    struct winsize size;
+    enum { USUAL = 80, LEAST = 20 };
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= LEAST ? size.ws_col : USUAL;
+}
+
+static void draw(struct record_show *show, const char *text)
+{
+    // The last column stays free: some terminals begin a new line there.
+    fprintf(stderr, "\r%.*s\033[K", (int)columns() - 1, text);
+    fflush(stderr);
+    show->is_drawn = true;
+}
+
+static void note_rate(struct record_show *show, const struct record_status *status)
+{
+    uint64_t taken = status->counts.stored + status->counts.merged;
+    uint64_t ns = status->elapsed_ns - show->ns_before;
+    if (ns < 500000000 || status->elapsed_ns < show->ns_before)
+        return;
+    show->per_second =
+        taken > show->hits_before ? (uint64_t)((double)(taken - show->hits_before) * ns_per_s / (double)ns) : 0;
+    show->hits_before = taken;
+    show->ns_before = status->elapsed_ns;
+}
+
+void cli_record_show_status(void *context, const struct record_status *status)
+{
+    struct record_show *show = context;
+    char text[256], bytes[32], lost[48] = "";
+    if (!show->is_shown)
+        return;
+    note_rate(show, status);
+    uint64_t losses = record_counts_lost(&status->counts);
+    if (losses)
+        snprintf(lost, sizeof lost, ", %" PRIu64 " lost", losses);
+    if (status->all)
+        snprintf(text, sizeof text, "%s: putting processes together: %zu of %zu", cli_program, status->done,
+                 status->all);
+    else if (status->is_stopped)
+        snprintf(text, sizeof text, "%s: recording has ended; waiting for the command", cli_program);
+    else
+        snprintf(text, sizeof text,
+                 "%s: %.0f s, %" PRIu64 " samples, %" PRIu64 "/s%s, %" PRIu64 " processes, %" PRIu64 " threads, %s%s",
+                 cli_program, (double)status->elapsed_ns / ns_per_s, status->counts.stored + status->counts.merged,
+                 show->per_second, lost, status->processes_now, status->threads_now,
+                 cli_record_show_bytes(bytes, status->file_bytes), status->has_ended ? "; the command has ended" : "");
+    draw(show, text);
+}
+
+void cli_record_show_clear(struct record_show *show)
+{
+    if (show->is_drawn)
+        fputs("\r\033[K", stderr);
+    fflush(stderr);
+    show->is_drawn = false;
+}
+
+// ---- the end
+
+// "; lost: 12 no room, 3 nested too deep"
+static void say_losses(FILE *stream, const char *path, const struct record_counts *counts)
+{
+    uint64_t lost = record_counts_lost(counts), all = counts->hits;
+    if (!lost)
+        return;
+    fprintf(stream, "%s: ", cli_program);
+    cli_print_name(stream, path);
+    fprintf(stream, ": lost %" PRIu64 " of %" PRIu64 " samples (%.2f %%):", lost, all,
+            all ? 100 * (double)lost / (double)all : 0);
+    const char *before = " ";
+    for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        if (counts->lost[i]) {
+            fprintf(stream, "%s%" PRIu64 " %s", before, counts->lost[i], trace_lost_name(i));
+            before = ", ";
+        }
+    fputs("\n", stream);
+}
+
+// Where there was no room for the whole stack: a larger buffer has it.
+static void say_cuts(const char *path, const struct record_counts *counts)
+{
+    for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)
+        if (counts->cut[i] && i != QUT_TRACE_CUT_WALK)
+            cli_report(stderr, path, "%" PRIu64 " samples are cut: %s%s", counts->cut[i], trace_cut_name(i),
+                       i == QUT_TRACE_CUT_DEPTH ? "" : " (--buffer)");
+    if (counts->lost[QUT_TRACE_LOST_POOL] || counts->lost[QUT_TRACE_LOST_THREADS])
+        cli_report(stderr, path, "a larger --buffer has room for more samples and threads");
+}
+
+static void say_ticks(const char *path, const struct record_result *result)
+{
+    const struct agent_channel_counts *ticks = &result->ticks;
+    if (ticks->lost || ticks->kernel || ticks->late)
+        cli_report(stderr, path,
+                   "%" PRIu64 " ticks were due: %" PRIu64 " taken, %" PRIu64 " late, %" PRIu64
+                   " in system calls and page faults, %" PRIu64 " lost",
+                   ticks->due, ticks->taken, ticks->late, ticks->kernel, ticks->lost);
+    if (result->processes_unticked)
+        cli_report(stderr, path, "%" PRIu64 " processes could have no ticks: %s", result->processes_unticked,
+                   strerror(-result->unticked_error));
+}
+
+static void say_left(const char *path, const struct left_counts *left)
+{
+    uint64_t all = record_left_sum(left);
+    const char *before = ": ";
+    if (!all)
+        return;
+    fprintf(stderr, "%s: ", cli_program);
+    cli_print_name(stderr, path);
+    fprintf(stderr, ": %" PRIu64 " processes were not followed", all);
+    for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
+        if (left->of[why]) {
+            fprintf(stderr, "%s%" PRIu64 " %s", before, left->of[why], record_left_reason(why));
+            before = ", ";
+        }
+    fputs("\n", stderr);
+}
+
+static void say_processes(const char *path, const struct record_result *result)
+{
+    say_left(path, &result->left);
+    if (result->processes_left)
+        cli_report(stderr, path, "%" PRIu64 " processes had not ended, and go on", result->processes_left);
+    if (result->processes_failed)
+        cli_report(stderr, path, "%" PRIu64 " processes are not, or not all, in it", result->processes_failed);
+    if (result->is_short_of_descriptors)
+        cli_report(stderr, path, "there were too few descriptors for all processes: ulimit -n allows more");
+    if (result->agents_strange)
+        cli_report(stderr, path,
+                   "%" PRIu64 " processes have the agent of another version of QUT, and are not in it: install qut and "
+                   "libqut-agent.so together",
+                   result->agents_strange);
+    if (result->packets_refused)
+        cli_report(stderr, path, "%" PRIu64 " packets that made no sense were refused", result->packets_refused);
+}
+
+static void say_cost(const struct record_result *result)
+{
+    char of[64] = "";
+    if (result->command_cpu_ns)
+        snprintf(of, sizeof of, ", beside %.2f s of the command", (double)result->command_cpu_ns / ns_per_s);
+    cli_report(stderr, NULL, "%.2f s; %s itself used %.3f s of processor time%s", (double)result->elapsed_ns / ns_per_s,
+               cli_program, (double)result->own_cpu_ns / ns_per_s, of);
+    if (result->inject_stopped_ns)
+        cli_report(stderr, NULL, "one thread stood still for %.0f us, so that the agent could be loaded",
+                   (double)result->inject_stopped_ns / 1000);
+}
+
+const char *cli_record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots, uint64_t samples)
+{
+    text[0] = 0;
+    if (samples)
+        snprintf(text, RECORD_ROOTS_BYTES, ", %.2f %% of them to the root", 100 * (double)roots / (double)samples);
+    return text;
+}
+
+void cli_record_show_summary(const char *path, const struct record_result *result)
+{
+    const struct record_counts *counts = &result->counts;
+    char bytes[32];
+    uint64_t taken = counts->stored + counts->merged;
+    // First what is missing.
+    say_losses(stderr, path, counts);
+    say_cuts(path, counts);
+    say_ticks(path, result);
+    say_processes(path, result);
+    uint64_t cut = counts->cut[QUT_TRACE_CUT_WALK];
+    char roots[RECORD_ROOTS_BYTES];
+    cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads in %" PRIu64 " processes%s; %s", taken,
+               counts->threads_seen, result->processes,
+               cli_record_show_roots(roots, taken - (cut < taken ? cut : taken), taken),
+               cli_record_show_bytes(bytes, result->file_bytes));
+    say_cost(result);
+    if (result->kept_as[0])
+        cli_report(stderr, path, "the file that was there is now %s", result->kept_as);
+}

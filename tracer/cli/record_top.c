@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/record_top.h"
+
+#include <string.h>
+
+#include "cli/diagnostics.h"
+#include "tracer/info/info_tables.h"
+
+enum { ROWS = 5 };
+// About a second: a summary is worth no longer wait.
+static const uint64_t most_bytes = 8000000;
+
+static const struct info_wanted wanted = {.top = ROWS, .weight = -1};
+
+void cli_record_top_read(struct record_top *top, const char *path, uint64_t file_bytes)
+{
+    const struct names_options plain = {0};
+    struct base_error error = {0};
+    char text[256];
+    *top = (struct record_top){.names = NULL};
+    if (file_bytes > most_bytes) {
+        snprintf(top->why, sizeof top->why, "the file is large; %s info --top %d has them", cli_program, ROWS);
+        return;
+    }
+    if (trace_read(path, &top->trace, &error) != 0) {
+        snprintf(top->why, sizeof top->why, "%s", base_error_text(&error, text, sizeof text));
+        return;
+    }
+    top->names = top->trace.present_samples ? names_of(&top->trace, &plain, &error) : NULL;
+    top->is_read = top->names != NULL;
+    if (top->is_read)
+        return;
+    if (top->trace.present_samples)
+        snprintf(top->why, sizeof top->why, "%s", base_error_text(&error, text, sizeof text));
+    trace_free(&top->trace);
+}
+
+void cli_record_top_text(const struct record_top *top, FILE *output)
+{
+    if (top->why[0])
+        cli_report(output, NULL, "no top functions: %s", top->why);
+    if (top->is_read && info_tables_text(&wanted, &top->trace, top->names, output) != 0)
+        cli_report(output, NULL, "no top functions: out of memory");
+}
+
+void cli_record_top_json(const struct record_top *top, struct base_json *json)
+{
+    if (top->why[0])
+        base_json_string(json, "top_error", top->why);
+    if (top->is_read && info_tables_json(&wanted, &top->trace, top->names, json) != 0)
+        base_json_string(json, "top_error", "out of memory");
+}
+
+void cli_record_top_free(struct record_top *top)
+{
+    if (!top->is_read)
+        return;
+    names_free(top->names);
+    trace_free(&top->trace);
+    top->is_read = false;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/trace_options.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/diagnostics.h"
+
+enum {
+    ID_FORMAT = 'f',
+    ID_OUT = 'o',
+    ID_PID = 'p',
+    ID_QUIET = 'q',
+    ID_THREAD = 256,
+    ID_WEIGHT,
+    ID_NO_SLICES,
+    ID_DEBUG_ROOT,
+    ID_SYSROOT,
+    ID_NO_INLINES,
+    ID_LINES,
+    ID_NO_LINES,
+    ID_DEBUGINFOD,
+    ID_FD,
+    ID_FOLLOW,
+    ID_INTERVAL,
+    ID_JSON,
+    ID_TOP,
+    ID_BLOCKED,
+    ID_LOCKS,
+};
+
+enum { INTERVAL_MAX_MS = 60000, TOP_MAX = 100000, WRITES = TRACE_EXPORT | TRACE_REPORT };
+
+#define WEIGHTS "samples, wall, cpu, blocked, allocated-bytes, allocations or faults" // as take_weight knows them
+
+static const struct cli_argument arguments[] = {
+    {"format", "FORMAT", ID_FORMAT, TRACE_EXPORT, "one of those above"},
+    {"pid", "PID", ID_PID, TRACE_COLLECT, "the segment of this process"},
+    {"fd", "N", ID_FD, TRACE_COLLECT, "the segment that this open descriptor is of"},
+    {"output", "FILE", ID_OUT, TRACE_COLLECT, "where to; a file that is there is replaced"},
+    {"output", "OUT", ID_OUT, WRITES, "where to; \"-\": standard output (default: beside FILE)"},
+    {"follow", NULL, ID_FOLLOW, TRACE_COLLECT, "until the trace ends"},
+    {"interval", "MS", ID_INTERVAL, TRACE_COLLECT, "between two looks, in milliseconds (default: 100)"},
+    {"thread", "TID", ID_THREAD, TRACE_EXPORT, "this thread only (nanoscope: else the one with most samples)"},
+    {"top", "N", ID_TOP, TRACE_INFO,
+     "the N functions that cost most, with their sampling error; rows of the tables below"},
+    {"weight", "WHAT", ID_WEIGHT, TRACE_INFO, "for --top: " WEIGHTS " (default: cpu)"},
+    {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
+    {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
+    {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
+     WEIGHTS ": what a stack counts for (collapsed: samples; speedscope: wall, in its order)"},
+    {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},
+    {"debug-root", "DIR", ID_DEBUG_ROOT, WRITES, "where separate debug files are (/usr/lib/debug)"},
+    {"sysroot", "DIR", ID_SYSROOT, WRITES, "open the files of modules below DIR: a trace of another machine"},
+    {"no-inlines", NULL, ID_NO_INLINES, WRITES, "no inlined functions, which need debug information: faster"},
+    {"lines", NULL, ID_LINES, TRACE_EXPORT, "source files and lines, where there is debug information"},
+    {"lines", NULL, ID_LINES, TRACE_REPORT, "source files and lines, where there is debug information (default)"},
+    {"no-lines", NULL, ID_NO_LINES, TRACE_EXPORT, "no source files and lines: faster (default)"},
+    {"no-lines", NULL, ID_NO_LINES, TRACE_REPORT, "no source files and lines: faster"},
+    {"debuginfod", NULL, ID_DEBUGINFOD, WRITES,
+     "ask $DEBUGINFOD_URLS for debug files: it learns which builds you look at"},
+    {"json", NULL, ID_JSON, TRACE_INFO, "one JSON document for each FILE"},
+    {"quiet", NULL, ID_QUIET, WRITES | TRACE_COLLECT, "no remarks on standard error, errors only"},
+    {"help", NULL, CLI_ID_HELP, 0, "this text"},
+};
+
+enum { ARGUMENT_COUNT = sizeof arguments / sizeof *arguments };
+static_assert((int)ARGUMENT_COUNT <= (int)CLI_ARGUMENTS_MAX, "the table of getopt has room for them");
+
+static int take_format(struct trace_options *options, const char *value)
+{
+    char wanted[256] = "one of ";
+    options->format = export_find(value);
+    if (options->format)
+        return 0;
+    for (unsigned i = 0; export_formats[i]; i++)
+        snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s", i ? ", " : "",
+                 export_formats[i]->name);
+    return cli_bad_value("format", value, wanted);
+}
+
+static int take_weight(struct trace_options *options, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum export_weight weight;
+    } names[] = {
+        {"samples", EXPORT_WEIGHT_SAMPLES}, {"wall", EXPORT_WEIGHT_TIME},
+        {"time", EXPORT_WEIGHT_TIME},       {"cpu", EXPORT_WEIGHT_CPU_TIME},
+        {"blocked", EXPORT_WEIGHT_BLOCKED}, {"allocated-bytes", EXPORT_WEIGHT_BYTES},
+        {"bytes", EXPORT_WEIGHT_BYTES},     {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
+        {"faults", EXPORT_WEIGHT_FAULTS},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, value) == 0) {
+            options->weight = options->info.weight = (int)names[i].weight;
+            return 0;
+        }
+    return cli_bad_value("weight", value, WEIGHTS);
+}
+
+static int take_number(const char *option, const char *value, long least, long most, const char *what, int *number)
+{
+    long taken;
+    if (!cli_number(value, least, most, &taken))
+        return cli_bad_value(option, value, what);
+    *number = (int)taken;
+    return 0;
+}
+
+static int take_thread(struct trace_options *options, const char *value)
+{
+    int number = 0;
+    int status = take_number("thread", value, 1, INT_MAX, "the number of a thread", &number);
+    options->tid = (uint32_t)number;
+    return status;
+}
+
+static int take_interval(struct trace_options *options, const char *value)
+{
+    int number = 0;
+    int status = take_number("interval", value, 1, INTERVAL_MAX_MS, "a number from 1 to 60000", &number);
+    options->interval_ms = (uint32_t)number;
+    return status;
+}
+
+static int take_option(void *context, int id, const char *value)
+{
+    struct trace_options *options = context;
+    switch (id) {
+    case ID_FORMAT: return take_format(options, value);
+    case ID_OUT: options->out = value; return 0;
+    case ID_QUIET: options->quiet = true; return 0;
+    case ID_THREAD: return take_thread(options, value);
+    case ID_WEIGHT: return take_weight(options, value);
+    case ID_NO_SLICES: options->no_slices = true; return 0;
+    case ID_DEBUG_ROOT: options->debug_root = value; return 0;
+    case ID_SYSROOT: options->system_root = value; return 0;
+    case ID_NO_INLINES: options->no_inlines = true; return 0;
+    case ID_LINES: options->lines = true; return 0;
+    case ID_NO_LINES: options->lines = false; return 0;
+    case ID_DEBUGINFOD: options->debuginfod = true; return 0;
+    case ID_PID: return take_number("pid", value, 1, INT_MAX, "a number from 1 on", &options->pid);
+    case ID_FD: return take_number("fd", value, 0, INT_MAX, "the number of a descriptor", &options->fd);
+    case ID_FOLLOW: options->follow = true; return 0;
+    case ID_INTERVAL: return take_interval(options, value);
+    case ID_JSON: options->json = true; return 0;
+    case ID_TOP: return take_number("top", value, 1, TOP_MAX, "a number from 1 to 100000", &options->info.top);
+    case ID_BLOCKED: options->info.blocked = true; return 0;
+    case ID_LOCKS: options->info.locks = true; return 0;
+    default: return -1;
+    }
+}
+
+int cli_trace_options_refuse(const struct trace_options *options, const char *name, const char *why)
+{
+    cli_report(stderr, name, "%s", why);
+    return cli_usage_error(options->command);
+}
+
+int cli_trace_options_one_file(const struct trace_options *options)
+{
+    if (options->file_count == 0)
+        return cli_trace_options_refuse(options, options->command, "needs a FILE");
+    if (options->file_count > 1)
+        return cli_trace_options_refuse(options, options->files[1], "one argument too many");
+    return CLI_GO_ON;
+}
+
+int cli_trace_options_parse(struct trace_options *options, enum trace_command set, const char *help, int argc,
+                            char **argv)
+{
+    const struct cli_parser parser = {.command = options->command,
+                                      .help = help,
+                                      .arguments = arguments,
+                                      .argument_count = ARGUMENT_COUNT,
+                                      .set = set,
+                                      .take = take_option,
+                                      .context = options};
+    int first;
+    options->fd = options->weight = options->info.weight = -1;
+    int status = cli_parse(&parser, argc, argv, &first);
+    options->files = argv + first;
+    options->file_count = argc - first;
+    return status;
+}

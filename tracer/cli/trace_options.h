@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the commands that deal with traces: one table, so that the same name means the same in all of them.
+#ifndef TRACER_CLI_TRACE_OPTIONS_H
+#define TRACER_CLI_TRACE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracer/export/export.h"
+#include "tracer/info/info_tables.h"
+
+enum trace_command {
+    TRACE_COLLECT = 1,
+    TRACE_INFO = 2,
+    TRACE_EXPORT = 4,
+    TRACE_REPORT = 8,
+};
+
+struct trace_options {
+    const char *command;
+    char **files; // the operands
+    int file_count;
+    const char *out; // NULL: not said
+    bool quiet;
+    // Names.
+    const char *debug_root, *system_root;
+    bool no_inlines, lines, debuginfod;
+    // Export.
+    const struct export_format *format;
+    uint32_t tid; // 0: all
+    int weight;   // enum export_weight; -1: as the format has it.
+    bool no_slices;
+    // Collect.
+    int pid; // 0: none
+    int fd;  // -1: none
+    bool follow;
+    uint32_t interval_ms; // 0: not said
+    // Info.
+    bool json;
+    struct info_wanted info;
+};
+
+// What a command takes that is not said by options: set in *options before. Returns CLI_GO_ON or an exit status.
+int cli_trace_options_parse(struct trace_options *options, enum trace_command set, const char *help, int argc,
+                            char **argv);
+// CLI_GO_ON where there is exactly one operand.
+int cli_trace_options_one_file(const struct trace_options *options);
+// Says what is wrong with the command line; returns CLI_BAD.
+int cli_trace_options_refuse(const struct trace_options *options, const char *name, const char *why);
+
+#endif

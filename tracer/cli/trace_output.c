@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/trace_output.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/diagnostics.h"
+#include "cli/progress.h"
+#include "tracer/export/losses.h"
+
+enum { MISSING_SHOWN = 5 };
+
+static void say_loss(void *context, const char *text)
+{
+    cli_report(stderr, context, "%s", text);
+}
+
+// FILE without ".qtrace", and the extension.
+static char *name_beside(const char *file, const char *extension)
+{
+    static const char own[] = ".qtrace";
+    size_t length = strlen(file), size = length + strlen(extension) + 1;
+    if (length > sizeof own - 1 && strcmp(file + length - (sizeof own - 1), own) == 0)
+        length -= sizeof own - 1;
+    char *name = malloc(size);
+    if (name)
+        snprintf(name, size, "%.*s%s", (int)length, file, extension);
+    return name;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+// What cannot be meant. NULL: nothing.
+static const char *refusal(const struct trace_job *job, const char *out)
+{
+    if (strcmp(out, "-") == 0)
+        return job->is_binary && isatty(STDOUT_FILENO) ? "is a terminal, and this format is no text: -o OUT, or a pipe"
+                                                       : NULL;
+    return is_same_file(job->options->files[0], out) ? "is the trace itself" : NULL;
+}
+
+// Of several that had the number one after the other, the one with most samples. NULL: none had it.
+static const struct trace_thread *find_thread(const struct trace *trace, uint32_t tid)
+{
+    const struct trace_thread *found = NULL;
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        if (thread->tid == tid && (!found || thread->sample_count > found->sample_count))
+            found = thread;
+    }
+    return found;
+}
+
+static void say_missing_names(const struct names *names)
+{
+    const struct names_missing *missing;
+    size_t count = names_missing(names, &missing);
+    for (size_t i = 0; i < count && i < MISSING_SHOWN; i++)
+        cli_report(stderr, missing[i].path, "%zu places have no names: %s", missing[i].node_count, missing[i].why);
+    if (count > MISSING_SHOWN)
+        cli_report(stderr, "names", "%zu more modules have none", count - MISSING_SHOWN);
+}
+
+static struct names *look_up_names(const struct trace *trace, const struct trace_options *options,
+                                   struct base_error *error)
+{
+    struct progress progress;
+    const struct names_options wanted = {.debug_root = options->debug_root,
+                                         .system_root = options->system_root,
+                                         .inlined = !options->no_inlines,
+                                         .lines = options->lines,
+                                         .debuginfod = options->debuginfod,
+                                         .progress = cli_progress_step,
+                                         .progress_context = &progress};
+    cli_progress_begin(&progress, "names", options->quiet);
+    struct names *names = names_of(trace, &wanted, error);
+    cli_progress_end(&progress);
+    if (names && !options->quiet)
+        say_missing_names(names);
+    return names;
+}
+
+static struct sink *open_out(const struct trace_job *job, const char *out, struct base_error *error)
+{
+    struct sink *sink = sink_file(out, error);
+    if (!sink || !job->is_gzip)
+        return sink;
+    struct sink *into = sink_gzip(sink);
+    if (!into) {
+        sink_close(sink, false, NULL);
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "output");
+    }
+    return into;
+}
+
+static int write_trace(const struct trace_job *job, const struct trace *trace, struct sink *sink,
+                       struct base_error *error)
+{
+    struct names *names = look_up_names(trace, job->options, error);
+    int status = names ? job->write(job, trace, names, sink, error) : -1;
+    names_free(names);
+    struct base_error closing = {0};
+    if (sink_close(sink, status == 0, &closing) != 0 && status == 0) {
+        *error = closing;
+        status = -1;
+    }
+    return status;
+}
+
+// OUT is opened before names are looked up: that it cannot be written is said at once, not after minutes.
+static int make_out(struct trace_job *job, const struct trace *trace, const char *out)
+{
+    const char *file = job->options->files[0];
+    struct base_error error = {0};
+    if (!job->options->quiet)
+        export_losses_say(trace, say_loss, (void *)(uintptr_t)file);
+    if (job->options->tid) {
+        const struct trace_thread *thread = find_thread(trace, job->options->tid);
+        if (!thread) {
+            cli_report(stderr, file, "no thread %u in it", job->options->tid);
+            return CLI_BAD;
+        }
+        job->thread = thread->uid;
+    }
+    struct sink *sink = open_out(job, out, &error);
+    if (!sink || write_trace(job, trace, sink, &error) != 0) {
+        cli_report_error(stderr, out, &error);
+        return CLI_BAD;
+    }
+    return trace->is_complete ? CLI_OK : CLI_NO;
+}
+
+static int run(struct trace_job *job, const char *out)
+{
+    const char *why = refusal(job, out);
+    if (why) {
+        cli_report(stderr, strcmp(out, "-") == 0 ? "standard output" : out, "%s", why);
+        return CLI_BAD;
+    }
+    struct trace trace;
+    struct base_error error = {0};
+    if (trace_read(job->options->files[0], &trace, &error) != 0) {
+        cli_report_error(stderr, job->options->files[0], &error);
+        return CLI_BAD;
+    }
+    int status = make_out(job, &trace, out);
+    trace_free(&trace);
+    return status;
+}
+
+int cli_trace_command_run(struct trace_job *job)
+{
+    signal(SIGPIPE, SIG_IGN); // a reader that goes away is an error like another,
+    signal(SIGXFSZ, SIG_IGN); // and so is a limit: no half file is left
+    if (job->options->out)
+        return run(job, job->options->out);
+    char *beside = name_beside(job->options->files[0], job->extension);
+    if (!beside) {
+        cli_report(stderr, job->options->files[0], "out of memory");
+        return CLI_BAD;
+    }
+    int status = run(job, beside);
+    free(beside);
+    return status;
+}

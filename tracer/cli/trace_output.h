@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands have in common that make a file of a trace: read it, say what is missing in it, look its names up,
+// and write the new file, which is there when it is whole.
+#ifndef TRACER_CLI_TRACE_OUTPUT_H
+#define TRACER_CLI_TRACE_OUTPUT_H
+
+#include "tracer/cli/trace_options.h"
+#include "tracer/export/sink/sink.h"
+
+struct trace_job {
+    const struct trace_options *options; // one file
+    const char *extension;               // of OUT, where it is not said
+    bool is_binary;                      // nothing for a terminal
+    bool is_gzip;                        // the sink is to be compressed
+    // Returns 0, or -1 with *error filled. Write errors are the sink's.
+    int (*write)(const struct trace_job *job, const struct trace *trace, const struct names *names, struct sink *sink,
+                 struct base_error *error);
+    uint32_t thread; // uid of options->tid; 0: all
+};
+
+// Returns an exit status: CLI_NO where the trace is incomplete, CLI_BAD where OUT was not written.
+int cli_trace_command_run(struct trace_job *job);
+
+#endif

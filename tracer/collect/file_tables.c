@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/collect/file_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/trace/file_columns.h"
+
+enum { STRING_BLOCK_BYTES = 1 << 20, MODULE_BLOCK_COUNT = 4096, THREAD_BLOCK_COUNT = 1024 };
+enum { HEAD_BYTES = 8 }; // before modules and strings: where they belong
+
+int collect_file_tables_begin(struct file_tables *tables, struct trace_file *file,
+                              const struct trace_segment_view *view, struct base_error *error)
+{
+    *tables = (struct file_tables){.file = file, .view = view};
+    tables->modules = calloc(view->module_capacity + 1, sizeof *tables->modules);
+    tables->strings = calloc(view->string_bytes + 1, 1);
+    tables->raw = calloc(view->raw_count, sizeof *tables->raw);
+    tables->nodes = calloc(view->node_count, sizeof *tables->nodes);
+    tables->threads = calloc(view->thread_count, sizeof *tables->threads);
+    tables->scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
+    tables->indices = malloc(COLUMNS_COUNT_MAX * sizeof *tables->indices);
+    tables->words = malloc(COLUMNS_COUNT_MAX * sizeof *tables->words);
+    if (tables->modules && tables->strings && tables->raw && tables->nodes && tables->threads && tables->scratch &&
+        tables->indices && tables->words)
+        return 0;
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a copy of the segment's tables");
+}
+
+void collect_file_tables_free(struct file_tables *tables)
+{
+    free(tables->modules);
+    free(tables->strings);
+    free(tables->raw);
+    free(tables->nodes);
+    free(tables->threads);
+    free(tables->scratch);
+    free(tables->indices);
+    free(tables->words);
+}
+
+static int write_columns(struct file_tables *tables, enum qut_trace_file_type type, size_t count, uint64_t *shadow,
+                         uint64_t *all, struct base_error *error)
+{
+    static_assert(8 + COLUMNS_COUNT_MAX * 13 <= QUT_TRACE_FILE_BLOCK_BYTES_MAX, "a block has room for them");
+    size_t size = trace_columns_write(tables->scratch, tables->indices, tables->words, count);
+    if (collect_trace_file_block(tables->file, type, tables->scratch, size, 0, error) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        *all += shadow[tables->indices[i]] == 0;
+        shadow[tables->indices[i]] = tables->words[i];
+    }
+    return 0;
+}
+
+// Words that the file has not, or (in a table that is being spoiled) has otherwise.
+static int write_words(struct file_tables *tables, enum qut_trace_file_type type, const qut_trace_u64 *now,
+                       size_t capacity, uint64_t *shadow, uint64_t *all, struct base_error *error)
+{
+    size_t count = 0, end = 0;
+    for (size_t i = 1; i < end || trace_segment_next_words(tables->view, now, capacity, &i, &end); i++) {
+        uint64_t word = __atomic_load_n(&now[i], __ATOMIC_ACQUIRE);
+        if (!word || word == shadow[i])
+            continue;
+        tables->indices[count] = (uint32_t)i;
+        tables->words[count++] = word;
+        if (count == COLUMNS_COUNT_MAX) {
+            if (write_columns(tables, type, count, shadow, all, error) != 0)
+                return -1;
+            count = 0;
+        }
+    }
+    return count ? write_columns(tables, type, count, shadow, all, error) : 0;
+}
+
+static int write_at(struct file_tables *tables, enum qut_trace_file_type type, uint32_t first, const void *items,
+                    size_t size, struct base_error *error)
+{
+    const uint32_t head[2] = {first, 0};
+    static_assert(sizeof head == HEAD_BYTES, "shared");
+    memcpy(tables->scratch, head, HEAD_BYTES);
+    memcpy(tables->scratch + HEAD_BYTES, items, size);
+    return collect_trace_file_block(tables->file, type, tables->scratch, HEAD_BYTES + size, 0, error);
+}
+
+// Entries may change after they were written: a module is unloaded.
+static int write_modules(struct file_tables *tables, struct base_error *error)
+{
+    const struct qut_trace_module *now = trace_segment_modules(tables->view);
+    uint32_t told = __atomic_load_n(&trace_segment_header(tables->view)->module_count, __ATOMIC_ACQUIRE);
+    uint32_t count = told < tables->view->module_capacity ? told : tables->view->module_capacity;
+    for (uint32_t first = 0; first < count;) {
+        struct qut_trace_module *old = &tables->modules[first];
+        if (first < tables->module_count && memcmp(old, &now[first], sizeof *old) == 0) {
+            first++;
+            continue;
+        }
+        uint32_t end = first + 1;
+        while (end < count && end - first < MODULE_BLOCK_COUNT &&
+               (end >= tables->module_count || memcmp(&tables->modules[end], &now[end], sizeof *old) != 0))
+            end++;
+        size_t size = (end - first) * sizeof *old;
+        if (write_at(tables, QUT_TRACE_FILE_MODULES, first, &now[first], size, error) != 0)
+            return -1;
+        memcpy(old, tables->scratch + HEAD_BYTES, size); // what was written, not what is there now
+        if (end > tables->module_count)
+            tables->module_count = end;
+        first = end;
+    }
+    return 0;
+}
+
+// Room is reserved before a string is written: what was copied half is written again.
+static int write_strings(struct file_tables *tables, struct base_error *error)
+{
+    const uint8_t *now = tables->view->bytes + tables->view->header.strings.offset_bytes;
+    uint32_t told = __atomic_load_n(&trace_segment_header(tables->view)->string_used_bytes, __ATOMIC_ACQUIRE);
+    uint32_t size = told < tables->view->string_bytes ? told : (uint32_t)tables->view->string_bytes;
+    uint32_t first = 0;
+    while (first < size) {
+        if (first < tables->string_bytes && tables->strings[first] == now[first]) {
+            first++;
+            continue;
+        }
+        uint32_t piece = size - first < STRING_BLOCK_BYTES ? size - first : STRING_BLOCK_BYTES;
+        if (write_at(tables, QUT_TRACE_FILE_STRINGS, first, now + first, piece, error) != 0)
+            return -1;
+        memcpy(tables->strings + first, tables->scratch + HEAD_BYTES, piece);
+        first += piece;
+        if (first > tables->string_bytes)
+            tables->string_bytes = first;
+    }
+    return 0;
+}
+
+int collect_file_tables_write(struct file_tables *tables, struct base_error *error)
+{
+    const struct trace_segment_view *view = tables->view;
+    if (write_modules(tables, error) != 0 || write_strings(tables, error) != 0 ||
+        write_words(tables, QUT_TRACE_FILE_RAW, trace_segment_raw(view), view->raw_count, tables->raw,
+                    &tables->raw_count, error) != 0)
+        return -1;
+    return write_words(tables, QUT_TRACE_FILE_NODES, trace_segment_nodes(view), view->node_count, tables->nodes,
+                       &tables->node_count, error);
+}
+
+static int write_changed_threads(struct file_tables *tables, size_t count, struct base_error *error)
+{
+    const struct qut_trace_file_thread *changed = (const void *)tables->scratch;
+    if (collect_trace_file_block(tables->file, QUT_TRACE_FILE_THREADS, changed, count * sizeof *changed, 0, error) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct qut_trace_file_thread *old = &tables->threads[changed[i].slot];
+        tables->thread_count += old->uid != changed[i].uid;
+        *old = changed[i];
+    }
+    return 0;
+}
+
+int collect_file_tables_write_threads(struct file_tables *tables, const struct qut_trace_file_thread *threads,
+                                      size_t count, struct base_error *error)
+{
+    static_assert(THREAD_BLOCK_COUNT * sizeof *threads <= QUT_TRACE_FILE_BLOCK_BYTES_MAX, "a block has room for them");
+    struct qut_trace_file_thread *changed = (void *)tables->scratch;
+    size_t changed_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!threads[i].uid || memcmp(&tables->threads[threads[i].slot], &threads[i], sizeof *threads) == 0)
+            continue;
+        changed[changed_count++] = threads[i];
+        if (changed_count == THREAD_BLOCK_COUNT) {
+            if (write_changed_threads(tables, changed_count, error) != 0)
+                return -1;
+            changed_count = 0;
+        }
+    }
+    return changed_count ? write_changed_threads(tables, changed_count, error) : 0;
+}
+
+int collect_file_tables_write_segment(struct file_tables *tables, const struct qut_trace_header *header,
+                                      const struct qut_trace_counters *counters, struct base_error *error)
+{
+    memcpy(tables->scratch, header, sizeof *header);
+    memcpy(tables->scratch + sizeof *header, counters, sizeof *counters);
+    return collect_trace_file_block(tables->file, QUT_TRACE_FILE_SEGMENT, tables->scratch,
+                                    sizeof *header + sizeof *counters, 0, error);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/collect/file_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/codec.h"
+#include "formats/qut_table_check.h"
+
+enum { ZSTD_LEVEL = 3, WORTH_PACKING_BYTES = 64 };
+
+static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size, struct base_error *error)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t part = pwrite(file->fd, bytes + done, size - done, (off_t)(file->begin + file->bytes + done));
+        if (part > 0) {
+            done += (size_t)part;
+            continue;
+        }
+        if (part < 0 && errno == EINTR)
+            continue;
+        base_fail(error, BASE_ERR_IO, "", file->bytes + done, "%s", part < 0 ? strerror(errno) : "nothing was written");
+        file->failed_writes++;
+        // Half a block is of no use, and its room may do for a smaller one. Should this fail too, it is written over,
+        // or found damaged.
+        if (ftruncate(file->fd, (off_t)(file->begin + file->bytes)) != 0)
+            return -1;
+        return -1;
+    }
+    file->bytes += size;
+    return 0;
+}
+
+int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
+                             struct base_error *error)
+{
+    return collect_trace_file_begin_at(file, fd, 0, header, now_ns, error);
+}
+
+int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_bytes,
+                                const struct qut_trace_header *header, uint64_t now_ns, struct base_error *error)
+{
+    *file = (struct trace_file){.fd = fd, .begin = begin_bytes};
+    struct qut_trace_file_header begin = {.version = QUT_TRACE_FILE_VERSION, .pid = header->pid, .begin_ns = now_ns};
+    memcpy(begin.magic, QUT_TRACE_FILE_MAGIC, sizeof begin.magic);
+    memcpy(begin.identity, header->identity, sizeof begin.identity);
+    begin.checksum = qut_table_checksum(&begin, offsetof(struct qut_trace_file_header, checksum));
+    return write_all(file, (const uint8_t *)&begin, sizeof begin, error);
+}
+
+static int need_buffer(struct trace_file *file, size_t bytes, struct base_error *error)
+{
+    if (bytes <= file->buffer_bytes)
+        return 0;
+    uint8_t *buffer = realloc(file->buffer, bytes);
+    if (!buffer)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a block of %zu bytes", bytes);
+    file->buffer = buffer;
+    file->buffer_bytes = bytes;
+    return 0;
+}
+
+int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
+                             uint32_t sample_count, struct base_error *error)
+{
+    struct qut_trace_file_block block = {.magic = QUT_TRACE_FILE_BLOCK_MAGIC,
+                                         .type = (uint8_t)type,
+                                         .index = file->block_count,
+                                         .unpacked_bytes = (uint32_t)size,
+                                         .sample_count = sample_count};
+    if (size > QUT_TRACE_FILE_BLOCK_BYTES_MAX)
+        return base_fail(error, BASE_ERR_LIMIT, "", file->bytes, "a block of %zu bytes", size);
+    size_t bound = base_zstd_bound(size);
+    size_t room = bound > size ? bound : size;
+    if (need_buffer(file, sizeof block + room, error) != 0)
+        return -1;
+    uint8_t *packed = file->buffer + sizeof block;
+    size_t packed_bytes = size;
+    // Without zstd, or where it does not help, as it is.
+    if (size >= WORTH_PACKING_BYTES &&
+        base_zstd_pack((struct base_bytes){contents, size}, ZSTD_LEVEL, packed, room, &packed_bytes, NULL) == 0 &&
+        packed_bytes < size) {
+        block.codec = QUT_TRACE_FILE_ZSTD;
+    } else {
+        packed_bytes = size;
+        memcpy(packed, contents, size);
+    }
+    block.packed_bytes = (uint32_t)packed_bytes;
+    block.contents_checksum = qut_table_checksum(packed, packed_bytes);
+    block.checksum = qut_table_checksum(&block, offsetof(struct qut_trace_file_block, checksum));
+    memcpy(file->buffer, &block, sizeof block);
+    if (write_all(file, file->buffer, sizeof block + packed_bytes, error) != 0)
+        return -1;
+    file->block_count++;
+    file->unpacked_bytes += size;
+    return 0;
+}
+
+int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_trailer *trailer, struct base_error *error)
+{
+    trailer->block_count = file->block_count;
+    trailer->unpacked_bytes = file->unpacked_bytes;
+    trailer->failed_writes = file->failed_writes;
+    // It packs to something else each time, so it says its size only because it is never packed.
+    struct qut_trace_file_block block = {.magic = QUT_TRACE_FILE_BLOCK_MAGIC,
+                                         .type = QUT_TRACE_FILE_TRAILER,
+                                         .index = file->block_count,
+                                         .packed_bytes = sizeof *trailer,
+                                         .unpacked_bytes = sizeof *trailer};
+    trailer->file_bytes = file->bytes + sizeof block + sizeof *trailer;
+    block.contents_checksum = qut_table_checksum(trailer, sizeof *trailer);
+    block.checksum = qut_table_checksum(&block, offsetof(struct qut_trace_file_block, checksum));
+    uint8_t bytes[sizeof block + sizeof *trailer];
+    memcpy(bytes, &block, sizeof block);
+    memcpy(bytes + sizeof block, trailer, sizeof *trailer);
+    return write_all(file, bytes, sizeof bytes, error);
+}
+
+void collect_trace_file_free(struct trace_file *file)
+{
+    free(file->buffer);
+    *file = (struct trace_file){.fd = -1};
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a .qtrace file, block by block (formats/qut_trace_file.h). A block is there whole or not at all: where it
+// cannot be written (the disk is full), the file is cut back to where it was good.
+#ifndef TRACER_COLLECT_FILE_WRITE_H
+#define TRACER_COLLECT_FILE_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "formats/qut_trace_file.h"
+
+struct trace_file {
+    int fd;
+    uint64_t begin; // where it begins in its file, behind other traces
+    uint64_t bytes; // written so far
+    uint32_t block_count;
+    uint64_t unpacked_bytes;
+    uint64_t failed_writes;
+    uint8_t *buffer; // of one block as it is on disk
+    size_t buffer_bytes;
+};
+
+// Takes the descriptor, which stays the caller's.
+int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
+                             struct base_error *error);
+// The same, behind `begin` bytes of other traces.
+int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin, const struct qut_trace_header *header,
+                                uint64_t now_ns, struct base_error *error);
+int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
+                             uint32_t sample_count, struct base_error *error);
+// Counts of what was written are filled in here.
+int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_trailer *trailer, struct base_error *error);
+void collect_trace_file_free(struct trace_file *file);
+
+#endif

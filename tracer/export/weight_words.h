@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What samples count for (tracer/analysis/weights.h), and what that is called in exports.
+#ifndef TRACER_EXPORT_WEIGHT_WORDS_H
+#define TRACER_EXPORT_WEIGHT_WORDS_H
+
+#include "tracer/analysis/weights.h"
+#include "tracer/export/export.h"
+
+const char *export_weights_unit(unsigned weight); // "samples", "nanoseconds", "bytes", "allocations", "faults"
+const char *
+export_weights_name(unsigned weight); // "samples", "time", "cpu", "bytes", "blocked", "allocations", "faults"
+
+#endif

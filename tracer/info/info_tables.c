@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/info/info_tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/diagnostics.h"
+#include "tracer/export/clean.h"
+#include "tracer/export/functions.h"
+#include "tracer/export/weight_words.h"
+
+enum { ROWS_DEFAULT = 20, STACK_SHOWN = 4, STACK_BYTES = 512 };
+
+struct printer {
+    const struct trace *trace;
+    const struct names *names;
+    size_t rows;
+    FILE *output;           // text
+    struct base_json *json; // or this
+};
+
+bool info_tables_wanted(const struct info_wanted *wanted)
+{
+    return wanted->top || wanted->blocked || wanted->locks;
+}
+
+// "read < fill < main": the innermost functions.
+static const char *stack_text(const struct printer *printer, uint32_t node, char text[STACK_BYTES])
+{
+    size_t used = 0;
+    unsigned shown = 0;
+    text[0] = 0;
+    for (; node && node != TRACE_NONE; node = printer->trace->nodes[node].parent)
+        for (size_t i = 0; i < names_count(printer->names, node); i++) {
+            const char *function = names_at(printer->names, node, i)->function;
+            if (shown++ == STACK_SHOWN) {
+                snprintf(text + used, STACK_BYTES - used, " < ...");
+                return text;
+            }
+            int length = snprintf(text + used, STACK_BYTES - used, "%s%.100s", used ? " < " : "", function);
+            used += length > 0 ? (size_t)length : 0;
+            if (used >= STACK_BYTES - 8)
+                return text;
+        }
+    return text;
+}
+
+// "worker (1234)"; with several processes "cc1/worker (1234)".
+static const char *thread_text(const struct trace *trace, uint32_t index, char text[128])
+{
+    char name[CLEAN_THREAD_NAME_BYTES], process[CLEAN_PROCESS_NAME_BYTES];
+    if (index == TRACE_NONE)
+        return "?";
+    const struct trace_thread *thread = &trace->threads[index];
+    bool has_many = trace->process_count > 1;
+    snprintf(text, 128, "%s%s%s (%" PRIu32 ")", has_many ? export_clean_process_name(trace, thread, process) : "",
+             has_many ? "/" : "", export_clean_thread_name(thread, name), thread->tid);
+    return text;
+}
+
+static void print_text_end(const struct printer *printer, const char *text)
+{
+    cli_print_name(printer->output, text);
+    fputc('\n', printer->output);
+}
+
+// ---- where it went
+
+static enum measure measure_of(const struct info_wanted *wanted, const struct trace *trace)
+{
+    if (wanted->weight >= 0)
+        return (enum measure)wanted->weight;
+    return trace->has_cpu_time ? MEASURE_CPU : MEASURE_SAMPLES;
+}
+
+static void print_function(const struct printer *printer, const struct function_costs *costs,
+                           const struct function_cost *cost)
+{
+    const struct name *name = names_by_id(printer->names, cost->id);
+    double self = costs->sum ? (double)cost->self / (double)costs->sum : 0;
+    double total = costs->sum ? (double)cost->total / (double)costs->sum : 0;
+    double self_error = analysis_share_error(self, costs->samples),
+           total_error = analysis_share_error(total, costs->samples);
+    if (printer->json) {
+        base_json_open(printer->json, NULL, '{');
+        base_json_string(printer->json, "function", name->function);
+        base_json_string(printer->json, "module", name->module);
+        base_json_number(printer->json, "self", cost->self);
+        base_json_number(printer->json, "total", cost->total);
+        base_json_real(printer->json, "self_share", self, 6);
+        base_json_real(printer->json, "self_error", self_error, 6);
+        base_json_real(printer->json, "total_share", total, 6);
+        base_json_real(printer->json, "total_error", total_error, 6);
+        base_json_close(printer->json, '}');
+        return;
+    }
+    fprintf(printer->output, "  %6.2f %% +-%5.2f  %6.2f %% +-%5.2f  ", 100 * self, 100 * self_error, 100 * total,
+            100 * total_error);
+    print_text_end(printer, name->function);
+}
+
+static int print_top(const struct printer *printer, enum measure measure)
+{
+    struct function_costs costs;
+    if (export_functions_make(&costs, printer->trace, printer->names, measure, TRACE_NONE) != 0)
+        return -1;
+    if (printer->json) {
+        base_json_string(printer->json, "top_weight", export_weights_name(measure));
+        base_json_number(printer->json, "top_sum", costs.sum);
+        base_json_number(printer->json, "top_samples", costs.samples);
+        base_json_open(printer->json, "top", '[');
+    } else {
+        fprintf(printer->output,
+                "\n  functions by %s: %" PRIu64 " %s in %" PRIu64 " samples; +- is the sampling error, at 95 %%\n"
+                "  self              total             function\n",
+                export_weights_name(measure), costs.sum, export_weights_unit(measure), costs.samples);
+    }
+    for (size_t i = 0; i < costs.count && i < printer->rows; i++)
+        print_function(printer, &costs, &costs.items[i]);
+    if (printer->json)
+        base_json_close(printer->json, ']');
+    export_functions_free(&costs);
+    return 0;
+}
+
+// ---- what threads waited for
+
+static void print_blocked_row(const struct printer *printer, const struct blocked *blocked)
+{
+    char thread[128], stack[STACK_BYTES];
+    const char *kind = trace_kind_name(printer->trace, blocked->kind);
+    thread_text(printer->trace, blocked->thread, thread);
+    stack_text(printer, blocked->node, stack);
+    if (printer->json) {
+        base_json_open(printer->json, NULL, '{');
+        base_json_string(printer->json, "thread", thread);
+        base_json_number(printer->json, "tid", printer->trace->threads[blocked->thread].tid);
+        base_json_string(printer->json, "kind", kind);
+        base_json_number(printer->json, "count", blocked->count);
+        base_json_number(printer->json, "open", blocked->open);
+        base_json_number(printer->json, "total_ns", blocked->total_ns);
+        base_json_number(printer->json, "longest_ns", blocked->longest_ns);
+        base_json_string(printer->json, "stack", stack);
+        base_json_close(printer->json, '}');
+        return;
+    }
+    fprintf(printer->output, "  %12.3f %8" PRIu64 "%c %12.3f  %-8s ", (double)blocked->total_ns / 1e6, blocked->count,
+            blocked->open ? '+' : ' ', (double)blocked->longest_ns / 1e6, kind);
+    cli_print_name(printer->output, thread);
+    fputs(": ", printer->output);
+    print_text_end(printer, stack);
+}
+
+static int print_blocked(const struct printer *printer, const struct intervals *intervals)
+{
+    struct blocked_list list;
+    if (analysis_blocked_make(&list, printer->trace, intervals) != 0)
+        return -1;
+    if (printer->json)
+        base_json_open(printer->json, "blocked", '[');
+    else
+        fputs("\n  blocked (+: one of them had not ended)\n      total ms    times    longest ms  kind     thread: "
+              "stack, innermost first\n",
+              printer->output);
+    for (size_t i = 0; i < list.count && i < printer->rows; i++)
+        print_blocked_row(printer, &list.items[i]);
+    if (printer->json)
+        base_json_close(printer->json, ']');
+    analysis_blocked_free(&list);
+    return 0;
+}
+
+// ---- waiters and holders
+
+static void print_lock_row(const struct printer *printer, const struct lock_wait *wait)
+{
+    char waiter[128], owner[128], waker[128], stack[STACK_BYTES], release[STACK_BYTES];
+    const struct trace *trace = printer->trace;
+    const char *by = thread_text(trace, wait->waker, waker), *held = thread_text(trace, wait->owner, owner);
+    thread_text(trace, wait->waiter, waiter);
+    stack_text(printer, wait->node, stack);
+    stack_text(printer, wait->release_node, release);
+    if (printer->json) {
+        base_json_open(printer->json, NULL, '{');
+        base_json_number(printer->json, "lock", wait->lock);
+        base_json_string(printer->json, "waiter", waiter);
+        base_json_string(printer->json, "owner", wait->owner == TRACE_NONE ? "" : held);
+        base_json_string(printer->json, "waker", wait->waker == TRACE_NONE ? "" : by);
+        base_json_number(printer->json, "count", wait->count);
+        base_json_number(printer->json, "total_ns", wait->total_ns);
+        base_json_number(printer->json, "longest_ns", wait->longest_ns);
+        base_json_string(printer->json, "stack", stack);
+        base_json_string(printer->json, "release_stack", release);
+        base_json_close(printer->json, '}');
+        return;
+    }
+    fprintf(printer->output, "  %12.3f %8" PRIu64 "  %12.3f  0x%" PRIx64 "  ", (double)wait->total_ns / 1e6,
+            wait->count, (double)wait->longest_ns / 1e6, wait->lock);
+    cli_print_name(printer->output, waiter);
+    fputs(" waited: ", printer->output);
+    print_text_end(printer, stack);
+    fprintf(printer->output, "  %*s held by ", 40, "");
+    cli_print_name(printer->output, held);
+    fputs(", let go by ", printer->output);
+    cli_print_name(printer->output, by);
+    fputs(*release ? ": " : "", printer->output);
+    print_text_end(printer, release);
+}
+
+static int print_locks(const struct printer *printer, const struct intervals *intervals)
+{
+    struct lock_wait_list list;
+    if (analysis_lock_waits_make(&list, printer->trace, intervals) != 0)
+        return -1;
+    if (printer->json)
+        base_json_open(printer->json, "locks", '[');
+    else
+        fputs("\n  waits for locks\n      total ms    times    longest ms  lock\n", printer->output);
+    for (size_t i = 0; i < list.count && i < printer->rows; i++)
+        print_lock_row(printer, &list.items[i]);
+    if (printer->json)
+        base_json_close(printer->json, ']');
+    analysis_lock_waits_free(&list);
+    return 0;
+}
+
+static int print_all(const struct info_wanted *wanted, const struct printer *printer)
+{
+    struct intervals intervals = {0};
+    int status = wanted->top ? print_top(printer, measure_of(wanted, printer->trace)) : 0;
+    if (status == 0 && (wanted->blocked || wanted->locks))
+        status = analysis_intervals_make(&intervals, printer->trace);
+    if (status == 0 && wanted->blocked)
+        status = print_blocked(printer, &intervals);
+    if (status == 0 && wanted->locks)
+        status = print_locks(printer, &intervals);
+    analysis_intervals_free(&intervals);
+    return status;
+}
+
+static size_t rows_of(const struct info_wanted *wanted)
+{
+    return wanted->top ? (size_t)wanted->top : ROWS_DEFAULT;
+}
+
+int info_tables_json(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
+                     struct base_json *json)
+{
+    return print_all(wanted, &(struct printer){.trace = trace, .names = names, .rows = rows_of(wanted), .json = json});
+}
+
+int info_tables_text(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
+                     FILE *output)
+{
+    return print_all(wanted,
+                     &(struct printer){.trace = trace, .names = names, .rows = rows_of(wanted), .output = output});
+}

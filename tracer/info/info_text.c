@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/diagnostics.h"
+#include "tracer/export/losses.h"
+#include "tracer/info/info.h"
+#include "tracer/info/info_tables.h"
+
+enum { THREADS_SHOWN = 20, MODULES_SHOWN = 20 };
+
+static void print_loss(void *context, const char *text)
+{
+    fputs("  LOSSES    ", context);
+    cli_print_name(context, text);
+    fputc('\n', context);
+}
+
+static void print_losses(const struct info *info, FILE *output)
+{
+    char summary[128];
+    // What is missing at the end has its counts there.
+    if (!export_losses_summary(info->trace, summary, sizeof summary) && info->trace->is_complete)
+        fputs("  losses    no sample was lost\n", output);
+    export_losses_say(info->trace, print_loss, output);
+}
+
+static void print_time(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    time_t began = (time_t)(trace->realtime_ns / 1000000000u);
+    struct tm parts;
+    char text[64] = "";
+    if (trace->realtime_ns && gmtime_r(&began, &parts))
+        strftime(text, sizeof text, " from %Y-%m-%d %H:%M:%S UTC on", &parts);
+    fprintf(output, "  time      %.3f s%s\n", info->seconds, text);
+}
+
+static void print_balance(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    struct trace_balance balance = trace_balance(trace);
+    fprintf(output,
+            "  hits      %" PRIu64 " = %" PRIu64 " stored + %" PRIu64 " merged + %" PRIu64 " throttled + %" PRIu64
+            " lost",
+            trace->counts.hits, trace->stored, trace->merged, trace->counts.throttled, info->lost);
+    if (trace->under_way)
+        fprintf(output, " + %" PRIu64 " under way", trace->under_way);
+    fputs(balance.hits_missing ? ", WHICH IS WRONG\n" : "\n", output);
+    fprintf(output,
+            "  samples   %" PRIu64 " here in %zu records, %" PRIu64 " overwritten, %" PRIu64 " not readable%s\n",
+            trace->present_samples, trace->sample_count, trace->overwritten_samples, trace->damaged_samples,
+            balance.samples_missing ? ", WHICH IS WRONG" : "");
+    if (info->seconds > 0)
+        fprintf(output, "  rate      %.1f hits a second, %.1f samples\n", (double)trace->counts.hits / info->seconds,
+                (double)(trace->stored + trace->merged) / info->seconds);
+}
+
+static void print_kinds(const struct info *info, FILE *output)
+{
+    const char *separator = "  kinds     ";
+    for (unsigned i = 0; i < INFO_KINDS; i++)
+        if (info->kinds[i]) {
+            fprintf(output, "%s%" PRIu64 " ", separator, info->kinds[i]);
+            cli_print_name(output, trace_kind_name(info->trace, i));
+            separator = ", ";
+        }
+    if (info->unknown_kinds)
+        fprintf(output, "%s%" PRIu64 " unknown", separator, info->unknown_kinds);
+    if (info->trace->present_samples)
+        fputc('\n', output);
+    separator = "  marks     ";
+    for (unsigned i = 0; i < sizeof info->marks / sizeof *info->marks; i++)
+        if (info->marks[i]) {
+            fprintf(output, "%s%" PRIu64 " %s", separator, info->marks[i], info_mark_kind_name(i));
+            separator = ", ";
+        }
+    if (separator[0] == ',')
+        fputc('\n', output);
+    separator = "  totals    ";
+    for (unsigned i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)
+        if (info->trace->totals[i]) {
+            fprintf(output, "%s%" PRIu64 " %s", separator, info->trace->totals[i], trace_total_name(i));
+            separator = ", ";
+        }
+    if (separator[0] == ',')
+        fputc('\n', output);
+}
+
+static void print_sizes(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    fprintf(output, "  sizes     %" PRIu64 " bytes %s; %.2f bytes a sample in memory", trace->file_bytes,
+            info->is_segment ? "of segment" : "of file", info->record_bytes_per_sample);
+    if (!info->is_segment)
+        fprintf(output, ", %.2f on disk with all that goes with it", info->file_bytes_per_sample);
+    const char *separator = "\n  frames    ";
+    for (unsigned i = 0; i < QUT_TRACE_CLASS_COUNT; i++)
+        if (info->frames[i]) {
+            fprintf(output, "%s%" PRIu64 " %s", separator, info->frames[i], info_class_name(i));
+            separator = ", ";
+        }
+    fprintf(output, "%s8 bytes each\n", separator);
+}
+
+static const struct trace *compared; // qsort has no context in C
+
+static int compare_threads(const void *a, const void *b)
+{
+    uint64_t left = compared->threads[*(const size_t *)a].stored + compared->threads[*(const size_t *)a].merged;
+    uint64_t right = compared->threads[*(const size_t *)b].stored + compared->threads[*(const size_t *)b].merged;
+    if (left != right)
+        return left > right ? -1 : 1;
+    return *(const size_t *)a < *(const size_t *)b ? -1 : 1;
+}
+
+static void print_thread(const struct trace_thread *thread, FILE *output)
+{
+    uint64_t lost = 0;
+    for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
+        lost += thread->counts.lost[i];
+    fprintf(output, "  thread    %" PRIu32 " \"", thread->tid);
+    cli_print_name(output, thread->name);
+    fprintf(output, "\": %" PRIu64 " samples", thread->stored + thread->merged);
+    if (thread->counts.throttled)
+        fprintf(output, ", %" PRIu64 " throttled", thread->counts.throttled);
+    if (lost)
+        fprintf(output, ", %" PRIu64 " lost", lost);
+    if (thread->mark_count)
+        fprintf(output, ", %zu marks", thread->mark_count);
+    if (thread->gap_count)
+        fprintf(output, ", %zu gaps", thread->gap_count);
+    fputs(thread->end_ns == UINT64_MAX ? "\n" : ", ended\n", output);
+}
+
+static void print_threads(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    size_t *order = calloc(trace->thread_count + 1, sizeof *order);
+    if (!order)
+        return;
+    for (size_t i = 0; i < trace->thread_count; i++)
+        order[i] = i;
+    compared = trace;
+    qsort(order, trace->thread_count, sizeof *order, compare_threads);
+    for (size_t i = 0; i < trace->thread_count && i < THREADS_SHOWN; i++)
+        print_thread(&trace->threads[order[i]], output);
+    if (trace->thread_count > THREADS_SHOWN)
+        fprintf(output, "  thread    and %zu more\n", trace->thread_count - THREADS_SHOWN);
+    free(order);
+}
+
+static void print_modules(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    size_t shown = 0, hidden = 0;
+    for (size_t i = 0; i < trace->module_count; i++) {
+        const struct trace_module *module = &trace->modules[i];
+        if (module->flags & QUT_TRACE_MODULE_JIT || shown == MODULES_SHOWN) {
+            hidden++;
+            continue;
+        }
+        fputs("  module    ", output);
+        cli_print_name(output, *module->path ? module->path : "?");
+        for (uint32_t byte = 0; byte < module->build_id_bytes; byte++)
+            fprintf(output, "%s%02x", byte ? "" : " ", module->build_id[byte]);
+        fputs(module->unload_ns == UINT64_MAX ? "\n" : ", unloaded\n", output);
+        shown++;
+    }
+    if (hidden)
+        fprintf(output, "  module    and %zu more\n", hidden);
+}
+
+void info_print_text(const struct info *info, FILE *output)
+{
+    const struct trace *trace = info->trace;
+    static const char *const modes[] = {"keeps the newest", "keeps all"};
+    cli_print_name(output, trace->path);
+    fputs(":\n", output);
+    print_losses(info, output);
+    fprintf(output, "  from      process %" PRIu32 ", %s, %s", trace->pid, info_arch_name(trace->arch),
+            modes[trace->mode == QUT_TRACE_STREAM]);
+    if (*trace->command) {
+        fputs(": ", output);
+        cli_print_name(output, trace->command);
+    }
+    fputc('\n', output);
+    print_time(info, output);
+    print_balance(info, output);
+    print_kinds(info, output);
+    print_sizes(info, output);
+    info_processes_text(info, output);
+    print_threads(info, output);
+    print_modules(info, output);
+    if (info->names && info_tables_text(info->wanted, trace, info->names, output) != 0)
+        fputs("  out of memory\n", output);
+}

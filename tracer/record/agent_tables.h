@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that agents ask for: made beside the loop, kept as long as the recording goes on, so that many processes
+// without a cache cost one compile for each module.
+#ifndef TRACER_RECORD_AGENT_TABLES_H
+#define TRACER_RECORD_AGENT_TABLES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "tracer/record/server.h"
+
+enum { TABLES_WORKERS = 2, TABLES_KEPT_MAX = 1024, TABLES_WAITING_MAX = 256 };
+
+struct tables_job;
+struct tables_kept {
+    uint64_t offset_bytes;
+    uint32_t build_id_bytes, flags;
+    uint8_t build_id[64];
+    int fd; // sealed memory
+};
+
+struct tables {
+    char *cache_directory; // NULL: none
+    pthread_mutex_t mutex; // of all below
+    pthread_cond_t changed;
+    pthread_t workers[TABLES_WORKERS];
+    uint32_t worker_count, busy_count;
+    struct tables_job *first, *last;
+    uint32_t waiting_count;
+    bool is_ending;
+    struct tables_kept *kept;
+    uint32_t kept_count;
+    uint64_t asked, made, refused; // refused: there is no table to be had
+};
+
+int record_tables_begin(struct tables *tables, const char *cache_directory, struct base_error *error);
+// Waits for what is being made, but not for long. Returns false where something still is: then *tables must stay, as
+// long as the process does.
+bool record_tables_end(struct tables *tables);
+// As struct server_events.table.
+void record_tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
+                       int memory_fd, int client_fd);
+
+#endif

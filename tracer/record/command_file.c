@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/command_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "qutc/input/elf_file.h"
+
+// ---- finding it
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return false;
+    if (!S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+        return false;
+    }
+    return access(path, X_OK) == 0;
+}
+
+// What execvp tries, in its order. What is there and may not be executed is only the answer where nothing else is.
+static int search(const char *name, char path[PATH_MAX])
+{
+    char standard[256] = "";
+    const char *directories = getenv("PATH");
+    int answer = ENOENT;
+    if (!directories) {
+        confstr(_CS_PATH, standard, sizeof standard);
+        directories = standard;
+    }
+    for (const char *from = directories;; from++) {
+        size_t length = strcspn(from, ":");
+        int written = snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, from, length ? "/" : "./", name);
+        if (written > 0 && written < PATH_MAX) {
+            if (is_executable(path))
+                return 0;
+            if (errno != ENOENT && errno != ENOTDIR)
+                answer = errno;
+        }
+        from += length;
+        if (!*from)
+            return answer;
+    }
+}
+
+static int find(const char *name, char path[PATH_MAX])
+{
+    if (!*name)
+        return ENOENT;
+    if (!strchr(name, '/'))
+        return search(name, path);
+    if (snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX)
+        return ENAMETOOLONG;
+    return is_executable(path) ? 0 : errno;
+}
+
+// ---- what the kernel makes of it
+
+// "#! INTERPRETER ARGUMENT": false: it is no script.
+static bool script_interpreter(const char *path, char interpreter[PATH_MAX])
+{
+    char start[256];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = fd >= 0 ? read(fd, start, sizeof start - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (size < 2 || start[0] != '#' || start[1] != '!')
+        return false;
+    start[size] = 0;
+    const char *from = start + 2 + strspn(start + 2, " \t");
+    int length = (int)strcspn(from, " \t\r\n");
+    snprintf(interpreter, PATH_MAX, "%.*s", length, from);
+    return length > 0;
+}
+
+static void take_interpreter(struct program *program, const struct input_elf *elf)
+{
+    for (size_t i = 0; i < elf->segment_count; i++) {
+        if (elf->segments[i].type != PT_INTERP)
+            continue;
+        input_elf_need(elf, elf->segments[i].offset_bytes, elf->segments[i].file_bytes);
+        struct base_bytes bytes = input_elf_segment_bytes(elf, &elf->segments[i]);
+        size_t length = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
+        if (length < sizeof program->interpreter)
+            memcpy(program->interpreter, bytes.data, length);
+    }
+}
+
+static void look_inside(struct program *program)
+{
+    struct input_file_map map;
+    struct input_elf elf;
+    if (input_file_map_open(&map, program->image, 0, 0, INPUT_FILE_READ, NULL) != 0)
+        return;
+    if (input_elf_read_file(&elf, &map, NULL) == 0) {
+        program->is_known = true;
+        program->is_64 = elf.is_64;
+        program->arch = elf.arch->id;
+        take_interpreter(program, &elf);
+        input_elf_free(&elf);
+    }
+    input_file_map_close(&map);
+}
+
+// Whether the kernel tells the loader to trust no environment.
+static bool is_privileged(const char *path)
+{
+    struct stat status;
+    char capabilities[64];
+    if (stat(path, &status) != 0)
+        return false;
+    bool changes_group = (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getgid();
+    return ((status.st_mode & S_ISUID) && status.st_uid != getuid()) || changes_group ||
+           (geteuid() != 0 && getxattr(path, "security.capability", capabilities, sizeof capabilities) > 0);
+}
+
+static void follow_scripts(struct program *program)
+{
+    enum { DEEPEST = 5 }; // the kernel's bound
+    char interpreter[PATH_MAX];
+    snprintf(program->image, sizeof program->image, "%s", program->path);
+    for (int i = 0; i < DEEPEST && script_interpreter(program->image, interpreter); i++)
+        memcpy(program->image, interpreter, sizeof interpreter);
+}
+
+int record_program_find(struct program *program, const char *name, struct base_error *error)
+{
+    *program = (struct program){0};
+    int failed = find(name, program->path);
+    if (failed) {
+        base_fail(error, BASE_ERR_IO, "", 0, "%s", failed == ENOENT ? "command not found" : strerror(failed));
+        return failed == ENOENT || failed == ENOTDIR ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE;
+    }
+    follow_scripts(program);
+    look_inside(program);
+    program->is_privileged = is_privileged(program->image);
+    return 0;
+}
+
+int record_program_self(struct program *program, struct base_error *error)
+{
+    *program = (struct program){.path = "/proc/self/exe", .image = "/proc/self/exe"};
+    look_inside(program);
+    return program->is_known ? 0 : base_fail(error, BASE_ERR_IO, "", 0, "this program's own file cannot be read");
+}
+
+const char *record_program_refuses_agent(const struct program *program, const struct program *self)
+{
+    if (!program->is_known)
+        return NULL; // a script without a first line, or what only the kernel knows: it is tried
+    if (program->is_64 != self->is_64)
+        return program->is_64 ? "it is a 64-bit program, and this qut is not"
+                              : "it is a 32-bit program, and this qut is not";
+    if (program->arch != self->arch)
+        return "it is a program of another machine";
+    if (!program->interpreter[0])
+        return "it is static: nothing can be preloaded into it";
+    const char *left = strrchr(program->interpreter, '/'), *right = strrchr(self->interpreter, '/');
+    if (!left || !right || strcmp(left, right) != 0)
+        return "it has another C library than this qut";
+    return program->is_privileged ? "it runs with other rights than its user has: nothing can be preloaded into it"
+                                  : NULL;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/tables_ahead.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qutc/include/qutc/warm_up.h"
+
+extern char **environ;
+
+enum { PATHS_MAX = 512 };
+struct paths {
+    char *items[PATHS_MAX];
+    size_t count;
+};
+
+static void add_path(struct paths *paths, const char *path)
+{
+    char *copy = paths->count < PATHS_MAX ? strdup(path) : NULL;
+    if (copy)
+        paths->items[paths->count++] = copy;
+}
+
+// "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)" or "\t/lib64/ld-linux-x86-64.so.2 (0x...)"
+static void take_line(struct paths *paths, char *line)
+{
+    char *arrow = strstr(line, " => ");
+    char *from = arrow ? arrow + 4 : line + strspn(line, " \t");
+    char *end = strstr(from, " (0x");
+    if (*from != '/' || !end)
+        return;
+    *end = 0;
+    add_path(paths, from);
+}
+
+// Asks the loader itself, which lists what it would load and starts nothing. Only one that is known to take --list.
+static void add_libraries(struct paths *paths, const struct program *program)
+{
+    const char *loader = strrchr(program->interpreter, '/');
+    if (!loader || (strncmp(loader, "/ld-linux", 9) != 0 && strncmp(loader, "/ld64", 5) != 0 &&
+                    strncmp(loader, "/ld.so", 6) != 0 && strncmp(loader, "/ld-musl", 8) != 0))
+        return;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    char *const arguments[] = {(char *)program->interpreter, "--list", (char *)program->image, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    int failed = posix_spawn(&pid, program->interpreter, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    FILE *output = failed ? NULL : fdopen(ends[0], "re");
+    char *line = NULL;
+    size_t room = 0;
+    while (output && getline(&line, &room, output) > 0)
+        take_line(paths, line);
+    free(line);
+    if (output)
+        fclose(output);
+    else
+        close(ends[0]);
+    if (!failed)
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+}
+
+static int step(void *context, const struct qutc_warm_up_step *done)
+{
+    const struct ahead *ahead = context;
+    if (ahead->progress)
+        ahead->progress(ahead->progress_context, done->done, done->total);
+    return ahead->is_interrupted && ahead->is_interrupted(ahead->progress_context);
+}
+
+bool record_ahead_of(const struct ahead *ahead, const struct program *program)
+{
+    struct paths paths = {.count = 0};
+    add_path(&paths, program->image);
+    add_libraries(&paths, program);
+    if (ahead->agent_path)
+        add_path(&paths, ahead->agent_path);
+    struct qutc_warm_up_options options = {.size = sizeof options,
+                                           .cache_directory = ahead->cache_directory,
+                                           .debug_root = "/usr/lib/debug",
+                                           .paths = (const char *const *)paths.items,
+                                           .path_count = paths.count,
+                                           .step = step,
+                                           .step_context = (void *)ahead,
+                                           .trust_cache = true}; // the agent checks them, and asks
+    struct qutc_warm_up_result result;
+    char reason[160];
+    qutc_warm_up(&options, &result, reason, sizeof reason);
+    for (size_t i = 0; i < paths.count; i++)
+        free(paths.items[i]);
+    return !ahead->is_interrupted || !ahead->is_interrupted(ahead->progress_context);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of code that was made at run time. Its symbols have addresses of the process.
+#include <stdlib.h>
+
+#include "tracer/stack/stack_modules.h"
+
+struct stack_jit_file {
+    const void *bytes; // the target's
+    struct symbols *symbols;
+};
+
+static struct symbols *read_symbols(const void *bytes, size_t size)
+{
+    const struct input_image_options options = {.jit = true};
+    struct input_image *image = NULL;
+    if (input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, NULL) != 0)
+        return NULL;
+    return symbols_read(image, 0, NULL);
+}
+
+// NULL without memory.
+static const struct stack_jit_file *file_of(struct stack_modules *modules, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < modules->jit_files.count; i++)
+        if (modules->jit_files.items[i].bytes == bytes)
+            return &modules->jit_files.items[i];
+    struct stack_jit_file *file = BASE_ADD(&modules->jit_files);
+    if (file)
+        *file = (struct stack_jit_file){.bytes = bytes, .symbols = read_symbols(bytes, size)};
+    return file;
+}
+
+bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol)
+{
+    size_t size;
+    const void *bytes = qut_target_jit_symbols(modules->target, address, &size);
+    const struct stack_jit_file *file = bytes ? file_of(modules, bytes, size) : NULL;
+    return file && file->symbols && symbols_find(file->symbols, address, symbol);
+}
+
+void stack_jit_free(struct stack_modules *modules)
+{
+    for (size_t i = 0; i < modules->jit_files.count; i++)
+        symbols_free(modules->jit_files.items[i].symbols);
+    base_vector_free(&modules->jit_files.vector);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/diagnostics.h"
+#include "cli/interrupt.h"
+#include "tracer/stack/print.h"
+
+enum { NAME_TEXT_BYTES = 8192 };
+
+static bool use_color(void)
+{
+    const char *terminal = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static void print_name(const struct stack_thread *thread)
+{
+    fputs(" \"", stdout);
+    cli_print_name(stdout, thread->info.name);
+    fputc('"', stdout);
+}
+
+static void print_signal(const struct stack_thread *thread)
+{
+    int number = thread->info.signal_number;
+    if (!number || !thread->info.crashed)
+        return;
+    const char *abbreviation = sigabbrev_np(number);
+    if (abbreviation)
+        printf(" (killed by SIG%s)", abbreviation);
+    else
+        printf(" (killed by signal %d)", number);
+}
+
+static bool has_one_name(const struct stack_report *report, size_t group)
+{
+    const struct stack_groups *groups = report->groups;
+    const struct stack_thread *threads = report->take->threads;
+    size_t first = groups->first[group];
+    for (size_t i = groups->next[first]; i != SIZE_MAX; i = groups->next[i])
+        if (strcmp(threads[i].info.name, threads[first].info.name) != 0)
+            return false;
+    return true;
+}
+
+static void print_header(const struct stack_report *report, size_t group, bool color)
+{
+    const struct stack_groups *groups = report->groups;
+    const struct stack_take *take = report->take;
+    const struct stack_thread *first = &take->threads[groups->first[group]];
+    // A snapshot is of one thread, and does not know which.
+    if (report->options->snapshot)
+        return;
+    fputs(color ? "\033[1m" : "", stdout);
+    bool is_shared = groups->size[group] > 1 && has_one_name(report, group);
+    if (groups->size[group] > 1)
+        printf("%zu threads", groups->size[group]);
+    if (is_shared)
+        print_name(first);
+    const char *separator = groups->size[group] > 1 ? ": " : "";
+    for (size_t i = groups->first[group]; i != SIZE_MAX; i = groups->next[i], separator = ", ") {
+        printf("%s%d", separator, (int)take->threads[i].info.tid);
+        if (!is_shared)
+            print_name(&take->threads[i]);
+    }
+    print_signal(first);
+    fputs(color ? "\033[0m\n" : "\n", stdout);
+}
+
+// What follows "  #NN ", for one pc of a caller: threads share most of their frames.
+struct line {
+    uint64_t pc, lookup_pc;
+    uint32_t flags;
+    char *text; // NULL: empty
+    size_t size;
+};
+enum { LINES = 1 << 12 };
+
+static void print_place(FILE *out, const struct stack_report *report, const struct qut_frame *frame, size_t index)
+{
+    struct stack_place place;
+    char name[NAME_TEXT_BYTES];
+    stack_describe(report->modules, report->options, frame, index, &place);
+    int digits = 2 * (int)qut_target_word_bytes(report->modules->target);
+    fprintf(out, "pc %0*" PRIx64 "  ", digits, place.pc);
+    // A snapshot has its files by their last names.
+    cli_print_name(out, stack_place_module(&place, report->options->snapshot, name, sizeof name));
+    if (place.function) {
+        fputs(" (", out);
+        cli_print_name(out, place.function);
+        // Of bytecode AOSP prints none.
+        if (place.function_offset && !(frame->flags & QUT_FRAME_DEX))
+            fprintf(out, "+%" PRIu64, place.function_offset);
+        fputc(')', out);
+    }
+    // The lines of a snapshot are compared with AOSP's to the last byte.
+    const char *before_mark = report->options->snapshot ? "\n     " : "";
+    if (frame->flags & QUT_FRAME_SIGNAL)
+        fprintf(out, "%s [signal frame]", before_mark);
+    if (frame->flags & QUT_FRAME_GUESSED)
+        fprintf(out, "%s [guessed]", before_mark);
+    fputc('\n', out);
+    stack_place_free(&place);
+}
+
+static bool make_line(const struct stack_report *report, const struct qut_frame *frame, size_t index, struct line *line)
+{
+    free(line->text);
+    *line = (struct line){.pc = frame->pc, .lookup_pc = frame->lookup_pc, .flags = frame->flags};
+    FILE *out = open_memstream(&line->text, &line->size);
+    if (!out)
+        return false;
+    print_place(out, report, frame, index);
+    if (fclose(out) == 0)
+        return true;
+    free(line->text);
+    line->text = NULL;
+    return false;
+}
+
+static void print_frame(const struct stack_report *report, const struct qut_frame *frame, size_t index,
+                        struct line *lines)
+{
+    fputs(index < 10 ? "  #0" : "  #", stdout);
+    char number[24];
+    size_t at = sizeof number;
+    number[--at] = ' ';
+    for (size_t rest = index; at == sizeof number - 1 || rest; rest /= 10)
+        number[--at] = (char)('0' + rest % 10);
+    fwrite(number + at, 1, sizeof number - at, stdout);
+
+    // Frame 0 is counted in its own way; 2^32 divided by the golden ratio spreads the rest.
+    struct line *line = &lines[(uint32_t)frame->pc * 0x9e3779b1u >> 20];
+    bool fits =
+        line->text && line->pc == frame->pc && line->lookup_pc == frame->lookup_pc && line->flags == frame->flags;
+    if (index == 0 || (!fits && !make_line(report, frame, index, line)))
+        print_place(stdout, report, frame, index);
+    else
+        fwrite(line->text, 1, line->size, stdout);
+}
+
+void stack_print_text(const struct stack_report *report)
+{
+    static struct line lines[LINES];
+    bool color = use_color();
+    for (size_t group = 0; group < report->groups->count && !cli_interrupt_came(); group++) {
+        const struct stack_thread *thread = &report->take->threads[report->groups->first[group]];
+        if (group > 0)
+            fputc('\n', stdout);
+        print_header(report, group, color);
+        for (size_t i = 0; i < thread->count; i++)
+            print_frame(report, &thread->frames[i], i, lines);
+        char text[NAME_TEXT_BYTES];
+        if (thread->end.reason != QUT_END_OUTERMOST) {
+            fputs("      end: ", stdout);
+            cli_print_name(stdout, stack_end_text(report->modules, thread, text, sizeof text));
+            fputc('\n', stdout);
+        }
+    }
+    for (size_t i = 0; i < LINES; i++) {
+        free(lines[i].text);
+        lines[i].text = NULL;
+    }
+}

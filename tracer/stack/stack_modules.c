@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/stack/stack_modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/os/os.h"
+#include "libqut/target/opened_target.h"
+#include "tracer/stack/dex_names.h"
+
+static const size_t memory_image_max_bytes = (size_t)256 << 20;
+
+struct stack_module *stack_module_at(struct stack_modules *modules, uint64_t address)
+{
+    struct qut_module_info info;
+    if (!qut_target_module(modules->target, address, &info))
+        return NULL;
+    for (size_t i = 0; i < modules->count; i++)
+        if (modules->items[i]->info.start == info.start && modules->items[i]->info.file_offset == info.file_offset)
+            return modules->items[i];
+    struct stack_module *module = BASE_RESERVE(modules, 1) ? calloc(1, sizeof *module) : NULL;
+    if (!module)
+        return NULL;
+    module->info = info;
+    *BASE_ADD(modules) = module;
+    return module;
+}
+
+uint64_t stack_module_base(const struct stack_module *module)
+{
+    return module->info.is_elf ? module->info.load_bias : module->info.start;
+}
+
+static struct input_image *open_file(const struct stack_modules *modules, const struct qut_module_info *info)
+{
+    // Names may come from a file that is truncated while we read: then they are missing, and nothing else.
+    const struct input_image_options options = {.debug_root = modules->debug_root, .read_files = true};
+    struct input_image *image = NULL;
+    if (!*info->file_path || input_image_open(info->file_path, NULL, info->file_offset, 0, &options, &image, NULL) != 0)
+        return NULL;
+    // Another build has other functions at these addresses.
+    bool is_other = info->build_id_size && image->identity_kind == INPUT_BUILD_ID &&
+                    (image->identity_size > info->build_id_size ||
+                     memcmp(image->identity, info->build_id, image->identity_size) != 0);
+    if (is_other || (info->build_id_size && image->identity_kind != INPUT_BUILD_ID)) {
+        input_image_close(image);
+        return NULL;
+    }
+    return image;
+}
+
+// The vdso is mapped whole, section headers and all. What is behind it is zero, or whatever is mapped there.
+static void *copy_whole(const struct stack_modules *modules, const struct qut_module_info *info, size_t *size)
+{
+    enum { VDSO_MAX_BYTES = 65536 };
+    *size = VDSO_MAX_BYTES;
+    void *bytes = os_pages(VDSO_MAX_BYTES, false);
+    if (bytes)
+        qut_target_read(modules->target, info->start, bytes, VDSO_MAX_BYTES);
+    return bytes;
+}
+
+// What has no file any more, or never had one.
+static struct input_image *open_memory(const struct stack_modules *modules, const struct qut_module_info *info)
+{
+    bool is_kernels = info->path[0] == '[', incomplete;
+    struct elf_head head;
+    if ((!is_kernels && !info->deleted) || !stack_head_in_memory(modules, info->start, &head))
+        return NULL;
+    struct input_image *image = NULL;
+    const struct input_image_options options = {.debug_root = modules->debug_root, .as_mapped = !is_kernels};
+    size_t size;
+    void *bytes = is_kernels ? copy_whole(modules, info, &size)
+                             : target_rebuild(modules->target, &head, info->load_bias, &size, &incomplete);
+    if (bytes && size <= memory_image_max_bytes)
+        input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, NULL);
+    if (bytes)
+        os_free_pages(bytes, size);
+    return image;
+}
+
+static void read_symbols(const struct stack_modules *modules, struct stack_module *module)
+{
+    if (!module->info.is_elf)
+        return;
+    struct input_image *image = open_file(modules, &module->info);
+    uint64_t load_bias = 0;
+    if (!image) {
+        image = open_memory(modules, &module->info);
+        load_bias = module->info.load_bias;
+    }
+    if (image)
+        module->symbols = symbols_read(image, load_bias, NULL);
+}
+
+bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
+                         struct symbol *symbol)
+{
+    if (!module->is_read) {
+        module->is_read = true;
+        read_symbols(modules, module);
+    }
+    return module->symbols && symbols_find(module->symbols, vaddr, symbol);
+}
+
+void stack_modules_free(struct stack_modules *modules)
+{
+    for (size_t i = 0; i < modules->count; i++) {
+        symbols_free(modules->items[i]->symbols);
+        free(modules->items[i]);
+    }
+    base_vector_free(&modules->vector);
+    stack_jit_free(modules);
+    stack_dex_free(modules);
+    *modules = (struct stack_modules){0};
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of a target that frames were met in, with their symbols once a name is asked for.
+#ifndef TRACER_STACK_STACK_MODULES_H
+#define TRACER_STACK_STACK_MODULES_H
+
+#include <qut/target.h>
+
+#include "base/vector.h"
+#include "libqut/elf/elf_head.h"
+#include "tracer/symbols/symbols.h"
+
+struct stack_module {
+    struct qut_module_info info;
+    bool is_read;            // symbols were looked for
+    struct symbols *symbols; // NULL: there are none to be had
+    unsigned dex_failures;   // how often no dex file was found in it
+};
+
+struct stack_jit_file;   // a symbol file of a just-in-time compiler
+struct stack_dex_source; // dex files, in a file or in memory
+
+struct stack_modules {
+    struct qut_target *target;
+    const char *debug_root;
+    BASE_VECTOR(struct stack_module *);
+    BASE_VECTOR(struct stack_jit_file) jit_files;     // jit_names.c
+    BASE_VECTOR(struct stack_dex_source) dex_sources; // dex_names.c
+    unsigned dex_refused;                             // how many times no dex file could be had for bytecode
+    struct stack_module *dex_first;                   // ... the first time, and why
+    struct base_error dex_first_error;
+};
+
+// NULL where nothing is mapped, or without memory. Stays where it is until stack_modules_free.
+struct stack_module *stack_module_at(struct stack_modules *modules, uint64_t address);
+
+// address = module-relative + this: in an ELF image relative means its own virtual addresses, else from its start on.
+uint64_t stack_module_base(const struct stack_module *module);
+
+// False where no function is known there.
+bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
+                         struct symbol *symbol);
+
+// The ELF header of an image that is mapped from `start` on. False where there is none to be read.
+bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct elf_head *head);
+
+// The function at an address, by the symbol file that a just-in-time compiler registered. False where there is none.
+bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);
+
+void stack_jit_free(struct stack_modules *modules);
+void stack_modules_free(struct stack_modules *modules);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a segment or a file holds, copied: sizes are checked, contents are not. Between the two readers (snapshot.c,
+// file_read.c) and what makes a trace of it (build.c).
+#ifndef TRACER_TRACE_RAW_TRACE_H
+#define TRACER_TRACE_RAW_TRACE_H
+
+#include "formats/qut_trace_file.h"
+#include "tracer/trace/trace_data.h"
+#include "tracer/trace/trace_memory.h"
+
+struct image_chunk {
+    uint8_t *bytes; // struct qut_trace_chunk, and used_bytes of records
+    uint32_t used_bytes;
+    uint32_t slot;
+    bool is_open; // used_bytes is the writer's; there is no checksum
+    // Of a segment's sealed chunk: where it stands, and what the directory says of it.
+    uint32_t index;
+    uint64_t word;
+};
+
+struct image {
+    struct trace_memory *memory;
+    uint64_t file_bytes;
+    struct qut_trace_header header;
+    struct qut_trace_counters counters;
+    struct trace_vector threads; // struct qut_trace_file_thread; state NONE: its slot was given to another one
+    struct qut_trace_module *modules;
+    size_t module_count;
+    uint8_t *strings;
+    size_t string_bytes;
+    uint64_t *raw; // by index; 0: free
+    size_t raw_capacity;
+    uint64_t *nodes; // words by id; 0: free
+    size_t node_capacity;
+    struct trace_vector chunks;  // struct image_chunk
+    struct trace_vector notes;   // struct trace_note
+    struct trace_vector damages; // char *: the first DAMAGES_MAX
+    uint64_t damaged_chunks, damaged_blocks;
+    uint64_t damaged_samples_least; // as far as damaged blocks say
+    // Samples that are neither in `chunks` nor damaged, because newer ones took their place. Where the two differ it
+    // was a moving target, or a collector had some of them before.
+    uint64_t overwritten_least, overwritten_most;
+    uint8_t end;          // enum qut_trace_file_end; 0: not known
+    bool is_notes_only;   // of a file: it is of no process
+    bool is_complete;     // closed, and all is here
+    bool is_truncated;    // its end is not here
+    bool may_miss_chunks; // a collector took some out of this segment
+};
+
+enum { DAMAGES_MAX = 32 };
+// A damage that many processes may have at once.
+#define TRACE_DIED_TEXT "the process ended without closing its trace; all that it had stored is here"
+
+// Notes it in words. Returns false, so that `return trace_image_damage(...)` reads well.
+bool trace_image_damage(struct image *image, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// snapshot.c, file_read.c. Fill an image whose memory is there.
+struct trace_segment_view;
+int trace_image_of_segment(struct image *image, const struct trace_segment_view *view, struct base_error *error);
+// Header, counters and threads only.
+int trace_image_of_states(struct image *image, const struct trace_segment_view *view, struct base_error *error);
+int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct base_error *error);
+
+// Empty; its vectors know their memory.
+struct image trace_image_new(struct trace_memory *memory);
+
+// read.c. Of bytes in memory, aligned to 64: tests, fuzzing.
+int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace *trace, struct base_error *error);
+
+// read_parts.c. Of a .qtrace file; *trace stands in trace->memory.
+int trace_read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct base_error *error);
+
+// build.c. *trace stands in image->memory then.
+int trace_build(struct image *image, struct trace *trace, struct base_error *error);
+
+#endif
