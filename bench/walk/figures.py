@@ -58,6 +58,7 @@ def spread(values):
 class Figures:
     def __init__(self):
         self.missing = []
+        self.cut = ""  # why there are fewer rounds than were asked for
         self.ratios, self.times_ns = {}, {}  # by (scenario, depth, code, walker): lists
         self.seconds_ns, self.firsts_ns = {}, {}
         self.against = {}  # by (scenario, depth, code, walker): its time to QUT's in the same round
@@ -131,4 +132,4 @@ class Figures:
             cells.append(cell)
         return {"machine": machine, "rounds": rounds, "missing": self.missing, "cells": cells,
                 "dropped_rounds": self.dropped_count, "shared_rounds": self.shared_count,
-                "all_rounds": len(self.rounds)}
+                "all_rounds": len(self.rounds), "cut": self.cut}

@@ -111,6 +111,8 @@ def tables(summary):
     cells = Cells(summary)
     print(f"{summary['machine']}; {summary['rounds']} rounds; {summary['dropped_rounds']} of {summary['all_rounds']} in all "
           "shared the core with somebody and were dropped")
+    if summary.get("cut"):
+        print(summary["cut"])
     if summary.get("shared_rounds"):
         print(f"{summary['shared_rounds']} more shared it and are in these figures, for want of others: they are too high")
     for depth in cells.depths:

@@ -77,5 +77,17 @@ status=0
 check "bench/walk/run, spoiled: status $status" [ "$status" -eq 1 ]
 check 'bench/walk/run, spoiled: says so' grep -q '^failed: walks differ: mismatch: same, depth 18, fp, qut' "$work/output"
 
+# Out of time after the first process: that one's figures, and no claim to be whole.
+status=0
+"$walks" --no-build --rounds 5 --minutes 0.0000001 --depths 18 --only same >"$work/output" 2>"$work/errors" || status=$?
+check "out of time at once: status $status: $(cat "$work/errors")" [ "$status" -eq 2 ]
+check 'out of time at once: says so' grep -q '^walks: nothing was measured: out of time' "$work/errors"
+status=0
+"$walks" --no-build --rounds 5000 --minutes 0.002 --depths 18 --only same,diverse --walkers qut >"$work/output" 2>"$work/errors" ||
+    status=$?
+check "out of time: says so: $(cat "$work/errors")" grep -qE '^out of time after [0-9]+ s, in pass 1 of 5: fewer rounds' "$work/output"
+check 'out of time: prints what there is' grep -qE '^QUT, all tiers +[0-9.]+ ±' "$work/output"
+check "out of time: status $status" [ "$status" -eq 2 ]
+
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]
