@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 1, WAIT_NS = 1000000, LATE_NS = 20000000, SIGNAL_WAIT_MS = 1000 };
+enum { WAIT_MS = 1, WAIT_NS = 1000000, LATE_NS = 20000000, SIGNAL_WAIT_MS = 10000 };
 static const struct timespec wait_time = {0, WAIT_NS};
 
 static uint64_t now_ns(void)
