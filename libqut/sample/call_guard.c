@@ -18,7 +18,7 @@ static void begin(struct sample_ticker *ticker, uintptr_t here)
         return;
     ticker->guard_sp = here;
     ticker->guard_began_ns = os_now_ns();
-    if (!ticker->is_armed || ticker->timer < 0)
+    if (!atomic_load_explicit(&ticker->is_armed, memory_order_relaxed) || ticker->timer < 0)
         return;
     uint64_t left_ns = os_timer_set(ticker->timer, 0, 0);
     if (left_ns) // else a handler came between the end of an outer one and its timer
@@ -33,7 +33,7 @@ static void end(struct sample_ticker *ticker)
     if (ticker->guard_depth == 1)
         ticker->guarded_ns += now_ns - ticker->guard_began_ns;
     atomic_signal_fence(memory_order_seq_cst);
-    if (--ticker->guard_depth != 0 || !ticker->is_armed || ticker->timer < 0)
+    if (--ticker->guard_depth != 0 || !atomic_load_explicit(&ticker->is_armed, memory_order_relaxed) || ticker->timer < 0)
         return;
     os_timer_set(ticker->timer, left_ns ? left_ns : 1, ticker->period_ns);
 }

@@ -50,7 +50,7 @@ struct sample_ticker {
     uint64_t seen;      // by which look at all threads
     uint64_t cpu_ns_at_end;
     // What makes it tick.
-    bool is_armed;
+    _Atomic bool is_armed; // what a tick of it reads is written before that
     _Atomic int32_t fault_mark; // si_fd of what are no ticks, but faults
     struct os_event clock, faults;
     int32_t timer; // with is_armed, and timers

@@ -53,9 +53,9 @@ static void look_at_name(struct sample_ticker *ticker)
 static void tick(struct sample_ticker *ticker, const void *ucontext, uint64_t overrun_count)
 {
     uint32_t trigger = atomic_load_explicit(&sample_sampler.trigger, memory_order_relaxed);
-    bool is_timer = ticker->timer >= 0;
-    if (!ticker->is_armed)
+    if (!atomic_load_explicit(&ticker->is_armed, memory_order_acquire))
         return; // it was sent before that
+    bool is_timer = ticker->timer >= 0;
     bool interrupts = is_timer && atomic_load_explicit(&sample_sampler.is_guarding, memory_order_relaxed);
     if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&sample_sampler.eintr_seen, 1, memory_order_relaxed);

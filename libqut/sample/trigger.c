@@ -100,7 +100,7 @@ int sample_ticker_arm(struct sample_ticker *ticker, uint64_t period_ns)
     ticker->period_ns = trigger == QUT_TRIGGER_NONE ? 0 : period_ns;
     if (ticker->period_ns)
         result = arm_clock(ticker, tid, trigger, signal_number);
-    ticker->is_armed = result == 0 && ticker->period_ns;
+    atomic_store_explicit(&ticker->is_armed, result == 0 && ticker->period_ns, memory_order_release);
     if (result == 0 && sample_sampler.fault_period && !ticker->faults.pages && ticker->faults.fd < 0)
         result = arm_faults(ticker, tid, signal_number);
     return result;
@@ -109,7 +109,7 @@ int sample_ticker_arm(struct sample_ticker *ticker, uint64_t period_ns)
 // The event of faults stays.
 static void disarm_clock(struct sample_ticker *ticker)
 {
-    if (!ticker->is_armed)
+    if (!atomic_load_explicit(&ticker->is_armed, memory_order_relaxed))
         return;
     struct sample_tally tally;
     if (ticker->guard_depth) {
@@ -119,7 +119,7 @@ static void disarm_clock(struct sample_ticker *ticker)
     }
     sample_tally_ticker(ticker, atomic_load_explicit(&ticker->tid, memory_order_relaxed),
                         os_event_fired(&ticker->clock), &tally);
-    ticker->is_armed = false;
+    atomic_store_explicit(&ticker->is_armed, false, memory_order_relaxed);
     os_event_close(&ticker->clock);
     os_timer_delete(ticker->timer);
     ticker->timer = -1;

@@ -49,7 +49,7 @@ static void write_header(struct segment *segment, const struct segment_transacti
     for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
         chunk->base_metrics[i] = t->base.metrics[i];
     chunk->lost_before = segment_lost_of(&t->writer->counts);
-    memcpy(chunk->name, thread->name, sizeof chunk->name);
+    segment_thread_name(thread, chunk->name);
 }
 
 static bool open_chunk(struct segment_transaction *t, uint64_t time, uint64_t cpu_time)

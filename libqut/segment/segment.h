@@ -100,6 +100,8 @@ uint32_t segment_raw(struct segment *segment, uint64_t address);
 // A slot, live from now on; NULL: all are taken. Signal-safe. Slots of ended threads are given again when no other is
 // left: their counts go to `retired`.
 struct qut_trace_thread *segment_thread_begin(struct segment *segment, uint32_t tid, const char *name, uint64_t now_ns);
+// Its name, while another thread may write it: words of one name, or of two.
+void segment_thread_name(const struct qut_trace_thread *thread, char name[static QUT_TRACE_NAME_BYTES]);
 void segment_thread_rename(struct qut_trace_thread *thread, const char *name);
 // Seals its chunks. By the thread itself, or by one that knows that it is dead.
 void segment_thread_end(struct segment *segment, struct qut_trace_thread *thread, uint64_t now_ns);

@@ -13,6 +13,14 @@ static void put_name(struct qut_trace_thread *thread, const char *name)
         segment_put64((qut_trace_u64 *)(void *)thread->name + i, words[i]);
 }
 
+void segment_thread_name(const struct qut_trace_thread *thread, char name[static QUT_TRACE_NAME_BYTES])
+{
+    for (int i = 0; i < QUT_TRACE_NAME_BYTES / 8; i++) {
+        uint64_t word = segment_get64((const qut_trace_u64 *)(const void *)thread->name + i);
+        memcpy(name + 8 * i, &word, sizeof word);
+    }
+}
+
 void segment_thread_rename(struct qut_trace_thread *thread, const char *name)
 {
     put_name(thread, name);

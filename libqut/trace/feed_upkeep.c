@@ -52,8 +52,9 @@ static void look_at_thread(struct feed *feed, uint32_t count, struct qut_trace_t
             segment_thread_end(&feed->segment, slot, now_ns);
         return;
     }
-    if (os_thread_name(tid, name) && strncmp(name, slot->name, sizeof name) != 0 && is_live(slot) &&
-        uid_of(slot) == uid)
+    char known[QUT_TRACE_NAME_BYTES];
+    segment_thread_name(slot, known);
+    if (os_thread_name(tid, name) && strncmp(name, known, sizeof name) != 0 && is_live(slot) && uid_of(slot) == uid)
         segment_thread_rename(slot, name);
 }
 

@@ -88,7 +88,7 @@ __attribute__((noinline)) static void walk(void)
     note_flags(player);
 }
 
-static volatile int after_call;
+static _Thread_local volatile int after_call;
 
 __attribute__((noinline)) static void compiled(code_callee *callee)
 {
