@@ -145,7 +145,9 @@ static int read_rows(struct compiler *c)
     }
     if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0)
         return -1;
-    return cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error);
+    if (cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
+        return -1;
+    return input_image_check_memory(c->image, c->error); // its symbols were read for these rows
 }
 
 static uint32_t at_most_u32(uint64_t bytes)

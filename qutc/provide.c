@@ -119,7 +119,9 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     int result = -1;
     if (has_file && (request->build_id_size || !has_memory))
         result = compile_from(&job, false, &error);
-    if (result != 0 && has_memory)
+    // What is in memory has no sections that the loader did not map: it is for files that are gone, not for want of
+    // memory.
+    if (result != 0 && has_memory && error.reason != BASE_ERR_NO_MEMORY)
         result = compile_from(&job, true, &error);
     if (!has_file && !has_memory)
         base_fail(&error, BASE_ERR_IO, "", 0, "neither a file nor memory to compile");
