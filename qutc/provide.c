@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <qutc/provide.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,5 +130,6 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     *table_size = result == 0 ? job.table_size : 0;
     if (result != 0 && reason_size)
         base_error_text(&error, reason, (unsigned)reason_size);
+    errno = error.reason == BASE_ERR_NO_MEMORY ? ENOMEM : 0;
     return result;
 }
