@@ -5,7 +5,7 @@
 
 static const size_t chunk_bytes = (size_t)1 << 30; // zlib counts in 32 bits
 
-static bool inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to, size_t size)
+static int inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to, size_t size)
 {
     const uint8_t *packed_end = packed.data + packed.size;
     const uint8_t *end = to + size;
@@ -20,17 +20,20 @@ static bool inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to,
         if (status == Z_STREAM_END && stream->next_out < end && stream->next_in < packed_end)
             status = inflateReset(stream);
     }
-    return status == Z_STREAM_END && stream->next_out == end;
+    return status == Z_STREAM_END && stream->next_out < end ? Z_BUF_ERROR : status;
 }
 
 int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
 {
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed.data, .next_out = to};
-    bool whole = inflateInit(&stream) == Z_OK;
-    if (whole) {
-        whole = inflate_all(&stream, packed, to, size);
+    int status = inflateInit(&stream);
+    if (status == Z_OK) {
+        status = inflate_all(&stream, packed, to, size);
         inflateEnd(&stream);
     }
-    return whole ? 0
-                 : base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zlib data does not unpack to 0x%zx bytes", size);
+    if (status == Z_MEM_ERROR)
+        return base_fail(error, BASE_ERR_NO_MEMORY, section, 0, "zlib decoder");
+    if (status != Z_STREAM_END)
+        return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zlib data does not unpack to 0x%zx bytes", size);
+    return 0;
 }

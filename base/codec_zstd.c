@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/codec.h"
 
 int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
 {
     size_t got = ZSTD_decompress(to, size, packed.data, packed.size);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+        return base_fail(error, BASE_ERR_NO_MEMORY, section, 0, "zstd decoder");
     if (ZSTD_isError(got))
         return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zstd data does not unpack to 0x%zx bytes: %s", size,
                          ZSTD_getErrorName(got));
@@ -33,6 +36,8 @@ int base_zstd_pack(struct base_bytes bytes, int level, uint8_t *to, size_t room,
                    struct base_error *error)
 {
     size_t packed = ZSTD_compress(to, room, bytes.data, bytes.size, level);
+    if (ZSTD_getErrorCode(packed) == ZSTD_error_memory_allocation)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "zstd encoder");
     if (ZSTD_isError(packed))
         return base_fail(error, BASE_ERR_COMPRESSION, "", 0, "zstd: %s", ZSTD_getErrorName(packed));
     *packed_bytes = packed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +38,11 @@ int base_fail(struct base_error *error, enum base_reason reason, const char *sec
     vsnprintf(error->detail, sizeof error->detail, format, args);
     va_end(args);
     return -1;
+}
+
+int base_fail_errno(struct base_error *error, int number)
+{
+    return base_fail(error, number == ENOMEM ? BASE_ERR_NO_MEMORY : BASE_ERR_IO, "", 0, "%s", strerror(number));
 }
 
 int base_fail_as(struct base_error *error, const struct base_error *why)

@@ -8,7 +8,7 @@
 enum base_reason {
     BASE_OK = 0,
     BASE_ERR_IO,          // the operating system refused (errno's text in detail)
-    BASE_ERR_NO_MEMORY,   // an allocation failed
+    BASE_ERR_NO_MEMORY,   // an allocation failed: it says nothing of the input, and is never taken for damage
     BASE_ERR_NOT_ELF,     // neither ELF nor an archive with ELF files in it
     BASE_ERR_UNSUPPORTED, // well formed, but of a kind we do not read (relocatable, big-endian, unknown machine)
     BASE_ERR_TRUNCATED,   // a structure ends past the end of its section or file
@@ -32,6 +32,8 @@ const char *base_reason_name(enum base_reason reason); // "truncated", "no unwin
 // Fills *error (may be NULL) and returns -1, so that `return base_fail(...)` reads well. Keeps the first error.
 int base_fail(struct base_error *error, enum base_reason reason, const char *section, uint64_t offset,
               const char *format, ...) __attribute__((format(printf, 5, 6)));
+// What the system says, by errno's number: that it has no memory is BASE_ERR_NO_MEMORY, all else BASE_ERR_IO.
+int base_fail_errno(struct base_error *error, int number);
 // The same with what another error says.
 int base_fail_as(struct base_error *error, const struct base_error *why);
 

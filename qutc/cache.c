@@ -43,17 +43,20 @@ int qutc_cache_path(const char *directory, const struct input_image *image, char
     return 0;
 }
 
-bool qutc_cache_holds(const char *path, const struct input_image *image, bool small)
+int qutc_cache_holds(const char *path, const struct input_image *image, bool small, bool *holds,
+                     struct base_error *error)
 {
     struct qutc_table_file file;
-    if (qutc_table_file_read(path, &file, NULL) != 0)
-        return false;
+    struct base_error why = {0};
+    *holds = false;
+    if (qutc_table_file_read(path, &file, &why) != 0)
+        return why.reason == BASE_ERR_NO_MEMORY ? base_fail_as(error, &why) : 0;
     const struct qut_table_header *header = file.table.header;
-    bool holds = header->arch == image->arch->id && header->identity_size == image->identity_size &&
-                 memcmp(header->identity, image->identity, image->identity_size) == 0 &&
-                 !!(header->flags & QUT_TABLE_SMALL) == small;
+    *holds = header->arch == image->arch->id && header->identity_size == image->identity_size &&
+             memcmp(header->identity, image->identity, image->identity_size) == 0 &&
+             !!(header->flags & QUT_TABLE_SMALL) == small;
     qutc_table_file_free(&file);
-    return holds;
+    return 0;
 }
 
 int qutc_make_directories(const char *path, struct base_error *error)

@@ -15,8 +15,10 @@ int qutc_cache_directory(char **path, struct base_error *error);
 // "DIRECTORY/x86_64-9f3c....qut". *path is allocated.
 int qutc_cache_path(const char *directory, const struct input_image *image, char **path, struct base_error *error);
 
-// Whether a sound table for this image, with or without shared runs as asked for, is under the path already.
-bool qutc_cache_holds(const char *path, const struct input_image *image, bool small);
+// Whether a sound table for this image, with or without shared runs as asked for, is under the path already. -1 only
+// where memory is missing to look.
+int qutc_cache_holds(const char *path, const struct input_image *image, bool small, bool *holds,
+                     struct base_error *error);
 
 // Creates a directory and its parents where they are missing.
 int qutc_make_directories(const char *path, struct base_error *error);

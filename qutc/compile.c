@@ -82,7 +82,9 @@ static uint32_t section_flags(const struct input_frame_section *section)
 static int take_rows(struct compiler *c, struct cfi_row_list *rows, uint32_t flags)
 {
     int result = 0;
-    if (rows->count) {
+    // Nothing but the hole: an exception index has that where all its entries are of no code.
+    bool is_empty = rows->count == 0 || (rows->count == 1 && rows->rows[0].rule_id == CFI_RULE_HOLE_ID);
+    if (!is_empty) {
         c->flags |= flags;
         if (c->rows.count == 0) {
             c->rows = *rows;
@@ -145,7 +147,9 @@ static int read_rows(struct compiler *c)
     }
     if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0)
         return -1;
-    return cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error);
+    if (cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
+        return -1;
+    return input_image_check_memory(c->image, c->error); // its symbols were read for these rows
 }
 
 static uint32_t at_most_u32(uint64_t bytes)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <qutc/provide.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,9 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     int result = -1;
     if (has_file && (request->build_id_size || !has_memory))
         result = compile_from(&job, false, &error);
-    if (result != 0 && has_memory)
+    // What is in memory has no sections that the loader did not map: it is for files that are gone, not for want of
+    // memory.
+    if (result != 0 && has_memory && error.reason != BASE_ERR_NO_MEMORY)
         result = compile_from(&job, true, &error);
     if (!has_file && !has_memory)
         base_fail(&error, BASE_ERR_IO, "", 0, "neither a file nor memory to compile");
@@ -127,5 +130,6 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     *table_size = result == 0 ? job.table_size : 0;
     if (result != 0 && reason_size)
         base_error_text(&error, reason, (unsigned)reason_size);
+    errno = error.reason == BASE_ERR_NO_MEMORY ? ENOMEM : 0;
     return result;
 }

@@ -43,7 +43,7 @@ static int read_open_file(int fd, uint64_t max_bytes, uint8_t **bytes, size_t *s
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     if (!S_ISREG(status.st_mode))
         return base_fail(error, BASE_ERR_IO, "", 0, "not a regular file");
     if ((uint64_t)status.st_size > max_bytes)
@@ -57,7 +57,7 @@ static int read_open_file(int fd, uint64_t max_bytes, uint8_t **bytes, size_t *s
         int saved = errno;
         free(*bytes);
         *bytes = NULL;
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(saved));
+        return base_fail_errno(error, saved);
     }
     *size = (size_t)got;
     return 0;
@@ -70,7 +70,7 @@ int qutc_read_file(const char *path, uint64_t max_bytes, uint8_t **bytes, size_t
     // A pipe in a table's place must not block us.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     int result = read_open_file(fd, max_bytes, bytes, size, error);
     close(fd);
     return result;

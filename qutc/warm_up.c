@@ -105,9 +105,10 @@ static int find_in_cache(struct warm_up *w, const struct input *input, char **pa
     if (input_open(input, &options, &image, error) != 0)
         return -1;
     int result = qutc_cache_path(w->directory, image, path, error);
-    if (result == 0)
-        *is_there =
-            w->options->trust_cache ? access(*path, R_OK) == 0 : qutc_cache_holds(*path, image, w->options->small);
+    if (result == 0 && w->options->trust_cache)
+        *is_there = access(*path, R_OK) == 0;
+    else if (result == 0)
+        result = qutc_cache_holds(*path, image, w->options->small, is_there, error);
     input_image_close(image);
     return result;
 }

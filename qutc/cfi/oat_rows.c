@@ -219,7 +219,5 @@ int cfi_oat_rows(const struct input_image *image, uint64_t text_start, uint64_t 
         result = read_named(&r, image, INPUT_OAT_BY_TABLES, &counts->class_entries);
     if (result == 0 && counts->methods == 0)
         result = scan(&r);
-    if (result == 0 && rows->count == 1) // nothing but the hole
-        rows->count = 0;
     return result;
 }

@@ -185,6 +185,13 @@ static int compare_cie(const void *key, const void *item)
     return offset < cie->offset ? -1 : offset > cie->offset;
 }
 
+// From the first code to the last. An image of which that is not known has text everywhere.
+static bool is_in_text(const struct input_image *image, uint64_t vaddr)
+{
+    unsigned count = image->exec_count;
+    return count == 0 || (vaddr >= image->exec[0].start && vaddr < image->exec[count - 1].end);
+}
+
 static bool read_fde(struct check_walk_index *index, struct base_cursor *c, uint64_t cie_offset,
                      struct check_walk_fde *fde)
 {
@@ -196,6 +203,9 @@ static bool read_fde(struct check_walk_index *index, struct base_cursor *c, uint
     fde->relative_base = (cie->pointer_encoding & RELATION_MASK) > DW_EH_PE_pcrel;
     fde->start = read_encoded(index->section, c, cie->pointer_encoding, cie->address_bytes);
     uint64_t size = read_encoded(index->section, c, cie->pointer_encoding & FORMAT_MASK, cie->address_bytes);
+    fde->is_discarded = !is_in_text(index->image, fde->start);
+    fde->has_thumb_bit = index->image->arch->has_thumb && (fde->start & 1);
+    fde->start -= fde->has_thumb_bit;
     fde->end = fde->start + size;
     if (cie->sized_augmentation)
         base_cursor_skip(c, base_read_uleb(c));
@@ -298,7 +308,9 @@ static int find_overlaps(struct check_walk_index *index, struct base_error *erro
     size_t reaching = 0; // the FDE that reaches furthest so far
     for (size_t i = 0; i < index->fdes.count; i++) {
         struct check_walk_fde *fde = &index->fdes.items[i];
-        if (i && fde->start < index->fdes.items[reaching].end)
+        // As it stands in the section, one with the Thumb bit ends a byte later: in the next one.
+        const struct check_walk_fde *furthest = &index->fdes.items[reaching];
+        if (i && fde->start < furthest->end + furthest->has_thumb_bit)
             fde->overlaps = index->fdes.items[reaching].overlaps = true;
         if (fde->end >= index->fdes.items[reaching].end)
             reaching = i;

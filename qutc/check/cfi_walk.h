@@ -35,6 +35,8 @@ struct check_walk_fde {
     bool is_malformed;      // the instruction lengths do not add up
     bool overlaps;          // its code range meets another FDE's
     bool relative_base;     // pointers relative to the text's, the data's or the function's start
+    bool is_discarded;      // begins where the image has no code: of a function that the linker threw away
+    bool has_thumb_bit;     // in its address, as it stands in the section; not in `start`
 };
 
 // A zero length with records behind it; some links leave one between two inputs' records.

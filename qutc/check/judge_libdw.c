@@ -11,6 +11,8 @@
 //   - a row costs the rows before it, so that an FDE costs their square: abstains on FDEs of more than ROWS_MAX
 //   - restore_state brings back where the remembered row started: a row counts from the pc that was asked for
 //   - pointers relative to the text's or the data's start are read as absolute: abstains
+//   - FDEs that a linker left of discarded code, at address 0, reach over the text: abstains
+//   - the Thumb bit in an address moves the FDE by a byte: abstains
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
@@ -153,13 +155,13 @@ static void libdw_at(struct check_judge *judge, const struct arch_frame_regs *fr
     if (!judge->has_row || pc < row->start || pc >= row->end) {
         judge->has_row = false;
         const struct check_walk_fde *fde = check_walk_find(&judge->index, pc);
+        if (check_judge_doubts(&judge->index, fde, pc, judgement))
+            return;
         const char *reason = NULL;
         if (fde && fde->overlaps)
             reason = "overlapping FDEs";
         else if (fde && fde->advances > ROWS_MAX)
             reason = "FDE with too many rows";
-        else if (fde && fde->relative_base)
-            reason = "pointers relative to text or data";
         if (reason) {
             check_judge_abstain(judgement, reason);
             return;

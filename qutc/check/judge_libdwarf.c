@@ -6,6 +6,8 @@
 //   - set_loc is read as an absolute address whatever the encoding: abstains
 //   - libdw has a dwarf_errmsg and a dwarf_errno of its own: neither is called here
 //   - a .debug_frame whose augmentation begins with z (ART's) is taken for IRIX's and refused: shown as .eh_frame
+//   - FDEs that a linker left of discarded code, at address 0, reach over the text: abstains
+//   - the Thumb bit in an address moves the FDE by a byte: abstains
 //   - the augmentation letters B and G make it refuse the section: the private copy has none
 //   - one malformed record and the whole section has no list: not opened
 #include <dwarf.h>
@@ -353,15 +355,16 @@ static void libdwarf_at(struct check_judge *judge, const struct arch_frame_regs 
     *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_NO_ROW, .start = pc, .end = UINT64_MAX};
     if (!judge->has_row || pc < judge->row.start || pc >= judge->row.end) {
         judge->has_row = false;
+        const struct check_walk_fde *walked = check_walk_find(&judge->index, pc);
+        if (check_judge_doubts(&judge->index, walked, pc, judgement))
+            return;
         const struct function *function = find_function(judge, pc);
         if (!function)
             return;
-        const struct check_walk_fde *walked = check_walk_find(&judge->index, pc);
         const char *reason = !walked                       ? NULL
                              : walked->advances > ROWS_MAX ? "FDE with too many rows"
                              : walked->has_wide_register   ? "register number wider than 16 bits"
                              : walked->has_set_loc         ? "set_loc"
-                             : walked->relative_base       ? "pointers relative to text or data"
                                                            : NULL;
         if (reason) {
             check_judge_abstain(judgement, reason);

@@ -151,6 +151,27 @@ static int compare_pcs(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+bool check_judge_doubts(const struct check_walk_index *index, const struct check_walk_fde *fde, uint64_t pc,
+                        struct check_judgement *judgement)
+{
+    // With the bit it ends a byte later, too.
+    const struct check_walk_fde *before = fde || !index->image->arch->has_thumb ? NULL : check_walk_find(index, pc - 1);
+    if ((fde && fde->has_thumb_bit) || (before && before->has_thumb_bit)) {
+        check_judge_abstain(judgement, "Thumb bit in an FDE's address");
+        judgement->end = fde ? fde->end : pc + 2;
+        return true;
+    }
+    if (fde && fde->is_discarded) {
+        check_judge_abstain(judgement, "FDE of discarded code");
+        return true;
+    }
+    if (fde && fde->relative_base) {
+        check_judge_abstain(judgement, "pointers relative to text or data");
+        return true;
+    }
+    return false;
+}
+
 void check_sort_pcs(uint64_t *pcs, size_t *count)
 {
     qsort(pcs, *count, sizeof *pcs, compare_pcs);

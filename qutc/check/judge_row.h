@@ -51,6 +51,11 @@ void check_judge_row_values(const struct check_judge_row *row, const struct arch
                             const struct arch_frame_regs *frame, runtime_read_word read, void *context,
                             struct check_judgement *judgement);
 
+// Abstains where what a section says of a pc is not meant so, and a reader takes it at its word. `fde`: the one that
+// the walk finds at the pc, or NULL. Ask before the reader.
+bool check_judge_doubts(const struct check_walk_index *index, const struct check_walk_fde *fde, uint64_t pc,
+                        struct check_judgement *judgement);
+
 static inline void check_judge_abstain(struct check_judgement *judgement, const char *reason)
 {
     judgement->verdict = CHECK_VERDICT_ABSTAIN;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/check/verify.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct verification {
     struct section_judges sections[INPUT_FRAME_SECTIONS_MAX];
     BASE_VECTOR(uint64_t) pcs; // where something may begin or end, ascending
     struct check_context contexts[CHECK_CONTEXTS];
+    bool no_memory; // of a judge, or of the library behind it
 };
 
 // What the judges of the deciding section say of one pc.
@@ -80,6 +82,13 @@ static int add_ranges(struct verification *v, const struct input_range *ranges, 
     return 0;
 }
 
+// Libraries give up on a record, or on a section, where memory fails them, and do not say why; malloc does, by errno.
+// Nothing else sets it so: they read what is in memory.
+static void note_memory(struct verification *v)
+{
+    v->no_memory |= errno == ENOMEM;
+}
+
 static int open_judges(struct verification *v, unsigned judges_mask, struct base_error *error)
 {
     for (unsigned s = 0; s < v->image->frame_count; s++) {
@@ -89,7 +98,11 @@ static int open_judges(struct verification *v, unsigned judges_mask, struct base
             if (!(judges_mask >> j & 1) || !reads_kind(j, section->kind))
                 continue;
             struct base_error why = {0};
+            errno = 0;
             struct check_judge *judge = judge_classes[j]->open(v->image, section, &why);
+            note_memory(v);
+            if (why.reason == BASE_ERR_NO_MEMORY)
+                return base_fail_as(error, &why);
             if (!judge) {
                 char reason[224];
                 snprintf(reason, sizeof reason, "%s: %s", section->name, why.detail);
@@ -130,7 +143,9 @@ static void ask_section(struct verification *v, unsigned section, struct check_c
         *judgement = (struct check_judgement){.verdict = CHECK_VERDICT_ABSTAIN};
         if (!v->sections[section].judge[j])
             continue;
+        errno = 0;
         judge_classes[j]->at(v->sections[section].judge[j], &context->frame, check_context_read, context, judgement);
+        note_memory(v);
         if (judgement->verdict != CHECK_VERDICT_ABSTAIN)
             expected->spoke |= 1u << j;
         if (judgement->end > context->frame.pc && judgement->end < expected->end)
@@ -357,6 +372,8 @@ int check_verify(const struct qut_table *table, const struct input_image *image,
     if (status == 0) {
         check_sort_pcs(v.pcs.items, &v.pcs.count);
         walk_ranges(&v);
+        if (v.no_memory)
+            status = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "a reader that the table is compared with");
     }
     for (unsigned s = 0; s < image->frame_count; s++)
         for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)

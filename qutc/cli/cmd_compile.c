@@ -77,6 +77,19 @@ static int table_path(const struct target *target, const struct input_image *ima
     return length < 0 ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path") : 0;
 }
 
+// The table is one of what could be read.
+static void print_left_out(const struct cli_loaded *loaded, FILE *output)
+{
+    const struct input_image *image = loaded->image;
+    char why[256];
+    if (image->damage_count)
+        fprintf(output, "; %u parts left out, the first: %s", image->damage_count,
+                base_error_text(&image->damage, why, sizeof why));
+    if (loaded->stats.skipped_fdes)
+        fprintf(output, "; %" PRIu64 " records left out, the first: %s", loaded->stats.skipped_fdes,
+                base_error_text(&loaded->stats.first_skipped, why, sizeof why));
+}
+
 static void print_compiled(const struct cli_batch *batch, const char *name, const char *path,
                            const struct cli_loaded *loaded, FILE *output)
 {
@@ -102,6 +115,7 @@ static void print_compiled(const struct cli_batch *batch, const char *name, cons
                 header->row_count, header->rule_count, header->refused_rows, loaded->file.size);
         if (source.bytes)
             fprintf(output, " (%.1f%% of %s)", 100.0 * (double)loaded->file.size / (double)source.bytes, source.name);
+        print_left_out(loaded, output);
         fputc('\n', output);
     }
 }
@@ -125,8 +139,11 @@ static int compile_to(const struct cli_batch *batch, const char *name, const cha
                       FILE *output, struct base_error *error)
 {
     const struct target *target = batch->context;
+    bool is_there = false;
     if (target->kind == TARGET_CACHE && !batch->options->force &&
-        qutc_cache_holds(path, loaded->image, batch->options->small)) {
+        qutc_cache_holds(path, loaded->image, batch->options->small, &is_there, error) != 0)
+        return CLI_FAILED;
+    if (is_there) {
         print_kept(batch, name, path, output);
         return CLI_KEPT;
     }

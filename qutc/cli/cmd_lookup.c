@@ -48,7 +48,7 @@ static int look_up_stdin(const struct cli_loaded *loaded)
              word = strtok_r(NULL, " \t\r\n", &rest))
             status = worse(status, look_up(loaded, word));
     }
-    if (ferror(stdin)) {
+    if (status != CLI_BAD && !feof(stdin)) {
         cli_report(stderr, "standard input", "cannot read: %s", strerror(errno));
         status = CLI_BAD;
     }

@@ -12,7 +12,10 @@
 
 #include "qutc/cli/options.h"
 
-enum { REPLY_TEXT_MAX_BYTES = 1 << 28 }; // a worker may have been overrun by its input: not all it says is true
+enum {
+    REPLY_TEXT_MAX_BYTES = 1 << 28, // a worker may have been overrun by its input: not all it says is true
+    EXIT_NO_MEMORY = 12,            // of a worker that could not hold what there was to say
+};
 
 struct reply {
     uint64_t output_bytes;
@@ -54,25 +57,35 @@ static bool send_all(int fd, const void *bytes, size_t size)
     return true;
 }
 
-static bool do_one(const struct cli_pool *pool, int fd, size_t index)
+static bool is_whole(FILE *memory)
+{
+    bool has_failed = ferror(memory);
+    return fclose(memory) == 0 && !has_failed;
+}
+
+// 0, or the status to exit with.
+static int do_one(const struct cli_pool *pool, int fd, size_t index)
 {
     char *texts[2] = {NULL, NULL};
     size_t sizes[2] = {0, 0};
     FILE *output = open_memstream(&texts[0], &sizes[0]);
     FILE *errors = open_memstream(&texts[1], &sizes[1]);
     if (!output || !errors)
-        return false;
+        return EXIT_NO_MEMORY;
     struct reply reply = {0};
     pool->work(pool->context, index, output, errors, &reply.tally);
-    if (fclose(output) != 0 || fclose(errors) != 0)
-        return false;
+    bool all = is_whole(output);
+    all = is_whole(errors) && all;
+    // glibc's streams can also fail to hand over what they hold, without a word.
+    if (!all || !texts[0] || !texts[1])
+        return EXIT_NO_MEMORY;
     reply.output_bytes = sizes[0];
     reply.error_bytes = sizes[1];
     bool ok =
         send_all(fd, &reply, sizeof reply) && send_all(fd, texts[0], sizes[0]) && send_all(fd, texts[1], sizes[1]);
     free(texts[0]);
     free(texts[1]);
-    return ok;
+    return ok ? 0 : 1;
 }
 
 static _Noreturn void be_worker(const struct cli_pool *pool, int fd)
@@ -84,8 +97,9 @@ static _Noreturn void be_worker(const struct cli_pool *pool, int fd)
             continue;
         if (got != (ssize_t)sizeof index)
             _exit(0); // the parent is done, or gone
-        if (!do_one(pool, fd, (size_t)index))
-            _exit(1);
+        int status = do_one(pool, fd, (size_t)index);
+        if (status != 0)
+            _exit(status);
     }
 }
 
@@ -123,6 +137,8 @@ static void end_worker(struct worker *worker, char *death, size_t death_size)
         continue;
     if (death && WIFSIGNALED(status))
         snprintf(death, death_size, "crashed: signal %d", WTERMSIG(status));
+    else if (death && WEXITSTATUS(status) == EXIT_NO_MEMORY)
+        snprintf(death, death_size, "%s", base_reason_name(BASE_ERR_NO_MEMORY));
     else if (death)
         snprintf(death, death_size, "crashed: exit status %d", WEXITSTATUS(status));
     free(worker->text);
@@ -189,8 +205,10 @@ static void dispatch(struct run *run, struct worker *worker)
     send_all(worker->fd, &index, sizeof index);
 }
 
-// Reads what has come. False where the worker has died, or talks nonsense.
-static bool read_some(struct worker *worker)
+enum read { READ_GOOD, READ_DEAD, READ_NO_MEMORY }; // dead: or it talks nonsense
+
+// Reads what has come.
+static enum read read_some(struct worker *worker)
 {
     char *target = (char *)&worker->reply + worker->reply_got;
     size_t wanted = sizeof worker->reply - worker->reply_got;
@@ -201,20 +219,20 @@ static bool read_some(struct worker *worker)
     }
     ssize_t got = recv(worker->fd, target, wanted, MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return true;
+        return READ_GOOD;
     if (got <= 0)
-        return false;
+        return READ_DEAD;
     worker->reply_got += (size_t)got;
     if (worker->reply_got != sizeof worker->reply || worker->text)
-        return true;
+        return READ_GOOD;
     if (worker->reply.output_bytes > REPLY_TEXT_MAX_BYTES || worker->reply.error_bytes > REPLY_TEXT_MAX_BYTES)
-        return false;
+        return READ_DEAD;
     size_t text_bytes = (size_t)(worker->reply.output_bytes + worker->reply.error_bytes);
     worker->text = malloc(text_bytes + 1);
     if (!worker->text)
-        return false;
+        return READ_NO_MEMORY;
     worker->text[text_bytes] = '\0';
-    return true;
+    return READ_GOOD;
 }
 
 static bool is_complete(const struct worker *worker)
@@ -250,7 +268,10 @@ static bool wait_for_some(struct run *run)
         struct worker *worker = &run->workers[i];
         if (polls[i].fd < 0 || !polls[i].revents)
             continue;
-        bool is_alive = read_some(worker);
+        enum read got = read_some(worker);
+        if (got == READ_NO_MEMORY)
+            return false;
+        bool is_alive = got == READ_GOOD;
         if (!is_alive && worker->pid)
             kill(worker->pid, SIGKILL); // nonsense; harmless to one that is dead
         if ((!is_alive || is_complete(worker)) && !finish(run, worker, !is_alive))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separate debug files, where distributions put what they strip: by build-id first, since nothing else proves that the
 // two belong together, then by .gnu_debuglink's name and CRC.
+#include <errno.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdio.h>
@@ -74,16 +75,18 @@ static bool try_joined(const struct search *search, const char *root, const char
 
 static bool by_link(const struct search *search, const char *image_path, const char *debug_root)
 {
-    char *directory = realpath(image_path, NULL);
-    if (!directory)
+    char directory[PATH_MAX];
+    if (!realpath(image_path, directory)) {
+        struct base_error why = {0};
+        base_fail_errno(&why, errno);
+        input_image_note_no_memory(search->image, &why);
         return false;
+    }
     char *slash = strrchr(directory, '/');
     if (slash)
         *slash = 0;
-    bool found = try_joined(search, "", directory, "") || try_joined(search, "", directory, ".debug/") ||
-                 try_joined(search, debug_root, directory, "");
-    free(directory);
-    return found;
+    return try_joined(search, "", directory, "") || try_joined(search, "", directory, ".debug/") ||
+           try_joined(search, debug_root, directory, "");
 }
 
 static void read_link(struct search *search)

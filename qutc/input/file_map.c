@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ static int open_window(struct input_file_map *map, int fd, uint64_t offset_bytes
                        enum input_file_way way, struct base_error *error)
 {
     if (fstat(fd, &map->opened))
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     if (!S_ISREG(map->opened.st_mode))
         return base_fail(error, BASE_ERR_IO, "", 0, "not a regular file");
     uint64_t file_bytes = (uint64_t)map->opened.st_size;
@@ -59,7 +58,7 @@ static int open_window(struct input_file_map *map, int fd, uint64_t offset_bytes
         return 0;
     int result = way == INPUT_FILE_READ ? reserve_window(map, fd, offset_bytes, size_bytes)
                                         : map_window(map, fd, offset_bytes, size_bytes);
-    return result ? base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno)) : 0;
+    return result ? base_fail_errno(error, errno) : 0;
 }
 
 int input_file_map_open(struct input_file_map *map, const char *path, uint64_t offset_bytes, uint64_t size_bytes,
@@ -68,7 +67,7 @@ int input_file_map_open(struct input_file_map *map, const char *path, uint64_t o
     *map = (struct input_file_map){.bytes = {(const uint8_t *)"", 0}, .fd = -1};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     int result = open_window(map, fd, offset_bytes, size_bytes, way, error);
     close(fd);
     if (result)

@@ -78,6 +78,9 @@ static int analyse(struct input_image *image, const char *path, const struct inp
     add_debugdata(image);
     if (options && options->debug_root && input_image_find_debug_file(image, path, options->debug_root))
         input_image_add_frames(image, &store->debug_elf, INPUT_FROM_DEBUG_FILE);
+    // Not damage: a table that was made now would be another one than tomorrow's, under the same name.
+    if (input_image_check_memory(image, error))
+        return -1;
     image->unpacked_bytes = store->unpacker.used_bytes;
     image->unpack_time_ns = store->unpacker.time_ns;
     image->xz_time_ns = store->unpacker.xz_time_ns;

@@ -115,6 +115,10 @@ int input_image_open_memory(struct base_bytes elf, const char *name, const struc
 
 void input_image_close(struct input_image *image);
 
+// -1, and *error filled, where memory was missing for a part of the image that was asked for since it was opened
+// (symbols). What was made without that part must not pass for whole.
+int input_image_check_memory(const struct input_image *image, struct base_error *error);
+
 // The bytes of the file that are mapped from vaddr on, up to the end of their segment (or section): at most to the end
 // of file data, never zero-fill. Size 0 where nothing is mapped.
 struct base_bytes input_image_at(const struct input_image *image, uint64_t vaddr);

@@ -26,9 +26,12 @@ struct input_image_store {
     struct input_file_map debug_file;
     struct input_elf debug_elf;
     struct input_unpacker unpacker;
+    struct base_error no_memory; // the first part that could not be read for want of it
 };
 
-// Counts a part that is left out, and keeps the first one's reason.
+// Keeps a reason that is BASE_ERR_NO_MEMORY for input_image_check_memory.
+void input_image_note_no_memory(const struct input_image *image, const struct base_error *why);
+// Counts a part that is left out, and keeps the first one's reason. One that memory was missing for ends the opening.
 void input_image_note_damage(struct input_image *image, const struct base_error *damage);
 
 // ranges.c: which addresses hold code, PLT entries, bytes of the file.

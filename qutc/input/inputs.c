@@ -155,14 +155,14 @@ enum input_file_kind input_file_kind(struct input_file *file, bool follow, struc
     // A pipe or a device must neither block nor be disturbed.
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
     if (fd < 0 || fstat(fd, &status)) {
-        base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        base_fail_errno(error, errno);
         kind = INPUT_FILE_UNREADABLE;
     } else if (S_ISREG(status.st_mode)) {
         file->device = (uint64_t)status.st_dev;
         file->inode = (uint64_t)status.st_ino;
         ssize_t got = pread(fd, start, sizeof start, 0);
         if (got < 0) {
-            base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+            base_fail_errno(error, errno);
             kind = INPUT_FILE_UNREADABLE;
         } else {
             kind = kind_of_start((struct base_bytes){start, (size_t)got});
@@ -251,8 +251,8 @@ static int add_directory(struct input_inputs *inputs, const char *path, unsigned
 {
     struct dirent **entries = NULL;
     int count = is_kernel_file_system(path) ? 0 : scandir(path, &entries, NULL, by_name);
-    if (count < 0 && depth == 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+    if (count < 0 && (depth == 0 || errno == ENOMEM))
+        return base_fail_errno(error, errno);
     if (count < 0)
         inputs->skipped_unreadable++;
     size_t length = strlen(path);
@@ -288,7 +288,7 @@ int input_inputs_add_path(struct input_inputs *inputs, const char *path, struct 
 {
     struct stat status;
     if (stat(path, &status))
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     if (S_ISDIR(status.st_mode))
         return add_directory(inputs, path, 0, error);
     if (!S_ISREG(status.st_mode))

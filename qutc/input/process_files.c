@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,8 @@ static int add_process_vdso(struct input_inputs *inputs, int pid, const struct m
     char path[64];
     uint64_t size = mapping->end - mapping->start;
     uint8_t *copy = size <= VDSO_MAX_BYTES ? malloc((size_t)size) : NULL;
+    if (!copy && size <= VDSO_MAX_BYTES)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "a vdso of 0x%jx bytes", (uintmax_t)size);
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = copy && fd >= 0 ? pread(fd, copy, (size_t)size, (off_t)mapping->start) : -1;
@@ -90,31 +93,22 @@ static bool is_mapped_file(const char *path, const struct mapping *mapping, cons
 }
 
 // A path by which the mapped file can be opened: its own name, the name in the process's root, the mapping's link.
-// Allocated; NULL: none.
-static char *find_path(int pid, const struct mapping *mapping)
+// *path is allocated; NULL: none.
+static int find_path(int pid, const struct mapping *mapping, char **path, struct base_error *error)
 {
-    char *link = NULL;
-    char *in_root = NULL;
+    char link[96], in_root[PATH_MAX + 32];
     struct stat status;
-    if (asprintf(&link, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start, mapping->end) < 0)
-        return NULL;
+    snprintf(link, sizeof link, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start, mapping->end);
     bool has_link = stat(link, &status) == 0;
     const struct stat *mapped = has_link ? &status : NULL;
-    if (is_mapped_file(mapping->path, mapping, mapped)) {
-        free(link);
-        return strdup(mapping->path);
-    }
-    if (asprintf(&in_root, "/proc/%d/root%s", pid, mapping->path) >= 0) {
-        if (is_mapped_file(in_root, mapping, mapped)) {
-            free(link);
-            return in_root;
-        }
-        free(in_root);
-    }
-    if (has_link)
-        return link;
-    free(link);
-    return NULL;
+    int length = snprintf(in_root, sizeof in_root, "/proc/%d/root%s", pid, mapping->path);
+    const char *found = has_link ? link : NULL;
+    if (is_mapped_file(mapping->path, mapping, mapped))
+        found = mapping->path;
+    else if (length < (int)sizeof in_root && is_mapped_file(in_root, mapping, mapped))
+        found = in_root;
+    *path = found ? strdup(found) : NULL;
+    return found && !*path ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path") : 0;
 }
 
 // A damaged archive is one mapping less, not the end of the list.
@@ -134,11 +128,14 @@ static int add_embedded(struct input_inputs *inputs, const struct input_file *fi
                         struct base_error *error)
 {
     struct input_file_map map;
+    struct base_error why = {0};
     bool is_elf = false;
-    if (offset && input_file_map_open(&map, file->path, offset, 0, INPUT_FILE_MAPPED, NULL) == 0) {
+    if (offset && input_file_map_open(&map, file->path, offset, 0, INPUT_FILE_MAPPED, &why) == 0) {
         input_elf_probe(map.bytes, &is_elf);
         input_file_map_close(&map);
     }
+    if (why.reason == BASE_ERR_NO_MEMORY)
+        return base_fail_as(error, &why);
     if (!is_elf) {
         inputs->skipped_not_elf++;
         return 0;
@@ -151,7 +148,9 @@ static int add_embedded(struct input_inputs *inputs, const struct input_file *fi
 static int add_mapped_file(struct input_inputs *inputs, int pid, const struct mapping *mapping,
                            const struct file_run *run, struct base_error *error)
 {
-    char *path = find_path(pid, mapping);
+    char *path;
+    if (find_path(pid, mapping, &path, error) != 0)
+        return -1;
     if (!path) {
         inputs->skipped_unreadable++;
         return 0;
@@ -201,8 +200,8 @@ int input_inputs_add_process(struct input_inputs *inputs, int pid, struct base_e
     while (result == 0 && getline(&line, &line_bytes, maps) >= 0)
         if (parse_line(line, &mapping))
             result = add_mapping(inputs, pid, &mapping, &run, error);
-    if (result == 0 && ferror(maps))
-        result = base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+    if (result == 0 && !feof(maps))
+        result = base_fail_errno(error, errno);
     free(line);
     fclose(maps);
     return result;

@@ -13,11 +13,13 @@ static bool by_section(const struct input_image *image, const struct input_elf *
             continue;
         const struct input_elf_section *names = &elf->sections[section->link - 1];
         struct input_unpacker *unpacker = &image->store->unpacker;
-        if (names->type == SHT_STRTAB && input_unpack_section(unpacker, elf, section, &found->symbols, NULL) == 0 &&
-            input_unpack_section(unpacker, elf, names, &found->names, NULL) == 0 && found->symbols.size) {
+        struct base_error why = {0};
+        if (names->type == SHT_STRTAB && input_unpack_section(unpacker, elf, section, &found->symbols, &why) == 0 &&
+            input_unpack_section(unpacker, elf, names, &found->names, &why) == 0 && found->symbols.size) {
             found->elf = elf;
             return true;
         }
+        input_image_note_no_memory(image, &why);
     }
     return false;
 }

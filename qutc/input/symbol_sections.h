@@ -14,8 +14,8 @@ struct input_symbol_section {
     struct base_bytes names;
 };
 
-// Returns how many. What lies outside its file, or cannot be unpacked, is left out. The bytes live
-// as long as the image. load_bias: of an image of memory,
+// Returns how many. What lies outside its file, or cannot be unpacked, is left out: whether for want of memory,
+// input_image_check_memory says. The bytes live as long as the image. load_bias: of an image of memory,
 // where a loader may have replaced the addresses that the dynamic section gives by those in memory; else 0.
 unsigned input_image_symbol_sections(const struct input_image *image, uint64_t load_bias,
                                      struct input_symbol_section *sections);

@@ -52,6 +52,8 @@ static int add_flat_directory(struct input_inputs *inputs, const char *directory
 {
     struct dirent **entries = NULL;
     int count = scandir(directory, &entries, NULL, by_name);
+    if (count < 0 && errno == ENOMEM)
+        return base_fail_errno(error, errno);
     if (count < 0 && errno != ENOENT && errno != ENOTDIR)
         inputs->skipped_unreadable++;
     int result = 0;
@@ -141,7 +143,10 @@ static int add_included(struct input_inputs *inputs, const char *pattern, unsign
     if (asprintf(&absolute, "%s%s", pattern[0] == '/' ? "" : "/etc/", pattern) < 0)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
     int result = 0;
-    if (depth < INCLUDE_DEPTH_MAX && glob(absolute, 0, NULL, &matches) == 0) {
+    int found = depth < INCLUDE_DEPTH_MAX ? glob(absolute, 0, NULL, &matches) : GLOB_NOMATCH;
+    if (found == GLOB_NOSPACE) {
+        result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "%s", absolute);
+    } else if (found == 0) {
         for (size_t i = 0; i < matches.gl_pathc && result == 0; i++)
             result = add_conf(inputs, matches.gl_pathv[i], depth + 1, error);
         globfree(&matches);
@@ -175,9 +180,11 @@ static int add_conf(struct input_inputs *inputs, const char *path, unsigned dept
     int result = 0;
     FILE *conf = fopen(path, "re");
     if (!conf)
-        return 0;
+        return errno == ENOMEM ? base_fail_errno(error, errno) : 0;
     while (result == 0 && getline(&line, &line_bytes, conf) >= 0)
         result = add_conf_line(inputs, line, depth, error);
+    if (result == 0 && !feof(conf) && errno == ENOMEM)
+        result = base_fail_errno(error, errno);
     free(line);
     fclose(conf);
     return result;

@@ -6,6 +6,10 @@
 
 #include "qutc/table/cell.h"
 
+// What has no finer boundary is counted in units of so many bytes, also where instructions begin between them: the
+// index of blocks, which is all there is of a few functions in a large text, is smaller for it.
+enum { PC_SHIFT_MAX = 2 };
+
 // Bytes of text by kind, and whether every row starts on a unit. Counted per rule first, rows in the upper half and
 // bytes (of a text below 4 GiB) in the lower: a million rows pass here, and sums per kind would wait for each other.
 static int survey(struct table_draft *draft, const struct cfi_rule_set *rules)
@@ -51,7 +55,7 @@ static int survey(struct table_draft *draft, const struct cfi_rule_set *rules)
 }
 
 // The table begins and ends with the code that is described: elsewhere is a hole by definition. An old-style binary
-// maps its whole file executable, twice the size of its text.
+// maps its whole file executable, twice the size of its text. Where nothing is described, one unit of hole says so.
 static void trim(struct table_draft *draft)
 {
     const uint32_t granule = (uint32_t)QUT_BLOCK_UNITS << 2; // blocks begin at multiples of every padding alignment
@@ -59,6 +63,8 @@ static void trim(struct table_draft *draft)
     size_t *count = &draft->rows.count;
     if (*count > 1 && rows[*count - 1].rule_id == CFI_RULE_HOLE_ID)
         draft->text_size = rows[--*count].pc_rel;
+    else if (*count == 1 && rows[0].rule_id == CFI_RULE_HOLE_ID)
+        draft->text_size = (rows[0].pc_rel | ((1u << PC_SHIFT_MAX) - 1)) + 1;
     draft->first_row = *count > 1 && rows[0].rule_id == CFI_RULE_HOLE_ID;
     draft->start_rel = rows[draft->first_row].pc_rel & ~(granule - 1);
     draft->text_start += draft->start_rel;
@@ -69,7 +75,7 @@ int table_draft_init(struct table_draft *draft, const struct arch *arch, uint64_
                      const struct cfi_rule_set *rules, struct cfi_row_list *rows, struct base_error *error)
 {
     *draft = (struct table_draft){.arch = arch,
-                                  .pc_shift = arch->pc_shift,
+                                  .pc_shift = PC_SHIFT_MAX,
                                   .text_start = text_start,
                                   .text_size = text_end - text_start,
                                   .rows = *rows};

@@ -70,7 +70,7 @@ static int open_file(const char *path, int segment_fd, struct base_error *error)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct stat status, segment;
     if (fd < 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     bool is_segment = fstat(segment_fd, &segment) == 0 && is_file && segment.st_dev == status.st_dev &&
                       segment.st_ino == status.st_ino;

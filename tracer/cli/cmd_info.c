@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static const char help[] =
     "--top, --blocked and --locks add tables: what cost most, what threads waited for, and for whom. An error beside\n"
     "a share is what chance makes of so few samples: with 95 % the true share is no farther away.\n\n"
     "Where a trace is incomplete or damaged, what there is is told of all the same, and the exit status is 1. With\n"
-    "exit status 2 a FILE is no trace.\n\n"
+    "exit status 2 a FILE is no trace, or memory was short.\n\n"
     "Example: qut info --top 10 --locks app.qtrace\n";
 
 static bool is_segment(const char *path)
@@ -38,31 +38,27 @@ static bool is_segment(const char *path)
 }
 
 // FILE.parts: where a recorder keeps the traces of processes until they are put behind FILE's first one.
-static char *find_parts(const char *path)
+static bool find_parts(const char *path, char parts[PATH_MAX])
 {
-    static const char extension[] = ".parts";
-    size_t size = strlen(path) + sizeof extension;
-    char *parts = malloc(size);
     struct stat status;
-    if (!parts)
-        return NULL;
-    snprintf(parts, size, "%s%s", path, extension);
-    if (stat(parts, &status) == 0 && S_ISDIR(status.st_mode))
-        return parts;
-    free(parts);
-    return NULL;
+    return snprintf(parts, PATH_MAX, "%s.parts", path) < PATH_MAX && stat(parts, &status) == 0 &&
+           S_ISDIR(status.st_mode);
 }
 
-static struct names *find_names(const struct trace_options *options, const struct trace *trace)
+static int print_loaded(const struct trace_options *options, const struct trace *trace, struct base_error *error)
 {
+    char parts[PATH_MAX];
+    struct info info = info_of(trace, is_segment(trace->path));
     const struct names_options wanted = {0};
-    struct base_error error = {0};
-    if (!info_tables_wanted(&options->info))
-        return NULL;
-    struct names *names = names_of(trace, &wanted, &error);
-    if (!names)
-        cli_report_error(stderr, trace->path, &error);
-    return names;
+    struct names *names = NULL;
+    if (info_tables_wanted(&options->info) && !(names = names_of(trace, &wanted, error)))
+        return -1;
+    info.wanted = &options->info;
+    info.parts = find_parts(trace->path, parts) ? parts : NULL;
+    info.names = names;
+    int result = (options->json ? info_print_json : info_print_text)(&info, stdout);
+    names_free(names);
+    return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "not all of it is printed");
 }
 
 static int print(const struct trace_options *options, const char *path)
@@ -73,22 +69,15 @@ static int print(const struct trace_options *options, const char *path)
         cli_report_error(stderr, path, &error);
         return CLI_BAD;
     }
-    struct info info = info_of(&trace, is_segment(path));
-    char *parts = find_parts(path);
-    struct names *names = find_names(options, &trace);
-    info.wanted = &options->info;
-    info.parts = parts;
-    info.names = names;
-    if (options->json)
-        info_print_json(&info, stdout);
-    else
-        info_print_text(&info, stdout);
     struct trace_balance balance = trace_balance(&trace);
     bool is_good = trace.is_complete && !balance.hits_missing && !balance.samples_missing;
-    names_free(names);
-    free(parts);
+    int status = is_good ? CLI_OK : CLI_NO;
+    if (print_loaded(options, &trace, &error) != 0) {
+        cli_report_error(stderr, path, &error);
+        status = CLI_BAD;
+    }
     trace_free(&trace);
-    return is_good ? CLI_OK : CLI_NO;
+    return status;
 }
 
 static int info_command(const struct cli_command *command, int argc, char **argv)

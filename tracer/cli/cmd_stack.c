@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order is what matters: modules and tables first, then stop, walk and let go, then names. Nothing is looked up,
 // opened or printed while a thread waits.
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ struct session {
     struct stack_options options;
     struct qutc_provide_options provide;
     unsigned tables_made;
+    bool no_memory; // for a table, or for a name
     char *cache;
     struct qut_target *target;
     struct stack_take take;
@@ -30,6 +32,7 @@ static int compile(void *context, const struct qut_compile_request *request, voi
     struct session *session = context;
     int result = qutc_compile_for_qut(&session->provide, request, table, table_size, reason, reason_size);
     session->tables_made += result == 0;
+    session->no_memory |= result != 0 && errno == ENOMEM; // `reason` is for people
     return result;
 }
 
@@ -37,8 +40,10 @@ static void open_target(struct session *session, struct qut_target_error *error)
 {
     const struct stack_options *options = &session->options;
     // Without a place for a cache, tables are made each time.
+    struct base_error no_place = {0};
     if (!options->cache && !options->no_cache)
-        qutc_cache_directory(&session->cache, NULL);
+        qutc_cache_directory(&session->cache, &no_place);
+    session->no_memory |= no_place.reason == BASE_ERR_NO_MEMORY;
     const char *cache = options->cache ? options->cache : session->cache;
     session->provide = (struct qutc_provide_options){
         .size = sizeof session->provide, .cache_directory = cache, .debug_root = options->debug_root};
@@ -94,6 +99,7 @@ static int print(struct session *session)
         stack_print_text(&report);
     if (session->options.verbose)
         print_dex_refusals(&modules);
+    session->no_memory |= modules.no_memory;
     stack_groups_free(&groups);
     stack_modules_free(&modules);
     return CLI_OK;
@@ -149,9 +155,11 @@ static int run(struct session *session)
     size_t walked = walked_threads(&session->take);
     int status = print(session);
     print_remarks(session, walked);
+    if (session->no_memory)
+        cli_report(stderr, "stack", "%s: frames or names are missing", base_reason_name(BASE_ERR_NO_MEMORY));
     if (cli_interrupt_came())
         return INTERRUPT_STATUS;
-    return status == CLI_OK && walked == 0 ? CLI_NO : status;
+    return status == CLI_OK && (walked == 0 || session->no_memory) ? CLI_NO : status;
 }
 
 static int stack_command(const struct cli_command *command, int argc, char **argv)

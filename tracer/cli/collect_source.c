@@ -87,7 +87,7 @@ int cli_collect_source_of_file(struct collect_source *source, const char *path, 
 {
     int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC); // a pipe is not waited for
     if (fd < 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     if (cli_collect_source_of_fd(source, fd, error) == 0)
         return 0;
     close(fd);

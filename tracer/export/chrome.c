@@ -325,7 +325,8 @@ static void perfetto_write_thread(struct writer *writer, const struct trace_thre
                                         .sample = perfetto_write_sample,
                                         .mark = write_mark,
                                         .gap = write_gap};
-    export_slices_of_thread(writer->trace, writer->names, thread, &options, &events);
+    if (!export_slices_of_thread(writer->trace, writer->names, thread, &options, &events))
+        sink_no_memory(writer->sink);
     end_request(writer, thread->end_ns == UINT64_MAX ? writer->trace->end_ns : thread->end_ns);
     writer->thread = NULL;
 }

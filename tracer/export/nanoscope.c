@@ -78,7 +78,8 @@ static int write_nanoscope(const struct trace *trace, const struct names *names,
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "nanoscope");
     const struct slice_options slices = {.gap_ns = analysis_weights_gap_ns(trace, thread)};
     const struct slice_events events = {.context = &writer, .enter = enter, .leave = leave};
-    export_slices_of_thread(trace, names, thread, &slices, &events);
+    if (!export_slices_of_thread(trace, names, thread, &slices, &events))
+        sink_no_memory(sink);
     return sink_close(writer.name, true, error);
 }
 

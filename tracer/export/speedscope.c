@@ -91,7 +91,8 @@ static void perfetto_write_events(struct writer *writer, const struct trace_thre
     writer->has_before = false;
     writer->last_ns = since_start(writer, first->first_ns);
     put(writer, "\"events\":[");
-    export_slices_of_thread(writer->trace, writer->names, thread, &slices, &events);
+    if (!export_slices_of_thread(writer->trace, writer->names, thread, &slices, &events))
+        sink_no_memory(writer->sink);
     put(writer, "],\"startValue\":0,\"endValue\":");
     sink_number(writer->sink, writer->last_ns);
 }

@@ -30,8 +30,9 @@ struct info {
 };
 
 struct info info_of(const struct trace *trace, bool is_segment);
-void info_print_text(const struct info *info, FILE *output);
-void info_print_json(const struct info *info, FILE *output);
+// -1: no memory, and not all was printed. JSON has a member "error" then, and is JSON.
+int info_print_text(const struct info *info, FILE *output);
+int info_print_json(const struct info *info, FILE *output);
 
 // info_processes.c: processes, where there are several, and what was noted beside the samples.
 void info_processes_text(const struct info *info, FILE *output);

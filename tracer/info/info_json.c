@@ -112,7 +112,7 @@ static void print_modules(struct base_json *json, const struct trace *trace)
     base_json_close(json, ']');
 }
 
-void info_print_json(const struct info *info, FILE *output)
+int info_print_json(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
     struct base_json json = {.stream = output};
@@ -140,7 +140,9 @@ void info_print_json(const struct info *info, FILE *output)
     info_processes_json(info, &json);
     print_threads(&json, trace);
     print_modules(&json, trace);
-    if (info->names && info_tables_json(info->wanted, trace, info->names, &json) != 0)
-        base_json_string(&json, "error", "out of memory");
+    int result = info->names ? info_tables_json(info->wanted, trace, info->names, &json) : 0;
+    if (result != 0)
+        base_json_string(&json, "error", base_reason_name(BASE_ERR_NO_MEMORY));
     base_json_close(&json, '}');
+    return result;
 }

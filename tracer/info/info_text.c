@@ -134,12 +134,12 @@ static void print_thread(const struct trace_thread *thread, FILE *output)
     fputs(thread->end_ns == UINT64_MAX ? "\n" : ", ended\n", output);
 }
 
-static void print_threads(const struct info *info, FILE *output)
+static int print_threads(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
     size_t *order = calloc(trace->thread_count + 1, sizeof *order);
     if (!order)
-        return;
+        return -1;
     for (size_t i = 0; i < trace->thread_count; i++)
         order[i] = i;
     compared = trace;
@@ -149,6 +149,7 @@ static void print_threads(const struct info *info, FILE *output)
     if (trace->thread_count > THREADS_SHOWN)
         fprintf(output, "  thread    and %zu more\n", trace->thread_count - THREADS_SHOWN);
     free(order);
+    return 0;
 }
 
 static void print_modules(const struct info *info, FILE *output)
@@ -172,7 +173,7 @@ static void print_modules(const struct info *info, FILE *output)
         fprintf(output, "  module    and %zu more\n", hidden);
 }
 
-void info_print_text(const struct info *info, FILE *output)
+int info_print_text(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
     static const char *const modes[] = {"keeps the newest", "keeps all"};
@@ -191,8 +192,8 @@ void info_print_text(const struct info *info, FILE *output)
     print_kinds(info, output);
     print_sizes(info, output);
     info_processes_text(info, output);
-    print_threads(info, output);
+    if (print_threads(info, output) != 0)
+        return -1;
     print_modules(info, output);
-    if (info->names && info_tables_text(info->wanted, trace, info->names, output) != 0)
-        fputs("  out of memory\n", output);
+    return info->names ? info_tables_text(info->wanted, trace, info->names, output) : 0;
 }

@@ -28,11 +28,14 @@ static const struct dex_source *open_source(struct names_file *file, uint64_t of
     struct names_dex *dex = file->dex;
     if (dex->failures == FAILURES_MAX || dex->count == SOURCES_MAX)
         return NULL;
-    if (!BASE_RESERVE(dex, 1))
+    if (!BASE_RESERVE(dex, 1)) {
+        file->no_memory = true;
         return NULL;
+    }
     struct base_error error = {0};
     if (dex_source_open(&dex->items[dex->count], dex->path, offset, &error) != 0) {
         dex->failures++;
+        file->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
         char text[NAMES_WHY_MAX];
         if (!*file->why)
             snprintf(file->why, sizeof file->why, "%s",
@@ -50,8 +53,10 @@ char *names_dex_method(struct names_file *file, uint64_t offset)
         file->dex = calloc(1, sizeof *file->dex);
         if (file->dex)
             file->dex->path = names_locate_path(file->options, file->module->path, &entry);
-        if (!file->dex || !file->dex->path)
+        if (!file->dex || !file->dex->path) {
+            file->no_memory = true;
             return NULL;
+        }
     }
     const struct dex_source *source = source_at(file->dex, offset);
     if (!source)

@@ -53,6 +53,7 @@ static void say(struct names_file *file, const char *why)
 static void say_error(struct names_file *file, const struct base_error *error)
 {
     char text[NAMES_WHY_MAX];
+    file->no_memory |= error->reason == BASE_ERR_NO_MEMORY;
     say(file,
         error->reason == BASE_ERR_IO && !*error->section ? error->detail : base_error_text(error, text, sizeof text));
 }
@@ -116,18 +117,20 @@ static const char *member_of(const struct input *input)
     return mark ? mark + 1 : input->name;
 }
 
-static bool has_build(const struct names_file *file, const struct input *input)
+static bool has_build(struct names_file *file, const struct input *input)
 {
     const struct input_image_options options = {.read_files = true, .identity_only = true};
     struct input_image *image = NULL;
-    bool is_same = input_open(input, &options, &image, NULL) == 0 && is_same_build(file->module, image);
+    struct base_error error = {0};
+    bool is_same = input_open(input, &options, &image, &error) == 0 && is_same_build(file->module, image);
+    file->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
     input_image_close(image);
     return is_same;
 }
 
 // By its build-id. Where the trace has none: by its path in the archive; by the last part of that, where just one has
 // it: there may be one for each architecture.
-static const struct input *find_in_archive(const struct names_file *file, const struct input_inputs *inputs,
+static const struct input *find_in_archive(struct names_file *file, const struct input_inputs *inputs,
                                            const char *entry)
 {
     const struct input *found = NULL;
@@ -196,6 +199,7 @@ struct input_image *names_locate_image(struct names_file *file)
     }
     const char *entry;
     char *real = names_locate_path(file->options, path, &entry);
+    file->no_memory |= !real;
     struct input_image *image = real ? open_path(file, real, entry) : NULL;
     free(real);
     return image;
@@ -205,8 +209,11 @@ static struct input_image *open_debug(struct names_file *file, const char *path)
 {
     const struct input_image_options options = {.read_files = true};
     struct input_image *image = NULL;
-    if (!path || input_image_open(path, NULL, 0, 0, &options, &image, NULL) != 0)
+    struct base_error error = {0};
+    if (!path || input_image_open(path, NULL, 0, 0, &options, &image, &error) != 0) {
+        file->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
         return NULL;
+    }
     if (is_same_build(file->module, image))
         return image;
     input_image_close(image);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/names/named_file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +17,11 @@ static bool has_all_symbols(const struct input_image *image)
            input_elf_find(&store->debugdata_elf, ".symtab");
 }
 
-static struct symbols *read_symbols(struct input_image **image)
+static struct symbols *read_symbols(struct names_file *file, struct input_image **image)
 {
     // Without memory the image is closed, too.
     struct symbols *symbols = *image ? symbols_read(*image, 0, NULL) : NULL;
+    file->no_memory |= *image && !symbols;
     if (!symbols)
         *image = NULL;
     return symbols;
@@ -30,11 +32,11 @@ static void open_file(struct names_file *file)
     file->is_opened = true;
     file->image = names_locate_image(file);
     bool is_enough = file->image && has_all_symbols(file->image);
-    file->symbols = read_symbols(&file->image);
+    file->symbols = read_symbols(file, &file->image);
     if (!is_enough)
         file->debug_image = names_locate_debug_image(file);
     is_enough = is_enough || file->debug_image;
-    file->debug_symbols = read_symbols(&file->debug_image);
+    file->debug_symbols = read_symbols(file, &file->debug_image);
     if (*file->why || is_enough || !file->symbols)
         return;
     snprintf(file->why, sizeof file->why, "%s",
@@ -87,20 +89,27 @@ bool names_file_is_plt(struct names_file *file, uint64_t vaddr, struct base_byte
     return true;
 }
 
+static struct names_inlines *inlines_of(struct names_file *file, const struct input_image *image)
+{
+    errno = 0; // libdw does not say why it gives up
+    struct names_inlines *inlines = image ? names_inlines_open(image) : NULL;
+    file->no_memory |= errno == ENOMEM;
+    return inlines;
+}
+
 static void open_inlines(struct names_file *file)
 {
     file->inlines_are_opened = true;
-    if (file->image)
-        file->inlines = names_inlines_open(file->image);
+    file->inlines = inlines_of(file, file->image);
     // A file may have all symbols and no debug information.
     if (!file->inlines && !file->debug_image) {
         size_t said = strlen(file->why); // that lines are missing is not why names are
         file->debug_image = names_locate_debug_image(file);
-        file->debug_symbols = read_symbols(&file->debug_image);
+        file->debug_symbols = read_symbols(file, &file->debug_image);
         file->why[said] = '\0';
     }
-    if (!file->inlines && file->debug_image)
-        file->inlines = names_inlines_open(file->debug_image);
+    if (!file->inlines)
+        file->inlines = inlines_of(file, file->debug_image);
 }
 
 size_t names_file_inlines(struct names_file *file, uint64_t vaddr,

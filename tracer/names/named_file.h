@@ -33,6 +33,7 @@ struct names_file {
     struct names_inlines *inlines; // NULL: no debug information
     struct names_dex *dex;
     char why[NAMES_WHY_MAX]; // names are missing; "": they are not
+    bool no_memory;          // something of the file was not read for want of it
 };
 
 // Before that a file is {.options, .module, .debuginfod}, and nothing is opened.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/names/names.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +178,17 @@ static bool name_place(struct naming *naming, struct names_file *file, const str
     return is_known;
 }
 
+// libdw gives up on a unit, and starts and slots are left out, where memory fails them, and none says why; malloc does,
+// by errno. What is opened by a path tells of itself: looking for other paths overwrites errno.
+static bool name_place_or_fail(struct naming *naming, struct names_file *file, const struct names_key *key,
+                               const char *module)
+{
+    errno = 0;
+    bool is_known = name_place(naming, file, key, module);
+    naming->names->no_memory |= file->no_memory || errno == ENOMEM;
+    return is_known;
+}
+
 static void tell_progress(struct naming *naming)
 {
     enum { EVERY = 4096 };
@@ -200,7 +212,7 @@ static void name_file(struct naming *naming, const struct names_key *keys, size_
     size_t unknown = 0;
     naming->symbol = NULL;
     for (size_t i = 0; i < count && !naming->names->no_memory; i++) {
-        if (!name_place(naming, &file, &keys[i], base))
+        if (!name_place_or_fail(naming, &file, &keys[i], base))
             unknown += keys[i].node_count;
         naming->done++;
         tell_progress(naming);
@@ -264,7 +276,11 @@ static char *debug_root_of(const struct names_options *options)
     if (options->debug_root)
         return strdup(options->debug_root);
     char *root = NULL;
-    if (options->system_root && asprintf(&root, "%s%s", options->system_root, usual) > 0 && access(root, F_OK) == 0)
+    if (!options->system_root)
+        return strdup(usual);
+    if (asprintf(&root, "%s%s", options->system_root, usual) < 0)
+        return NULL;
+    if (access(root, F_OK) == 0)
         return root;
     free(root);
     return strdup(usual);
@@ -276,6 +292,7 @@ static void name_all_files(struct naming *naming)
     naming->options.debug_root = debug_root;
     naming->names->no_memory = !debug_root;
     naming->debuginfod = naming->options.debuginfod ? names_debuginfod_open() : NULL;
+    naming->names->no_memory |= naming->options.debuginfod && !naming->debuginfod;
     name_all(naming);
     names_debuginfod_close(naming->debuginfod);
     qsort(naming->names->missing, naming->names->missing_count, sizeof *naming->names->missing, by_count);

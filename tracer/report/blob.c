@@ -28,6 +28,10 @@ void report_blob(struct sink *sink, const uint8_t *data, size_t size)
 {
     struct bytes packed = {0};
     bool is_packed = report_deflate(data, size, &packed);
+    if (packed.has_failed) {
+        sink_no_memory(sink);
+        return;
+    }
     if (is_packed) {
         data = packed.items;
         size = packed.count;

@@ -10,7 +10,8 @@
 // page a moment only.
 void report_blob(struct sink *sink, const uint8_t *data, size_t size);
 
-// zlib's format ("deflate" in browsers), added to *packed. False: not here, or no memory: the bytes go as they are.
+// zlib's format ("deflate" in browsers), added to *packed. False: not here, and the bytes go as they are;
+// or no memory, and packed->has_failed.
 bool report_deflate(const uint8_t *data, size_t size, struct bytes *packed);
 
 #endif

@@ -7,10 +7,8 @@ bool report_deflate(const uint8_t *data, size_t size, struct bytes *packed)
 {
     enum { LEVEL = 6, PIECE_BYTES = 1 << 24 }; // zlib counts in 32 bits
     z_stream stream = {0};
-    if (deflateInit(&stream, LEVEL) != Z_OK)
-        return false;
     uint8_t out[1 << 14];
-    int status = Z_OK;
+    int status = deflateInit(&stream, LEVEL);
     size_t done = 0;
     while (status == Z_OK) {
         if (stream.avail_in == 0 && done < size) {
@@ -27,6 +25,8 @@ bool report_deflate(const uint8_t *data, size_t size, struct bytes *packed)
     deflateEnd(&stream);
     if (status == Z_STREAM_END && !packed->has_failed)
         return true;
+    bool no_memory = status == Z_MEM_ERROR || packed->has_failed;
     report_bytes_free(packed);
+    packed->has_failed = no_memory;
     return false;
 }

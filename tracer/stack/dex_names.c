@@ -4,6 +4,7 @@
 #include "tracer/stack/dex_names.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static bool find(const struct stack_modules *modules, const struct stack_dex_sou
 static const struct stack_dex_source *keep(struct stack_modules *modules, struct stack_dex_source *source)
 {
     struct stack_dex_source *place = BASE_ADD(&modules->dex_sources);
+    modules->no_memory |= !place;
     if (place)
         *place = *source;
     else
@@ -123,6 +125,7 @@ static bool copy_memory(struct stack_modules *modules, uint64_t start, uint64_t 
     if (dex_pc < start || dex_pc - start >= size)
         return false;
     uint8_t *bytes = malloc(size);
+    modules->no_memory |= !bytes;
     size_t got = bytes ? qut_target_read(modules->target, start, bytes, size) : 0;
     source->start = start;
     source->module = NULL;
@@ -166,6 +169,7 @@ static const struct stack_dex_source *open_source(struct stack_modules *modules,
 
 static void note_refusal(struct stack_modules *modules, struct stack_module *module, const struct base_error *error)
 {
+    modules->no_memory |= error->reason == BASE_ERR_NO_MEMORY;
     if (module)
         module->dex_failures++;
     if (modules->dex_refused++ == 0) {
@@ -196,7 +200,9 @@ void stack_dex_at(struct stack_modules *modules, struct stack_module *module, ui
         place->entry_offset = source->source.offset_bytes;
         place->entry_start = source->start;
     }
+    errno = 0; // a name that is none of a method's is no error
     place->method = dex_found_name(&found);
+    modules->no_memory |= errno == ENOMEM;
     place->code_offset = dex_pc - source->start - found.code.start;
 }
 

@@ -33,10 +33,12 @@ static uint64_t call_bytes(const struct stack_modules *modules, const struct sta
     return strncmp(qut_target_arch(modules->target), "x86", 3) == 0 ? 1 : 4;
 }
 
-static void name_function(const struct stack_options *options, const struct symbol *symbol, struct stack_place *place)
+static void name_function(struct stack_modules *modules, const struct stack_options *options,
+                          const struct symbol *symbol, struct stack_place *place)
 {
     place->function = strndup(symbol->name, symbol->name_length);
     char *readable = place->function && !options->raw_names ? symbols_demangle(place->function) : NULL;
+    modules->no_memory |= !place->function || (!options->raw_names && !readable);
     if (!readable)
         return;
     if (strcmp(readable, place->function) == 0) {
@@ -66,7 +68,7 @@ static void describe_jit(struct stack_modules *modules, const struct stack_optio
     if (options->no_names || !stack_jit_symbol(modules, address, &symbol))
         return;
     place->function_offset = address - symbol.start_vaddr;
-    name_function(options, &symbol, place);
+    name_function(modules, options, &symbol, place);
 }
 
 // Bytecode: pc is where it is interpreted, not behind a call.
@@ -114,7 +116,7 @@ void stack_describe(struct stack_modules *modules, const struct stack_options *o
     if (options->no_names || !stack_module_symbol(modules, module, vaddr, &symbol))
         return;
     place->function_offset = vaddr - symbol.start_vaddr;
-    name_function(options, &symbol, place);
+    name_function(modules, options, &symbol, place);
 }
 
 void stack_place_free(struct stack_place *place)

@@ -9,13 +9,16 @@ struct stack_jit_file {
     struct symbols *symbols;
 };
 
-static struct symbols *read_symbols(const void *bytes, size_t size)
+static struct symbols *read_symbols(struct stack_modules *modules, const void *bytes, size_t size)
 {
     const struct input_image_options options = {.jit = true};
     struct input_image *image = NULL;
-    if (input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, NULL) != 0)
-        return NULL;
-    return symbols_read(image, 0, NULL);
+    struct base_error error = {0};
+    struct symbols *symbols = NULL;
+    if (input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, &error) == 0)
+        symbols = symbols_read(image, 0, &error);
+    modules->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
+    return symbols;
 }
 
 // NULL without memory.
@@ -26,7 +29,8 @@ static const struct stack_jit_file *file_of(struct stack_modules *modules, const
             return &modules->jit_files.items[i];
     struct stack_jit_file *file = BASE_ADD(&modules->jit_files);
     if (file)
-        *file = (struct stack_jit_file){.bytes = bytes, .symbols = read_symbols(bytes, size)};
+        *file = (struct stack_jit_file){.bytes = bytes, .symbols = read_symbols(modules, bytes, size)};
+    modules->no_memory |= !file;
     return file;
 }
 

@@ -115,7 +115,8 @@ static bool make_line(const struct stack_report *report, const struct qut_frame 
     if (!out)
         return false;
     print_place(out, report, frame, index);
-    if (fclose(out) == 0)
+    bool has_failed = ferror(out);
+    if (fclose(out) == 0 && !has_failed && line->text) // glibc's streams may fail to hand over what they hold
         return true;
     free(line->text);
     line->text = NULL;

@@ -19,8 +19,10 @@ struct stack_module *stack_module_at(struct stack_modules *modules, uint64_t add
         if (modules->items[i]->info.start == info.start && modules->items[i]->info.file_offset == info.file_offset)
             return modules->items[i];
     struct stack_module *module = BASE_RESERVE(modules, 1) ? calloc(1, sizeof *module) : NULL;
-    if (!module)
+    if (!module) {
+        modules->no_memory = true;
         return NULL;
+    }
     module->info = info;
     *BASE_ADD(modules) = module;
     return module;
@@ -31,13 +33,17 @@ uint64_t stack_module_base(const struct stack_module *module)
     return module->info.is_elf ? module->info.load_bias : module->info.start;
 }
 
-static struct input_image *open_file(const struct stack_modules *modules, const struct qut_module_info *info)
+static struct input_image *open_file(struct stack_modules *modules, const struct qut_module_info *info)
 {
     // Names may come from a file that is truncated while we read: then they are missing, and nothing else.
     const struct input_image_options options = {.debug_root = modules->debug_root, .read_files = true};
     struct input_image *image = NULL;
-    if (!*info->file_path || input_image_open(info->file_path, NULL, info->file_offset, 0, &options, &image, NULL) != 0)
+    struct base_error error = {0};
+    if (!*info->file_path ||
+        input_image_open(info->file_path, NULL, info->file_offset, 0, &options, &image, &error) != 0) {
+        modules->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
         return NULL;
+    }
     // Another build has other functions at these addresses.
     bool is_other = info->build_id_size && image->identity_kind == INPUT_BUILD_ID &&
                     (image->identity_size > info->build_id_size ||
@@ -61,7 +67,7 @@ static void *copy_whole(const struct stack_modules *modules, const struct qut_mo
 }
 
 // What has no file any more, or never had one.
-static struct input_image *open_memory(const struct stack_modules *modules, const struct qut_module_info *info)
+static struct input_image *open_memory(struct stack_modules *modules, const struct qut_module_info *info)
 {
     bool is_kernels = info->path[0] == '[', incomplete;
     struct elf_head head;
@@ -72,14 +78,16 @@ static struct input_image *open_memory(const struct stack_modules *modules, cons
     size_t size;
     void *bytes = is_kernels ? copy_whole(modules, info, &size)
                              : target_rebuild(modules->target, &head, info->load_bias, &size, &incomplete);
+    struct base_error error = {0};
     if (bytes && size <= memory_image_max_bytes)
-        input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, NULL);
+        input_image_open_memory((struct base_bytes){bytes, size}, NULL, &options, &image, &error);
+    modules->no_memory |= error.reason == BASE_ERR_NO_MEMORY || (is_kernels && !bytes);
     if (bytes)
         os_free_pages(bytes, size);
     return image;
 }
 
-static void read_symbols(const struct stack_modules *modules, struct stack_module *module)
+static void read_symbols(struct stack_modules *modules, struct stack_module *module)
 {
     if (!module->info.is_elf)
         return;
@@ -91,6 +99,7 @@ static void read_symbols(const struct stack_modules *modules, struct stack_modul
     }
     if (image)
         module->symbols = symbols_read(image, load_bias, NULL);
+    modules->no_memory |= image && !module->symbols;
 }
 
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,

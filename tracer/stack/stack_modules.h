@@ -28,9 +28,11 @@ struct stack_modules {
     unsigned dex_refused;                             // how many times no dex file could be had for bytecode
     struct stack_module *dex_first;                   // ... the first time, and why
     struct base_error dex_first_error;
+    bool no_memory; // for a name that there is, or may be
 };
 
-// NULL where nothing is mapped, or without memory. Stays where it is until stack_modules_free.
+// NULL where nothing is mapped, or without memory (then modules->no_memory says so). Stays where it is until
+// stack_modules_free.
 struct stack_module *stack_module_at(struct stack_modules *modules, uint64_t address);
 
 // address = module-relative + this: in an ELF image relative means its own virtual addresses, else from its start on.

@@ -104,6 +104,10 @@ struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, stru
     }
     symbols->image = image;
     symbols->table_count = input_image_symbol_sections(image, load_bias, symbols->tables);
+    if (input_image_check_memory(image, error) != 0) {
+        symbols_free(symbols);
+        return NULL;
+    }
     size_t most = 0;
     for (unsigned i = 0; i < symbols->table_count; i++)
         most += symbol_count(symbols, i);

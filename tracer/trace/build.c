@@ -183,7 +183,7 @@ int trace_build(struct image *image, struct trace *trace, struct base_error *err
     trace->damage_count = image->damages.count;
     trace->is_complete = image->is_complete && !image->damaged_chunks && !image->damaged_blocks &&
                          !image->is_truncated && !trace->damaged_samples;
-    if (!trace_find_open(trace))
+    if (!trace_find_open(trace) || image->no_memory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     return make_process(image, trace, error);
 }

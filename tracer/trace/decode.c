@@ -162,7 +162,8 @@ static void read_run(struct state *state, struct base_cursor *cursor, unsigned t
     sample.first_ns -= earlier_ns;
     sample.last_ns -= earlier_ns;
     sample.node = trace_node_index(decoder->nodes, node);
-    state->no_memory = sample.node == UINT32_MAX || !place_metrics(state, &sample) || !add_sample(state, &sample);
+    state->no_memory =
+        state->no_memory || sample.node == UINT32_MAX || !place_metrics(state, &sample) || !add_sample(state, &sample);
 }
 
 static void read_mark(struct state *state, struct base_cursor *cursor)

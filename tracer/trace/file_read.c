@@ -247,6 +247,9 @@ static void read_blocks(struct reader *reader, bool segments)
         else if (trace_file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
                  read[blocks[i].type](reader, contents))
             continue;
+        reader->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
+        if (reader->no_memory)
+            return;
         char text[224];
         reader->image->damaged_blocks++;
         trace_image_damage(reader->image, "block %" PRIu32 " at 0x%" PRIx64 ": %s", blocks[i].index, blocks[i].offset,
@@ -353,13 +356,15 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
     struct image *image = reader->image;
     reader->unpacked_bytes_max = (uint64_t)size * RATIO_MAX + ROOM_BYTES;
     read_blocks(reader, true);
-    if (!image->header.version && has_notes_only(reader)) {
+    if (!reader->no_memory && !image->header.version && has_notes_only(reader)) {
         read_blocks(reader, false);
         check_trailer(reader, size);
         image->is_notes_only = !reader->no_memory && reader->has_trailer && !image->is_truncated;
         if (image->is_notes_only)
             return 0;
     }
+    if (reader->no_memory)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     // Or none that this build can unpack.
     if (!image->header.version && image->damages.count)
         return base_fail(error, BASE_ERR_MALFORMED, "", 0, "no block can be read; the first: %s",
@@ -394,5 +399,7 @@ int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, 
                      : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a block");
     free(reader.scratch);
     free(reader.last_of_slot);
+    if (result == 0 && image->no_memory)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     return result;
 }

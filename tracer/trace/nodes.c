@@ -66,7 +66,8 @@ static const char *end_label(struct image *image, uint64_t code)
     char *label =
         refusal ? trace_memory_text(image->memory, "[%s: %s]", qut_end_reason_name(reason), qut_refusal_name(refusal))
                 : trace_memory_text(image->memory, "[%s]", qut_end_reason_name(reason));
-    return label ? label : "[end]";
+    image->no_memory |= !label;
+    return label ? label : "";
 }
 
 static void place_at(struct trace_node *node, const struct places *places, uint32_t module, uint64_t offset)

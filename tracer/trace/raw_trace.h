@@ -45,6 +45,7 @@ struct image {
     bool is_complete;     // closed, and all is here
     bool is_truncated;    // its end is not here
     bool may_miss_chunks; // a collector took some out of this segment
+    bool no_memory;       // for words that say what is damaged, or why a stack ends
 };
 
 enum { DAMAGES_MAX = 32 };

@@ -140,7 +140,7 @@ int trace_read(const char *path, struct trace *trace, struct base_error *error)
     *trace = (struct trace){0};
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); // a pipe without a writer is no file, and not waited for
     if (fd < 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     int result = trace_read_fd(fd, path, trace, error);
     close(fd);
     return result;

@@ -34,6 +34,7 @@ bool trace_image_damage(struct image *image, const char *format, ...)
     if (image->damages.count < DAMAGES_MAX) {
         char *copy = trace_memory_text(image->memory, "%s", text);
         char **place = copy ? trace_vector_add(&image->damages) : NULL;
+        image->no_memory |= !place;
         if (place)
             *place = copy;
     }

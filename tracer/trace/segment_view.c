@@ -135,7 +135,7 @@ int trace_segment_map(struct trace_segment_view *view, int fd, bool writable, st
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        return base_fail_errno(error, errno);
     if (status.st_size < (off_t)sizeof(struct qut_trace_header))
         return base_fail(error, BASE_ERR_TRUNCATED, where, 0, "%jd bytes are less than a header",
                          (intmax_t)status.st_size);

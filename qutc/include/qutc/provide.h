@@ -31,7 +31,8 @@ struct qutc_provide_options {
 // next process has other code there.
 //
 // A file that is changed or cut off meanwhile makes it fail, and raises no signal. A table that cannot be put into the
-// cache is returned all the same. [not signal-safe, blocks, allocates; any threads]
+// cache is returned all the same. errno is ENOMEM afterwards where it was memory that there was none of. [not
+// signal-safe, blocks, allocates; any threads]
 QUT_API int qutc_compile_for_qut(void *context, const struct qut_compile_request *request, void **table,
                                  size_t *table_size, char *reason, size_t reason_size);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <check.h>
+#include <errno.h>
 
 #include "base/error.h"
 #include "tests/support/run_suite.h"
@@ -18,6 +19,17 @@ START_TEST(passes_another_one_on)
 }
 END_TEST
 
+START_TEST(tells_memory_from_the_system)
+{
+    struct base_error no_memory = {0}, other = {0};
+    ck_assert_int_eq(base_fail_errno(&no_memory, ENOMEM), -1);
+    ck_assert_int_eq(no_memory.reason, BASE_ERR_NO_MEMORY);
+    ck_assert_int_eq(base_fail_errno(&other, ENOENT), -1);
+    ck_assert_int_eq(other.reason, BASE_ERR_IO);
+    ck_assert_str_eq(other.detail, "No such file or directory");
+}
+END_TEST
+
 START_TEST(without_a_place)
 {
     struct base_error error = {0};
@@ -33,6 +45,7 @@ int main(void)
     TCase *tests = tcase_create("error");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, passes_another_one_on);
+    tcase_add_test(tests, tells_memory_from_the_system);
     tcase_add_test(tests, without_a_place);
     return run_suite(suite);
 }

@@ -18,6 +18,11 @@ void sink_fail(struct sink *sink, enum base_reason reason, const char *what, int
     sink->has_failed = true;
 }
 
+void sink_no_memory(struct sink *sink)
+{
+    sink_fail(sink, BASE_ERR_NO_MEMORY, "", 0);
+}
+
 // Memory doubles.
 static void grow(struct sink *sink, size_t size)
 {

@@ -30,6 +30,8 @@ void sink_fixed(struct sink *sink, int64_t value, unsigned decimals);
 // A JSON string with its quotes. What is no UTF-8 becomes U+FFFD.
 void sink_json_string(struct sink *sink, const char *text);
 
+// What makes the bytes had no memory for them: as if they could not be written.
+void sink_no_memory(struct sink *sink);
 bool sink_failed(const struct sink *sink);
 // 0; or -1, *error filled: the file is not there then, or what it was. `keep` false: as if it had failed, without an
 // error.

@@ -170,7 +170,7 @@ struct sink *sink_file(const char *path, struct base_error *error)
     }
     file->fd = open_file(file, path);
     if (file->fd < 0) {
-        base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+        base_fail_errno(error, errno);
         free_file(file, NULL);
         return NULL;
     }

@@ -221,6 +221,43 @@ START_TEST(empty_blocks_carry_their_rule)
 }
 END_TEST
 
+START_TEST(nothing_but_a_hole_is_small)
+{
+    for (uint32_t start = 0; start < 3000; start += 999) {
+        struct maker m;
+        maker_init(&m, &arch_x86_64, 1);
+        maker_row(&m, start, CFI_RULE_HOLE_ID);
+        m.text_size = 2 << 20;
+        struct made_table made = agreed(&m);
+        ck_assert_uint_le(made.size, 512);
+        ck_assert_uint_eq(made.table.header->covered_bytes + made.table.header->refused_bytes, 0);
+        finish(&m, &made);
+    }
+}
+END_TEST
+
+// _init and _fini, and between them code that nothing describes: the index of blocks is all there is.
+START_TEST(a_large_gap_is_counted_in_large_units)
+{
+    for (uint32_t unit_bytes = 1; unit_bytes <= 4; unit_bytes *= 2) {
+        struct maker m;
+        maker_init(&m, &arch_x86_64, 1);
+        struct qut_rule refused = cfi_rule_refused(QUT_REFUSED_CFA_EXPRESSION);
+        uint32_t last = 2 << 20, id = plain(&m, 8), other = maker_rule(&m, &refused);
+        maker_row(&m, 0, id);
+        maker_row(&m, 20, CFI_RULE_HOLE_ID);
+        maker_row(&m, last, other);
+        maker_row(&m, last + 16 + unit_bytes, CFI_RULE_HOLE_ID);
+        m.text_size = 3 << 20;
+        struct made_table made = agreed(&m);
+        uint32_t group_bytes = QUT_GROUP_BLOCKS * QUT_BLOCK_UNITS * unit_bytes;
+        ck_assert_uint_eq(1u << made.table.header->pc_shift, unit_bytes);
+        ck_assert_uint_le(made.size, (last / group_bytes + 1) * sizeof(struct qut_table_group) + 512);
+        finish(&m, &made);
+    }
+}
+END_TEST
+
 START_TEST(text_of_any_size)
 {
     for (uint32_t size = 1; size < 600; size++) {
@@ -268,6 +305,8 @@ int main(void)
     tcase_add_test(tests, a_slot_at_the_cfa_itself);
     tcase_add_test(tests, equal_neighbours_stay_apart);
     tcase_add_test(tests, empty_blocks_carry_their_rule);
+    tcase_add_test(tests, nothing_but_a_hole_is_small);
+    tcase_add_test(tests, a_large_gap_is_counted_in_large_units);
     tcase_add_test(tests, text_of_any_size);
     tcase_add_test(tests, small_tables_share_runs);
     suite_add_tcase(suite, tests);

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "qutc/cfi/exidx.h"
+#include "qutc/qutc.h"
 #include "tests/support/arm_elf.h"
 #include "tests/unit/qutc/cfi/exidx/suites.h"
 
@@ -153,6 +154,24 @@ START_TEST(closing_entry_at_the_end_holds_nowhere)
     ASSERT_ROWS(&r, FRAME_AT(0, 8), HOLE_AT(0x80), FRAME_AT(0x200, 4));
     ck_assert_uint_eq(r.counts.out_of_order, 0);
     reading_free(&r);
+}
+END_TEST
+
+// Nothing but the entries that close segments. A table of holes would be 32 bytes for each 14 KiB of the code.
+START_TEST(an_index_of_no_code_makes_no_table)
+{
+    struct arm_elf elf = arm_elf(TEXT, TEXT + 0x80);
+    elf.text[1] = (struct input_range){TEXT + 0x200, TEXT + 0x280};
+    arm_elf_inline_entry(&elf, TEXT + 0x80, MOVE_8);
+    arm_elf_inline_entry(&elf, TEXT + 0x280, ARM_ELF_CANTUNWIND);
+    struct input_image *image = arm_elf_open(&elf);
+    struct base_error error = {.reason = BASE_OK};
+    uint8_t *table;
+    size_t size;
+    ck_assert_int_eq(qutc_compile(image, NULL, &table, &size, NULL, &error), -1);
+    ck_assert_int_eq(error.reason, BASE_ERR_NO_UNWIND);
+    ck_assert_ptr_null(table);
+    input_image_close(image);
 }
 END_TEST
 
@@ -322,6 +341,7 @@ Suite *index_suite(void)
     tcase_add_test(tcase, equal_neighbours_keep_their_starts_only_with_a_frame);
     tcase_add_test(tcase, functions_end_with_their_executable_range);
     tcase_add_test(tcase, closing_entry_at_the_end_holds_nowhere);
+    tcase_add_test(tcase, an_index_of_no_code_makes_no_table);
     tcase_add_test(tcase, last_entry_of_an_address_counts);
     tcase_add_test(tcase, thumb_bit_is_no_part_of_the_address);
     tcase_add_test(tcase, wrong_addresses_do_not_touch_their_neighbours);
