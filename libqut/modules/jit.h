@@ -77,8 +77,11 @@ extern _Atomic(const struct modules_jit_index *) modules_jit_current;
 // the list that it is about.
 struct modules_jit_asked {
     uint32_t source_number; // who was asked; 0: nobody
-    uint32_t newer;         // of Android's layouts: how many newer entries count
-    uint32_t round;         // of GDB's: which of the thread's askings it was (jit_expected.c); 0: none
+    union {
+        uint32_t newer; // of Android's layouts: how many newer entries count
+        uint32_t round; // of GDB's: which of the thread's askings it was (jit_expected.c); 0: none
+    };
+    const void *held;       // of GDB's: what was confirmed last. Only while the list is; NULL: nothing
 };
 enum { MODULES_JIT_LOST = UINT32_MAX }; // of `newer`: it cannot be told
 

@@ -118,6 +118,28 @@ unsigned modules_jit_code_parts(const struct modules_jit_source *source, const s
     return count;
 }
 
+// As hash_part of bytes that lie there whole.
+static void hash_bytes(const uint8_t *bytes, size_t size, uint64_t *hash)
+{
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + at, size - at < sizeof word ? size - at : sizeof word);
+        uint64_t sum = (*hash ^ word) * 0x9e3779b97f4a7c15u;
+        *hash = sum ^ sum >> 29;
+    }
+}
+
+ON_ITS_OWN static bool file_parts_hold(const struct modules_jit_code *code, const struct os_part *parts, unsigned count,
+                                       const uint8_t *bytes)
+{
+    uint64_t hash = code->entry.symfile_bytes;
+    for (unsigned i = MODULES_JIT_ENTRY_PARTS; i < count; i++) {
+        hash_bytes(bytes, parts[i].size, &hash);
+        bytes += parts[i].size;
+    }
+    return hash == code->hash;
+}
+
 bool modules_jit_parts_hold(const struct modules_jit_source *source, const struct modules_jit_code *code,
                             uint64_t *previous, const struct os_part *parts, unsigned count, const uint8_t *bytes)
 {
@@ -127,12 +149,7 @@ bool modules_jit_parts_hold(const struct modules_jit_source *source, const struc
     bytes += parts[0].size;
     memcpy(&link, bytes, sizeof link);
     bytes += sizeof link;
-    uint64_t hash = code->entry.symfile_bytes;
-    for (unsigned i = MODULES_JIT_ENTRY_PARTS; i < count; i++) {
-        hash_part(bytes, 0, (uint32_t)parts[i].size, &hash);
-        bytes += parts[i].size;
-    }
-    if (!is_entry(&now, &code->entry) || hash != code->hash)
+    if (!is_entry(&now, &code->entry) || !file_parts_hold(code, parts, count, bytes))
         return false;
     uint64_t known_previous = *previous;
     *previous = arch_pointer(&arch_native_arch, now.previous);

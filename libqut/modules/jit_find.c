@@ -29,13 +29,16 @@ bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *cod
     return true;
 }
 
-static bool holds(const struct modules_jit_interval *item, uintptr_t pc, struct runtime_thread *thread,
-                  struct modules_jit_asked *asked)
+static bool item_holds(const struct modules_jit_interval *item, uintptr_t pc, struct runtime_thread *thread,
+                       struct modules_jit_asked *asked)
 {
     const struct modules_jit_source *source = item->source;
     if (source->descriptor.layout != ART_JIT_GDB)
         return modules_jit_list_holds(source, pc, asked);
+    if (asked->held == item) // recursion
+        return true;
     bool is_outermost = thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1;
+    asked->held = item; // if it does
     return is_outermost ? modules_jit_expected_holds(thread, source, item->code, asked)
                         : modules_jit_code_holds(source, item->code);
 }
@@ -43,8 +46,9 @@ static bool holds(const struct modules_jit_interval *item, uintptr_t pc, struct 
 bool modules_jit_confirm(uintptr_t pc, const void *found, struct runtime_thread *thread,
                          struct modules_jit_asked *asked)
 {
-    if (holds(found, pc, thread, asked))
+    if (item_holds(found, pc, thread, asked))
         return true;
+    asked->held = NULL;
     modules_jit_want(MODULES_JIT_WANT | MODULES_JIT_DOUBT);
     return false;
 }

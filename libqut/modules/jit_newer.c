@@ -182,7 +182,7 @@ static bool is_as_known(const struct modules_jit_source *source, uint32_t known)
 }
 
 // How many of the newer entries count; MODULES_JIT_LOST: it cannot be told.
-ON_ITS_OWN static uint32_t ask(const struct modules_jit_source *source)
+static inline uint32_t ask(const struct modules_jit_source *source)
 {
     struct change change;
     uint32_t known = atomic_load_explicit(&source->newer->count, memory_order_acquire);

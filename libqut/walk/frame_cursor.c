@@ -42,6 +42,7 @@ static bool enter(struct walk_local *local, struct qut_cursor *cursor, uintptr_t
     struct runtime_walk *walk = walk_of(cursor);
     walk_local_begin(local, thread, modules_enter(thread), (uintptr_t)walk->regs.sp, here);
     local->jit = *asked_of(cursor);
+    local->jit.held = NULL; // the list may be another one by now, in the same place
     return local->modules || walk_local_not_started(walk);
 }
 

@@ -280,6 +280,38 @@ TEST(other_code_each_time)
         CHECK_CROSSED();
 }
 
+// Each slot is called twice in a row; no thread remembers anything.
+static unsigned repeated_first;
+
+static void walk_unregistered(void)
+{
+    qut_thread_unregister();
+    walk();
+    qut_thread_register();
+}
+
+static void twice(void)
+{
+    if (repeated_first++ == 0)
+        code_of(0)(twice);
+    else
+        walk_unregistered();
+    after_call++;
+}
+
+TEST(recursion_asks_once_even_without_memory)
+{
+    add_all();
+    depth = DEPTH;
+    innermost = walk_unregistered;
+    code_of(0)(descend);
+    unsigned once = walk_entry_reads; // what is read of the stack is more
+    repeated_first = 0;
+    code_of(0)(twice);
+    CHECK(crossed == 2 && walk_entry_reads == once, "layout %d: %u frames, %u entries, not %u", owner.layout, crossed,
+          walk_entry_reads, once);
+}
+
 // ---- instead: time
 
 static double walk_ns;
@@ -321,8 +353,11 @@ static void in_each_layout(void (*test)(void), const char *name)
 {
     for (unsigned layout = 0; layout < LAYOUTS; layout++) {
         owner_load(&owner, (enum art_jit_layout)layout);
-        if (!CHECK(owner.descriptor != NULL, "layout %u: no library", layout))
+        if (!owner.descriptor) {
+            tap_check(false, __FILE__, __LINE__, name, "layout %u: no library", layout);
+            tap.failed++;
             continue;
+        }
         qut_refresh();
         tap_run(name, test);
         owner_unload(&owner);
@@ -351,6 +386,7 @@ int main(int argc, char **argv)
     RUN_EACH(newer_code_in_the_same_place_is_seen);
     RUN_EACH(removed_code_is_seen);
     RUN_EACH(other_code_each_time);
+    RUN_EACH(recursion_asks_once_even_without_memory);
     qut_stop();
     return tap_finish();
 }
