@@ -7,6 +7,7 @@
 
 #include "qutc/cache.h"
 #include "qutc/qutc.h"
+#include "qutc/table_file.h"
 
 struct job {
     struct qutc_provide_options options;
@@ -61,6 +62,32 @@ static int open_memory(const struct job *job, struct input_image **image, struct
     return input_image_open_memory(elf, job->request->path, &options, image, error);
 }
 
+static enum qutc_cache_proof proof_of(const struct job *job)
+{
+    return job->request->flags & QUT_COMPILE_OF_ANOTHER ? QUTC_CACHE_OWNER : QUTC_CACHE_ITSELF;
+}
+
+// Who asks has looked for the identity already, but not among the tables of another user's files.
+static bool find_filed(struct job *job, const struct input_image *image)
+{
+    char *path = NULL;
+    struct qutc_table_file file;
+    if (!job->options.cache_directory || is_jit(job) || proof_of(job) == QUTC_CACHE_ITSELF ||
+        qutc_cache_path(job->options.cache_directory, image, QUTC_CACHE_OWNER, &path, NULL) != 0)
+        return false;
+    // Memory that is missing here is missing for the compiler next, which says so.
+    bool is_filed = false;
+    if (strchr(qutc_cache_name(job->options.cache_directory, path), '/'))
+        qutc_cache_holds(path, image, job->options.small, &is_filed, NULL);
+    is_filed = is_filed && qutc_table_file_read(path, &file, NULL) == 0;
+    if (is_filed) {
+        job->table = file.bytes;
+        job->table_size = file.size;
+    }
+    free(path);
+    return is_filed;
+}
+
 // The next process finds it. This one has its table in any case.
 static void publish(const struct job *job, const struct input_image *image, bool is_memory)
 {
@@ -71,8 +98,8 @@ static void publish(const struct job *job, const struct input_image *image, bool
     // The cache is for whole files: what one of them lost may be there again tomorrow.
     if (!job->options.cache_directory || is_jit(job) || !has_name || image->damage_count)
         return;
-    if (qutc_make_directories(job->options.cache_directory, NULL) == 0 &&
-        qutc_cache_path(job->options.cache_directory, image, &path, NULL) == 0)
+    if (qutc_cache_path(job->options.cache_directory, image, proof_of(job), &path, NULL) == 0 &&
+        qutc_cache_make_room(path, NULL) == 0)
         // Not synced: a disk takes longer for that than the compiler did. What a crash leaves half is no sound table,
         // and made anew.
         qutc_publish(path, job->table, job->table_size, false, NULL);
@@ -86,6 +113,8 @@ static int compile(struct job *job, const struct input_image *image, bool is_mem
     if (!is_jit(job) && !(is_oat && is_memory) && !is_wanted(job, image))
         return base_fail(error, BASE_ERR_MALFORMED, "", 0, "%s than was mapped",
                          is_oat ? "another OAT file" : "the build-id is another one");
+    if (!is_memory && find_filed(job, image))
+        return 0;
     const struct qutc_compile_options options = {.small = job->options.small};
     if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
         return -1;

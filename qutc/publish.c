@@ -18,7 +18,7 @@ int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, 
     unsigned attempt = atomic_fetch_add_explicit(&attempts, 1, memory_order_relaxed);
     if (asprintf(&temporary, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     bool ok = fd >= 0 && base_file_write_all(fd, bytes, size) == 0 && (!synced || fsync(fd) == 0);
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {

@@ -90,7 +90,7 @@ static struct input_image_options image_options(const struct warm_up *w)
 
 static int need(struct warm_up *w, const char *path)
 {
-    return qutc_keeper_need(&w->keeper, strrchr(path, '/') + 1, w->error);
+    return qutc_keeper_need(&w->keeper, qutc_cache_name(w->directory, path), w->error);
 }
 
 // What the cache has is found out by the identity alone: nothing is unpacked for it.
@@ -104,7 +104,7 @@ static int find_in_cache(struct warm_up *w, const struct input *input, char **pa
     *is_there = false;
     if (input_open(input, &options, &image, error) != 0)
         return -1;
-    int result = qutc_cache_path(w->directory, image, path, error);
+    int result = qutc_cache_path(w->directory, image, qutc_cache_proof_by_user(), path, error);
     if (result == 0 && w->options->trust_cache)
         *is_there = access(*path, R_OK) == 0;
     else if (result == 0)
@@ -123,7 +123,8 @@ static int publish(struct warm_up *w, const char *path, const uint8_t *table, si
                   (uintmax_t)w->keeper.bytes);
         return 1; // what would come now is needed less
     }
-    if (qutc_publish(path, table, size, false, w->error) != 0 || need(w, path) != 0)
+    if (qutc_cache_make_room(path, w->error) != 0 || qutc_publish(path, table, size, false, w->error) != 0 ||
+        need(w, path) != 0)
         return -1;
     step->outcome = QUTC_WARM_UP_COMPILED;
     step->table_bytes = size;

@@ -12,6 +12,7 @@
 
 #include "libqut/art/jit_list.h"
 #include "libqut/runtime/walk.h"
+#include "libqut/runtime/walking_thread.h"
 
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
@@ -21,12 +22,24 @@ enum {
     MODULES_JIT_WHOLE_BYTES_MAX = 4096,   // of a larger symbol file, parts are compared
     MODULES_JIT_PART_BYTES_MAX = 1 << 15, // of a larger part, samples
     MODULES_JIT_PARTS_MAX = 3,
+    MODULES_JIT_NEWER_MAX = 32, // entries that walks find out about by themselves, before the list is read again
+};
+
+// What walks have found out about entries that are newer than the list they know: by the order of their coming. Only
+// added to.
+struct modules_jit_newer {
+    _Atomic uint32_t count;
+    struct modules_jit_newer_item {
+        _Atomic uintptr_t entry, start, end; // code lies in [start, end) only
+    } items[MODULES_JIT_NEWER_MAX];
 };
 
 // One descriptor, as it was when its list was read.
 struct modules_jit_source {
     struct art_jit_descriptor descriptor;
     struct art_jit_entry first;                  // of GDB's layout; address 0: the list was empty
+    struct modules_jit_newer *newer;             // of Android's layouts
+    uint32_t number;                             // differs from that of every other source of every other list; never 0
     bool is_complete;                            // every entry is known, or was no symbol file
     uint8_t byte_count;                          // 0: it changed since
     uint8_t bytes[MODULES_JIT_DESCRIPTOR_BYTES]; // all of it
@@ -60,15 +73,29 @@ struct modules_jit_index {
 // NULL: no compiler is known.
 extern _Atomic(const struct modules_jit_index *) modules_jit_current;
 
-// What is known of code that lies in no module. False: nothing. *found is the walk's: what was found last, and whether
-// it is confirmed already. Between modules_enter and modules_leave, as the next one. Signal-safe.
+// What a walk has asked memory already, and was told: that counts to its end. All 0 at its beginning. It may outlive
+// the list that it is about.
+struct modules_jit_asked {
+    uint32_t source_number; // who was asked; 0: nobody
+    union {
+        uint32_t newer; // of Android's layouts: how many newer entries count
+        uint32_t round; // of GDB's: which of the thread's askings it was (jit_expected.c); 0: none
+    };
+    const void *held;       // of GDB's: what was confirmed last. Only while the list is; NULL: nothing
+};
+enum { MODULES_JIT_LOST = UINT32_MAX }; // of `newer`: it cannot be told
+
+// What is known of code that lies in no module. False: nothing. *found is for modules_jit_confirm. Between
+// modules_enter and modules_leave, as the next one. Signal-safe.
 bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *code);
 
-// Whether what was found holds, and so counts: a system call at least, where it is not confirmed. The list may have
-// been replaced in between: it is the answer that was given that is confirmed, not the one that would be given now.
-bool modules_jit_confirm(uintptr_t pc, const void **found);
+// Whether what was found holds, and so counts: a system call for the first frame of a walk; for others none, where no
+// new code has to be looked at. The list may have been replaced in between: it is the answer that was given that is
+// confirmed, not the one that would be given now. `thread` as in modules_enter.
+bool modules_jit_confirm(uintptr_t pc, const void *found, struct runtime_thread *thread,
+                         struct modules_jit_asked *asked);
 // Whether nothing is still all that is known of pc.
-bool modules_jit_confirm_nothing(uintptr_t pc);
+bool modules_jit_confirm_nothing(uintptr_t pc, const struct modules_jit_asked *asked);
 
 // Whether a list has changed since it was read. As modules_jit_find.
 bool modules_jit_is_stale(void);

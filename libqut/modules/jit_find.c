@@ -12,13 +12,6 @@ static const struct modules_jit_interval *find(const struct modules_jit_index *i
     return index->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
-// An interval that is not confirmed is marked by its lowest bit.
-static const void *unconfirmed(const struct modules_jit_interval *item)
-{
-    return (const char *)item + 1;
-}
-static_assert(_Alignof(struct modules_jit_interval) > 1, "there is room for a mark");
-
 bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *code)
 {
     const struct modules_jit_index *index = atomic_load_explicit(&modules_jit_current, memory_order_seq_cst);
@@ -27,8 +20,7 @@ bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *cod
         return false;
     if (item->is_ready) {
         *code = item->code->code;
-        if (*found != item)
-            *found = unconfirmed(item);
+        *found = item;
         return true;
     }
     *code = (struct runtime_code){.state = RUNTIME_CODE_PENDING, .frame_flags = QUT_FRAME_JIT};
@@ -37,33 +29,50 @@ bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *cod
     return true;
 }
 
-bool modules_jit_confirm(uintptr_t pc, const void **found)
+static bool item_holds(const struct modules_jit_interval *item, uintptr_t pc, struct runtime_thread *thread,
+                       struct modules_jit_asked *asked)
 {
-    if (!((uintptr_t)*found & 1))
+    const struct modules_jit_source *source = item->source;
+    if (source->descriptor.layout != ART_JIT_GDB)
+        return modules_jit_list_holds(source, pc, asked);
+    if (asked->held == item) // recursion
         return true;
-    const struct modules_jit_interval *item = (const void *)((const char *)*found - 1);
-    if (!modules_jit_code_holds(item->source, item->code, pc)) {
-        modules_jit_want(MODULES_JIT_WANT | MODULES_JIT_DOUBT);
-        return false;
-    }
-    *found = item;
-    return true;
+    bool is_outermost = thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1;
+    asked->held = item; // if it does
+    return is_outermost ? modules_jit_expected_holds(thread, source, item->code, asked)
+                        : modules_jit_code_holds(source, item->code);
 }
 
-static bool any_is_stale(const struct modules_jit_index *index)
+bool modules_jit_confirm(uintptr_t pc, const void *found, struct runtime_thread *thread,
+                         struct modules_jit_asked *asked)
+{
+    if (item_holds(found, pc, thread, asked))
+        return true;
+    asked->held = NULL;
+    modules_jit_want(MODULES_JIT_WANT | MODULES_JIT_DOUBT);
+    return false;
+}
+
+static bool is_stale(const struct modules_jit_source *source, const struct modules_jit_asked *asked)
+{
+    bool is_asked = asked && asked->source_number == source->number && source->descriptor.layout != ART_JIT_GDB;
+    return is_asked ? asked->newer != 0 : modules_jit_source_is_stale(source);
+}
+
+static bool any_is_stale(const struct modules_jit_index *index, const struct modules_jit_asked *asked)
 {
     for (size_t i = 0; i < index->source_count; i++)
-        if (modules_jit_source_is_stale(&index->sources[i]))
+        if (is_stale(&index->sources[i], asked))
             return true;
     return false;
 }
 
-bool modules_jit_confirm_nothing(uintptr_t pc)
+bool modules_jit_confirm_nothing(uintptr_t pc, const struct modules_jit_asked *asked)
 {
     const struct modules_jit_index *index = atomic_load_explicit(&modules_jit_current, memory_order_seq_cst);
     if (!index)
         return true;
-    if (any_is_stale(index)) {
+    if (any_is_stale(index, asked)) {
         modules_jit_want(MODULES_JIT_WANT);
         return false;
     }
@@ -73,5 +82,5 @@ bool modules_jit_confirm_nothing(uintptr_t pc)
 bool modules_jit_is_stale(void)
 {
     const struct modules_jit_index *index = atomic_load_explicit(&modules_jit_current, memory_order_seq_cst);
-    return index && any_is_stale(index);
+    return index && any_is_stale(index, NULL);
 }

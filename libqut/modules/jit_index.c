@@ -3,6 +3,7 @@
 // from the lowest address up, with those that cover the place in a heap.
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libqut/modules/jit_registry.h"
 
@@ -12,7 +13,7 @@ struct span {
     const struct modules_jit_source *source; // ascending with the lists
 };
 
-// The sources follow, then the intervals.
+// The sources follow, then what walks find out about them, then the intervals.
 struct modules_jit_published {
     struct modules_retired retired;
     alignas(uint64_t) struct modules_jit_index index;
@@ -158,20 +159,34 @@ static void replace(struct modules_jit_published *published)
     os_wake(&modules_registry.progress);
 }
 
+static void put_source(struct modules_jit_source *to, const struct modules_jit_source *from,
+                       struct modules_jit_newer *newer)
+{
+    static uint32_t number; // under work
+    number += number + 1 ? 1 : 2;
+    *to = *from;
+    to->number = number;
+    to->newer = newer;
+    memset(newer, 0, sizeof *newer);
+}
+
 static struct modules_jit_published *build(void)
 {
-    size_t span_count = count_spans(), sources_bytes = modules_jit.list_count * sizeof(struct modules_jit_source);
+    size_t span_count = count_spans();
+    size_t sources_bytes =
+        modules_jit.list_count * (sizeof(struct modules_jit_source) + sizeof(struct modules_jit_newer));
     struct modules_jit_published *published =
         malloc(sizeof *published + sources_bytes + 2 * span_count * sizeof(struct modules_jit_interval));
     if (!published)
         return NULL;
     struct modules_jit_source *sources = (struct modules_jit_source *)(void *)(published + 1);
-    struct intervals intervals = {.items = (struct modules_jit_interval *)(void *)(sources + modules_jit.list_count)};
+    struct modules_jit_newer *newer = (struct modules_jit_newer *)(void *)(sources + modules_jit.list_count);
+    struct intervals intervals = {.items = (struct modules_jit_interval *)(void *)(newer + modules_jit.list_count)};
     struct span *spans = collect(sources, span_count);
     struct heap heap = {.items = spans ? malloc((span_count + 1) * sizeof *heap.items) : NULL};
     if (heap.items) {
         for (size_t i = 0; i < modules_jit.list_count; i++)
-            sources[i] = modules_jit.lists[i].source;
+            put_source(&sources[i], &modules_jit.lists[i].source, &newer[i]);
         sweep(spans, span_count, &heap, &intervals);
         published->retired = (struct modules_retired){.free = free_published};
         published->index =
@@ -185,7 +200,8 @@ static struct modules_jit_published *build(void)
     return published;
 }
 static_assert(alignof(struct modules_jit_published) >= alignof(struct modules_jit_source) &&
-                  alignof(struct modules_jit_source) >= alignof(struct modules_jit_interval),
+                  alignof(struct modules_jit_source) >= alignof(struct modules_jit_newer) &&
+                  alignof(struct modules_jit_newer) >= alignof(struct modules_jit_interval),
               "they lie behind each other");
 
 bool modules_jit_publish(void)

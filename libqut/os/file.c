@@ -63,19 +63,38 @@ static int read_whole(int fd, size_t size, void **pages)
     return 0;
 }
 
-int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
+static bool may_be_anothers(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH))
+        return true;
+    return geteuid() == 0 && (status.st_uid != 0 || (status.st_mode & S_IWGRP));
+}
+
+static int read_file(const char *path, bool is_own, size_t max_bytes, void **pages, size_t *size)
 {
     uint64_t file_bytes = 0;
     int fd = os_open_file(path, &file_bytes);
     if (fd < 0)
         return fd;
-    int result = file_bytes == 0          ? -ENODATA
-                 : file_bytes > max_bytes ? -EFBIG
-                                          : read_whole(fd, (size_t)file_bytes, pages);
+    int result = is_own && may_be_anothers(fd) ? -EPERM
+                 : file_bytes == 0             ? -ENODATA
+                 : file_bytes > max_bytes      ? -EFBIG
+                                               : read_whole(fd, (size_t)file_bytes, pages);
     close(fd);
     if (result == 0)
         *size = (size_t)file_bytes;
     return result;
+}
+
+int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
+{
+    return read_file(path, false, max_bytes, pages, size);
+}
+
+int os_read_own_file(const char *path, size_t max_bytes, void **pages, size_t *size)
+{
+    return read_file(path, true, max_bytes, pages, size);
 }
 
 // Reads on until the end, however the size changes meanwhile.

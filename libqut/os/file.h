@@ -9,6 +9,9 @@
 // mapped: a file that is cut off later must not kill its reader. 0 or -errno (-EFBIG: over max_bytes; -ENODATA:
 // it is empty, or not all of it can be read; -EINVAL: not a regular file). Blocks, not signal-safe.
 int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size);
+// The same of a file that nobody else has made: -EPERM where everybody may write it, and where we are root and it is
+// not root's, or a group may write it. For other users the directory has to answer for the rest.
+int os_read_own_file(const char *path, size_t max_bytes, void **pages, size_t *size);
 
 // A file of which only parts are read: a descriptor (os_close_file) or -errno. Only regular files. *size may be
 // NULL.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -78,6 +81,49 @@ size_t os_read_self(uintptr_t address, void *bytes, size_t size)
 {
     return atomic_load_explicit(&read_by_memfd, memory_order_relaxed) ? read_through_memfd(address, bytes, size)
                                                                       : read_by_call(address, bytes, size);
+}
+
+static_assert(sizeof(struct os_part) == sizeof(struct iovec) &&
+                  offsetof(struct os_part, address) == offsetof(struct iovec, iov_base) &&
+                  offsetof(struct os_part, size) == offsetof(struct iovec, iov_len),
+              "parts are what the kernel takes");
+
+__attribute__((noinline)) static size_t read_one_by_one(const struct os_part *parts, unsigned count, uint8_t *bytes)
+{
+    size_t done = 0;
+    for (unsigned i = 0; i < count; i++) {
+        size_t got = os_read_self(parts[i].address, bytes + done, parts[i].size);
+        done += got;
+        if (got < parts[i].size)
+            break;
+    }
+    return done;
+}
+
+// Parts may cross pages: only those that are read whole count, so it is not asked what a call reads of the others.
+size_t os_read_parts(const struct os_part *parts, unsigned count, void *bytes)
+{
+    if (atomic_load_explicit(&read_by_memfd, memory_order_relaxed))
+        return read_one_by_one(parts, count, bytes);
+    int saved_errno = errno;
+    struct iovec to = {bytes, 0};
+    for (unsigned i = 0; i < count; i++)
+        to.iov_len += parts[i].size;
+    long got = syscall(SYS_process_vm_readv, syscall(SYS_gettid), &to, 1ul, parts, (unsigned long)count, 0ul);
+    bool is_refused = got < 0 && (errno == ENOSYS || errno == EPERM);
+    errno = saved_errno;
+    if (is_refused)
+        return read_one_by_one(parts, count, bytes);
+    return got < 0 ? 0 : (size_t)got;
+}
+
+// Nobody is woken and nobody is moved: what is left is the comparison.
+bool os_is_word(uintptr_t address, uint32_t value)
+{
+    int saved_errno = errno;
+    bool is = syscall(SYS_futex, address, FUTEX_CMP_REQUEUE_PRIVATE, 0ul, 0ul, address, (unsigned long)value) == 0;
+    errno = saved_errno;
+    return is;
 }
 
 size_t os_copy_self(uintptr_t address, void *bytes, size_t size)

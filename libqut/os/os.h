@@ -17,8 +17,21 @@
 // whatever the address. Signal-safe. (process_vm_readv on itself; where that is forbidden, through a memfd.)
 size_t os_read_self(uintptr_t address, void *bytes, size_t size);
 
-// The same, 64 pages with each system call instead of one: for images of modules. Not signal-safe, and not for walks:
-// it takes more than 1 KiB of stack.
+// Copies several parts side by side, with one system call where that is to be had. How many bytes: less than the sum of
+// the parts where one cannot be read whole; those before it were. Signal-safe.
+struct os_part {
+    uintptr_t address;
+    size_t size;
+};
+size_t os_read_parts(const struct os_part *parts, unsigned count, void *bytes);
+
+// Whether an aligned word of this process's memory is what it was; false too where it cannot be read. A system call
+// that takes a fraction of the time of those above, and reads no more than that. Signal-safe. (A futex that nobody
+// waits for.)
+bool os_is_word(uintptr_t address, uint32_t value);
+
+// As os_read_self, 64 pages with each system call instead of one: for images of modules. Not signal-safe, and not for
+// walks: it takes more than 1 KiB of stack.
 size_t os_copy_self(uintptr_t address, void *bytes, size_t size);
 
 // For tests: whether the way through a memfd is taken. Found out by itself.

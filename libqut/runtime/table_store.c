@@ -37,7 +37,7 @@ int runtime_table_store_read(const char *directory, const struct arch *arch, enu
         return -1;
     void *pages;
     size_t size;
-    if (os_read_file(path, table_max_bytes, &pages, &size) != 0 || attach(pages, size, arch, out) != 0)
+    if (os_read_own_file(path, table_max_bytes, &pages, &size) != 0 || attach(pages, size, arch, out) != 0)
         return -1;
     const struct qut_table_header *header = out->table.header;
     if ((header->flags & kind) && header->identity_size == identity_size &&

@@ -17,6 +17,8 @@
 
 struct modules;
 
+enum { RUNTIME_JIT_BYTES = 6144 };
+
 // What the memo does in this walk.
 enum runtime_remember {
     RUNTIME_REMEMBER_NOT,
@@ -68,6 +70,7 @@ struct runtime_thread {
     uintptr_t append_sp;
     struct runtime_link_cache links;
     struct runtime_memo memo;
+    _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)
 };
 
 // What is done first when a registered thread ends, or is registered no more: in that thread. NULL: nothing.

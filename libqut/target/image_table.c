@@ -67,7 +67,7 @@ static int compile(struct qut_target *target, struct target_image *image, struct
     };
     enum qut_table_flag kind;
     request.build_id = table_identity(image, &request.build_id_size, &kind);
-    request.flags = kind == QUT_TABLE_OAT_IDENTITY ? QUT_COMPILE_OAT_IDENTITY : 0;
+    request.flags = QUT_COMPILE_OF_ANOTHER | (kind == QUT_TABLE_OAT_IDENTITY ? QUT_COMPILE_OAT_IDENTITY : 0u);
     if (!target->compile) {
         snprintf(image->reason, sizeof image->reason, "not in the cache of tables, and no compiler was given");
         return -1;

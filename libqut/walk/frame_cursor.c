@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// One frame at a time. Nothing is remembered between the calls but the walk itself.
+// One frame at a time. Nothing is remembered between the calls but the walk itself, and what it has asked.
 #include <qut/local.h>
 
 #include "libqut/walk/walk_local.h"
 
-static_assert(sizeof(struct runtime_walk) <= sizeof(struct qut_cursor), "the cursor's size is part of the ABI");
+struct cursor {
+    struct runtime_walk walk;
+    struct modules_jit_asked jit;
+};
+static_assert(sizeof(struct cursor) <= sizeof(struct qut_cursor), "the cursor's size is part of the ABI");
 
 static struct runtime_walk *walk_of(struct qut_cursor *cursor)
 {
-    return (struct runtime_walk *)cursor->opaque;
+    return &((struct cursor *)cursor->opaque)->walk;
+}
+
+static struct modules_jit_asked *asked_of(struct qut_cursor *cursor)
+{
+    return &((struct cursor *)cursor->opaque)->jit;
 }
 
 // capture.S calls it.
@@ -17,19 +26,30 @@ void walk_cursor_captured(struct qut_cursor *cursor, const struct arch_capture *
 void walk_cursor_captured(struct qut_cursor *cursor, const struct arch_capture *capture)
 {
     walk_local_begin_at_capture(walk_of(cursor), capture);
+    *asked_of(cursor) = (struct modules_jit_asked){0};
 }
 
 void qut_cursor_context(struct qut_cursor *cursor, const void *ucontext)
 {
     walk_local_begin_at_context(walk_of(cursor), ucontext);
+    *asked_of(cursor) = (struct modules_jit_asked){0};
 }
 
 // Between two calls nothing is held: each finds the modules anew.
-static bool enter(struct walk_local *local, struct runtime_walk *walk, uintptr_t here)
+static bool enter(struct walk_local *local, struct qut_cursor *cursor, uintptr_t here)
 {
     struct runtime_thread *thread = runtime_thread_self();
+    struct runtime_walk *walk = walk_of(cursor);
     walk_local_begin(local, thread, modules_enter(thread), (uintptr_t)walk->regs.sp, here);
+    local->jit = *asked_of(cursor);
+    local->jit.held = NULL; // the list may be another one by now, in the same place
     return local->modules || walk_local_not_started(walk);
+}
+
+static void leave(const struct walk_local *local, struct qut_cursor *cursor)
+{
+    *asked_of(cursor) = local->jit;
+    modules_leave(local->thread);
 }
 
 void qut_cursor_frame(struct qut_cursor *cursor, struct qut_frame *frame)
@@ -37,9 +57,9 @@ void qut_cursor_frame(struct qut_cursor *cursor, struct qut_frame *frame)
     struct runtime_walk *walk = walk_of(cursor);
     if (!walk->classified) {
         struct walk_local local;
-        if (enter(&local, walk, (uintptr_t)__builtin_frame_address(0)))
+        if (enter(&local, cursor, (uintptr_t)__builtin_frame_address(0)))
             walk_local_classify(&local, walk);
-        modules_leave(local.thread);
+        leave(&local, cursor);
     }
     runtime_describe(&arch_native_arch, walk, frame);
 }
@@ -49,19 +69,19 @@ int qut_cursor_next(struct qut_cursor *cursor)
     struct runtime_walk *walk = walk_of(cursor);
     struct walk_local local;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool moved = enter(&local, walk, here) && walk_local_step(&local, walk, here);
-    modules_leave(local.thread);
+    bool moved = enter(&local, cursor, here) && walk_local_step(&local, walk, here);
+    leave(&local, cursor);
     return moved;
 }
 
 int qut_cursor_register(const struct qut_cursor *cursor, unsigned dwarf_register, uint64_t *value)
 {
-    const struct runtime_walk *walk = (const struct runtime_walk *)cursor->opaque;
+    const struct runtime_walk *walk = &((const struct cursor *)cursor->opaque)->walk;
     struct walk_local local = {0}; // no part of the stack is sure: a signal context is read carefully
     return runtime_register(&arch_native_arch, &walk_local_ops, &local, walk, dwarf_register, value);
 }
 
 void qut_cursor_end(const struct qut_cursor *cursor, struct qut_end *end)
 {
-    *end = ((const struct runtime_walk *)cursor->opaque)->end;
+    *end = ((const struct cursor *)cursor->opaque)->walk.end;
 }

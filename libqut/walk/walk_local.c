@@ -162,8 +162,9 @@ __attribute__((noinline)) void walk_local_find_rule(struct walk_local *local, st
 __attribute__((noinline)) void walk_local_confirm(struct walk_local *local, struct runtime_walk *walk)
 {
     uint64_t pc = arch_lookup_pc(runtime_plain_pc(&arch_native_arch, walk->regs.pc), walk->pc_kind);
-    bool holds = walk->end.reason == QUT_END_NO_MODULE ? modules_jit_confirm_nothing((uintptr_t)pc)
-                                                       : modules_jit_confirm((uintptr_t)pc, &local->confirmed);
+    bool holds = walk->end.reason == QUT_END_NO_MODULE
+                     ? modules_jit_confirm_nothing((uintptr_t)pc, &local->jit)
+                     : modules_jit_confirm((uintptr_t)pc, local->confirmed, local->thread, &local->jit);
     if (holds)
         return;
     walk->end.refusal = 0;

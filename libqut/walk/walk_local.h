@@ -5,6 +5,7 @@
 #define QUT_WALK_WALK_LOCAL_H
 
 #include "libqut/arch/native.h"
+#include "libqut/modules/jit.h"
 #include "libqut/modules/modules.h"
 #include "libqut/runtime/walk_inline.h"
 
@@ -17,8 +18,9 @@ enum { WALK_WINDOW_BYTES = 32 };
 struct walk_local {
     struct runtime_thread *thread; // NULL: not registered
     const struct modules *modules;
-    bool up_to_date;       // every answer of `modules` holds; else each is confirmed
-    const void *confirmed; // the module that was found last; of a compiler's code, see jit.h
+    bool up_to_date;              // every answer of `modules` holds; else each is confirmed
+    const void *confirmed;        // the module that was found last, or what modules_jit_find did
+    struct modules_jit_asked jit; // filled by who begins the walk: it outlives what is begun again on the way
     // The part of the stack that is known to be there: read directly.
     uintptr_t direct_low, direct_high;
     // Elsewhere: what the last fault-safe read brought.

@@ -62,7 +62,8 @@ static int table_path(const struct target *target, const struct input_image *ima
                       struct base_error *error)
 {
     if (target->kind == TARGET_CACHE)
-        return qutc_cache_path(target->path, image, path, error);
+        return qutc_cache_path(target->path, image, qutc_cache_proof_by_user(), path, error) ||
+               qutc_cache_make_room(*path, error);
     int length;
     if (target->kind == TARGET_FILE) {
         length = asprintf(path, "%s", target->path);
@@ -211,7 +212,7 @@ static const struct cli_usage usage = {
             "--system.\n"
             "One table goes to FILE, several go to DIR as NAME-IDENTITY.qut. Without -o they go to the cache "
             "($QUT_CACHE, else\n"
-            "$XDG_CACHE_HOME/qut, else ~/.cache/qut), where tables that are there already stay.\n\n"
+            "$XDG_CACHE_HOME/qut/tables, else ~/.cache/qut/tables), where tables that are there already stay.\n\n"
             "Example: qutc compile -o libc.qut /lib/x86_64-linux-gnu/libc.so.6\n",
 };
 const struct cli_command command_compile = {"compile", "make tables", cli_run, &usage};

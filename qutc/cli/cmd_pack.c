@@ -85,6 +85,6 @@ static const struct cli_usage usage = {
     .operands_max = -1,
     .help = "Usage: qutc pack -o BUNDLE TABLE...|DIR\n\n"
             "Puts tables, or all *.qut files of a directory, into one compressed file.\n\n"
-            "Example: qutc pack -o system.qutz ~/.cache/qut\n",
+            "Example: qutc pack -o system.qutz ~/.cache/qut/tables\n",
 };
 const struct cli_command command_pack = {"pack", "put tables into one bundle", cli_run, &usage};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { CHUNK_BYTES = 1 << 16 };
@@ -39,6 +40,14 @@ static int reserve_window(struct input_file_map *map, int fd, uint64_t offset_by
     return map->fd < 0 ? -1 : 0;
 }
 
+// FUSE: what any user may mount.
+static bool is_claimed(int fd)
+{
+    enum { FUSE_MAGIC = 0x65735546 };
+    struct statfs system;
+    return fstatfs(fd, &system) != 0 || (uint32_t)system.f_type == FUSE_MAGIC;
+}
+
 static int open_window(struct input_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes,
                        enum input_file_way way, struct base_error *error)
 {
@@ -54,6 +63,7 @@ static int open_window(struct input_file_map *map, int fd, uint64_t offset_bytes
         size_bytes = file_bytes - offset_bytes;
     map->device = (uint64_t)map->opened.st_dev;
     map->inode = (uint64_t)map->opened.st_ino;
+    map->is_claimed = is_claimed(fd);
     if (size_bytes == 0)
         return 0;
     int result = way == INPUT_FILE_READ ? reserve_window(map, fd, offset_bytes, size_bytes)

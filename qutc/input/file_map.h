@@ -21,13 +21,14 @@ struct input_file_map {
     size_t base_bytes;
     uint64_t device;
     uint64_t inode;
+    bool is_claimed; // by a program that is the file system: its owner and mode are what that says
+    struct stat opened;
 
     // Only where it is read:
     uint8_t *present; // one per 64 KiB of bytes: it was read
     int fd;
     uint64_t offset_bytes; // of bytes in the file
     bool lost;             // something could not be read
-    struct stat opened;
 };
 
 // size_bytes 0: to the end of the file. Refuses whatever is not a regular file, without ever blocking on it.

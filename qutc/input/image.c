@@ -3,9 +3,12 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "qutc/input/identity.h"
 #include "qutc/input/image_store.h"
+#include "qutc/input/inputs.h"
 
 static const uint64_t unpack_default_bytes = 1ULL << 30;
 
@@ -171,6 +174,28 @@ static bool has_its_segments(const struct input_elf *elf)
             input_elf_segment_extent(elf, &elf->segments[i]).size < elf->segments[i].file_bytes)
             return false;
     return true;
+}
+
+// A group that may write is the owner's choice where the owner is who asks.
+static bool map_owner(const struct input_file_map *map, uint32_t *user_id)
+{
+    *user_id = (uint32_t)map->opened.st_uid;
+    bool is_ours = *user_id != 0 && *user_id == (uint32_t)geteuid();
+    return !map->is_claimed && !(map->opened.st_mode & (is_ours ? S_IWOTH : S_IWGRP | S_IWOTH));
+}
+
+bool input_image_owner(const struct input_image *image, uint32_t *user_id)
+{
+    const struct input_image_store *store = image->store;
+    uint32_t other_id;
+    *user_id = 0;
+    if (store->copy)
+        return input_is_own_vdso(store->elf.bytes); // the kernel's
+    if (!map_owner(&store->file, user_id))
+        return false;
+    // What a debug file says is in the table too.
+    return !store->debug_file.base ||
+           (map_owner(&store->debug_file, &other_id) && (other_id == 0 || other_id == *user_id));
 }
 
 bool input_image_is_whole(const struct input_image *image)

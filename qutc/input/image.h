@@ -126,6 +126,10 @@ struct base_bytes input_image_at(const struct input_image *image, uint64_t vaddr
 // The same, at most size_max bytes: where the file is read by need, no more than these are.
 struct base_bytes input_image_some(const struct input_image *image, uint64_t vaddr, uint64_t size_max);
 
+// Whose file it is, and its debug file (0: root's, or the running kernel's vdso). False: that is not known, since it is
+// memory of a process, or a file that others may write or lie about.
+bool input_image_owner(const struct input_image *image, uint32_t *user_id);
+
 // Whether the image's file holds all that the loader maps, and could be read as it was when it was opened (the separate
 // debug file too). Ask after the last use of the image: what was lost reads as zeros. Says no only with read_files.
 bool input_image_is_whole(const struct input_image *image);

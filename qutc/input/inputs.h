@@ -44,6 +44,8 @@ int input_inputs_add_system(struct input_inputs *inputs, struct base_error *erro
 
 // The vdso of the running kernel.
 int input_inputs_add_vdso(struct input_inputs *inputs, struct base_error *error);
+// Whether these are its bytes, or the first of them. Another process can have changed its copy.
+bool input_is_own_vdso(struct base_bytes elf);
 
 int input_open(const struct input *input, const struct input_image_options *options, struct input_image **image,
                struct base_error *error);

@@ -24,6 +24,13 @@ static uint64_t size_from_headers(const uint8_t *base)
     return later(end, header->e_shoff + (uint64_t)header->e_shnum * sizeof(ElfW(Shdr)));
 }
 
+bool input_is_own_vdso(struct base_bytes elf)
+{
+    const uint8_t *base = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    return base && memcmp(base, ELFMAG, SELFMAG) == 0 && elf.size >= sizeof(ElfW(Ehdr)) &&
+           elf.size <= size_from_headers(base) && memcmp(base, elf.data, elf.size) == 0;
+}
+
 int input_inputs_add_vdso(struct input_inputs *inputs, struct base_error *error)
 {
     const uint8_t *base = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);

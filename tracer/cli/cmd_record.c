@@ -57,7 +57,7 @@ static int take_cache(struct record_command_options *options)
     const char *path = options->cache_directory ? options->cache_directory : directory;
     char whole[PATH_MAX] = "";
     // The command may go to another directory.
-    if (qutc_make_directories(path, &error) != 0)
+    if (qutc_cache_is_safe(path, &error) != 0 || qutc_make_directories(path, &error) != 0)
         cli_report(stderr, path, "cannot be the cache, so that tables are made anew: %s (--cache DIR says another one)",
                    error.detail);
     else if (!realpath(path, whole) || strlen(whole) >= sizeof settings->cache || strpbrk(whole, ";\n"))

@@ -40,11 +40,14 @@ static void open_target(struct session *session, struct qut_target_error *error)
 {
     const struct stack_options *options = &session->options;
     // Without a place for a cache, tables are made each time.
-    struct base_error no_place = {0};
-    if (!options->cache && !options->no_cache)
-        qutc_cache_directory(&session->cache, &no_place);
-    session->no_memory |= no_place.reason == BASE_ERR_NO_MEMORY;
-    const char *cache = options->cache ? options->cache : session->cache;
+    struct base_error unsafe = {0};
+    int result = options->no_cache ? 0
+                 : options->cache  ? qutc_cache_is_safe(options->cache, &unsafe)
+                                   : qutc_cache_directory(&session->cache, &unsafe);
+    session->no_memory |= unsafe.reason == BASE_ERR_NO_MEMORY;
+    if (result != 0)
+        cli_report(stderr, "cache", "%s; tables are made anew", unsafe.detail);
+    const char *cache = result != 0 ? NULL : options->cache ? options->cache : session->cache;
     session->provide = (struct qutc_provide_options){
         .size = sizeof session->provide, .cache_directory = cache, .debug_root = options->debug_root};
     const struct qut_target_options target_options = {.size = sizeof target_options,

@@ -269,7 +269,7 @@ static const struct row {
     {"inject", NULL, 0, "with -p: from inside", take_true, FIELD(inject)},
     {"signal", "N", 0, "the signal of the ticks (default: SIGTRAP, which is cheapest; 16 under a debugger)",
      take_signal, FIELD(settings.signal_number)},
-    {"cache", "DIR", 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut)", take_text,
+    {"cache", "DIR", 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)", take_text,
      FIELD(cache_directory)},
     {"no-cache", NULL, 0, "tables are made anew, and kept nowhere", take_true, FIELD(no_cache)},
     {"json", "FILE", 0, "the summary as JSON, too; also with --quiet", take_text, FIELD(json_path)},

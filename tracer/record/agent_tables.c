@@ -21,7 +21,7 @@ static const uint64_t memory_bytes_max = 1u << 30; // of an image that is sent
 struct tables_job {
     struct tables_job *next;
     struct agent_channel_table asked;
-    uint32_t pid;
+    uint32_t pid, uid;
     int memory_fd, client_fd;
 };
 
@@ -42,11 +42,11 @@ static bool is_for_all(const struct agent_channel_table *asked)
     return asked->build_id_bytes && !(asked->flags & QUT_COMPILE_JIT);
 }
 
-static int find_kept(const struct tables *tables, const struct agent_channel_table *asked)
+static int find_kept(const struct tables *tables, const struct agent_channel_table *asked, uint32_t uid)
 {
     for (uint32_t i = 0; i < tables->kept_count && is_for_all(asked); i++) {
         const struct tables_kept *kept = &tables->kept[i];
-        if (kept->build_id_bytes == asked->build_id_bytes && kept->flags == asked->flags &&
+        if (kept->uid == uid && kept->build_id_bytes == asked->build_id_bytes && kept->flags == asked->flags &&
             memcmp(kept->build_id, asked->build_id, asked->build_id_bytes) == 0)
             return kept->fd;
     }
@@ -54,7 +54,7 @@ static int find_kept(const struct tables *tables, const struct agent_channel_tab
 }
 
 // Takes fd over. Returns it, or -1 where the caller has to close it.
-static int keep(struct tables *tables, const struct agent_channel_table *asked, int fd)
+static int keep(struct tables *tables, const struct agent_channel_table *asked, uint32_t uid, int fd)
 {
     if (!is_for_all(asked) || tables->kept_count == TABLES_KEPT_MAX)
         return -1;
@@ -63,7 +63,7 @@ static int keep(struct tables *tables, const struct agent_channel_table *asked, 
     if (!tables->kept)
         return -1;
     struct tables_kept *place = &tables->kept[tables->kept_count++];
-    *place = (struct tables_kept){.build_id_bytes = asked->build_id_bytes, .flags = asked->flags, .fd = fd};
+    *place = (struct tables_kept){.uid = uid, .build_id_bytes = asked->build_id_bytes, .flags = asked->flags, .fd = fd};
     memcpy(place->build_id, asked->build_id, asked->build_id_bytes);
     return fd;
 }
@@ -126,7 +126,7 @@ static int make(const struct tables *tables, const struct tables_job *job, char 
                                                 .memory_size = memory ? (size_t)job->asked.memory_bytes : 0,
                                                 .build_id = job->asked.build_id,
                                                 .build_id_size = job->asked.build_id_bytes,
-                                                .flags = job->asked.flags};
+                                                .flags = job->asked.flags | QUT_COMPILE_OF_ANOTHER};
     int fd = -1;
     if (qutc_compile_for_qut((void *)&provide, &request, &table, &table_size, reason, reason_size) == 0) {
         fd = seal(table, table_size);
@@ -142,15 +142,16 @@ static int make(const struct tables *tables, const struct tables_job *job, char 
 static void do_job(struct tables *tables, struct tables_job *job)
 {
     char reason[128] = "no table";
-    int kept = find_kept(tables, &job->asked);
+    int kept = find_kept(tables, &job->asked, job->uid);
     pthread_mutex_unlock(&tables->mutex);
     int fd = kept >= 0 ? kept : make(tables, job, reason, sizeof reason);
     const struct agent_channel_table asked = job->asked;
+    const uint32_t uid = job->uid;
     answer(job, fd >= 0 ? NULL : reason, fd);
     pthread_mutex_lock(&tables->mutex);
     tables->made += kept < 0 && fd >= 0;
     tables->refused += fd < 0;
-    if (kept < 0 && fd >= 0 && (find_kept(tables, &asked) >= 0 || keep(tables, &asked, fd) < 0))
+    if (kept < 0 && fd >= 0 && (find_kept(tables, &asked, uid) >= 0 || keep(tables, &asked, uid, fd) < 0))
         close(fd);
 }
 
@@ -252,7 +253,8 @@ void record_tables_ask(struct tables *tables, const struct agent_channel_table *
             close(memory_fd);
         return;
     }
-    *job = (struct tables_job){.asked = *table, .pid = peer->pid, .memory_fd = memory_fd, .client_fd = client_fd};
+    *job = (struct tables_job){
+        .asked = *table, .pid = peer->pid, .uid = peer->uid, .memory_fd = memory_fd, .client_fd = client_fd};
     pthread_mutex_lock(&tables->mutex);
     tables->asked++;
     bool has_room = tables->waiting_count < TABLES_WAITING_MAX;

@@ -13,7 +13,7 @@ enum { TABLES_WORKERS = 2, TABLES_KEPT_MAX = 1024, TABLES_WAITING_MAX = 256 };
 
 struct tables_job;
 struct tables_kept {
-    uint64_t offset_bytes;
+    uint32_t uid; // of the process that asked: what it says of its files holds for its user
     uint32_t build_id_bytes, flags;
     uint8_t build_id[64];
     int fd; // sealed memory

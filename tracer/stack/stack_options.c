@@ -57,7 +57,7 @@ static const struct cli_argument arguments[] = {
     {"raw", NULL, ID_RAW, 0, "function names as in the files, not as C++ or Rust"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug; of a snapshot: nowhere)"},
     {"sysroot", "DIR", ID_SYSROOT, 0, "open the files of modules below DIR: a core of another machine"},
-    {"cache", "DIR", ID_CACHE, 0, "where tables are kept ($QUT_CACHE, else $XDG_CACHE_HOME/qut, else ~/.cache/qut)"},
+    {"cache", "DIR", ID_CACHE, 0, "where tables are kept ($QUT_CACHE, else $XDG_CACHE_HOME/qut/tables, else ~/.cache/qut/tables)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "make all tables anew, and keep none"},
     {"json", NULL, ID_JSON, 0, "one JSON document (docs/qut-stack.md)"},
     {"verbose", NULL, ID_VERBOSE, 0, "on standard error: how long threads were stopped, tables made"},

@@ -27,6 +27,8 @@ enum qut_compile_flag {
     // An OAT file of Android's runtime that has no build-id. In its place build_id is another proof that a file is the
     // mapped one: a hash over parts that are the same in both (libqut/art/oat_identity.h).
     QUT_COMPILE_OAT_IDENTITY = 2,
+    // The module is one of another process, which may say of itself what it likes: its build-id may be another file's.
+    QUT_COMPILE_OF_ANOTHER = 4,
 };
 
 // Makes a table. *table is from malloc, the caller frees it. Returns 0, or -1 where there is none to be had (no unwind

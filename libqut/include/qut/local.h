@@ -46,7 +46,7 @@ QUT_API int qut_refresh(void);
 // is pending), or -EINVAL before qut_start. [not signal-safe, blocks; any thread]
 QUT_API int qut_wait(int timeout_ms);
 
-// Remembers the bounds of the calling thread's stack and gives it 36 KiB in which to remember rules and its last walk.
+// Remembers the bounds of the calling thread's stack and gives it 43 KiB in which to remember rules and its last walk.
 // Returns 0, also where it was registered already, or -ENOMEM. Undone when the thread ends. Unregistered threads can be
 // walked as well, 20 times more slowly.
 // [not signal-safe, blocks, allocates; any thread for itself]

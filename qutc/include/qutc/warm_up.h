@@ -37,7 +37,7 @@ struct qutc_warm_up_step { // what became of one file
 
 struct qutc_warm_up_options {
     size_t size;                 // sizeof(struct qutc_warm_up_options)
-    const char *cache_directory; // created where missing; NULL: $QUT_CACHE, $XDG_CACHE_HOME/qut, ~/.cache/qut
+    const char *cache_directory; // created where missing; NULL: $QUT_CACHE, $XDG_CACHE_HOME/qut/tables, ~/.cache/qut/tables
     const char *debug_root;      // where separate debug files are; NULL: not looked for
     bool small;                  // fewer bytes for a slightly slower lookup
     // What to compile, in this order: what the processes have mapped; then the other files. Among either first what

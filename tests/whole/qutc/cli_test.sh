@@ -127,8 +127,8 @@ QUT_CACHE=$work/none expect 'list a cache that is not there' 0 '^$' '^$' list
     HOME=$work/home XDG_CACHE_HOME='' "$qutc" compile -q "$elf"
     HOME=$work/home XDG_CACHE_HOME=$work/xdg "$qutc" compile -q "$elf"
 )
-check 'below HOME' bash -c 'ls home/.cache/qut/*.qut'
-check 'below XDG_CACHE_HOME' bash -c 'ls xdg/qut/*.qut'
+check 'below HOME' bash -c 'ls home/.cache/qut/tables/*.qut'
+check 'below XDG_CACHE_HOME' bash -c 'ls xdg/qut/tables/*.qut'
 
 # A batch with broken files goes on.
 mkdir -p batch/inner

@@ -67,6 +67,35 @@ TEST(own_memory_is_read_without_faults)
     os_set_read_by_memfd(false);
 }
 
+static void check_parts(const char *which)
+{
+    static const char text[] = "0123456789";
+    const struct os_part parts[] = {{(uintptr_t)text + 7, 3}, {(uintptr_t)text, 2}, {16, 8}, {(uintptr_t)text, 1}};
+    char bytes[16] = "";
+    errno = 42;
+    CHECK(os_read_parts(parts, 2, bytes) == 5 && memcmp(bytes, "78901", 5) == 0, "%s: %.5s", which, bytes);
+    CHECK(os_read_parts(parts, 4, bytes) == 5, "%s: what is behind a part that cannot be read was read", which);
+    CHECK(os_read_parts(parts + 2, 2, bytes) == 0, "%s: the first cannot be read", which);
+    CHECK(errno == 42, "%s: errno %d", which, errno);
+}
+
+TEST(parts_are_read_side_by_side)
+{
+    check_parts("as found out");
+    os_set_read_by_memfd(true);
+    check_parts("through a memfd");
+    os_set_read_by_memfd(false);
+}
+
+TEST(a_word_is_compared)
+{
+    static uint32_t word = 7;
+    errno = 42;
+    CHECK(os_is_word((uintptr_t)&word, 7) && !os_is_word((uintptr_t)&word, 8), "by its value");
+    CHECK(!os_is_word(16, 0) && !os_is_word(0, 0), "nothing is there");
+    CHECK(errno == 42, "errno %d", errno);
+}
+
 TEST(pages_are_zeroed_and_writable)
 {
     uint8_t *pages = os_pages(10000, true);
@@ -389,6 +418,8 @@ int main(void)
 {
     bool with_threads = threads_work();
     RUN(own_memory_is_read_without_faults);
+    RUN(parts_are_read_side_by_side);
+    RUN(a_word_is_compared);
     RUN(pages_are_zeroed_and_writable);
     RUN(stacks_have_bounds);
     RUN(the_alternate_stack_is_known_while_in_use);

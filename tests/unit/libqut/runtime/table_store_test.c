@@ -204,6 +204,21 @@ TEST(files_are_read_whole_or_not_at_all)
     CHECK(os_read_file(directory, 10, &pages, &size) == -EINVAL, "a directory");
 }
 
+TEST(a_table_that_somebody_else_may_have_made_is_refused)
+{
+    uint8_t *bytes = sample(build_id, 20, QUT_TABLE_BUILD_ID);
+    bool is_root = geteuid() == 0;
+    if (write_table(full_name, bytes, sizeof sample_table)) {
+        CHECK(chmod(path, 0644) == 0 && reads(&arch_aarch64, 20), "one's own");
+        CHECK(chmod(path, 0666) == 0 && !reads(&arch_aarch64, 20), "everybody may write it");
+        CHECK(chmod(path, 0664) == 0 && reads(&arch_aarch64, 20) == !is_root, "a group may write it");
+        CHECK(chmod(path, 0644) == 0 && (!is_root || (chown(path, 65534, 0) == 0 && !reads(&arch_aarch64, 20))),
+              "root takes another user's");
+        unlink(path);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
     const char *parent = getenv("TMPDIR");
@@ -212,6 +227,7 @@ int main(void)
         perror(directory);
         return 1;
     }
+    RUN(a_table_that_somebody_else_may_have_made_is_refused);
     RUN(names_are_architecture_and_identity);
     RUN(reads_the_table_of_a_build_id);
     RUN(long_build_ids_count_by_their_first_bytes);
