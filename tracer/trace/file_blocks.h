@@ -30,8 +30,17 @@ size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t a
 int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
                            struct base_error *error);
 
-// The contents; `scratch` has room for QUT_TRACE_FILE_BLOCK_BYTES_MAX. False: they do not unpack.
-bool trace_file_block_contents(const struct file_block *block, uint8_t *scratch, struct base_bytes *contents,
-                               struct base_error *error);
+// Where blocks are unpacked. A file may have tens of thousands of parts, of a few small blocks each: they share it.
+struct file_room {
+    uint8_t *scratch; // QUT_TRACE_FILE_BLOCK_BYTES_MAX
+    struct base_unzstd_room *unzstd;
+    uint32_t *of_slot; // QUT_TRACE_THREADS_MAX zeros, between two parts
+};
+bool trace_file_room_make(struct file_room *room); // false: no memory
+void trace_file_room_free(struct file_room *room);
+
+// The contents, in room->scratch or where they are. False: they do not unpack.
+bool trace_file_block_contents(const struct file_block *block, const struct file_room *room,
+                               struct base_bytes *contents, struct base_error *error);
 
 #endif

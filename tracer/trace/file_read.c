@@ -12,9 +12,8 @@ struct reader {
     struct image *image;
     uint64_t unpacked_bytes, unpacked_bytes_max; // of all blocks so far
     struct file_blocks blocks;
-    uint8_t *scratch;
-    struct trace_vector modules; // struct qut_trace_module
-    uint32_t *last_of_slot;      // index in image->threads + 1
+    const struct file_room *room; // of_slot: the index of its last thread in image->threads + 1
+    struct trace_vector modules;  // struct qut_trace_module
     uint64_t chunk_count;
     size_t raw_end, node_end; // behind the last index that is in use
     struct qut_trace_file_trailer trailer;
@@ -44,18 +43,22 @@ static int compare_uids(const void *a, const void *b)
 }
 
 // Of the states of a uid the last; and of the uids of a slot only the last one still has it.
-static bool settle_threads(struct image *image)
+static void settle_threads(const struct reader *reader)
 {
+    struct image *image = reader->image;
     struct qut_trace_file_thread *threads = image->threads.items;
+    uint32_t *owner = reader->room->of_slot;
     size_t kept = 0;
-    uint32_t *owner = calloc(QUT_TRACE_THREADS_MAX, sizeof *owner);
-    if (!owner)
-        return false;
     for (size_t i = 0; i < image->threads.count; i++)
         owner[threads[i].slot] = threads[i].uid;
-    // Stable: those of one uid stay in the order of the file.
-    for (size_t i = 0; i < image->threads.count; i++)
+    for (size_t i = 0; i < image->threads.count; i++) {
+        if (owner[threads[i].slot] != threads[i].uid)
+            threads[i].state = QUT_TRACE_THREAD_NONE;
+        // Stable: those of one uid stay in the order of the file.
         threads[i].zero = (uint32_t)i;
+    }
+    for (size_t i = 0; i < image->threads.count; i++)
+        owner[threads[i].slot] = 0; // for the next part
     if (image->threads.count)
         qsort(threads, image->threads.count, sizeof *threads, compare_uids);
     for (size_t i = 0; i < image->threads.count; i++) {
@@ -67,11 +70,6 @@ static bool settle_threads(struct image *image)
         threads[kept++] = threads[i];
     }
     image->threads.count = kept;
-    for (size_t i = 0; i < kept; i++)
-        if (owner[threads[i].slot] != threads[i].uid)
-            threads[i].state = QUT_TRACE_THREAD_NONE;
-    free(owner);
-    return true;
 }
 
 static bool read_threads(struct reader *reader, struct base_bytes contents)
@@ -85,7 +83,7 @@ static bool read_threads(struct reader *reader, struct base_bytes contents)
             return false;
         // A state of the same thread takes the place of the one before: there is one for each look.
         struct trace_vector *threads = &reader->image->threads;
-        uint32_t *last = &reader->last_of_slot[thread.slot];
+        uint32_t *last = &reader->room->of_slot[thread.slot];
         struct qut_trace_file_thread *place = *last ? (struct qut_trace_file_thread *)threads->items + *last - 1 : NULL;
         if (!place || place->uid != thread.uid) {
             place = trace_vector_add(threads);
@@ -244,7 +242,7 @@ static void read_blocks(struct reader *reader, bool segments)
         reader->unpacked_bytes += blocks[i].unpacked_bytes;
         if (reader->unpacked_bytes > reader->unpacked_bytes_max)
             base_fail(&error, BASE_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
-        else if (trace_file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
+        else if (trace_file_block_contents(&blocks[i], reader->room, &contents, &error) &&
                  read[blocks[i].type](reader, contents))
             continue;
         char text[224];
@@ -369,8 +367,9 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
     if (!take_tables(image))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     read_blocks(reader, false);
-    if (reader->no_memory || !settle_threads(image))
+    if (reader->no_memory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    settle_threads(reader);
     image->modules = reader->modules.items;
     image->module_count = reader->modules.count;
     check_trailer(reader, size);
@@ -381,18 +380,13 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
     return 0;
 }
 
-int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct base_error *error)
+int trace_image_of_file(struct image *image, const struct file_room *room, const uint8_t *bytes, size_t size,
+                        struct base_error *error)
 {
-    struct reader reader = {.image = image, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
+    struct reader reader = {
+        .image = image, .room = room, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
     image->file_bytes = size;
     if (trace_file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
         return -1;
-    reader.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
-    reader.last_of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *reader.last_of_slot);
-    int result = reader.scratch && reader.last_of_slot
-                     ? read_all(&reader, size, error)
-                     : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a block");
-    free(reader.scratch);
-    free(reader.last_of_slot);
-    return result;
+    return read_all(&reader, size, error);
 }
