@@ -115,6 +115,15 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
     return count;
 }
 
+static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
+                           size_t max, struct qut_end *end)
+{
+    size_t count = walk_frames(target, &thread->regs, frames, max, end);
+    if (count == 1 && end->reason == QUT_END_NO_ROW && thread->is_newborn)
+        end->reason = QUT_END_OUTERMOST;
+    return count;
+}
+
 static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
 {
     *end = (struct qut_end){.reason = reason, .guessed_frame = QUT_NO_GUESS};
@@ -146,7 +155,7 @@ static size_t walk_asleep(struct qut_target *target, struct qut_target_thread *t
     for (unsigned attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         size_t count;
         if (thread->state == TARGET_REGISTERS_READ)
-            return walk_frames(target, &thread->regs, frames, max, end);
+            return walk_stopped(target, thread, frames, max, end);
         if (walk_noted(target, thread, frames, max, end, &count))
             return count;
         if (!can_retake)
@@ -178,6 +187,6 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
     if (thread->state == TARGET_REGISTERS_NONE)
         return no_frames(end, QUT_END_NO_REGISTER);
     if (thread->state == TARGET_REGISTERS_READ)
-        return walk_frames(target, &thread->regs, frames, max, end);
+        return walk_stopped(target, thread, frames, max, end);
     return walk_asleep(target, thread, frames, max, end);
 }

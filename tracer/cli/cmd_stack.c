@@ -135,13 +135,14 @@ static int run(struct session *session)
         return CLI_BAD;
     }
     if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
+        return cli_interrupt_status();
     if (stack_take(session->target, options, &session->take, &error) != 0) {
         print_error(&error);
         return CLI_NO;
     }
-    if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
+    // All go on again.
+    if (cli_interrupt_unwatch())
+        return cli_interrupt_status();
     if (options->tid && session->take.count == 0) {
         cli_report(stderr, "stack", "no thread %d", options->tid);
         return CLI_BAD;
@@ -149,8 +150,6 @@ static int run(struct session *session)
     size_t walked = walked_threads(&session->take);
     int status = print(session);
     print_remarks(session, walked);
-    if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
     return status == CLI_OK && walked == 0 ? CLI_NO : status;
 }
 

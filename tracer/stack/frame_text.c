@@ -177,6 +177,10 @@ const char *stack_end_text(struct stack_modules *modules, const struct stack_thr
     const struct qut_end *end = &thread->end;
     if (asleep_text(thread, text, text_size))
         return text;
+    if (end->reason == QUT_END_NO_REGISTER && thread->count == 0) {
+        snprintf(text, text_size, "no registers: it has ended, or could not be stopped");
+        return text;
+    }
     const struct stack_module *module = stack_module_at(modules, end->pc);
     const char *path = module && *module->info.path ? module->info.path : "a mapping without a file";
     const char *why = module && module->info.table_reason ? module->info.table_reason : "reason unknown";
