@@ -84,6 +84,22 @@ static const struct runtime_walk_ops ops = {
     .vector_bytes = vector_bytes,
 };
 
+// Code that is called lies in executable memory: another return address was never one, and what led to it is broken.
+// What a signal interrupted can stand anywhere, after a call through a bad pointer.
+static bool is_caller(struct qut_target *target, struct runtime_walk *walk)
+{
+    const struct arch *arch = target->arch;
+    uint64_t pc = walk->regs.pc & ~(uint64_t)(arch->has_thumb ? 1 : 0);
+    if (walk->pc_kind != ARCH_PC_RETURN || (walk->flags & QUT_FRAME_DEX))
+        return true;
+    uint64_t lookup_pc = arch_lookup_pc(pc, ARCH_PC_RETURN);
+    if (find_range(target, lookup_pc))
+        return true;
+    walk->end.reason = target_maps_find(&target->maps, lookup_pc) ? QUT_END_NOT_CODE : QUT_END_NO_MODULE;
+    walk->end.pc = pc;
+    return false;
+}
+
 static size_t walk_frames(struct qut_target *target, const struct arch_frame_regs *regs, struct qut_frame *frames,
                           size_t max, struct qut_end *end)
 {
@@ -96,7 +112,7 @@ static size_t walk_frames(struct qut_target *target, const struct arch_frame_reg
     size_t count = 0;
     do {
         runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
-    } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk));
+    } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk) && is_caller(target, &walk));
     *end = walk.end;
     if (count == max && end->reason == QUT_END_NOT) {
         end->reason = QUT_END_LIMIT;

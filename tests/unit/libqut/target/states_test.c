@@ -231,6 +231,50 @@ START_TEST(threads_that_are_born)
 }
 END_TEST
 
+// Where it returns to is what the test says.
+__attribute__((noinline)) static void return_to(uintptr_t where)
+{
+    volatile uintptr_t *frame = __builtin_frame_address(0);
+    frame[1] = where;
+    shared->tid = gettid();
+    shared->is_ready = true;
+    for (;;)
+        pause();
+}
+
+static uintptr_t data_word;
+static uintptr_t false_pcs[3]; // in data, on the stack, nowhere
+static unsigned false_pc;
+
+static void have_no_caller(void)
+{
+    return_to(false_pcs[false_pc]);
+}
+
+// A false caller is no frame, and the end says what it was.
+START_TEST(no_caller_outside_of_code)
+{
+    uintptr_t on_stack;
+    false_pcs[0] = (uintptr_t)&data_word;
+    false_pcs[1] = (uintptr_t)&on_stack;
+    false_pcs[2] = 0x16;
+    false_pc = (unsigned)_i;
+    start(have_no_caller);
+    await_state(child, 'S');
+    struct qut_target *target = stop_child();
+    struct qut_frame frames[FRAMES_MAX];
+    struct qut_end end;
+    size_t count = qut_target_walk(target, 0, frames, FRAMES_MAX, &end);
+    ck_assert_uint_gt(count, 1);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_uint_ne(frames[i].pc, false_pcs[_i]);
+    ck_assert_str_eq(qut_end_reason_name(end.reason),
+                     qut_end_reason_name(_i == 2 ? QUT_END_NO_MODULE : QUT_END_NOT_CODE));
+    ck_assert_uint_eq(end.pc, false_pcs[_i]);
+    qut_target_close(target);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("states");
@@ -241,6 +285,7 @@ int main(void)
     tcase_add_test(tcase, a_zombie_is_no_kernel_thread);
     tcase_add_test(tcase, stopped_in_a_call);
     tcase_add_test(tcase, threads_that_are_born);
+    tcase_add_loop_test(tcase, no_caller_outside_of_code, 0, 3);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
