@@ -20,7 +20,8 @@ struct target_machine *target_machine(struct qut_target *target)
         if (target->machine) {
             target->machine->target = target;
             target->machine->moment = 1;
-            target->machine->memory = (struct elf_art_memory){read_target, target, target->arch};
+            target->machine->memory = (struct elf_art_memory){
+                .read = read_target, .context = target, .arch = target->arch, .never_changes = !target->kind->stop};
         }
     }
     return target->machine;
@@ -59,7 +60,7 @@ static size_t read_file(void *context, uint64_t vaddr, void *bytes, size_t size)
 static void find_in_file(struct target_machine *machine, struct target_image *image)
 {
     struct file_view view = {image, os_open_file(image->file_path, NULL)};
-    const struct elf_art_memory file = {read_file, &view, machine->target->arch};
+    const struct elf_art_memory file = {.read = read_file, .context = &view, .arch = machine->target->arch};
     if (view.fd < 0)
         return;
     for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++) {
@@ -189,8 +190,8 @@ bool target_machine_update(struct target_machine *machine, enum target_machine_s
         struct target_machine_list *list = &machine->lists[subject][i];
         if (list->is_read && list->moment == machine->moment)
             continue;
-        if (list->is_read && list->fault == ART_JIT_FINE &&
-            art_jit_is_unchanged(&machine->memory, &list->list.descriptor))
+        bool is_settled = list->fault != ART_JIT_BUSY && list->fault != ART_JIT_NO_MEMORY;
+        if (list->is_read && is_settled && art_jit_is_unchanged(&machine->memory, &list->list.descriptor))
             list->moment = machine->moment;
         else {
             read_list(machine, list);
