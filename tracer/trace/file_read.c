@@ -12,8 +12,8 @@ struct reader {
     struct image *image;
     uint64_t unpacked_bytes, unpacked_bytes_max; // of all blocks so far
     struct file_blocks blocks;
-    const struct file_room *room; // of_slot: the index of its last thread in image->threads + 1
-    struct trace_vector modules;  // struct qut_trace_module
+    struct file_room *room;      // of_slot: the index of its last thread in image->threads + 1
+    struct trace_vector modules; // struct qut_trace_module
     uint64_t chunk_count;
     size_t raw_end, node_end; // behind the last index that is in use
     struct qut_trace_file_trailer trailer;
@@ -149,12 +149,13 @@ static bool read_strings(struct reader *reader, struct base_bytes contents)
 
 static bool read_raw(struct reader *reader, struct base_bytes contents)
 {
-    return trace_columns_read(contents, reader->image->raw, reader->image->raw_capacity, &reader->raw_end);
+    return trace_columns_read(contents, reader->room->raw.words, reader->image->header.raw_capacity, &reader->raw_end);
 }
 
 static bool read_nodes(struct reader *reader, struct base_bytes contents)
 {
-    return trace_columns_read(contents, reader->image->nodes, reader->image->node_capacity, &reader->node_end);
+    return trace_columns_read(contents, reader->room->nodes.words, reader->image->header.node_capacity,
+                              &reader->node_end);
 }
 
 static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
@@ -315,12 +316,21 @@ static void check_trailer(struct reader *reader, size_t size)
     check_count(image, "bytes of strings", image->string_bytes, trailer->string_bytes);
 }
 
-static bool take_tables(struct image *image)
+static bool make_tables(const struct reader *reader)
 {
-    image->raw_capacity = image->header.raw_capacity;
-    image->node_capacity = image->header.node_capacity;
-    image->raw = trace_memory_take(image->memory, image->raw_capacity, sizeof *image->raw);
-    image->nodes = trace_memory_take(image->memory, image->node_capacity, sizeof *image->nodes);
+    const struct qut_trace_header *header = &reader->image->header;
+    return trace_file_words_reserve(&reader->room->raw, header->raw_capacity) &&
+           trace_file_words_reserve(&reader->room->nodes, header->node_capacity);
+}
+
+// What is behind was never used; of a process with a few frames that is nearly all.
+static bool take_tables(const struct reader *reader)
+{
+    struct image *image = reader->image;
+    image->raw_capacity = reader->raw_end;
+    image->node_capacity = reader->node_end > 1 ? reader->node_end : 1; // the root is always there
+    image->raw = trace_file_words_take(&reader->room->raw, image->raw_capacity, image->memory);
+    image->nodes = trace_file_words_take(&reader->room->nodes, image->node_capacity, image->memory);
     return image->raw && image->nodes;
 }
 
@@ -364,23 +374,20 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
                          *(char **)image->damages.items);
     if (!image->header.version)
         return base_fail(error, BASE_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
-    if (!take_tables(image))
+    if (!make_tables(reader))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     read_blocks(reader, false);
-    if (reader->no_memory)
+    if (reader->no_memory || !take_tables(reader))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     settle_threads(reader);
     image->modules = reader->modules.items;
     image->module_count = reader->modules.count;
     check_trailer(reader, size);
-    // What is behind was never used; of a process with a few frames that is nearly all.
-    image->raw_capacity = reader->raw_end;
-    image->node_capacity = reader->node_end > 1 ? reader->node_end : 1; // the root is always there
     set_overwritten(image);
     return 0;
 }
 
-int trace_image_of_file(struct image *image, const struct file_room *room, const uint8_t *bytes, size_t size,
+int trace_image_of_file(struct image *image, struct file_room *room, const uint8_t *bytes, size_t size,
                         struct base_error *error)
 {
     struct reader reader = {

@@ -61,7 +61,7 @@ int trace_image_of_segment(struct image *image, const struct trace_segment_view 
 int trace_image_of_states(struct image *image, const struct trace_segment_view *view, struct base_error *error);
 // Without memory nothing more is read with *room.
 struct file_room;
-int trace_image_of_file(struct image *image, const struct file_room *room, const uint8_t *bytes, size_t size,
+int trace_image_of_file(struct image *image, struct file_room *room, const uint8_t *bytes, size_t size,
                         struct base_error *error);
 
 // Empty; its vectors know their memory.
