@@ -11,6 +11,14 @@
 int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error);
 int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error);
 
+// What unpacking works in, for who unpacks many small pieces: each by itself asks the processor anew what it can, which
+// takes ten times as long as the rest. NULL: each by itself.
+struct base_unzstd_room;
+struct base_unzstd_room *base_unzstd_room_new(void);
+void base_unzstd_room_free(struct base_unzstd_room *room);
+int base_unzstd_in(struct base_unzstd_room *room, struct base_bytes packed, uint8_t *to, size_t size,
+                   const char *section, struct base_error *error);
+
 // Whether the bytes are one whole zstd frame that says it unpacks to this size. Cheap: asked before memory is.
 int base_zstd_check(struct base_bytes packed, uint64_t unpacked_bytes, const char *section, struct base_error *error);
 

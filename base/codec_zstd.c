@@ -4,9 +4,26 @@
 
 #include "base/codec.h"
 
+struct base_unzstd_room *base_unzstd_room_new(void)
+{
+    return (struct base_unzstd_room *)ZSTD_createDCtx();
+}
+
+void base_unzstd_room_free(struct base_unzstd_room *room)
+{
+    ZSTD_freeDCtx((ZSTD_DCtx *)room);
+}
+
 int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
 {
-    size_t got = ZSTD_decompress(to, size, packed.data, packed.size);
+    return base_unzstd_in(NULL, packed, to, size, section, error);
+}
+
+int base_unzstd_in(struct base_unzstd_room *room, struct base_bytes packed, uint8_t *to, size_t size,
+                   const char *section, struct base_error *error)
+{
+    size_t got = room ? ZSTD_decompressDCtx((ZSTD_DCtx *)room, to, size, packed.data, packed.size)
+                      : ZSTD_decompress(to, size, packed.data, packed.size);
     if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
         return base_fail(error, BASE_ERR_NO_MEMORY, section, 0, "zstd decoder");
     if (ZSTD_isError(got))

@@ -6,8 +6,25 @@ static int absent(const char *section, struct base_error *error)
     return base_fail(error, BASE_ERR_UNSUPPORTED, section, 0, "zstd data, and this program was built without zstd");
 }
 
+struct base_unzstd_room *base_unzstd_room_new(void)
+{
+    return NULL;
+}
+
+void base_unzstd_room_free(struct base_unzstd_room *room)
+{
+    (void)room;
+}
+
 int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
 {
+    return base_unzstd_in(NULL, packed, to, size, section, error);
+}
+
+int base_unzstd_in(struct base_unzstd_room *room, struct base_bytes packed, uint8_t *to, size_t size,
+                   const char *section, struct base_error *error)
+{
+    (void)room;
     (void)packed, (void)to, (void)size;
     return absent(section, error);
 }

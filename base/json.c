@@ -17,13 +17,21 @@ void base_json_quote(json_put *put, void *to, const char *text, const char *esca
         uint8_t byte = (uint8_t)*text;
         if (byte == 0)
             break;
-        const char number[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
-        if (byte >= 0x80)
+        size_t length = base_utf8_sequence(text); // all of these are of 16 bits
+        uint32_t character = length ? base_utf8_character(text, length) : 0;
+        const char number[] = {'\\',
+                               'u',
+                               digits[character >> 12 & 15],
+                               digits[character >> 8 & 15],
+                               digits[character >> 4 & 15],
+                               digits[character & 15]};
+        if (!length)
             put(to, replacement, strlen(replacement));
         else if (byte == '"' || byte == '\\')
             put(to, (const char[]){'\\', (char)byte}, 2);
         else
             put(to, number, sizeof number);
+        text += length ? length - 1 : 0;
     }
     put(to, "\"", 1);
 }

@@ -28,8 +28,28 @@ static inline size_t base_utf8_sequence(const char *text)
     return length;
 }
 
-// Bytes at the beginning of `text` that can stand as they are: neither control characters nor one of `taken`, which are
-// ASCII. What follows is the end, one such character, or a byte that belongs to no well-formed sequence.
+// The character of a well-formed sequence.
+static inline uint32_t base_utf8_character(const char *text, size_t length)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    uint32_t character = length < 2 ? at[0] : at[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | (at[i] & 0x3f);
+    return character;
+}
+
+// Characters beyond ASCII that are no text: C1 controls, which terminals obey; line ends; and what turns the direction
+// of the text around it, so that it is read otherwise than it is written.
+static inline int base_utf8_steers(uint32_t character)
+{
+    return (character >= 0x80 && character < 0xa0) || character == 0x61c || character == 0x200e ||
+           character == 0x200f || (character >= 0x2028 && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
+}
+
+// Bytes at the beginning of `text` that can stand as they are: no control characters of either kind, nor one of
+// `taken`, which are ASCII. What follows is the end, one such character, or a byte that belongs to no well-formed
+// sequence.
 static inline size_t base_utf8_plain(const char *text, const char *taken)
 {
     for (size_t plain = 0;; plain++) {
@@ -38,7 +58,7 @@ static inline size_t base_utf8_plain(const char *text, const char *taken)
             return plain;
         if (byte >= 0x80) {
             size_t length = base_utf8_sequence(text + plain);
-            if (!length)
+            if (!length || base_utf8_steers(base_utf8_character(text + plain, length)))
                 return plain;
             plain += length - 1;
             continue;

@@ -2,19 +2,22 @@
 #include "cli/diagnostics.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8_inline.h"
 
 void cli_print_name(FILE *stream, const char *name)
 {
     for (;;) {
-        size_t plain = 0;
-        while ((unsigned char)name[plain] >= 0x20 && name[plain] != 0x7f)
-            plain++;
+        size_t plain = base_utf8_plain(name, "");
         fwrite(name, 1, plain, stream);
         name += plain;
-        if (!*name++)
+        if (!*name)
             return;
         fputc('?', stream);
+        size_t length = base_utf8_sequence(name);
+        name += length ? length : 1;
     }
 }
 
@@ -26,9 +29,14 @@ void cli_report(FILE *stream, const char *name, const char *format, ...)
         fputs(": ", stream);
     }
     va_list args;
+    char *text = NULL;
     va_start(args, format);
-    vfprintf(stream, format, args);
+    int length = vasprintf(&text, format, args);
     va_end(args);
+    // What was found wrong can hold names too.
+    cli_print_name(stream, length < 0 ? "no memory for what is to be said" : text);
+    if (length >= 0)
+        free(text);
     fputc('\n', stream);
 }
 

@@ -16,12 +16,12 @@ enum cli_status {
 // "qutc" or "qut": each program defines its own.
 extern const char cli_program[];
 
-// "PROGRAM: NAME: what: why" and a newline. Control characters in the name come out as "?".
+// "PROGRAM: NAME: what: why" and a newline, as cli_print_name prints it.
 void cli_report_error(FILE *stream, const char *name, const struct base_error *error);
 void cli_report(FILE *stream, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4), nonnull(3)));
 
-// The name as it is safe on a terminal and in line-based output.
+// The name as it is safe on a terminal and in line-based output: what steers either, or is no UTF-8, comes out as "?".
 void cli_print_name(FILE *stream, const char *name);
 
 // What follows the last '/'.

@@ -5,11 +5,14 @@
 
 #include <stdbool.h>
 
-enum { INTERRUPT_STATUS = 130 }; // what a shell says of a program that was interrupted
-
-// From now on the first of these signals only makes cli_interrupt_came true. The second ends this process: the kernel
+// From here on the first of these signals only makes cli_interrupt_came true. The second ends this process: the kernel
 // lets go of what it traces then.
 void cli_interrupt_watch(void);
 bool cli_interrupt_came(void);
+// From now on they end this process, as they do any other: nothing is held any more, and who reads our output may be
+// gone. True: one had come.
+bool cli_interrupt_unwatch(void);
+// What a shell says of a program that this signal ended: 130, 143.
+int cli_interrupt_status(void);
 
 #endif

@@ -91,6 +91,8 @@ static bool is_locked(const struct art_jit_descriptor *descriptor)
 bool art_jit_is_unchanged(const struct elf_art_memory *memory, const struct art_jit_descriptor *descriptor)
 {
     struct art_jit_descriptor now;
+    if (memory->never_changes)
+        return true;
     return !is_locked(descriptor) && art_jit_read_descriptor(memory, descriptor->address, &now) == ART_JIT_FINE &&
            now.layout == descriptor->layout && now.entry_bytes == descriptor->entry_bytes &&
            now.action == descriptor->action && now.seqlock == descriptor->seqlock &&
@@ -114,6 +116,8 @@ bool art_jit_entry_holds(const struct elf_art_memory *memory, const struct art_j
                          const struct art_jit_entry *entry)
 {
     struct art_jit_entry now;
+    if (memory->never_changes)
+        return true;
     return art_jit_read_entry(memory, descriptor, entry->address, &now) && now.seqlock == entry->seqlock &&
            !(now.seqlock & 1) && now.symfile_address == entry->symfile_address &&
            now.symfile_bytes == entry->symfile_bytes && now.timestamp == entry->timestamp &&

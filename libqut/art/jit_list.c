@@ -137,6 +137,50 @@ static enum art_jit_fault read_carefully(struct reader *reader)
     return again.seqlock == before.seqlock && again.next == 0 ? add(reader, &before) : ART_JIT_BUSY;
 }
 
+// ---- a list with a bad link
+
+struct met {
+    uint64_t address;
+    size_t order;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct met *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+// A circle was gone round before it was noticed. False: no memory.
+static bool keep_each_once(struct art_jit_list *list)
+{
+    struct met *met = malloc((list->count ? list->count : 1) * sizeof *met);
+    if (!met)
+        return false;
+    for (size_t i = 0; i < list->count; i++)
+        met[i] = (struct met){list->entries[i].address, i};
+    if (list->count)
+        qsort(met, list->count, sizeof *met, by_address);
+    for (size_t i = 1; i < list->count; i++)
+        if (met[i].address == met[i - 1].address)
+            list->entries[met[i].order].address = 0;
+    free(met);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].address)
+            list->entries[kept++] = list->entries[i];
+    list->count = kept;
+    return true;
+}
+
+static void drop(struct art_jit_list *list)
+{
+    free(list->entries);
+    list->entries = NULL;
+    list->count = 0;
+}
+
 // ----
 
 enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64_t descriptor_address,
@@ -151,6 +195,7 @@ enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64
     bool has_locks = list->descriptor.layout == ART_JIT_ANDROID2;
     unsigned quick_tries = has_locks ? QUICK_TRIES_BEFORE_LOCKS : QUICK_TRIES;
     unsigned tries = has_locks ? quick_tries + CAREFUL_TRIES : quick_tries;
+    bool has_stood_still = false;
     for (unsigned try = 0; try < tries; try++) {
         if (try > 0) {
             fault = art_jit_read_descriptor(memory, descriptor_address, &list->descriptor);
@@ -159,10 +204,13 @@ enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64
         }
         // What is wrong with a list that changed meanwhile may be wrong with no list.
         if (try < quick_tries) {
-            enum art_jit_fault found = list->descriptor.seqlock & 1 ? ART_JIT_BUSY : read_quickly(reader);
-            fault = art_jit_is_unchanged(memory, &list->descriptor) ? found : ART_JIT_BUSY;
+            bool is_locked = list->descriptor.seqlock & 1 && !memory->never_changes;
+            enum art_jit_fault found = is_locked ? ART_JIT_BUSY : read_quickly(reader);
+            has_stood_still = art_jit_is_unchanged(memory, &list->descriptor);
+            fault = has_stood_still ? found : ART_JIT_BUSY;
         } else {
             fault = read_carefully(reader);
+            has_stood_still = false;
         }
         bool is_final = fault == ART_JIT_FINE || fault == ART_JIT_NO_MEMORY || fault == ART_JIT_TOO_MANY ||
                         (fault != ART_JIT_BUSY && try < quick_tries);
@@ -170,11 +218,9 @@ enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64
             break;
     }
     free(reader);
-    if (fault != ART_JIT_FINE) {
-        free(list->entries);
-        list->entries = NULL;
-        list->count = 0;
-    }
+    bool is_bad_link = fault == ART_JIT_UNREADABLE || fault == ART_JIT_CYCLE || fault == ART_JIT_TOO_MANY;
+    if (fault != ART_JIT_FINE && !(is_bad_link && has_stood_still && keep_each_once(list)))
+        drop(list);
     return fault;
 }
 

@@ -69,8 +69,10 @@ struct art_jit_list {
     struct art_jit_entry *entries; // from malloc
     size_t count;
 };
-// Tries again, a bounded number of times, where the list changes meanwhile. On a fault the list is empty, but for
-// descriptor where that could be read.
+// Tries again, a bounded number of times, where the list changes meanwhile. With UNREADABLE, CYCLE and TOO_MANY it has
+// what stands before the bad link of a list that did not change meanwhile, each entry once; each may be used, if it
+// holds. On other faults it is empty, but for descriptor where that could be read. In memory that never changes, the
+// writer may have been at work: what is there counts.
 enum art_jit_fault art_jit_list_read(const struct elf_art_memory *memory, uint64_t descriptor_address,
                                      struct art_jit_list *list);
 void art_jit_list_free(struct art_jit_list *list);

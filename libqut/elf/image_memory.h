@@ -14,6 +14,7 @@ struct elf_art_memory {
     size_t (*read)(void *context, uint64_t address, void *bytes, size_t size);
     void *context;
     const struct arch *arch; // of the process
+    bool never_changes;      // a core file, a snapshot: what was read once is so
 };
 
 static inline bool elf_art_read(const struct elf_art_memory *memory, uint64_t address, void *bytes, size_t size)

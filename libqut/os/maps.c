@@ -17,6 +17,17 @@ static bool is_same_file(const char *path, unsigned device_major, unsigned devic
 }
 
 // False where the line is of another address.
+void os_maps_unescape(char *path)
+{
+    char *to = path;
+    for (const char *from = path; *from; to++) {
+        bool escaped = strncmp(from, "\\012", 4) == 0;
+        *to = escaped ? '\n' : *from;
+        from += escaped ? 4 : 1;
+    }
+    *to = 0;
+}
+
 static bool parse_line(char *line, uintptr_t address, struct os_mapping *mapping)
 {
     unsigned long long start, end, offset, inode;
@@ -32,6 +43,7 @@ static bool parse_line(char *line, uintptr_t address, struct os_mapping *mapping
         size = 0;
     memcpy(mapping->path, path, size);
     mapping->path[size] = 0;
+    os_maps_unescape(mapping->path);
     mapping->start = (uintptr_t)start;
     mapping->end = (uintptr_t)end;
     mapping->offset_bytes = offset;

@@ -194,6 +194,9 @@ struct os_mapping {
     char path[4096]; // "" where there is none
 };
 int os_mapping_at(uintptr_t address, struct os_mapping *mapping);
+// A path as it stands in maps, made what the file is called: the kernel writes a line feed as \012, and nothing else
+// that way.
+void os_maps_unescape(char *path);
 
 #pragma GCC visibility pop
 

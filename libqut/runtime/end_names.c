@@ -16,6 +16,7 @@ static const char *const reason_names[QUT_END_REASON_COUNT] = {
     [QUT_END_BAD_MEMORY] = "unreadable memory",
     [QUT_END_NO_PROGRESS] = "no progress",
     [QUT_END_NOT_STARTED] = "not started",
+    [QUT_END_NOT_CODE] = "not executable",
 };
 
 static const char *const refusal_names[QUT_REFUSAL_END] = {

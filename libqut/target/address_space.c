@@ -115,15 +115,15 @@ int target_take_maps(struct qut_target *target, struct target_maps *maps)
     target_maps_free(&target->maps);
     target->maps = *maps;
     *maps = (struct target_maps){0};
+    struct target_image *last = NULL;
     for (size_t i = 0; i < target->maps.count; i++) {
         struct target_map *map = &target->maps.items[i];
-        // Most pieces of an image need no second look at its file.
-        if (!map->executable || map->image)
-            continue;
-        if (i && belongs_to(map, target->maps.items[i - 1].image))
-            map->image = target->maps.items[i - 1].image;
-        else if (target_identify(target, i) != 0)
+        // Pieces of an image need no second look at its file, whatever lies between them.
+        if (map->executable && !map->image && belongs_to(map, last))
+            map->image = last;
+        else if (map->executable && !map->image && target_identify(target, i) != 0)
             return -1;
+        last = map->image ? map->image : last;
     }
     spread_images(&target->maps);
     target_jit_new_maps(target);

@@ -24,6 +24,10 @@ static bool stays_asleep(struct qut_target *target, struct qut_target_thread *th
     const char *call = "";
     enum target_wake wake = target_live_wake(target, tid, &sleep, &call);
     if (wake == TARGET_WAKE_SEEN && !target->interrupt) {
+        // SIGSTOP has ended its call already.
+        thread->keeps_result = target_live_thread_state(live, tid) == 'T';
+        if (thread->keeps_result || target_live_can_mend(target->arch, &sleep))
+            return false;
         target_live_fall_asleep(target, thread, &sleep, call);
         return true;
     }
@@ -35,11 +39,13 @@ static bool stays_asleep(struct qut_target *target, struct qut_target_thread *th
 
 int target_live_ask(struct qut_target *target, struct qut_target_thread *thread)
 {
-    // Between this and the interruption the thread can fall asleep in a call that returns EINTR then: the two are kept
-    // as near to each other as they can be. Seizing first would not help: what is seized must be interrupted to be let
-    // go.
+    // Between this and the interruption the thread can fall asleep in a call that does not begin anew as if nothing had
+    // been: the two are kept as near to each other as they can be. Seizing first would not help: what is seized must be
+    // interrupted to be let go.
+    thread->keeps_result = false;
     if (stays_asleep(target, thread))
         return 0;
+    thread->keeps_result |= target->interrupt;
     int result = os_trace_seize(thread->info.tid);
     if (result != 0)
         return result;
@@ -48,7 +54,18 @@ int target_live_ask(struct qut_target *target, struct qut_target_thread *thread)
     return 0;
 }
 
-static void await(struct qut_target_thread *thread, bool block)
+// At once: if we are killed, the call goes on all the same.
+static void mend_call(const struct qut_target *target, const struct qut_target_thread *thread)
+{
+    const struct arch_register_layout *layout = target->arch->core_registers;
+    uint8_t bytes[REGISTERS_BYTES_MAX];
+    size_t size = sizeof bytes;
+    if (!thread->keeps_result && layout && os_trace_registers(thread->info.tid, NT_PRSTATUS, bytes, &size) == 0 &&
+        size == layout->size_bytes && target_live_mend_call(target->arch, bytes))
+        os_trace_set_registers(thread->info.tid, NT_PRSTATUS, bytes, size);
+}
+
+static void await(const struct qut_target *target, struct qut_target_thread *thread, bool block)
 {
     int signal_number;
     switch (os_trace_wait(thread->info.tid, block, &signal_number)) {
@@ -60,16 +77,18 @@ static void await(struct qut_target_thread *thread, bool block)
         break;
     case OS_STOP_GONE: thread->traced = false; break;
     }
+    if (thread->stopped)
+        mend_call(target, thread);
 }
 
-void target_live_await_all(struct qut_target_thread *threads, size_t count)
+void target_live_await_all(const struct qut_target *target, struct qut_target_thread *threads, size_t count)
 {
     uint64_t start_ns = os_now_ns();
     unsigned yields = 0; // a thread that can run stops within microseconds, far less than the shortest sleep
     for (size_t i = 0; i < count;) {
         struct qut_target_thread *thread = &threads[i];
         if (thread->traced && !thread->stopped)
-            await(thread, false);
+            await(target, thread, false);
         // Those after one that does not stop in time are still asked once.
         if (!thread->traced || thread->stopped || os_now_ns() - start_ns > WAIT_MAX_NS)
             i++;
@@ -96,7 +115,7 @@ bool target_live_retake(struct qut_target *target, struct qut_target_thread *thr
     target->taken_ns = os_now_ns();
     if (target_live_ask(target, thread) == 0 && thread->state == TARGET_REGISTERS_ASLEEP)
         return true;
-    target_live_await_all(thread, 1);
+    target_live_await_all(target, thread, 1);
     thread->info.signal_number = thread->pending_signal;
     thread->state = target_live_registers(target, thread) ? TARGET_REGISTERS_READ : TARGET_REGISTERS_NONE;
     return thread->state == TARGET_REGISTERS_READ;
@@ -108,7 +127,7 @@ void target_live_resume_thread(struct qut_target *target, struct qut_target_thre
         return;
     // One that did not stop cannot be let go before it does.
     while (thread->traced && !thread->stopped)
-        await(thread, true);
+        await(target, thread, true);
     if (thread->traced)
         os_trace_detach(thread->info.tid, thread->pending_signal);
     thread->traced = thread->stopped = false;
@@ -129,6 +148,7 @@ bool target_live_registers(struct qut_target *target, struct qut_target_thread *
         size != layout->size_bytes)
         return false;
     arch_registers_from_block(layout, bytes, &thread->regs);
+    thread->is_newborn = target_live_is_newborn(target->arch, bytes);
 
     uint64_t masks[2]; // of data and of code addresses
     size = sizeof masks;

@@ -10,7 +10,7 @@
 #include "libqut/target/opened_target.h"
 
 enum {
-    MAPPINGS_BEFORE_MAX = 64, // of one image, before an executable one
+    MAPPINGS_BEFORE_MAX = 64, // of one image, before an executable one: fillers between them count too
     SAME_IMAGE_SEARCH_MAX = 64,
 };
 
@@ -91,23 +91,37 @@ static bool is_filler(const struct target_map *map)
     return !map->path[0] || (!map->readable && !map->executable) || strcmp(map->path, "[page size compat]") == 0;
 }
 
-// The mapping before items[at] that can belong to the same image as items[of]; -1: none.
-static ptrdiff_t mapping_before(const struct target_maps *maps, size_t at, size_t of)
+// From a mapping backwards to those that can belong to the same image.
+struct way_back {
+    const struct target_maps *maps;
+    size_t of, at;
+    unsigned steps; // of the whole way: a process may have 65,530 mappings, which all touch
+};
+
+// False: there is none further back.
+static bool step_back(struct way_back *way)
 {
-    const struct target_map *map = &maps->items[of];
-    for (size_t steps = 0; at-- > 0 && steps < MAPPINGS_BEFORE_MAX; steps++) {
-        const struct target_map *before = &maps->items[at];
+    const struct target_map *items = way->maps->items, *map = &items[way->of];
+    for (size_t at = way->at; at-- > 0 && way->steps++ < MAPPINGS_BEFORE_MAX;) {
+        const struct target_map *before = &items[at];
         if (strcmp(before->path, map->path) == 0 && before->inode == map->inode && before->device == map->device) {
+            way->at = at;
             if (map->path[0])
-                return before->offset <= map->offset ? (ptrdiff_t)at : -1;
+                return before->offset <= map->offset;
             // Without a name, mappings belong together where they touch.
-            return before->end == maps->items[at + 1].start ? (ptrdiff_t)at : -1;
+            return before->end == items[at + 1].start;
         }
         if (!map->path[0] || !is_filler(before))
-            return -1;
+            return false;
     }
-    return -1;
+    return false;
 }
+
+// The n-th file that could be what is mapped.
+struct opened {
+    int fd;
+    unsigned number;
+};
 
 struct attempt {
     struct target_image image; // paths are not owned
@@ -157,50 +171,63 @@ static bool is_mapped_file(struct qut_target *target, uint64_t start, const stru
     return is_same_head(&mapped, &attempt->head);
 }
 
-// An image at `image_offset` in an open file that items[index] is mapped from.
-static bool try_offset(struct qut_target *target, const struct target_maps *maps, int fd, ptrdiff_t first, size_t index,
-                       uint64_t image_offset, struct attempt *attempt)
+// An image at `image_offset` in an open file that items[index] is mapped from. *first is the mapping of its start,
+// which need not be there (NULL). What is found there does not depend on items[index]: it is asked once, for each of
+// the files that are tried.
+static bool try_offset(struct qut_target *target, const struct target_maps *maps, const struct opened *file,
+                       struct target_map *first, size_t index, uint64_t image_offset, struct attempt *attempt)
 {
     const struct target_map *map = &maps->items[index];
-    struct place place = {.fd = fd, .base = image_offset};
-    if (!elf_head_read(&attempt->head, read_from_file, &place) || !set_bias(attempt, map, map->offset - image_offset))
+    struct place place = {.fd = file->fd, .base = image_offset};
+    if (first && first->begins_no_image >> file->number & 1)
+        return false;
+    if (!elf_head_read(&attempt->head, read_from_file, &place)) {
+        if (first)
+            first->begins_no_image |= (uint8_t)(1u << file->number);
+        return false;
+    }
+    if (!set_bias(attempt, map, map->offset - image_offset))
         return false;
     attempt->image.file_offset = image_offset;
     attempt->image.build_id_size = elf_build_id(&attempt->head, read_from_file, &place, false, attempt->image.build_id);
-    if (first >= 0 && maps->items[first].offset == image_offset && maps->items[first].readable &&
-        !is_mapped_file(target, maps->items[first].start, attempt)) {
+    if (first && first->readable && !is_mapped_file(target, first->start, attempt)) {
         attempt->image.file_is_another = true;
         return false;
     }
     return true;
 }
 
-static bool try_file(struct qut_target *target, const struct target_maps *maps, int fd, size_t index,
+static bool try_file(struct qut_target *target, const struct target_maps *maps, const struct opened *file, size_t index,
                      struct attempt *attempt)
 {
-    const struct target_map *map = &maps->items[index];
-    ptrdiff_t start = (ptrdiff_t)index;
+    struct way_back way = {.maps = maps, .of = index, .at = index};
     // From this mapping backwards to one where an image begins.
-    for (ptrdiff_t first = start; first >= 0; first = mapping_before(maps, (size_t)first, index))
-        if (maps->items[first].offset <= map->offset &&
-            try_offset(target, maps, fd, first, index, maps->items[first].offset, attempt))
+    do {
+        struct target_map *first = &maps->items[way.at];
+        if (try_offset(target, maps, file, first, index, first->offset, attempt))
             return true;
-        else if (attempt->image.file_is_another)
+        if (attempt->image.file_is_another)
             return false;
+    } while (step_back(&way));
     // The start of the file need not be mapped.
-    return try_offset(target, maps, fd, -1, index, 0, attempt);
+    return try_offset(target, maps, file, NULL, index, 0, attempt);
 }
 
 static bool try_memory(struct qut_target *target, const struct target_maps *maps, size_t index, struct attempt *attempt)
 {
     const struct target_map *map = &maps->items[index];
-    for (ptrdiff_t first = (ptrdiff_t)index; first >= 0; first = mapping_before(maps, (size_t)first, index)) {
-        const struct target_map *start = &maps->items[first];
-        if (!start->readable || !head_in_memory(target, start->start, &attempt->head, &attempt->image))
+    struct way_back way = {.maps = maps, .of = index, .at = index};
+    do {
+        struct target_map *start = &maps->items[way.at];
+        if (!start->readable || start->begins_no_image >> TARGET_MAP_IN_MEMORY & 1)
             continue;
+        if (!head_in_memory(target, start->start, &attempt->head, &attempt->image)) {
+            start->begins_no_image |= 1u << TARGET_MAP_IN_MEMORY;
+            continue;
+        }
         attempt->image.file_offset = start->offset;
-        return set_bias(attempt, map, offset_in_image(maps, (size_t)first, index, start->offset));
-    }
+        return set_bias(attempt, map, offset_in_image(maps, way.at, index, start->offset));
+    } while (step_back(&way));
     return false;
 }
 
@@ -220,7 +247,8 @@ int target_identify(struct qut_target *target, size_t map_index)
         if (fd < 0)
             continue;
         attempt.image.file_is_another = false;
-        found = try_file(target, maps, fd, map_index, &attempt);
+        const struct opened file = {fd, n};
+        found = try_file(target, maps, &file, map_index, &attempt);
         if (found && !target_identify_oat(target, &attempt.head, fd, &attempt.image)) {
             attempt.image.file_is_another = true;
             found = false;

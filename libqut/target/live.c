@@ -17,7 +17,7 @@ enum { PROC_BYTES_MAX = 256 << 20 };
 static size_t read_memory(struct qut_target *target, uint64_t address, void *bytes, size_t size)
 {
     const struct target_live *live = target->source;
-    return os_read_process(live->pid, live->memory_fd, address, bytes, size);
+    return os_read_process(live->memory_tid, live->memory_fd, address, bytes, size);
 }
 
 // A file that was removed or replaced is still to be had through /proc, with the right privileges.
@@ -30,15 +30,44 @@ static bool mapped_file(struct qut_target *target, const struct target_map *map,
     switch (n) {
     case 0: length = snprintf(path, PATH_MAX, "%s%s", target->sysroot ? target->sysroot : "", map->path); break;
     case 1: // in another mount namespace
-        length = snprintf(path, PATH_MAX, "/proc/%d/root%s", (int)live->pid, map->path);
+        length = snprintf(path, PATH_MAX, "/proc/%d/root%s", (int)live->memory_tid, map->path);
         break;
     case 2:
-        length = snprintf(path, PATH_MAX, "/proc/%d/map_files/%llx-%llx", (int)live->pid,
+        length = snprintf(path, PATH_MAX, "/proc/%d/map_files/%llx-%llx", (int)live->memory_tid,
                           (unsigned long long)map->start, (unsigned long long)map->end);
         break;
     default: return false;
     }
     return length < PATH_MAX;
+}
+
+static int open_exe(pid_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
+    return os_open_file(path, NULL);
+}
+
+static int take_if_it_has_memory(void *context, pid_t tid)
+{
+    struct target_live *live = context;
+    int fd = open_exe(tid);
+    if (fd < 0)
+        return 0;
+    os_close_file(fd);
+    live->memory_tid = tid;
+    return 1;
+}
+
+// Of a thread that has ended, /proc shows no memory, also where it was the first one and others go on.
+static void find_memory(struct target_live *live)
+{
+    live->memory_tid = live->pid;
+    int fd = open_exe(live->pid);
+    if (fd >= 0)
+        os_close_file(fd);
+    else if (fd == -ENOENT)
+        target_live_each_tid(live->pid, take_if_it_has_memory, live);
 }
 
 static char *read_proc(pid_t pid, const char *name, size_t *size, int *result)
@@ -106,13 +135,27 @@ int target_live_fail(struct qut_target_error *error, pid_t pid, int result)
     return target_fail(error, "%d: %s", (int)pid, strerror(-result));
 }
 
+static int no_memory_there(const struct target_live *live, struct qut_target_error *error)
+{
+    char state = target_live_thread_state(live, live->pid);
+    if (state == 'Z')
+        return target_fail(error, "%d: has ended; its parent has not asked how", (int)live->pid);
+    return state == 0 || state == 'X' ? target_fail(error, "%d: has ended", (int)live->pid)
+                                      : target_fail(error, "%d: a kernel thread: it has no memory", (int)live->pid);
+}
+
 int target_live_refresh_maps(struct qut_target *target, struct qut_target_error *error)
 {
     struct target_live *live = target->source;
     struct target_maps maps;
     size_t size;
     int result;
-    char *text = read_proc(live->pid, "maps", &size, &result);
+    char *text = read_proc(live->memory_tid, "maps", &size, &result);
+    if (!text || size == 0) { // that thread has ended
+        free(text);
+        find_memory(live);
+        text = read_proc(live->memory_tid, "maps", &size, &result);
+    }
     if (!text)
         return target_live_fail(error, live->pid, result);
     // Read once more while the process stands still; mostly nothing has changed.
@@ -129,7 +172,7 @@ int target_live_refresh_maps(struct qut_target *target, struct qut_target_error 
     if (target_maps_parse(&maps, text, size) != 0 || target_take_maps(target, &maps) != 0)
         return target_fail(error, "%d: out of memory", (int)live->pid);
     if (target->maps.count == 0)
-        return target_fail(error, "%d: a kernel thread, or a process that has ended: it has no memory", (int)live->pid);
+        return no_memory_there(live, error);
     return 0;
 }
 
@@ -142,13 +185,10 @@ static size_t read_exe(void *context, uint64_t position, void *bytes, size_t siz
 static int find_arch(struct qut_target *target, struct qut_target_error *error)
 {
     const struct target_live *live = target->source;
-    char path[64];
     struct elf_head head;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)live->pid);
-    int fd = os_open_file(path, NULL);
+    int fd = open_exe(live->memory_tid);
     if (fd < 0)
-        return fd == -ENOENT ? target_fail(error, "%d: a kernel thread: it has no memory", (int)live->pid)
-                             : target_live_fail(error, live->pid, fd);
+        return fd == -ENOENT ? no_memory_there(live, error) : target_live_fail(error, live->pid, fd);
     bool is_elf = elf_head_read(&head, read_exe, &fd);
     os_close_file(fd);
     target->arch = is_elf ? arch_by_elf_machine(head.machine) : NULL;
@@ -170,13 +210,14 @@ static int open_process(struct qut_target *target, pid_t pid, struct qut_target_
     live->pid = (pid_t)group;
     if (live->pid == os_own_pid())
         return target_fail(error, "%d: a process cannot stop itself: use qut_backtrace", (int)pid);
+    live->tasks_fd = os_open_tasks(live->pid);
+    find_memory(live);
     if (find_arch(target, error) != 0)
         return -1;
-    live->memory_fd = os_open_process_memory(live->pid);
-    live->tasks_fd = os_open_tasks(live->pid);
+    live->memory_fd = os_open_process_memory(live->memory_tid);
     size_t size;
     int result;
-    char *auxv = read_proc(live->pid, "auxv", &size, &result);
+    char *auxv = read_proc(live->memory_tid, "auxv", &size, &result);
     if (auxv)
         target_take_auxv(target, (const uint8_t *)auxv, size, NULL);
     free(auxv);

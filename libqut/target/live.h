@@ -6,7 +6,8 @@
 #include "libqut/target/opened_target.h"
 
 struct target_live {
-    pid_t pid; // of the whole process
+    pid_t pid;        // of the whole process
+    pid_t memory_tid; // a thread that still has its memory: the first one may have ended before the others
     int memory_fd, tasks_fd;
     unsigned patience_us; // what is left of the time for threads that wait for a disk
     char *maps_text;      // what target->maps was made of
@@ -30,7 +31,7 @@ int target_live_stop(struct qut_target *target, struct qut_target_error *error);
 // Asks a thread to stop, or finds that it must be left asleep (thread->state). 0, or -errno: it cannot be asked.
 int target_live_ask(struct qut_target *target, struct qut_target_thread *thread);
 // Waits for those that were asked, until all stand still, have gone, or too much time went by.
-void target_live_await_all(struct qut_target_thread *threads, size_t count);
+void target_live_await_all(const struct qut_target *target, struct qut_target_thread *threads, size_t count);
 // A thread that was left asleep and can have woken: asked anew. False: it has no registers.
 bool target_live_retake(struct qut_target *target, struct qut_target_thread *thread);
 void target_live_resume_thread(struct qut_target *target, struct qut_target_thread *thread);
@@ -46,6 +47,15 @@ enum target_wake {
 };
 enum target_wake target_live_wake(struct qut_target *target, pid_t tid, const struct target_sleep *sleep,
                                   const char **name);
+
+// ---- stopped_call.c. A block is the general registers (NT_PRSTATUS) of a thread that is stopped
+
+// Whether a stop in this call can be made good so that nothing is other than without it.
+bool target_live_can_mend(const struct arch *arch, const struct target_sleep *sleep);
+// The call that was stopped would return EINTR: true, and the block was changed so that it begins anew.
+bool target_live_mend_call(const struct arch *arch, void *block);
+// Whether it has just come out of the call that made it: where its stack begins, which no unwind information says.
+bool target_live_is_newborn(const struct arch *arch, const void *block);
 
 // ---- asleep.c
 

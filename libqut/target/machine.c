@@ -20,7 +20,8 @@ struct target_machine *target_machine(struct qut_target *target)
         if (target->machine) {
             target->machine->target = target;
             target->machine->moment = 1;
-            target->machine->memory = (struct elf_art_memory){read_target, target, target->arch};
+            target->machine->memory = (struct elf_art_memory){
+                .read = read_target, .context = target, .arch = target->arch, .never_changes = !target->kind->stop};
         }
     }
     return target->machine;
@@ -59,7 +60,7 @@ static size_t read_file(void *context, uint64_t vaddr, void *bytes, size_t size)
 static void find_in_file(struct target_machine *machine, struct target_image *image)
 {
     struct file_view view = {image, os_open_file(image->file_path, NULL)};
-    const struct elf_art_memory file = {read_file, &view, machine->target->arch};
+    const struct elf_art_memory file = {.read = read_file, .context = &view, .arch = machine->target->arch};
     if (view.fd < 0)
         return;
     for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++) {
@@ -97,27 +98,6 @@ static bool is_art(const struct target_image *image)
     return strncmp(base, "libart.so", 9) == 0 || strncmp(base, "libartd.so", 10) == 0;
 }
 
-static void add_list(struct target_machine *machine, enum target_machine_subject subject,
-                     const struct target_image *image, struct target_machine_list *lists, unsigned *count)
-{
-    uint64_t address = image->descriptors[subject];
-    for (unsigned i = 0; i < *count; i++)
-        if (lists[i].descriptor_address == address)
-            return;
-    for (unsigned i = 0; i < machine->list_count[subject]; i++) {
-        struct target_machine_list *old = &machine->lists[subject][i];
-        if (old->descriptor_address != address)
-            continue;
-        lists[(*count)++] = *old;
-        *old = (struct target_machine_list){0};
-        return;
-    }
-    lists[(*count)++] = (struct target_machine_list){
-        .descriptor_address = address,
-        .frame_flags = (uint8_t)(QUT_FRAME_JIT | (is_art(image) ? QUT_FRAME_MANAGED : 0)),
-    };
-}
-
 static void free_lists(struct target_machine *machine, enum target_machine_subject subject)
 {
     for (unsigned i = 0; i < machine->list_count[subject]; i++)
@@ -127,6 +107,33 @@ static void free_lists(struct target_machine *machine, enum target_machine_subje
     machine->list_count[subject] = 0;
 }
 
+static int by_descriptor(const void *a, const void *b)
+{
+    const struct target_machine_list *x = a, *y = b;
+    return (x->descriptor_address > y->descriptor_address) - (x->descriptor_address < y->descriptor_address);
+}
+
+// Each descriptor once, in ascending order: any number of images may have one.
+static unsigned find_lists(const struct qut_target *target, enum target_machine_subject subject,
+                           struct target_machine_list *lists)
+{
+    unsigned found = 0, count = 0;
+    for (size_t i = 0; i < target->range_count; i++) {
+        const struct target_image *image = target->ranges[i].image;
+        if (image->descriptors[subject])
+            lists[found++] = (struct target_machine_list){
+                .descriptor_address = image->descriptors[subject],
+                .frame_flags = (uint8_t)(QUT_FRAME_JIT | (is_art(image) ? QUT_FRAME_MANAGED : 0)),
+            };
+    }
+    if (found)
+        qsort(lists, found, sizeof *lists, by_descriptor);
+    for (unsigned i = 0; i < found; i++)
+        if (!count || lists[count - 1].descriptor_address != lists[i].descriptor_address)
+            lists[count++] = lists[i];
+    return count;
+}
+
 static void search_subject(struct target_machine *machine, enum target_machine_subject subject)
 {
     const struct qut_target *target = machine->target;
@@ -134,10 +141,18 @@ static void search_subject(struct target_machine *machine, enum target_machine_s
     for (size_t i = 0; i < target->range_count; i++)
         most += target->ranges[i].image->descriptors[subject] != 0;
     struct target_machine_list *lists = most ? calloc(most, sizeof *lists) : NULL;
-    unsigned count = 0;
-    for (size_t i = 0; lists && i < target->range_count; i++)
-        if (target->ranges[i].image->descriptors[subject])
-            add_list(machine, subject, target->ranges[i].image, lists, &count);
+    unsigned count = lists ? find_lists(target, subject, lists) : 0;
+    // What was read of those that are still there is kept.
+    struct target_machine_list *old = machine->lists[subject];
+    unsigned old_count = machine->list_count[subject], o = 0;
+    for (unsigned i = 0; i < count; i++) {
+        while (o < old_count && old[o].descriptor_address < lists[i].descriptor_address)
+            o++;
+        if (o == old_count || old[o].descriptor_address != lists[i].descriptor_address)
+            continue;
+        lists[i] = old[o];
+        old[o++] = (struct target_machine_list){0};
+    }
     free_lists(machine, subject);
     machine->lists[subject] = lists;
     machine->list_count[subject] = count;
@@ -175,8 +190,8 @@ bool target_machine_update(struct target_machine *machine, enum target_machine_s
         struct target_machine_list *list = &machine->lists[subject][i];
         if (list->is_read && list->moment == machine->moment)
             continue;
-        if (list->is_read && list->fault == ART_JIT_FINE &&
-            art_jit_is_unchanged(&machine->memory, &list->list.descriptor))
+        bool is_settled = list->fault != ART_JIT_BUSY && list->fault != ART_JIT_NO_MEMORY;
+        if (list->is_read && is_settled && art_jit_is_unchanged(&machine->memory, &list->list.descriptor))
             list->moment = machine->moment;
         else {
             read_list(machine, list);

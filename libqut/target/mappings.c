@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/os/os.h"
+
 // Up to 16 hexadecimal digits; NULL where there are none, or too many.
 static const char *parse_hex(const char *at, uint64_t *value)
 {
@@ -94,6 +96,7 @@ static bool parse_line(char *line, struct target_map *map)
         map->deleted = true;
         path[length - (sizeof deleted - 1)] = '\0';
     }
+    os_maps_unescape(path);
     map->path = path;
     return true;
 }

@@ -9,12 +9,16 @@
 
 struct target_image;
 
+// Bits of begins_no_image below this one are files, by their numbers (struct target_kind).
+enum { TARGET_MAP_IN_MEMORY = 7 };
+
 struct target_map {
     uint64_t start, end; // end is exclusive
     uint64_t offset;     // in the file, of start
     uint64_t device, inode;
     bool readable, writable, executable;
     bool deleted;
+    uint8_t begins_no_image;    // bits: what no ELF head was found in at its start, of the files tried and of memory
     const char *path;           // without " (deleted)"; "" where there is none
     struct target_image *image; // NULL: not found out, or it belongs to none
 };

@@ -37,7 +37,8 @@ static size_t read_memory(void *context, uint64_t address, void *bytes, size_t s
 static bool identity_of(struct view *view, bool is_file, uint8_t identity[ART_OAT_IDENTITY_BYTES])
 {
     const struct elf_head *head = view->head;
-    const struct elf_art_memory memory = {is_file ? read_file : read_memory, view, view->arch};
+    const struct elf_art_memory memory = {
+        .read = is_file ? read_file : read_memory, .context = view, .arch = view->arch};
     struct art_oat_segment segments[ELF_LOADS_MAX];
     struct art_oat_image image = {.memory = &memory,
                                   .load_bias = is_file ? 0 : view->image->load_bias,

@@ -65,7 +65,7 @@ static void ask_all(struct stopping *stopping)
         int result = target_live_each_tid(live->pid, ask, stopping);
         if (result == -ENOENT || target->thread_count == before || stopping->worst_error || stopping->no_memory)
             break;
-        target_live_await_all(target->threads + before, target->thread_count - before);
+        target_live_await_all(target, target->threads + before, target->thread_count - before);
         target_sort_threads(target);
     }
 }
@@ -88,7 +88,7 @@ static void note_all(struct stopping *stopping)
         struct qut_target_thread *thread = &target->threads[i];
         int result = target_live_ask(target, thread);
         if (result == 0 && thread->traced)
-            target_live_await_all(thread, 1);
+            target_live_await_all(target, thread, 1);
         target_live_resume_thread(target, thread);
         thread->state = TARGET_REGISTERS_UNREAD;
         thread->info.asleep_in = NULL;

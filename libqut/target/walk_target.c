@@ -84,6 +84,22 @@ static const struct runtime_walk_ops ops = {
     .vector_bytes = vector_bytes,
 };
 
+// Code that is called lies in executable memory: another return address was never one, and what led to it is broken.
+// What a signal interrupted can stand anywhere, after a call through a bad pointer.
+static bool is_caller(struct qut_target *target, struct runtime_walk *walk)
+{
+    const struct arch *arch = target->arch;
+    uint64_t pc = walk->regs.pc & ~(uint64_t)(arch->has_thumb ? 1 : 0);
+    if (walk->pc_kind != ARCH_PC_RETURN || (walk->flags & QUT_FRAME_DEX))
+        return true;
+    uint64_t lookup_pc = arch_lookup_pc(pc, ARCH_PC_RETURN);
+    if (find_range(target, lookup_pc))
+        return true;
+    walk->end.reason = target_maps_find(&target->maps, lookup_pc) ? QUT_END_NOT_CODE : QUT_END_NO_MODULE;
+    walk->end.pc = pc;
+    return false;
+}
+
 static size_t walk_frames(struct qut_target *target, const struct arch_frame_regs *regs, struct qut_frame *frames,
                           size_t max, struct qut_end *end)
 {
@@ -96,7 +112,7 @@ static size_t walk_frames(struct qut_target *target, const struct arch_frame_reg
     size_t count = 0;
     do {
         runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
-    } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk));
+    } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk) && is_caller(target, &walk));
     *end = walk.end;
     if (count == max && end->reason == QUT_END_NOT) {
         end->reason = QUT_END_LIMIT;
@@ -112,6 +128,15 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
     target->copy = copy;
     size_t count = walk_frames(target, regs, frames, max, end);
     target->copy = NULL;
+    return count;
+}
+
+static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
+                           size_t max, struct qut_end *end)
+{
+    size_t count = walk_frames(target, &thread->regs, frames, max, end);
+    if (count == 1 && end->reason == QUT_END_NO_ROW && thread->is_newborn)
+        end->reason = QUT_END_OUTERMOST;
     return count;
 }
 
@@ -146,7 +171,7 @@ static size_t walk_asleep(struct qut_target *target, struct qut_target_thread *t
     for (unsigned attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
         size_t count;
         if (thread->state == TARGET_REGISTERS_READ)
-            return walk_frames(target, &thread->regs, frames, max, end);
+            return walk_stopped(target, thread, frames, max, end);
         if (walk_noted(target, thread, frames, max, end, &count))
             return count;
         if (!can_retake)
@@ -178,6 +203,6 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
     if (thread->state == TARGET_REGISTERS_NONE)
         return no_frames(end, QUT_END_NO_REGISTER);
     if (thread->state == TARGET_REGISTERS_READ)
-        return walk_frames(target, &thread->regs, frames, max, end);
+        return walk_stopped(target, thread, frames, max, end);
     return walk_asleep(target, thread, frames, max, end);
 }

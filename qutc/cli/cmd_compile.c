@@ -112,8 +112,10 @@ static void print_compiled(const struct cli_batch *batch, const char *name, cons
     } else if (!batch->options->quiet) {
         struct cli_source source = cli_source(header);
         cli_print_name(output, name);
-        fprintf(output, ": %s: rows=%" PRIu32 " rules=%" PRIu32 " refused=%" PRIu32 " bytes=%zu", path,
-                header->row_count, header->rule_count, header->refused_rows, loaded->file.size);
+        fputs(": ", output);
+        cli_print_name(output, path);
+        fprintf(output, ": rows=%" PRIu32 " rules=%" PRIu32 " refused=%" PRIu32 " bytes=%zu", header->row_count,
+                header->rule_count, header->refused_rows, loaded->file.size);
         if (source.bytes)
             fprintf(output, " (%.1f%% of %s)", 100.0 * (double)loaded->file.size / (double)source.bytes, source.name);
         print_left_out(loaded, output);
@@ -132,7 +134,9 @@ static void print_kept(const struct cli_batch *batch, const char *name, const ch
         base_json_close(&json, '}');
     } else if (!batch->options->quiet) {
         cli_print_name(output, name);
-        fprintf(output, ": %s: up to date\n", path);
+        fputs(": ", output);
+        cli_print_name(output, path);
+        fputs(": up to date\n", output);
     }
 }
 
@@ -175,9 +179,11 @@ static int compile_one(struct cli_batch *batch, size_t index, FILE *output, uint
 static void print_summary(const struct cli_batch *batch, const char *where)
 {
     const size_t *outcomes = batch->outcomes;
-    printf("total: %zu compiled, %zu up to date, %zu without unwind information, %zu failed: %s\n", outcomes[CLI_DONE],
+    printf("total: %zu compiled, %zu up to date, %zu without unwind information, %zu failed: ", outcomes[CLI_DONE],
            outcomes[CLI_KEPT], outcomes[CLI_NO_UNWIND],
-           outcomes[CLI_FAILED] + outcomes[CLI_CRASHED] + batch->inputs.failed, where);
+           outcomes[CLI_FAILED] + outcomes[CLI_CRASHED] + batch->inputs.failed);
+    cli_print_name(stdout, where);
+    putchar('\n');
 }
 
 static int run_compile(const struct cli_options *options)

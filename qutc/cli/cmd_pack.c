@@ -41,9 +41,11 @@ static int write_bundle(const struct cli_options *options, struct qutc_bundle_it
     uint64_t unpacked_bytes = 0;
     for (size_t i = 0; i < count; i++)
         unpacked_bytes += items[i].size;
-    if (!options->quiet)
-        printf("%s: tables=%zu bytes=%zu (%.1f%% of %" PRIu64 ")\n", options->output, count, size,
+    if (!options->quiet) {
+        cli_print_name(stdout, options->output);
+        printf(": tables=%zu bytes=%zu (%.1f%% of %" PRIu64 ")\n", count, size,
                100.0 * (double)size / (double)unpacked_bytes, unpacked_bytes);
+    }
     return CLI_OK;
 }
 

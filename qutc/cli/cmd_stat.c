@@ -87,12 +87,17 @@ static void print_times(const struct cli_loaded *loaded, FILE *output)
             milliseconds(loaded->open_time_ns), milliseconds(loaded->compile_time_ns),
             milliseconds(image->unpack_time_ns), percent(image->xz_time_ns, whole_ns));
     char why[256];
-    if (image->damage_count)
-        fprintf(output, "  left out  %u parts that cannot be read; the first: %s\n", image->damage_count,
-                base_error_text(&image->damage, why, sizeof why));
-    if (loaded->stats.skipped_fdes)
-        fprintf(output, "  left out  %" PRIu64 " records that contradict the format; the first: %s\n",
-                loaded->stats.skipped_fdes, base_error_text(&loaded->stats.first_skipped, why, sizeof why));
+    if (image->damage_count) {
+        fprintf(output, "  left out  %u parts that cannot be read; the first: ", image->damage_count);
+        cli_print_name(output, base_error_text(&image->damage, why, sizeof why));
+        fputc('\n', output);
+    }
+    if (loaded->stats.skipped_fdes) {
+        fprintf(output,
+                "  left out  %" PRIu64 " records that contradict the format; the first: ", loaded->stats.skipped_fdes);
+        cli_print_name(output, base_error_text(&loaded->stats.first_skipped, why, sizeof why));
+        fputc('\n', output);
+    }
 }
 
 static void print_text(const char *name, const struct cli_loaded *loaded, const struct cli_coverage *coverage,

@@ -27,8 +27,10 @@ static int unpack_one(const struct cli_options *options, const struct qutc_bundl
         result = qutc_publish(path, table, size, true, &error);
     if (result != 0)
         cli_report_error(stderr, name, &error);
-    else if (!options->quiet)
-        printf("%s\n", path);
+    else if (!options->quiet) {
+        cli_print_name(stdout, path);
+        putchar('\n');
+    }
     free(path);
     free(table);
     return result;

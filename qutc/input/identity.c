@@ -104,7 +104,7 @@ static bool oat_identity(const struct input_elf *elf, uint8_t identity[ART_OAT_I
 {
     struct mapped mapped = {.elf = elf};
     struct art_oat_segment segments[OAT_SEGMENTS_MAX];
-    const struct elf_art_memory memory = {read_mapped, &mapped, elf->arch};
+    const struct elf_art_memory memory = {.read = read_mapped, .context = &mapped, .arch = elf->arch};
     struct art_oat_image image = {.memory = &memory, .segments = segments};
     bool has_dynamic = false;
     uint64_t header_vaddr;

@@ -17,10 +17,10 @@ enum {
     MAPS_SHARE = 50,          // at most 1/50 of our time goes into reading maps
 };
 
-static size_t read_auxv(pid_t pid, char *bytes, size_t size)
+static size_t read_auxv(pid_t tid, char *bytes, size_t size)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/auxv", (int)tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, bytes, size);
     if (fd >= 0)
@@ -53,7 +53,7 @@ int attach_open_target(struct attach_session *session, struct attach_error *erro
         session->target = NULL;
         return -1;
     }
-    session->auxv_bytes = read_auxv(options->pid, session->auxv, sizeof session->auxv);
+    session->auxv_bytes = read_auxv(attach_live(session)->memory_tid, session->auxv, sizeof session->auxv);
     session->maps_ns = os_now_ns();
     return 0;
 }
@@ -76,7 +76,7 @@ void attach_make_tables(struct attach_session *session)
 static bool became_another(struct attach_session *session)
 {
     char auxv[sizeof session->auxv];
-    size_t size = read_auxv(session->options->pid, auxv, sizeof auxv);
+    size_t size = read_auxv(attach_live(session)->memory_tid, auxv, sizeof auxv);
     return size && (size != session->auxv_bytes || memcmp(auxv, session->auxv, size) != 0);
 }
 

@@ -190,9 +190,6 @@ void attach_sleep_ends(struct attach_session *session, struct attach_thread *thr
 enum attach_call { ATTACH_CALL_UNTOUCHED, ATTACH_CALL_RESTARTED, ATTACH_CALL_DISTURBED, ATTACH_CALL_SHORT };
 // What the system call that a thread was stopped in comes to. RESTARTED: the block was changed. SHORT: it may have done
 // less than it was asked to; *fd is what to.
-// Whether a thread that was stopped has just come out of the call that made it: where its stack begins, which no unwind
-// information says.
-bool attach_is_newborn(const struct arch *arch, const void *block);
 enum attach_call attach_mend_call(const struct arch *arch, void *block, uint64_t *fd);
 // enum qut_trace_kind of a thread that sleeps in that call.
 uint16_t attach_kind_of_call(enum qut_arch_id arch, const struct target_sleep *sleep);

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls that our stop ended, and those that threads sleep in.
 //
-// A stop makes a call that waits return early. The kernel restarts most of them by itself; a few return EINTR instead,
-// as if a handler had run (libqut/arch/calls.c). We only stop threads that run, but one may fall asleep in such a call
-// in the microseconds before the stop arrives. As it returns, its result is in a register, where we can still make it
-// another one: not EINTR but ERESTARTNOHAND, which the kernel turns into EINTR if a handler of the program's own runs
-// now, and else into a restart: what it does for pause, poll and the like. So a signal that arrives at this very moment
-// is seen as ever, and the masks of epoll_pwait are as they must be. The call waits anew, so a timeout begins anew:
-// at most the time since the thread was seen to run is added.
+// We only stop threads that run, but one may fall asleep in the microseconds before the stop arrives. A call that would
+// return EINTR then begins anew (libqut/target/stopped_call.c), and with it a timeout: at most the time since the
+// thread was seen to run is added.
 #include <errno.h>
 #include <string.h>
 
 #include "tracer/attach/inside.h"
 
-enum { ERESTART_NO_HANDLER = 514, WAIT_FOR_ALL = 0x100, CLONE3 = 435 };
+enum { WAIT_FOR_ALL = 0x100 };
 
 static int64_t get(const struct arch *arch, const uint8_t *block, unsigned offset)
 {
@@ -42,14 +38,6 @@ static bool is_named(const struct arch_call *call, const char *name)
     return strcmp(call->name, name) == 0;
 }
 
-bool attach_is_newborn(const struct arch *arch, const void *block)
-{
-    if (!arch->call_number_offset || get(arch, block, result_offset(arch)) != 0)
-        return false;
-    int64_t number = get(arch, block, arch->call_number_offset);
-    return number == arch->clone_number || number == CLONE3;
-}
-
 enum attach_call attach_mend_call(const struct arch *arch, void *block, uint64_t *fd)
 {
     if (!arch->call_number_offset)
@@ -58,14 +46,8 @@ enum attach_call attach_mend_call(const struct arch *arch, void *block, uint64_t
     const struct arch_call *call = number < 0 ? NULL : arch_call(arch->id, (long)number);
     if (!call || call->effect == ARCH_CALL_RESTARTED)
         return ATTACH_CALL_UNTOUCHED;
-    if (result == -EINTR) {
-        // What a driver has done by then is not known.
-        if (is_named(call, "ioctl"))
-            return ATTACH_CALL_DISTURBED;
-        result = -ERESTART_NO_HANDLER;
-        memcpy((uint8_t *)block + result_offset(arch), &result, arch->word_bytes);
-        return ATTACH_CALL_RESTARTED;
-    }
+    if (result == -EINTR)
+        return target_live_mend_call(arch, block) ? ATTACH_CALL_RESTARTED : ATTACH_CALL_DISTURBED;
     int64_t wanted = argument(arch, block, 2);
     bool is_short = result > 0 && result < wanted;
     bool had_to_do_all = is_named(call, "write") || is_named(call, "send") || is_named(call, "sendto") ||

@@ -29,7 +29,7 @@ static pid_t owner_of(const struct attach_session *session, const struct target_
     if (!call || strncmp(call->name, "futex", 5) != 0 || strcmp(call->name, "futex_waitv") == 0 ||
         (sleep->argument[1] & FUTEX_COMMAND) != FUTEX_WAIT_COMMAND || sleep->argument[2] != LOCKED_WITH_WAITERS)
         return 0;
-    if (os_read_process(live->pid, live->memory_fd, sleep->argument[0], words, sizeof words) != sizeof words ||
+    if (os_read_process(live->memory_tid, live->memory_fd, sleep->argument[0], words, sizeof words) != sizeof words ||
         words[0] != LOCKED_WITH_WAITERS)
         return 0;
     // What is no mutex has something else there.

@@ -34,7 +34,7 @@ static void copy_piece(struct attach_session *session, struct target_window *pie
 {
     const struct target_live *live = attach_live(session);
     piece->start = start;
-    piece->size = size ? os_read_process(live->pid, live->memory_fd, start, piece->bytes, (size_t)size) : 0;
+    piece->size = size ? os_read_process(live->memory_tid, live->memory_fd, start, piece->bytes, (size_t)size) : 0;
 }
 
 void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp)
@@ -235,7 +235,7 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     const struct target_copy *copy = &session->taken.copy;
     size_t count = walk_once(session, end);
     if (count == 1 && end->reason == QUT_END_NO_ROW && session->taken.block_bytes &&
-        attach_is_newborn(session->target->arch, session->taken.block))
+        target_live_is_newborn(session->target->arch, session->taken.block))
         end->reason = QUT_END_OUTERMOST;
     // Something may have been loaded since we looked last. The copy is what it was.
     if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))

@@ -190,8 +190,9 @@ static int record_a_command(struct work *work)
         return CLI_BAD;
     }
     cli_interrupt_watch();
-    if (!make_tables(work))
-        return INTERRUPT_STATUS;
+    // The recorder waits for signals in its own way.
+    if (!make_tables(work) || cli_interrupt_unwatch())
+        return cli_interrupt_status();
     if (!refused)
         return record_inside(work);
     cli_report(stderr, options->command[0], "%s; sampled from outside", refused);

@@ -144,13 +144,14 @@ static int run(struct session *session)
         return CLI_BAD;
     }
     if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
+        return cli_interrupt_status();
     if (stack_take(session->target, options, &session->take, &error) != 0) {
         print_error(&error);
         return CLI_NO;
     }
-    if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
+    // All go on again.
+    if (cli_interrupt_unwatch())
+        return cli_interrupt_status();
     if (options->tid && session->take.count == 0) {
         cli_report(stderr, "stack", "no thread %d", options->tid);
         return CLI_BAD;
@@ -160,8 +161,6 @@ static int run(struct session *session)
     print_remarks(session, walked);
     if (session->no_memory)
         cli_report(stderr, "stack", "%s: frames or names are missing", base_reason_name(BASE_ERR_NO_MEMORY));
-    if (cli_interrupt_came())
-        return INTERRUPT_STATUS;
     return status == CLI_OK && (walked == 0 || session->no_memory) ? CLI_NO : status;
 }
 

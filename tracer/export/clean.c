@@ -16,9 +16,11 @@ void export_clean_text(struct sink *sink, const char *text, char taken, char ins
         text += plain;
         if (!*text)
             return;
-        if ((uint8_t)*text >= 0x80)
+        if ((uint8_t)*text >= 0x80) {
+            size_t length = base_utf8_sequence(text);
             sink_text(sink, UTF8_REPLACEMENT);
-        else
+            text += length ? length - 1 : 0;
+        } else
             sink_bytes(sink, *text == taken || taken == ' ' ? &instead : " ", 1);
     }
 }

@@ -35,24 +35,42 @@ static void print_process(const struct trace_process *process, FILE *output)
     fputc('\n', output);
 }
 
+struct note_sum {
+    const char *name;
+    uint64_t sum;
+};
+
+// The first names and their sums. A trace may have a million notes, each process the same ones.
+static size_t sum_notes(const struct trace *trace, struct note_sum *sums)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < trace->note_count; i++) {
+        const struct trace_note *note = &trace->notes[i];
+        if (note->text || strcmp(note->name, "parent-pid") == 0)
+            continue;
+        size_t at = 0;
+        while (at < count && strcmp(sums[at].name, note->name) != 0)
+            at++;
+        if (at == NOTES_SHOWN)
+            continue;
+        if (at == count)
+            sums[count++] = (struct note_sum){note->name, 0};
+        sums[at].sum += note->value;
+    }
+    return count;
+}
+
 // Of all processes together: what one of them noted is told with --json.
 static void print_notes(const struct trace *trace, FILE *output)
 {
-    const char *separator = "  notes     ";
-    for (size_t i = 0, shown = 0; i < trace->note_count && shown < NOTES_SHOWN; i++) {
-        const struct trace_note *note = &trace->notes[i];
-        bool is_first = !note->text;
-        for (size_t before = 0; before < i && is_first; before++)
-            is_first = trace->notes[before].text || strcmp(trace->notes[before].name, note->name) != 0;
-        if (!is_first || strcmp(note->name, "parent-pid") == 0)
-            continue;
-        fputs(separator, output);
-        cli_print_name(output, note->name);
-        fprintf(output, " %" PRIu64, trace_note_sum(trace, note->name));
-        separator = ", ";
-        shown++;
+    struct note_sum sums[NOTES_SHOWN];
+    size_t count = sum_notes(trace, sums);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? ", " : "  notes     ", output);
+        cli_print_name(output, sums[i].name);
+        fprintf(output, " %" PRIu64, sums[i].sum);
     }
-    if (separator[0] == ',')
+    if (count)
         fputc('\n', output);
 }
 

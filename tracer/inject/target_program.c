@@ -46,7 +46,8 @@ static size_t read_some(void *context, uint64_t address, void *bytes, size_t siz
 
 uint64_t inject_symbol(const struct inject_program *program, const struct target_image *image, const char *name)
 {
-    const struct elf_art_memory memory = {read_some, (void *)(uintptr_t)program, program->target->arch};
+    const struct elf_art_memory memory = {
+        .read = read_some, .context = (void *)(uintptr_t)program, .arch = program->target->arch};
     if (!image || !image->head || image->head->dynamic.file_size == 0)
         return 0;
     return elf_art_find_symbol(&memory, image->load_bias, image->load_bias + image->head->dynamic.vaddr, name);

@@ -27,6 +27,8 @@ void report_html_text(struct sink *sink, const char *text)
         if (!*text)
             return;
         sink_text(sink, entity(*text));
+        size_t length = base_utf8_sequence(text);
+        text += length ? length - 1 : 0;
     }
 }
 

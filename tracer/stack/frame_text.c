@@ -179,6 +179,10 @@ const char *stack_end_text(struct stack_modules *modules, const struct stack_thr
     const struct qut_end *end = &thread->end;
     if (asleep_text(thread, text, text_size))
         return text;
+    if (end->reason == QUT_END_NO_REGISTER && thread->count == 0) {
+        snprintf(text, text_size, "no registers: it has ended, or could not be stopped");
+        return text;
+    }
     const struct stack_module *module = stack_module_at(modules, end->pc);
     const char *path = module && *module->info.path ? module->info.path : "a mapping without a file";
     const char *why = module && module->info.table_reason ? module->info.table_reason : "reason unknown";
@@ -186,6 +190,9 @@ const char *stack_end_text(struct stack_modules *modules, const struct stack_thr
     switch (end->reason) {
     case QUT_END_LIMIT: snprintf(text, text_size, "there are more frames (--limit)"); break;
     case QUT_END_NO_MODULE: snprintf(text, text_size, "no module at 0x%" PRIx64, pc); break;
+    case QUT_END_NOT_CODE:
+        snprintf(text, text_size, "no caller: 0x%" PRIx64 " in %s is not executable", pc, path);
+        break;
     case QUT_END_NO_TABLE: snprintf(text, text_size, "no unwind table for %s: %s", path, why); break;
     case QUT_END_NO_ROW: snprintf(text, text_size, "no unwind information at 0x%" PRIx64 " in %s", pc, path); break;
     case QUT_END_REFUSED:

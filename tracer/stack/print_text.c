@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "cli/diagnostics.h"
-#include "cli/interrupt.h"
 #include "tracer/stack/print.h"
 
 enum { NAME_TEXT_BYTES = 8192 };
@@ -148,7 +147,7 @@ void stack_print_text(const struct stack_report *report)
 {
     static struct line lines[LINES];
     bool color = use_color();
-    for (size_t group = 0; group < report->groups->count && !cli_interrupt_came(); group++) {
+    for (size_t group = 0; group < report->groups->count; group++) {
         const struct stack_thread *thread = &report->take->threads[report->groups->first[group]];
         if (group > 0)
             fputc('\n', stdout);

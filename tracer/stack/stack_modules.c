@@ -15,11 +15,13 @@ struct stack_module *stack_module_at(struct stack_modules *modules, uint64_t add
     struct qut_module_info info;
     if (!qut_target_module(modules->target, address, &info))
         return NULL;
-    for (size_t i = 0; i < modules->count; i++)
+    uint64_t hash = base_hash_word(base_hash_word(0, info.start), info.file_offset);
+    for (uint32_t step = 0, i; (i = base_hash_next(&modules->index, hash, &step)) != BASE_HASH_NONE;)
         if (modules->items[i]->info.start == info.start && modules->items[i]->info.file_offset == info.file_offset)
             return modules->items[i];
     struct stack_module *module = BASE_RESERVE(modules, 1) ? calloc(1, sizeof *module) : NULL;
-    if (!module) {
+    if (!module || !base_hash_add(&modules->index, hash, (uint32_t)modules->count)) {
+        free(module);
         modules->no_memory = true;
         return NULL;
     }
@@ -119,6 +121,7 @@ void stack_modules_free(struct stack_modules *modules)
         free(modules->items[i]);
     }
     base_vector_free(&modules->vector);
+    base_hash_free(&modules->index);
     stack_jit_free(modules);
     stack_dex_free(modules);
     *modules = (struct stack_modules){0};

@@ -5,6 +5,7 @@
 
 #include <qut/target.h>
 
+#include "base/hash_index.h"
 #include "base/vector.h"
 #include "libqut/elf/elf_head.h"
 #include "tracer/symbols/symbols.h"
@@ -23,6 +24,7 @@ struct stack_modules {
     struct qut_target *target;
     const char *debug_root;
     BASE_VECTOR(struct stack_module *);
+    struct base_hash_index index;                     // of them, by where they begin
     BASE_VECTOR(struct stack_jit_file) jit_files;     // jit_names.c
     BASE_VECTOR(struct stack_dex_source) dex_sources; // dex_names.c
     unsigned dex_refused;                             // how many times no dex file could be had for bytecode

@@ -36,7 +36,7 @@ static const char help[] =
     "unwinding tests have them. One line a frame:   #NN pc ADDRESS  MODULE (FUNCTION+OFFSET)\n\n"
     "Each thread is stopped by itself, for the microseconds that reading its stack takes; --together\n"
     "stops all first, so that their stacks are of one moment. What can be done before or after that is.\n"
-    "Threads in a system call that would return EINTR because of that (epoll_wait, semop, ...) are not\n"
+    "Threads in a system call that would return EINTR because of that (write, timed epoll_wait, ...) are not\n"
     "stopped: their stacks are read while they sleep, without their registers, which now and then is not\n"
     "enough. --interrupt stops them too.\n\n"
     "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit\n"

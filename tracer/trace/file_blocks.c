@@ -2,6 +2,7 @@
 #include "tracer/trace/file_blocks.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/codec.h"
@@ -137,14 +138,56 @@ int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t siz
     return 0;
 }
 
-bool trace_file_block_contents(const struct file_block *block, uint8_t *scratch, struct base_bytes *contents,
-                               struct base_error *error)
+bool trace_file_room_make(struct file_room *room)
+{
+    *room = (struct file_room){.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX),
+                               .unzstd = base_unzstd_room_new(),
+                               .of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *room->of_slot)};
+    if (room->scratch && room->of_slot)
+        return true;
+    trace_file_room_free(room);
+    return false;
+}
+
+void trace_file_room_free(struct file_room *room)
+{
+    free(room->scratch);
+    base_unzstd_room_free(room->unzstd);
+    free(room->of_slot);
+    free(room->raw.words);
+    free(room->nodes.words);
+    *room = (struct file_room){0};
+}
+
+bool trace_file_words_reserve(struct file_words *words, size_t capacity)
+{
+    if (capacity <= words->capacity)
+        return true;
+    free(words->words);
+    *words = (struct file_words){calloc(capacity, sizeof *words->words), capacity};
+    if (!words->words)
+        words->capacity = 0;
+    return words->words;
+}
+
+uint64_t *trace_file_words_take(struct file_words *words, size_t count, struct trace_memory *memory)
+{
+    uint64_t *taken = trace_memory_take(memory, count, sizeof *taken);
+    if (!taken)
+        return NULL;
+    memcpy(taken, words->words, count * sizeof *taken);
+    memset(words->words, 0, count * sizeof *taken);
+    return taken;
+}
+
+bool trace_file_block_contents(const struct file_block *block, const struct file_room *room,
+                               struct base_bytes *contents, struct base_error *error)
 {
     if (block->codec == QUT_TRACE_FILE_PLAIN) {
         *contents = block->packed;
         return true;
     }
-    *contents = (struct base_bytes){scratch, block->unpacked_bytes};
+    *contents = (struct base_bytes){room->scratch, block->unpacked_bytes};
     return base_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0 &&
-           base_unzstd(block->packed, scratch, block->unpacked_bytes, "block", error) == 0;
+           base_unzstd_in(room->unzstd, block->packed, room->scratch, block->unpacked_bytes, "block", error) == 0;
 }

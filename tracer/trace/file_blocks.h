@@ -30,8 +30,26 @@ size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t a
 int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t size, struct file_blocks *found,
                            struct base_error *error);
 
-// The contents; `scratch` has room for QUT_TRACE_FILE_BLOCK_BYTES_MAX. False: they do not unpack.
-bool trace_file_block_contents(const struct file_block *block, uint8_t *scratch, struct base_bytes *contents,
-                               struct base_error *error);
+// Where blocks are unpacked. A file may have tens of thousands of parts, of a few small blocks each: they share it.
+// What is zeros between two parts costs a part no more than it uses of that.
+struct file_words {
+    uint64_t *words;
+    size_t capacity;
+};
+struct file_room {
+    uint8_t *scratch; // QUT_TRACE_FILE_BLOCK_BYTES_MAX
+    struct base_unzstd_room *unzstd;
+    uint32_t *of_slot;            // QUT_TRACE_THREADS_MAX zeros
+    struct file_words raw, nodes; // zeros
+};
+bool trace_file_room_make(struct file_room *room); // false: no memory
+void trace_file_room_free(struct file_room *room);
+bool trace_file_words_reserve(struct file_words *words, size_t capacity);
+// The first `count` of them, into that memory; they are zeros again. NULL: no memory.
+uint64_t *trace_file_words_take(struct file_words *words, size_t count, struct trace_memory *memory);
+
+// The contents, in room->scratch or where they are. False: they do not unpack.
+bool trace_file_block_contents(const struct file_block *block, const struct file_room *room,
+                               struct base_bytes *contents, struct base_error *error);
 
 #endif

@@ -12,9 +12,8 @@ struct reader {
     struct image *image;
     uint64_t unpacked_bytes, unpacked_bytes_max; // of all blocks so far
     struct file_blocks blocks;
-    uint8_t *scratch;
+    struct file_room *room;      // of_slot: the index of its last thread in image->threads + 1
     struct trace_vector modules; // struct qut_trace_module
-    uint32_t *last_of_slot;      // index in image->threads + 1
     uint64_t chunk_count;
     size_t raw_end, node_end; // behind the last index that is in use
     struct qut_trace_file_trailer trailer;
@@ -44,18 +43,22 @@ static int compare_uids(const void *a, const void *b)
 }
 
 // Of the states of a uid the last; and of the uids of a slot only the last one still has it.
-static bool settle_threads(struct image *image)
+static void settle_threads(const struct reader *reader)
 {
+    struct image *image = reader->image;
     struct qut_trace_file_thread *threads = image->threads.items;
+    uint32_t *owner = reader->room->of_slot;
     size_t kept = 0;
-    uint32_t *owner = calloc(QUT_TRACE_THREADS_MAX, sizeof *owner);
-    if (!owner)
-        return false;
     for (size_t i = 0; i < image->threads.count; i++)
         owner[threads[i].slot] = threads[i].uid;
-    // Stable: those of one uid stay in the order of the file.
-    for (size_t i = 0; i < image->threads.count; i++)
+    for (size_t i = 0; i < image->threads.count; i++) {
+        if (owner[threads[i].slot] != threads[i].uid)
+            threads[i].state = QUT_TRACE_THREAD_NONE;
+        // Stable: those of one uid stay in the order of the file.
         threads[i].zero = (uint32_t)i;
+    }
+    for (size_t i = 0; i < image->threads.count; i++)
+        owner[threads[i].slot] = 0; // for the next part
     if (image->threads.count)
         qsort(threads, image->threads.count, sizeof *threads, compare_uids);
     for (size_t i = 0; i < image->threads.count; i++) {
@@ -67,11 +70,6 @@ static bool settle_threads(struct image *image)
         threads[kept++] = threads[i];
     }
     image->threads.count = kept;
-    for (size_t i = 0; i < kept; i++)
-        if (owner[threads[i].slot] != threads[i].uid)
-            threads[i].state = QUT_TRACE_THREAD_NONE;
-    free(owner);
-    return true;
 }
 
 static bool read_threads(struct reader *reader, struct base_bytes contents)
@@ -85,7 +83,7 @@ static bool read_threads(struct reader *reader, struct base_bytes contents)
             return false;
         // A state of the same thread takes the place of the one before: there is one for each look.
         struct trace_vector *threads = &reader->image->threads;
-        uint32_t *last = &reader->last_of_slot[thread.slot];
+        uint32_t *last = &reader->room->of_slot[thread.slot];
         struct qut_trace_file_thread *place = *last ? (struct qut_trace_file_thread *)threads->items + *last - 1 : NULL;
         if (!place || place->uid != thread.uid) {
             place = trace_vector_add(threads);
@@ -151,12 +149,13 @@ static bool read_strings(struct reader *reader, struct base_bytes contents)
 
 static bool read_raw(struct reader *reader, struct base_bytes contents)
 {
-    return trace_columns_read(contents, reader->image->raw, reader->image->raw_capacity, &reader->raw_end);
+    return trace_columns_read(contents, reader->room->raw.words, reader->image->header.raw_capacity, &reader->raw_end);
 }
 
 static bool read_nodes(struct reader *reader, struct base_bytes contents)
 {
-    return trace_columns_read(contents, reader->image->nodes, reader->image->node_capacity, &reader->node_end);
+    return trace_columns_read(contents, reader->room->nodes.words, reader->image->header.node_capacity,
+                              &reader->node_end);
 }
 
 static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
@@ -244,7 +243,7 @@ static void read_blocks(struct reader *reader, bool segments)
         reader->unpacked_bytes += blocks[i].unpacked_bytes;
         if (reader->unpacked_bytes > reader->unpacked_bytes_max)
             base_fail(&error, BASE_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
-        else if (trace_file_block_contents(&blocks[i], reader->scratch, &contents, &error) &&
+        else if (trace_file_block_contents(&blocks[i], reader->room, &contents, &error) &&
                  read[blocks[i].type](reader, contents))
             continue;
         reader->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
@@ -320,12 +319,21 @@ static void check_trailer(struct reader *reader, size_t size)
     check_count(image, "bytes of strings", image->string_bytes, trailer->string_bytes);
 }
 
-static bool take_tables(struct image *image)
+static bool make_tables(const struct reader *reader)
 {
-    image->raw_capacity = image->header.raw_capacity;
-    image->node_capacity = image->header.node_capacity;
-    image->raw = trace_memory_take(image->memory, image->raw_capacity, sizeof *image->raw);
-    image->nodes = trace_memory_take(image->memory, image->node_capacity, sizeof *image->nodes);
+    const struct qut_trace_header *header = &reader->image->header;
+    return trace_file_words_reserve(&reader->room->raw, header->raw_capacity) &&
+           trace_file_words_reserve(&reader->room->nodes, header->node_capacity);
+}
+
+// What is behind was never used; of a process with a few frames that is nearly all.
+static bool take_tables(const struct reader *reader)
+{
+    struct image *image = reader->image;
+    image->raw_capacity = reader->raw_end;
+    image->node_capacity = reader->node_end > 1 ? reader->node_end : 1; // the root is always there
+    image->raw = trace_file_words_take(&reader->room->raw, image->raw_capacity, image->memory);
+    image->nodes = trace_file_words_take(&reader->room->nodes, image->node_capacity, image->memory);
     return image->raw && image->nodes;
 }
 
@@ -371,34 +379,28 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
                          *(char **)image->damages.items);
     if (!image->header.version)
         return base_fail(error, BASE_ERR_TRUNCATED, "file", size, "no block says what the trace is of");
-    if (!take_tables(image))
+    if (!make_tables(reader))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     read_blocks(reader, false);
-    if (reader->no_memory || !settle_threads(image))
+    if (reader->no_memory || !take_tables(reader))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
+    settle_threads(reader);
     image->modules = reader->modules.items;
     image->module_count = reader->modules.count;
     check_trailer(reader, size);
-    // What is behind was never used; of a process with a few frames that is nearly all.
-    image->raw_capacity = reader->raw_end;
-    image->node_capacity = reader->node_end > 1 ? reader->node_end : 1; // the root is always there
     set_overwritten(image);
     return 0;
 }
 
-int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct base_error *error)
+int trace_image_of_file(struct image *image, struct file_room *room, const uint8_t *bytes, size_t size,
+                        struct base_error *error)
 {
-    struct reader reader = {.image = image, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
+    struct reader reader = {
+        .image = image, .room = room, .modules = trace_vector(image->memory, sizeof(struct qut_trace_module))};
     image->file_bytes = size;
     if (trace_file_blocks_find(image, bytes, size, &reader.blocks, error) != 0)
         return -1;
-    reader.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
-    reader.last_of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *reader.last_of_slot);
-    int result = reader.scratch && reader.last_of_slot
-                     ? read_all(&reader, size, error)
-                     : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a block");
-    free(reader.scratch);
-    free(reader.last_of_slot);
+    int result = read_all(&reader, size, error);
     if (result == 0 && image->no_memory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
     return result;

@@ -60,7 +60,10 @@ struct trace_segment_view;
 int trace_image_of_segment(struct image *image, const struct trace_segment_view *view, struct base_error *error);
 // Header, counters and threads only.
 int trace_image_of_states(struct image *image, const struct trace_segment_view *view, struct base_error *error);
-int trace_image_of_file(struct image *image, const uint8_t *bytes, size_t size, struct base_error *error);
+// Without memory nothing more is read with *room.
+struct file_room;
+int trace_image_of_file(struct image *image, struct file_room *room, const uint8_t *bytes, size_t size,
+                        struct base_error *error);
 
 // Empty; its vectors know their memory.
 struct image trace_image_new(struct trace_memory *memory);

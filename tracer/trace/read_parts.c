@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tracer/trace/file_blocks.h"
 #include "tracer/trace/file_parts.h"
 #include "tracer/trace/merge.h"
 #include "tracer/trace/raw_trace.h"
@@ -11,6 +12,7 @@ struct parts_reader {
     struct trace first; // the only one so far; nodes NULL: there is none
     struct merger merger;
     bool is_merging;
+    struct file_room room;
     struct trace_memory *own_memory;
     struct trace_vector own_notes; // of the whole recording
     uint64_t bad_count;            // parts of which nothing could be made
@@ -80,7 +82,7 @@ static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t o
     struct image image = trace_image_new(memory);
     struct trace part = {0};
     struct base_error why = {0};
-    int status = trace_image_of_file(&image, bytes + offset, size, &why);
+    int status = trace_image_of_file(&image, &reader->room, bytes + offset, size, &why);
     if (status == 0 && !image.is_notes_only)
         status = trace_build(&image, &part, &why);
     if (status == 0 && !image.is_notes_only) {
@@ -187,7 +189,8 @@ int trace_read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace
     if (!reader.own_memory)
         return no_memory(error);
     reader.own_notes = trace_vector(reader.own_memory, sizeof(struct trace_note));
-    int status = read_all(&reader, bytes, size, trace, error);
+    int status = trace_file_room_make(&reader.room) ? read_all(&reader, bytes, size, trace, error) : no_memory(error);
+    trace_file_room_free(&reader.room);
     trace_merge_free(&reader.merger);
     trace_memory_free(reader.own_memory);
     return status;

@@ -56,8 +56,8 @@ QUT_API unsigned qut_target_word_bytes(const struct qut_target *target);
 // - sleep in a system call that would return because of it (signal(7), "Interruption of system calls ... by stop
 //   signals"): epoll_wait, semop, sigtimedwait, io_getevents, io_uring_enter, ioctl; recv, accept, connect with a
 //   timeout or MSG_WAITALL; write and send, which would return how much they had written. With options.interrupt they
-//   are stopped. A thread that falls asleep there within the microseconds between our look at it and its being
-//   stopped does get EINTR: one that sleeps long never does.
+//   are stopped. On x86 and x86-64 so are those that wait for ever in the first three, and their call begins anew, as
+//   does that of a thread that falls asleep within the microseconds between our look at it and its being stopped.
 // - cannot be woken: a parent in vfork, a wait for a dead file server.
 // With options.one_by_one it stops none: qut_target_walk stops the thread it walks, until qut_target_resume_thread.
 // Stacks are then of different moments, and a thread that was created since is not among them.

@@ -44,6 +44,7 @@ static void segment_seed(const char *name, const struct trace_segment_view *view
 static void blocks_seed(const char *name, const uint8_t *bytes, size_t size)
 {
     static uint8_t scratch[QUT_TRACE_FILE_BLOCK_BYTES_MAX];
+    const struct file_room room = {.scratch = scratch};
     struct trace_memory *memory = trace_memory_new();
     struct image image = trace_image_new(memory);
     struct file_blocks found;
@@ -53,7 +54,7 @@ static void blocks_seed(const char *name, const uint8_t *bytes, size_t size)
     const struct file_block *blocks = found.blocks.items;
     for (size_t i = 0; i < found.blocks.count; i++) {
         struct base_bytes contents;
-        if (!trace_file_block_contents(&blocks[i], scratch, &contents, NULL) || contents.size > UINT16_MAX)
+        if (!trace_file_block_contents(&blocks[i], &room, &contents, NULL) || contents.size > UINT16_MAX)
             continue;
         const uint8_t head[] = {(uint8_t)blocks[i].type, (uint8_t)contents.size, (uint8_t)(contents.size >> 8)};
         build_add(&seed, head, sizeof head);

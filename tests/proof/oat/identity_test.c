@@ -60,7 +60,8 @@ static void map(struct world *world, struct build_buffer *file)
         const struct elf_segment *load = &world->head.loads[i];
         memcpy(world->bytes + load->vaddr, file->data + load->offset, load->file_size);
     }
-    world->memory = (struct elf_art_memory){read_world, world, arch_by_elf_machine(world->head.machine)};
+    world->memory =
+        (struct elf_art_memory){.read = read_world, .context = world, .arch = arch_by_elf_machine(world->head.machine)};
 }
 
 static bool identify(struct world *world, uint8_t identity[ART_OAT_IDENTITY_BYTES])

@@ -17,6 +17,9 @@ START_TEST(json_of_any_bytes)
         {"a\"b\\c\n\x7f", "\"a\\\"b\\\\c\\u000a\\u007f\""},
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
         {"\xff\xc3", "\"\\ufffd\\ufffd\""},
+        {"a\xc2\x9b"
+         "1m\xe2\x80\xae\xe2\x81\xa6\xd8\x9c",
+         "\"a\\u009b1m\\u202e\\u2066\\u061c\""},                  // obeyed, not shown
         {"\xc0\x80", "\"\\ufffd\\ufffd\""},                       // overlong
         {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},            // half a surrogate pair
         {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, // past the last code point
@@ -59,10 +62,18 @@ START_TEST(plain_up_to_what_is_special)
         const char *text, *taken;
         size_t wanted;
     } cases[] = {
-        {"", "", 0},           {"a b~", "", 4}, {"ab\"c", "\"\\", 2},  {"ab\"c", "\\", 4},
-        {"a\x7f", "", 1},      {"a\tb", "", 1}, {"\xc3\xa4<", "<", 2}, {"\xf0\x9f\x98\x80\xe2\x82\xac", "", 7},
+        {"", "", 0},
+        {"a b~", "", 4},
+        {"ab\"c", "\"\\", 2},
+        {"ab\"c", "\\", 4},
+        {"a\x7f", "", 1},
+        {"a\tb", "", 1},
+        {"\xc3\xa4<", "<", 2},
+        {"\xf0\x9f\x98\x80\xe2\x82\xac", "", 7},
         {"ab\xe2\x82", "", 2}, // ends in the middle
         {"\x80", "", 0},
+        {"a\xc2\x9b", "", 1},             // C1
+        {"a\xc2\xa0\xe2\x80\xae", "", 3}, // turned around
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_uint_eq(base_utf8_plain(cases[i].text, cases[i].taken), cases[i].wanted);

@@ -100,14 +100,15 @@ for round in 1 2 3; do
 done
 has_chain 'epoll: chain' '"polling"' '^epoll_wait poll_inner poll_in_thread '
 check 'epoll: nobody was interrupted' bash -c '! grep -q interrupted\" out'
-has_chain 'epoll: without registers' '"framed"' '^epoll_wait poll_in_frame $'
+has_chain 'epoll: for ever' '"framed"' '^epoll_wait poll_in_frame poll_framed '
+has_chain 'epoll: without registers' '"timed"' '^epoll_wait poll_in_frame $'
 check 'epoll: says why' grep -q \
     '^      end: not stopped: it sleeps in epoll_wait, which stopping would interrupt; --interrupt stops it too' out
 cp out text
 expect 'epoll: json' 0 '"asleep_in":[ ]*"epoll_wait"' '^$' stack --json -p "$subject"
 check 'epoll: json is the text' python3 "$here/json_as_text.py" out text
 expect 'epoll, interrupted' 0 '' '^$' stack --interrupt -p "$subject"
-has_chain 'epoll: with registers' '"(framed|interrupted)"' '^epoll_wait (poll_inner poll_in_thread|poll_in_frame) [^ ]'
+has_chain 'epoll: with registers' '"(timed|interrupted)"' '^epoll_wait (poll_inner poll_in_thread|poll_in_frame) [^ ]'
 check 'epoll: no stack is cut' bash -c '! grep -q "end:" out'
 sleep 0.1
 expect 'epoll: they noticed' 0 '"interrupted"' '^$' stack -p "$subject"

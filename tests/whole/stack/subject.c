@@ -52,18 +52,18 @@ static KEPT void *spin_in_thread(void *argument)
 }
 
 // Says by its name that it was interrupted.
-static inline __attribute__((always_inline)) void poll_for_ever(int fd)
+static inline __attribute__((always_inline)) void poll_for_ever(int fd, int timeout_ms)
 {
     struct epoll_event event;
     atomic_fetch_add_explicit(&arrived, 1, memory_order_release);
     for (;;)
-        if (epoll_wait(fd, &event, 1, -1) < 0)
+        if (epoll_wait(fd, &event, 1, timeout_ms) < 0)
             pthread_setname_np(pthread_self(), "interrupted");
 }
 
 static KEPT void poll_inner(void)
 {
-    poll_for_ever(epoll_create1(0));
+    poll_for_ever(epoll_create1(0), -1);
 }
 
 static KEPT void *poll_in_thread(void *argument)
@@ -76,13 +76,27 @@ static KEPT void *poll_in_thread(void *argument)
 
 // What it has on its stack is as large as a variable says: its caller is found by a frame pointer only, which
 // epoll_wait has no reason to save.
-static KEPT void *poll_in_frame(void *argument)
+static KEPT void poll_in_frame(int timeout_ms)
 {
     volatile char *room = __builtin_alloca((size_t)atomic_load_explicit(&arrived, memory_order_relaxed) + 100);
-    *room = argument != NULL;
-    poll_for_ever(epoll_create1(0));
+    *room = 1;
+    poll_for_ever(epoll_create1(0), timeout_ms);
     sink = *room;
-    return NULL;
+}
+
+static KEPT void *poll_framed(void *argument)
+{
+    poll_in_frame(-1);
+    sink = 10;
+    return argument;
+}
+
+static KEPT void *poll_timed(void *argument)
+{
+    enum { LONG_MS = 1000000 };
+    poll_in_frame(LONG_MS);
+    sink = 11;
+    return argument;
 }
 
 static KEPT void handler_inner(void)
@@ -151,8 +165,9 @@ int main(int argc, char **argv)
         count = 0;
     } else if (strcmp(mode, "epoll") == 0) {
         start(poll_in_thread, "polling");
-        start(poll_in_frame, "framed");
-        count = 2;
+        start(poll_framed, "framed");
+        start(poll_timed, "timed");
+        count = 3;
     } else {
         for (int i = 0; i < count; i++)
             start(wait_in_thread, strcmp(mode, "same") == 0 ? "worker" : "wait \"er\"");

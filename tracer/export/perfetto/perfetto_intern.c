@@ -50,6 +50,7 @@ static uint8_t unwind_error(const struct trace_node *node)
         return UNWIND_NONE;
     switch ((int)(node->pc & 0xff) - 1) {
     case QUT_END_LIMIT: return UNWIND_MAX_FRAMES;
+    case QUT_END_NOT_CODE:
     case QUT_END_NO_MODULE: return UNWIND_INVALID_MAP;
     case QUT_END_TABLE_PENDING:
     case QUT_END_NO_TABLE:

@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_LIBQUT_TARGET_EINTR_CASES_H
 #define TESTS_UNIT_LIBQUT_TARGET_EINTR_CASES_H
 
+#include <stdbool.h>
+
 struct eintr_case {
     const char *name;
     const char *asleep_in; // what a stop must leave alone, by its name; NULL: it can be stopped
@@ -10,6 +12,7 @@ struct eintr_case {
     int (*prepare)(void);
     // As the system call: returns what that does, and sets errno. Nothing but an interruption makes it return.
     long (*sleep)(int prepared);
+    bool is_mended; // it is stopped, and made to begin anew where the architecture's registers allow that
 };
 
 extern const struct eintr_case eintr_cases[];

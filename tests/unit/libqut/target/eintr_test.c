@@ -21,6 +21,7 @@
 #include <qut/target.h>
 #include <qutc/provide.h>
 
+#include "libqut/arch/native.h"
 #include "tests/support/run_suite.h"
 #include "tests/unit/libqut/target/eintr_cases.h"
 
@@ -159,6 +160,8 @@ static void expect_walk(struct qut_target *target, size_t thread)
     if (!it)
         return;
     const char *wanted = it->asleep_in, *got = info.asleep_in;
+    if (it->is_mended && !arch_native_arch.call_number_offset)
+        return;
     ck_assert_msg(!wanted == !got && (!got || strncmp(got, wanted, strlen(wanted)) == 0),
                   "%s: left asleep in %s, wanted %s", it->name, got ? got : "nothing", wanted ? wanted : "nothing");
     size_t count = qut_target_walk(target, thread, frames, FRAMES_MAX, &end);
@@ -209,10 +212,11 @@ START_TEST(with_interrupt_they_do)
     qut_target_close(target);
     end_child();
     for (unsigned i = 0; i < eintr_case_count; i++) {
-        if (eintr_cases[i].asleep_in && shared->cases[i].tid > 0)
+        bool ends = eintr_cases[i].asleep_in || eintr_cases[i].is_mended;
+        if (ends && shared->cases[i].tid > 0)
             printf("%-26s returned %u times in %d stops, errno %d\n", eintr_cases[i].name, shared->cases[i].returned,
                    INTERRUPT_ROUNDS, shared->cases[i].error);
-        ck_assert_msg(eintr_cases[i].asleep_in || shared->cases[i].returned == 0, "%s returned", eintr_cases[i].name);
+        ck_assert_msg(ends || shared->cases[i].returned == 0, "%s returned", eintr_cases[i].name);
     }
     ck_assert_uint_gt(shared->cases[0].returned, 0);
     ck_assert_int_eq(shared->cases[0].error, EINTR);

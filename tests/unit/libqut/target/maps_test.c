@@ -38,6 +38,16 @@ START_TEST(a_line_as_the_kernel_writes_it)
 }
 END_TEST
 
+START_TEST(a_line_feed_in_a_name)
+{
+    struct target_maps maps = parse("1000-2000 r-xp 00000000 fe:01 12   /a\\012b\\01\\0123 (deleted)\n");
+    ck_assert_uint_eq(maps.count, 1);
+    ck_assert_str_eq(maps.items[0].path, "/a\nb\\01\n3");
+    ck_assert(maps.items[0].deleted);
+    target_maps_free(&maps);
+}
+END_TEST
+
 START_TEST(columns_can_be_missing)
 {
     struct target_maps maps = parse("1000-2000 r-xp 0 00:00 0 jit map0.so\n"
@@ -147,6 +157,7 @@ int main(void)
     Suite *suite = suite_create("maps");
     TCase *tests = tcase_create("maps");
     tcase_add_test(tests, a_line_as_the_kernel_writes_it);
+    tcase_add_test(tests, a_line_feed_in_a_name);
     tcase_add_test(tests, columns_can_be_missing);
     tcase_add_test(tests, hostile_lines_are_skipped_and_counted);
     tcase_add_test(tests, load_bias_of_segments);

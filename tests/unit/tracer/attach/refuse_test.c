@@ -291,9 +291,9 @@ START_TEST(calls)
     block.words[R10] = 0x100; // MSG_WAITALL
     ck_assert_int_eq(attach_mend_call(&arch_x86_64, &block, &fd), ATTACH_CALL_SHORT);
     block = block_of(CLONE, 0);
-    ck_assert(attach_is_newborn(&arch_x86_64, &block));
+    ck_assert(target_live_is_newborn(&arch_x86_64, &block));
     block.words[RAX] = 77;
-    ck_assert(!attach_is_newborn(&arch_x86_64, &block));
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block));
 }
 END_TEST
 
