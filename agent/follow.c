@@ -3,6 +3,7 @@
 // the program's stack: no allocation, little room.
 #include "agent/follow.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
@@ -23,6 +24,8 @@ enum { NAME_BYTES = 256, PATH_ROOM_BYTES = 1024 };
 
 // Our own file's, put here by the linker: which class and machine the loader must be of.
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static const char separators[] = ": "; // of LD_PRELOAD
 
 // ---- what the file says
 
@@ -106,6 +109,25 @@ static const char *value_of(char *const environment[], const char *name)
     return NULL;
 }
 
+bool agent_follow_is_unreadable(char *const environment[])
+{
+    const size_t size = sizeof AGENT_FILE - 1;
+    char path[PATH_ROOM_BYTES];
+    const char *preload = value_of(environment, "LD_PRELOAD");
+    for (size_t length; preload && *preload; preload += length + (preload[length] != 0)) {
+        length = strcspn(preload, separators);
+        if (length < size || length >= sizeof path || memcmp(preload + length - size, AGENT_FILE, size) != 0)
+            continue;
+        memcpy(path, preload, length);
+        path[length] = 0;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0)
+            close(fd);
+        return fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOENT || errno == ENOTDIR);
+    }
+    return false;
+}
+
 static enum agent_left judge(int fd, const char *path, const unsigned char *identity, char *const environment[])
 {
     Elf32_Half kind[2]; // e_type, e_machine: at the same place in both classes
@@ -125,8 +147,9 @@ static enum agent_left judge(int fd, const char *path, const unsigned char *iden
         return AGENT_LEFT_LIBC;
     if (is_privileged(fd))
         return AGENT_LEFT_PRIVILEGED;
-    return preload && strstr(preload, AGENT_FILE) && value_of(environment, AGENT_VARIABLE) ? AGENT_LEFT_NOT
-                                                                                           : AGENT_LEFT_ENVIRONMENT;
+    if (!preload || !strstr(preload, AGENT_FILE) || !value_of(environment, AGENT_VARIABLE))
+        return AGENT_LEFT_ENVIRONMENT;
+    return agent_follow_is_unreadable(environment) ? AGENT_LEFT_UNREADABLE : AGENT_LEFT_NOT;
 }
 
 // ---- finding it
@@ -210,12 +233,12 @@ enum agent_left agent_follow_search(const char *file, char *const environment[])
 // ---- the environment of what cannot load us
 
 static const char preload_name[] = "LD_PRELOAD=";
-static const char separators[] = ": ";
 
 size_t agent_follow_room(enum agent_left left, char *const environment[])
 {
     size_t count = 0;
-    const char *preload = left == AGENT_LEFT_MACHINE ? value_of(environment, "LD_PRELOAD") : NULL;
+    const bool would_complain = left == AGENT_LEFT_MACHINE || left == AGENT_LEFT_UNREADABLE;
+    const char *preload = would_complain ? value_of(environment, "LD_PRELOAD") : NULL;
     if (!preload || !strstr(preload, AGENT_FILE))
         return 0;
     while (environment[count])

@@ -50,11 +50,11 @@ static int tell_hello(enum agent_channel_begin how, int trigger_error)
 static void tell_failed(int error)
 {
     struct agent_quiet quiet;
-    bool is_wanted = agent_settings.follow || error == -EPROTONOSUPPORT;
-    if (error == -EPERM || error == -ECONNREFUSED || error == -EINVAL || !is_wanted)
+    if (error == AGENT_TELL_NO || error == -ECONNREFUSED || error == -EINVAL)
         return;
     agent_quiet_begin(&quiet);
-    agent_tell_left(error == -EFBIG ? AGENT_LEFT_FILE_LIMIT : AGENT_LEFT_FAILED, AGENT_TELL_THIS);
+    agent_tell_left(error == -EFBIG ? AGENT_LEFT_FILE_LIMIT : AGENT_LEFT_FAILED, AGENT_TELL_THIS,
+                    error == -EPROTONOSUPPORT ? 0 : error);
     agent_quiet_end(&quiet);
 }
 
@@ -81,7 +81,7 @@ static bool go_on_in_child(void)
     if (!agent_settings.follow)
         return false;
     if (qut_trace_fd() < 0) {
-        agent_tell_left(AGENT_LEFT_FAILED, AGENT_TELL_THIS);
+        agent_tell_left(AGENT_LEFT_FAILED, AGENT_TELL_THIS, 0);
         return false;
     }
     // The thread that looks after modules stayed behind; another one looks after this process's.
@@ -193,12 +193,15 @@ static int begin(enum agent_channel_begin how)
 {
     static bool handles_forks;
     // Of a recording that is over: there is no recorder to tell.
-    if (!agent_tell_is_heard())
-        return -ECONNREFUSED;
+    int error = agent_tell_reach();
+    if (error == 0)
+        error = os_may_have_threads();
+    if (error != 0)
+        return error;
     struct qut_options options = {.size = sizeof options,
                                   .cache_directory = agent_settings.cache[0] ? agent_settings.cache : NULL,
                                   .compile = agent_tell_table};
-    int error = qut_start(&options);
+    error = qut_start(&options);
     if (error != 0)
         return error;
     agent_hide_actions_before();
@@ -246,12 +249,15 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
     if (agent_settings.signal_number == 0)
-        agent_settings.signal_number = agent_signal_that_fits();
-    agent_threads_prepare();
+        agent_settings.signal_number = agent_signal_that_fits(how);
+    // What is injected is called by a thread that ends at once, and sees no other one begin: counted, that thread would
+    // be the program's last, with which libqut's own ends.
+    if (how != AGENT_BEGAN_BY_INJECTION)
+        agent_threads_prepare();
     error = begin(how);
     if (error == 0) {
         agent_tid();
-        agent_threads_count_from();
+        agent_threads_count_from(); // where that was prepared
         atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         quiet.blocked = agent_hide_blocked(quiet.blocked);
     }
@@ -290,7 +296,7 @@ static void leave_alone(const char *text, enum agent_left why)
     if (why != AGENT_LEFT_ONE_THREAD || agent_settings_read(&agent_settings, text) != 0)
         return;
     agent_quiet_begin(&quiet);
-    agent_tell_left(why, AGENT_TELL_THIS);
+    agent_tell_left(why, AGENT_TELL_THIS, 0);
     agent_quiet_end(&quiet);
 }
 

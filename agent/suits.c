@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libqut/host/host.h"
+
 #ifdef __GLIBC__
 // musl's loader takes our file for what it needs, and ends the program over any function that musl does not have. So
 // the two that are glibc's own are weak: dladdr1 (libqut/os/loader.c), and this one, which pthread_atfork is made of.
@@ -64,9 +66,15 @@ static bool is_traced(void)
     return found && found[strlen(name)] != '0';
 }
 
-// gdb stops at SIGSTKFLT, as at any signal that programs do not use; a profiler's it passes on.
-int agent_signal_that_fits(void)
+// gdb stops at SIGSTKFLT, as at any signal that programs do not use; a profiler's it passes on. SIGTRAP, which is
+// cheaper, says to an injector that a call of its own went wrong. A program that was not asked may handle any of them
+// (ART does SIGTRAP and SIGSTKFLT): the first that is free.
+int agent_signal_that_fits(enum agent_channel_begin how)
 {
+    if (how == AGENT_BEGAN_BY_INJECTION) {
+        int number = os_tick_signal_choose(0);
+        return number > 0 ? number : SIGSTKFLT; // which is refused then
+    }
     struct sigaction action;
     bool is_free = sigaction(SIGPROF, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
     return is_free && is_traced() ? SIGPROF : 0;

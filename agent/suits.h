@@ -11,8 +11,9 @@
 // wants to be its only thread.
 enum agent_left agent_fits(int argument_count, char *const arguments[]);
 
-// A signal for the ticks that a debugger passes on without stopping, where one is attached; else 0: libqut chooses.
-int agent_signal_that_fits(void);
+// A signal for the ticks: one that a debugger passes on without stopping, where one is attached; one that the program
+// does not handle, where we are injected; else 0: libqut chooses.
+int agent_signal_that_fits(enum agent_channel_begin how);
 
 #pragma GCC visibility pop
 

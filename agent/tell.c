@@ -18,6 +18,7 @@
 #include "agent/locks.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
+#include "libqut/host/host.h"
 
 enum {
     HELLO_PATIENCE_S = 5,
@@ -57,39 +58,51 @@ static int connect_to(const char *name, int patience_s)
         length++; // a path has its NUL
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return -errno;
+        return os_failed(SYS_socket);
     fd = move_up(fd);
     struct timeval patience = {.tv_sec = patience_s};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     while (connect(fd, (const struct sockaddr *)&address, size) != 0) {
-        int error = -errno;
-        if (error == -EINTR)
+        int error = errno;
+        if (error == EINTR)
             continue;
         close(fd);
-        return error;
+        return os_failed_with(SYS_connect, error);
     }
     return fd;
 }
 
-// By its abstract name, which needs no file system; else by its path, which needs no network namespace.
+// A recorder that is gone, or whose socket another user may not reach.
+static bool is_gone(int error)
+{
+    return error == -ECONNREFUSED || error == -ENOENT || error == -ENOTDIR || error == -EACCES;
+}
+
+// By its abstract name, which needs no file system; else by its path, which needs no network namespace. Of two failures
+// the one that is told is that of a call which was denied.
 static int connect_to_recorder(int patience_s)
 {
     char name[8 + AGENT_TOKEN_BYTES] = "@qut-";
     memcpy(name + strlen(name), agent_settings.token, AGENT_TOKEN_BYTES);
-    int fd = connect_to(name, patience_s);
+    int fd = connect_to(name, patience_s), error = fd;
     if (fd < 0 && agent_settings.socket[0])
         fd = connect_to(agent_settings.socket, patience_s);
-    return fd;
+    return fd < 0 && !is_gone(error) ? error : fd;
 }
 
-bool agent_tell_is_heard(void)
+int agent_tell_reach(void)
 {
     int fd = connect_to_recorder(COUNTS_PATIENCE_S);
     if (fd >= 0)
         close(fd);
-    return fd >= 0 || fd == -EAGAIN;
+    return fd >= 0 || fd == -EAGAIN ? 0 : is_gone(fd) ? -ECONNREFUSED : fd;
+}
+
+bool agent_tell_is_heard(void)
+{
+    return agent_tell_reach() == 0;
 }
 
 // ---- packets
@@ -124,7 +137,7 @@ static int send_packet(int to_fd, const void *packet, size_t size, int passed_fd
     do
         sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)size ? 0 : sent < 0 ? -errno : -EMSGSIZE;
+    return sent == (ssize_t)size ? 0 : sent < 0 ? os_failed(SYS_sendmsg) : -EMSGSIZE;
 }
 
 // *passed_fd: one that came with it, or -1.
@@ -140,7 +153,7 @@ static int receive_answer(int from_fd, struct agent_channel_answer *answer, int 
         got = recvmsg(from_fd, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return -errno;
+        return os_failed(SYS_recvmsg);
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
         head->cmsg_len == CMSG_LEN(sizeof *passed_fd))
@@ -152,10 +165,17 @@ static int receive_answer(int from_fd, struct agent_channel_answer *answer, int 
     if (*passed_fd >= 0)
         close(*passed_fd);
     *passed_fd = -1;
-    return !is_one ? -EPROTO : -EPERM;
+    return !is_one ? -EPROTO : AGENT_TELL_NO;
 }
 
 // ---- what is said
+
+// The system call that `error` is of, as far as that is known.
+static uint16_t failed_call(int error)
+{
+    uint32_t last = atomic_load_explicit(&os_last_failure, memory_order_relaxed);
+    return error != 0 && (int)(last & 0xffff) == -error ? (uint16_t)(last >> 16) : 0;
+}
 
 int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd)
 {
@@ -163,7 +183,9 @@ int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigg
                                         .parent_pid = (uint32_t)getppid(),
                                         .begin = begin,
                                         .trigger = trigger,
-                                        .trigger_error = trigger_error};
+                                        .trigger_error = trigger_error,
+                                        .failed_call = failed_call(trigger_error),
+                                        .tick_signal = (uint16_t)qut_sampling_signal()};
     struct agent_channel_answer answer;
     fill_head(&hello.head, AGENT_CHANNEL_HELLO);
     int fd = connect_to_recorder(HELLO_PATIENCE_S), passed_fd = -1;
@@ -222,19 +244,41 @@ void agent_tell_counts(bool wait)
     close(fd);
 }
 
-void agent_tell_left(enum agent_left why, enum agent_tell_left who)
+// Where nothing can be sent: the recorder's directory is its own, and so are all files in it.
+static void leave_note(const struct agent_channel_left *left)
 {
-    struct agent_channel_left left = {
-        .why = why, .is_taken = who == AGENT_TELL_TAKEN_BACK, .is_child = who == AGENT_TELL_CHILD};
+    char path[AGENT_PATH_BYTES + 32];
+    const char *slash = agent_settings.socket[0] == '/' ? strrchr(agent_settings.socket, '/') : NULL;
+    if (!slash)
+        return;
+    snprintf(path, sizeof path, "%.*s/" AGENT_NOTE "%d", (int)(slash - agent_settings.socket), agent_settings.socket,
+             (int)getpid());
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    if (write(fd, left, sizeof *left) != (ssize_t)sizeof *left)
+        unlink(path);
+    close(fd);
+}
+
+void agent_tell_left(enum agent_left why, enum agent_tell_left who, int error)
+{
+    struct agent_channel_left left = {.why = why,
+                                      .is_taken = who == AGENT_TELL_TAKEN_BACK,
+                                      .is_child = who == AGENT_TELL_CHILD,
+                                      .failed_call = failed_call(error),
+                                      .failed_error = (uint16_t)-error};
     struct agent_channel_answer answer;
     fill_head(&left.head, AGENT_CHANNEL_LEFT);
     int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
-    if (fd < 0)
-        return;
+    int result = fd < 0 ? fd : send_packet(fd, &left, sizeof left, -1);
     // The recorder looks us up: not after the end.
-    if (send_packet(fd, &left, sizeof left, -1) == 0 && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
+    if (result == 0 && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
         close(passed_fd);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    if (result != 0 && !is_gone(result))
+        leave_note(&left);
 }
 
 // ---- tables
@@ -321,14 +365,14 @@ int agent_tell_table(void *context, const struct qut_compile_request *request, v
     int result = -ENOENT;
     if (has_path && !(request->flags & QUT_COMPILE_JIT))
         result = ask(&question, -1, &answer, table, table_size);
-    if ((result == -EPERM || result == -ENOENT) && request->memory && request->memory_size > 0) {
+    if ((result == AGENT_TELL_NO || result == -ENOENT) && request->memory && request->memory_size > 0) {
         int bytes_fd = copy_to_memfd(request->memory, request->memory_size);
         question.memory_bytes = request->memory_size;
         result = bytes_fd < 0 ? bytes_fd : ask(&question, bytes_fd, &answer, table, table_size);
         if (bytes_fd >= 0)
             close(bytes_fd);
     }
-    if (result == -EPERM && answer.reason[0])
+    if (result == AGENT_TELL_NO && answer.reason[0])
         snprintf(reason, reason_size, "%s", answer.reason);
     else if (result != 0)
         snprintf(reason, reason_size, "the recorder gave no table: error %d", -result);

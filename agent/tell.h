@@ -4,6 +4,7 @@
 #ifndef AGENT_TELL_H
 #define AGENT_TELL_H
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include <qut/compiler.h>
@@ -12,8 +13,9 @@
 
 #pragma GCC visibility push(hidden)
 
-// What begins, with the segment's descriptor, which stays the caller's. 0: the recorder takes it; or -errno (-EPERM: it
-// says no).
+// What begins, with the segment's descriptor, which stays the caller's. 0: the recorder takes it; or -errno, or
+// AGENT_TELL_NO: it says no.
+enum { AGENT_TELL_NO = -ECANCELED };
 int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd);
 
 // What was counted since the last call, in this process. With `wait` until the recorder has it. Signal-safe.
@@ -21,11 +23,16 @@ void agent_tell_counts(bool wait);
 // In a child after fork: its counts begin again.
 void agent_tell_counts_after_fork(void);
 
-// A process that is left alone: this one, as which exec begins, or a child; or no longer. Kept quiet by the caller.
+// A process that is left alone: this one, as which exec begins, or a child; or no longer. Where the recorder cannot be
+// connected to, a note is left beside its socket. Of AGENT_LEFT_FAILED `error` is -errno, else 0. Kept quiet by the
+// caller.
 enum agent_tell_left { AGENT_TELL_THIS, AGENT_TELL_CHILD, AGENT_TELL_TAKEN_BACK };
-void agent_tell_left(enum agent_left why, enum agent_tell_left who);
+void agent_tell_left(enum agent_left why, enum agent_tell_left who, int error);
 
-// Whether the recorder is there to be talked to.
+// Whether the recorder is there to be talked to. 0; -ECONNREFUSED: it is not; or -errno: it cannot be said, since we may
+// not connect.
+int agent_tell_reach(void);
+// The same, where nothing but its absence is of interest.
 bool agent_tell_is_heard(void);
 
 // A qut_compile_fn: asks the recorder.

@@ -15,6 +15,8 @@
 
 #define AGENT_VARIABLE "QUT_AGENT"
 #define AGENT_FILE     "libqut-agent.so"
+// Beside the socket: "left-PID", a packet of an agent that may not connect.
+#define AGENT_NOTE     "left-"
 
 enum {
     AGENT_VERSION = 1,
@@ -87,6 +89,7 @@ enum agent_left {
     AGENT_LEFT_FILE_LIMIT,  // ulimit -f is below the segment
     AGENT_LEFT_ONE_THREAD,  // it wants to be its only thread
     AGENT_LEFT_FAILED,      // the agent is in it, and cannot work
+    AGENT_LEFT_UNREADABLE,  // it may not read the agent's file
     AGENT_LEFT_COUNT,
 };
 
@@ -105,7 +108,8 @@ struct agent_channel_hello {
     uint32_t begin;           // enum agent_channel_begin
     uint32_t trigger;         // enum qut_trigger: what it became
     int32_t trigger_error;    // -errno of why there are no ticks; 0: there are
-    uint32_t zero;
+    uint16_t failed_call;     // the system call that trigger_error is of, by its number; 0: none, or not known
+    uint16_t tick_signal;     // 0: there are no ticks
 };
 
 struct agent_channel_table {
@@ -129,7 +133,7 @@ struct agent_channel_left {
     uint32_t why;      // enum agent_left
     uint32_t is_taken; // back: exec failed
     uint32_t is_child; // not the sender's next image, but a child that was begun with it
-    uint32_t zero;
+    uint16_t failed_call, failed_error; // of AGENT_LEFT_FAILED: the system call, by its number, and its errno; or 0
 };
 
 struct agent_channel_answer {
@@ -145,6 +149,7 @@ static_assert(sizeof(struct agent_channel_hello) == 72, "shared");
 static_assert(offsetof(struct agent_channel_hello, pid) == 48, "shared");
 static_assert(offsetof(struct agent_channel_hello, begin) == 56, "shared");
 static_assert(offsetof(struct agent_channel_hello, trigger_error) == 64, "shared");
+static_assert(offsetof(struct agent_channel_hello, tick_signal) == 70, "shared");
 static_assert(sizeof(struct agent_channel_table) == 48 + 24 + 64 + 4096, "shared");
 static_assert(offsetof(struct agent_channel_table, offset_bytes) == 48, "shared");
 static_assert(offsetof(struct agent_channel_table, flags) == 64, "shared");
@@ -156,6 +161,7 @@ static_assert(offsetof(struct agent_channel_counts, locks_untold) == 112, "share
 static_assert(sizeof(struct agent_channel_left) == 64, "shared");
 static_assert(offsetof(struct agent_channel_left, why) == 48, "shared");
 static_assert(offsetof(struct agent_channel_left, is_child) == 56, "shared");
+static_assert(offsetof(struct agent_channel_left, failed_error) == 62, "shared");
 static_assert(sizeof(struct agent_channel_answer) == 136, "shared");
 static_assert(offsetof(struct agent_channel_answer, reason) == 8, "shared");
 

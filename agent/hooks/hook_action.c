@@ -13,8 +13,8 @@
 #include "agent/real.h"
 #include "libqut/host/host.h"
 
-enum { CANDIDATE_COUNT = 4 };
-static int candidates[CANDIDATE_COUNT] = {SIGTRAP, SIGSTKFLT, SIGPROF, 0};
+enum { CANDIDATE_COUNT = 6 };
+static int candidates[CANDIDATE_COUNT] = {SIGTRAP, SIGSTKFLT, SIGPROF, SIGVTALRM, SIGPWR, 0};
 static struct sigaction before_us[CANDIDATE_COUNT];
 static struct sigaction believed; // under believed_lock
 static struct sigaction libquts;  // constant while agent_signal is not 0

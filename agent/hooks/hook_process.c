@@ -30,8 +30,10 @@ struct place {
 
 static enum agent_left look(const struct place *place, char *const environment[])
 {
+    // The recorder may have been the one who had the agent's file where all can read it, and be gone.
     if (!agent_follows())
-        return AGENT_LEFT_NOT;
+        return agent_settings.follow && agent_follow_is_unreadable(environment) ? AGENT_LEFT_UNREADABLE
+                                                                                : AGENT_LEFT_NOT;
     return place->name ? agent_follow_search(place->name, environment)
                        : agent_follow_look(place->fd, place->path, place->flags, environment);
 }
@@ -40,12 +42,12 @@ static void before_exec(struct exec *exec, const struct place *place, char *cons
 {
     struct agent_quiet quiet;
     *exec = (struct exec){.is_on = agent_is_on_here()};
-    if (!exec->is_on && !agent_follows())
+    if (!exec->is_on && !agent_settings.follow)
         return;
     agent_quiet_begin(&quiet);
     exec->left = look(place, environment);
-    if (exec->left != AGENT_LEFT_NOT)
-        agent_tell_left(exec->left, AGENT_TELL_THIS);
+    if (exec->left != AGENT_LEFT_NOT && agent_follows())
+        agent_tell_left(exec->left, AGENT_TELL_THIS, 0);
     if (exec->is_on) {
         agent_ticks_end();
         agent_hide_drain();
@@ -66,8 +68,8 @@ static void after_exec(const struct exec *exec)
         agent_hide_after_exec();
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    if (exec->left != AGENT_LEFT_NOT)
-        agent_tell_left(exec->left, AGENT_TELL_TAKEN_BACK);
+    if (exec->left != AGENT_LEFT_NOT && agent_follows())
+        agent_tell_left(exec->left, AGENT_TELL_TAKEN_BACK, 0);
     if (exec->is_on)
         agent_ticks_begin();
     agent_quiet_end(&quiet);
@@ -140,10 +142,10 @@ static enum agent_left before_spawn(const struct place *place, char *const envir
 static int after_spawn(int error, enum agent_left left)
 {
     struct agent_quiet quiet;
-    if (error != 0 || left == AGENT_LEFT_NOT)
+    if (error != 0 || left == AGENT_LEFT_NOT || !agent_follows())
         return error;
     agent_quiet_begin(&quiet);
-    agent_tell_left(left, AGENT_TELL_CHILD);
+    agent_tell_left(left, AGENT_TELL_CHILD, 0);
     agent_quiet_end(&quiet);
     return 0;
 }

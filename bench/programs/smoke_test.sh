@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Samples python3 for a moment: that both modes take stacks which end where stacks end, and what the script says then.
-# How long anything takes is not asked.
+# How long anything takes is not asked; so the table of a module that python3 loads meanwhile may still be pending.
 set -euo pipefail
 
 here=$(dirname "$0") sampler=$1
@@ -28,7 +28,7 @@ if [ ! -x /usr/bin/python3 ]; then
     printf 'SKIP: no /usr/bin/python3\n0 passed, 0 failed, 1 skipped\n'
     exit 77
 fi
-expect 0 '^\| python3 \| 100th malloc \| [0-9]{3,} \| 1 \| [1-9][0-9]* / [1-9][0-9]* \|.*\| 0 \|$' \
+expect 0 '^\| python3 \| 100th malloc \| [0-9]{3,} \| 1 \| [1-9][0-9]* / [1-9][0-9]* \|.*\| (0|[0-9]+ table pending) \|$' \
     "$here/run" --short --rounds 1 --only python3 --sampler "$sampler"
 # Costs of all four walkers, and the ratios.
 cp "$output" "$output.kept"

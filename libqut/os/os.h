@@ -11,6 +11,17 @@
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
+// ---- what was denied
+
+// The system call that an error of ours was last due to: its number << 16 | errno. 0: none was. An -errno alone does not
+// say which call a filter denied; this is for words, and decides nothing.
+extern _Atomic uint32_t os_last_failure;
+// Returns -errno, or -error. Signal-safe.
+int os_failed(long number);
+int os_failed_with(long number, int error);
+// 0, or -errno of a call without which threads cannot be: before the first of ours is started in a program of one.
+int os_may_have_threads(void);
+
 // ---- memory
 
 // Copies size bytes of this process's own memory; returns how many could be read from the start on. Never faults,

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "libqut/os/os.h"
 #include "libqut/os/shared_memory.h"
 #include "libqut/os/tick_signal.h"
 
@@ -65,7 +66,7 @@ static int open_event(enum os_event_kind kind, uint32_t tid, uint64_t period, in
 #endif
     }
     long fd = syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : (int)fd;
+    return fd < 0 ? os_failed(SYS_perf_event_open) : (int)fd;
 }
 
 // -1: there is no number from that on. The old one is closed.
@@ -135,15 +136,16 @@ int os_event_open(struct os_event *event, enum os_event_kind kind, uint32_t tid,
     return result;
 }
 
-void os_event_enable(struct os_event *event)
+int os_event_enable(struct os_event *event)
 {
     int saved_errno = errno;
-    syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0);
+    int result = syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0) == 0 ? 0 : os_failed(SYS_ioctl);
     if (event->pages) {
         syscall(SYS_close, event->fd);
         event->fd = -1;
     }
     errno = saved_errno;
+    return result;
 }
 
 void os_event_close(struct os_event *event)

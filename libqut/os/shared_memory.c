@@ -13,16 +13,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libqut/os/os.h"
+
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
 
+#ifdef SYS_mmap2
+enum { MMAP = SYS_mmap2 };
+#else
+enum { MMAP = SYS_mmap };
+#endif
 enum { CLOEXEC_AND_SEALABLE = 1 | 2, SEAL_SHRINK_AND_GROW = 2 | 4 };
 
 static int open_without_name(void)
 {
     long fd = syscall(SYS_memfd_create, "qut-trace", (unsigned)CLOEXEC_AND_SEALABLE);
-    return fd < 0 ? -errno : (int)fd;
+    return fd < 0 ? os_failed(SYS_memfd_create) : (int)fd;
 }
 
 // On a disk's file system, writing to a page for the first time after it was written back takes up to 20 ms.
@@ -83,14 +90,15 @@ int os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **p
         return fd;
     bool at_once = !on_demand || path || counts_promises();
     // Populating a mapping does not say that there is no room; it is the first writer there that is killed.
-    int result = ftruncate(fd, (off_t)size_bytes) != 0 ? -errno
-                 : at_once                             ? -posix_fallocate(fd, 0, (off_t)size_bytes)
-                                                       : 0;
+    int result = ftruncate(fd, (off_t)size_bytes) != 0 ? os_failed(SYS_ftruncate) : 0;
+    int error = result == 0 && at_once ? posix_fallocate(fd, 0, (off_t)size_bytes) : 0;
+    if (error != 0)
+        result = os_failed_with(SYS_fallocate, error);
     if (result == 0) {
         if (!path)
             fcntl(fd, F_ADD_SEALS, SEAL_SHRINK_AND_GROW); // of named files only memfd's can be sealed
         *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (at_once ? MAP_POPULATE : 0), fd, 0);
-        result = *pages == MAP_FAILED ? -errno : 0;
+        result = *pages == MAP_FAILED ? os_failed(MMAP) : 0;
     }
     if (result == 0)
         return fd;

@@ -127,7 +127,7 @@ int os_thread_start(struct os_thread **out, void (*body)(void *), void *argument
         error = start(thread);
     if (error) {
         free_thread(thread);
-        return -error;
+        return os_failed_with(SYS_clone, error);
     }
     *out = thread;
     return 0;

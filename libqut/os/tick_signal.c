@@ -9,6 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "libqut/os/os.h"
 #include "libqut/os/usage.h"
 
 enum { QUEUED_FROM = 32 };  // the kernel's own SIGRTMIN
@@ -36,7 +37,14 @@ int os_tick_signal_choose(int wanted)
 #ifdef SIGSTKFLT
         SIGSTKFLT,
 #endif
-        SIGPROF};
+        SIGPROF, SIGVTALRM,
+#ifdef SIGPWR
+        SIGPWR,
+#endif
+    };
+    struct sigaction action;
+    if (sigaction(SIGPROF, NULL, &action) != 0)
+        return os_failed(SYS_rt_sigaction); // else none would seem free
     if (wanted != 0)
         return !is_usable(wanted) ? -EINVAL : os_tick_signal_is_free(wanted) ? wanted : -EBUSY;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -53,7 +61,7 @@ int os_tick_signal_take(int number, os_tick_fn *handler, struct sigaction *befor
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     // No handler of the program's runs inside ours: none jumps out of it.
     sigfillset(&action.sa_mask);
-    return sigaction(number, &action, before) == 0 ? 0 : -errno;
+    return sigaction(number, &action, before) == 0 ? 0 : os_failed(SYS_rt_sigaction);
 }
 
 void os_tick_signal_give_back(int number, const struct sigaction *before)

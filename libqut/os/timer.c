@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/os/os.h"
 #include "libqut/os/usage.h"
 
 // What the system calls take, whatever the width of libc's times.
@@ -38,7 +39,7 @@ int os_timer_create(int32_t *timer, enum os_timer_clock clock, uint32_t tid, int
     struct kernel_event event = {
         .value = cookie, .signal_number = signal_number, .notify = NOTIFY_THREAD, .tid = (int)tid};
     int of = clock == OS_TIMER_REAL ? CLOCK_MONOTONIC : clock_of(tid, CLOCK_OF_CPU);
-    int result = syscall(SYS_timer_create, of, &event, &id) == 0 ? 0 : -errno;
+    int result = syscall(SYS_timer_create, of, &event, &id) == 0 ? 0 : os_failed(SYS_timer_create);
     *timer = result == 0 ? id : -1;
     errno = saved_errno;
     return result;

@@ -14,8 +14,10 @@ static int try_event(enum os_event_kind kind, int signal_number)
 {
     struct os_event event;
     int result = os_event_open(&event, kind, os_thread_id(), 1000000000, signal_number, -1, cookie());
-    if (result == 0)
+    if (result == 0) {
+        result = os_event_enable(&event);
         os_event_close(&event);
+    }
     return result;
 }
 
@@ -45,8 +47,10 @@ static int arm_faults(struct sample_ticker *ticker, uint32_t tid, int signal_num
         return result;
     atomic_store_explicit(&ticker->fault_mark, ticker->faults.mark, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    os_event_enable(&ticker->faults);
-    return 0;
+    result = os_event_enable(&ticker->faults);
+    if (result != 0)
+        os_event_close(&ticker->faults);
+    return result;
 }
 
 static int arm_timer(struct sample_ticker *ticker, uint32_t tid, uint32_t trigger, int signal_number)
@@ -68,8 +72,8 @@ static int arm_event(struct sample_ticker *ticker, uint32_t tid, int signal_numb
 {
     int result = os_event_open(&ticker->clock, OS_EVENT_CLOCK, tid, ticker->period_ns, signal_number,
                                atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed), cookie());
-    if (result == 0)
-        os_event_enable(&ticker->clock);
+    if (result == 0 && (result = os_event_enable(&ticker->clock)) != 0)
+        os_event_close(&ticker->clock);
     return result;
 }
 

@@ -100,10 +100,12 @@ static bool make_tables(struct work *work)
 static int finish(const struct record_command_options *options, const struct record_result *result)
 {
     bool is_incomplete = result->first_failure[0] || result->processes_failed || !result->is_kept;
-    if (!result->is_kept)
+    if (!result->is_kept && !cli_record_show_left(options->path, result))
         cli_report(stderr, options->path,
                    "nothing was recorded: the agent never answered. Is its file readable for the command, and does "
                    "the command keep LD_PRELOAD?");
+    else if (!result->is_kept)
+        cli_report(stderr, options->path, "nothing was recorded");
     cli_record_summary_inside(options, result);
     if (result->first_failure[0])
         cli_report(stderr, options->path, "could not be written %llu times; the first: %s",

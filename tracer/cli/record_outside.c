@@ -52,7 +52,7 @@ static void show_progress(void *context, const struct attach_result *now)
 static int open_stop(struct outside *outside)
 {
     record_launch_ignore_signals();
-    outside->stop_fd = record_launch_take_signals(&outside->mask_before);
+    outside->stop_fd = record_launch_take_signals(false, &outside->mask_before);
     return outside->stop_fd;
 }
 

@@ -130,15 +130,16 @@ static void say_ticks(const char *path, const struct record_result *result)
                    ticks->due, ticks->taken, ticks->late, ticks->kernel, ticks->lost);
     if (result->processes_unticked)
         cli_report(stderr, path, "%" PRIu64 " processes could have no ticks: %s", result->processes_unticked,
-                   strerror(-result->unticked_error));
+                   result->unticked);
 }
 
-static void say_left(const char *path, const struct left_counts *left)
+bool cli_record_show_left(const char *path, const struct record_result *result)
 {
+    const struct left_counts *left = &result->left;
     uint64_t all = record_left_sum(left);
     const char *before = ": ";
     if (!all)
-        return;
+        return false;
     fprintf(stderr, "%s: ", cli_program);
     cli_print_name(stderr, path);
     fprintf(stderr, ": %" PRIu64 " processes were not followed", all);
@@ -147,12 +148,18 @@ static void say_left(const char *path, const struct left_counts *left)
             fprintf(stderr, "%s%" PRIu64 " %s", before, left->of[why], record_left_reason(why));
             before = ", ";
         }
+    char call[96];
+    if (left->of[AGENT_LEFT_FAILED] && result->left_error) {
+        record_left_call(result->left_call, result->left_error, call, sizeof call);
+        fprintf(stderr, " (%s)", call);
+    }
     fputs("\n", stderr);
+    return true;
 }
 
 static void say_processes(const char *path, const struct record_result *result)
 {
-    say_left(path, &result->left);
+    cli_record_show_left(path, result);
     if (result->processes_left)
         cli_report(stderr, path, "%" PRIu64 " processes had not ended, and go on", result->processes_left);
     if (result->processes_failed)

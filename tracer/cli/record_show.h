@@ -19,6 +19,8 @@ void cli_record_show_status(void *context, const struct record_status *status);
 // The line is empty again: before anything else is written there.
 void cli_record_show_clear(struct record_show *show);
 
+// Processes that are not followed, and why. False: there are none.
+bool cli_record_show_left(const char *path, const struct record_result *result);
 void cli_record_show_summary(const char *path, const struct record_result *result);
 
 // "1.2 MB"; text has room for 32 bytes. Returns it.

@@ -22,7 +22,8 @@ static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size,
         }
         if (part < 0 && errno == EINTR)
             continue;
-        base_fail(error, BASE_ERR_IO, "", file->bytes + done, "%s", part < 0 ? strerror(errno) : "nothing was written");
+        base_fail(error, BASE_ERR_IO, "", file->bytes + done, "pwrite: %s",
+                  part < 0 ? strerror(errno) : "nothing was written");
         file->failed_writes++;
         // Half a block is of no use, and its room may do for a smaller one. Should this fail too, it is written over,
         // or found damaged.

@@ -23,6 +23,7 @@ struct recorder {
     sigset_t mask_before;
     struct loop_source signals, finished, command;
     pid_t command_pid;
+    bool is_told_by_signal; // of the command's end: command.fd is an event of ours
     struct injector injector;
     struct qutc_provide_options provide;
     bool has_tables;
@@ -43,6 +44,7 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
 void recorder_add(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
 void recorder_left(void *context, const struct agent_channel_left *left, const struct server_peer *peer);
 void recorder_reap(struct recorder *recorder); // collectors that are done
+void recorder_look_for_ends(struct recorder *recorder);
 // No more samples: what is there is finished, what lives goes on without us.
 void recorder_stop(struct recorder *recorder);
 // Waits for all collectors, puts the parts together, sums up.

@@ -16,11 +16,13 @@
 #include "formats/qut_agent.h"
 #include "tracer/record/command_file.h"
 
-int record_launch_take_signals(sigset_t *mask_before)
+int record_launch_take_signals(bool with_children, sigset_t *mask_before)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t set;
     sigemptyset(&set);
+    if (with_children)
+        sigaddset(&set, SIGCHLD);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action;
         if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
@@ -32,12 +34,14 @@ int record_launch_take_signals(sigset_t *mask_before)
 
 static const int ignored[] = {SIGPIPE, SIGXFSZ}; // a write fails then, which is dealt with
 static struct sigaction before[sizeof ignored / sizeof *ignored];
+static bool is_ignoring;
 
 void record_launch_ignore_signals(void)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         sigaction(ignored[i], &action, &before[i]);
+    is_ignoring = true;
 }
 
 static struct rlimit limit_before;
@@ -61,7 +65,7 @@ static void restore_limit(void)
 
 static void restore_signals(const sigset_t *mask)
 {
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+    for (size_t i = 0; is_ignoring && i < sizeof ignored / sizeof *ignored; i++)
         sigaction(ignored[i], &before[i], NULL);
     sigprocmask(SIG_SETMASK, mask, NULL);
 }
@@ -102,6 +106,21 @@ static void be_the_command(const struct launch *launch, int error_fd)
     _exit(PROGRAM_NOT_EXECUTABLE);
 }
 
+static int status_of(int failed)
+{
+    return failed == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE;
+}
+
+int record_launch_instead(const struct launch *launch, struct base_error *error)
+{
+    restore_signals(launch->mask);
+    restore_limit();
+    execvp(launch->path, launch->arguments);
+    const int failed = errno;
+    base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(failed));
+    return status_of(failed);
+}
+
 // Waits until it is another program, or says why it cannot be.
 static int wait_for_exec(int error_fd)
 {
@@ -116,26 +135,23 @@ static int wait_for_exec(int error_fd)
 int record_launch(const struct launch *launch, struct launched *launched, struct base_error *error)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        base_fail(error, BASE_ERR_IO, "", 0, "pipe: %s", strerror(errno));
-        return PROGRAM_NOT_EXECUTABLE;
-    }
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "pipe: %s", strerror(errno));
     launched->pid = fork();
     if (launched->pid == 0)
         be_the_command(launch, ends[1]);
-    int failed = launched->pid < 0 ? errno : 0;
+    if (launched->pid < 0)
+        base_fail(error, BASE_ERR_IO, "", 0, "fork: %s", strerror(errno));
     close(ends[1]);
-    if (!failed)
-        failed = wait_for_exec(ends[0]);
+    int failed = launched->pid < 0 ? 0 : wait_for_exec(ends[0]);
     close(ends[0]);
+    if (launched->pid < 0)
+        return -1;
     if (!failed) {
         launched->process_fd = (int)syscall(SYS_pidfd_open, launched->pid, 0);
-        if (launched->process_fd >= 0)
-            return 0;
-        failed = errno;
+        return 0;
     }
-    if (launched->pid > 0)
-        waitpid(launched->pid, NULL, 0);
+    waitpid(launched->pid, NULL, 0);
     base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(failed));
-    return failed == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_NOT_EXECUTABLE;
+    return status_of(failed);
 }

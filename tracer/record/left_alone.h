@@ -12,6 +12,8 @@ struct left_counts {
     uint64_t of[AGENT_LEFT_COUNT]; // [AGENT_LEFT_NOT] is 0
 };
 
+// "memfd_create: Operation not permitted", of a call that the agent was denied; its number is the machine's own.
+void record_left_call(uint16_t number, int error, char *text, size_t size);
 const char *record_left_name(unsigned why);   // of a note: "not-followed-static"
 const char *record_left_reason(unsigned why); // for people: "static"
 uint64_t record_left_sum(const struct left_counts *counts);
@@ -24,8 +26,12 @@ struct left {
         uint32_t pid, why;
     } last[LEFT_REMEMBERED];
     size_t next;
+    uint16_t failed_call, failed_error; // of the first AGENT_LEFT_FAILED that knew; else 0
 };
 void record_left_take(struct left *left, const struct agent_channel_left *told, uint32_t pid);
+// Packets that agents left as files in the recorder's directory, since they may not connect. Each is taken away.
+// `left` NULL: nothing else.
+void record_left_read_notes(const char *directory, const char *token, struct left *left);
 void record_left_forget(struct left *left, uint32_t pid); // another process has that number now
 
 #endif

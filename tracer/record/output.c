@@ -29,7 +29,8 @@ int record_output_check(const char *path, struct base_error *error)
     const char *slash = strrchr(path, '/');
     int length = slash ? (int)(slash - path) + (slash == path) : 1;
     snprintf(directory, sizeof directory, "%.*s", length, slash ? path : ".");
-    return access(directory, W_OK | X_OK) == 0 ? 0 : io_error(error, directory);
+    const bool is_known = access(directory, W_OK | X_OK) == 0 || errno == EPERM || errno == ENOSYS; // else open says it
+    return is_known ? 0 : io_error(error, directory);
 }
 
 // FILE.N, and FILE.N.parts, for the first N that is free for both.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of a recording: they begin with a hello, and end with their pidfd, an exec, or the recording.
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -87,9 +88,21 @@ static void note_ticks(struct recorder *recorder, const struct process *process)
     if (!process->hello.trigger_error)
         return;
     if (!result->processes_unticked++) {
-        result->unticked_error = process->hello.trigger_error;
-        recorder_say(recorder, process->command, "has no ticks: %s", strerror(-process->hello.trigger_error));
+        record_left_call(process->hello.failed_call, -process->hello.trigger_error, result->unticked,
+                         sizeof result->unticked);
+        recorder_say(recorder, process->command, "has no ticks: %s", result->unticked);
     }
+}
+
+// SIGSTKFLT is what an injected agent takes first; that another one may meet the program's own use of it is to be known.
+static void note_signal(const struct recorder *recorder, const struct process *process)
+{
+    const int number = process->hello.tick_signal;
+    if (process->hello.begin != AGENT_BEGAN_BY_INJECTION || number == 0 || number == SIGSTKFLT ||
+        recorder->options->settings.signal_number)
+        return;
+    recorder_say(recorder, process->command, "ticks come by signal %d (%s): the program handles signal %d", number,
+                 strsignal(number), SIGSTKFLT);
 }
 
 static void keep(struct recorder *recorder, struct process *process, int process_fd)
@@ -107,6 +120,7 @@ static void keep(struct recorder *recorder, struct process *process, int process
     if (process->watched.fd >= 0)
         record_loop_add(&recorder->loop, &process->watched, NULL);
     note_ticks(recorder, process);
+    note_signal(recorder, process);
 }
 
 const char *recorder_hello(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
@@ -153,6 +167,18 @@ void recorder_add(void *context, const struct agent_channel_counts *counts, cons
     struct process *process = peer->pid ? find(recorder, peer->pid) : recorder->last;
     if (process)
         record_process_add(process, counts);
+}
+
+// Those of which no descriptor tells the end: where pidfd_open is denied.
+void recorder_look_for_ends(struct recorder *recorder)
+{
+    for (struct process *process = recorder->processes; process; process = process->next) {
+        if (!process->watched.context || process->watched.fd >= 0 || kill((pid_t)process->pid, 0) == 0 ||
+            errno != ESRCH)
+            continue;
+        record_server_drain(&recorder->server);
+        tell_end(recorder, process, PROCESS_DIED);
+    }
 }
 
 void recorder_left(void *context, const struct agent_channel_left *left, const struct server_peer *peer)
@@ -210,7 +236,10 @@ void recorder_stop(struct recorder *recorder)
 {
     if (recorder->is_stopped)
         return;
+    recorder_look_for_ends(recorder);
     record_server_stop(&recorder->server);
+    if (recorder->server.directory[0])
+        record_left_read_notes(recorder->server.directory, recorder->server.token, &recorder->left);
     recorder->is_stopped = true;
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
@@ -279,6 +308,8 @@ void recorder_finish(struct recorder *recorder)
     struct record_result *result = recorder->result;
     result->counts = recorder->counts_of_finished;
     result->left = recorder->left.counts;
+    result->left_call = recorder->left.failed_call;
+    result->left_error = recorder->left.failed_error;
     put_together(recorder);
     result->own_cpu_ns = base_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (recorder->processes)

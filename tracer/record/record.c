@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,6 +16,7 @@
 #include "base/clock_inline.h"
 #include "tracer/record/inside.h"
 #include "tracer/record/launch.h"
+#include "tracer/record/probe.h"
 
 enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000, ORPHANS_EVERY_MS = 50 };
 
@@ -54,6 +54,16 @@ static void leave(struct recorder *recorder)
     recorder->is_left = true;
 }
 
+// Where no descriptor of the command's tells of its end, this makes ours do so.
+static void child_ended(struct recorder *recorder)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (recorder->is_told_by_signal && recorder->command.fd >= 0 &&
+        waitid(P_PID, (id_t)recorder->command_pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == recorder->command_pid)
+        record_loop_event_set(recorder->command.fd);
+}
+
 // The first one: the command got it as well where it came from a terminal; what was sent to us alone to end us is
 // passed on. The next one: nothing is waited for any more.
 static void signal_came(struct loop_source *source)
@@ -63,6 +73,10 @@ static void signal_came(struct loop_source *source)
     if (read(source->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     int number = (int)info.ssi_signo;
+    if (number == SIGCHLD) {
+        child_ended(recorder);
+        return;
+    }
     bool is_again = recorder->result->left_by != 0;
     bool has_command = recorder->options->command && recorder->command.fd >= 0;
     recorder->result->left_by = number;
@@ -80,10 +94,12 @@ static int watch(struct recorder *recorder, struct base_error *error)
 {
     record_launch_ignore_signals();
     record_launch_raise_limit();
-    recorder->signals.fd = record_launch_take_signals(&recorder->mask_before);
-    recorder->finished.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (recorder->signals.fd < 0 || recorder->finished.fd < 0)
+    recorder->signals.fd = record_launch_take_signals(true, &recorder->mask_before);
+    if (recorder->signals.fd < 0)
         return base_fail(error, BASE_ERR_IO, "", 0, "signalfd: %s", strerror(errno));
+    recorder->finished.fd = record_loop_event();
+    if (recorder->finished.fd < 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "eventfd: %s", strerror(errno));
     return record_loop_add(&recorder->loop, &recorder->signals, error) == 0 &&
                    record_loop_add(&recorder->loop, &recorder->finished, error) == 0
                ? 0
@@ -92,19 +108,15 @@ static int watch(struct recorder *recorder, struct base_error *error)
 
 // ---- begin
 
-// LD_PRELOAD is a list: what is in it already comes after the agent. A name with a colon or a space in it cannot stand
-// there; a link to it can.
+// LD_PRELOAD is a list: what is in it already comes after the agent.
 static int make_preload(struct recorder *recorder, struct base_error *error)
 {
     const char *agent = recorder->options->agent_path, *before = getenv("LD_PRELOAD");
-    if (strpbrk(agent, ": ;\n")) {
-        snprintf(recorder->link, sizeof recorder->link, "%s/%s", recorder->server.directory, AGENT_FILE);
-        if (!recorder->server.directory[0] || symlink(agent, recorder->link) != 0) {
-            recorder->link[0] = 0;
-            return base_fail(error, BASE_ERR_IO, "", 0, "the agent's path cannot stand in LD_PRELOAD: %s", agent);
-        }
+    if (record_agent_hand_over(agent, recorder->server.directory, recorder->server.is_for_all, recorder->link,
+                               sizeof recorder->link, error) != 0)
+        return -1;
+    if (recorder->link[0])
         agent = recorder->link;
-    }
     int length = snprintf(recorder->preload, sizeof recorder->preload, "%s%s%s", agent, before && *before ? ":" : "",
                           before ? before : "");
     if ((size_t)length >= sizeof recorder->preload)
@@ -122,9 +134,6 @@ static int make_settings(struct recorder *recorder, struct base_error *error)
         memcpy(settings.preload, before, strlen(before) + 1);
     else if (before)
         return base_fail(error, BASE_ERR_IO, "", 0, "LD_PRELOAD is too long");
-    // SIGTRAP, which is cheaper, says to the injector that a call of its own went wrong.
-    if (recorder->options->pid && settings.signal_number == 0)
-        settings.signal_number = SIGSTKFLT;
     if (!agent_settings_write(&settings, recorder->settings, sizeof recorder->settings))
         return base_fail(error, BASE_ERR_IO, "", 0,
                          "what the agent is told does not fit: a path with a semicolon, or too many groups");
@@ -138,16 +147,24 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
     record_tables_ask(&recorder->tables, table, peer, memory_fd, client_fd);
 }
 
-static int begin(struct recorder *recorder, struct base_error *error)
+// What a filter of system calls may deny.
+static int begin_to_serve(struct recorder *recorder, struct base_error *error)
 {
     const struct server_events events = {
         .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left, .context = recorder};
     const char *cache = recorder->options->settings.cache;
+    const bool needs_copy = recorder->options->command && record_agent_needs_copy(recorder->options->agent_path);
     recorder->start_ns = base_clock_now_ns();
-    return record_loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
+    return record_probe(error) == 0 && record_loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
                    (recorder->has_tables = record_tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0) &&
-                   record_server_begin(&recorder->server, &recorder->loop, &events, error) == 0 &&
-                   make_settings(recorder, error) == 0 &&
+                   record_server_begin(&recorder->server, &recorder->loop, &events, needs_copy, error) == 0
+               ? 0
+               : -1;
+}
+
+static int begin(struct recorder *recorder, struct base_error *error)
+{
+    return make_settings(recorder, error) == 0 &&
                    record_output_begin(&recorder->output, recorder->options->path, error) == 0
                ? 0
                : -1;
@@ -175,7 +192,8 @@ static int start_command(struct recorder *recorder, struct base_error *error)
     if (failed)
         return failed;
     recorder->command_pid = launched.pid;
-    recorder->command.fd = launched.process_fd;
+    recorder->is_told_by_signal = launched.process_fd < 0;
+    recorder->command.fd = launched.process_fd < 0 ? record_loop_event() : launched.process_fd;
     record_loop_add(&recorder->loop, &recorder->command, NULL);
     begin_time(recorder);
     return 0;
@@ -202,7 +220,9 @@ static int start_injection(struct recorder *recorder, struct base_error *error)
                                        .compile_context = &recorder->provide};
     recorder->command.fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
     if (recorder->command.fd < 0) {
-        base_fail(error, BASE_ERR_IO, "", 0, "%s", errno == ESRCH ? "no such process" : strerror(errno));
+        const bool is_gone = errno == ESRCH;
+        base_fail(error, BASE_ERR_IO, "", 0, "%s%s", is_gone ? "no such process" : "pidfd_open: ",
+                  is_gone ? "" : strerror(errno));
         return STATUS_BAD;
     }
     record_loop_add(&recorder->loop, &recorder->command, NULL);
@@ -283,6 +303,7 @@ static void serve(struct recorder *recorder)
         record_loop_wait(&recorder->loop, next_look_ms(recorder, now));
         now = base_clock_now_ns();
         record_server_tidy(&recorder->server, now);
+        recorder_look_for_ends(recorder);
         if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped && !recorder->is_left) {
             if (recorder->options->command)
                 recorder_stop(recorder);
@@ -321,7 +342,9 @@ static void end(struct recorder *recorder)
 
 static void let_go(struct recorder *recorder)
 {
-    if (recorder->link[0])
+    // What goes on may be about to begin a program, whose loader would say that the file is not there. The next recorder
+    // takes it away.
+    if (recorder->link[0] && recorder->result->processes_left == 0)
         unlink(recorder->link);
     record_server_end(&recorder->server);
     record_loop_remove(&recorder->loop, &recorder->command);
@@ -329,6 +352,19 @@ static void let_go(struct recorder *recorder)
     record_loop_remove(&recorder->loop, &recorder->finished);
     record_loop_end(&recorder->loop);
     sigprocmask(SIG_SETMASK, &recorder->mask_before, NULL);
+}
+
+// A command is worth more than its recording: where there can be none, it takes our place.
+static int go_without(struct recorder *recorder, struct base_error *error)
+{
+    const struct launch how = {.path = recorder->options->program->path,
+                               .arguments = recorder->options->command,
+                               .mask = &recorder->mask_before};
+    char text[256];
+    recorder_say(recorder, NULL, "nothing is recorded, and the command runs without: %s",
+                 base_error_text(error, text, sizeof text));
+    let_go(recorder);
+    return record_launch_instead(&how, error);
 }
 
 int record_run(const struct record_options *options, struct record_result *result, int *status,
@@ -348,9 +384,16 @@ int record_run(const struct record_options *options, struct record_result *resul
                                   .finished = {.fd = -1, .ready = drain_event, .context = recorder},
                                   .command = {.fd = -1, .ready = command_ended, .context = recorder}};
     sigprocmask(SIG_SETMASK, NULL, &recorder->mask_before);
-    *status = begin(recorder, error) != 0 ? STATUS_BAD
-              : options->command          ? start_command(recorder, error)
-                                          : start_injection(recorder, error);
+    if (begin_to_serve(recorder, error) != 0)
+        *status = options->command ? go_without(recorder, error) : STATUS_BAD;
+    else
+        *status = begin(recorder, error) != 0 ? STATUS_BAD
+                  : options->command          ? start_command(recorder, error)
+                                              : start_injection(recorder, error);
+    if (*status < 0) { // the command could not be begun beside us
+        record_output_end(&recorder->output, false, NULL);
+        *status = go_without(recorder, error);
+    }
     if (*status == 0) {
         serve(recorder);
         end_injection(recorder);

@@ -49,9 +49,10 @@ struct record_result {
     uint64_t processes_failed;         // whose samples are not, or not all, in the file
     bool is_short_of_descriptors;      // a reason for that
     struct left_counts left;           // that the agent is not in
+    uint16_t left_call, left_error;    // of the first in which it failed: record_left_call has the words; 0: not known
     uint64_t processes_unticked;       // that could have no ticks
     uint64_t processes_untold;         // that ended without telling what became of their ticks
-    int unticked_error;                // of the first of these, -errno
+    char unticked[96];                 // of the first of these: why
     struct agent_channel_counts ticks; // sums of those that told
     uint64_t packets_refused, tables_refused;
     uint64_t agents_strange;    // of another version: their processes are not in it
@@ -71,5 +72,11 @@ int record_run(const struct record_options *options, struct record_result *resul
 
 // Where the agent is: $QUT_AGENT_PATH, beside this program in a build directory, or where it was installed.
 int record_find_agent(char path[PATH_MAX], struct base_error *error);
+// Whether what is recorded may become another user, who may not read the agent where it is (in a home of 0700).
+bool record_agent_needs_copy(const char *path);
+// Where the agent's own path does not do: a link to it in the recorder's directory, where its name cannot stand in
+// LD_PRELOAD; with `is_for_all` a copy of it. "": it does.
+int record_agent_hand_over(const char *path, const char *directory, bool is_for_all, char *link, size_t size,
+                           struct base_error *error);
 
 #endif

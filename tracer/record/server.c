@@ -295,22 +295,24 @@ static int listen_on(struct server *server, struct loop_source *source, int fd, 
     return fd < 0 ? 0 : record_loop_add(server->loop, source, error);
 }
 
-int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events,
+int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events, bool is_for_all,
                         struct base_error *error)
 {
     *server = (struct server){.loop = loop, .events = *events, .abstract = {.fd = -1}, .in_directory = {.fd = -1}};
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (record_endpoint_token(server->token, error) != 0)
         return -1;
-    record_endpoint_directory(server->directory, sizeof server->directory);
-    int in_directory = server->directory[0]
-                           ? record_endpoint_in(server->directory, server->socket_path, sizeof server->socket_path)
-                           : -1;
-    int abstract = record_endpoint_abstract(server->token);
+    server->is_for_all = record_endpoint_directory(server->directory, sizeof server->directory, is_for_all);
+    int in_directory = -1;
+    if (server->directory[0])
+        in_directory =
+            record_endpoint_in(server->directory, server->socket_path, sizeof server->socket_path, error);
+    int abstract = record_endpoint_abstract(server->token, error);
     if (abstract < 0 && in_directory < 0) {
         record_server_end(server);
-        return base_fail(error, BASE_ERR_IO, "", 0, "no socket for the agents: %s", strerror(errno));
+        return -1;
     }
+    *error = (struct base_error){0}; // one of the two is enough
     if (listen_on(server, &server->abstract, abstract, error) != 0 ||
         listen_on(server, &server->in_directory, in_directory, error) != 0) {
         record_server_end(server);

@@ -33,7 +33,8 @@ struct server {
     struct loop *loop;
     struct server_events events;
     char token[AGENT_TOKEN_BYTES];
-    char directory[AGENT_PATH_BYTES - 16]; // ours alone, as long as this runs; "": there is none
+    char directory[AGENT_PATH_BYTES - 16]; // ours, as long as this runs; "": there is none
+    bool is_for_all;                       // and others may go through it
     char socket_path[AGENT_PATH_BYTES];    // "": only the abstract one
     struct loop_source abstract, in_directory;
     struct server_client *clients; // that have not said anything yet
@@ -44,7 +45,8 @@ struct server {
     uint64_t strange;     // packets of agents of another version
 };
 
-int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events,
+// With `is_for_all` every user may reach, by name, what is put into the directory.
+int record_server_begin(struct server *server, struct loop *loop, const struct server_events *events, bool is_for_all,
                         struct base_error *error);
 void record_server_end(struct server *server);
 // All that was sent is heard, and no agent can connect any more: agents see by that that the recording is over.

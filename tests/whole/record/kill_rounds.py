@@ -39,7 +39,7 @@ def state(pid):
 
 
 def wait_until(what, why):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not what():
         if time.monotonic() > deadline:
             sys.exit(why)
@@ -88,7 +88,7 @@ try:
                 os.kill(victims[who], signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        status = recorder.wait(timeout=30)
+        status = recorder.wait(timeout=60)
         if who == "recorder":
             # The processes that it had started go on, and come to their end by themselves.
             for pid in family:

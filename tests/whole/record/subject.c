@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is recorded in the tests: commands that do one thing each and can say what they see of themselves.
 //     subject burn MS [STATUS]    uses so much processor time, then ends with STATUS
+//     subject works               uses some, says "done", ends with 7
 //     subject raise N             ends by signal N
 //     subject view                prints what a program can see of its surroundings: descriptors, mask, ignored signals
 //     subject spawn COUNT MS      COUNT children, one after the other, fork and exec of itself: burn MS
 //     subject forks COUNT MS      COUNT children at the same time, no exec
-//     subject start HOW PROGRAM   one child, without arguments; prints what it ended with. HOW: a name of begin(),
-//     below subject sleeps              says "ready", ends when its standard input does subject interrupted says
-//     "ready", burns until SIGINT comes, ends with 42
+//     subject start HOW PROGRAM   one child, without arguments; prints what it ended with. HOW: a name of begin(), below
+//     subject sleeps              says "ready", ends when its standard input does
+//     subject interrupted         says "ready", burns until SIGINT comes, ends with 42
 #ifndef _GNU_SOURCE // also built alone
 #define _GNU_SOURCE
 #endif
@@ -157,6 +158,12 @@ int main(int argc, char **argv)
     if (strcmp(what, "burn") == 0 && argc > 2) {
         burn(atol(argv[2]));
         return argc > 3 ? atoi(argv[3]) : 0;
+    }
+    if (strcmp(what, "works") == 0) {
+        for (int i = 0; i < 50000000; i++) // no clock: it may be denied
+            sum += i;
+        puts("done");
+        return 7;
     }
     if (strcmp(what, "raise") == 0 && argc > 2)
         return raise(atoi(argv[2]));

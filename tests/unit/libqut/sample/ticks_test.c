@@ -46,7 +46,14 @@ TEST(refuses_what_it_cannot_do)
     CHECK(qut_sampling_start(&options) == -EALREADY, "twice");
     qut_sampling_stop();
     signal(SIGPROF, exit);
+    result = qut_sampling_start(&options);
+    CHECK(result == 0 && qut_sampling_signal() == SIGVTALRM, "%d: signal %d", result, qut_sampling_signal());
+    qut_sampling_stop();
+    signal(SIGVTALRM, exit);
+    signal(SIGPWR, exit);
     CHECK(qut_sampling_start(&options) == -EBUSY, "all are handled");
+    signal(SIGVTALRM, SIG_DFL);
+    signal(SIGPWR, SIG_DFL);
     signal(SIGTRAP, SIG_DFL);
     signal(SIGPROF, SIG_DFL);
     signal(SIGSTKFLT, SIG_DFL);
