@@ -19,8 +19,8 @@ enum agent_left agent_follow_search(const char *file, char *const environment[])
 // names: another user than the recorder's, another root directory, or a recorder that is gone and took it away.
 bool agent_follow_is_unreadable(char *const environment[]);
 
-// A loader that cannot load us (of another machine; or we are unreadable) would say so where the program's user sees it: the
-// environment without us, in `room`, which has agent_follow_room bytes. 0: it stays as it is.
+// A loader that cannot load us (of another machine; or we are unreadable) would say so where the program's user sees
+// it: the environment without us, in `room`, which has agent_follow_room bytes. 0: it stays as it is.
 size_t agent_follow_room(enum agent_left left, char *const environment[]);
 char *const *agent_follow_environment(char **room, char *const environment[]);
 

@@ -29,8 +29,8 @@ void agent_tell_counts_after_fork(void);
 enum agent_tell_left { AGENT_TELL_THIS, AGENT_TELL_CHILD, AGENT_TELL_TAKEN_BACK };
 void agent_tell_left(enum agent_left why, enum agent_tell_left who, int error);
 
-// Whether the recorder is there to be talked to. 0; -ECONNREFUSED: it is not; or -errno: it cannot be said, since we may
-// not connect.
+// Whether the recorder is there to be talked to. 0; -ECONNREFUSED: it is not; or -errno: it cannot be said, since we
+// may not connect.
 int agent_tell_reach(void);
 // The same, where nothing but its absence is of interest.
 bool agent_tell_is_heard(void);

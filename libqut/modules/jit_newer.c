@@ -16,7 +16,6 @@
 enum {
     FOLLOWED_MAX = 4, // entries, in one walk
     SECTIONS_MAX = 16,
-    SECTIONS_AT_ONCE = 2,
 };
 
 struct native_descriptor {
@@ -27,6 +26,8 @@ struct native_descriptor {
     uint64_t timestamp;
 };
 static_assert(sizeof(struct native_descriptor) <= MODULES_JIT_DESCRIPTOR_BYTES, "all of it was kept");
+// What is behind changes with the number.
+enum { DESCRIPTOR_BYTES = offsetof(struct native_descriptor, timestamp) };
 
 // As in a section header of this process's class.
 struct native_section {
@@ -34,6 +35,16 @@ struct native_section {
 };
 static_assert(offsetof(ElfW(Shdr), sh_size) - offsetof(ElfW(Shdr), sh_flags) == 3 * sizeof(uintptr_t),
               "these fields of a section header lie side by side");
+
+// Of an ELF header what is behind its first bytes: more of it, for which there is no stack, would say no more.
+struct native_header {
+    uint16_t type, machine;
+    uint32_t version;
+    uintptr_t entry, segments, sections;
+    uint32_t flags;
+    uint16_t header_bytes, segment_bytes, segment_count, section_bytes, section_count, name_section;
+};
+static_assert(sizeof(struct native_header) == sizeof(ElfW(Ehdr)) - EI_NIDENT, "the rest of it");
 
 // A walk that follows a change: in one piece, since there is little stack.
 struct change {
@@ -43,10 +54,18 @@ struct change {
     uint32_t count; // of changes since the list was read; MODULES_JIT_LOST: it cannot be told
     // An entry that came with them.
     uintptr_t entry, next, symfile; // symfile 0: it has none
-    uintptr_t start, end;           // one range around all of its code; empty: it has none
-    // What is left to be read of its file.
-    uintptr_t sections;
-    uint16_t section_bytes, section_count;
+    union {
+        // As they are read, one after the other.
+        _Alignas(struct native_descriptor) uint8_t descriptor[DESCRIPTOR_BYTES];
+        struct modules_jit_native_entry read;
+        struct native_header header;
+        struct {
+            uintptr_t start, end; // one range around all of its code; empty: it has none
+            // What is left to be read of its file.
+            uintptr_t sections;
+            uint32_t section_count;
+        };
+    };
 };
 
 // ---- one entry, and what its file covers
@@ -54,31 +73,34 @@ struct change {
 // `links` from the first on; all have to be newer than the list that was read.
 ON_ITS_OWN static bool read_entry(struct change *change, unsigned links)
 {
-    struct modules_jit_native_entry now;
+    struct modules_jit_native_entry *now = &change->read;
     change->next = change->first;
     do {
         change->entry = change->next;
         const struct os_part part = {change->entry, modules_jit_native_entry_bytes(change->source->descriptor.layout)};
-        if (change->entry == 0 || os_read_parts(&part, 1, &now) != part.size ||
-            now.timestamp <= change->source->descriptor.timestamp)
+        if (change->entry == 0 || os_read_parts(&part, 1, now) != part.size ||
+            now->timestamp <= change->source->descriptor.timestamp)
             return false;
-        change->next = (uintptr_t)arch_pointer(&arch_native_arch, now.next);
+        change->next = (uintptr_t)arch_pointer(&arch_native_arch, now->next);
     } while (links--);
-    change->symfile = now.symfile_bytes ? (uintptr_t)arch_pointer(&arch_native_arch, now.symfile) : 0;
+    change->symfile = now->symfile_bytes ? (uintptr_t)arch_pointer(&arch_native_arch, now->symfile) : 0;
+    bool is_whole = change->source->descriptor.layout != ART_JIT_ANDROID2 || !(now->seqlock & 1);
     change->start = change->end = 0;
-    return change->source->descriptor.layout != ART_JIT_ANDROID2 || !(now.seqlock & 1);
+    return is_whole;
 }
 
 ON_ITS_OWN static bool read_header(struct change *change)
 {
-    ElfW(Ehdr) header;
-    const struct os_part part = {change->symfile, sizeof header};
-    if (os_read_parts(&part, 1, &header) != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    const struct native_header *header = &change->header;
+    const struct os_part part = {change->symfile + EI_NIDENT, sizeof *header};
+    if (os_read_parts(&part, 1, &change->header) != sizeof *header || header->version != EV_CURRENT ||
+        header->header_bytes != sizeof(ElfW(Ehdr)) || header->section_bytes != sizeof(ElfW(Shdr)))
         return false;
-    change->sections = change->symfile + header.e_shoff;
-    change->section_bytes = header.e_shentsize;
-    change->section_count = header.e_shnum;
-    return header.e_shnum <= SECTIONS_MAX;
+    uint32_t section_count = header->section_count;
+    change->sections = change->symfile + header->sections;
+    change->section_count = section_count;
+    change->start = change->end = 0;
+    return section_count <= SECTIONS_MAX;
 }
 
 static void widen(struct change *change, const struct native_section *section)
@@ -91,19 +113,16 @@ static void widen(struct change *change, const struct native_section *section)
     change->end = is_first || end > change->end ? end : change->end;
 }
 
-ON_ITS_OWN static bool read_sections(struct change *change)
+// One at a time: for two there is no stack.
+ON_ITS_OWN static bool read_section(struct change *change)
 {
-    struct native_section read[SECTIONS_AT_ONCE];
-    struct os_part parts[SECTIONS_AT_ONCE];
-    unsigned count = 0;
-    for (; count < SECTIONS_AT_ONCE && change->section_count; count++, change->section_count--) {
-        parts[count] = (struct os_part){change->sections + offsetof(ElfW(Shdr), sh_flags), sizeof *read};
-        change->sections += change->section_bytes;
-    }
-    if (os_read_parts(parts, count, read) != count * sizeof *read)
+    struct native_section section;
+    const struct os_part part = {change->sections + offsetof(ElfW(Shdr), sh_flags), sizeof section};
+    if (os_read_parts(&part, 1, &section) != sizeof section)
         return false;
-    for (unsigned i = 0; i < count; i++)
-        widen(change, &read[i]);
+    widen(change, &section);
+    change->sections += sizeof(ElfW(Shdr));
+    change->section_count--;
     return true;
 }
 
@@ -139,7 +158,7 @@ static bool read_file(struct change *change)
         return true;
     bool is_read = read_header(change);
     while (is_read && change->section_count)
-        is_read = read_sections(change);
+        is_read = read_section(change);
     return is_read;
 }
 
@@ -159,17 +178,17 @@ ON_ITS_OWN static bool follow(struct change *change, uint32_t known)
 ON_ITS_OWN static void read_change(struct change *change)
 {
     const struct modules_jit_source *source = change->source;
-    struct native_descriptor now;
-    const struct os_part part = {(uintptr_t)source->descriptor.address, sizeof now};
+    const struct native_descriptor *now = (const void *)change->descriptor;
+    const struct os_part part = {(uintptr_t)source->descriptor.address, DESCRIPTOR_BYTES};
     change->count = MODULES_JIT_LOST;
-    if (!source->is_complete || os_read_parts(&part, 1, &now) != sizeof now)
+    if (!source->is_complete || os_read_parts(&part, 1, change->descriptor) != DESCRIPTOR_BYTES)
         return;
-    bool is_same = source->byte_count == sizeof now && memcmp(&now, source->bytes, sizeof now) == 0;
-    change->seqlock = now.seqlock;
-    change->first = (uintptr_t)arch_pointer(&arch_native_arch, now.first);
-    uint32_t count = (now.seqlock - source->descriptor.seqlock) / 2;
+    bool is_same = source->byte_count == sizeof *now && memcmp(now, source->bytes, DESCRIPTOR_BYTES) == 0;
+    change->seqlock = now->seqlock;
+    change->first = (uintptr_t)arch_pointer(&arch_native_arch, now->first);
+    uint32_t count = (now->seqlock - source->descriptor.seqlock) / 2;
     // Whatever else has changed has changed the number, too.
-    bool is_counted = !((now.seqlock | source->descriptor.seqlock) & 1) && count && count <= MODULES_JIT_NEWER_MAX;
+    bool is_counted = !((now->seqlock | source->descriptor.seqlock) & 1) && count && count <= MODULES_JIT_NEWER_MAX;
     change->count = is_same ? 0 : is_counted ? count : (uint32_t)MODULES_JIT_LOST;
 }
 
@@ -196,15 +215,9 @@ static inline uint32_t ask(const struct modules_jit_source *source)
     return is_known ? change.count : (uint32_t)MODULES_JIT_LOST;
 }
 
-// What stands on the stack is not freed: so one answer counts for all frames of a walk.
-bool modules_jit_list_holds(const struct modules_jit_source *source, uintptr_t pc, struct modules_jit_asked *asked)
+ON_ITS_OWN static bool is_beside_newer(const struct modules_jit_source *source, uintptr_t pc,
+                                       const struct modules_jit_asked *asked)
 {
-    if (asked->source_number != source->number) {
-        asked->newer = ask(source);
-        asked->source_number = source->number;
-        if (asked->newer != 0)
-            modules_jit_want(MODULES_JIT_WANT);
-    }
     if (asked->newer == MODULES_JIT_LOST)
         return false;
     for (uint32_t i = 0; i < asked->newer; i++) {
@@ -214,4 +227,19 @@ bool modules_jit_list_holds(const struct modules_jit_source *source, uintptr_t p
             return false;
     }
     return true;
+}
+
+ON_ITS_OWN static bool ask_first(const struct modules_jit_source *source, uintptr_t pc, struct modules_jit_asked *asked)
+{
+    asked->newer = ask(source);
+    asked->source_number = source->number;
+    if (asked->newer != 0)
+        modules_jit_want(MODULES_JIT_WANT);
+    return is_beside_newer(source, pc, asked);
+}
+
+// What stands on the stack is not freed: so one answer counts for all frames of a walk.
+bool modules_jit_list_holds(const struct modules_jit_source *source, uintptr_t pc, struct modules_jit_asked *asked)
+{
+    return asked->source_number != source->number ? ask_first(source, pc, asked) : is_beside_newer(source, pc, asked);
 }

@@ -33,7 +33,7 @@ static size_t rest_of_page(uintptr_t address)
 __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, uint8_t *bytes, size_t size)
 {
     int saved_errno = errno;
-    size_t done = 0, kept = 0;
+    size_t done = 0;
     long fd = syscall(SYS_memfd_create, "qut", 1u /* MFD_CLOEXEC */);
     while (fd >= 0 && done < size && address + done >= address) {
         size_t part = min_size(size - done, rest_of_page(address + done));
@@ -41,16 +41,13 @@ __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, ui
             break;
         done += part;
     }
-    while (kept < done && syscall(SYS_lseek, fd, (long)kept, SEEK_SET) == (long)kept) {
-        long got = syscall(SYS_read, fd, bytes + kept, done - kept);
-        if (got <= 0)
-            break;
-        kept += (size_t)got;
-    }
+    // Memory is there at once: none of it comes later.
+    if (done && (syscall(SYS_lseek, fd, 0l, SEEK_SET) != 0 || syscall(SYS_read, fd, bytes, done) != (long)done))
+        done = 0;
     if (fd >= 0)
         syscall(SYS_close, fd);
     errno = saved_errno;
-    return kept;
+    return done;
 }
 
 // By the thread's id, not the process's: when the first thread of a process has ended, the process's id no longer leads
@@ -101,10 +98,8 @@ __attribute__((noinline)) static size_t read_one_by_one(const struct os_part *pa
 }
 
 // Parts may cross pages: only those that are read whole count, so it is not asked what a call reads of the others.
-size_t os_read_parts(const struct os_part *parts, unsigned count, void *bytes)
+__attribute__((noinline)) static size_t read_at_once(const struct os_part *parts, unsigned count, uint8_t *bytes)
 {
-    if (atomic_load_explicit(&read_by_memfd, memory_order_relaxed))
-        return read_one_by_one(parts, count, bytes);
     int saved_errno = errno;
     struct iovec to = {bytes, 0};
     for (unsigned i = 0; i < count; i++)
@@ -115,6 +110,14 @@ size_t os_read_parts(const struct os_part *parts, unsigned count, void *bytes)
     if (is_refused)
         return read_one_by_one(parts, count, bytes);
     return got < 0 ? 0 : (size_t)got;
+}
+
+// Callers have little stack: this adds none of its own.
+size_t os_read_parts(const struct os_part *parts, unsigned count, void *bytes)
+{
+    if (!atomic_load_explicit(&read_by_memfd, memory_order_relaxed))
+        return read_at_once(parts, count, bytes);
+    return count == 1 ? read_through_memfd(parts->address, bytes, parts->size) : read_one_by_one(parts, count, bytes);
 }
 
 // Nobody is woken and nobody is moved: what is left is the comparison.

@@ -13,8 +13,8 @@
 
 // ---- what was denied
 
-// The system call that an error of ours was last due to: its number << 16 | errno. 0: none was. An -errno alone does not
-// say which call a filter denied; this is for words, and decides nothing.
+// The system call that an error of ours was last due to: its number << 16 | errno. 0: none was. An -errno alone does
+// not say which call a filter denied; this is for words, and decides nothing.
 extern _Atomic uint32_t os_last_failure;
 // Returns -errno, or -error. Signal-safe.
 int os_failed(long number);

@@ -33,7 +33,8 @@ static void end(struct sample_ticker *ticker)
     if (ticker->guard_depth == 1)
         ticker->guarded_ns += now_ns - ticker->guard_began_ns;
     atomic_signal_fence(memory_order_seq_cst);
-    if (--ticker->guard_depth != 0 || !atomic_load_explicit(&ticker->is_armed, memory_order_relaxed) || ticker->timer < 0)
+    if (--ticker->guard_depth != 0 || !atomic_load_explicit(&ticker->is_armed, memory_order_relaxed) ||
+        ticker->timer < 0)
         return;
     os_timer_set(ticker->timer, left_ns ? left_ns : 1, ticker->period_ns);
 }

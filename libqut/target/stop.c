@@ -33,6 +33,15 @@ static bool is_known(const struct stopping *stopping, pid_t tid)
     return false;
 }
 
+// /proc may list a thread twice while others end, and one that is traced cannot be seized again.
+static bool is_traced_already(const struct qut_target *target, pid_t tid)
+{
+    for (size_t i = 0; i + 1 < target->thread_count; i++)
+        if (target->threads[i].info.tid == tid && target->threads[i].traced)
+            return true;
+    return false;
+}
+
 static int ask(void *context, pid_t tid)
 {
     struct stopping *stopping = context;
@@ -48,7 +57,7 @@ static int ask(void *context, pid_t tid)
         return 0;
     char state = result == -ESRCH ? 0 : target_live_thread_state(target->source, tid);
     // One that has ended, but whose process has not, cannot be seized and needs not be.
-    if (state != 0 && state != 'Z' && state != 'X')
+    if (state != 0 && state != 'Z' && state != 'X' && !is_traced_already(target, tid))
         stopping->worst_error = result;
     target->thread_count--;
     return 0;

@@ -14,9 +14,9 @@ int record_dup_cloexec(int fd);
 
 // Random: only a process that was told by us knows it.
 int record_endpoint_token(char token[AGENT_TOKEN_BYTES], struct base_error *error);
-// A directory of ours alone, empty. "": there is none to be had. With `is_for_all` in a place that every user can reach,
-// where none but us can replace what is in it, and from which programs may be loaded: true; false: there was no such
-// place, and it is as any.
+// A directory of ours alone, empty. "": there is none to be had. With `is_for_all` in a place that every user can
+// reach, where none but us can replace what is in it, and from which programs may be loaded: true; false: there was no
+// such place, and it is as any.
 bool record_endpoint_directory(char *path, size_t size, bool is_for_all);
 // Whether every user may go through the directories above `path`; and none but its owner and root can replace them.
 bool record_endpoint_is_reached(const char *path);

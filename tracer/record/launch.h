@@ -28,8 +28,9 @@ int record_launch(const struct launch *launch, struct launched *launched, struct
 // This process becomes the command, without an agent. Returns where it cannot, as record_launch does.
 int record_launch_instead(const struct launch *launch, struct base_error *error);
 
-// A descriptor that tells of SIGCHLD (with_children) and of the signals that end a recording, which are blocked from then on; `mask_before` is the
-// mask before. Those that were ignored (nohup, a background job) stay so. -1: errno says why.
+// A descriptor that tells of SIGCHLD (with_children) and of the signals that end a recording, which are blocked from
+// then on; `mask_before` is the mask before. Those that were ignored (nohup, a background job) stay so. -1: errno says
+// why.
 int record_launch_take_signals(bool with_children, sigset_t *mask_before);
 
 // Signals that this program ignores, and descriptors that it may have, for its own sake (some for each process that is

@@ -94,7 +94,8 @@ static void note_ticks(struct recorder *recorder, const struct process *process)
     }
 }
 
-// SIGSTKFLT is what an injected agent takes first; that another one may meet the program's own use of it is to be known.
+// SIGSTKFLT is what an injected agent takes first; that another one may meet the program's own use of it is to be
+// known.
 static void note_signal(const struct recorder *recorder, const struct process *process)
 {
     const int number = process->hello.tick_signal;

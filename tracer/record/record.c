@@ -221,8 +221,8 @@ static int start_injection(struct recorder *recorder, struct base_error *error)
     recorder->command.fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
     if (recorder->command.fd < 0) {
         const bool is_gone = errno == ESRCH;
-        base_fail(error, BASE_ERR_IO, "", 0, "%s%s", is_gone ? "no such process" : "pidfd_open: ",
-                  is_gone ? "" : strerror(errno));
+        base_fail(error, BASE_ERR_IO, "", 0, "%s%s",
+                  is_gone ? "no such process" : "pidfd_open: ", is_gone ? "" : strerror(errno));
         return STATUS_BAD;
     }
     record_loop_add(&recorder->loop, &recorder->command, NULL);
@@ -342,8 +342,8 @@ static void end(struct recorder *recorder)
 
 static void let_go(struct recorder *recorder)
 {
-    // What goes on may be about to begin a program, whose loader would say that the file is not there. The next recorder
-    // takes it away.
+    // What goes on may be about to begin a program, whose loader would say that the file is not there. The next
+    // recorder takes it away.
     if (recorder->link[0] && recorder->result->processes_left == 0)
         unlink(recorder->link);
     record_server_end(&recorder->server);

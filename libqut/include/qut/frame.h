@@ -21,8 +21,8 @@ enum qut_end_reason {
     QUT_END_BAD_MEMORY,    // the rule at `pc` reads `address`, which cannot be read
     QUT_END_NO_PROGRESS,   // the caller's stack pointer would not lie further out
     QUT_END_NOT_STARTED,   // qut_start was not called, or qut_stop was
-    QUT_END_NOT_CODE,      // what should be the caller's pc, `pc`, lies in memory that is not executable: it is no frame.
-                           // Told where it is known what is executable (qut/target.h)
+    QUT_END_NOT_CODE, // what should be the caller's pc, `pc`, lies in memory that is not executable: it is no frame.
+                      // Told where it is known what is executable (qut/target.h)
     QUT_END_REASON_COUNT,
 };
 

@@ -27,9 +27,9 @@ struct qutc_provide_options {
 // and is put into no cache. Where the mapped module has neither, nothing proves that a file is the one it was mapped
 // from: then the memory comes first, and the file is taken only where there is no memory and it has no build-id either.
 //
-// Of another process's module (QUT_COMPILE_OF_ANOTHER), which states what it likes, a table is put into the cache for all
-// that state the same only where the file is root's or this user's and nobody else may write it; of another user's file
-// below the cache, as "of-UID/...", where it is found for files of that user.
+// Of another process's module (QUT_COMPILE_OF_ANOTHER), which states what it likes, a table is put into the cache for
+// all that state the same only where the file is root's or this user's and nobody else may write it; of another user's
+// file below the cache, as "of-UID/...", where it is found for files of that user.
 //
 // A symbol file of a just-in-time compiler (QUT_COMPILE_JIT) is in memory only, and its table is put into no cache: the
 // next process has other code there.

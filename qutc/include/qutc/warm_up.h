@@ -36,10 +36,11 @@ struct qutc_warm_up_step { // what became of one file
 };
 
 struct qutc_warm_up_options {
-    size_t size;                 // sizeof(struct qutc_warm_up_options)
-    const char *cache_directory; // created where missing; NULL: $QUT_CACHE, $XDG_CACHE_HOME/qut/tables, ~/.cache/qut/tables
-    const char *debug_root;      // where separate debug files are; NULL: not looked for
-    bool small;                  // fewer bytes for a slightly slower lookup
+    size_t size; // sizeof(struct qutc_warm_up_options)
+    const char
+        *cache_directory;   // created where missing; NULL: $QUT_CACHE, $XDG_CACHE_HOME/qut/tables, ~/.cache/qut/tables
+    const char *debug_root; // where separate debug files are; NULL: not looked for
+    bool small;             // fewer bytes for a slightly slower lookup
     // What to compile, in this order: what the processes have mapped; then the other files. Among either first what
     // each stack goes through: the loader, libc, ART and its boot images. What an earlier run died at comes last.
     const int *pids;

@@ -47,13 +47,12 @@ static int install(struct sock_filter *instructions, unsigned short count)
 static int install_for(enum who who, unsigned number)
 {
     const unsigned at = (unsigned)offsetof(struct seccomp_data, nr);
-    struct sock_filter one[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_filter all[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
-                                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 0, 1),
-                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)};
+    struct sock_filter one[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_filter all[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)};
     return who == WHO_NONE ? install(all, sizeof all / sizeof *all) : install(one, sizeof one / sizeof *one);
 }
 

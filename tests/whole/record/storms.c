@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that does to itself what recorders fear, and keeps its own account: it says what should have come of it, and
-// exits with 1 where something else did. Usage: storms WHAT [COUNT]
+// A program that does to itself what recorders fear, and keeps its own account: it says what should have come of it,
+// and exits with 1 where something else did. Usage: storms WHAT [COUNT]
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,7 @@
 enum {
     LAYOUTS = 3,
     DEPTH = 6,            // slots of code, one within the other
-    ASKS_OF_A_CHANGE = 6, // the list's head, its entry, its file's header and sections, and the list's number again
+    ASKS_OF_A_CHANGE = 8, // the list's head, its entry, its file's header and 4 sections, and the list's number again
 };
 
 static struct owner owner;
@@ -371,6 +371,16 @@ int main(int argc, char **argv)
     struct qut_options options = {.size = sizeof options, .compile = player_compile, .flags = QUT_START_NO_THREAD};
     if (!discipline_has_compiler()) {
         puts("SKIP: no qutc for the program's own table\n0 passed, 0 failed, 1 skipped");
+        return 77;
+    }
+    // Without it memory is read in other ways, which take more calls (an emulator; a filter of calls).
+    char byte;
+    const struct {
+        void *address;
+        size_t size;
+    } to = {&byte, 1}, from = {&options, 1};
+    if (syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) != 1) {
+        puts("SKIP: this kernel (or qemu) has no process_vm_readv\n0 passed, 0 failed, 1 skipped");
         return 77;
     }
     if (!code_start() || qut_start(&options) != 0 || qut_thread_register() != 0)
