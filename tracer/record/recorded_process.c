@@ -61,8 +61,10 @@ static const struct trace_note *make_notes(void *context, size_t *count)
     add_number(process, count, "parent-pid", process->hello.parent_pid);
     add_text(process, count, "trigger", trigger_name(process->hello.trigger));
     add_text(process, count, "recording-ended", end_name(process->end));
-    if (process->hello.tick_signal)
-        add_number(process, count, "tick-signal", process->hello.tick_signal);
+    // A word, since numbers are summed up over processes.
+    const char *signal_name = sigabbrev_np(process->hello.tick_signal);
+    if (signal_name)
+        add_text(process, count, "tick-signal", signal_name);
     if (process->hello.trigger_error)
         add_text(process, count, "trigger-error", strerror(-process->hello.trigger_error));
     if (process->has_added) {

@@ -41,7 +41,7 @@ begin 5 16
 record --duration 0.5
 check 'one that handles SIGSTKFLT as well' has_samples
 check 'which signal it is' grep -q 'ticks come by signal 27 ' said
-check 'also in the file' "$here/trace_says.py" "$qut" trace 'processes[0]["notes"]["tick-signal"] == 27'
+check 'also in the file' "$here/trace_says.py" "$qut" trace 'processes[0]["notes"]["tick-signal"] == "PROF"'
 begin 5 16 27
 record --duration 0.5
 check 'one that handles SIGPROF, too' has_samples
