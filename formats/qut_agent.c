@@ -136,7 +136,7 @@ static bool get_text(const char *text, size_t length, char *to, size_t to_bytes)
     if (length >= to_bytes)
         return false;
     memcpy(to, text, length);
-    to[length] = '\0';
+    memset(to + length, 0, to_bytes - length); // a key that comes twice may have had a longer text before
     return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/qut_table_check.h"
 
+#include "formats/qut_checksum_inline.h"
 #include "formats/qut_table.h"
 #include "formats/qut_table_code_inline.h"
 
@@ -81,7 +82,7 @@ static enum qut_table_fault check_header(struct check *c, size_t size)
     if (h->file_size != size)
         return fault_at(c, QUT_TABLE_BAD_SIZE, &h->file_size);
     const uint8_t *summed = (const uint8_t *)(&h->checksum + 1);
-    if (h->checksum != qut_table_checksum(summed, size - (size_t)(summed - c->bytes)))
+    if (!qut_checksum_agrees(h->checksum, qut_table_checksum(summed, size - (size_t)(summed - c->bytes))))
         return fault_at(c, QUT_TABLE_BAD_CHECKSUM, &h->checksum);
     if (h->arch == QUT_ARCH_NONE || h->arch >= QUT_ARCH_END)
         return fault_at(c, QUT_TABLE_BAD_HEADER, &h->arch);

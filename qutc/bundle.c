@@ -6,6 +6,7 @@
 
 #include "base/codec.h"
 #include "base/vector.h"
+#include "formats/qut_checksum_inline.h"
 #include "formats/qut_table.h"
 #include "formats/qut_table_check.h"
 #include "qutc/table_file.h"
@@ -182,7 +183,7 @@ static int check_header(const struct qut_bundle_header *header, size_t size, str
         sizeof *header + header->entry_count * (uint64_t)sizeof(struct qut_bundle_entry) + header->names_bytes;
     if (header->entry_count > QUT_BUNDLE_ENTRIES_MAX || directory_bytes > size)
         return refuse(error, offsetof(struct qut_bundle_header, entry_count), "directory out of place");
-    if (header->checksum != directory_checksum((const uint8_t *)header, directory_bytes))
+    if (!qut_checksum_agrees(header->checksum, directory_checksum((const uint8_t *)header, directory_bytes)))
         return refuse(error, offsetof(struct qut_bundle_header, checksum), "checksum mismatch");
     if (!is_zero(header->zero, sizeof header->zero))
         return refuse(error, offsetof(struct qut_bundle_header, zero), "header field out of range");

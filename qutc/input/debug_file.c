@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "formats/qut_checksum_inline.h"
 #include "qutc/input/identity.h"
 #include "qutc/input/image_store.h"
 
@@ -36,7 +37,8 @@ static int check_match(const struct search *search, const char *path, bool by_li
         return base_fail(error, BASE_ERR_MALFORMED, "", 0, "debug file %s has another build-id", path);
     if (by_link)
         input_elf_need_all(&store->debug_elf);
-    if (by_link && lzma_crc32(store->debug_file.bytes.data, store->debug_file.bytes.size, 0) != search->link_crc)
+    if (by_link && !qut_checksum_agrees(search->link_crc,
+                                        lzma_crc32(store->debug_file.bytes.data, store->debug_file.bytes.size, 0)))
         return base_fail(error, BASE_ERR_MALFORMED, "", 0, "debug file %s has another CRC", path);
     return 0;
 }

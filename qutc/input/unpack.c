@@ -8,6 +8,7 @@
 
 #include "base/clock_inline.h"
 #include "base/codec.h"
+#include "formats/qut_checksum_inline.h"
 
 #ifndef ELFCOMPRESS_ZLIB
 #define ELFCOMPRESS_ZLIB 1
@@ -164,7 +165,8 @@ int input_unpack_xz(struct input_unpacker *unpacker, struct base_bytes packed, c
         packed.size--;
     uint64_t start_ns = base_clock_now_ns();
     lzma_stream stream = LZMA_STREAM_INIT;
-    if (lzma_stream_decoder(&stream, xz_memory_max_bytes, LZMA_CONCATENATED) != LZMA_OK)
+    const uint32_t flags = LZMA_CONCATENATED | (QUT_CHECKSUMS_COUNT ? 0 : LZMA_IGNORE_CHECK);
+    if (lzma_stream_decoder(&stream, xz_memory_max_bytes, flags) != LZMA_OK)
         return base_fail(error, BASE_ERR_NO_MEMORY, section, 0, "xz decoder");
     stream.next_in = packed.data;
     stream.avail_in = packed.size;

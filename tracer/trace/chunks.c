@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "formats/qut_checksum_inline.h"
 #include "formats/qut_table_check.h"
 #include "tracer/trace/inside.h"
 
@@ -12,7 +13,7 @@ static bool has_right_checksum(const struct image_chunk *chunk)
     header->checksum = 0; // as it was when it was summed
     uint64_t sum = qut_table_checksum(chunk->bytes, sizeof *header + chunk->used_bytes);
     header->checksum = told;
-    return sum == told;
+    return qut_checksum_agrees(told, sum);
 }
 
 static const char *what_is_wrong(const struct image_chunk *chunk)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/codec.h"
+#include "formats/qut_checksum_inline.h"
 #include "formats/qut_table_check.h"
 #include "tracer/trace/segment_view.h"
 
@@ -23,7 +24,8 @@ bool trace_file_blocks_header_at(const uint8_t *bytes, size_t size, size_t at, s
         return false;
     memcpy(header, bytes + at, sizeof *header);
     return header->magic == QUT_TRACE_FILE_BLOCK_MAGIC &&
-           header->checksum == qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum));
+           qut_checksum_agrees(header->checksum,
+                               qut_table_checksum(header, offsetof(struct qut_trace_file_block, checksum)));
 }
 
 size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t at)
@@ -47,7 +49,7 @@ static bool is_sound(const struct qut_trace_file_block *header, const uint8_t *p
     return header->type && header->type < QUT_TRACE_FILE_TYPE_END && header->codec <= QUT_TRACE_FILE_ZSTD &&
            header->unpacked_bytes <= QUT_TRACE_FILE_BLOCK_BYTES_MAX &&
            (header->codec != QUT_TRACE_FILE_PLAIN || header->packed_bytes == header->unpacked_bytes) &&
-           header->contents_checksum == qut_table_checksum(packed, header->packed_bytes);
+           qut_checksum_agrees(header->contents_checksum, qut_table_checksum(packed, header->packed_bytes));
 }
 
 static void count_missing(struct finder *finder, uint32_t index, size_t at)
@@ -119,7 +121,8 @@ int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t siz
     memcpy(&header, bytes, size < sizeof header ? size : sizeof header);
     bool has_magic = memcmp(header.magic, QUT_TRACE_FILE_MAGIC, sizeof header.magic) == 0;
     bool is_good = has_magic && size >= sizeof header &&
-                   header.checksum == qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
+                   qut_checksum_agrees(header.checksum,
+                                       qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum)));
     size_t at = sizeof header;
     struct qut_trace_file_block first;
     if (!is_good) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "formats/qut_checksum_inline.h"
 #include "formats/qut_table_check.h"
 #include "formats/qut_trace_file.h"
 #include "tracer/trace/file_blocks.h"
@@ -20,7 +21,8 @@ static bool is_file_header(const struct finder *finder, size_t at)
         return false;
     memcpy(&header, finder->bytes + at, sizeof header);
     return memcmp(header.magic, QUT_TRACE_FILE_MAGIC, sizeof header.magic) == 0 &&
-           header.checksum == qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
+           qut_checksum_agrees(header.checksum,
+                               qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum)));
 }
 
 static size_t find_file(const struct finder *finder, size_t at)

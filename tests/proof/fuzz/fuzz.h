@@ -9,7 +9,7 @@
 #include "libqut/runtime/table.h"
 #include "qutc/qutc.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/proof/fuzz/targets.h"
 
 enum { FUZZ_ROWS_MAX = 2000, FUZZ_STARTS_MAX = 16 };
 

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An archive with ELF files in it. It is read as a file: the input goes into one in memory.
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+// An archive with ELF files in it, read as a file.
 #include "qutc/input/inputs.h"
 #include "tests/proof/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_apk(const uint8_t *data, size_t size)
 {
-    int fd = memfd_create("fuzz.apk", MFD_CLOEXEC);
-    fuzz_require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     struct input_inputs inputs;
     input_inputs_init(&inputs);
     struct base_error error = {0};
-    if (input_inputs_add_path(&inputs, path, &error) != 0)
+    if (input_inputs_add_path(&inputs, fuzz_file(data, size), &error) != 0)
         fuzz_require(error.reason != BASE_OK);
     struct input_image_options options = {.unpack_max_bytes = 4 << 20};
     for (size_t i = 0; i < inputs.count && i < 16; i++) {
@@ -30,6 +22,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_require(open_error.reason != BASE_OK);
     }
     input_inputs_free(&inputs);
-    close(fd);
     return 0;
 }

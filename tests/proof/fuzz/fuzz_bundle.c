@@ -18,7 +18,7 @@ static void make_plausible(uint8_t *bytes, size_t size)
         header->checksum = qut_table_checksum(bytes + summed_at, (size_t)directory_bytes - summed_at);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_bundle(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;

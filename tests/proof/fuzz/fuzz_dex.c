@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dex files, alone, in containers, in .vdex and in old OAT files; their methods by where the code is, and their names.
-// Input: which of them; then the file.
+// Dex files, alone, in containers, in .vdex and in old OAT files, and whichever of them a path leads to, archives too;
+// their methods by where the code is, and their names. Input: which of them; then the file.
 #include "tests/proof/fuzz/fuzz.h"
-#include "tracer/dex/method_index.h"
+#include "tracer/dex/source.h"
 
-enum { KINDS = 3, LOOKUPS = 64 };
+enum { KINDS = 3, BY_PATH = 3, LOOKUPS = 64 };
 
 static int list_files(struct dex_list *list, unsigned kind, struct base_bytes file, struct base_error *error)
 {
@@ -25,16 +25,44 @@ static void look_up(const struct dex_index *index, uint64_t offset, uint64_t fil
     free(dex_found_name(&found));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+// The places of some of the bytes lead to an archive's entries.
+static void read_by_path(struct base_bytes file)
+{
+    const char *path = fuzz_file(file.data, file.size);
+    for (uint64_t i = 0; i < 8; i++) {
+        struct dex_source source;
+        struct base_error error = {0};
+        if (dex_source_open(&source, path, file.size * i / 8, &error) != 0) {
+            fuzz_require(error.reason != BASE_OK);
+            continue;
+        }
+        fuzz_require(source.offset_bytes + source.bytes.size <= file.size);
+        for (uint64_t at = 0; at < LOOKUPS; at++)
+            look_up(source.index, source.bytes.size * at / LOOKUPS, source.bytes.size);
+        dex_source_close(&source);
+    }
+    uint8_t *copy = malloc(file.size + 1);
+    struct dex_source source;
+    fuzz_require(copy != NULL);
+    memcpy(copy, file.data, file.size);
+    if (dex_source_open_memory(&source, copy, file.size, NULL) == 0)
+        dex_source_close(&source);
+}
+
+int fuzz_dex(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
     const struct base_bytes file = {data + 1, size - 1};
     struct base_error error = {0};
     struct dex_list list;
+    if (data[0] % (KINDS + 1) == BY_PATH) {
+        read_by_path(file);
+        return 0;
+    }
     uint64_t before_bytes;
     dex_extent(file, &before_bytes);
-    if (list_files(&list, data[0] % KINDS, file, &error) != 0) {
+    if (list_files(&list, data[0] % (KINDS + 1), file, &error) != 0) {
         fuzz_require(error.reason != BASE_OK);
         return 0;
     }

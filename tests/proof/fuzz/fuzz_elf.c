@@ -2,7 +2,7 @@
 // A whole ELF file, from its header to the rows of its table.
 #include "tests/proof/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_elf(const uint8_t *data, size_t size)
 {
     struct input_image_options options = {.unpack_max_bytes = 16 << 20};
     struct base_error error = {0};

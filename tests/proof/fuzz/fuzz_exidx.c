@@ -12,7 +12,7 @@ struct file {
     Elf32_Phdr segments[2];
 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_exidx(const uint8_t *data, size_t size)
 {
     if (size < INDEX_AT)
         return 0;

@@ -2,7 +2,7 @@
 // The symbol file of one piece of code that was compiled just in time, from its header to the rows of its table.
 #include "tests/proof/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_jit_blob(const uint8_t *data, size_t size)
 {
     const struct input_image_options options = {.unpack_max_bytes = 16 << 20, .jit = true};
     struct base_error error = {0};

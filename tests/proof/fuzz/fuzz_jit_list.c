@@ -62,7 +62,7 @@ static void use_symfile(const struct fake_list *list, const struct art_jit_list 
     free(bytes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_jit_list(const uint8_t *data, size_t size)
 {
     if (size < HEAD_BYTES || size < HEAD_BYTES + (size_t)data[1] * CHANGE_BYTES)
         return 0;

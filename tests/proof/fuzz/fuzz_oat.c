@@ -37,7 +37,7 @@ static void read_method(const struct cfi_oat_view *view, uint64_t code_offset)
     cfi_rule_set_free(&rules);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_oat(const uint8_t *data, size_t size)
 {
     if (size < HEAD_BYTES)
         return 0;

@@ -5,7 +5,7 @@
 
 enum { LOOKUPS = 64, STRIDE = 977 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_table(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;

@@ -6,7 +6,7 @@
 #include "qutc/input/unpack.h"
 #include "tests/proof/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int fuzz_xz(const uint8_t *data, size_t size)
 {
     const uint64_t bound_bytes = 4 << 20;
     if (size == 0)

@@ -17,7 +17,7 @@
 #include "libqut/os/os.h"
 #include "libqut/target/opened_target.h"
 #include "tests/support/run_suite.h"
-#include "tests/unit/libqut/target/core_file.h"
+#include "tests/support/core_file.h"
 
 enum { FRAMES_MAX = 64, MUTATIONS = 10000, VDSO_BYTES = 8192, COMPILED_OF = 25 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Core files made by hand, of every architecture: one thread after the other, then the rest of the notes, then memory.
-#ifndef TESTS_UNIT_LIBQUT_TARGET_CORE_FILE_H
-#define TESTS_UNIT_LIBQUT_TARGET_CORE_FILE_H
+#ifndef TESTS_SUPPORT_CORE_FILE_H
+#define TESTS_SUPPORT_CORE_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/libqut/target/core_file.h"
+#include "tests/support/core_file.h"
 
 #include <elf.h>
 #include <string.h>

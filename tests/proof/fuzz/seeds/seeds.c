@@ -1,33 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the seeds of every fuzzer: make_seeds DIRECTORY [ELF-FILE...]
+// Seeds of the readers of files; those of traces, targets and names have files of their own.
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "qutc/bundle.h"
-#include "qutc/input/file_map.h"
-#include "tests/proof/fuzz/seeds.h"
+#include "tests/proof/fuzz/seeds/seeds.h"
 #include "tests/support/dex_writer.h"
 #include "tests/support/fake_jit_list.h"
 #include "tests/support/oat_writer.h"
 #include "tests/support/rows.h"
 #include "tests/support/table_sample.h"
-
-static const char *root;
-
-void write_seed(const char *target, const char *name, int first_byte, const void *bytes, size_t size)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", root, target);
-    mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/%s/%s", root, target, name);
-    FILE *file = fopen(path, "we");
-    if (!file || (first_byte >= 0 && fputc(first_byte, file) == EOF) || fwrite(bytes, 1, size, file) != size ||
-        fclose(file) != 0) {
-        perror(path);
-        exit(2);
-    }
-}
 
 // A section that uses most instructions, as itself and inside an ELF file.
 static void frame_seeds(const struct arch *arch, enum input_frame_kind kind, uint8_t version, bool dwarf64)
@@ -102,7 +84,7 @@ static void packed_seeds(void)
 }
 
 // The segment that fuzz_exidx takes: two bytes of count, two of nothing, the index, .ARM.extab, code.
-static void exidx_seed(void)
+static void exidx_seeds(void)
 {
     enum { ENTRIES = 3, EXTAB_AT = 4 + 8 * ENTRIES, CODE_AT = 0x40, CODE_BYTES = 0x300 };
     uint32_t words[(CODE_AT + CODE_BYTES) / 4] = {
@@ -158,7 +140,7 @@ static void oat_file_seeds(const struct arch *arch)
         struct build_buffer file = oat_write(&spec);
         char name[64];
         snprintf(name, sizeof name, "oat-%s-%u-%zu", arch->name, versions[i / 2], i % 2);
-        write_seed("elf", name, -1, file.data, file.size);
+        write_seed("oat_file", name, -1, file.data, file.size);
         free(file.data);
     }
 }
@@ -190,7 +172,7 @@ static void dex_seeds(void)
     static const struct dex_method methods[] = {{"a", 8, false, false}, {"b", 0, false, false}, {"c", 40, false, true}};
     static const struct dex_class classes[] = {{"LA;", methods, 3}, {"Lx/B;", methods, 2}};
     static const unsigned dex_versions[] = {0, 35, 39, 41}, vdex_versions[] = {6, 10, 19, 21, 27};
-    enum { AT_START, VDEX, SEARCHED }; // the first byte of fuzz_dex
+    enum { AT_START, VDEX, SEARCHED, BY_PATH }; // the first byte of fuzz_dex
     char name[64];
     for (size_t i = 0; i < sizeof dex_versions / sizeof *dex_versions; i++) {
         const struct dex_spec specs[] = {{dex_versions[i], classes, 2}, {dex_versions[i], classes, 1}};
@@ -201,6 +183,15 @@ static void dex_seeds(void)
         write_seed("dex", name, AT_START, file.data, file.size);
         snprintf(name, sizeof name, "searched-%u", dex_versions[i]);
         write_seed("dex", name, SEARCHED, file.data, file.size);
+        const struct build_member members[] = {{"a.txt", "text", 4, 0},
+                                               {"classes.dex", file.data, file.size, 0},
+                                               {"classes2.dex", file.data, file.size, 8}};
+        struct build_buffer archive = build_zip(members, 3, "");
+        snprintf(name, sizeof name, "path-%u", dex_versions[i]);
+        write_seed("dex", name, BY_PATH, file.data, file.size);
+        snprintf(name, sizeof name, "archive-%u", dex_versions[i]);
+        write_seed("dex", name, BY_PATH, archive.data, archive.size);
+        free(archive.data);
         free(file.data);
     }
     for (size_t i = 0; i < sizeof vdex_versions / sizeof *vdex_versions; i++) {
@@ -208,6 +199,8 @@ static void dex_seeds(void)
         struct build_buffer file = dex_vdex(vdex_versions[i], specs, 1, NULL);
         snprintf(name, sizeof name, "vdex-%u", vdex_versions[i]);
         write_seed("dex", name, VDEX, file.data, file.size);
+        snprintf(name, sizeof name, "vdex-path-%u", vdex_versions[i]);
+        write_seed("dex", name, BY_PATH, file.data, file.size);
         free(file.data);
     }
 }
@@ -231,26 +224,8 @@ static void table_seeds(void)
     maker_free(&m);
 }
 
-static void file_seed(const char *path, int number)
+void all_seeds(void)
 {
-    const size_t size_max = 40000;
-    struct input_file_map map;
-    char name[32];
-    if (input_file_map_open(&map, path, 0, 0, INPUT_FILE_MAPPED, NULL) != 0)
-        return;
-    snprintf(name, sizeof name, "file-%d", number);
-    if (map.bytes.size <= size_max)
-        write_seed("elf", name, -1, map.bytes.data, map.bytes.size);
-    input_file_map_close(&map);
-}
-
-int main(int argument_count, char **arguments)
-{
-    if (argument_count < 2) {
-        fprintf(stderr, "usage: make_seeds DIRECTORY [ELF-FILE...]\n");
-        return 2;
-    }
-    root = arguments[1];
     for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
         const struct arch *arch = arch_by_id((enum qut_arch_id)id);
         frame_seeds(arch, INPUT_FRAME_EH, 1, false);
@@ -259,13 +234,13 @@ int main(int argument_count, char **arguments)
         jit_seeds(arch);
         oat_seeds(arch);
         oat_file_seeds(arch);
+        target_seeds(arch);
+        name_seeds(arch);
     }
     packed_seeds();
-    exidx_seed();
+    exidx_seeds();
     dex_seeds();
     table_seeds();
     trace_seeds();
-    for (int i = 2; i < argument_count; i++)
-        file_seed(arguments[i], i - 1);
-    return 0;
+    agent_seeds();
 }

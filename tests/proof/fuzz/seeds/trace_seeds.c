@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/proof/fuzz/seeds.h"
+#include "tests/proof/fuzz/seeds/seeds.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/golden/golden.h"
 #include "tests/support/golden/segment.h"
@@ -17,7 +17,7 @@
 #include "tracer/trace/file_blocks.h"
 #include "tracer/trace/segment_view.h"
 
-enum { AS_IT_IS, AS_SEGMENT, AS_FILE };
+enum { AS_IT_IS, AS_SEGMENT, AS_FILE, COLLECT_WAYS = 16 };
 
 // In the order in which fuzz_trace.c takes them: 4 chunks, 64 nodes, 64 raw pcs, two threads, four modules.
 static void segment_seed(const char *name, const struct trace_segment_view *view)
@@ -37,6 +37,11 @@ static void segment_seed(const char *name, const struct trace_segment_view *view
     build_add(&seed, trace_segment_counters(view), sizeof(struct qut_trace_counters));
     build_add(&seed, view->bytes + view->header.strings.offset_bytes, STRING_BYTES);
     write_seed("trace", name, AS_SEGMENT, seed.data, seed.size);
+    for (int way = 0; way < COLLECT_WAYS; way++) {
+        char with[64];
+        snprintf(with, sizeof with, "%s-%d", name, way);
+        write_seed("collect", with, way, seed.data, seed.size);
+    }
     free(seed.data);
 }
 
