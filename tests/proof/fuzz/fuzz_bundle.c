@@ -18,6 +18,20 @@ static void make_plausible(uint8_t *bytes, size_t size)
         header->checksum = qut_table_checksum(bytes + summed_at, (size_t)directory_bytes - summed_at);
 }
 
+// What was unpacked is packed again, and opens.
+static void pack_again(struct qutc_bundle_item *items, size_t count)
+{
+    uint8_t *packed = NULL;
+    size_t size;
+    struct qutc_bundle again;
+    struct base_error error = {0};
+    if (qutc_bundle_pack(items, count, &packed, &size, &error) == 0)
+        fuzz_require(qutc_bundle_open(&again, packed, size, &error) == 0 && again.entry_count == count);
+    else
+        fuzz_require(error.reason != BASE_OK);
+    free(packed);
+}
+
 int fuzz_bundle(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -33,20 +47,27 @@ int fuzz_bundle(const uint8_t *data, size_t size)
     struct qutc_bundle bundle;
     struct base_error error = {0};
     if (qutc_bundle_open(&bundle, bytes, size, &error) == 0) {
-        for (uint32_t i = 0; i < bundle.entry_count && i < 8; i++) {
-            char name[QUT_BUNDLE_NAME_MAX_BYTES + 1];
+        enum { ITEMS_MAX = 8 };
+        static char names[ITEMS_MAX][QUT_BUNDLE_NAME_MAX_BYTES + 1];
+        struct qutc_bundle_item items[ITEMS_MAX];
+        size_t unpacked = 0;
+        for (uint32_t i = 0; i < bundle.entry_count && i < ITEMS_MAX; i++) {
             uint8_t *table;
             size_t table_size;
             struct base_error unpack_error = {0};
-            qutc_bundle_name(&bundle, i, name);
+            qutc_bundle_name(&bundle, i, names[unpacked]);
             // A few bytes may claim a gigabyte; the reader's bound is the format's, this one is the fuzzer's.
             if (bundle.entries[i].unpacked_bytes > 16 << 20)
                 continue;
             if (qutc_bundle_unpack(&bundle, i, &table, &table_size, &unpack_error) == 0)
-                free(table);
+                items[unpacked] = (struct qutc_bundle_item){names[unpacked], table, table_size}, unpacked++;
             else
                 fuzz_require(unpack_error.reason != BASE_OK);
         }
+        if (unpacked)
+            pack_again(items, unpacked);
+        for (size_t i = 0; i < unpacked; i++)
+            free((void *)(uintptr_t)items[i].table);
     } else {
         fuzz_require(error.reason != BASE_OK);
     }

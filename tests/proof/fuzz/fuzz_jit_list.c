@@ -5,7 +5,7 @@
 #include "tests/proof/fuzz/fuzz.h"
 #include "tests/support/fake_jit_list.h"
 
-enum { HEAD_BYTES = 2, CHANGE_BYTES = 3, CHECKED_ENTRIES = 64, COMPILED_SYMFILES = 2, RANGES = 4 };
+enum { HEAD_BYTES = 2, CHANGE_BYTES = 3, CHECKED_ENTRIES = 64, COMPILED_SYMFILES = 2, RANGES = 4, DYNAMIC_AT = 0x400 };
 
 struct changing {
     const uint8_t *next, *end; // changes: after how many reads, where (in pairs of bytes), what
@@ -91,6 +91,6 @@ int fuzz_jit_list(const uint8_t *data, size_t size)
         use_symfile(&list, &read, i);
     }
     art_jit_list_free(&read);
-    elf_art_find_symbol(&list.memory, FAKE_BASE, FAKE_DESCRIPTOR, "__jit_debug_descriptor");
+    elf_art_find_symbol(&list.memory, FAKE_BASE, FAKE_BASE + DYNAMIC_AT, "__jit_debug_descriptor");
     return 0;
 }

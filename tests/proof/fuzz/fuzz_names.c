@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of places in a file: symbols, PLT slots, starts of functions, inlined functions and lines, methods of bytecode.
 // Input: one byte of options, and the file.
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "qutc/input/identity.h"
 #include "tests/proof/fuzz/fuzz.h"
 #include "tracer/names/names.h"
 
@@ -57,7 +60,16 @@ static void choose_places(struct subject *subject, const uint8_t *data, size_t s
 
 int fuzz_names(const uint8_t *data, size_t size)
 {
-    enum { INLINED = 1, LINES = 2, MAPPED_FILE = 4, NO_BUILD_ID = 8, IN_ARCHIVE = 16 };
+    enum {
+        INLINED = 1,
+        LINES = 2,
+        MAPPED_FILE = 4,
+        NO_BUILD_ID = 8,
+        IN_ARCHIVE = 16,
+        DEBUG_FILE = 32,
+        VDSO = 64,
+        ROOT = 128
+    };
     struct subject subject = {.module = {.unload_ns = UINT64_MAX}};
     char path[128];
     if (size == 0)
@@ -70,6 +82,13 @@ int fuzz_names(const uint8_t *data, size_t size)
         subject.module.flags = QUT_TRACE_MODULE_FILE;
     if (way & NO_BUILD_ID)
         subject.module.build_id_bytes = 0;
+    if (way & VDSO)
+        subject.module.flags |= QUT_TRACE_MODULE_VDSO;
+    // Its own debug file: where the module itself is not found, all that there is.
+    char debug_path[PATH_MAX] = "";
+    const struct base_bytes build_id = {subject.module.build_id, subject.module.build_id_bytes};
+    if (way & DEBUG_FILE && input_debug_path(fuzz_folder(), build_id, debug_path))
+        fuzz_write(debug_path + strlen(fuzz_folder()) + 1, data + 1, size - 1);
     const struct trace trace = {
         .modules = &subject.module, .module_count = 1, .nodes = subject.nodes, .node_count = subject.node_count};
     const struct names_options options = {.debug_root = "/nowhere", .inlined = way & INLINED, .lines = way & LINES};
@@ -84,5 +103,7 @@ int fuzz_names(const uint8_t *data, size_t size)
         }
     }
     names_free(names);
+    if (*debug_path)
+        unlink(debug_path);
     return 0;
 }

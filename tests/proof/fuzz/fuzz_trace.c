@@ -7,6 +7,33 @@
 #include "tests/proof/fuzz/segment_input.h"
 #include "tracer/trace/raw_trace.h"
 
+// What has a number has a name; what is open lasts no less than it has.
+static void read_words(const struct trace *trace)
+{
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        const struct trace_process process = trace_process_of(trace, thread);
+        fuzz_require(process.command != NULL);
+        for (size_t j = 0; j < thread->sample_count; j++) {
+            const struct trace_sample *sample = &trace->samples[thread->first_sample + j];
+            uint64_t value;
+            if (sample->is_open)
+                fuzz_require(trace_open_until(trace, thread, sample) >= sample->last_ns);
+            for (size_t k = 0; k < sample->extra_count; k++)
+                fuzz_require(trace_extra_name(trace->extras[sample->first_extra + k].key)[0] &&
+                             trace_extra(trace, sample, trace->extras[sample->first_extra + k].key, &value));
+        }
+    }
+    for (unsigned i = 0; i < 256; i++)
+        fuzz_require(trace_metric_name(i)[0] && trace_total_name(i)[0] && trace_lost_name(i)[0] &&
+                     trace_cut_name(i)[0]);
+    for (size_t i = 0; i < trace->note_count && i < 16; i++) {
+        uint64_t value;
+        trace_note_sum(trace, trace->notes[i].name);
+        trace_note_number(trace, i % 2 ? 0 : TRACE_NONE, trace->notes[i].name, &value);
+    }
+}
+
 static void read_all(uint8_t *bytes, size_t size)
 {
     struct trace trace;
@@ -42,6 +69,7 @@ static void read_all(uint8_t *bytes, size_t size)
     }
     for (size_t i = 0; i < trace.module_count; i++)
         fuzz_require(strlen(trace.modules[i].path) <= QUT_TRACE_STRING_BYTES_MAX);
+    read_words(&trace);
     struct trace_balance balance = trace_balance(&trace);
     fuzz_require(!trace.is_complete || (!balance.hits_missing && !balance.samples_missing));
     trace_free(&trace);

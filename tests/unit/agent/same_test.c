@@ -229,6 +229,11 @@ START_TEST(settings_come_back_as_they_were)
     ck_assert_uint_eq(length, strlen(text));
     ck_assert_int_eq(agent_settings_read(&back, text), 0);
     ck_assert_mem_eq(&settings, &back, sizeof back);
+    // A key that comes twice: of the first text nothing is left, not even behind the end of the second.
+    struct agent_settings twice;
+    ck_assert_int_eq(agent_settings_read(&twice, "v=1;t=aaaa;t=b"), 0);
+    ck_assert_int_eq(agent_settings_read(&back, "v=1;t=b"), 0);
+    ck_assert_mem_eq(&twice, &back, sizeof back);
     // Too small by one, and all that is smaller.
     for (size_t size = 0; size <= length; size++)
         ck_assert_uint_eq(agent_settings_write(&settings, text, size), 0);

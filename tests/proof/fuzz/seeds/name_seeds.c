@@ -33,8 +33,7 @@ static void put_slot(struct build_buffer *to, bool is_64, uint64_t address, uint
     }
 }
 
-// Section links are one more than the place in the list below: build_elf writes none, so that they are put in here.
-static void link_sections(struct build_buffer *file, bool is_64, unsigned section, unsigned link)
+void seeds_link_section(struct build_buffer *file, bool is_64, unsigned section, unsigned link)
 {
     if (is_64) {
         Elf64_Ehdr header;
@@ -51,10 +50,36 @@ static void link_sections(struct build_buffer *file, bool is_64, unsigned sectio
     }
 }
 
+// Stripped, with an exception index: it says where functions begin.
+static void exidx_seed(const struct arch *arch)
+{
+    enum { INDEX = 0x14000, ENTRIES = 4 };
+    uint32_t index[2 * ENTRIES];
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        index[2 * i] = (TEXT + i * 0x40 - (INDEX + 8 * i)) & 0x7fffffff;
+        index[2 * i + 1] = i == 2 ? 1 : 0x80a8b0b0; // CANTUNWIND; pop {r4, lr}
+    }
+    const struct build_elf spec = {
+        .machine = arch->elf_machine,
+        .is_32 = true,
+        .sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT, NULL, 0x400, 16},
+                     {".ARM.exidx", SHT_ARM_EXIDX, SHF_ALLOC, INDEX, index, sizeof index, 4}},
+        .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0},
+                     {PT_LOAD, PF_R, ".ARM.exidx", 0},
+                     {PT_ARM_EXIDX, PF_R, ".ARM.exidx", 0}}};
+    struct build_buffer file = build_elf(&spec);
+    write_seed("names", "exidx", 3, file.data, file.size);
+    write_seed("elf", "exidx", -1, file.data, file.size);
+    free(file.data);
+}
+
 void name_seeds(const struct arch *arch)
 {
     static const char strings[] = "\0_ZN3foo3barEv\0_RNvC6_123foo3bar\0main\0$x\0__start\0imported";
     static const uint32_t at[] = {1, 15, 33, 38, 41, 49};
+    static const uint8_t ways[] = {3, 7, 32 | 128, 64 | 3, 16, 8}; // as fuzz_names.c has them
+    enum { WAYS = sizeof ways };
+    static const uint8_t note[] = {4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1};
     bool is_64 = arch->word_bytes == 8;
     struct build_buffer symbols = {0}, slots = {0};
     put_symbol(&symbols, is_64, 0, 0, 0, 0, 0);
@@ -79,18 +104,25 @@ void name_seeds(const struct arch *arch)
                           1},
                          {is_64 ? ".rela.plt" : ".rel.plt", is_64 ? SHT_RELA : SHT_REL, SHF_ALLOC, 0x3000, slots.data,
                           slots.size, 8},
+                         {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x4000, note, sizeof note, 4},
                          {".got.plt", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, SLOTS, code, 64, 8}},
             .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0},
                          {PT_LOAD, PF_R | PF_X, ".plt", 0},
                          {PT_LOAD, PF_R | PF_W, ".got.plt", 0}}};
         struct build_buffer file = build_elf(&spec);
-        link_sections(&file, is_64, 3, 4);
-        link_sections(&file, is_64, 5, 3);
+        seeds_link_section(&file, is_64, 3, 4);
+        seeds_link_section(&file, is_64, 5, 3);
         char name[64];
         snprintf(name, sizeof name, "%s-%s", arch->name, is_dynamic ? "dynamic" : "static");
-        write_seed("names", name, 3, file.data, file.size);
+        for (int way = 0; way < WAYS; way++) {
+            char with[96];
+            snprintf(with, sizeof with, "%s-%d", name, way);
+            write_seed("names", with, ways[way], file.data, file.size);
+        }
         free(file.data);
     }
     free(symbols.data);
     free(slots.data);
+    if (arch->has_thumb)
+        exidx_seed(arch);
 }

@@ -6,66 +6,9 @@
 #include "qutc/bundle.h"
 #include "tests/proof/fuzz/seeds/seeds.h"
 #include "tests/support/dex_writer.h"
-#include "tests/support/fake_jit_list.h"
 #include "tests/support/oat_writer.h"
 #include "tests/support/rows.h"
 #include "tests/support/table_sample.h"
-
-// A section that uses most instructions, as itself and inside an ELF file.
-static void frame_seeds(const struct arch *arch, enum input_frame_kind kind, uint8_t version, bool dwarf64)
-{
-    struct frame_asm a = frame_asm(arch, kind);
-    struct frame_cie cie = {.version = version, .dwarf64 = dwarf64, .pointer_encoding = PE_PCREL | PE_SDATA4};
-    if (kind == INPUT_FRAME_EH)
-        cie.augmentation = "zLRS";
-    else
-        cie.pointer_encoding = PE_ABSPTR;
-    frame_add_cie(&a, &cie);
-    frame_add_fde(&a,
-                  &(struct frame_fde){.cie = &cie,
-                                      .size = 0x80,
-                                      .dwarf64 = dwarf64,
-                                      .program = BYTES(CFA_ADVANCE_LOC | 4, CFA_DEF_CFA_OFFSET, 16, CFA_OFFSET | 6, 2,
-                                                       CFA_ADVANCE_LOC1, 4, CFA_DEF_CFA_REGISTER, 6, CFA_REMEMBER_STATE,
-                                                       CFA_ADVANCE_LOC2, 16, 0, CFA_DEF_CFA, 7, 8, CFA_RESTORE | 6,
-                                                       CFA_ADVANCE_LOC | 4, CFA_RESTORE_STATE, CFA_EXPRESSION, 3, 2,
-                                                       OP_BREG0 + 6, 0x78, CFA_DEF_CFA_EXPRESSION, 5, OP_BREG0 + 6,
-                                                       0x78, OP_DEREF, OP_PLUS_UCONST, 8)});
-    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .start = 0x40, .size = 0x20, .dwarf64 = dwarf64});
-    char name[64];
-    snprintf(name, sizeof name, "%s-%s-%u%s", arch->name, kind == INPUT_FRAME_EH ? "eh" : "debug", version,
-             dwarf64 ? "-64" : "");
-    uint8_t head[2] = {(uint8_t)(arch->id - 1), kind == INPUT_FRAME_DEBUG};
-    struct build_buffer section = {0};
-    build_add(&section, head, sizeof head);
-    build_add(&section, a.bytes.data, a.bytes.size);
-    write_seed("cfi", name, -1, section.data, section.size);
-    struct build_buffer file = frame_elf(&a);
-    write_seed("elf", name, -1, file.data, file.size);
-    write_seed("jit_blob", name, -1, file.data, file.size);
-
-    struct build_buffer xz = build_xz(file.data, file.size), zip;
-    write_seed("xz", name, 0, xz.data, xz.size);
-    struct build_elf with_debugdata = {
-        .machine = arch->elf_machine,
-        .is_32 = arch->word_bytes == 4,
-        .sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, FRAME_TEXT, NULL, 0x400, 16},
-                     {".gnu_debugdata", SHT_PROGBITS, 0, 0, xz.data, xz.size, 1}},
-        .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0}}};
-    struct build_buffer outer = build_elf(&with_debugdata);
-    snprintf(name + strlen(name), sizeof name - strlen(name), "-xz");
-    write_seed("elf", name, -1, outer.data, outer.size);
-    zip = build_zip(
-        (const struct build_member[]){{"lib/a.so", file.data, file.size, 0}, {"lib/b.so", outer.data, outer.size, 0}},
-        2, "seed");
-    write_seed("apk", name, -1, zip.data, zip.size);
-    free(section.data);
-    free(file.data);
-    free(xz.data);
-    free(outer.data);
-    free(zip.data);
-    frame_free(&a);
-}
 
 static void packed_seeds(void)
 {
@@ -101,34 +44,6 @@ static void exidx_seeds(void)
     write_seed("exidx", "three", -1, words, sizeof words);
 }
 
-// Three entries, whose symbol files are one ELF image and two that are none, and a change in the middle.
-static void jit_seeds(const struct arch *arch)
-{
-    struct frame_asm a = frame_asm(arch, INPUT_FRAME_DEBUG);
-    struct frame_cie cie = {.version = 1};
-    frame_add_cie(&a, &cie);
-    frame_add_fde(&a, &(struct frame_fde){.cie = &cie, .size = 0x40});
-    struct build_buffer elf = frame_elf(&a);
-    for (unsigned layout = 0; layout < 3; layout++) {
-        static struct fake_list list;
-        fake_init(&list, arch, (enum art_jit_layout)layout);
-        for (unsigned i = 0; i < 3; i++)
-            fake_add(&list, i, fake_symfile_at(i), i ? 40 : elf.size);
-        size_t room = FAKE_BYTES - (FAKE_SYMFILES - FAKE_BASE);
-        memcpy(list.bytes + (FAKE_SYMFILES - FAKE_BASE), elf.data, elf.size < room ? elf.size : room);
-        struct build_buffer seed = {0};
-        const uint8_t head[] = {(uint8_t)(arch->id - 1), 1, 5, 24, 1};
-        build_add(&seed, head, sizeof head);
-        build_add(&seed, list.bytes, sizeof list.bytes);
-        char name[64];
-        snprintf(name, sizeof name, "%s-%u", arch->name, layout);
-        write_seed("jit_list", name, -1, seed.data, seed.size);
-        free(seed.data);
-    }
-    free(elf.data);
-    frame_free(&a);
-}
-
 // Whole OAT files, one of each way in which headers are written; from headers alone, and with frame programs.
 static void oat_file_seeds(const struct arch *arch)
 {
@@ -141,6 +56,8 @@ static void oat_file_seeds(const struct arch *arch)
         char name[64];
         snprintf(name, sizeof name, "oat-%s-%u-%zu", arch->name, versions[i / 2], i % 2);
         write_seed("oat_file", name, -1, file.data, file.size);
+        if (i == 1 || i == 6)
+            write_seed("names", name, 3, file.data, file.size);
         free(file.data);
     }
 }
@@ -228,9 +145,7 @@ void all_seeds(void)
 {
     for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
         const struct arch *arch = arch_by_id((enum qut_arch_id)id);
-        frame_seeds(arch, INPUT_FRAME_EH, 1, false);
-        frame_seeds(arch, INPUT_FRAME_DEBUG, 4, false);
-        frame_seeds(arch, INPUT_FRAME_DEBUG, 3, true);
+        frame_seeds(arch);
         jit_seeds(arch);
         oat_seeds(arch);
         oat_file_seeds(arch);

@@ -4,6 +4,7 @@
 #ifndef TESTS_PROOF_FUZZ_SEEDS_SEEDS_H
 #define TESTS_PROOF_FUZZ_SEEDS_SEEDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "libqut/arch/arch.h"
@@ -13,10 +14,16 @@ void write_seed(const char *target, const char *name, int first_byte, const void
 
 void all_seeds(void);
 
+void frame_seeds(const struct arch *arch);
+void jit_seeds(const struct arch *arch);
 void trace_seeds(void);
 void agent_seeds(void);
 void target_seeds(const struct arch *arch);
 void name_seeds(const struct arch *arch);
+
+// build_elf writes no links between sections: `section` is linked to `link`. Sections count from 1.
+struct build_buffer;
+void seeds_link_section(struct build_buffer *file, bool is_64, unsigned section, unsigned link);
 
 // FOLDER/TARGET.dict, in libFuzzer's form: the words that the formats' headers have. Ends the program on failure.
 void write_dictionaries(const char *folder);

@@ -35,7 +35,26 @@ static void fill_stack(uint8_t stack[STACK_BYTES], const struct arch *arch)
     }
 }
 
-static void core_seed(const struct arch *arch, const struct build_buffer *file, const uint8_t *stack)
+// A library that says in memory which build it is: its note's address is its place in the file.
+static struct build_buffer with_build_id(const struct arch *arch)
+{
+    static const uint8_t note[] = {4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1};
+    enum { SEGMENTS = 3 };
+    bool is_32 = arch->word_bytes == 4;
+    size_t headers =
+        is_32 ? sizeof(Elf32_Ehdr) + SEGMENTS * sizeof(Elf32_Phdr) : sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
+    const struct build_elf spec = {
+        .machine = arch->elf_machine,
+        .is_32 = is_32,
+        .sections = {{".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, (headers + 15) & ~(size_t)15, note, sizeof note, 4},
+                     {".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, FRAME_TEXT, NULL, 0x400, 16}},
+        .segments = {{PT_LOAD, PF_R, ".note.gnu.build-id", 0},
+                     {PT_LOAD, PF_R | PF_X, ".text", 0},
+                     {PT_NOTE, PF_R, ".note.gnu.build-id", 0}}};
+    return build_elf(&spec);
+}
+
+static void core_seed(const struct arch *arch, const struct build_buffer *file, const uint8_t *stack, const char *kind)
 {
     static struct core_file core;
     const struct core_memory memory[] = {
@@ -51,9 +70,10 @@ static void core_seed(const struct arch *arch, const struct build_buffer *file, 
     if (file->size + 4096 > CORE_FILE_MAX)
         abort();
     core_file_make(&core, arch, memory, 3);
-    write_seed("core", arch->name, -1, core.bytes, core.size);
     char name[64];
-    snprintf(name, sizeof name, "%s-cut", arch->name);
+    snprintf(name, sizeof name, "%s-%s", arch->name, kind);
+    write_seed("core", name, -1, core.bytes, core.size);
+    snprintf(name, sizeof name, "%s-%s-cut", arch->name, kind);
     write_seed("core", name, -1, core.bytes, core.size - file->size / 2);
 }
 
@@ -114,7 +134,10 @@ void target_seeds(const struct arch *arch)
     uint8_t stack[STACK_BYTES];
     struct build_buffer file = library(arch);
     fill_stack(stack, arch);
-    core_seed(arch, &file, stack);
+    struct build_buffer other = with_build_id(arch);
+    core_seed(arch, &file, stack, "frames");
+    core_seed(arch, &other, stack, "build-id");
+    free(other.data);
     snapshot_seed(arch, &file, stack);
     debug_file_seeds(arch, &file);
     write_seed("command", arch->name, -1, file.data, file.size);

@@ -17,7 +17,7 @@
 #include "tracer/trace/file_blocks.h"
 #include "tracer/trace/segment_view.h"
 
-enum { AS_IT_IS, AS_SEGMENT, AS_FILE, COLLECT_WAYS = 16 };
+enum { AS_IT_IS, AS_SEGMENT, AS_FILE, COLLECT_WAYS = 32 };
 
 // In the order in which fuzz_trace.c takes them: 4 chunks, 64 nodes, 64 raw pcs, two threads, four modules.
 static void segment_seed(const char *name, const struct trace_segment_view *view)
@@ -70,17 +70,29 @@ static void blocks_seed(const char *name, const uint8_t *bytes, size_t size)
     trace_memory_free(memory);
 }
 
-static void file_seeds(const char *name, int segment_fd)
+static const struct trace_note *make_notes(void *context, size_t *count)
 {
-    int file_fd = memfd_create("file", MFD_CLOEXEC);
-    const struct collect_options options = {
-        .segment_fd = segment_fd, .file_fd = file_fd, .stop_fd = -1, .process_fd = -1};
-    struct collect_result result;
+    static const struct trace_note notes[] = {{.name = "ticks-due", .value = 7}, {.name = "trigger", .text = "clock"}};
+    (void)context;
+    *count = sizeof notes / sizeof *notes;
+    return notes;
+}
+
+static int memory_file(void)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    if (fd < 0)
+        abort();
+    return fd;
+}
+
+static void file_seed(const char *name, int fd)
+{
     struct stat status;
-    if (collect(&options, &result, NULL) != 0 || fstat(file_fd, &status) != 0)
+    if (fstat(fd, &status) != 0)
         abort();
     size_t size = (size_t)status.st_size;
-    uint8_t *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file_fd, 0);
+    uint8_t *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         abort();
     write_seed("trace", name, AS_IT_IS, bytes, size);
@@ -88,7 +100,25 @@ static void file_seeds(const char *name, int segment_fd)
     snprintf(blocks, sizeof blocks, "%s-blocks", name);
     blocks_seed(blocks, bytes, size);
     munmap(bytes, size);
+}
+
+// As a recorder writes it: of one process; of two that have everything in common, and notes of the recording.
+static void file_seeds(const char *name, int segment_fd)
+{
+    int file_fd = memory_file(), parts_fd = memory_file();
+    const struct collect_options options = {
+        .segment_fd = segment_fd, .file_fd = file_fd, .stop_fd = -1, .process_fd = -1, .notes = make_notes};
+    struct collect_result result;
+    const struct trace_note note = {.name = "processes-not-followed", .value = 2};
+    if (collect(&options, &result, NULL) != 0 || collect_append(parts_fd, file_fd, NULL) != 0 ||
+        collect_append(parts_fd, file_fd, NULL) != 0 || collect_append_notes(parts_fd, &note, 1, NULL) != 0)
+        abort();
+    char parts[64];
+    snprintf(parts, sizeof parts, "%s-parts", name);
+    file_seed(name, file_fd);
+    file_seed(parts, parts_fd);
     close(file_fd);
+    close(parts_fd);
 }
 
 void trace_seeds(void)
