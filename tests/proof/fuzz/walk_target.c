@@ -20,6 +20,18 @@ static void ask_of(struct qut_target *target, uint64_t address)
     qut_target_dex_at(target, address, &start, &dex_size);
 }
 
+// Nothing moves: what is known by then is what was found out before.
+static void walk_again(struct qut_target *target, size_t thread, const struct qut_frame *frames, size_t count,
+                       const struct qut_end *end)
+{
+    struct qut_frame again[FRAMES_MAX];
+    struct qut_end end_again;
+    fuzz_require(qut_target_walk(target, thread, again, FRAMES_MAX, &end_again) == count &&
+                 end_again.reason == end->reason);
+    for (size_t i = 0; i < count; i++)
+        fuzz_require(again[i].pc == frames[i].pc && again[i].sp == frames[i].sp);
+}
+
 void fuzz_walk_target(struct qut_target *target)
 {
     size_t count = qut_target_thread_count(target);
@@ -32,6 +44,7 @@ void fuzz_walk_target(struct qut_target *target)
         fuzz_require(memchr(info.name, 0, sizeof info.name) && info.tid == qut_target_tid(target, i, NULL));
         size_t walked = qut_target_walk(target, i, frames, FRAMES_MAX, &end);
         fuzz_require(walked <= FRAMES_MAX);
+        walk_again(target, i, frames, walked, &end);
         for (size_t j = 0; j < walked; j++)
             ask_of(target, frames[j].pc);
         if (walked)

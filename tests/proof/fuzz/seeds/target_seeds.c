@@ -8,7 +8,7 @@
 #include "tests/support/core_file.h"
 #include "tests/support/frame_asm.h"
 
-enum { LIBRARY = 0x100000, STACK = 0x7000, STACK_BYTES = 0x400, SIGNAL_BYTES = 0x20 };
+enum { LIBRARY = 0x100000, STACK = 0x7000, STACK_BYTES = 0x400, ARCHIVE_OFFSET = 0x1000 };
 
 // As core_file.h has it, thread i has its pc at 0x1000 + i: the library's code is there if it is mapped at 0x1000 less
 // where its code begins; that is not a page, so the seeds' pcs are what a stack leads to.
@@ -51,7 +51,46 @@ static struct build_buffer with_build_id(const struct arch *arch)
         .segments = {{PT_LOAD, PF_R, ".note.gnu.build-id", 0},
                      {PT_LOAD, PF_R | PF_X, ".text", 0},
                      {PT_NOTE, PF_R, ".note.gnu.build-id", 0}}};
-    return build_elf(&spec);
+    struct build_buffer file = build_elf(&spec);
+    // Loaded from its first byte on, as linkers have it.
+    if (is_32) {
+        Elf32_Phdr *load = (void *)(file.data + sizeof(Elf32_Ehdr));
+        load->p_offset = load->p_vaddr = 0;
+        load->p_filesz = load->p_memsz = (Elf32_Word)file.size;
+    } else {
+        Elf64_Phdr *load = (void *)(file.data + sizeof(Elf64_Ehdr));
+        load->p_offset = load->p_vaddr = 0;
+        load->p_filesz = load->p_memsz = file.size;
+    }
+    return file;
+}
+
+// A library inside an archive that says its own name, and by a section which build it is.
+static struct build_buffer with_soname(const struct arch *arch)
+{
+    static const uint8_t note[] = {4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 2};
+    static const char strings[] = "\0libinside.so";
+    enum { STRINGS = 0x20000, DYNAMIC = 0x21000, WORDS = 6 };
+    const uint64_t tags[WORDS] = {DT_STRTAB, STRINGS, DT_SONAME, 1, DT_NULL, 0};
+    uint8_t dynamic[WORDS * 8];
+    for (size_t i = 0; i < WORDS; i++)
+        memcpy(dynamic + i * arch->word_bytes, &tags[i], arch->word_bytes);
+    const struct build_elf spec = {
+        .machine = arch->elf_machine,
+        .is_32 = arch->word_bytes == 4,
+        .sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, FRAME_TEXT, NULL, 0x400, 16},
+                     {".dynstr", SHT_STRTAB, SHF_ALLOC, STRINGS, strings, sizeof strings, 1},
+                     {".dynamic", SHT_DYNAMIC, SHF_ALLOC, DYNAMIC, dynamic, (size_t)WORDS * arch->word_bytes, 8},
+                     {".note.gnu.build-id", SHT_NOTE, 0, 0, note, sizeof note, 4}},
+        .segments = {{PT_LOAD, PF_R | PF_X, ".text", 0x1000},
+                     {PT_LOAD, PF_R, ".dynstr", 0},
+                     {PT_LOAD, PF_R | PF_W, ".dynamic", 0},
+                     {PT_DYNAMIC, PF_R | PF_W, ".dynamic", 0}}};
+    struct build_buffer file = build_elf(&spec), archive = {0};
+    build_add(&archive, NULL, ARCHIVE_OFFSET);
+    build_add(&archive, file.data, file.size);
+    free(file.data);
+    return archive;
 }
 
 static void core_seed(const struct arch *arch, const struct build_buffer *file, const uint8_t *stack, const char *kind)
@@ -77,18 +116,20 @@ static void core_seed(const struct arch *arch, const struct build_buffer *file, 
     write_seed("core", name, -1, core.bytes, core.size - file->size / 2);
 }
 
-static void snapshot_seed(const struct arch *arch, const struct build_buffer *file, const uint8_t *stack)
+static void snapshot_seed(const struct arch *arch, const struct build_buffer *file, unsigned offset,
+                          const uint8_t *stack, const char *kind)
 {
     char text[1024];
     const uint8_t stack_size[] = {(8 + STACK_BYTES) & 0xff, (8 + STACK_BYTES) >> 8};
     const uint64_t stack_at = STACK;
     struct build_buffer seed = {0};
-    int length = snprintf(text, sizeof text,
-                          "%x-%x rw-p 00000000 00:00 0 [stack]\n"
-                          "%x-%x r-xp 00000000 fd:01 17 /data/lib.so\n"
-                          "%x-%x r--p 1000 00:00 0 /data/other.apk (deleted)\n"
-                          "ff000-ff000 r-xp 0 00:00 0\nnonsense\n",
-                          STACK, STACK + 0x1000, LIBRARY, LIBRARY + 0x20000, LIBRARY + 0x40000, LIBRARY + 0x41fff);
+    int length =
+        snprintf(text, sizeof text,
+                 "%x-%x rw-p 00000000 00:00 0 [stack]\n"
+                 "%x-%x r-xp %08x fd:01 17 /data/lib.so\n"
+                 "%x-%x r--p 1000 00:00 0 /data/other.apk (deleted)\n"
+                 "ff000-ff000 r-xp 0 00:00 0\nnonsense\n",
+                 STACK, STACK + 0x1000, LIBRARY, LIBRARY + 0x20000, offset, LIBRARY + 0x40000, LIBRARY + 0x41fff);
     build_add(&seed, text, (size_t)length + 1);
     length = snprintf(text, sizeof text, "pc: %x\n%s: %x\nlr: %x\n", LIBRARY + FRAME_TEXT + 2,
                       arch->register_names[arch->sp_reg], STACK + 16, LIBRARY + FRAME_TEXT + 4);
@@ -98,7 +139,9 @@ static void snapshot_seed(const struct arch *arch, const struct build_buffer *fi
     build_add(&seed, &stack_at, sizeof stack_at);
     build_add(&seed, stack, STACK_BYTES);
     build_add(&seed, file->data, file->size);
-    write_seed("snapshot", arch->name, -1, seed.data, seed.size);
+    char name[64];
+    snprintf(name, sizeof name, "%s-%s", arch->name, kind);
+    write_seed("snapshot", name, -1, seed.data, seed.size);
     free(seed.data);
 }
 
@@ -137,8 +180,12 @@ void target_seeds(const struct arch *arch)
     struct build_buffer other = with_build_id(arch);
     core_seed(arch, &file, stack, "frames");
     core_seed(arch, &other, stack, "build-id");
+    struct build_buffer inside = with_soname(arch);
+    snapshot_seed(arch, &file, 0, stack, "frames");
+    snapshot_seed(arch, &other, 0, stack, "build-id");
+    snapshot_seed(arch, &inside, ARCHIVE_OFFSET, stack, "soname");
+    free(inside.data);
     free(other.data);
-    snapshot_seed(arch, &file, stack);
     debug_file_seeds(arch, &file);
     write_seed("command", arch->name, -1, file.data, file.size);
     free(file.data);
