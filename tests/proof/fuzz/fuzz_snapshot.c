@@ -15,11 +15,13 @@ static size_t text_bytes(const uint8_t *data, size_t size)
 int fuzz_snapshot(const uint8_t *data, size_t size)
 {
     static const char *const texts[] = {"maps.txt", "regs.txt"};
+    size_t text_size = 0;
     for (size_t i = 0; i < 2; i++) { // the two texts
         size_t length = text_bytes(data, size);
         fuzz_write(texts[i], data, length);
         data += length;
         size -= length;
+        text_size += length;
         data += size > 0;
         size -= size > 0;
     }
@@ -34,8 +36,11 @@ int fuzz_snapshot(const uint8_t *data, size_t size)
     fuzz_write("lib.so", data + stack, size - stack);
 
     static const struct qutc_provide_options provide = {.size = sizeof provide};
-    const struct qut_target_options options = {
-        .size = sizeof options, .compile = qutc_compile_for_qut, .compile_context = (void *)&provide};
+    struct qut_target_options options = {.size = sizeof options};
+    if (text_size % 4) { // else as where no compiler is linked
+        options.compile = qutc_compile_for_qut;
+        options.compile_context = (void *)&provide;
+    }
     struct qut_target_error error = {""};
     struct qut_target *target = qut_target_snapshot(fuzz_folder(), &options, &error);
     fuzz_require(target || error.text[0]);

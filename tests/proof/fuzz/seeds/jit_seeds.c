@@ -125,27 +125,30 @@ static void snapshot_seed(struct fake_list *list, const char *name)
     free(seed.data);
 }
 
-// Three entries, whose symbol files are one ELF image and two that are none, and a change in the middle.
+// Three entries, whose symbol files are one ELF image and two that are none; as they are, and changing while they are
+// read.
 static void list_seeds(const struct arch *arch, unsigned layout, const struct build_buffer *elf, const char *kind)
 {
     static struct fake_list list;
-    struct build_buffer seed = {0};
-    const uint8_t head[] = {(uint8_t)(arch->id - 1), 1, 5, 24, 1};
-    const size_t room = STACK_AT - (FAKE_SYMFILES - FAKE_BASE);
+    const uint8_t head[] = {(uint8_t)(arch->id - 1), 0}, with_change[] = {(uint8_t)(arch->id - 1), 1, 5, 24, 1};
+    const size_t room = STACK_AT - (fake_symfile_at(2) - FAKE_BASE);
     char name[64];
     if (elf->size > room)
         abort();
     fake_init(&list, arch, (enum art_jit_layout)layout);
     for (unsigned i = 0; i < 3; i++)
-        fake_add(&list, i, fake_symfile_at(i), i ? 40 : elf->size);
-    put(&list, FAKE_SYMFILES - FAKE_BASE, elf->data, elf->size);
+        fake_add(&list, i, fake_symfile_at(i), i == 2 ? elf->size : 40); // the last one is the list's first
+    put(&list, fake_symfile_at(2) - FAKE_BASE, elf->data, elf->size);
     put_dynamic(&list, layout == ART_JIT_GDB);
-    build_add(&seed, head, sizeof head);
-    build_add(&seed, list.bytes, sizeof list.bytes);
-    snprintf(name, sizeof name, "jit-%s-%u%s", arch->name, layout, kind);
-    write_seed("jit_list", name, -1, seed.data, seed.size);
+    for (int changes = 0; changes < 2; changes++) {
+        struct build_buffer seed = {0};
+        build_add(&seed, changes ? with_change : head, changes ? sizeof with_change : sizeof head);
+        build_add(&seed, list.bytes, sizeof list.bytes);
+        snprintf(name, sizeof name, "jit-%s-%u%s%s", arch->name, layout, kind, changes ? "-changes" : "");
+        write_seed("jit_list", name, -1, seed.data, seed.size);
+        free(seed.data);
+    }
     snapshot_seed(&list, name);
-    free(seed.data);
 }
 
 void jit_seeds(const struct arch *arch)

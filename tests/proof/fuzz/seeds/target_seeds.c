@@ -7,6 +7,7 @@
 #include "tests/proof/fuzz/seeds/seeds.h"
 #include "tests/support/core_file.h"
 #include "tests/support/frame_asm.h"
+#include "tests/support/oat_writer.h"
 
 enum { LIBRARY = 0x100000, STACK = 0x7000, STACK_BYTES = 0x400, ARCHIVE_OFFSET = 0x1000 };
 
@@ -186,6 +187,12 @@ void target_seeds(const struct arch *arch)
     snapshot_seed(arch, &inside, ARCHIVE_OFFSET, stack, "soname");
     free(inside.data);
     free(other.data);
+    struct oat_spec spec; // known by what only the runtime of Android writes
+    oat_spec_init(&spec, arch, 183);
+    spec.frames = OAT_DEBUG_FRAME;
+    struct build_buffer oat = oat_write(&spec);
+    snapshot_seed(arch, &oat, 0, stack, "oat");
+    free(oat.data);
     debug_file_seeds(arch, &file);
     write_seed("command", arch->name, -1, file.data, file.size);
     free(file.data);
