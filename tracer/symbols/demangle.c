@@ -20,7 +20,8 @@ static void take(const char *text, size_t length, void *opaque)
     struct output *output = opaque;
     if (length > SYMBOLS_DEMANGLED_MAX - output->length)
         longjmp(output->too_long, 1);
-    memcpy(output->text + output->length, text, length);
+    if (length) // of an empty part it passes NULL
+        memcpy(output->text + output->length, text, length);
     output->length += length;
 }
 

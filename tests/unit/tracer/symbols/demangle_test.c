@@ -36,6 +36,7 @@ START_TEST(rust)
     expect("_RNvC6_123foo3bar", "123foo::bar");
     expect("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
     expect("_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>");
+    expect("_RNvC0_3bar", "::bar"); // a part without letters, which libiberty tells as NULL: sanitizers see it copied
 }
 END_TEST
 
