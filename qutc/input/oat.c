@@ -79,6 +79,8 @@ void input_image_find_oat(struct input_image *image)
     oat.data.end = oat.data.start + data_bytes;
     if (oat.code.start > oat.data.start && (oat.data.end > oat.code.start || oat.data.end <= oat.data.start))
         oat.data.end = oat.code.start;
+    if (oat.data.end < oat.data.start)
+        oat.data.end = oat.data.start; // its symbol wraps
     if (oat.code.end <= oat.code.start || oat.code.start < oat.data.end)
         oat.code = (struct input_range){0}; // one without code, or a broken one
     image->oat = oat;

@@ -44,6 +44,20 @@ static void exidx_seeds(void)
     write_seed("exidx", "three", -1, words, sizeof words);
 }
 
+// Its data begins so far on that its end is before its start.
+static void wrap_oat_data(const struct build_buffer *file)
+{
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= file->size; at += 8) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, file->data + at, sizeof symbol);
+        if (symbol.st_value != OAT_DATA_VADDR || symbol.st_name == 0 || symbol.st_name > 64)
+            continue;
+        symbol.st_value = 0 - (uint64_t)OAT_DATA_VADDR;
+        symbol.st_size = 2 * OAT_DATA_VADDR;
+        memcpy(file->data + at, &symbol, sizeof symbol);
+    }
+}
+
 // Whole OAT files, one of each way in which headers are written; from headers alone, and with frame programs.
 static void oat_file_seeds(const struct arch *arch)
 {
@@ -58,6 +72,11 @@ static void oat_file_seeds(const struct arch *arch)
         write_seed("oat_file", name, -1, file.data, file.size);
         if (i == 1 || i == 6)
             write_seed("names", name, 3, file.data, file.size);
+        if (i == 1 && arch->word_bytes == 8) {
+            wrap_oat_data(&file);
+            snprintf(name, sizeof name, "oat-%s-wraps", arch->name);
+            write_seed("oat_file", name, -1, file.data, file.size);
+        }
         free(file.data);
     }
 }
