@@ -23,7 +23,7 @@ enum { THREADS = 4 };
 static int count = 200;
 static const char *own_path;
 
-static void fail(const char *what, long number)
+static _Noreturn void fail(const char *what, long number)
 {
     dprintf(2, "storms: %s: %ld (%s)\n", what, number, strerror(errno));
     _exit(1);
