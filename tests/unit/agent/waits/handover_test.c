@@ -36,17 +36,29 @@ static void set(uint32_t *word, uint32_t value)
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX);
 }
 
-// Two functions that let go, to be told apart in stacks.
-__attribute__((noinline, aligned(256))) static void release_even(void (*release)(void))
+// Two functions that let go, to be told apart in stacks: each is all of a section, whose bounds the linker tells.
+__attribute__((noinline, section("even_text"))) static void release_even(void (*release)(void))
 {
     release();
     __asm__ volatile("");
 }
 
-__attribute__((noinline, aligned(256))) static void release_odd(void (*release)(void))
+__attribute__((noinline, section("odd_text"))) static void release_odd(void (*release)(void))
 {
     release();
     __asm__ volatile("" ::"r"(1));
+}
+
+extern const char __start_even_text[], __stop_even_text[], __start_odd_text[], __stop_odd_text[];
+
+static bool is_in_even(const struct trace *trace, const struct trace_sample *sample)
+{
+    return world_is_in(trace, sample, __start_even_text, (size_t)(__stop_even_text - __start_even_text));
+}
+
+static bool is_in_odd(const struct trace *trace, const struct trace_sample *sample)
+{
+    return world_is_in(trace, sample, __start_odd_text, (size_t)(__stop_odd_text - __start_odd_text));
 }
 
 struct kind_of_lock {
@@ -141,8 +153,8 @@ START_TEST(test_lock)
         ck_assert_uint_ne(world_extra(&trace, got, QUT_EXTRA_FLOW), 0);
         ck_assert_uint_eq(world_extra(&trace, got, QUT_EXTRA_FLOW), world_extra(&trace, gave, QUT_EXTRA_FLOW));
         ck_assert_uint_eq(world_extra(&trace, gave, QUT_EXTRA_WAKEE_TID), me);
-        ck_assert(world_is_in(&trace, gave, i % 2 ? (const void *)release_odd : (const void *)release_even, 256));
-        ck_assert(!world_is_in(&trace, gave, i % 2 ? (const void *)release_even : (const void *)release_odd, 256));
+        ck_assert_int_eq(is_in_odd(&trace, gave), i % 2);
+        ck_assert_int_eq(is_in_even(&trace, gave), 1 - i % 2);
         ck_assert(gave->first_ns <= got->last_ns);
     }
     trace_free(&trace);

@@ -78,7 +78,7 @@ static void note(const char *directory, const char *name, const char *with_token
                                           .failed_call = SYS_connect,
                                           .failed_error = EPERM}};
     char path[128];
-    memcpy(told->head.token, with_token, AGENT_TOKEN_BYTES);
+    strncpy(told->head.token, with_token, AGENT_TOKEN_BYTES);
     snprintf(path, sizeof path, "%s/%s", directory, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     CHECK(fd >= 0 && write(fd, told, size) == (ssize_t)size, "%s", path);
