@@ -23,7 +23,6 @@ HELLO, TABLE, ADD, LEFT = 1, 2, 3, 4
 recorder = subprocess.Popen([qut, "record", "-o", path, subject, "sleeps"], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 recorder.stdout.readline()
-where = glob.glob(f"{folder.name}/qut-*/socket")[0]
 with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children") as file:
     child = file.read().split()[0]
 with open(f"/proc/{child}/environ", "rb") as file:
@@ -31,6 +30,8 @@ with open(f"/proc/{child}/environ", "rb") as file:
 with open(f"/proc/{child}/environ", "rb") as file:
     preload = [item for item in file.read().split(b"\0") if item.startswith(b"LD_PRELOAD=")][0]
 token = re.search(rb"[=;]t=([0-9a-f]{32})", settings).group(1)
+where = re.search(rb"[=;]k=([^;]*)", settings).group(1).decode()
+where = "\0" + where[1:] if where.startswith("@") else where
 sizes = {HELLO: 72, TABLE: 48 + 24 + 64 + 4096, ADD: 176, LEFT: 64}
 
 

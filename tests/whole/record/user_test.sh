@@ -57,6 +57,7 @@ check 'and is recorded' says 'any("works" in p["command"] and p["present_samples
 
 # What it may load it may not change, nor put another file in its place.
 cat >open/try <<'END'
+PATH=/usr/bin:/bin # ours may lie where that user may not go
 file=$(echo "$LD_PRELOAD" | tr ':' '\n' | grep libqut-agent)
 folder=${file%/*}
 unset LD_PRELOAD
