@@ -21,9 +21,10 @@ static bool is_there(char path[PATH_MAX], const char *format, const char *first,
         (access(tried, R_OK) != 0 && errno != EPERM && errno != ENOSYS))
         return false;
     // glibc's asks by a call (faccessat2) that old filters deny.
-    if (!realpath(tried, whole) && errno != EPERM)
+    const char *found = realpath(tried, whole);
+    if (!found && errno != EPERM)
         return false;
-    snprintf(path, PATH_MAX, "%s", realpath(tried, whole) ? whole : tried);
+    snprintf(path, PATH_MAX, "%s", found ? found : tried);
     return true;
 }
 
