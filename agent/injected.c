@@ -79,6 +79,7 @@ static void keep(void *unused)
         if (agent_tell_is_heard())
             continue;
         agent_end();
+        qut_stop(); // its thread would wait for ever
         return;
     }
 }

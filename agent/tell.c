@@ -221,7 +221,8 @@ void agent_tell_counts(bool wait)
                                        .strays = now.strays,
                                        .threads_failed = now.threads_failed + agent_threads_without_room(),
                                        .eintr_seen = now.eintr_seen,
-                                       .locks_untold = locks_untold()};
+                                       .locks_untold = locks_untold(),
+                                       .asked = now.asked};
     struct agent_channel_counts counts = {.due = sum.due - told.due,
                                           .taken = sum.taken - told.taken,
                                           .late = sum.late - told.late,
@@ -230,7 +231,8 @@ void agent_tell_counts(bool wait)
                                           .strays = sum.strays - told.strays,
                                           .threads_failed = sum.threads_failed - told.threads_failed,
                                           .eintr_seen = sum.eintr_seen - told.eintr_seen,
-                                          .locks_untold = sum.locks_untold - told.locks_untold};
+                                          .locks_untold = sum.locks_untold - told.locks_untold,
+                                          .asked = sum.asked - told.asked};
     fill_head(&counts.head, AGENT_CHANNEL_ADD);
     int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
     if (fd < 0)

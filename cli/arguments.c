@@ -5,18 +5,16 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/diagnostics.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
 
 struct getopt_table {
     struct option options[CLI_ARGUMENTS_MAX + 1];
     char letters[2 * CLI_ARGUMENTS_MAX + 3];
 };
-
-static bool takes(const struct cli_parser *parser, const struct cli_argument *argument)
-{
-    return argument->set == 0 || (argument->set & parser->set);
-}
 
 static void make_table(const struct cli_parser *parser, struct getopt_table *table)
 {
@@ -27,11 +25,11 @@ static void make_table(const struct cli_parser *parser, struct getopt_table *tab
     *letter++ = ':';
     for (size_t i = 0; i < parser->argument_count && i < CLI_ARGUMENTS_MAX; i++) {
         const struct cli_argument *argument = &parser->arguments[i];
-        if (!takes(parser, argument))
+        if (!cli_help_takes(parser, argument))
             continue;
         *option++ =
             (struct option){argument->name, argument->value ? required_argument : no_argument, NULL, argument->id};
-        if (argument->id > UCHAR_MAX)
+        if (!cli_help_has_letter(argument))
             continue;
         *letter++ = (char)argument->id;
         if (argument->value)
@@ -39,26 +37,6 @@ static void make_table(const struct cli_parser *parser, struct getopt_table *tab
     }
     *option = (struct option){0};
     *letter = '\0';
-}
-
-static void print_help(const struct cli_parser *parser)
-{
-    printf("%s\nOptions:\n", parser->help);
-    for (size_t i = 0; i < parser->argument_count; i++) {
-        const struct cli_argument *argument = &parser->arguments[i];
-        if (!takes(parser, argument))
-            continue;
-        char left[40];
-        bool has_letter = argument->id <= UCHAR_MAX;
-        snprintf(left, sizeof left, "%c%c%s--%s%s%s", has_letter ? '-' : ' ', has_letter ? argument->id : ' ',
-                 has_letter ? ", " : "  ", argument->name, argument->value ? " " : "",
-                 argument->value ? argument->value : "");
-        printf("  %-24s %s\n", left, argument->text);
-    }
-    fputs(parser->statuses
-              ? parser->statuses
-              : "\nExit status: 0 ok; 1 the answer is no, or the result incomplete; 2 bad usage or input.\n",
-          stdout);
 }
 
 bool cli_number(const char *text, long least, long most, long *number)
@@ -81,14 +59,57 @@ int cli_usage_error(const char *command)
     return CLI_BAD;
 }
 
+// As cli_usage_error, with the word that may have been meant, if one is near.
+static int usage_error(const struct cli_parser *parser, const char *before, const char *word)
+{
+    if (!word)
+        return cli_usage_error(parser->command);
+    fprintf(stderr, "%s: did you mean %s%s? See %s %s --help\n", cli_program, before, word, cli_program,
+            parser->command);
+    return CLI_BAD;
+}
+
 // What getopt_long did not take: a letter it does not know is in optopt, a long name in argv.
 static int refuse_option(const struct cli_parser *parser, char **argv, bool lacks_value)
 {
+    const char *typed = argv[optind - 1];
     char letter[3] = {'-', (char)optopt, '\0'};
-    bool is_letter = optopt > 0 && optopt <= UCHAR_MAX && argv[optind - 1][1] != '-';
-    cli_report(stderr, is_letter ? letter : argv[optind - 1], "%s",
+    bool is_letter = optopt > 0 && optopt <= UCHAR_MAX && typed[1] != '-';
+    struct cli_nearest nearest;
+    cli_report(stderr, is_letter ? letter : typed, "%s",
                lacks_value ? "needs an argument" : "not an option of this command");
-    return cli_usage_error(parser->command);
+    if (is_letter || lacks_value || strlen(typed) < 2)
+        return cli_usage_error(parser->command);
+    cli_nearest_begin(&nearest, typed + 2, strcspn(typed + 2, "="));
+    for (size_t i = 0; i < parser->argument_count; i++)
+        if (cli_help_takes(parser, &parser->arguments[i]))
+            cli_nearest_offer(&nearest, parser->arguments[i].name);
+    return usage_error(parser, "--", nearest.word);
+}
+
+static bool is_word(const struct cli_parser *parser, int id, const char *typed, size_t length)
+{
+    const char *word;
+    for (size_t i = 0; (word = parser->word(id, i)); i++)
+        if (strlen(word) == length && strncmp(word, typed, length) == 0)
+            return true;
+    return false;
+}
+
+// What an option did not take, of a list the first part that is no word of its.
+static int refuse_value(const struct cli_parser *parser, int id, const char *value)
+{
+    struct cli_nearest nearest = {.word = NULL};
+    if (!value || !parser->word)
+        return cli_usage_error(parser->command);
+    size_t length = strcspn(value, ",");
+    for (; value[length] && is_word(parser, id, value, length); length = strcspn(value, ","))
+        value += length + 1;
+    cli_nearest_begin(&nearest, value, length);
+    const char *word;
+    for (size_t i = 0; (word = parser->word(id, i)); i++)
+        cli_nearest_offer(&nearest, word);
+    return usage_error(parser, "", nearest.word);
 }
 
 int cli_parse(const struct cli_parser *parser, int argc, char **argv, int *first)
@@ -99,13 +120,13 @@ int cli_parse(const struct cli_parser *parser, int argc, char **argv, int *first
     optind = 1;
     for (int id; (id = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1;) {
         if (id == CLI_ID_HELP) {
-            print_help(parser);
+            cli_help_print(parser);
             return CLI_OK;
         }
         if (id == '?' || id == ':')
             return refuse_option(parser, argv, id == ':');
         if (parser->take(parser->context, id, optarg) != 0)
-            return cli_usage_error(parser->command);
+            return refuse_value(parser, id, optarg);
     }
     *first = optind;
     return CLI_GO_ON;

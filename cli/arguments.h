@@ -14,7 +14,7 @@ struct cli_argument {
     const char *text;
 };
 
-enum { CLI_ARGUMENTS_MAX = 32, CLI_ID_HELP = 'h' };
+enum { CLI_ARGUMENTS_MAX = 48, CLI_ID_HELP = 'h' };
 
 struct cli_parser {
     const char *command;
@@ -27,6 +27,9 @@ struct cli_parser {
     // Takes one option. 0, or -1 where the value is none of its: cli_bad_value has said so.
     int (*take)(void *context, int id, const char *value);
     void *context;
+    // The words that an option takes, one by one; NULL behind the last, and for one that takes anything. NULL: none has
+    // such words.
+    const char *(*word)(int id, size_t index);
 };
 
 enum { CLI_GO_ON = -1 };

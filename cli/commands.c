@@ -6,36 +6,48 @@
 #include <string.h>
 
 #include "cli/diagnostics.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
 
-static void print_usage(const struct cli_program *program, FILE *stream)
+static int refuse_command(const struct cli_program *program, const char *name)
 {
-    fprintf(stream, "Usage: %s COMMAND ...\n\n%s\n\n", cli_program, program->about);
+    struct cli_nearest nearest;
+    cli_nearest_begin(&nearest, name, strlen(name));
     for (const struct cli_command *const *command = program->commands; *command; command++)
-        fprintf(stream, "  %-8s %s\n", (*command)->name, (*command)->summary);
-    fprintf(stream, "\n%s COMMAND --help says more; %s --version says which this is.\n\nExample: %s\n", cli_program,
-            cli_program, program->example);
+        cli_nearest_offer(&nearest, (*command)->name);
+    if (nearest.word)
+        cli_report(stderr, name, "not a command; did you mean %s? See %s --help", nearest.word, cli_program);
+    else
+        cli_report(stderr, name, "not a command; see %s --help", cli_program);
+    return CLI_BAD;
 }
 
 static int dispatch(const struct cli_program *program, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name) {
-        print_usage(program, stderr);
+        cli_help_program_text(program, stderr);
         return CLI_BAD;
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_usage(program, stdout);
+    char help[] = "--help", *help_of[] = {argv[0], argc > 2 ? argv[2] : NULL, help, NULL};
+    if (strcmp(name, "help") == 0 && argc == 3) { // "help COMMAND": as "COMMAND --help"
+        name = argv[2];
+        argv = help_of;
+    } else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        cli_help_program_text(program, stdout);
         return CLI_OK;
     }
     if (strcmp(name, "--version") == 0) {
         printf("%s %s\n", cli_program, QUT_VERSION);
         return CLI_OK;
     }
+    // What the build makes manual pages and completion of.
+    if (strcmp(name, "--print") == 0 && argc == 3)
+        return cli_help_print_program(program, argv[2]);
     for (const struct cli_command *const *command = program->commands; *command; command++)
         if (strcmp((*command)->name, name) == 0)
             return (*command)->run(*command, argc - 1, argv + 1);
-    cli_report(stderr, name, "not a command; see %s --help", cli_program);
-    return CLI_BAD;
+    return refuse_command(program, name);
 }
 
 int cli_main(const struct cli_program *program, int argc, char **argv)

@@ -87,14 +87,14 @@ struct qut_trace_header {
     uint32_t thread_stride_bytes;
     struct qut_trace_section counters, threads, modules, strings, string_index, raw, nodes, free_list, directory,
         chunks;
-    char command[256]; // how the program was called; ends with NUL, cut off where it is longer
 
     // ---- from here on written while the trace runs
-    alignas(64) uint32_t state;                    // enum qut_trace_state
-    uint32_t module_count;                         // entries up to here are complete
-    uint32_t thread_count;                         // slots up to here were in use at some time
-    uint32_t thread_uid_next;                      // uid of the next thread; the first is 1
-    uint32_t string_used_bytes;                    // reserved so far
+    char command[256];          // how the process is called; ends with NUL, cut off where it is longer
+    alignas(64) uint32_t state; // enum qut_trace_state
+    uint32_t module_count;      // entries up to here are complete
+    uint32_t thread_count;      // slots up to here were in use at some time
+    uint32_t thread_uid_next;   // uid of the next thread; the first is 1
+    uint32_t string_used_bytes; // reserved so far
     uint32_t kind_names[QUT_TRACE_OWN_KIND_COUNT]; // string ids; 0: not in use
     uint32_t zero;
     qut_trace_u64 closed_ns;                  // with CLOSED: when
@@ -136,7 +136,8 @@ struct qut_trace_counts {
     qut_trace_u64 cut[QUT_TRACE_CUT_COUNT];
     qut_trace_u64 marks;      // marks are no hits: hits count samples. All that were made
     qut_trace_u64 lost_marks; // of these
-    qut_trace_u64 zero[4];
+    qut_trace_u64 passed;     // hits that were throttled, beside those in `hits` and `throttled`
+    qut_trace_u64 zero[3];
 };
 static_assert(sizeof(struct qut_trace_counts) == 192, "shared");
 
@@ -314,7 +315,15 @@ enum qut_trace_class {
     QUT_TRACE_CLASS_LABEL,    // a string id: a frame that has a name and no address
     QUT_TRACE_CLASS_END,      // no frame: why what is outside of it is not known. Child of the root.
                               // 1 + reason (enum qut_end_reason) + refusal << 8
+    QUT_TRACE_CLASS_KERNEL,   // no address: what the kernel did for the frame outside of it. enum qut_trace_kernel
     QUT_TRACE_CLASS_COUNT,
+};
+enum qut_trace_kernel {
+    QUT_TRACE_KERNEL_OTHER = 0, // neither a call nor a fault that is known: an interrupt, say
+    QUT_TRACE_KERNEL_FAULT,     // a page fault, as far as one can know: the thread had some in that time
+    QUT_TRACE_KERNEL_CALL,      // a system call; which one is not known
+    QUT_TRACE_KERNEL_OWN,       // not the kernel's nor the program's: handlers of ticks. Child of the root
+    QUT_TRACE_KERNEL_CALLS = 16 // + its number, of the trace's architecture
 };
 // kind = class << 2 | these
 enum {
@@ -360,8 +369,8 @@ struct qut_trace_chunk {
     // What the first record counts from.
     uint64_t base_time, base_cpu_time; // units
     uint64_t base_metrics[QUT_TRACE_METRIC_COUNT];
-    uint64_t lost_before; // hits of this writer that were lost so far
-    char name[QUT_TRACE_NAME_BYTES];
+    uint64_t lost_before;            // hits of this writer that were lost so far
+    char name[QUT_TRACE_NAME_BYTES]; // of its thread: when it was opened, and again when it was sealed
     // and up to QUT_TRACE_CHUNK_BYTES: records
 };
 static_assert(sizeof(struct qut_trace_chunk) == 168, "shared");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .qtrace file, version 1: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
-// did. Pure data; specification: formats/qut_trace_file.md.
+// The .qtrace file, version 2: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
+// did, or settled. Pure data; specification: formats/qut_trace_file.md.
 //
 //   file = part, part, ...      one for each process
 //   part = header | block, block, ... | the last block: a TRAILER
@@ -15,9 +15,12 @@
 #define QUT_TRACE_FILE_BLOCK_MAGIC 0x6b6c4251u // "QBlk"
 
 enum {
-    QUT_TRACE_FILE_VERSION = 1,
+    QUT_TRACE_FILE_VERSION = 2,
+    QUT_TRACE_FILE_VERSION_OLDEST = 1, // that is read: it has no TREE, THREAD_PLANES, CHUNK_PLANES, supersedes_bytes
     QUT_TRACE_FILE_BLOCK_BYTES_MAX = 4 << 20, // unpacked; larger contents become several blocks
     QUT_TRACE_FILE_BLOCK_CHUNKS_MAX = 64,     // so many chunks a spoiled byte may cost
+    QUT_TRACE_FILE_PLANES_CHUNKS_MAX = 512,   // in a block of CHUNK_PLANES
+    QUT_TRACE_FILE_TREE_NODES_MAX = 1 << 18,  // in one block
 };
 
 struct qut_trace_file_header {
@@ -26,7 +29,10 @@ struct qut_trace_file_header {
     uint32_t pid;
     uint8_t identity[16]; // the segment's
     uint64_t begin_ns;    // CLOCK_MONOTONIC: when the collector began
-    uint64_t zero[2];
+    // This part says again what so many bytes before it say, and counts instead of them as soon as it has a trailer
+    // that agrees with its size; before that it counts for nothing. 0: it takes no other's place.
+    uint64_t supersedes_bytes;
+    uint64_t zero;
     uint64_t checksum; // qut_table_checksum of what stands before
 };
 static_assert(sizeof(struct qut_trace_file_header) == 64, "shared");
@@ -41,12 +47,17 @@ enum qut_trace_file_type {
     QUT_TRACE_FILE_CHUNKS,      // likewise
     QUT_TRACE_FILE_TRAILER,     // struct qut_trace_file_trailer
     QUT_TRACE_FILE_NOTES,       // count u32, zero u32, struct qut_trace_file_note, ..., names and texts
+    // Of settled parts; see the specification.
+    QUT_TRACE_FILE_TREE,          // struct qut_trace_file_tree, ...: nodes, each behind its parent
+    QUT_TRACE_FILE_THREAD_PLANES, // THREADS, in planes
+    QUT_TRACE_FILE_CHUNK_PLANES,  // struct qut_trace_file_planes, ...: chunks with nodes of the tree
     QUT_TRACE_FILE_TYPE_END,
 };
 
 enum qut_trace_file_codec {
     QUT_TRACE_FILE_PLAIN = 0,
-    QUT_TRACE_FILE_ZSTD = 1, // one frame that states its size
+    QUT_TRACE_FILE_ZSTD = 1,        // one frame that states its size
+    QUT_TRACE_FILE_ZSTD_FRAMES = 2, // several, one behind the other: what is unlike packs better apart
 };
 
 struct qut_trace_file_block {
@@ -95,6 +106,34 @@ struct qut_trace_file_chunk {
     uint32_t record_count;
 };
 static_assert(sizeof(struct qut_trace_file_chunk) == 16, "shared");
+
+// What a block of type TREE begins with.
+struct qut_trace_file_tree {
+    uint32_t first; // id of its first node; the others' follow
+    uint32_t count;
+    uint32_t code_count;  // different codes
+    uint32_t chain_count; // ancestors of the first node's that stand before the block, without the root
+};
+static_assert(sizeof(struct qut_trace_file_tree) == 16, "shared");
+
+// Records are taken apart: numbers of one meaning stand together, their first bytes in the LOW stream, others in HIGH.
+enum qut_trace_file_stream {
+    QUT_TRACE_FILE_STREAM_REST = 0, // each record without what the others have
+    QUT_TRACE_FILE_STREAM_NODE_LOW, // distance from the node before, zigzag
+    QUT_TRACE_FILE_STREAM_NODE_HIGH,
+    QUT_TRACE_FILE_STREAM_TIME_LOW,
+    QUT_TRACE_FILE_STREAM_TIME_HIGH,
+    QUT_TRACE_FILE_STREAM_CPU_LOW,
+    QUT_TRACE_FILE_STREAM_CPU_HIGH,
+    QUT_TRACE_FILE_STREAM_COUNT,
+};
+
+// What a block of type CHUNK_PLANES begins with.
+struct qut_trace_file_planes {
+    uint32_t count; // of chunks
+    uint32_t stream_bytes[QUT_TRACE_FILE_STREAM_COUNT];
+};
+static_assert(sizeof(struct qut_trace_file_planes) == 32, "shared");
 
 // What the collector knows and the segment does not: a named number, or a named text. A later note of the same name
 // takes the place of an earlier one.

@@ -84,6 +84,8 @@ enum qut_trace_extra_key {
     QUT_TRACE_EXTRA_BEGIN_NODE, // the stack at the interval's beginning, where it is another one
     QUT_TRACE_EXTRA_EARLIER_NS, // the sample's time is so much before the one it stands at
     QUT_TRACE_EXTRA_WEIGHT,     // so many hits this sample stands for
+    QUT_TRACE_EXTRA_CPU_NS,     // of processor time this sample stands for so much, whatever others of its thread lie
+                                // within: those that follow stand for so much less
     QUT_TRACE_EXTRA_OWN_FIRST = 64,
 };
 

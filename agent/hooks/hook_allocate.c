@@ -27,7 +27,7 @@ static bool is_early(const void *bytes)
 }
 
 // Zeroed, never given back. A word before it says how large it is.
-static void *take_early(size_t size)
+__attribute__((noinline, cold)) static void *take_early(size_t size)
 {
     size_t whole = size + 2 * EARLY_ALIGNMENT - 1;
     if (whole < size || whole > EARLY_BYTES) {
@@ -44,7 +44,7 @@ static void *take_early(size_t size)
     return early + at + EARLY_ALIGNMENT;
 }
 
-static void *leave_early(const void *bytes, size_t size)
+__attribute__((noinline, cold)) static void *leave_early(const void *bytes, size_t size)
 {
     size_t old_size;
     memcpy(&old_size, (const char *)bytes - EARLY_ALIGNMENT, sizeof old_size);
@@ -68,19 +68,23 @@ static inline __attribute__((always_inline)) void was_allocated(const void *byte
 }
 
 // Sizes are asked only of the allocator that frees.
-static bool sizes_are_known(void)
+static _Atomic uint8_t known_sizes; // 1: no, 2: yes
+
+__attribute__((noinline)) static bool ask_for_sizes(void)
 {
-    static _Atomic uint8_t known; // 1: no, 2: yes
-    uint8_t now = atomic_load_explicit(&known, memory_order_relaxed);
-    if (__builtin_expect(now != 0, 1))
-        return now == 2;
     Dl_info of_free, of_size;
     const struct agent_real *real = agent_real();
     bool is_one = real->malloc_usable_size && dladdr((void *)(uintptr_t)real->free, &of_free) &&
                   dladdr((void *)(uintptr_t)real->malloc_usable_size, &of_size) &&
                   of_free.dli_fbase == of_size.dli_fbase;
-    atomic_store_explicit(&known, is_one ? 2 : 1, memory_order_relaxed);
+    atomic_store_explicit(&known_sizes, is_one ? 2 : 1, memory_order_relaxed);
     return is_one;
+}
+
+static inline bool sizes_are_known(void)
+{
+    uint8_t now = atomic_load_explicit(&known_sizes, memory_order_relaxed);
+    return __builtin_expect(now != 0, 1) ? now == 2 : ask_for_sizes();
 }
 
 static size_t size_of(void *bytes)

@@ -14,6 +14,7 @@
 #include "agent/inside.h"
 #include "agent/real.h"
 #include "agent/tell.h"
+#include "libqut/host/host.h"
 
 // ---- exec: no tick may be pending when the new program begins, which handles none
 
@@ -225,6 +226,7 @@ static void before_end(void)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
+    feed_look_at_names();
     agent_tell_counts(true);
     agent_quiet_end(&quiet);
 }

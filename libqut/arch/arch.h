@@ -101,6 +101,7 @@ struct arch {
         uint8_t size_bytes, code[ARCH_SYSTEM_CALL_BYTES];
     } system_calls[2];
     uint8_t result_reg;
+    uint8_t call_number_reg; // still has a call's number behind it; 0: none has, see arch_call_behind
     // Where kernels look at a call's result after a stop (others decide before it): its arguments' registers, where
     // core_registers have its number, and the number of clone. 0: they do not.
     uint8_t call_argument_regs[4], call_number_offset, clone_number;

@@ -9,6 +9,7 @@
 //   ARCH_NATIVE_HAS_COUNTER ARCH_NATIVE_COUNTER_CLOCK     what the kernel calls its clock where that is made of it
 //   ARCH_NATIVE_RA_OFFSET_BYTES   where every frame's return address lies, from its cfa; 0 where rules say
 //   ARCH_NATIVE_FRAME_IS_BELOW_FP whether what a frame saves lies below where its fp points; else above
+//   ARCH_NATIVE_HAS_ADD           defined where its arch_native_add is less than an atomic instruction among threads
 //   ARCH_NATIVE_FP_SLOT           slot of the tracked register that frames are found by where not by sp
 //
 // and each folder's capture.S the entry points qut_backtrace, qut_cursor_here and qut_trace_sample, which save what
@@ -38,6 +39,16 @@ struct arch_capture {
 #include "libqut/arch/riscv64/native.h"
 #else
 #error "QUT has no local walker for this architecture"
+#endif
+
+#ifndef ARCH_NATIVE_HAS_ADD
+typedef uint64_t __attribute__((aligned(8))) arch_native_sum; // on 32-bit machines, too
+
+// To a counter of this thread's, such that no handler of this thread comes in between; other threads may read it.
+static inline void arch_native_add(arch_native_sum *counter, uint64_t amount)
+{
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+}
 #endif
 
 // What a return address is looked up as, plus 1.

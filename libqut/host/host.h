@@ -33,6 +33,9 @@ bool sampling_is_tick(const siginfo_t *info);
 // let go. Blocks.
 uint64_t feed_collector_ns(void);
 
+// A process is about to end without destructors: what it and the calling thread are called by now. Signal-safe.
+void feed_look_at_names(void);
+
 // Before the library is unloaded: nothing is stored any more, or ever will be. What stays for the process's life goes
 // as well.
 void feed_forget(void);

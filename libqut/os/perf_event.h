@@ -34,6 +34,8 @@ int os_event_enable(struct os_event *event); // 0 or -errno: filters deny it whe
 void os_event_close(struct os_event *event);
 // How often it fired, or 0 where that is not known.
 uint64_t os_event_fired(const struct os_event *event);
+// How many events a second the kernel lets a processor have; 0: it does not tell.
+uint64_t os_events_a_second(void);
 
 #pragma GCC visibility pop
 

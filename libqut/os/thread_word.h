@@ -22,6 +22,9 @@ enum os_thread_word {
     OS_WORD_TICKER_DEPTH, // of handlers and guards that look at it
     OS_WORD_SYNC_LAST,    // when a sync point was last found due
     OS_WORD_SYNC_DUE,     // the next one is: a tick has found out
+    OS_WORD_SYNC_LOOKED,  // when a sync point last looked at the clock
+    OS_WORD_SYNC_STRIDE,  // how many go by between two looks
+    OS_WORD_SYNC_LEFT,    // of these, that are to come
     OS_WORD_COUNT,
 };
 

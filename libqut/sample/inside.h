@@ -5,6 +5,8 @@
 //   ticker_pool.c      the places of threads that tick; when these may be looked at
 //   sampled_threads.c  threads that come and go
 //   trigger.c          what makes a thread tick
+//   kernel_time.c      what the kernel did for a thread, by a timer beside perf's clock
+//   reach.c            rates that the system cannot hold
 //   switches.c         which threads tick by a timer, others by perf's clock
 //   tick.c             the handler
 //   restart.c          calls that end as without us
@@ -38,8 +40,9 @@ enum { SAMPLE_TICKERS_MAX = 1 << 15, SAMPLE_PATTERN_BYTES = 32, SAMPLE_PERIOD_LE
 // What became of the ticks of one thread. Written by the thread itself, or with the lock when it does not run.
 struct sample_tick_counts {
     _Atomic uint64_t taken;
-    _Atomic uint64_t late;  // told by the timer
-    _Atomic uint64_t fired; // told by the event, as of the last tick
+    _Atomic uint64_t late;   // told by the timer
+    _Atomic uint64_t fired;  // told by the event, as of the last tick
+    _Atomic uint64_t beside; // of `taken`, those that the timer beside the event took
 };
 
 // One thread's place. Zero when it is free.
@@ -50,15 +53,21 @@ struct sample_ticker {
     uint64_t seen;      // by which look at all threads
     uint64_t cpu_ns_at_end;
     // What makes it tick.
-    _Atomic bool is_armed; // what a tick of it reads is written before that
+    _Atomic bool is_armed;      // what a tick of it reads is written before that
     _Atomic int32_t fault_mark; // si_fd of what are no ticks, but faults
     struct os_event clock, faults;
-    int32_t timer; // with is_armed, and timers
-    uint64_t period_ns;
-    char name[OS_NAME_BYTES]; // that its pace was chosen by
+    int32_t timer;                // with is_armed, and timers: instead of the clock, or beside it
+    uint64_t period_ns, asked_ns; // as it ticks; as it was asked for
+    char name[OS_NAME_BYTES];     // that its pace was chosen by
     // Since it was armed.
     struct os_task_times times;
-    uint64_t armed_ns, guarded_ns; // CLOCK_MONOTONIC
+    uint64_t armed_ns, guarded_ns;    // CLOCK_MONOTONIC
+    struct os_task_times seen_times;  // as of the timer's last tick
+    uint64_t handler_left_ns;         // CLOCK_MONOTONIC
+    uint64_t kernel_ns, faults_seen;  // in the kernel, and in no sample yet
+    struct os_task_times reach_times; // as of the last look whether its rate is held
+    uint64_t reach_taken;
+    bool was_short;
     struct sample_tick_counts counts;
     // As of its own last looks.
     uint32_t tick_count;
@@ -71,8 +80,9 @@ struct sample_ticker {
 };
 
 struct sample_tally { // as in struct qut_sampling_counters
-    uint64_t due, taken, late, kernel, lost;
+    uint64_t due, taken, late, kernel, lost, asked;
 };
+enum { SAMPLE_TALLY_WORDS = 6 };
 
 struct sample_pace_group {
     char pattern[SAMPLE_PATTERN_BYTES];
@@ -89,6 +99,7 @@ struct sample_sampler {
     _Atomic int32_t signal_number;           // 0: none is taken
     _Atomic uint32_t is_guarding;            // ticks interrupt calls
     _Atomic bool is_settled;                 // threads keep what they tick by
+    _Atomic uint64_t period_least_ns;        // what events can be held to; 0: not known
     _Atomic uint32_t by_timer_count;         // of threads that tick by a timer, others by perf's clock
     // Constant while it is started.
     bool is_started;
@@ -102,8 +113,8 @@ struct sample_sampler {
     // Under lock.
     uint32_t free_ticker; // index + 1
     // Of threads that ended.
-    _Atomic uint64_t ended[5]; // struct sample_tally
-    _Atomic uint64_t strays, threads, threads_failed, eintr_seen;
+    _Atomic uint64_t ended[SAMPLE_TALLY_WORDS]; // struct sample_tally
+    _Atomic uint64_t strays, threads, threads_failed, threads_without_kernel, eintr_seen;
 };
 extern struct sample_sampler sample_sampler;
 
@@ -139,6 +150,27 @@ int sample_ticker_arm(struct sample_ticker *ticker, uint64_t period_ns);
 void sample_ticker_rearm(struct sample_ticker *ticker, uint64_t period_ns); // in the thread's own handler, without lock
 void sample_ticker_disarm(struct sample_ticker *ticker);
 extern const char sample_timer_cookie;
+
+bool sample_ticker_has_event(const struct sample_ticker *ticker);
+
+// ---- kernel_time.c
+
+void sample_kernel_begin(struct sample_ticker *ticker); // with the thread's times
+struct sample_kernel_tick {
+    uint32_t code;   // enum qut_trace_kernel
+    uint64_t cpu_ns; // that the kernel worked for the thread
+};
+enum { SAMPLE_OWN_NS = 5000 };
+// In the thread's own handler of a timer of processor time: whether the tick met the kernel. Signal-safe.
+bool sample_kernel_look(struct sample_ticker *ticker, const void *ucontext, struct sample_kernel_tick *tick);
+
+// ---- reach.c
+
+void sample_reach_begin(void);
+void sample_reach_restart(struct sample_ticker *ticker); // it is armed anew
+uint64_t sample_reach_period(uint64_t period_ns);        // for events: no shorter than what can be held
+// In the thread's own handler: may arm it anew.
+void sample_reach_look(struct sample_ticker *ticker);
 
 // ---- switches.c
 

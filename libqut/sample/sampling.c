@@ -44,6 +44,7 @@ static void copy_options(const struct qut_sampling_options *options)
     sampler->fault_period = options->fault_period;
     atomic_store_explicit(&sampler->is_settled, false, memory_order_relaxed);
     sampler->timers_wait = os_cpu_timers_wait();
+    sample_reach_begin();
     sampler->may_use_timers = options->trigger == QUT_TRIGGER_BEST;
     sampler->may_change = sampler->may_use_timers && sampler->timers_wait && (options->flags & QUT_SAMPLING_GUARDED);
     sampler->group_count = options->group_count;
@@ -61,11 +62,12 @@ static void copy_options(const struct qut_sampling_options *options)
 
 static void clear_counts(void)
 {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < SAMPLE_TALLY_WORDS; i++)
         atomic_store_explicit(&sample_sampler.ended[i], 0, memory_order_relaxed);
     atomic_store_explicit(&sample_sampler.strays, 0, memory_order_relaxed);
     atomic_store_explicit(&sample_sampler.threads, 0, memory_order_relaxed);
     atomic_store_explicit(&sample_sampler.threads_failed, 0, memory_order_relaxed);
+    atomic_store_explicit(&sample_sampler.threads_without_kernel, 0, memory_order_relaxed);
     atomic_store_explicit(&sample_sampler.eintr_seen, 0, memory_order_relaxed);
 }
 

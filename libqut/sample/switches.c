@@ -7,7 +7,7 @@
 #include "libqut/os/usage.h"
 #include "libqut/sample/inside.h"
 
-enum { TICKS_BETWEEN_LOOKS = 4 };
+enum { TICKS_BETWEEN_LOOKS = 4, LOOK_NS = 4000000 };
 // Processor time between two times that it waits, which is its own way: that others take its processor is not, and
 // comes and goes with them. In between it stays what it is.
 enum { OFTEN_NS = 1000000, SELDOM_NS = 2000000 };
@@ -40,6 +40,9 @@ void sample_switches_look(struct sample_ticker *ticker)
     if (!may_change() || ticker->tick_count % TICKS_BETWEEN_LOOKS != 0 || !os_thread_usage(&usage))
         return;
     uint64_t switches = usage.voluntary_switches, cpu_ns = os_thread_cpu_ns();
+    // However fast ticks are: within less, a wait more or less would decide.
+    if (ticker->tick_count != 0 && cpu_ns - ticker->cpu_ns_seen < LOOK_NS)
+        return;
     bool becomes = becomes_so(ticker, switches - ticker->switches_seen, cpu_ns - ticker->cpu_ns_seen);
     ticker->switches_seen = switches;
     ticker->cpu_ns_seen = cpu_ns;
@@ -47,5 +50,5 @@ void sample_switches_look(struct sample_ticker *ticker)
     if (ticker->tick_count == 0 || becomes == ticker->is_by_timer)
         return;
     sample_ticker_set_by_timer(ticker, becomes);
-    sample_ticker_rearm(ticker, ticker->period_ns);
+    sample_ticker_rearm(ticker, ticker->asked_ns);
 }

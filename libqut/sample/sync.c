@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sync points. Which hit is due is settled with a word or two of the thread's own, and a clock that costs no system
-// call; everything else is for those that are.
+// call; everything else is for those that are. Where hits come so fast that this clock stands still between them, it is
+// not looked at for each: as long as it stands still, twice as many go by until the next look.
 #include <string.h>
 
 #include "libqut/os/os.h"
@@ -15,6 +16,7 @@
 // sample may come late).
 enum { UNIT_SHIFT = sizeof(uintptr_t) == 8 ? 0 : 16 };
 #define NEVER UINTPTR_MAX
+enum { STRIDE_MAX = 63 };
 
 static _Atomic uintptr_t interval_units = NEVER; // 0: every hit is due
 static _Atomic bool is_fine;                     // shorter than the coarse clock's step
@@ -24,6 +26,7 @@ void sample_sync_begin(uint64_t interval_ns)
     sample_counter_begin(ARCH_NATIVE_HAS_COUNTER && os_clock_is(ARCH_NATIVE_COUNTER_CLOCK));
     uint64_t units = interval_ns <= 1 ? 0 : (interval_ns + (((uint64_t)1 << UNIT_SHIFT) - 1)) >> UNIT_SHIFT;
     atomic_store_explicit(&is_fine, interval_ns < os_coarse_step_ns(), memory_order_relaxed);
+    os_set_thread_word(OS_WORD_SYNC_LEFT, 0);
     os_set_thread_word(OS_WORD_SYNC_DUE, 1); // of the thread that starts; with others their last sample counts
     atomic_store_explicit(&interval_units, units < NEVER ? (uintptr_t)units : NEVER - 1, memory_order_relaxed);
 }
@@ -47,8 +50,31 @@ static inline bool has_passed(uintptr_t now, uintptr_t interval)
 void sample_sync_tick(void)
 {
     uintptr_t interval = atomic_load_explicit(&interval_units, memory_order_relaxed);
-    if (interval != NEVER && has_passed(units_of(os_coarse_ns()), interval))
-        os_set_thread_word(OS_WORD_SYNC_DUE, 1);
+    if (interval == NEVER || !has_passed(units_of(os_coarse_ns()), interval))
+        return;
+    os_set_thread_word(OS_WORD_SYNC_DUE, 1);
+    os_set_thread_word(OS_WORD_SYNC_LEFT, 0); // a hit that is just counting down may put back what it had
+}
+
+// Not more than so many hits are late for the clock, and none behind a scope.
+static inline bool goes_by(void)
+{
+    uintptr_t left = os_thread_word(OS_WORD_SYNC_LEFT);
+    if (left == 0 || __builtin_expect(atomic_load_explicit(&interval_units, memory_order_relaxed) == 0, 0))
+        return false;
+    os_set_thread_word(OS_WORD_SYNC_LEFT, left - 1);
+    return true;
+}
+
+static void look_again_later(uintptr_t now)
+{
+    uintptr_t stride = 0;
+    if (os_thread_word(OS_WORD_SYNC_LOOKED) == now)
+        stride = 2 * os_thread_word(OS_WORD_SYNC_STRIDE) + 1;
+    stride = stride < STRIDE_MAX ? stride : STRIDE_MAX;
+    os_set_thread_word(OS_WORD_SYNC_LOOKED, now);
+    os_set_thread_word(OS_WORD_SYNC_STRIDE, stride);
+    os_set_thread_word(OS_WORD_SYNC_LEFT, stride);
 }
 
 // The thread that is told so takes the sample: the interval begins anew.
@@ -60,8 +86,10 @@ static inline bool is_due(uint64_t coarse_ns)
     if (__builtin_expect(interval == NEVER, 0))
         return false;
     uintptr_t now = units_of(coarse_ns);
-    if (!os_thread_word(OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1))
+    if (!os_thread_word(OS_WORD_SYNC_DUE) && __builtin_expect(!has_passed(now, interval), 1)) {
+        look_again_later(now);
         return false;
+    }
     os_set_thread_word(OS_WORD_SYNC_DUE, 0);
     os_set_thread_word(OS_WORD_SYNC_LAST, now);
     return !os_thread_word(OS_WORD_ENDING); // then the trace has no place for it
@@ -72,9 +100,10 @@ static inline bool has_sums(uint32_t total)
     return total < QUT_TRACE_TOTAL_COUNT - 1;
 }
 
-bool qut_sync_hit(uint32_t total, uint64_t amount)
+// Not inline: what goes by needs no frame.
+__attribute__((noinline)) static bool look(uint32_t total, uint64_t amount)
 {
-    if (__builtin_expect(!is_due(os_coarse_ns()), 1)) {
+    if (!is_due(os_coarse_ns())) {
         feed_trace_throttle(total, amount);
         return false;
     }
@@ -83,6 +112,11 @@ bool qut_sync_hit(uint32_t total, uint64_t amount)
     if (has_sums(total))
         feed_trace_add_both(total, amount);
     return true;
+}
+
+bool qut_sync_hit(uint32_t total, uint64_t amount)
+{
+    return __builtin_expect(goes_by(), 1) ? feed_trace_throttle(total, amount) : look(total, amount);
 }
 
 // ---- samples
@@ -133,6 +167,7 @@ void qut_scope_begin(struct qut_scope *scope)
         return;
     uint64_t coarse_ns = os_coarse_ns();
     if (__builtin_expect(!is_due(coarse_ns), 1)) {
+        os_set_thread_word(OS_WORD_SYNC_LEFT, 0); // it may take long: the next hit looks
         scope->begin_count = sample_counter_begins();
         scope->begin_ns = scope->begin_count ? coarse_ns : os_now_ns();
         return;

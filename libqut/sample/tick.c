@@ -2,10 +2,12 @@
 // The handler of ticks: on whatever stack the thread has for handlers, with all signals blocked.
 #include <errno.h>
 
+#include "formats/qut_trace.h"
 #include "libqut/arch/native.h"
 #include "libqut/arch/system_call.h"
 #include "libqut/host/host.h"
 #include "libqut/sample/inside.h"
+#include "libqut/trace/feed_sample.h"
 
 // Whether a call that was interrupted says so to its caller: else the thread would be in front of it again.
 static bool is_behind_interrupted_call(const void *ucontext)
@@ -23,6 +25,22 @@ static bool is_behind_interrupted_call(const void *ucontext)
 static void count(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount, memory_order_relaxed);
+}
+
+// With the kernel's own frame.
+static void sample_in_kernel(const void *ucontext, const struct sample_kernel_tick *kernel)
+{
+    uint64_t metrics[QUT_METRIC_COUNT];
+    const struct qut_extra cpu = {.key = QUT_EXTRA_CPU_NS, .value = kernel->cpu_ns};
+    const struct qut_event event = {.kind = QUT_SAMPLE_CPU,
+                                    .flags = QUT_EVENT_ON_CPU,
+                                    .metrics = sample_measure(metrics, NULL),
+                                    .extras = &cpu,
+                                    .extra_count = 1};
+    if (kernel->code == QUT_TRACE_KERNEL_OWN)
+        feed_trace_sample_own(&event);
+    else
+        feed_trace_sample_in_kernel(ucontext, &event, kernel->code);
 }
 
 static void sample(const void *ucontext, uint32_t kind)
@@ -46,26 +64,41 @@ static void look_at_name(struct sample_ticker *ticker)
         return;
     __builtin_memcpy(ticker->name, name, sizeof name);
     uint64_t period_ns = sample_pace_of(atomic_load_explicit(&ticker->tid, memory_order_relaxed), name);
-    if (period_ns != ticker->period_ns)
+    if (period_ns != ticker->asked_ns)
         sample_ticker_rearm(ticker, period_ns);
 }
 
-static void tick(struct sample_ticker *ticker, const void *ucontext, uint64_t overrun_count)
+// Beside an event, which has all ticks of user mode, a timer's other ticks are none.
+static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_timers, uint64_t overrun_count)
 {
     uint32_t trigger = atomic_load_explicit(&sample_sampler.trigger, memory_order_relaxed);
     if (!atomic_load_explicit(&ticker->is_armed, memory_order_acquire))
         return; // it was sent before that
-    bool is_timer = ticker->timer >= 0;
-    bool interrupts = is_timer && atomic_load_explicit(&sample_sampler.is_guarding, memory_order_relaxed);
+    bool interrupts = is_timers && atomic_load_explicit(&sample_sampler.is_guarding, memory_order_relaxed);
     if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&sample_sampler.eintr_seen, 1, memory_order_relaxed);
+    bool is_beside = is_timers && sample_ticker_has_event(ticker);
+    struct sample_kernel_tick kernel;
+    bool is_in_kernel = is_timers && trigger != QUT_TRIGGER_WALL && sample_kernel_look(ticker, ucontext, &kernel);
+    if (is_beside && !is_in_kernel) {
+        sample_reach_look(ticker);
+        return;
+    }
     sample_sync_tick();
-    sample(ucontext, trigger == QUT_TRIGGER_WALL ? QUT_SAMPLE_WALL : QUT_SAMPLE_CPU);
+    if (is_in_kernel)
+        sample_in_kernel(ucontext, &kernel);
+    else
+        sample(ucontext, trigger == QUT_TRIGGER_WALL ? QUT_SAMPLE_WALL : QUT_SAMPLE_CPU);
     count(&ticker->counts.taken, 1);
-    count(&ticker->counts.late, overrun_count);
-    if (!is_timer)
+    if (is_beside)
+        count(&ticker->counts.beside, 1);
+    else if (is_timers)
+        count(&ticker->counts.late, overrun_count);
+    else
         atomic_store_explicit(&ticker->counts.fired, os_event_fired(&ticker->clock), memory_order_relaxed);
     sample_switches_look(ticker);
+    if (is_beside)
+        sample_reach_look(ticker);
     if (sample_pace_asks_for_names())
         look_at_name(ticker);
     ticker->tick_count++;
@@ -90,7 +123,10 @@ void sample_tick(int number, siginfo_t *info, void *ucontext)
              os_tick_mark(info) == atomic_load_explicit(&ticker->fault_mark, memory_order_relaxed))
         sample(ucontext, QUT_SAMPLE_FAULT);
     else
-        tick(ticker, ucontext, source == OS_TICK_TIMER && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
+        tick(ticker, ucontext, source == OS_TICK_TIMER,
+             source == OS_TICK_TIMER && info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
+    if (ticker)
+        ticker->handler_left_ns = os_now_ns();
     sample_tickers_leave();
     if (source == OS_TICK_TIMER && sample_sampler.timers_wait)
         sample_restart_look(number, ucontext);

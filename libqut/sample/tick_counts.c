@@ -66,36 +66,48 @@ void sample_tally_ticker(const struct sample_ticker *ticker, uint32_t tid, uint6
         due = period_ns ? since(os_now_ns() - ticker->armed_ns, ticker->guarded_ns) / period_ns : 0;
     } else if (period_ns && os_task_times(tid, &times)) {
         due = since(times.cpu_ns, ticker->times.cpu_ns) / period_ns;
-        if (ticker->timer >= 0)
+        if (ticker->timer >= 0 && !sample_ticker_has_event(ticker))
             unsent = unsent_most(period_ns);
         else
             most = kernel_most(due, since(times.user_ns, ticker->times.user_ns),
                                since(times.all_ns, ticker->times.all_ns));
     }
-    late += since(fired, taken);
-    uint64_t behind = since(due, taken + late);
+    // An event's records that say that it was stopped for a while count as if it had fired: no more than is missing.
+    uint64_t by_event = since(taken, atomic_load_explicit(&ticker->counts.beside, memory_order_relaxed));
+    uint64_t behind = since(due, taken + late), merged = since(fired, by_event);
+    late += trigger != QUT_TRIGGER_WALL && period_ns && merged > behind ? behind : merged;
+    behind = since(due, taken + late);
     late += behind < unsent ? behind : unsent;
     uint64_t missing = since(due, taken + late), kernel = missing < most ? missing : most;
-    *tally = (struct sample_tally){taken + late + missing, taken, late, kernel, missing - kernel};
+    uint64_t all = taken + late + missing;
+    uint64_t asked_ns = *(const volatile uint64_t *)&ticker->asked_ns; // once: its place may be given to another thread
+    bool is_slower = period_ns && asked_ns && asked_ns < period_ns;
+    *tally = (struct sample_tally){.due = all,
+                                   .taken = taken,
+                                   .late = late,
+                                   .kernel = kernel,
+                                   .lost = missing - kernel,
+                                   .asked = is_slower ? all * period_ns / asked_ns : all};
 }
 
 // Word by word, by index.
-static void add(uint64_t sums[5], const struct sample_tally *tally)
+static void add(uint64_t sums[SAMPLE_TALLY_WORDS], const struct sample_tally *tally)
 {
-    const uint64_t values[5] = {tally->due, tally->taken, tally->late, tally->kernel, tally->lost};
-    for (int i = 0; i < 5; i++)
+    const uint64_t values[SAMPLE_TALLY_WORDS] = {tally->due,    tally->taken, tally->late,
+                                                 tally->kernel, tally->lost,  tally->asked};
+    for (int i = 0; i < SAMPLE_TALLY_WORDS; i++)
         sums[i] += values[i];
 }
 
 void sample_tally_ended(const struct sample_tally *tally)
 {
-    uint64_t sums[5] = {0};
+    uint64_t sums[SAMPLE_TALLY_WORDS] = {0};
     add(sums, tally);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < SAMPLE_TALLY_WORDS; i++)
         atomic_fetch_add_explicit(&sample_sampler.ended[i], sums[i], memory_order_relaxed);
 }
 
-static void add_live(uint64_t sums[5], const struct sample_ticker *tickers)
+static void add_live(uint64_t sums[SAMPLE_TALLY_WORDS], const struct sample_ticker *tickers)
 {
     uint32_t count = atomic_load_explicit(&sample_sampler.ticker_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
@@ -112,8 +124,8 @@ static void add_live(uint64_t sums[5], const struct sample_ticker *tickers)
 
 void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t size)
 {
-    uint64_t sums[5];
-    for (int i = 0; i < 5; i++)
+    uint64_t sums[SAMPLE_TALLY_WORDS];
+    for (int i = 0; i < SAMPLE_TALLY_WORDS; i++)
         sums[i] = atomic_load_explicit(&sample_sampler.ended[i], memory_order_relaxed);
     const struct sample_ticker *tickers = sample_tickers_enter();
     if (tickers)
@@ -125,10 +137,13 @@ void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t si
         .late = sums[2],
         .kernel = sums[3],
         .lost = sums[4],
+        .asked = sums[5],
         .strays = atomic_load_explicit(&sample_sampler.strays, memory_order_relaxed),
         .threads = atomic_load_explicit(&sample_sampler.threads, memory_order_relaxed),
         .threads_by_timer = atomic_load_explicit(&sample_sampler.by_timer_count, memory_order_relaxed),
         .threads_failed = atomic_load_explicit(&sample_sampler.threads_failed, memory_order_relaxed),
+        .threads_without_kernel = atomic_load_explicit(&sample_sampler.threads_without_kernel, memory_order_relaxed),
+        .period_least_ns = atomic_load_explicit(&sample_sampler.period_least_ns, memory_order_relaxed),
         .eintr_seen = atomic_load_explicit(&sample_sampler.eintr_seen, memory_order_relaxed),
     };
     memset(counters, 0, size);

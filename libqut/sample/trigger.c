@@ -77,6 +77,18 @@ static int arm_event(struct sample_ticker *ticker, uint32_t tid, int signal_numb
     return result;
 }
 
+bool sample_ticker_has_event(const struct sample_ticker *ticker)
+{
+    return ticker->clock.pages || ticker->clock.fd >= 0;
+}
+
+// For what the kernel does, where that interrupts no call.
+static void arm_timer_beside(struct sample_ticker *ticker, uint32_t tid, int signal_number)
+{
+    if (sample_sampler.timers_wait && arm_timer(ticker, tid, QUT_TRIGGER_CPU_TIMER, signal_number) != 0)
+        atomic_fetch_add_explicit(&sample_sampler.threads_without_kernel, 1, memory_order_relaxed);
+}
+
 // Where there are too many threads for events (memory that may be locked, descriptors), or for timers (signals that may
 // be pending), the other ones are better than nothing.
 static int arm_clock(struct sample_ticker *ticker, uint32_t tid, uint32_t trigger, int signal_number)
@@ -84,13 +96,17 @@ static int arm_clock(struct sample_ticker *ticker, uint32_t tid, uint32_t trigge
     ticker->armed_ns = os_now_ns();
     if (!os_task_times(tid, &ticker->times))
         ticker->times = (struct os_task_times){0, 0, 0};
+    sample_kernel_begin(ticker);
+    sample_reach_restart(ticker);
     if (trigger != QUT_TRIGGER_TASK_CLOCK)
         return arm_timer(ticker, tid, trigger, signal_number);
     if (ticker->is_by_timer && arm_timer(ticker, tid, trigger, signal_number) == 0)
         return 0;
     sample_ticker_set_by_timer(ticker, false);
     int result = arm_event(ticker, tid, signal_number);
-    if (result != 0 && sample_sampler.may_use_timers && arm_timer(ticker, tid, trigger, signal_number) == 0)
+    if (result == 0)
+        arm_timer_beside(ticker, tid, signal_number);
+    else if (sample_sampler.may_use_timers && arm_timer(ticker, tid, trigger, signal_number) == 0)
         return 0;
     return result;
 }
@@ -101,7 +117,10 @@ int sample_ticker_arm(struct sample_ticker *ticker, uint64_t period_ns)
     uint32_t trigger = atomic_load_explicit(&sample_sampler.trigger, memory_order_relaxed);
     int signal_number = atomic_load_explicit(&sample_sampler.signal_number, memory_order_relaxed);
     int result = 0;
-    ticker->period_ns = trigger == QUT_TRIGGER_NONE ? 0 : period_ns;
+    ticker->asked_ns = period_ns;
+    ticker->period_ns = trigger == QUT_TRIGGER_NONE         ? 0
+                        : trigger == QUT_TRIGGER_TASK_CLOCK ? sample_reach_period(period_ns)
+                                                            : period_ns;
     if (ticker->period_ns)
         result = arm_clock(ticker, tid, trigger, signal_number);
     atomic_store_explicit(&ticker->is_armed, result == 0 && ticker->period_ns, memory_order_release);
@@ -131,6 +150,7 @@ static void disarm_clock(struct sample_ticker *ticker)
     atomic_store_explicit(&ticker->counts.taken, 0, memory_order_relaxed);
     atomic_store_explicit(&ticker->counts.late, 0, memory_order_relaxed);
     atomic_store_explicit(&ticker->counts.fired, 0, memory_order_relaxed);
+    atomic_store_explicit(&ticker->counts.beside, 0, memory_order_relaxed);
     ticker->guarded_ns = 0;
 }
 

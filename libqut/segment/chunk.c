@@ -16,6 +16,7 @@ static void seal(struct segment *segment, struct qut_trace_thread *thread, struc
     chunk->record_count = commit->record_count;
     segment_put32(&chunk->sample_count, commit->chunk_samples);
     chunk->end_time = commit->time;
+    segment_thread_name(thread, chunk->name); // it may have got its own since the chunk was opened
     chunk->lost_at_end = segment_lost_of(&writer->counts);
     chunk->checksum = 0;
     chunk->checksum = qut_table_checksum(chunk, sizeof *chunk + commit->used_bytes);

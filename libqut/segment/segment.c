@@ -46,6 +46,22 @@ static void find_sections(struct segment *segment)
     segment->merge_gap_units = h->merge_gap_ns >> QUT_TRACE_TIME_SHIFT;
 }
 
+// In words, each of which is of one command: a reader may look meanwhile.
+static void put_command(struct qut_trace_header *header, const char *command)
+{
+    static_assert(offsetof(struct qut_trace_header, command) % sizeof(qut_trace_u64) == 0, "of whole words");
+    qut_trace_u64 words[sizeof header->command / sizeof(qut_trace_u64)] = {0};
+    if (command)
+        memcpy(words, command, strnlen(command, sizeof words - 1));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        segment_put64((qut_trace_u64 *)(void *)header->command + i, words[i]);
+}
+
+void segment_set_command(struct segment *segment, const char *command)
+{
+    put_command(segment->header, command);
+}
+
 static void fill_header(struct qut_trace_header *header, const struct segment_options *options)
 {
     header->version = QUT_TRACE_VERSION;
@@ -59,8 +75,7 @@ static void fill_header(struct qut_trace_header *header, const struct segment_op
     header->flags = options->flags;
     header->merge_gap_ns = options->merge_gap_ns ? options->merge_gap_ns : DEFAULT_MERGE_GAP_NS;
     os_random(header->identity, sizeof header->identity);
-    if (options->command)
-        strncpy(header->command, options->command, sizeof header->command - 1);
+    put_command(header, options->command);
     header->thread_uid_next = 1;
     header->string_used_bytes = 4; // id 0 is the empty string
     header->chunk_seq_next = 1;

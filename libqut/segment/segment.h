@@ -61,6 +61,8 @@ void segment_close(struct segment *segment);
 // What their writers have open stays so, for readers to find.
 void segment_give_up(struct segment *segment);
 void segment_unmap(struct segment *segment); // as it is: in a child after fork
+// How the process is called from now on. Signal-safe. Of two at the same time words of either may stand.
+void segment_set_command(struct segment *segment, const char *command);
 
 // What became of every hit so far. Exact where no append is under way. Signal-safe.
 struct segment_sums {

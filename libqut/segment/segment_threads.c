@@ -28,8 +28,8 @@ void segment_thread_rename(struct qut_trace_thread *thread, const char *name)
 
 static void add_counts(struct qut_trace_counts *to, const struct qut_trace_counts *counts)
 {
-    to->hits += counts->hits;
-    to->throttled += counts->throttled;
+    to->hits += counts->hits + counts->passed;
+    to->throttled += counts->throttled + counts->passed;
     for (int i = 0; i < QUT_TRACE_LOST_COUNT; i++)
         to->lost[i] += counts->lost[i];
     for (int i = 0; i < QUT_TRACE_CUT_COUNT; i++)

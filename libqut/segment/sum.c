@@ -6,8 +6,9 @@
 static void add_counts(struct segment_sums *sums, const struct qut_trace_counts *counts)
 {
     struct qut_trace_counts *to = &sums->counts;
-    to->hits += segment_get64(&counts->hits);
-    to->throttled += segment_get64(&counts->throttled);
+    uint64_t passed = segment_get64(&counts->passed); // once: it is in both
+    to->hits += segment_get64(&counts->hits) + passed;
+    to->throttled += segment_get64(&counts->throttled) + passed;
     for (int i = 0; i < QUT_TRACE_LOST_COUNT; i++)
         to->lost[i] += segment_get64(&counts->lost[i]);
     for (int i = 0; i < QUT_TRACE_CUT_COUNT; i++)

@@ -73,6 +73,7 @@ static void close_feed(struct modules_retired *retired)
         segment_unmap(&feed->segment);
     } else if (!feed->is_unmapped) {
         feed_look_at_threads(feed);
+        feed_look_at_command(feed);
         feed_keep_counts(&feed->segment);
         segment_close(&feed->segment);
     }
@@ -225,6 +226,7 @@ int qut_trace_open(const struct qut_trace_options *options)
 static void give_up(struct feed *feed)
 {
     feed_look_at_threads(feed);
+    feed_look_at_command(feed);
     segment_give_up(&feed->segment);
     feed_keep_counts(&feed->segment);
     feed->is_given_up = true;

@@ -37,8 +37,10 @@ struct feed_stack {
     const uintptr_t *pcs;
     const uint8_t *flags; // as in struct walk_noted_walk
     size_t noted_count, count;
-    size_t skip_count;   // innermost frames that are left out: below count, or 0
-    bool is_interrupted; // frame 0
+    size_t skip_count;    // innermost frames that are left out: below count, or 0
+    bool is_interrupted;  // frame 0
+    bool is_in_kernel;    // which works for it
+    uint32_t kernel_code; // enum qut_trace_kernel
     struct feed_scratch *scratch;
     // What was found
     bool is_up_to_date;
@@ -121,7 +123,8 @@ static inline struct feed *feed_now(void)
 // ---- feed_slot.c (an append's beginning and end: feed_entry_inline.h)
 
 void feed_thread_ends(void);
-void feed_fork_begins(void); // of the calling thread
+void feed_look_at_own_name(struct qut_trace_thread *slot); // the calling thread's slot
+void feed_fork_begins(void);                               // of the calling thread
 void feed_fork_ends(bool in_child);
 
 // ---- feed_stack.c
@@ -144,6 +147,8 @@ int feed_maintain(void);
 void feed_tell_raw(struct feed *feed, uint32_t index, uintptr_t pc); // signal-safe
 // Under work.
 void feed_look_at_threads(struct feed *feed);
+// What the process is called by now: a server writes over its arguments. Signal-safe.
+void feed_look_at_command(struct feed *feed);
 
 // ---- feed.c
 

@@ -2,6 +2,7 @@
 // Hits. Everything here is signal-safe.
 #include <string.h>
 
+#include "libqut/arch/native.h"
 #include "libqut/os/task.h"
 #include "libqut/trace/feed_entry_inline.h"
 #include "libqut/trace/feed_sample.h"
@@ -11,10 +12,12 @@ static_assert(sizeof(struct qut_extra) == sizeof(struct segment_extra) &&
               "extras go through as they are");
 static_assert((int)QUT_METRIC_COUNT == (int)QUT_TRACE_METRIC_COUNT &&
                   (int)QUT_TOTAL_OWN_FIRST == QUT_TRACE_TOTAL_OWN_FIRST &&
-                  (int)QUT_EXTRA_WEIGHT == QUT_TRACE_EXTRA_WEIGHT && (int)QUT_SAMPLE_FAULT == QUT_TRACE_KIND_FAULT &&
+                  (int)QUT_EXTRA_CPU_NS == QUT_TRACE_EXTRA_CPU_NS && (int)QUT_SAMPLE_FAULT == QUT_TRACE_KIND_FAULT &&
                   (int)QUT_EVENT_OFF_CPU == QUT_TRACE_SAMPLE_OFF_CPU &&
                   (int)QUT_EVENT_BEGINS == QUT_TRACE_SAMPLE_BEGINS && (int)QUT_MARK_COUNTER == QUT_TRACE_MARK_COUNTER,
               "the numbers are the format's");
+
+enum { KERNEL_KIND = QUT_TRACE_CLASS_KERNEL << QUT_TRACE_CLASS_SHIFT | QUT_TRACE_NODE_EXACT };
 
 static const struct qut_event no_event;
 
@@ -76,6 +79,14 @@ static bool find_base(const struct feed_entry *entry, const struct qut_end *end,
     return *base != 0;
 }
 
+// The frame itself, with *is_cut, where there is no room.
+static uint32_t kernel_node(const struct feed_entry *entry, uint32_t frame, uint32_t code, bool *is_cut)
+{
+    uint32_t node = segment_node(&entry->feed->segment, frame, code, KERNEL_KIND);
+    *is_cut = node == 0;
+    return node ? node : frame;
+}
+
 // False: it is lost.
 __attribute__((noinline)) static bool fill(const struct feed_entry *entry, struct feed_scratch *scratch,
                                            const struct qut_end *end, const struct qut_event *event, uint64_t time_ns)
@@ -90,6 +101,8 @@ __attribute__((noinline)) static bool fill(const struct feed_entry *entry, struc
     stack->cut = QUT_TRACE_CUT_TREE;
     if (find_base(entry, end, &node))
         node = feed_stack_node(stack, node, &is_cut);
+    if (stack->is_in_kernel && node && !is_cut)
+        node = kernel_node(entry, node, stack->kernel_code, &is_cut);
     if (is_cut)
         segment_cut(entry->writer, stack->cut);
     fill_sample(entry, scratch, event, time_ns, node, is_cut || (end && end->reason != QUT_END_OUTERMOST));
@@ -118,6 +131,7 @@ __attribute__((noinline)) static struct feed_scratch *begin(uintptr_t here, int 
     stack->modules = entry.modules;
     stack->noted_count = 0;
     stack->skip_count = 0;
+    stack->is_in_kernel = false;
     stack->scratch = scratch;
     return scratch;
 }
@@ -135,6 +149,29 @@ static inline void skip(struct feed_stack *stack, size_t wanted_count)
     stack->skip_count = wanted_count < most ? wanted_count : most;
 }
 
+// A hit that began: walks, stores, ends it.
+static inline __attribute__((always_inline)) int sample(struct feed_scratch *scratch, const void *ucontext,
+                                                        const struct qut_event *event,
+                                                        const struct arch_capture *capture)
+{
+    event = event ? event : &no_event;
+    struct walk_noted_walk *notes = &scratch->notes;
+    uint64_t time_ns = time_of(event);
+    notes->modules = scratch->entry.modules;
+    scratch->stack.is_interrupted = ucontext != NULL;
+    scratch->stack.count = walk_take_notes(notes, capture, ucontext);
+    if (!ucontext && event->skip_frames)
+        skip(&scratch->stack, event->skip_frames);
+    scratch->stack.thread = scratch->entry.thread;
+    scratch->stack.pcs = notes->pcs;
+    scratch->stack.flags = notes->flags;
+    scratch->stack.noted_count = notes->noted_count;
+    int result =
+        fill(&scratch->entry, scratch, &notes->end, event, time_ns) ? store(&scratch->entry, scratch) : QUT_STORED_NOT;
+    end_hit(scratch);
+    return result;
+}
+
 // capture.S calls it.
 int feed_trace_sample_captured(const void *ucontext, const struct qut_event *event, const struct arch_capture *capture);
 
@@ -142,21 +179,32 @@ int feed_trace_sample_captured(const void *ucontext, const struct qut_event *eve
 {
     int result;
     struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    return scratch ? sample(scratch, ucontext, event, capture) : result;
+}
+
+// A context has all registers: none needs to be captured.
+int feed_trace_sample_in_kernel(const void *ucontext, const struct qut_event *event, uint32_t kernel_code)
+{
+    int result;
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
     if (scratch) {
-        event = event ? event : &no_event;
-        struct walk_noted_walk *notes = &scratch->notes;
-        uint64_t time_ns = time_of(event);
-        notes->modules = scratch->entry.modules;
-        scratch->stack.is_interrupted = ucontext != NULL;
-        scratch->stack.count = walk_take_notes(notes, capture, ucontext);
-        if (!ucontext && event->skip_frames)
-            skip(&scratch->stack, event->skip_frames);
-        scratch->stack.thread = scratch->entry.thread;
-        scratch->stack.pcs = notes->pcs;
-        scratch->stack.flags = notes->flags;
-        scratch->stack.noted_count = notes->noted_count;
-        result = fill(&scratch->entry, scratch, &notes->end, event, time_ns) ? store(&scratch->entry, scratch)
-                                                                             : QUT_STORED_NOT;
+        scratch->stack.is_in_kernel = true;
+        scratch->stack.kernel_code = kernel_code;
+        result = sample(scratch, ucontext, event, NULL);
+    }
+    return result;
+}
+
+int feed_trace_sample_own(const struct qut_event *event)
+{
+    int result;
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    if (scratch) {
+        uint32_t node = segment_node(&scratch->entry.feed->segment, 0, QUT_TRACE_KERNEL_OWN, KERNEL_KIND);
+        if (node == 0)
+            segment_cut(scratch->entry.writer, QUT_TRACE_CUT_TREE);
+        fill_sample(&scratch->entry, scratch, event, time_of(event), node, node == 0);
+        result = store(&scratch->entry, scratch);
         end_hit(scratch);
     }
     return result;
@@ -214,11 +262,11 @@ int qut_trace_skip(void)
     return QUT_STORED_NOT;
 }
 
-static int throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
+static bool throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
 {
     struct feed_entry entry;
     if (!feed_enter(&entry, here))
-        return QUT_STORED_NO_TRACE;
+        return false;
     if (!feed_has_slot(entry.feed) && os_thread_word(OS_WORD_ENDING)) {
         segment_throttle_unowned(&entry.feed->segment);
         feed_add_beside(&entry, total, amount);
@@ -229,33 +277,37 @@ static int throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
         feed_add_beside(&entry, total, amount);
     }
     feed_leave(&entry);
-    return QUT_STORED_NOT;
+    return false;
 }
 
 // Called for each hit that is throttled: no more than what has to be done. As throttle_slowly, for a thread that is
-// registered, has a slot, and has nothing under way: all that feed_enter and feed_leave would ask is known.
-int feed_trace_throttle(uint32_t total, uint64_t amount)
+// registered, has a slot, and has nothing under way: all that feed_enter and feed_leave would ask is known. Each sum
+// grows by one instruction, so nothing marks the hit as begun: a handler that appends, jumps out or is killed in
+// between finds it counted or not.
+bool feed_trace_throttle(uint32_t total, uint64_t amount)
 {
-    struct feed_entry entry = {.thread = runtime_thread_self()};
-    struct runtime_thread *thread = entry.thread;
+    struct runtime_thread *thread = runtime_thread_self();
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0)
+    if (__builtin_expect(!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0, 0))
         return throttle_slowly(total, amount, here);
     atomic_store_explicit(&thread->walking, 1, memory_order_relaxed);
     os_fence_light();
     thread->append_sp = here;
-    entry.feed = feed_now();
-    bool is_done =
-        entry.feed && feed_has_slot(entry.feed) && feed_know_slot(&entry) && segment_entry_at(entry.slot, 0) == 0;
+    struct feed_entry entry = {.feed = feed_now()};
+    bool is_done = entry.feed && feed_has_slot(entry.feed) && feed_know_slot(&entry);
     if (__builtin_expect(is_done, 1)) {
-        segment_throttle(segment_begin(entry.slot, here, 0, 0), total, amount);
-        segment_end_of(entry.slot);
+        struct qut_trace_writer *writer = entry.slot->writers;
+        arch_native_add(&writer->counts.passed, 1);
+        if (total < QUT_TRACE_TOTAL_COUNT - 1) {
+            arch_native_add(&writer->totals[total], 1);
+            arch_native_add(&writer->totals[total + 1], amount);
+        }
     }
     thread->append_sp = 0;
     uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
     atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
     atomic_store_explicit(&thread->walking, 0, memory_order_release);
-    return is_done ? QUT_STORED_NOT : throttle_slowly(total, amount, here);
+    return __builtin_expect(is_done, 1) ? false : throttle_slowly(total, amount, here);
 }
 
 // ---- what sampling wants to know

@@ -17,8 +17,14 @@ int feed_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *fla
 
 // Sampling's (libqut/sample), signal-safe:
 
+// As qut_trace_sample of an interrupted thread for which the kernel works: with a frame for that, innermost. Returns
+// enum qut_stored.
+int feed_trace_sample_in_kernel(const void *ucontext, const struct qut_event *event, uint32_t kernel_code);
+// A sample of no frame of the thread's: it stands for what ticks took themselves.
+int feed_trace_sample_own(const struct qut_event *event);
 // qut_trace_skip and, where total is one of those, 1 more of it and `amount` more of the one behind it: in one go.
-int feed_trace_throttle(uint32_t total, uint64_t amount);
+// False: the hit is no sample, which qut_sync_hit passes on.
+bool feed_trace_throttle(uint32_t total, uint64_t amount);
 // The same sums without a hit.
 void feed_trace_add_both(uint32_t total, uint64_t amount);
 // The metrics that the open trace wants, as a mask; 0: no trace is open. Fills in those that the trace knows itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which slot a thread has. Two words of its own say it: the slot, and which trace it is of.
 #include <errno.h>
+#include <string.h>
 
 #include "libqut/os/task.h"
 #include "libqut/trace/feed_entry_inline.h"
@@ -145,12 +146,22 @@ int qut_trace_thread_register(void)
     return register_with(has_name ? name : NULL);
 }
 
+void feed_look_at_own_name(struct qut_trace_thread *slot)
+{
+    char name[OS_NAME_BYTES], known[QUT_TRACE_NAME_BYTES];
+    segment_thread_name(slot, known);
+    if (os_own_thread_name(name) && strncmp(name, known, sizeof name) != 0)
+        segment_thread_rename(slot, name);
+}
+
+// A thread of some milliseconds has told its name to nobody: it began with that of the thread that made it.
 void feed_thread_ends(void)
 {
     struct feed_entry entry;
     if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
         return;
     if (feed_has_slot(entry.feed) && feed_know_slot(&entry)) {
+        feed_look_at_own_name(entry.slot);
         os_set_thread_word(OS_WORD_TRACE_GENERATION, 0);
         atomic_signal_fence(memory_order_seq_cst);
         segment_thread_end(&entry.feed->segment, entry.slot, os_now_ns());

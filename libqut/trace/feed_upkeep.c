@@ -4,7 +4,7 @@
 
 #include "libqut/host/host.h"
 #include "libqut/os/task.h"
-#include "libqut/trace/feed.h"
+#include "libqut/trace/feed_entry_inline.h"
 
 enum { LOOK_EVERY_MS = 1000 };
 
@@ -66,6 +66,25 @@ void feed_look_at_threads(struct feed *feed)
         count = feed->segment.thread_capacity;
     for (uint32_t i = 0; i < count; i++)
         look_at_thread(feed, count, slot_at(feed, i), now_ns);
+}
+
+void feed_look_at_command(struct feed *feed)
+{
+    char command[sizeof feed->segment.header->command];
+    os_command(command, sizeof command);
+    if (*command && strncmp(command, feed->segment.header->command, sizeof command) != 0)
+        segment_set_command(&feed->segment, command);
+}
+
+void feed_look_at_names(void)
+{
+    struct feed_entry entry;
+    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
+        return;
+    feed_look_at_command(entry.feed);
+    if (feed_has_slot(entry.feed) && feed_know_slot(&entry))
+        feed_look_at_own_name(entry.slot);
+    feed_leave(&entry);
 }
 
 // ---- raw pcs
@@ -130,6 +149,7 @@ int feed_maintain(void)
     if (is_wanted || now_ns - feed->looked_ns >= (uint64_t)LOOK_EVERY_MS * 1000000u) {
         feed->looked_ns = now_ns;
         feed_look_at_threads(feed);
+        feed_look_at_command(feed);
     }
     return LOOK_EVERY_MS;
 }

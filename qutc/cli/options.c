@@ -62,22 +62,29 @@ static unsigned processors(void)
     return count < 1 ? 1 : count > CLI_JOBS_MAX ? CLI_JOBS_MAX : (unsigned)count;
 }
 
+static const struct {
+    const char *name;
+    unsigned mask;
+} judges[] = {{"libdw", CHECK_JUDGE_LIBDW},
+              {"libdwarf", CHECK_JUDGE_LIBDWARF},
+              {"readelf", CHECK_JUDGE_READELF},
+              {"all", CHECK_JUDGES_ALL}};
+enum { JUDGE_NAMES = sizeof judges / sizeof *judges };
+
 static int take_judges(struct cli_options *options, const char *name)
 {
-    static const struct {
-        const char *name;
-        unsigned mask;
-    } judges[] = {{"libdw", CHECK_JUDGE_LIBDW},
-                  {"libdwarf", CHECK_JUDGE_LIBDWARF},
-                  {"readelf", CHECK_JUDGE_READELF},
-                  {"all", CHECK_JUDGES_ALL}};
-    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+    for (size_t i = 0; i < JUDGE_NAMES; i++) {
         if (strcmp(judges[i].name, name) == 0) {
             options->judges = judges[i].mask;
             return 0;
         }
     }
     return cli_bad_value("against", name, "libdw, libdwarf, readelf or all");
+}
+
+static const char *word_of(int id, size_t index)
+{
+    return id == ID_AGAINST && index < JUDGE_NAMES ? judges[index].name : NULL;
 }
 
 static int take_pid(struct cli_options *options, const char *text)
@@ -198,7 +205,8 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
                                       .argument_count = ARGUMENT_COUNT,
                                       .set = usage->option_set,
                                       .take = take_option,
-                                      .context = &options};
+                                      .context = &options,
+                                      .word = word_of};
     int first;
     int status = cli_parse(&parser, argc, argv, &first);
     if (status != CLI_GO_ON)

@@ -91,7 +91,7 @@ def read_pprof(path):
     """The profile, with strings in the place of their numbers and stacks (innermost first) of functions' names."""
     with open(path, 'rb') as file:
         fields = message(gzip.decompress(file.read()))
-    assert set(fields) <= {1, 2, 3, 4, 5, 6, 9, 10, 13, 14}, set(fields)
+    assert set(fields) <= {1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14}, set(fields)
     strings = [text.decode('utf-8', 'strict') for text in fields[6]]
     assert strings[0] == ''
 
@@ -108,10 +108,11 @@ def read_pprof(path):
     for part in map(message, fields.get(3, [])):
         assert one(part, 1) not in mappings and one(part, 1) > 0
         mappings[one(part, 1)] = {'start': one(part, 2), 'limit': one(part, 3), 'offset': one(part, 4),
-                                  'file': strings[one(part, 5)], 'build_id': strings[one(part, 6)]}
+                                  'file': strings[one(part, 5)], 'build_id': strings[one(part, 6)],
+                                  'has_functions': one(part, 7)}
     locations = {}
     for part in map(message, fields[4]):
-        lines = [message(line) for line in part[4]]
+        lines = [message(line) for line in part.get(4, [])]
         mapping, address = one(part, 2), one(part, 3)
         assert one(part, 1) not in locations and one(part, 1) > 0
         assert not mapping or mappings[mapping]['start'] <= address < mappings[mapping]['limit']
@@ -131,7 +132,9 @@ def read_pprof(path):
     used = {number for part in map(message, fields[2]) for number in packed(part[1])}
     return {'types': types, 'samples': samples, 'mappings': mappings, 'locations': locations, 'functions': functions,
             'used': used, 'comments': [strings[number] for number in fields.get(13, [])],
-            'time_ns': one(fields, 9), 'duration_ns': one(fields, 10), 'default': strings[one(fields, 14)]}
+            'period_type': tuple(strings[one(message(part), field)] for part in fields.get(11, [])
+                                 for field in (1, 2)),
+            'period': one(fields, 12), 'time_ns': one(fields, 9), 'duration_ns': one(fields, 10), 'default': strings[one(fields, 14)]}
 
 
 class Stack:
@@ -252,3 +255,84 @@ def read_perf_script(path):
                         'time_ns': int(seconds) * 10**9 + int(fraction) * 1000, 'stack': [frame[1] for frame in stack],
                         'places': [(frame[1], frame[2]) for frame in stack]})
     return samples
+
+
+def read_callgrind(path):
+    """{'sum', 'self': {function: cost}, 'calls': {(caller, called): cost}}: what callgrind's manual allows, as far as we
+    write it."""
+    names, own, calls = {}, {}, {}
+    with open(path, encoding='utf-8') as file:
+        lines = file.read().split('\n')
+    assert lines[0] == '# callgrind format' and lines[1] == 'version: 1' and lines[-1] == ''
+    head = {}
+    body = lines.index('')
+    for line in lines[2:body]:
+        key, value = line.split(': ', 1)
+        head[key] = value
+    assert head['positions'] == 'line' and re.fullmatch(r'[A-Za-z]\w*', head['events'])
+
+    def function(text):
+        number, name = re.fullmatch(r'\((\d+)\)(?: (.+))?', text).groups()
+        assert (name is None) == (number in names), text
+        return names.setdefault(number, name)
+
+    caller = called = None
+    is_call = False
+    for line in lines[body:]:
+        key, _, value = line.partition('=')
+        if key == 'fn':
+            caller = function(value)
+        elif key == 'cfn':
+            called = function(value)
+        elif key == 'calls':
+            assert re.fullmatch(r'[1-9]\d* 0', value)
+            is_call = True
+        elif key in ('ob', 'fl', 'cob', 'cfi'):
+            assert value and not is_call
+        elif line:
+            cost = int(re.fullmatch(r'\d+ (\d+)', line).group(1))
+            if is_call:
+                calls[caller, called] = calls.get((caller, called), 0) + cost
+            else:
+                own[caller] = own.get(caller, 0) + cost
+            is_call = False
+    assert int(head['summary']) == sum(own.values()), (head, own)
+    return {'sum': sum(own.values()), 'self': own, 'calls': calls}
+
+
+def read_firefox(path):
+    """Threads with samples by stack and their weights (of times: ns), waits, and categories of functions. Every table has
+    its columns, all of its length, and every index points into its table."""
+    with open(path, encoding='utf-8') as file:
+        data = json.load(file)
+    assert data['meta']['preprocessedProfileVersion'] == 46
+    categories = [category['name'] for category in data['meta']['categories']]
+    threads = []
+    for thread in data['threads']:
+        strings = thread['stringArray']
+        for name in ('samples', 'markers', 'frameTable', 'stackTable', 'funcTable', 'resourceTable', 'nativeSymbols'):
+            for key, column in thread[name].items():
+                assert not isinstance(column, list) or len(column) == thread[name]['length'], (name, key)
+        frames, stacks, functions = thread['frameTable'], thread['stackTable'], thread['funcTable']
+        resources = thread['resourceTable']
+        assert all(0 <= lib < len(data['libs']) for lib in resources['lib'])
+        assert all(-1 <= resource < resources['length'] for resource in functions['resource'])
+        names = [strings[name] for name in functions['name']]
+        assert all(0 <= function < len(names) for function in frames['func'])
+        full = []
+        for prefix, frame in zip(stacks['prefix'], stacks['frame']):
+            assert 0 <= frame < frames['length']
+            full.append((full[prefix] if prefix is not None else ()) + (names[frames['func'][frame]],))
+        samples = thread['samples']
+        scale = 1000000 if samples['weightType'] == 'tracing-ms' else 1
+        markers = thread['markers']
+        assert all(start <= end for start, end in zip(markers['startTime'], markers['endTime']))
+        assert samples['time'] == sorted(samples['time'])
+        threads.append({'name': thread['name'], 'pid': int(thread['pid']), 'tid': thread['tid'],
+                        'stacks': [full[stack] if stack is not None else () for stack in samples['stack']],
+                        'weights': [round(weight * scale) for weight in samples['weight']],
+                        'markers': [(strings[name], start, end) for name, start, end in
+                                    zip(markers['name'], markers['startTime'], markers['endTime'])],
+                        'categories': {(names[function], categories[category]) for function, category in
+                                       zip(frames['func'], frames['category'])}})
+    return {'meta': data['meta'], 'libs': data['libs'], 'threads': threads}

@@ -76,23 +76,41 @@ enum measure {
     MEASURE_COUNT,
 };
 
+// What a share's error goes by. Two clocks tell where processor time goes: ticks in user mode, and the kernel's own
+// tick, which alone tells what the kernel does (QUT_TRACE_EXTRA_CPU_NS), and is coarser. Of samples that weigh
+// differently, as many equal ones as they are worth: (sum of weights)^2 / sum of weights^2.
+struct share_basis {
+    uint64_t sum;      // of all weights
+    uint64_t told_sum; // of those of the coarse clock
+    double ticks;      // of the fine one
+    double looks;      // of the coarse one, those included that met user mode
+};
+// By how much the share of `weight`, of which the coarse clock told `told`, may be off, with a chance of 95 % that it
+// is no more; 0.03 is 3 %. 1 where there is nothing to go by.
+//
+//   b = told / sum, k = told_sum / sum, q = (weight - told) / (sum - told_sum)
+//   variance = (b (1 - b) + q^2 k (1 - k) - 2 q b (1 - k)) / looks + (1 - k)^2 q (1 - q) / ticks
+double analysis_share_error(const struct share_basis *basis, uint64_t weight, uint64_t told);
+
 // Sums by node, over all threads of one process (index in trace->processes), or of all (TRACE_NONE).
 struct hot_spot {
     uint32_t node;
-    uint64_t self;  // samples that end in it
-    uint64_t total; // and in what it calls
+    uint64_t self;      // samples that end in it
+    uint64_t total;     // and in what it calls
+    uint64_t self_told; // of self, by the coarse clock
 };
 struct hot_spots {
     struct hot_spot *items; // largest self first; nodes where self and total are 0 are left out
     size_t count;
-    uint64_t sum;     // of all self
-    uint64_t samples; // that counted for more than 0: what the sampling error goes by
+    struct share_basis basis;
+    uint64_t samples; // that counted for more than 0
+    // What we took in the program's threads ourselves: handlers of ticks, and what ticks met in the agent. Of the
+    // measures of time; in no sum, and in no item, unless they are `with_own`.
+    uint64_t own;
+    double own_share, own_error; // of all, with it
 };
-int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process);
+int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process,
+                            bool with_own);
 void analysis_hot_spots_free(struct hot_spots *spots);
-
-// By how much a share that was found in `samples` of them may be off, with a chance of 95 % that it is no more: 1.96
-// sqrt(p (1 - p) / n); 0.03 is 3 %. 1 where there are none.
-double analysis_share_error(double share, uint64_t samples);
 
 #endif

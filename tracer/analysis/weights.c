@@ -57,29 +57,15 @@ static uint64_t begin_of(const struct trace *trace, const struct trace_sample *s
     return from_ns > least_ns ? from_ns : least_ns;
 }
 
-static bool is_tick(const struct trace_sample *sample)
-{
-    return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
-}
-
-uint64_t analysis_first_run_cpu_ns(const struct trace_sample *first)
-{
-    uint64_t length_ns = first->count > 1 ? first->last_ns - first->first_ns : 0;
-    return length_ns < first->cpu_ns ? length_ns : first->cpu_ns;
-}
-
 void analysis_weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread)
 {
     *walk = (struct weights_walk){.trace = trace, .thread = thread, .gap_ns = analysis_weights_gap_ns(trace, thread)};
     const struct trace_sample *first = sample_at(walk, 0);
-    if (first) {
+    if (first)
         walk->from_ns = begin_of(trace, first, thread->start_ns < first->first_ns ? thread->start_ns : 0);
-        walk->cpu =
-            (struct counter_walk){.before = first->cpu_ns - analysis_first_run_cpu_ns(first), .has_before = true};
-    }
+    analysis_cpu_begin(&walk->cpu, trace, thread);
     for (size_t i = 0; i < thread->sample_count; i++) {
         const struct trace_sample *sample = &trace->samples[thread->first_sample + i];
-        walk->has_ticks = walk->has_ticks || is_tick(sample);
         walk->has_allocations = walk->has_allocations || sample->kind == QUT_TRACE_KIND_ALLOCATE;
         walk->has_faults = walk->has_faults || sample->kind == QUT_TRACE_KIND_FAULT;
     }
@@ -115,24 +101,6 @@ static uint64_t growth_for(struct counter_walk *counter, uint64_t now, bool coun
     uint64_t all = counter->carried;
     counter->carried = 0;
     return all;
-}
-
-// Whether the sample before is where this one's interval began: what lies between the two is its own.
-static bool has_own_beginning(const struct weights_walk *walk, const struct trace_sample *sample)
-{
-    const struct trace_sample *before = walk->before;
-    uint64_t begin_ns;
-    return before && before->flags & QUT_TRACE_SAMPLE_BEGINS && !before->is_open && before->kind == sample->kind &&
-           analysis_interval_begin(walk->trace, sample, &begin_ns);
-}
-
-static uint64_t cpu_of(struct weights_walk *walk, const struct trace_sample *sample)
-{
-    if (!walk->trace->has_cpu_time)
-        return 0;
-    if (walk->has_ticks && !is_tick(sample) && has_own_beginning(walk, sample))
-        return growth(&walk->cpu, sample->cpu_ns);
-    return growth_for(&walk->cpu, sample->cpu_ns, !walk->has_ticks || is_tick(sample));
 }
 
 static bool has_metric(const struct trace *trace, unsigned metric)
@@ -221,12 +189,11 @@ bool analysis_weights_next(struct weights_walk *walk, const struct trace_sample 
     weights->to_ns = cut_by_gap(walk, walk->last_ns, until(walk, this, next_from_ns));
     weights->of[MEASURE_SAMPLES] = this->count;
     weights->of[MEASURE_WALL] = weights->to_ns > weights->from_ns ? weights->to_ns - weights->from_ns : 0;
-    weights->of[MEASURE_CPU] = cpu_of(walk, this);
+    weights->of[MEASURE_CPU] = analysis_cpu_next(&walk->cpu);
     weights->of[MEASURE_BLOCKED] = blocked_of(walk, this);
     weigh_allocations(walk, this, weights);
     weigh_faults(walk, this, weights);
     walk->from_ns = next_from_ns;
-    walk->before = this;
     *sample = this;
     return true;
 }

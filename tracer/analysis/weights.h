@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a sample counts for: one, or the time until the next one, ...
 //
-// Processor time. A tick says where a thread was when so much of it had gone by, so a tick stands for all since the
-// thread's tick before. A sample at a sync point says nothing of the time before it: that goes to the next tick; but an
-// interval whose beginning was the sample before is known to have used what lies between the two. In the kernel there
-// are no ticks: what system calls use goes to their interval where both ends were stored, else to the next tick. So
-// sums are exact, and a function's share is off by what was spent in the kernel, at most. Runs of merged ticks carry
-// the time of their last; ticks that were lost are in the next one's. A thread's first tick stands for nothing; a run
-// that is its first for its own length, or what the thread had used, where that is less. Threads without ticks: every
-// sample stands for what went by since the one before.
+// Processor time: cpu_account.h.
 //
-// Allocations and faults likewise: what a thread's counter grew by goes to its next sample of that kind; where it has
+// Allocations and faults: what a thread's counter grew by goes to its next sample of that kind; where it has
 // none, to the next sample.
 #ifndef TRACER_ANALYSIS_WEIGHTS_H
 #define TRACER_ANALYSIS_WEIGHTS_H
 
 #include "tracer/analysis/analysis.h"
+#include "tracer/analysis/cpu_account.h"
 
 struct weights {
     uint64_t of[MEASURE_COUNT];
@@ -45,10 +39,10 @@ struct weights_walk {
     uint64_t gap_ns;  // analysis_weights_gap_ns: further apart, nothing is known of the time between
     uint64_t from_ns; // where the next one's time begins
     uint64_t last_ns; // of all before: runs of one level lie inside of runs of another
-    struct counter_walk cpu, bytes, allocations, faults;
+    struct cpu_account cpu;
+    struct counter_walk bytes, allocations, faults;
     struct covered blocked;
-    const struct trace_sample *before;
-    bool has_ticks, has_allocations, has_faults; // the thread has samples of that kind
+    bool has_allocations, has_faults; // the thread has samples of that kind
 };
 
 void analysis_weights_begin(struct weights_walk *walk, const struct trace *trace, const struct trace_thread *thread);
@@ -60,9 +54,6 @@ void analysis_weights_begin(struct weights_walk *walk, const struct trace *trace
 //       hits.
 // False: there are no more.
 bool analysis_weights_next(struct weights_walk *walk, const struct trace_sample **sample, struct weights *weights);
-
-// Processor time of a thread's first run of samples, as far as one can know; 0 of a single one.
-uint64_t analysis_first_run_cpu_ns(const struct trace_sample *first);
 
 // How far two samples of a thread may lie apart before nothing is known of the time between: ten times what usually
 // lies between two, and no less than 20 ms; 0: any.

@@ -16,6 +16,7 @@
 #include <qutc/provide.h>
 
 #include "libqut/os/os.h"
+#include "libqut/os/usage.h"
 #include "tracer/attach/inside.h"
 
 enum {
@@ -60,6 +61,16 @@ static bool take_running(struct attach_session *session, struct attach_thread *t
     };
     bool moved;
     attach_look(session, thread, &moved); // as of the stop: it was put aside for that
+    struct attach_kernel_tick kernel;
+    struct segment_extra cpu = {.key = QUT_TRACE_EXTRA_CPU_NS};
+    long call = attach_call_of(session->target->arch, session->taken.block);
+    if (!session->options->wall && attach_kernel_look(session, thread, call, &kernel)) {
+        sample.is_in_kernel = true;
+        sample.kernel_code = kernel.code;
+        cpu.value = kernel.cpu_ns;
+        sample.extras = &cpu;
+        sample.extra_count = 1;
+    }
     sample.frame_count = attach_walk(session, thread, &sample.end);
     attach_store_sample(session, thread, &sample);
     thread->taken++;
@@ -225,6 +236,7 @@ static const struct trace_note *tell_notes(void *context, size_t *count)
         {"calls-restarted", NULL, result->restarted},
         {"calls-disturbed", NULL, result->disturbed},
         {"execs", NULL, result->execs},
+        {"kernel-tick-ns", NULL, os_coarse_step_ns()},
     };
     static_assert(sizeof notes == sizeof session->notes, "room for all");
     memcpy(session->notes, notes, sizeof notes);

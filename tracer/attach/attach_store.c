@@ -205,6 +205,18 @@ static uint32_t frame_node(struct attach_store *store, uint32_t parent, const st
     return segment_child(&store->segment, parent, code, class << QUT_TRACE_CLASS_SHIFT | bits);
 }
 
+static uint32_t kernel_node(struct segment *segment, struct qut_trace_writer *writer, uint32_t frame, uint32_t code,
+                            bool *is_cut)
+{
+    enum { KIND = QUT_TRACE_CLASS_KERNEL << QUT_TRACE_CLASS_SHIFT | QUT_TRACE_NODE_EXACT };
+    uint32_t node = segment_node(segment, frame, code, KIND);
+    if (node)
+        return node;
+    segment_cut(writer, QUT_TRACE_CUT_TREE);
+    *is_cut = true;
+    return frame;
+}
+
 static uint32_t stack_node(struct attach_session *session, struct qut_trace_writer *writer,
                            const struct attach_sample *sample, bool *is_cut)
 {
@@ -231,7 +243,7 @@ static uint32_t stack_node(struct attach_session *session, struct qut_trace_writ
         }
         node = child;
     }
-    return node;
+    return sample->is_in_kernel && !*is_cut ? kernel_node(segment, writer, node, sample->kernel_code, is_cut) : node;
 }
 
 static int append(struct attach_session *session, struct attach_thread *thread, struct qut_trace_writer *writer,

@@ -183,6 +183,11 @@ bool attach_state(struct attach_session *session, struct attach_thread *thread, 
     return *runs || target_live_parse_sleep(sleep);
 }
 
+bool attach_read_stat(const struct attach_session *session, const struct attach_thread *thread, char *text, size_t size)
+{
+    return read_line(session, thread, -1, "stat", text, size);
+}
+
 void attach_read_name(struct attach_session *session, struct attach_thread *thread)
 {
     char name[LINE_BYTES];

@@ -4,6 +4,7 @@
 //   attach.c             begin, rounds, end
 //   attach_threads.c     which threads there are, and which of them run
 //   take_thread.c        one thread: stopped, copied, let go
+//   kernel_time.c        what the kernel does for a thread
 //   sleepers.c           threads that wait: walked asleep, intervals, locks
 //   attach_store.c       stacks -> segment
 //   attach_modules.c     what is mapped, tables, exec
@@ -14,6 +15,7 @@
 
 #include "base/vector.h"
 #include "libqut/arch/calls.h"
+#include "libqut/arch/system_call.h"
 #include "libqut/segment/segment.h"
 #include "libqut/target/live.h"
 #include "tracer/attach/attach.h"
@@ -35,6 +37,19 @@ struct attach_taken {
     struct target_copy copy; // pieces have room for ATTACH_STACK_BYTES, ATTACH_SECOND_BYTES
 };
 
+// What the kernel says of a thread.
+struct attach_split {
+    uint64_t user_ns, kernel_ns, faults;
+};
+struct attach_kernel_time {
+    bool is_known, faults; // it had some since the look before
+    struct attach_split seen;
+    uint64_t looked_cpu_ns, sampled_cpu_ns;
+    double user_ns, kernel_ns;                  // as told, of late
+    double met_ns, met_calls_ns, met_faults_ns; // as samples have it: all; in calls; elsewhere while it had faults
+    double fault_debt;
+};
+
 struct attach_thread {
     pid_t tid;
     pid_t inner_tid; // as the process itself knows it, in its namespace
@@ -54,6 +69,7 @@ struct attach_thread {
     uint64_t stack_top;
     uint64_t second_start;        // 0: none; else where another piece begins that walks came to
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
+    struct attach_kernel_time kernel_time;
     // ---- sleepers.c
     bool sleeps;         // in an interval that has begun
     bool sleep_is_poked; // we have stopped it in this sleep
@@ -101,7 +117,7 @@ struct attach_session {
     char auxv[1024]; // tells one program from the next
     size_t auxv_bytes;
     struct qutc_provide_options *provide;
-    struct trace_note notes[11];
+    struct trace_note notes[12];
 };
 
 static inline struct target_live *attach_live(const struct attach_session *session)
@@ -134,7 +150,8 @@ struct qut_trace_thread *attach_store_slot(struct attach_session *session, struc
 struct attach_sample {
     size_t frame_count;
     struct qut_end end;
-    bool is_asleep;
+    bool is_asleep, is_in_kernel;
+    uint32_t kernel_code; // enum qut_trace_kernel
     uint16_t kind, flags;
     uint64_t time_ns;
     const struct segment_extra *extras;
@@ -157,6 +174,9 @@ void attach_free_threads(struct attach_session *session);
 bool attach_look(struct attach_session *session, struct attach_thread *thread, bool *moved);
 // Reads its `syscall`. False: it has gone. *runs: it runs, or waits for a processor; else *sleep is filled.
 bool attach_state(struct attach_session *session, struct attach_thread *thread, struct target_sleep *sleep, bool *runs);
+// Its `stat`. False: it has gone.
+bool attach_read_stat(const struct attach_session *session, const struct attach_thread *thread, char *text,
+                      size_t size);
 void attach_read_name(struct attach_session *session, struct attach_thread *thread);
 
 // ---- take_thread.c
@@ -179,6 +199,16 @@ void attach_poll_asked(struct attach_session *session);
 // At the end: waits until all have been let go.
 void attach_release_asked(struct attach_session *session);
 
+// ---- kernel_time.c
+
+struct attach_kernel_tick {
+    uint32_t code;   // enum qut_trace_kernel
+    uint64_t cpu_ns; // that the sample stands for
+};
+// Of a running thread that was stopped and has been let go: whether the kernel worked for it.
+bool attach_kernel_look(const struct attach_session *session, struct attach_thread *thread, long call,
+                        struct attach_kernel_tick *tick);
+
 // ---- sleepers.c (with options->wall)
 
 void attach_sleeper(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep);
@@ -191,6 +221,8 @@ enum attach_call { ATTACH_CALL_UNTOUCHED, ATTACH_CALL_RESTARTED, ATTACH_CALL_DIS
 // What the system call that a thread was stopped in comes to. RESTARTED: the block was changed. SHORT: it may have done
 // less than it was asked to; *fd is what to.
 enum attach_call attach_mend_call(const struct arch *arch, void *block, uint64_t *fd);
+// The number of the call that a thread was stopped in; -1: none.
+long attach_call_of(const struct arch *arch, const void *block);
 // enum qut_trace_kind of a thread that sleeps in that call.
 uint16_t attach_kind_of_call(enum qut_arch_id arch, const struct target_sleep *sleep);
 

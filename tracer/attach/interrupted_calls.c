@@ -33,6 +33,12 @@ static int64_t argument(const struct arch *arch, const uint8_t *block, unsigned 
     return get(arch, block, arch->core_registers->reg_offset[arch->call_argument_regs[i]]);
 }
 
+long attach_call_of(const struct arch *arch, const void *block)
+{
+    int64_t number = arch->call_number_offset ? get(arch, block, arch->call_number_offset) : -1;
+    return number >= 0 && number <= ARCH_CALL_NUMBER_MOST ? (long)number : -1;
+}
+
 static bool is_named(const struct arch_call *call, const char *name)
 {
     return strcmp(call->name, name) == 0;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/quantity.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
@@ -102,8 +103,9 @@ static void say_result(const struct trace_options *options, const struct collect
                                        [QUT_TRACE_FILE_END_STOPPED] = "; the trace goes on",
                                        [QUT_TRACE_FILE_END_EXEC] = "; the process went on as another program"};
     if (!options->quiet)
-        cli_report(stderr, options->out, "%" PRIu64 " bytes, %" PRIu64 " chunks of samples, %" PRIu64 " frames%s",
-                   result->file_bytes, result->chunk_count, result->node_count, ends[result->end]);
+        cli_report(stderr, options->out, "%s, %s chunks of samples, %s frames%s",
+                   base_quantity_bytes(result->file_bytes).text, base_quantity_count(result->chunk_count).text,
+                   base_quantity_count(result->node_count).text, ends[result->end]);
 }
 
 static int say_failures(const struct trace_options *options, const struct collect_result *result)

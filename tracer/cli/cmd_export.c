@@ -4,19 +4,21 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/diagnostics.h"
 #include "cli/progress.h"
 #include "tracer/cli/trace_output.h"
 
-static const char help_start[] = "Usage: qut export FILE -f FORMAT [-o OUT]\n\n"
+static const char help_start[] = "Usage: qut export [FILE] -f FORMAT [-o OUT]\n\n"
                                  "Writes a trace in a format that other programs read:\n\n";
 
 static const char help_end[] =
-    "\nFILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...). Without -f,\n"
-    "OUT's name says the format; without -o, OUT is beside FILE. A file that is there is replaced when the new one\n"
-    "is whole.\n\n"
+    "\nFILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...); without one\n"
+    "it is qut.qtrace, as of qut record. Without -f, OUT's name says the format; without -o, OUT is beside FILE. A\n"
+    "file that is there is replaced when the new one is whole.\n\n"
     "What is missing in the trace is said first, on standard error; OUT has what there is, and the exit status is 1.\n"
     "With exit status 2 no OUT was written.\n\n"
-    "Example: qut export app.qtrace -f speedscope\n";
+    "Example: qut export app.qtrace -f speedscope\n"
+    "         qut export app.qtrace -f pprof --kind lock --thread 'worker*' --between 1s,2.5s\n";
 
 // With a line for each format.
 static void make_help(char *text, size_t size)
@@ -57,22 +59,56 @@ static int parse(struct trace_options *options, int argc, char **argv)
         return cli_trace_options_refuse(options, "export",
                                         options->out ? "needs -f FORMAT: the name of the output does not tell"
                                                      : "needs -f FORMAT");
+    if (options->no_names && options->format != &export_pprof)
+        return cli_trace_options_refuse(options, "--no-names", "goes with pprof: the other formats are made of names");
     return CLI_GO_ON;
+}
+
+static void say_line(void *context, const char *text)
+{
+    cli_report(stderr, context, "%s", text);
+}
+
+static int refuse_selection(const struct trace_job *job, const struct trace *trace, const struct selection *selection)
+{
+    const struct trace_options *options = job->options;
+    cli_report(stderr, options->files[0], "nothing in it fits what was asked for (kind %s); it has",
+               analysis_kind_name(selection->kind));
+    analysis_selection_say(trace, say_line, options->files[0]);
+    return CLI_BAD;
+}
+
+// The part of the trace that is written.
+static int select_part(struct trace_job *job, const struct trace *trace, struct base_error *error)
+{
+    const struct trace_options *options = job->options;
+    struct selection_wanted wanted = options->wanted;
+    bool is_narrow =
+        options->has_kind || wanted.pid_count || wanted.thread || wanted.from_ns || wanted.to_ns != UINT64_MAX;
+    if (!options->has_kind && options->format->is_timeline)
+        wanted.kind = SELECTION_ALL;
+    if (analysis_selection_make(&job->selection, trace, &wanted, error) != 0)
+        return -1;
+    if (job->selection.trace.sample_count == 0 && is_narrow)
+        return refuse_selection(job, trace, &job->selection);
+    return 0;
 }
 
 static int write_format(const struct trace_job *job, const struct trace *trace, const struct names *names,
                         struct sink *sink, struct base_error *error)
 {
+    (void)trace;
     const struct export_format *format = job->options->format;
     struct progress progress;
-    const struct export_options wanted = {.thread = job->thread,
-                                          .weight = job->options->weight < 0 ? format->weight
-                                                                             : (unsigned)job->options->weight,
+    unsigned weight = job->selection.kind == SELECTION_ALL ? format->weight : (unsigned)job->selection.measure;
+    const struct export_options wanted = {.weight = job->options->weight < 0 ? weight : (unsigned)job->options->weight,
+                                          .no_names = job->options->no_names,
+                                          .system_root = job->options->system_root,
                                           .no_slices = job->options->no_slices,
                                           .progress = cli_progress_step,
                                           .progress_context = &progress};
     cli_progress_begin(&progress, format->name, job->options->quiet);
-    int status = format->write(trace, names, &wanted, sink, error);
+    int status = format->write(&job->selection, names, &wanted, sink, error);
     cli_progress_end(&progress);
     return status;
 }
@@ -88,8 +124,11 @@ static int export_command(const struct cli_command *command, int argc, char **ar
                             .extension = options.format->extension,
                             .is_binary = options.format->is_binary,
                             .is_gzip = options.format->is_gzip,
+                            .select = select_part,
                             .write = write_format};
-    return cli_trace_command_run(&job);
+    status = cli_trace_command_run(&job);
+    analysis_selection_free(&job.selection);
+    return status;
 }
 
 const struct cli_command command_export = {"export", "write a trace in a format that other programs read",

@@ -14,10 +14,10 @@
 #include "tracer/info/info_tables.h"
 
 static const char help[] =
-    "Usage: qut info FILE...\n\n"
+    "Usage: qut info [FILE]...\n\n"
     "Says what is in a trace: what was lost first of all, then whether its counts add up, how many samples of which\n"
     "kind there are of which thread, its size, the modules. FILE is a .qtrace file, or the segment of a process that\n"
-    "runs, or of one that died (/dev/shm/..., /proc/PID/fd/N).\n\n"
+    "runs, or of one that died (/dev/shm/..., /proc/PID/fd/N); without one it is qut.qtrace, as of qut record.\n\n"
     "  hits = stored + merged + throttled + lost + under way\n"
     "  stored + merged = here + overwritten + not readable\n\n"
     "--top, --blocked and --locks add tables: what cost most, what threads waited for, and for whom. An error beside\n"
@@ -49,14 +49,21 @@ static int print_loaded(const struct trace_options *options, const struct trace 
 {
     char parts[PATH_MAX];
     struct info info = info_of(trace, is_segment(trace->path));
-    const struct names_options wanted = {0};
-    struct names *names = NULL;
-    if (info_tables_wanted(&options->info) && !(names = names_of(trace, &wanted, error)))
+    const struct names_options wanted = {.debug_root = options->debug_root,
+                                         .system_root = options->system_root,
+                                         .inlined = !options->no_inlines && info_tables_wanted(&options->info),
+                                         .debuginfod = options->debuginfod};
+    struct quality quality;
+    struct names *names = names_of(trace, &wanted, error);
+    if (!names)
         return -1;
     info.wanted = &options->info;
     info.parts = find_parts(trace->path, parts) ? parts : NULL;
     info.names = names;
-    int result = (options->json ? info_print_json : info_print_text)(&info, stdout);
+    int result = export_quality_make(&quality, trace, names);
+    info.quality = &quality;
+    if (result == 0)
+        result = (options->json ? info_print_json : info_print_text)(&info, stdout);
     names_free(names);
     return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "not all of it is printed");
 }
@@ -87,8 +94,9 @@ static int info_command(const struct cli_command *command, int argc, char **argv
     int status = cli_trace_options_parse(&options, TRACE_INFO, help, argc, argv);
     if (status != CLI_GO_ON)
         return status;
-    if (!options.file_count)
-        return cli_trace_options_one_file(&options);
+    status = cli_trace_options_some_file(&options);
+    if (status != CLI_GO_ON)
+        return status;
     status = CLI_OK;
     for (int i = 0; i < options.file_count; i++) {
         int one = print(&options, options.files[i]);

@@ -197,7 +197,8 @@ static int record_a_command(struct work *work)
         return cli_interrupt_status();
     if (!refused)
         return record_inside(work);
-    cli_report(stderr, options->command[0], "%s; sampled from outside", refused);
+    cli_report(stderr, options->command[0], "%s; sampled from outside%s", refused,
+               options->wants_calls ? ", so that --sync has no effect" : "");
     return cli_record_outside_command(options, &work->program);
 }
 

@@ -5,12 +5,13 @@
 #include "tracer/report/report.h"
 
 static const char help[] =
-    "Usage: qut report FILE [-o OUT]\n\n"
+    "Usage: qut report [FILE] [-o OUT]\n\n"
     "Writes a trace as one HTML page that needs nothing else, no network either: what was lost, a timeline with a\n"
     "track for each thread, a flame graph, a table of the functions. A time that is selected in the timeline filters\n"
     "the rest. The page has the whole trace in it, a few bytes for each sample.\n\n"
-    "FILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...). Without -o,\n"
-    "OUT is beside FILE, with .html. A file that is there is replaced when the new one is whole.\n\n"
+    "FILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...); without one\n"
+    "it is qut.qtrace, as of qut record. Without -o, OUT is beside FILE, with .html. A file that is there is replaced\n"
+    "when the new one is whole.\n\n"
     "What is missing in the trace is said first, on standard error and in the page; OUT has what there is, and the\n"
     "exit status is 1. With exit status 2 no OUT was written.\n\n"
     "Example: qut report app.qtrace -o app.html\n";

@@ -7,6 +7,7 @@
 
 #include <qutc/provide.h>
 
+#include "base/quantity.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
@@ -112,8 +113,8 @@ static void print_remarks(const struct session *session, size_t walked)
 {
     const struct stack_options *options = &session->options;
     if (options->verbose && options->pid && !options->no_stop)
-        cli_report(stderr, "stack", "no thread was stopped for longer than %llu us",
-                   (unsigned long long)(session->take.stopped_ns / 1000));
+        cli_report(stderr, "stack", "no thread was stopped for longer than %s",
+                   base_quantity_time(session->take.stopped_ns).text);
     if (options->verbose)
         cli_report(stderr, "stack", "%zu threads, %zu walked; %u tables compiled", session->take.count, walked,
                    session->tables_made);

@@ -239,7 +239,7 @@ static const struct row {
     const char *(*take)(const char *value, void *field);
     size_t field_offset;
 } rows[] = {
-    {"output", "FILE", 'o', "where to (default: qut.qtrace)", take_text, FIELD(path)},
+    {"output", "FILE", 'o', "where to (default: " RECORD_FILE ")", take_text, FIELD(path)},
     {"frequency", "HZ", 'F', "samples a second of each thread that runs (default: 1000)", take_frequency,
      FIELD(settings.period_ns)},
     {"cpu", NULL, 0, "ticks of the processor time that threads use (default)", take_trigger, FIELD(settings.trigger)},
@@ -284,19 +284,78 @@ static int id_of(size_t row)
     return rows[row].letter ? rows[row].letter : FIRST_LONG_ID + (int)row;
 }
 
+struct parsed {
+    struct record_command_options *options;
+    bool is_said[ROW_COUNT];
+};
+
 static int take_option(void *context, int id, const char *value)
 {
+    struct parsed *parsed = context;
     const struct row *row = rows;
     while (id_of((size_t)(row - rows)) != id)
         row++;
-    const char *wanted = row->take(value ? value : row->name, (char *)context + row->field_offset);
+    parsed->is_said[row - rows] = true;
+    const char *wanted = row->take(value ? value : row->name, (char *)parsed->options + row->field_offset);
     return wanted ? cli_bad_value(row->name, value, wanted) : 0;
+}
+
+static const char *word_of(int id, size_t index)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (id_of(i) == id)
+            return rows[i].take == take_sync      ? sync_names[index].text
+                   : rows[i].take == take_metrics ? metric_names[index].text
+                                                  : NULL;
+    return NULL;
 }
 
 static int refuse(const char *name, const char *why)
 {
     cli_report(stderr, name, "%s", why);
     return cli_usage_error("record");
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static const char *why_not_with_pid(const struct record_command_options *options, const char *name)
+{
+    static const char *const of_calls[] = {"sync", "sync-interval", "blocked-least", NULL};
+    static const char *const of_agent[] = {"metrics", "faults", "keep-newest", "signal", NULL};
+    if (is_one_of(name, of_calls) && options->inject)
+        return "not with --inject: what the process calls is bound already. A COMMAND that is started with qut record "
+               "has it; -p PID --wall alone shows waits";
+    if (is_one_of(name, of_calls))
+        return "not with -p: from outside no calls are seen. --wall shows waits; a COMMAND that is started with qut "
+               "record has it";
+    return is_one_of(name, of_agent) && !options->inject
+               ? "not with -p: it needs the agent, which --inject puts into the process"
+               : NULL;
+}
+
+// Options that would be passed over in silence.
+static int check_pid(const struct parsed *parsed)
+{
+    const struct record_command_options *options = parsed->options;
+    const struct agent_settings *settings = &options->settings;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        char name[32];
+        if (!parsed->is_said[i] || (rows[i].take == take_sync && !settings->sync)) // "none" asks for nothing
+            continue;
+        const char *why = why_not_with_pid(options, rows[i].name);
+        snprintf(name, sizeof name, "--%s", rows[i].name);
+        if (why)
+            return refuse(name, why);
+    }
+    for (uint32_t i = 0; !options->inject && i < settings->group_count; i++)
+        if (strcmp(settings->groups[i].pattern, "main") != 0)
+            return refuse("--group", "with -p only main=HZ: others need --inject");
+    return CLI_GO_ON;
 }
 
 static int check(const struct record_command_options *options)
@@ -327,7 +386,7 @@ static int check(const struct record_command_options *options)
 int cli_record_options_parse(struct record_command_options *options, int argc, char **argv)
 {
     const uint32_t metrics_not_said = UINT32_MAX;
-    *options = (struct record_command_options){.path = "qut.qtrace",
+    *options = (struct record_command_options){.path = RECORD_FILE,
                                                .settings = {.trigger = QUT_TRIGGER_BEST,
                                                             .period_ns = ns_per_s / 1000,
                                                             .sync_interval_ns = 10 * NS_PER_MS,
@@ -336,6 +395,7 @@ int cli_record_options_parse(struct record_command_options *options, int argc, c
                                                             .sync = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD,
                                                             .metric_mask = metrics_not_said,
                                                             .follow = true}};
+    struct parsed parsed = {.options = options};
     struct cli_argument arguments[ROW_COUNT];
     for (size_t i = 0; i < ROW_COUNT; i++)
         arguments[i] = (struct cli_argument){rows[i].name, rows[i].value, id_of(i), 0, rows[i].text};
@@ -346,7 +406,8 @@ int cli_record_options_parse(struct record_command_options *options, int argc, c
                                       .arguments = arguments,
                                       .argument_count = ROW_COUNT,
                                       .take = take_option,
-                                      .context = options};
+                                      .context = &parsed,
+                                      .word = word_of};
     int first;
     int status = cli_parse(&parser, argc, argv, &first);
     if (status != CLI_GO_ON)
@@ -357,5 +418,8 @@ int cli_record_options_parse(struct record_command_options *options, int argc, c
     if (!settings->sync_interval_ns)
         settings->sync_interval_ns = 1; // all of them
     options->command = first < argc ? argv + first : NULL;
-    return check(options);
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        options->wants_calls |= parsed.is_said[i] && rows[i].take == take_sync && settings->sync;
+    status = check(options);
+    return status == CLI_GO_ON && options->pid ? check_pid(&parsed) : status;
 }

@@ -9,11 +9,14 @@
 
 #include "formats/qut_agent.h"
 
+#define RECORD_FILE "qut.qtrace" // where to, unless -o says it; and what is read where no FILE is given
+
 struct record_command_options {
     const char *path;
     char **command; // of the operands, with a NULL at the end; NULL: -p
     int pid, tid;   // 0: not said
     bool inject, quiet, wait_for_all, no_cache;
+    bool wants_calls;            // --sync says some
     const char *cache_directory; // NULL: the platform's
     const char *json_path;       // the summary, as JSON; NULL: not wanted
     FILE *json;                  // opened by the command

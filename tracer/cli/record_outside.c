@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "cli/diagnostics.h"
 #include "cli/progress.h"
 #include "tracer/attach/attach.h"
+#include "tracer/cli/record_children.h"
 #include "tracer/cli/record_show.h"
 #include "tracer/cli/record_summary.h"
 #include "tracer/record/launch.h"
@@ -29,6 +31,7 @@ struct outside {
     int stop_fd;
     uint64_t start_ns;
     struct attach_result result;
+    struct record_children children; // when it began
 };
 
 static void preparing(void *context, unsigned done, unsigned all)
@@ -93,6 +96,7 @@ static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
                                             .progress_context = outside,
                                             .preparing = preparing};
     struct attach_error error = {0};
+    cli_record_children_read(&outside->children, pid);
     cli_progress_begin(&outside->progress, "tables", options->quiet);
     int status = attach_record(&attached, &outside->result, &error);
     cli_progress_end(&outside->progress);
@@ -103,6 +107,8 @@ static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
         return CLI_BAD;
     }
     cli_record_summary_outside(options, &outside->result);
+    if (!options->quiet)
+        cli_record_children_say(&outside->children, pid, outside->result.taken > outside->result.lost);
     return say_failures(options->path, &outside->result);
 }
 
@@ -133,10 +139,16 @@ static int end(struct outside *outside, int status, bool is_recorded)
         cli_report_error(stderr, outside->options->path, &error);
         status = CLI_NO;
     }
+    cli_record_children_free(&outside->children);
     if (outside->output.kept_as[0] && !outside->options->quiet)
         cli_report(stderr, outside->options->path, "the file that was there is now %s", outside->output.kept_as);
-    if (outside->stop_fd >= 0)
+    if (outside->stop_fd >= 0) {
+        // What ended the recording has done its work: it is not to end us as well.
+        struct signalfd_siginfo came;
+        while (read(outside->stop_fd, &came, sizeof came) == (ssize_t)sizeof came)
+            continue;
         close(outside->stop_fd);
+    }
     sigprocmask(SIG_SETMASK, &outside->mask_before, NULL);
     return status;
 }

@@ -3,24 +3,14 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/quantity.h"
 #include "cli/diagnostics.h"
+#include "cli/terminal.h"
 #include "tracer/trace/trace_data.h"
 
 static const double ns_per_s = 1e9;
-
-char *cli_record_show_bytes(char *text, uint64_t bytes)
-{
-    static const char *const units[] = {"kB", "MB", "GB"};
-    double value = (double)bytes / 1000;
-    int unit = 0;
-    for (; value >= 999.5 && unit < 2; unit++)
-        value /= 1000;
-    snprintf(text, 32, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
-    return text;
-}
 
 // ---- the status line
 
@@ -29,17 +19,9 @@ void cli_record_show_begin(struct record_show *show, bool quiet)
     *show = (struct record_show){.is_shown = !quiet && isatty(STDERR_FILENO)};
 }
 
-static unsigned columns(void)
-{
-    struct winsize size;
-    enum { USUAL = 80, LEAST = 20 };
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= LEAST ? size.ws_col : USUAL;
-}
-
 static void draw(struct record_show *show, const char *text)
 {
-    // The last column stays free: some terminals begin a new line there.
-    fprintf(stderr, "\r%.*s\033[K", (int)columns() - 1, text);
+    fprintf(stderr, "\r%.*s\033[K", (int)cli_terminal_columns(stderr), text);
     fflush(stderr);
     show->is_drawn = true;
 }
@@ -59,7 +41,7 @@ static void note_rate(struct record_show *show, const struct record_status *stat
 void cli_record_show_status(void *context, const struct record_status *status)
 {
     struct record_show *show = context;
-    char text[256], bytes[32], lost[48] = "";
+    char text[256], lost[48] = "";
     if (!show->is_shown)
         return;
     note_rate(show, status);
@@ -76,7 +58,7 @@ void cli_record_show_status(void *context, const struct record_status *status)
                  "%s: %.0f s, %" PRIu64 " samples, %" PRIu64 "/s%s, %" PRIu64 " processes, %" PRIu64 " threads, %s%s",
                  cli_program, (double)status->elapsed_ns / ns_per_s, status->counts.stored + status->counts.merged,
                  show->per_second, lost, status->processes_now, status->threads_now,
-                 cli_record_show_bytes(bytes, status->file_bytes), status->has_ended ? "; the command has ended" : "");
+                 base_quantity_bytes(status->file_bytes).text, status->has_ended ? "; the command has ended" : "");
     draw(show, text);
 }
 
@@ -126,7 +108,7 @@ static void say_ticks(const char *path, const struct record_result *result)
     if (ticks->lost || ticks->kernel || ticks->late)
         cli_report(stderr, path,
                    "%" PRIu64 " ticks were due: %" PRIu64 " taken, %" PRIu64 " late, %" PRIu64
-                   " in system calls and page faults, %" PRIu64 " lost",
+                   " in the kernel (sampled by its own tick), %" PRIu64 " lost",
                    ticks->due, ticks->taken, ticks->late, ticks->kernel, ticks->lost);
     if (result->processes_unticked)
         cli_report(stderr, path, "%" PRIu64 " processes could have no ticks: %s", result->processes_unticked,
@@ -175,16 +157,21 @@ static void say_processes(const char *path, const struct record_result *result)
         cli_report(stderr, path, "%" PRIu64 " packets that made no sense were refused", result->packets_refused);
 }
 
-static void say_cost(const struct record_result *result)
+static void say_cost(const struct record_result *result, const struct record_own *own)
 {
-    char of[64] = "";
+    char of[64] = "", inside[128] = "";
+    double beside_s = (double)result->own_cpu_ns / ns_per_s, inside_s = own ? (double)own->ns / ns_per_s : 0;
     if (result->command_cpu_ns)
-        snprintf(of, sizeof of, ", beside %.2f s of the command", (double)result->command_cpu_ns / ns_per_s);
-    cli_report(stderr, NULL, "%.2f s; %s itself used %.3f s of processor time%s", (double)result->elapsed_ns / ns_per_s,
-               cli_program, (double)result->own_cpu_ns / ns_per_s, of);
+        snprintf(of, sizeof of, ", of %.2f s of the command", (double)result->command_cpu_ns / ns_per_s);
+    if (own)
+        snprintf(inside, sizeof inside, "%.3f s inside the program (%.1f %% +- %.1f%s), ", inside_s, 100 * own->share,
+                 100 * own->error, of);
+    cli_report(stderr, NULL, "%.2f s; %s itself used %.3f s of processor time: %s%.3f s beside it%s",
+               (double)result->elapsed_ns / ns_per_s, cli_program, beside_s + inside_s, inside, beside_s,
+               own ? "" : "; what it used inside is not known");
     if (result->inject_stopped_ns)
-        cli_report(stderr, NULL, "one thread stood still for %.0f us, so that the agent could be loaded",
-                   (double)result->inject_stopped_ns / 1000);
+        cli_report(stderr, NULL, "one thread stood still for %s, so that the agent could be loaded",
+                   base_quantity_time(result->inject_stopped_ns).text);
 }
 
 const char *cli_record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots, uint64_t samples)
@@ -195,23 +182,42 @@ const char *cli_record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots,
     return text;
 }
 
-void cli_record_show_summary(const char *path, const struct record_result *result)
+// What was asked for may be more than was to be had; what is said is what was.
+static void say_rate(const struct record_command_options *options, const struct record_result *result)
 {
+    const double enough = 0.97;
+    const struct agent_channel_counts *ticks = &result->ticks;
+    const struct record_rate rate = record_rate(options->settings.period_ns, ticks);
+    if (rate.reached_hz >= enough * rate.asked_hz)
+        return;
+    cli_report(stderr, options->path,
+               "%.0f samples for each second of processor time, not the %.0f that were asked for%s%s", rate.reached_hz,
+               rate.asked_hz,
+               ticks->asked > ticks->due ? "; this system holds no more (kernel.perf_event_max_sample_rate)" : "",
+               ticks->late > ticks->due / 32
+                   ? "; threads that wait often are sampled in the kernel's own tick: each such sample stands for more"
+                   : "");
+}
+
+void cli_record_show_summary(const struct record_command_options *options, const struct record_result *result,
+                             const struct record_own *own)
+{
+    const char *path = options->path;
     const struct record_counts *counts = &result->counts;
-    char bytes[32];
     uint64_t taken = counts->stored + counts->merged;
     // First what is missing.
     say_losses(stderr, path, counts);
     say_cuts(path, counts);
     say_ticks(path, result);
+    say_rate(options, result);
     say_processes(path, result);
     uint64_t cut = counts->cut[QUT_TRACE_CUT_WALK];
     char roots[RECORD_ROOTS_BYTES];
     cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads in %" PRIu64 " processes%s; %s", taken,
                counts->threads_seen, result->processes,
                cli_record_show_roots(roots, taken - (cut < taken ? cut : taken), taken),
-               cli_record_show_bytes(bytes, result->file_bytes));
-    say_cost(result);
+               base_quantity_bytes(result->file_bytes).text);
+    say_cost(result, own);
     if (result->kept_as[0])
         cli_report(stderr, path, "the file that was there is now %s", result->kept_as);
 }

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "tracer/cli/record_options.h"
+#include "tracer/cli/record_top.h"
 #include "tracer/record/record.h"
 
 struct record_show {
@@ -21,10 +23,10 @@ void cli_record_show_clear(struct record_show *show);
 
 // Processes that are not followed, and why. False: there are none.
 bool cli_record_show_left(const char *path, const struct record_result *result);
-void cli_record_show_summary(const char *path, const struct record_result *result);
+// own NULL: not known.
+void cli_record_show_summary(const struct record_command_options *options, const struct record_result *result,
+                             const struct record_own *own);
 
-// "1.2 MB"; text has room for 32 bytes. Returns it.
-char *cli_record_show_bytes(char *text, uint64_t bytes);
 enum { RECORD_ROOTS_BYTES = 40 };
 // ", 99.98 % of them to the root"; "" where there are no samples. Returns the text.
 const char *cli_record_show_roots(char text[RECORD_ROOTS_BYTES], uint64_t roots, uint64_t samples);

@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <qut/sample.h>
+
+#include "base/quantity.h"
 #include "cli/diagnostics.h"
 #include "tracer/cli/record_show.h"
 #include "tracer/cli/record_top.h"
@@ -18,6 +21,27 @@ static void say_next(const char *path)
 }
 
 // ---- a command, or an agent that was injected
+
+// A file without samples has nothing to report: what to record instead.
+static void say_why_none(const struct record_command_options *options, const struct record_result *result)
+{
+    enum { WANTED_SAMPLES = 20, HZ_LEAST = 5000, HZ_MOST = 50000 };
+    const uint64_t ns_per_s = 1000000000, used_ns = result->command_cpu_ns, period_ns = options->settings.period_ns;
+    uint64_t hz = used_ns ? WANTED_SAMPLES * ns_per_s / used_ns / 1000 * 1000 : HZ_MOST;
+    hz = hz < HZ_LEAST ? HZ_LEAST : hz > HZ_MOST ? HZ_MOST : hz;
+    if (options->settings.trigger == QUT_TRIGGER_NONE)
+        cli_report(stderr, NULL, "no samples: there are no ticks, and no call was met that --sync names");
+    else if (options->pid)
+        cli_report(stderr, NULL,
+                   "no samples: the process waited, or used less processor time than one tick of %s. "
+                   "To see what it waits for: -p PID --wall",
+                   base_quantity_time(period_ns).text);
+    else
+        cli_report(stderr, NULL,
+                   "no samples: the command used %s of processor time, most of it to start; a tick comes once in %s. "
+                   "To see more: -F %" PRIu64 " (more ticks), --wall (waits too) or --sync all (calls)",
+                   base_quantity_time(used_ns).text, base_quantity_time(period_ns).text, hz);
+}
 
 static void number_of(struct base_json *json, const char *key, uint64_t value)
 {
@@ -52,6 +76,18 @@ static void print_ticks(struct base_json *json, const struct agent_channel_count
     base_json_close(json, '}');
 }
 
+static void print_rate(struct base_json *json, const struct record_command_options *options,
+                       const struct record_result *result)
+{
+    const struct record_rate rate = record_rate(options->settings.period_ns, &result->ticks);
+    if (rate.asked_hz <= 0)
+        return;
+    base_json_open(json, "rate", '{');
+    base_json_real(json, "asked_hz", rate.asked_hz, 1);
+    base_json_real(json, "reached_hz", rate.reached_hz, 1);
+    base_json_close(json, '}');
+}
+
 static void print_processes(struct base_json *json, const struct record_result *result)
 {
     base_json_number(json, "processes", result->processes);
@@ -78,9 +114,16 @@ static void print_inside(const struct record_command_options *options, const str
     base_json_number(&json, "elapsed_ns", result->elapsed_ns);
     base_json_number(&json, "own_cpu_ns", result->own_cpu_ns);
     number_of(&json, "command_cpu_ns", result->command_cpu_ns);
+    struct record_own own;
+    if (cli_record_top_own(top, &own)) {
+        base_json_number(&json, "own_inside_ns", own.ns);
+        base_json_real(&json, "own_inside_share", own.share, 6);
+        base_json_real(&json, "own_inside_error", own.error, 6);
+    }
     number_of(&json, "stopped_ns", result->inject_stopped_ns);
     print_counts(&json, &result->counts);
     print_ticks(&json, &result->ticks);
+    print_rate(&json, options, result);
     print_processes(&json, result);
     base_json_number(&json, "file_bytes", result->file_bytes);
     base_json_number(&json, "failed_writes", result->failed_writes);
@@ -94,12 +137,17 @@ void cli_record_summary_inside(const struct record_command_options *options, con
 {
     const bool is_told = result->is_kept && !options->quiet;
     struct record_top top = {.is_read = false};
+    struct record_own own;
     if (result->is_kept && (is_told || options->json))
         cli_record_top_read(&top, options->path, result->file_bytes);
     if (is_told) {
-        cli_record_show_summary(options->path, result);
-        cli_record_top_text(&top, stderr);
-        say_next(options->path);
+        cli_record_show_summary(options, result, cli_record_top_own(&top, &own) ? &own : NULL);
+        if (result->counts.stored + result->counts.merged) {
+            cli_record_top_text(&top, stderr);
+            say_next(options->path);
+        } else if (!result->processes_failed) {
+            say_why_none(options, result);
+        }
     }
     if (options->json)
         print_inside(options, result, &top);
@@ -141,16 +189,16 @@ static void say_missed(const char *path, const struct attach_result *result)
 
 static void say_outside(const char *path, const struct attach_result *result)
 {
-    char bytes[32];
     uint64_t stored = result->taken - result->lost;
     say_missed(path, result);
     char roots[RECORD_ROOTS_BYTES];
     cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads%s; %s", stored, result->threads,
                cli_record_show_roots(roots, result->roots, stored),
-               cli_record_show_bytes(bytes, result->collected.file_bytes));
-    cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %.1f us, 99 %% below %.1f us, longest %.1f us",
-               result->stops, (double)result->stop_median_ns / 1000, (double)result->stop_p99_ns / 1000,
-               (double)result->stop_longest_ns / 1000);
+               base_quantity_bytes(result->collected.file_bytes).text);
+    if (result->stops)
+        cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s", result->stops,
+                   base_quantity_time(result->stop_median_ns).text, base_quantity_time(result->stop_p99_ns).text,
+                   base_quantity_time(result->stop_longest_ns).text);
 }
 
 static void print_outside(const struct record_command_options *options, const struct attach_result *result,
@@ -190,7 +238,8 @@ void cli_record_summary_outside(const struct record_command_options *options, co
     if (!options->quiet) {
         say_outside(options->path, result);
         cli_record_top_text(&top, stderr);
-        say_next(options->path);
+        if (result->taken > result->lost)
+            say_next(options->path);
     }
     if (options->json)
         print_outside(options, result, &top);

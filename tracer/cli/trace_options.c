@@ -5,9 +5,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/arguments.h"
 #include "cli/diagnostics.h"
+#include "tracer/cli/record_options.h"
+#include "tracer/cli/selection_options.h"
 
 enum {
     ID_FORMAT = 'f',
@@ -15,6 +18,11 @@ enum {
     ID_PID = 'p',
     ID_QUIET = 'q',
     ID_THREAD = 256,
+    ID_KIND,
+    ID_PIDS,
+    ID_BETWEEN,
+    ID_SHOW_AGENT,
+    ID_NO_NAMES,
     ID_WEIGHT,
     ID_NO_SLICES,
     ID_DEBUG_ROOT,
@@ -32,7 +40,9 @@ enum {
     ID_LOCKS,
 };
 
-enum { INTERVAL_MAX_MS = 60000, TOP_MAX = 100000, WRITES = TRACE_EXPORT | TRACE_REPORT };
+#define KINDS "cpu, wall, alloc, lock, io or other"
+
+enum { INTERVAL_MAX_MS = 60000, TOP_MAX = 100000, WRITES = TRACE_EXPORT | TRACE_REPORT, NAMES = WRITES | TRACE_INFO };
 
 #define WEIGHTS "samples, wall, cpu, blocked, allocated-bytes, allocations or faults" // as take_weight knows them
 
@@ -44,23 +54,33 @@ static const struct cli_argument arguments[] = {
     {"output", "OUT", ID_OUT, WRITES, "where to; \"-\": standard output (default: beside FILE)"},
     {"follow", NULL, ID_FOLLOW, TRACE_COLLECT, "until the trace ends"},
     {"interval", "MS", ID_INTERVAL, TRACE_COLLECT, "between two looks, in milliseconds (default: 100)"},
-    {"thread", "TID", ID_THREAD, TRACE_EXPORT, "this thread only (nanoscope: else the one with most samples)"},
+    {"kind", "KIND", ID_KIND, TRACE_EXPORT,
+     KINDS
+     ": samples of this kind only (default: the recording's main kind: cpu if it has ticks of it, else wall, else "
+     "what it has most of; perfetto, chrome and nanoscope: all)"},
+    {"pid", "PID[,PID]", ID_PIDS, TRACE_EXPORT, "these processes only"},
+    {"thread", "TID|NAME", ID_THREAD, TRACE_EXPORT, "threads of this number or name only; a name may be a pattern"},
+    {"between", "FROM,TO", ID_BETWEEN, TRACE_EXPORT,
+     "what lies between these times since the start, as 1.5s,2s or 200ms, (to the end)"},
+    {"no-names", NULL, ID_NO_NAMES, TRACE_EXPORT,
+     "pprof: addresses and build-ids without names, for others to look up"},
     {"top", "N", ID_TOP, TRACE_INFO,
      "the N functions that cost most, with their sampling error; rows of the tables below"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_INFO, "for --top: " WEIGHTS " (default: cpu)"},
     {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
     {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
+    {"show-agent", NULL, ID_SHOW_AGENT, TRACE_EXPORT | TRACE_INFO, "the frames of qut's own agent, too"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
-     WEIGHTS ": what a stack counts for (collapsed: samples; speedscope: wall, in its order)"},
+     WEIGHTS ": what a stack counts for (default: as the kind has it; speedscope by wall: in the order of time)"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},
-    {"debug-root", "DIR", ID_DEBUG_ROOT, WRITES, "where separate debug files are (/usr/lib/debug)"},
-    {"sysroot", "DIR", ID_SYSROOT, WRITES, "open the files of modules below DIR: a trace of another machine"},
-    {"no-inlines", NULL, ID_NO_INLINES, WRITES, "no inlined functions, which need debug information: faster"},
+    {"debug-root", "DIR", ID_DEBUG_ROOT, NAMES, "where separate debug files are (/usr/lib/debug)"},
+    {"sysroot", "DIR", ID_SYSROOT, NAMES, "open the files of modules below DIR: a trace of another machine"},
+    {"no-inlines", NULL, ID_NO_INLINES, NAMES, "no inlined functions, which need debug information: faster"},
     {"lines", NULL, ID_LINES, TRACE_EXPORT, "source files and lines, where there is debug information"},
     {"lines", NULL, ID_LINES, TRACE_REPORT, "source files and lines, where there is debug information (default)"},
     {"no-lines", NULL, ID_NO_LINES, TRACE_EXPORT, "no source files and lines: faster (default)"},
     {"no-lines", NULL, ID_NO_LINES, TRACE_REPORT, "no source files and lines: faster"},
-    {"debuginfod", NULL, ID_DEBUGINFOD, WRITES,
+    {"debuginfod", NULL, ID_DEBUGINFOD, NAMES,
      "ask $DEBUGINFOD_URLS for debug files: it learns which builds you look at"},
     {"json", NULL, ID_JSON, TRACE_INFO, "one JSON document for each FILE"},
     {"quiet", NULL, ID_QUIET, WRITES | TRACE_COLLECT, "no remarks on standard error, errors only"},
@@ -82,24 +102,33 @@ static int take_format(struct trace_options *options, const char *value)
     return cli_bad_value("format", value, wanted);
 }
 
+static const struct {
+    const char *name;
+    enum export_weight weight;
+} weights[] = {
+    {"samples", EXPORT_WEIGHT_SAMPLES}, {"wall", EXPORT_WEIGHT_TIME},
+    {"time", EXPORT_WEIGHT_TIME},       {"cpu", EXPORT_WEIGHT_CPU_TIME},
+    {"blocked", EXPORT_WEIGHT_BLOCKED}, {"allocated-bytes", EXPORT_WEIGHT_BYTES},
+    {"bytes", EXPORT_WEIGHT_BYTES},     {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
+    {"faults", EXPORT_WEIGHT_FAULTS},
+};
+enum { WEIGHT_COUNT = sizeof weights / sizeof *weights };
+
 static int take_weight(struct trace_options *options, const char *value)
 {
-    static const struct {
-        const char *name;
-        enum export_weight weight;
-    } names[] = {
-        {"samples", EXPORT_WEIGHT_SAMPLES}, {"wall", EXPORT_WEIGHT_TIME},
-        {"time", EXPORT_WEIGHT_TIME},       {"cpu", EXPORT_WEIGHT_CPU_TIME},
-        {"blocked", EXPORT_WEIGHT_BLOCKED}, {"allocated-bytes", EXPORT_WEIGHT_BYTES},
-        {"bytes", EXPORT_WEIGHT_BYTES},     {"allocations", EXPORT_WEIGHT_ALLOCATIONS},
-        {"faults", EXPORT_WEIGHT_FAULTS},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, value) == 0) {
-            options->weight = options->info.weight = (int)names[i].weight;
+    for (size_t i = 0; i < WEIGHT_COUNT; i++)
+        if (strcmp(weights[i].name, value) == 0) {
+            options->weight = options->info.weight = (int)weights[i].weight;
             return 0;
         }
     return cli_bad_value("weight", value, WEIGHTS);
+}
+
+static const char *word_of(int id, size_t index)
+{
+    if (id == ID_FORMAT)
+        return export_formats[index] ? export_formats[index]->name : NULL;
+    return id == ID_WEIGHT && index < WEIGHT_COUNT ? weights[index].name : NULL;
 }
 
 static int take_number(const char *option, const char *value, long least, long most, const char *what, int *number)
@@ -111,12 +140,10 @@ static int take_number(const char *option, const char *value, long least, long m
     return 0;
 }
 
-static int take_thread(struct trace_options *options, const char *value)
+static int take_kind(struct trace_options *options, const char *value)
 {
-    int number = 0;
-    int status = take_number("thread", value, 1, INT_MAX, "the number of a thread", &number);
-    options->tid = (uint32_t)number;
-    return status;
+    options->has_kind = true;
+    return analysis_kind_named(value, &options->wanted.kind) ? 0 : cli_bad_value("kind", value, KINDS);
 }
 
 static int take_interval(struct trace_options *options, const char *value)
@@ -134,7 +161,12 @@ static int take_option(void *context, int id, const char *value)
     case ID_FORMAT: return take_format(options, value);
     case ID_OUT: options->out = value; return 0;
     case ID_QUIET: options->quiet = true; return 0;
-    case ID_THREAD: return take_thread(options, value);
+    case ID_KIND: return take_kind(options, value);
+    case ID_PIDS: return cli_take_pids(options, value);
+    case ID_THREAD: options->wanted.thread = value; return 0;
+    case ID_BETWEEN: return cli_take_between(&options->wanted, value);
+    case ID_SHOW_AGENT: options->wanted.show_agent = options->info.show_agent = true; return 0;
+    case ID_NO_NAMES: options->no_names = true; return 0;
     case ID_WEIGHT: return take_weight(options, value);
     case ID_NO_SLICES: options->no_slices = true; return 0;
     case ID_DEBUG_ROOT: options->debug_root = value; return 0;
@@ -161,13 +193,28 @@ int cli_trace_options_refuse(const struct trace_options *options, const char *na
     return cli_usage_error(options->command);
 }
 
-int cli_trace_options_one_file(const struct trace_options *options)
+int cli_trace_options_some_file(struct trace_options *options)
 {
-    if (options->file_count == 0)
-        return cli_trace_options_refuse(options, options->command, "needs a FILE");
+    static char recorded[] = RECORD_FILE;
+    static char *files[] = {recorded, NULL};
+    if (options->file_count)
+        return CLI_GO_ON;
+    if (access(recorded, F_OK) != 0)
+        return cli_trace_options_refuse(options, options->command,
+                                        "needs a FILE: there is no " RECORD_FILE " in this directory, which qut record "
+                                        "would have made");
+    options->files = files;
+    options->file_count = 1;
+    if (!options->quiet)
+        cli_report(stderr, NULL, "%s of %s", options->command, recorded);
+    return CLI_GO_ON;
+}
+
+int cli_trace_options_one_file(struct trace_options *options)
+{
     if (options->file_count > 1)
         return cli_trace_options_refuse(options, options->files[1], "one argument too many");
-    return CLI_GO_ON;
+    return cli_trace_options_some_file(options);
 }
 
 int cli_trace_options_parse(struct trace_options *options, enum trace_command set, const char *help, int argc,
@@ -179,8 +226,11 @@ int cli_trace_options_parse(struct trace_options *options, enum trace_command se
                                       .argument_count = ARGUMENT_COUNT,
                                       .set = set,
                                       .take = take_option,
-                                      .context = options};
+                                      .context = options,
+                                      .word = word_of};
     int first;
+    options->wanted.kind = SELECTION_MAIN;
+    options->wanted.to_ns = UINT64_MAX;
     options->fd = options->weight = options->info.weight = -1;
     int status = cli_parse(&parser, argc, argv, &first);
     options->files = argv + first;

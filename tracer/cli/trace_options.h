@@ -16,6 +16,8 @@ enum trace_command {
     TRACE_REPORT = 8,
 };
 
+enum { TRACE_PIDS_MAX = 64 };
+
 struct trace_options {
     const char *command;
     char **files; // the operands
@@ -27,9 +29,11 @@ struct trace_options {
     bool no_inlines, lines, debuginfod;
     // Export.
     const struct export_format *format;
-    uint32_t tid; // 0: all
-    int weight;   // enum export_weight; -1: as the format has it.
-    bool no_slices;
+    int weight; // enum export_weight; -1: as the kind has it
+    bool no_slices, no_names;
+    bool has_kind;                  // it was said
+    struct selection_wanted wanted; // kind: where it was not said SELECTION_MAIN
+    uint32_t pids[TRACE_PIDS_MAX];
     // Collect.
     int pid; // 0: none
     int fd;  // -1: none
@@ -43,8 +47,10 @@ struct trace_options {
 // What a command takes that is not said by options: set in *options before. Returns CLI_GO_ON or an exit status.
 int cli_trace_options_parse(struct trace_options *options, enum trace_command set, const char *help, int argc,
                             char **argv);
-// CLI_GO_ON where there is exactly one operand.
-int cli_trace_options_one_file(const struct trace_options *options);
+// Without an operand, what qut record made last in this directory is one, which is said. CLI_GO_ON where there is some
+// operand then, or exactly one.
+int cli_trace_options_some_file(struct trace_options *options);
+int cli_trace_options_one_file(struct trace_options *options);
 // Says what is wrong with the command line; returns CLI_BAD.
 int cli_trace_options_refuse(const struct trace_options *options, const char *name, const char *why);
 

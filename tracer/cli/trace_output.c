@@ -48,18 +48,6 @@ static const char *refusal(const struct trace_job *job, const char *out)
     return is_same_file(job->options->files[0], out) ? "is the trace itself" : NULL;
 }
 
-// Of several that had the number one after the other, the one with most samples. NULL: none had it.
-static const struct trace_thread *find_thread(const struct trace *trace, uint32_t tid)
-{
-    const struct trace_thread *found = NULL;
-    for (size_t i = 0; i < trace->thread_count; i++) {
-        const struct trace_thread *thread = &trace->threads[i];
-        if (thread->tid == tid && (!found || thread->sample_count > found->sample_count))
-            found = thread;
-    }
-    return found;
-}
-
 static void say_missing_names(const struct names *names)
 {
     const struct names_missing *missing;
@@ -123,13 +111,12 @@ static int make_out(struct trace_job *job, const struct trace *trace, const char
     struct base_error error = {0};
     if (!job->options->quiet)
         export_losses_say(trace, say_loss, (void *)(uintptr_t)file);
-    if (job->options->tid) {
-        const struct trace_thread *thread = find_thread(trace, job->options->tid);
-        if (!thread) {
-            cli_report(stderr, file, "no thread %u in it", job->options->tid);
-            return CLI_BAD;
-        }
-        job->thread = thread->uid;
+    int status = job->select ? job->select(job, trace, &error) : 0;
+    if (status > 0)
+        return status;
+    if (status < 0) {
+        cli_report_error(stderr, file, &error);
+        return CLI_BAD;
     }
     struct sink *sink = open_out(job, out, &error);
     if (!sink || write_trace(job, trace, sink, &error) != 0) {

@@ -15,7 +15,10 @@ struct trace_job {
     // Returns 0, or -1 with *error filled. Write errors are the sink's.
     int (*write)(const struct trace_job *job, const struct trace *trace, const struct names *names, struct sink *sink,
                  struct base_error *error);
-    uint32_t thread; // uid of options->tid; 0: all
+    // Before OUT is opened: chooses what of the trace is written. 0; -1 with *error filled; or an exit status, where it
+    // has said why. NULL: all.
+    int (*select)(struct trace_job *job, const struct trace *trace, struct base_error *error);
+    struct selection selection; // whoever selects frees it
 };
 
 // Returns an exit status: CLI_NO where the trace is incomplete, CLI_BAD where OUT was not written.

@@ -1,57 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several traces in one file: what is put behind what is there.
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock_inline.h"
 #include "tracer/collect/collect.h"
+#include "tracer/collect/file_copy.h"
 #include "tracer/collect/notes_write.h"
 
 static int io_error(struct base_error *error, uint64_t at, const char *what)
 {
     return base_fail(error, BASE_ERR_IO, "", at, "%s: %s", what, strerror(errno));
-}
-
-static int write_whole(int fd, const uint8_t *bytes, size_t size, uint64_t at, struct base_error *error)
-{
-    while (size) {
-        ssize_t part = pwrite(fd, bytes, size, (off_t)at);
-        if (part < 0 && errno == EINTR)
-            continue;
-        if (part <= 0) {
-            errno = part < 0 ? errno : ENOSPC;
-            return io_error(error, at, "write");
-        }
-        bytes += part;
-        size -= (size_t)part;
-        at += (uint64_t)part;
-    }
-    return 0;
-}
-
-static int copy(int to_fd, uint64_t at, int fd, struct base_error *error)
-{
-    enum { PIECE_BYTES = 1 << 16 };
-    uint8_t *piece = malloc(PIECE_BYTES);
-    if (!piece)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a copy");
-    int status = 0;
-    for (uint64_t done = 0; status == 0;) {
-        ssize_t part = pread(fd, piece, PIECE_BYTES, (off_t)done);
-        if (part < 0 && errno == EINTR)
-            continue;
-        if (part < 0)
-            status = io_error(error, done, "read");
-        if (part <= 0)
-            break;
-        status = write_whole(to_fd, piece, (size_t)part, at + done, error);
-        done += (uint64_t)part;
-    }
-    free(piece);
-    return status;
 }
 
 // Where the file ends. -1: that cannot be found out.
@@ -77,7 +38,7 @@ int collect_append(int to_fd, int fd, struct base_error *error)
     uint64_t end = 0;
     if (find_end(to_fd, &end, error) != 0)
         return -1;
-    return copy(to_fd, end, fd, error) == 0 ? 0 : cut_back(to_fd, end);
+    return collect_file_copy(to_fd, end, fd, 0, error) == 0 ? 0 : cut_back(to_fd, end);
 }
 
 int collect_append_notes(int to_fd, const struct trace_note *notes, size_t count, struct base_error *error)
@@ -88,7 +49,7 @@ int collect_append_notes(int to_fd, const struct trace_note *notes, size_t count
     if (find_end(to_fd, &end, error) != 0)
         return -1;
     struct qut_trace_file_trailer trailer = {.end = QUT_TRACE_FILE_END_CLOSED, .end_ns = now_ns};
-    int status = collect_trace_file_begin_at(&file, to_fd, end, &nobody, now_ns, error);
+    int status = collect_trace_file_begin_at(&file, to_fd, end, 0, &nobody, now_ns, error);
     if (status == 0)
         status = collect_file_notes_write(&file, notes, count, error);
     if (status == 0)

@@ -10,11 +10,14 @@
 #include "tracer/collect/file_chunks.h"
 #include "tracer/collect/file_tables.h"
 #include "tracer/collect/notes_write.h"
+#include "tracer/collect/settle.h"
 #include "tracer/trace/raw_trace.h"
 
 enum { PASS_BATCHES = 16, INTERVAL_DEFAULT_MS = 100 };
-// So old may be what a file that is being written says of chunks that are not full.
-static const uint64_t open_interval_ns = 1000000000;
+// So old may be what a file that is being written says of chunks that are not full; where little happens (each look
+// finds few samples), twice as old each time.
+static const uint64_t open_interval_ns = 1000000000, open_interval_most_ns = 64000000000;
+enum { FEW_SAMPLES = 32 };
 
 struct collector {
     const struct collect_options *options;
@@ -26,7 +29,8 @@ struct collector {
     uint64_t *seen;              // by chunk: the directory's word of what is in the file
     bool gives_back, is_watched;
     uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
-    uint64_t open_next_ns;
+    uint64_t open_next_ns, open_interval_ns;
+    uint64_t open_samples; // when open chunks were last looked at
 };
 
 // What could not be written stays where it is, to be tried again.
@@ -161,18 +165,42 @@ static void write_open(struct collector *collector, const struct image *image)
         write_states(collector, image);
 }
 
+static uint64_t samples_of(const struct image *image)
+{
+    const struct qut_trace_counters *counters = &image->counters;
+    const struct qut_trace_retired *retired = &counters->retired[counters->retired_version & 1];
+    const struct qut_trace_file_thread *threads = image->threads.items;
+    uint64_t samples = retired->stored + retired->merged;
+    for (size_t i = 0; i < image->threads.count; i++)
+        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
+            samples += threads[i].writers[level].commit.stored + threads[i].writers[level].commit.merged;
+    return samples;
+}
+
+static void set_open_interval(struct collector *collector, uint64_t samples)
+{
+    const bool is_quiet = samples - collector->open_samples < FEW_SAMPLES;
+    collector->open_samples = samples;
+    if (!is_quiet)
+        collector->open_interval_ns = open_interval_ns;
+    else if (collector->open_interval_ns < open_interval_most_ns)
+        collector->open_interval_ns *= 2;
+}
+
 static void write_open_if_due(struct collector *collector)
 {
     uint64_t now = base_clock_now_ns();
     if (now < collector->open_next_ns)
         return;
-    collector->open_next_ns = now + open_interval_ns;
     struct trace_memory *memory = trace_memory_new();
     if (!memory)
         return;
     struct image image = trace_image_new(memory);
-    if (trace_image_of_states(&image, &collector->view, NULL) == 0 && !trace_segment_was_cut(&collector->view))
+    if (trace_image_of_states(&image, &collector->view, NULL) == 0 && !trace_segment_was_cut(&collector->view)) {
+        set_open_interval(collector, samples_of(&image));
         write_open(collector, &image);
+    }
+    collector->open_next_ns = now + collector->open_interval_ns;
     trace_memory_free(memory);
 }
 
@@ -282,6 +310,9 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
         note_failure(collector, &failure);
     result->end = (enum qut_trace_file_end)trailer.end;
     trace_memory_free(memory);
+    if (result->has_trailer && result->chunk_count && !collector->file.failed_writes)
+        collect_settle(&collector->file, &trailer);
+    result->chunk_count = trailer.chunk_count;
     return 0;
 }
 
@@ -355,6 +386,7 @@ static int prepare(struct collector *collector, struct base_error *error)
     collector->seen = calloc(collector->view.chunk_count + 1, sizeof *collector->seen);
     collector->open_seen =
         calloc((size_t)collector->view.thread_count * QUT_TRACE_LEVELS + 1, sizeof *collector->open_seen);
+    collector->open_interval_ns = open_interval_ns;
     collector->open_next_ns = base_clock_now_ns() + open_interval_ns;
     collector->batches = malloc(PASS_BATCHES * sizeof *collector->batches);
     return collector->seen && collector->open_seen && collector->batches

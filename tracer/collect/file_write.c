@@ -9,7 +9,7 @@
 #include "base/codec.h"
 #include "formats/qut_table_check.h"
 
-enum { ZSTD_LEVEL = 3, WORTH_PACKING_BYTES = 64 };
+enum { LEVEL_QUICK = 3, WORTH_PACKING_BYTES = 64 };
 
 static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size, struct base_error *error)
 {
@@ -38,14 +38,17 @@ static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size,
 int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
                              struct base_error *error)
 {
-    return collect_trace_file_begin_at(file, fd, 0, header, now_ns, error);
+    return collect_trace_file_begin_at(file, fd, 0, 0, header, now_ns, error);
 }
 
-int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_bytes,
+int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_bytes, uint64_t supersedes_bytes,
                                 const struct qut_trace_header *header, uint64_t now_ns, struct base_error *error)
 {
-    *file = (struct trace_file){.fd = fd, .begin = begin_bytes};
-    struct qut_trace_file_header begin = {.version = QUT_TRACE_FILE_VERSION, .pid = header->pid, .begin_ns = now_ns};
+    *file = (struct trace_file){.fd = fd, .begin = begin_bytes, .level = LEVEL_QUICK};
+    struct qut_trace_file_header begin = {.version = QUT_TRACE_FILE_VERSION,
+                                          .pid = header->pid,
+                                          .begin_ns = now_ns,
+                                          .supersedes_bytes = supersedes_bytes};
     memcpy(begin.magic, QUT_TRACE_FILE_MAGIC, sizeof begin.magic);
     memcpy(begin.identity, header->identity, sizeof begin.identity);
     begin.checksum = qut_table_checksum(&begin, offsetof(struct qut_trace_file_header, checksum));
@@ -64,9 +67,45 @@ static int need_buffer(struct trace_file *file, size_t bytes, struct base_error 
     return 0;
 }
 
+// Without zstd, or where it does not help, as it is. Returns the codec, and what it comes to.
+static uint8_t pack(int level, const struct base_bytes *pieces, size_t count, size_t size, uint8_t *to, size_t room,
+                    size_t *packed_bytes)
+{
+    size_t done = 0;
+    bool is_packed = size >= WORTH_PACKING_BYTES;
+    for (size_t i = 0; i < count && is_packed; i++) {
+        size_t more = 0;
+        is_packed = base_zstd_pack(pieces[i], level, to + done, room - done, &more, NULL) == 0;
+        done += more;
+    }
+    if (is_packed && done < size) {
+        *packed_bytes = done;
+        return count == 1 ? QUT_TRACE_FILE_ZSTD : QUT_TRACE_FILE_ZSTD_FRAMES;
+    }
+    *packed_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to + *packed_bytes, pieces[i].data, pieces[i].size);
+        *packed_bytes += pieces[i].size;
+    }
+    return QUT_TRACE_FILE_PLAIN;
+}
+
 int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
                              uint32_t sample_count, struct base_error *error)
 {
+    const struct base_bytes all = {contents, size};
+    return collect_trace_file_pieces(file, type, &all, 1, sample_count, error);
+}
+
+int collect_trace_file_pieces(struct trace_file *file, enum qut_trace_file_type type, const struct base_bytes *pieces,
+                              size_t count, uint32_t sample_count, struct base_error *error)
+{
+    size_t size = 0, room = 0, packed_bytes;
+    for (size_t i = 0; i < count; i++) {
+        const size_t bound = base_zstd_bound(pieces[i].size);
+        size += pieces[i].size;
+        room += bound > pieces[i].size ? bound : pieces[i].size;
+    }
     struct qut_trace_file_block block = {.magic = QUT_TRACE_FILE_BLOCK_MAGIC,
                                          .type = (uint8_t)type,
                                          .index = file->block_count,
@@ -74,21 +113,10 @@ int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type t
                                          .sample_count = sample_count};
     if (size > QUT_TRACE_FILE_BLOCK_BYTES_MAX)
         return base_fail(error, BASE_ERR_LIMIT, "", file->bytes, "a block of %zu bytes", size);
-    size_t bound = base_zstd_bound(size);
-    size_t room = bound > size ? bound : size;
     if (need_buffer(file, sizeof block + room, error) != 0)
         return -1;
     uint8_t *packed = file->buffer + sizeof block;
-    size_t packed_bytes = size;
-    // Without zstd, or where it does not help, as it is.
-    if (size >= WORTH_PACKING_BYTES &&
-        base_zstd_pack((struct base_bytes){contents, size}, ZSTD_LEVEL, packed, room, &packed_bytes, NULL) == 0 &&
-        packed_bytes < size) {
-        block.codec = QUT_TRACE_FILE_ZSTD;
-    } else {
-        packed_bytes = size;
-        memcpy(packed, contents, size);
-    }
+    block.codec = pack(file->level, pieces, count, size, packed, room, &packed_bytes);
     block.packed_bytes = (uint32_t)packed_bytes;
     block.contents_checksum = qut_table_checksum(packed, packed_bytes);
     block.checksum = qut_table_checksum(&block, offsetof(struct qut_trace_file_block, checksum));

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cursor_inline.h"
 #include "base/error.h"
 #include "formats/qut_trace_file.h"
 
@@ -17,6 +18,7 @@ struct trace_file {
     uint32_t block_count;
     uint64_t unpacked_bytes;
     uint64_t failed_writes;
+    int level;       // of zstd
     uint8_t *buffer; // of one block as it is on disk
     size_t buffer_bytes;
 };
@@ -24,11 +26,14 @@ struct trace_file {
 // Takes the descriptor, which stays the caller's.
 int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_trace_header *header, uint64_t now_ns,
                              struct base_error *error);
-// The same, behind `begin` bytes of other traces.
-int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin, const struct qut_trace_header *header,
-                                uint64_t now_ns, struct base_error *error);
+// The same, behind `begin` bytes of other traces; of these it is to take the place of the last `supersedes_bytes`.
+int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin, uint64_t supersedes_bytes,
+                                const struct qut_trace_header *header, uint64_t now_ns, struct base_error *error);
 int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
                              uint32_t sample_count, struct base_error *error);
+// Contents in pieces, each packed by itself.
+int collect_trace_file_pieces(struct trace_file *file, enum qut_trace_file_type type, const struct base_bytes *pieces,
+                              size_t count, uint32_t sample_count, struct base_error *error);
 // Counts of what was written are filled in here.
 int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_trailer *trailer, struct base_error *error);
 void collect_trace_file_free(struct trace_file *file);

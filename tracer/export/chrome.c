@@ -360,9 +360,10 @@ static void end_writer(struct writer *writer)
         sink_close(writer->name_texts, false, NULL);
 }
 
-static int write_chrome(const struct trace *trace, const struct names *names, const struct export_options *options,
-                        struct sink *sink, struct base_error *error)
+static int write_chrome(const struct selection *selection, const struct names *names,
+                        const struct export_options *options, struct sink *sink, struct base_error *error)
 {
+    const struct trace *trace = &selection->trace;
     struct writer writer = {.trace = trace, .names = names, .sink = sink};
     if (export_flows_make(&writer.flows, trace) != 0 || !make_names(&writer)) {
         end_writer(&writer);
@@ -371,8 +372,7 @@ static int write_chrome(const struct trace *trace, const struct names *names, co
     put(&writer, "{\"traceEvents\":[");
     write_processes(&writer);
     for (size_t i = 0; i < trace->thread_count && !sink_failed(sink); i++) {
-        if (!options->thread || trace->threads[i].uid == options->thread)
-            perfetto_write_thread(&writer, &trace->threads[i]);
+        perfetto_write_thread(&writer, &trace->threads[i]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
@@ -387,4 +387,5 @@ const struct export_format export_chrome = {
     .what = "Chrome's trace events, JSON (Perfetto, chrome://tracing, Firefox Profiler, speedscope)",
     .write = write_chrome,
     .weight = EXPORT_WEIGHT_TIME,
+    .is_timeline = true,
 };

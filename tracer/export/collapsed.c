@@ -106,16 +106,15 @@ static bool write_lines(const struct trace *trace, const struct lines *lines, st
     return true;
 }
 
-static bool gather(struct lines *lines, const struct trace *trace, const struct export_options *options,
+static bool gather(struct lines *lines, const struct selection *selection, const struct export_options *options,
                    const struct name_tree *tree)
 {
+    const struct trace *trace = &selection->trace;
     struct sums sums = {0};
     bool is_good = true;
     for (size_t i = 0; i < trace->thread_count && is_good; i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        if (options->thread && thread->uid != options->thread)
-            continue;
-        is_good = export_sums_of_thread(&sums, trace, thread, false) == 0 &&
+        is_good = export_sums_of_thread(&sums, selection, thread, false) == 0 &&
                   add_lines(lines, &sums, thread, tree, options->weight);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
@@ -124,14 +123,15 @@ static bool gather(struct lines *lines, const struct trace *trace, const struct 
     return is_good;
 }
 
-static int write_collapsed(const struct trace *trace, const struct names *names, const struct export_options *options,
-                           struct sink *sink, struct base_error *error)
+static int write_collapsed(const struct selection *selection, const struct names *names,
+                           const struct export_options *options, struct sink *sink, struct base_error *error)
 {
+    const struct trace *trace = &selection->trace;
     struct name_tree tree = {0};
     struct lines lines = {0};
     struct stack_text text = {.trace = trace, .write = write_node, .context = (void *)(uintptr_t)names};
     bool is_good = export_stack_text_begin(&text) && export_name_tree_make(&tree, trace, names, write_function) == 0 &&
-                   gather(&lines, trace, options, &tree);
+                   gather(&lines, selection, options, &tree);
     if (is_good && lines.count) {
         qsort_r(lines.items, lines.count, sizeof *lines.items, compare_lines, (void *)(uintptr_t)trace);
         is_good = write_lines(trace, &lines, &text, sink);

@@ -3,7 +3,7 @@
 #ifndef TRACER_EXPORT_EXPORT_H
 #define TRACER_EXPORT_EXPORT_H
 
-#include "tracer/analysis/analysis.h"
+#include "tracer/analysis/selection.h"
 #include "tracer/names/names.h"
 #include "tracer/trace/trace_data.h"
 
@@ -11,9 +11,10 @@
 struct sink;
 
 struct export_options {
-    uint32_t thread; // uid of the only thread that is wanted (Nanoscope has one); 0: all, or the one with most samples
-    unsigned weight; // enum export_weight: what a sample counts for, where the format has one number
-    bool no_slices;  // Perfetto: samples without slices
+    unsigned weight;         // enum export_weight: what a sample counts for, where the format has one number
+    bool no_names;           // pprof: what lies in a file is left for others to name
+    const char *system_root; // pprof: as names have it; NULL: none
+    bool no_slices;          // Perfetto: samples without slices
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;
 };
@@ -34,15 +35,16 @@ struct export_format {
     const char *extension; // ".perfetto-trace"
     const char *what;      // one line, for --help: what it holds (which programs read it)
     // Returns 0, or -1 with *error filled (of the trace: what the format cannot say). Write errors are the sink's.
-    int (*write)(const struct trace *trace, const struct names *names, const struct export_options *options,
+    int (*write)(const struct selection *selection, const struct names *names, const struct export_options *options,
                  struct sink *sink, struct base_error *error);
-    unsigned weight; // enum export_weight: where none is asked for
-    bool is_binary;  // no text
-    bool is_gzip;    // the sink is to be compressed (sink_gzip)
+    unsigned weight;  // enum export_weight: of all kinds, where none is asked for
+    bool is_timeline; // it shows each kind by itself: all of them, where none is asked for
+    bool is_binary;   // no text
+    bool is_gzip;     // the sink is to be compressed (sink_gzip)
 };
 
 extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
-    export_chrome, export_perf_script;
+    export_chrome, export_perf_script, export_firefox, export_callgrind;
 
 extern const struct export_format *const export_formats[]; // up to a NULL
 const struct export_format *export_find(const char *name); // NULL: there is none

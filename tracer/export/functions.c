@@ -21,23 +21,28 @@ static void add_stack(struct function_costs *costs, const struct trace *trace, c
     for (uint32_t node = spot->node; node; node = trace->nodes[node].parent)
         for (size_t i = 0; i < names_count(names, node); i++) {
             uint32_t id = names_at(names, node, i)->id;
-            if (is_innermost)
-                costs->items[id].self += spot->self;
+            struct function_cost *cost = &costs->items[id];
+            if (is_innermost) {
+                cost->self += spot->self;
+                cost->self_told += spot->self_told;
+            }
             is_innermost = false;
-            if (seen[id] != number)
-                costs->items[id].total += spot->self;
+            if (seen[id] != number) {
+                cost->total += spot->self;
+                cost->total_told += spot->self_told;
+            }
             seen[id] = number;
         }
 }
 
 int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                          enum measure measure, uint32_t process)
+                          enum measure measure, uint32_t process, bool with_own)
 {
     size_t count = names_id_count(names);
     struct hot_spots spots;
     uint32_t *seen = calloc(count + 1, sizeof *seen);
     *costs = (struct function_costs){.items = calloc(count + 1, sizeof *costs->items)};
-    if (!seen || !costs->items || analysis_hot_spots_make(&spots, trace, measure, process) != 0) {
+    if (!seen || !costs->items || analysis_hot_spots_make(&spots, trace, measure, process, with_own) != 0) {
         free(seen);
         export_functions_free(costs);
         return -1;
@@ -46,8 +51,11 @@ int export_functions_make(struct function_costs *costs, const struct trace *trac
         costs->items[id].id = id;
     for (size_t i = 0; i < spots.count && spots.items[i].self; i++)
         add_stack(costs, trace, names, &spots.items[i], seen, (uint32_t)i + 1);
-    costs->sum = spots.sum;
+    costs->basis = spots.basis;
     costs->samples = spots.samples;
+    costs->own = spots.own;
+    costs->own_share = spots.own_share;
+    costs->own_error = spots.own_error;
     for (size_t id = 0; id < count; id++)
         if (costs->items[id].total)
             costs->items[costs->count++] = costs->items[id];

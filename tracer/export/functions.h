@@ -8,18 +8,21 @@
 struct function_cost {
     uint32_t id; // of its name
     uint64_t self, total;
+    uint64_t self_told, total_told; // of these, by the coarse clock
 };
 
 struct function_costs {
     struct function_cost *items; // largest self first
     size_t count;
-    uint64_t sum;     // of all samples
+    struct share_basis basis;
     uint64_t samples; // that counted
+    uint64_t own;     // as in struct hot_spots
+    double own_share, own_error;
 };
 
 // Of one process (index), or of all (TRACE_NONE). 0, or -1 without memory.
 int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                          enum measure measure, uint32_t process);
+                          enum measure measure, uint32_t process, bool with_own);
 void export_functions_free(struct function_costs *costs);
 
 #endif

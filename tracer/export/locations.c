@@ -11,11 +11,11 @@ static void use(const struct trace *trace, uint32_t *of_node, uint32_t node)
         of_node[node] = 1;
 }
 
-static void use_samples(const struct trace *trace, uint32_t *of_node, uint32_t uid)
+static void use_samples(const struct trace *trace, uint32_t *of_node)
 {
     for (size_t i = 0; i < trace->thread_count; i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        for (size_t s = 0; s < thread->sample_count && (!uid || thread->uid == uid); s++)
+        for (size_t s = 0; s < thread->sample_count; s++)
             use(trace, of_node, trace->samples[thread->first_sample + s].node);
     }
 }
@@ -33,15 +33,14 @@ static uint64_t hash_of(const struct trace *trace, const struct names *names, ui
     return base_hash_word(base_hash_word(0, at->pc), (uint64_t)at->module << 32 | names_at(names, node, 0)->id);
 }
 
-int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names,
-                          uint32_t uid)
+int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names)
 {
     struct base_hash_index index = {0};
     *locations = (struct locations){.of_node = calloc(trace->node_count + 1, sizeof *locations->of_node),
                                     .nodes = calloc(trace->node_count + 1, sizeof *locations->nodes)};
     bool is_good = locations->of_node && locations->nodes;
     if (is_good)
-        use_samples(trace, locations->of_node, uid);
+        use_samples(trace, locations->of_node);
     for (uint32_t node = 1; is_good && node < trace->node_count; node++) {
         if (!locations->of_node[node])
             continue;
@@ -73,7 +72,7 @@ void export_locations_free(struct locations *locations)
 uint64_t export_location_address(const struct trace *trace, uint32_t node)
 {
     const struct trace_node *at = &trace->nodes[node];
-    if (at->class_ == QUT_TRACE_CLASS_LABEL || at->class_ == QUT_TRACE_CLASS_END)
+    if (at->label)
         return 0;
     if (at->module == TRACE_NONE)
         return at->pc;

@@ -11,9 +11,8 @@ struct locations {
     size_t count;
 };
 
-// Of the samples' nodes, and of all outside of them, of one thread (uid; 0: all). Returns 0, or -1 without memory.
-int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names,
-                          uint32_t uid);
+// Of the samples' nodes, and of all outside of them. Returns 0, or -1 without memory.
+int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names);
 void export_locations_free(struct locations *locations);
 
 // Where in memory the node's code was; 0: it has no address.

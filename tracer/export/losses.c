@@ -71,7 +71,6 @@ static void tell_notes(const struct trace *trace, const struct teller *teller)
     } notes[] = {
         {"ticks-lost", "ticks did not arrive"},
         {"ticks-late", "ticks came as one with another"},
-        {"ticks-kernel", "ticks fell into the kernel, where this trigger has none: system calls and page faults"},
         {"threads-without-ticks", "threads could not be given ticks"},
         {"locks-untold", "waits for locks of which it is not known who held them, or who ended them"},
         {"processes-not-recorded", "processes are not in the trace"},
@@ -89,6 +88,23 @@ static void tell_notes(const struct trace *trace, const struct teller *teller)
         if (sum)
             tell(teller, "%ju %s", (uintmax_t)sum, notes[i].what);
     }
+}
+
+static bool tells_kernel(const struct trace *trace)
+{
+    for (size_t i = 0; i < trace->extra_count; i++)
+        if (trace->extras[i].key == QUT_TRACE_EXTRA_CPU_NS)
+            return true;
+    return false;
+}
+
+// Where nothing stands for them.
+static void tell_kernel(const struct trace *trace, const struct teller *teller)
+{
+    uint64_t sum = trace_note_sum(trace, "ticks-kernel");
+    if (sum && !tells_kernel(trace))
+        tell(teller, "%ju ticks fell into the kernel, where this trigger has none: system calls and page faults",
+             (uintmax_t)sum);
 }
 
 static void tell_damage(const struct trace *trace, const struct teller *teller)
@@ -111,5 +127,6 @@ void export_losses_say(const struct trace *trace, void (*say)(void *context, con
         tell(&teller, "%s", summary);
     tell_counts(trace, &teller);
     tell_notes(trace, &teller);
+    tell_kernel(trace, &teller);
     tell_damage(trace, &teller);
 }

@@ -55,22 +55,23 @@ static bool leave(void *context, uint64_t time_ns, uint32_t node, size_t index)
     return !sink_failed(writer->sink);
 }
 
-// The one that is asked for, else the one with most samples.
-static const struct trace_thread *find_thread(const struct trace *trace, uint32_t uid)
+static const struct trace_thread *find_busiest(const struct trace *trace)
 {
     const struct trace_thread *found = NULL;
     for (size_t i = 0; i < trace->thread_count; i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        if (uid ? thread->uid == uid : !found || thread->sample_count > found->sample_count)
+        if (!found || thread->sample_count > found->sample_count)
             found = thread;
     }
     return found;
 }
 
-static int write_nanoscope(const struct trace *trace, const struct names *names, const struct export_options *options,
-                           struct sink *sink, struct base_error *error)
+static int write_nanoscope(const struct selection *selection, const struct names *names,
+                           const struct export_options *options, struct sink *sink, struct base_error *error)
 {
-    const struct trace_thread *thread = find_thread(trace, options->thread);
+    (void)options;
+    const struct trace *trace = &selection->trace;
+    const struct trace_thread *thread = find_busiest(trace);
     if (!thread || !thread->sample_count)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "Nanoscope shows one thread: this one has no samples");
     struct writer writer = {.trace = trace, .names = names, .sink = sink, .name = sink_in_memory()};
@@ -86,7 +87,8 @@ static int write_nanoscope(const struct trace *trace, const struct names *names,
 const struct export_format export_nanoscope = {
     .name = "nanoscope",
     .extension = ".nanoscope.txt",
-    .what = "Nanoscope's text, of one thread",
+    .what = "Nanoscope's text, of one thread: of those selected the one with most samples",
     .write = write_nanoscope,
     .weight = EXPORT_WEIGHT_TIME,
+    .is_timeline = true,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of "perf script": a line for each sample, then one for each frame, innermost first, then an empty one.
+// The text of "perf script": a line for each sample, with what it counts for where perf has its period, then one for
+// each frame, innermost first, then an empty one.
 #include <string.h>
 
 #include "tracer/export/clean.h"
@@ -7,6 +8,8 @@
 #include "tracer/export/stack_text.h"
 
 struct writer {
+    const struct selection *selection;
+    unsigned weight;
     const struct trace *trace;
     const struct names *names;
     struct sink *sink;
@@ -84,10 +87,34 @@ static uint64_t time_of(const struct trace_sample *sample, uint32_t index)
     return sample->first_ns + duration_ns / steps * index + duration_ns % steps * index / steps;
 }
 
-static bool perfetto_write_sample(struct writer *writer, const struct sink *thread, const struct trace_sample *sample)
+// A run's weight, shared out evenly: what its first `index` samples have.
+static uint64_t weight_before(uint64_t weight, const struct trace_sample *sample, uint32_t index)
+{
+    return (uint64_t)((unsigned __int128)weight * index / sample->count);
+}
+
+static void put_head(struct writer *writer, const struct sink *thread, uint64_t time_ns, uint64_t weight)
+{
+    size_t size;
+    const uint8_t *text = sink_memory(thread, &size);
+    sink_bytes(writer->sink, text, size);
+    sink_fixed(writer->sink, (int64_t)(time_ns / 1000), 6); // perf's digits: readers ask for them
+    sink_text(writer->sink, ": ");
+    for (uint64_t least = 1000000000; least > 1 && weight < least; least /= 10) // 10 places, right-aligned
+        sink_bytes(writer->sink, " ", 1);
+    sink_number(writer->sink, weight);
+    sink_text(writer->sink, " sample: kind=");
+}
+
+static bool perfetto_write_sample(struct writer *writer, const struct sink *thread, size_t index)
 {
     static const char no_frames[] = "\t               0 [no frames] ([unknown])\n";
-    size_t size, thread_size;
+    const struct trace_sample *sample = &writer->trace->samples[index];
+    const uint64_t *weights = writer->selection->weights[index];
+    uint64_t weight = weights[writer->weight];
+    size_t size;
+    if (!weight && !weights[MEASURE_SAMPLES])
+        return true;
     const char *stack = export_stack_text_of(&writer->stacks, sample->node, &size);
     if (!stack)
         return false;
@@ -95,13 +122,10 @@ static bool perfetto_write_sample(struct writer *writer, const struct sink *thre
         stack = no_frames;
         size = sizeof no_frames - 1;
     }
-    const uint8_t *thread_text = sink_memory(thread, &thread_size);
-    const char *kind = trace_kind_name(writer->trace, sample->kind);
     for (uint32_t i = 0; i < sample->count && !sink_failed(writer->sink); i++) {
-        sink_bytes(writer->sink, thread_text, thread_size);
-        sink_fixed(writer->sink, (int64_t)(time_of(sample, i) / 1000), 6); // perf's digits: readers ask for them
-        sink_text(writer->sink, ":          1 sample: kind=");
-        put_kind(writer->sink, kind);
+        put_head(writer, thread, time_of(sample, i),
+                 weight_before(weight, sample, i + 1) - weight_before(weight, sample, i));
+        put_kind(writer->sink, trace_kind_name(writer->trace, sample->kind));
         sink_bytes(writer->sink, "\n", 1);
         sink_bytes(writer->sink, stack, size);
         sink_bytes(writer->sink, "\n", 1);
@@ -117,21 +141,22 @@ static bool perfetto_write_thread(struct writer *writer, const struct trace_thre
     put_thread(head, writer->trace, thread);
     bool is_good = !sink_failed(head);
     for (size_t i = 0; i < thread->sample_count && is_good && !sink_failed(writer->sink); i++)
-        is_good = perfetto_write_sample(writer, head, &writer->trace->samples[thread->first_sample + i]);
+        is_good = perfetto_write_sample(writer, head, thread->first_sample + i);
     sink_close(head, false, NULL);
     return is_good;
 }
 
-static int write_perf_script(const struct trace *trace, const struct names *names, const struct export_options *options,
-                             struct sink *sink, struct base_error *error)
+static int write_perf_script(const struct selection *selection, const struct names *names,
+                             const struct export_options *options, struct sink *sink, struct base_error *error)
 {
-    struct writer writer = {.trace = trace, .names = names, .sink = sink};
+    const struct trace *trace = &selection->trace;
+    struct writer writer = {
+        .selection = selection, .weight = options->weight, .trace = trace, .names = names, .sink = sink};
     writer.stacks =
         (struct stack_text){.trace = trace, .write = write_node, .context = &writer, .innermost_first = true};
     bool is_good = export_stack_text_begin(&writer.stacks);
     for (size_t i = 0; i < trace->thread_count && is_good; i++) {
-        if (!options->thread || trace->threads[i].uid == options->thread)
-            is_good = perfetto_write_thread(&writer, &trace->threads[i]);
+        is_good = perfetto_write_thread(&writer, &trace->threads[i]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// profile.proto of pprof, with gzip: samples by stack, thread and kind, each with its count, time, processor time and
-// allocated bytes. Losses are the profile's comments.
+// profile.proto of pprof, with gzip: samples by stack, thread and kind, each with what its kind counts. Losses are the
+// profile's comments. Addresses are virtual addresses of the files, and mappings the files' own segments: with the
+// build-id, who has the file can name them, wherever it was loaded.
+#include <stdlib.h>
+
 #include "base/interner.h"
 #include "tracer/export/clean.h"
 #include "tracer/export/locations.h"
 #include "tracer/export/losses.h"
+#include "tracer/export/pprof_types.h"
 #include "tracer/export/protobuf.h"
 #include "tracer/export/sums.h"
+#include "tracer/names/file_offset.h"
 
 // Field numbers of https://github.com/google/pprof/blob/main/proto/profile.proto
 enum {
@@ -18,6 +23,8 @@ enum {
     PROFILE_STRING = 6,
     PROFILE_TIME_NS = 9,
     PROFILE_DURATION_NS = 10,
+    PROFILE_PERIOD_TYPE = 11,
+    PROFILE_PERIOD = 12,
     PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_TYPE = 14,
 
@@ -55,7 +62,17 @@ enum {
     FUNCTION_FILE = 4,
 };
 
+// What of a mapping is known.
+struct known {
+    bool functions, lines, inlined;
+    uint64_t start, limit; // virtual addresses
+};
+
 struct writer {
+    const struct selection *selection;
+    const struct export_options *options;
+    struct pprof_types types;
+    struct known *known; // of each module
     const struct trace *trace;
     const struct names *names;
     struct protobuf out;
@@ -82,20 +99,24 @@ static void end_message(struct writer *writer, size_t begin)
     export_protobuf_flush(&writer->out, false);
 }
 
-static bool is_count(unsigned weight)
+static void write_type(struct writer *writer, unsigned field, const char *name, const char *unit)
 {
-    return weight == EXPORT_WEIGHT_SAMPLES || weight == EXPORT_WEIGHT_ALLOCATIONS || weight == EXPORT_WEIGHT_FAULTS;
+    size_t type = export_protobuf_begin(&writer->out, field);
+    put_string(writer, TYPE_NAME, name);
+    put_string(writer, TYPE_UNIT, unit);
+    end_message(writer, type);
 }
 
-static void write_types(struct writer *writer, unsigned default_type)
+static void write_types(struct writer *writer)
 {
-    for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++) {
-        size_t type = export_protobuf_begin(&writer->out, PROFILE_SAMPLE_TYPE);
-        put_string(writer, TYPE_NAME, export_weights_name(i));
-        put_string(writer, TYPE_UNIT, is_count(i) ? "count" : export_weights_unit(i));
-        end_message(writer, type);
-    }
-    put_string(writer, PROFILE_DEFAULT_TYPE, export_weights_name(default_type));
+    const struct pprof_types *types = &writer->types;
+    for (size_t i = 0; i < types->count; i++)
+        write_type(writer, PROFILE_SAMPLE_TYPE, types->items[i].name, types->items[i].unit);
+    put_string(writer, PROFILE_DEFAULT_TYPE, types->items[types->default_type].name);
+    if (!types->period)
+        return;
+    write_type(writer, PROFILE_PERIOD_TYPE, types->period_name, types->period_unit);
+    put(writer, PROFILE_PERIOD, types->period);
 }
 
 static void write_label(struct writer *writer, const char *key, const char *text, uint64_t number)
@@ -123,8 +144,10 @@ static void perfetto_write_sample(struct writer *writer, const struct trace_thre
         export_protobuf_bare_number(&writer->out, writer->locations.of_node[node]);
     export_protobuf_end(&writer->out, packed);
     packed = export_protobuf_begin(&writer->out, SAMPLE_VALUES);
-    for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++)
-        export_protobuf_bare_number(&writer->out, sum->of[i] > INT64_MAX ? INT64_MAX : sum->of[i]);
+    for (size_t i = 0; i < writer->types.count; i++) {
+        uint64_t value = sum->of[writer->types.items[i].measure];
+        export_protobuf_bare_number(&writer->out, value > INT64_MAX ? INT64_MAX : value);
+    }
     export_protobuf_end(&writer->out, packed);
     char name[CLEAN_THREAD_NAME_BYTES];
     write_label(writer, "thread", export_clean_thread_name(thread, name), 0);
@@ -138,17 +161,24 @@ static void perfetto_write_sample(struct writer *writer, const struct trace_thre
     end_message(writer, message);
 }
 
+static bool counts(const struct writer *writer, const struct sum *sum)
+{
+    for (size_t i = 0; i < writer->types.count; i++)
+        if (sum->of[writer->types.items[i].measure])
+            return true;
+    return false;
+}
+
 static int write_samples(struct writer *writer, const struct export_options *options)
 {
     const struct trace *trace = writer->trace;
     for (size_t i = 0; i < trace->thread_count && !sink_failed(writer->out.sink); i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        if (options->thread && thread->uid != options->thread)
-            continue;
-        if (export_sums_of_thread(&writer->sums, trace, thread, true) != 0)
+        if (export_sums_of_thread(&writer->sums, writer->selection, thread, true) != 0)
             return -1;
         for (size_t s = 0; s < writer->sums.count; s++)
-            perfetto_write_sample(writer, thread, &writer->sums.items[s]);
+            if (counts(writer, &writer->sums.items[s]))
+                perfetto_write_sample(writer, thread, &writer->sums.items[s]);
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
@@ -158,6 +188,41 @@ static int write_samples(struct writer *writer, const struct export_options *opt
 static bool has_mapping(const struct trace *trace, uint32_t module)
 {
     return module != TRACE_NONE && !(trace->modules[module].flags & QUT_TRACE_MODULE_JIT);
+}
+
+// Bytecode lies outside of what was known as code when the module was loaded.
+static void widen(struct known *known, uint64_t pc)
+{
+    known->start = pc < known->start ? pc : known->start;
+    known->limit = pc >= known->limit ? pc + 1 : known->limit;
+}
+
+// All of a file's places have to have a name: who reads the profile names a whole file or nothing of it.
+static bool find_known(struct writer *writer)
+{
+    writer->known = calloc(writer->trace->module_count + 1, sizeof *writer->known);
+    if (!writer->known)
+        return false;
+    for (uint32_t i = 0; i < writer->trace->module_count; i++) {
+        const struct trace_module *module = &writer->trace->modules[i];
+        writer->known[i] = (struct known){.functions = !writer->options->no_names,
+                                          .start = module->start_vaddr,
+                                          .limit = module->start_vaddr + module->code_bytes};
+    }
+    for (size_t i = 0; i < writer->locations.count; i++) {
+        uint32_t node = writer->locations.nodes[i], module = writer->trace->nodes[node].module;
+        if (module == TRACE_NONE)
+            continue;
+        struct known *known = &writer->known[module];
+        widen(known, writer->trace->nodes[node].pc);
+        for (size_t f = 0; f < names_count(writer->names, node) && !writer->options->no_names; f++) {
+            const struct name *name = names_at(writer->names, node, f);
+            known->functions = known->functions && name->is_known;
+            known->lines = known->lines || name->line;
+            known->inlined = known->inlined || name->is_inlined;
+        }
+    }
+    return true;
 }
 
 static void write_mappings(struct writer *writer)
@@ -175,14 +240,16 @@ static void write_mappings(struct writer *writer)
         }
         size_t mapping = export_protobuf_begin(&writer->out, PROFILE_MAPPING);
         put(writer, MAPPING_ID, i + 1);
-        put(writer, MAPPING_START, module->start);
-        put(writer, MAPPING_LIMIT, module->start + module->code_bytes);
-        put(writer, MAPPING_OFFSET, module->start_vaddr);
+        const struct names_options options = {.system_root = writer->options->system_root};
+        put(writer, MAPPING_START, writer->known[i].start);
+        put(writer, MAPPING_LIMIT, writer->known[i].limit);
+        put(writer, MAPPING_OFFSET, names_file_offset(&options, module, writer->known[i].start));
         put_string(writer, MAPPING_FILE, module->path);
         put_string(writer, MAPPING_BUILD_ID, build_id);
-        // All that could be found out is in here: pprof need not look for the files.
-        for (unsigned flag = MAPPING_HAS_FUNCTIONS; flag <= MAPPING_HAS_INLINES; flag++)
-            put(writer, flag, 1);
+        put(writer, MAPPING_HAS_FUNCTIONS, writer->known[i].functions);
+        put(writer, MAPPING_HAS_FILES, writer->known[i].lines);
+        put(writer, MAPPING_HAS_LINES, writer->known[i].lines);
+        put(writer, MAPPING_HAS_INLINES, writer->known[i].inlined);
         end_message(writer, mapping);
     }
 }
@@ -197,6 +264,8 @@ static void write_line(struct writer *writer, uint64_t function, uint32_t number
 
 static void write_lines(struct writer *writer, uint32_t node)
 {
+    if (writer->options->no_names && has_mapping(writer->trace, writer->trace->nodes[node].module))
+        return;
     size_t count = names_count(writer->names, node);
     for (size_t i = 0; i < count; i++) { // the last one is that into which the others were inlined
         const struct name *name = names_at(writer->names, node, i);
@@ -209,6 +278,11 @@ static uint64_t function_without_frames(const struct writer *writer)
     return names_id_count(writer->names) + 1;
 }
 
+static uint64_t address_of(const struct trace *trace, uint32_t node)
+{
+    return has_mapping(trace, trace->nodes[node].module) ? trace->nodes[node].pc : export_location_address(trace, node);
+}
+
 static void write_locations(struct writer *writer)
 {
     for (uint32_t i = 0; i < writer->locations.count; i++) {
@@ -216,7 +290,7 @@ static void write_locations(struct writer *writer)
         size_t location = export_protobuf_begin(&writer->out, PROFILE_LOCATION);
         put(writer, LOCATION_ID, i + 1);
         put(writer, LOCATION_MAPPING, has_mapping(writer->trace, module) ? module + 1 : 0);
-        put(writer, LOCATION_ADDRESS, export_location_address(writer->trace, node));
+        put(writer, LOCATION_ADDRESS, address_of(writer->trace, node));
         write_lines(writer, node);
         end_message(writer, location);
     }
@@ -236,11 +310,25 @@ static void write_function(struct writer *writer, uint64_t id, const struct name
     end_message(writer, function);
 }
 
-static void write_functions(struct writer *writer)
+// Only those that are said: without names, of what lies in no file.
+static int write_functions(struct writer *writer)
 {
+    const struct trace *trace = writer->trace;
+    bool *is_said = calloc(names_id_count(writer->names) + 1, sizeof *is_said);
+    if (!is_said)
+        return -1;
+    for (size_t i = 0; i < writer->locations.count; i++) {
+        uint32_t node = writer->locations.nodes[i];
+        bool is_left = writer->options->no_names && has_mapping(trace, trace->nodes[node].module);
+        for (size_t f = 0; !is_left && f < names_count(writer->names, node); f++)
+            is_said[names_at(writer->names, node, f)->id] = true;
+    }
     for (uint32_t id = 0; id < names_id_count(writer->names); id++)
-        write_function(writer, id + 1, names_by_id(writer->names, id));
+        if (is_said[id])
+            write_function(writer, id + 1, names_by_id(writer->names, id));
     write_function(writer, function_without_frames(writer), &(struct name){.function = "[no frames]"});
+    free(is_said);
+    return 0;
 }
 
 static void write_comment(void *context, const char *text)
@@ -252,8 +340,10 @@ static void write_comment(void *context, const char *text)
 static void perfetto_write_head(struct writer *writer)
 {
     const struct trace *trace = writer->trace;
-    put(writer, PROFILE_TIME_NS, trace->realtime_ns);
-    put(writer, PROFILE_DURATION_NS, trace->end_ns - trace->start_ns);
+    const struct selection *selection = writer->selection;
+    put(writer, PROFILE_TIME_NS, trace->realtime_ns + (selection->start_ns - trace->start_ns));
+    put(writer, PROFILE_DURATION_NS,
+        selection->end_ns > selection->start_ns ? selection->end_ns - selection->start_ns : 0);
     export_losses_say(trace, write_comment, writer);
     write_comment(writer, trace->command ? trace->command : "");
     write_comment(writer, "made by qut " QUT_VERSION);
@@ -269,29 +359,35 @@ static void write_strings(struct writer *writer)
 
 static void end_writer(struct writer *writer)
 {
+    free(writer->known);
     base_interner_free(&writer->strings);
     export_locations_free(&writer->locations);
     export_sums_free(&writer->sums);
     export_protobuf_free(&writer->out);
 }
 
-static int write_pprof(const struct trace *trace, const struct names *names, const struct export_options *options,
-                       struct sink *sink, struct base_error *error)
+static int write_pprof(const struct selection *selection, const struct names *names,
+                       const struct export_options *options, struct sink *sink, struct base_error *error)
 {
-    struct writer writer = {.trace = trace, .names = names, .out = {.sink = sink}};
-    bool is_good = export_locations_make(&writer.locations, trace, names, options->thread) == 0;
+    struct writer writer = {.selection = selection,
+                            .options = options,
+                            .types = export_pprof_types(selection, options->weight),
+                            .trace = &selection->trace,
+                            .names = names,
+                            .out = {.sink = sink}};
+    bool is_good = export_locations_make(&writer.locations, writer.trace, names) == 0 && find_known(&writer);
     if (is_good) {
-        write_types(&writer, options->weight);
+        write_types(&writer);
         is_good = write_samples(&writer, options) == 0;
     }
     if (is_good) {
         write_mappings(&writer);
         write_locations(&writer);
-        write_functions(&writer);
+        is_good = write_functions(&writer) == 0;
         perfetto_write_head(&writer);
         write_strings(&writer);
         export_protobuf_flush(&writer.out, true);
-        is_good = !writer.strings.has_failed && !writer.out.failed;
+        is_good = is_good && !writer.strings.has_failed && !writer.out.failed;
     }
     end_writer(&writer);
     return is_good ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "profile");
@@ -300,7 +396,7 @@ static int write_pprof(const struct trace *trace, const struct names *names, con
 const struct export_format export_pprof = {
     .name = "pprof",
     .extension = ".pb.gz",
-    .what = "profile.proto: count, time, processor time and bytes by stack, thread and kind (go tool pprof)",
+    .what = "profile.proto: what the kind counts, by stack and thread; allocations as a heap profile (go tool pprof)",
     .write = write_pprof,
     .weight = EXPORT_WEIGHT_SAMPLES,
     .is_binary = true,

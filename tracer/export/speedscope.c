@@ -11,6 +11,7 @@
 #include "tracer/export/weight_words.h"
 
 struct writer {
+    const struct selection *selection;
     const struct trace *trace;
     const struct names *names;
     const struct export_options *options;
@@ -108,19 +109,21 @@ static void write_node(void *context, uint32_t node, struct sink *sink)
     }
 }
 
+static uint64_t weight_of(const struct writer *writer, size_t sample)
+{
+    return writer->selection->weights[sample][writer->options->weight];
+}
+
 static bool write_stacks(struct writer *writer, const struct trace_thread *thread)
 {
-    struct weights_walk walk;
-    struct weights weights;
-    const struct trace_sample *sample;
     writer->has_before = false;
     put(writer, "\"samples\":[");
-    analysis_weights_begin(&walk, writer->trace, thread);
-    while (analysis_weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
-        if (!weights.of[writer->options->weight])
+    for (size_t i = 0; i < thread->sample_count && !sink_failed(writer->sink); i++) {
+        if (!weight_of(writer, thread->first_sample + i))
             continue;
         size_t size;
-        const char *stack = export_stack_text_of(&writer->stacks, sample->node, &size);
+        const char *stack =
+            export_stack_text_of(&writer->stacks, writer->trace->samples[thread->first_sample + i].node, &size);
         if (!stack)
             return false;
         put_comma(writer);
@@ -133,15 +136,10 @@ static bool write_stacks(struct writer *writer, const struct trace_thread *threa
 
 static void write_weights(struct writer *writer, const struct trace_thread *thread)
 {
-    struct weights_walk walk;
-    struct weights weights;
-    const struct trace_sample *sample;
     uint64_t sum = 0;
-    writer->has_before = false;
     put(writer, "],\"weights\":[");
-    analysis_weights_begin(&walk, writer->trace, thread);
-    while (analysis_weights_next(&walk, &sample, &weights) && !sink_failed(writer->sink)) {
-        uint64_t weight = weights.of[writer->options->weight];
+    for (size_t i = 0; i < thread->sample_count && !sink_failed(writer->sink); i++) {
+        uint64_t weight = weight_of(writer, thread->first_sample + i);
         if (!weight)
             continue;
         if (sum)
@@ -186,11 +184,6 @@ static bool perfetto_write_thread(struct writer *writer, const struct trace_thre
     return is_good;
 }
 
-static bool is_wanted(const struct writer *writer, const struct trace_thread *thread)
-{
-    return thread->sample_count && (!writer->options->thread || thread->uid == writer->options->thread);
-}
-
 static bool write_threads(struct writer *writer)
 {
     const struct trace *trace = writer->trace;
@@ -198,7 +191,7 @@ static bool write_threads(struct writer *writer)
     put(writer, "\"profiles\":[");
     for (size_t i = 0; i < trace->thread_count && is_good && !sink_failed(writer->sink); i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        if (!is_wanted(writer, thread))
+        if (!thread->sample_count)
             continue;
         put(writer, is_first ? "\n" : ",\n");
         is_first = false;
@@ -216,7 +209,7 @@ static void write_active(struct writer *writer)
     const struct trace *trace = writer->trace;
     size_t count = 0, active = 0, most = 0;
     for (size_t i = 0; i < trace->thread_count; i++) {
-        if (!is_wanted(writer, &trace->threads[i]))
+        if (!trace->threads[i].sample_count)
             continue;
         if (trace->threads[i].sample_count > most) {
             most = trace->threads[i].sample_count;
@@ -241,10 +234,11 @@ static void write_name(struct writer *writer)
     sink_json_string(writer->sink, text);
 }
 
-static int write_speedscope(const struct trace *trace, const struct names *names, const struct export_options *options,
-                            struct sink *sink, struct base_error *error)
+static int write_speedscope(const struct selection *selection, const struct names *names,
+                            const struct export_options *options, struct sink *sink, struct base_error *error)
 {
-    struct writer writer = {.trace = trace, .names = names, .options = options, .sink = sink};
+    const struct trace *trace = &selection->trace;
+    struct writer writer = {.selection = selection, .trace = trace, .names = names, .options = options, .sink = sink};
     writer.stacks = (struct stack_text){.trace = trace, .write = write_node, .context = &writer};
     bool is_good = export_stack_text_begin(&writer.stacks);
     if (is_good) {

@@ -14,20 +14,18 @@ static struct sum *sum_of(struct sums *sums, uint32_t node, uint32_t kind)
     return sum;
 }
 
-int export_sums_of_thread(struct sums *sums, const struct trace *trace, const struct trace_thread *thread, bool by_kind)
+int export_sums_of_thread(struct sums *sums, const struct selection *selection, const struct trace_thread *thread,
+                          bool by_kind)
 {
-    struct weights_walk walk;
-    struct weights weights;
-    const struct trace_sample *sample;
     sums->count = 0;
     base_hash_clear(&sums->index);
-    analysis_weights_begin(&walk, trace, thread);
-    while (analysis_weights_next(&walk, &sample, &weights)) {
+    for (size_t s = thread->first_sample; s < thread->first_sample + thread->sample_count; s++) {
+        const struct trace_sample *sample = &selection->trace.samples[s];
         struct sum *sum = sum_of(sums, sample->node, by_kind ? sample->kind : 0);
         if (!sum)
             return -1;
         for (unsigned i = 0; i < EXPORT_WEIGHT_COUNT; i++)
-            sum->of[i] += weights.of[i];
+            sum->of[i] += selection->weights[s][i];
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/hash_index.h"
 #include "base/vector.h"
+#include "tracer/analysis/selection.h"
 #include "tracer/export/weight_words.h"
 
 struct sum {
@@ -20,7 +21,7 @@ struct sums {
 
 // Of `thread`, in the order in which they are met; the sums of another thread that were there are gone. by_kind false:
 // kind is 0 in all. Returns 0, or -1 without memory. `sums` begins as zeroes.
-int export_sums_of_thread(struct sums *sums, const struct trace *trace, const struct trace_thread *thread,
+int export_sums_of_thread(struct sums *sums, const struct selection *selection, const struct trace_thread *thread,
                           bool by_kind);
 void export_sums_free(struct sums *sums);
 

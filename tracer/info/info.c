@@ -14,7 +14,7 @@ const char *info_class_name(unsigned class_)
     static const char *const names[QUT_TRACE_CLASS_COUNT] = {
         [QUT_TRACE_CLASS_CODE] = "code", [QUT_TRACE_CLASS_SIGNAL] = "signal", [QUT_TRACE_CLASS_RAW] = "address",
         [QUT_TRACE_CLASS_JIT] = "jit",   [QUT_TRACE_CLASS_DEX] = "dex",       [QUT_TRACE_CLASS_LABEL] = "label",
-        [QUT_TRACE_CLASS_END] = "end",
+        [QUT_TRACE_CLASS_END] = "end",   [QUT_TRACE_CLASS_KERNEL] = "kernel",
     };
     return class_ < QUT_TRACE_CLASS_COUNT ? names[class_] : "unknown";
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "tracer/export/quality.h"
 #include "tracer/info/info_tables.h"
 #include "tracer/names/names.h"
 #include "tracer/trace/trace_data.h"
@@ -26,7 +27,8 @@ struct info {
     // What is asked for beside; names NULL: nothing that needs them.
     const struct info_wanted *wanted;
     const struct names *names;
-    const char *parts; // the folder that an interrupted recording left beside the file; NULL: there is none
+    const struct quality *quality; // with names
+    const char *parts;             // the folder that an interrupted recording left beside the file; NULL: there is none
 };
 
 struct info info_of(const struct trace *trace, bool is_segment);

@@ -121,6 +121,8 @@ int info_print_json(const struct info *info, FILE *output)
     base_json_open(&json, "losses", '[');
     export_losses_say(trace, print_loss, &json);
     base_json_close(&json, ']');
+    if (info->quality)
+        export_quality_json(info->quality, &json);
     print_balance(&json, trace);
     base_json_number(&json, "pid", trace->pid);
     base_json_string(&json, "arch", info_arch_name(trace->arch));

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cli/diagnostics.h"
 #include "formats/qut_trace_file.h"
 #include "tracer/info/info.h"
@@ -60,6 +61,17 @@ static size_t sum_notes(const struct trace *trace, struct note_sum *sums)
     return count;
 }
 
+// A name ends in its unit where it has one.
+static void print_note(const struct note_sum *note, FILE *output)
+{
+    char name[64];
+    size_t length = strlen(note->name);
+    bool is_time = length > 3 && strcmp(note->name + length - 3, "-ns") == 0;
+    snprintf(name, sizeof name, "%.*s", (int)(is_time ? length - 3 : length), note->name);
+    cli_print_name(output, name);
+    fprintf(output, " %s", (is_time ? base_quantity_time(note->sum) : base_quantity_count(note->sum)).text);
+}
+
 // Of all processes together: what one of them noted is told with --json.
 static void print_notes(const struct trace *trace, FILE *output)
 {
@@ -67,8 +79,7 @@ static void print_notes(const struct trace *trace, FILE *output)
     size_t count = sum_notes(trace, sums);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? ", " : "  notes     ", output);
-        cli_print_name(output, sums[i].name);
-        fprintf(output, " %" PRIu64, sums[i].sum);
+        print_note(&sums[i], output);
     }
     if (count)
         fputc('\n', output);

@@ -4,17 +4,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/quantity.h"
 #include "cli/diagnostics.h"
+#include "cli/style.h"
+#include "cli/terminal.h"
 #include "tracer/export/clean.h"
 #include "tracer/export/functions.h"
 #include "tracer/export/weight_words.h"
+#include "tracer/names/data_names.h"
+#include "tracer/names/short_name.h"
 
-enum { ROWS_DEFAULT = 20, STACK_SHOWN = 4, STACK_BYTES = 512 };
+enum { ROWS_DEFAULT = 20, STACK_SHOWN = 4, STACK_BYTES = 512, STACK_NAME_COLUMNS = 60, NAME_COLUMNS_MAX = 500 };
 
 struct printer {
     const struct trace *trace;
     const struct names *names;
     size_t rows;
+    bool show_agent;
     FILE *output;           // text
     struct base_json *json; // or this
 };
@@ -37,7 +43,9 @@ static const char *stack_text(const struct printer *printer, uint32_t node, char
                 snprintf(text + used, STACK_BYTES - used, " < ...");
                 return text;
             }
-            int length = snprintf(text + used, STACK_BYTES - used, "%s%.100s", used ? " < " : "", function);
+            char name[4 * STACK_NAME_COLUMNS + 8];
+            int length = snprintf(text + used, STACK_BYTES - used, "%s%s", used ? " < " : "",
+                                  names_shorten(function, STACK_NAME_COLUMNS, name, sizeof name));
             used += length > 0 ? (size_t)length : 0;
             if (used >= STACK_BYTES - 8)
                 return text;
@@ -73,14 +81,25 @@ static enum measure measure_of(const struct info_wanted *wanted, const struct tr
     return trace->has_cpu_time ? MEASURE_CPU : MEASURE_SAMPLES;
 }
 
+// Of a row on a terminal. 0: there is no bound.
+static unsigned name_columns(const struct printer *printer)
+{
+    enum { BEFORE = 38, LEAST = 20 };
+    unsigned columns = cli_terminal_columns(printer->output);
+    if (!columns || columns > BEFORE + NAME_COLUMNS_MAX)
+        return columns ? NAME_COLUMNS_MAX : 0;
+    return columns > BEFORE + LEAST ? columns - BEFORE : LEAST;
+}
+
 static void print_function(const struct printer *printer, const struct function_costs *costs,
                            const struct function_cost *cost)
 {
     const struct name *name = names_by_id(printer->names, cost->id);
-    double self = costs->sum ? (double)cost->self / (double)costs->sum : 0;
-    double total = costs->sum ? (double)cost->total / (double)costs->sum : 0;
-    double self_error = analysis_share_error(self, costs->samples),
-           total_error = analysis_share_error(total, costs->samples);
+    const struct share_basis *basis = &costs->basis;
+    double self = basis->sum ? (double)cost->self / (double)basis->sum : 0;
+    double total = basis->sum ? (double)cost->total / (double)basis->sum : 0;
+    double self_error = analysis_share_error(basis, cost->self, cost->self_told),
+           total_error = analysis_share_error(basis, cost->total, cost->total_told);
     if (printer->json) {
         base_json_open(printer->json, NULL, '{');
         base_json_string(printer->json, "function", name->function);
@@ -94,31 +113,42 @@ static void print_function(const struct printer *printer, const struct function_
         base_json_close(printer->json, '}');
         return;
     }
+    char text[4 * NAME_COLUMNS_MAX + 8];
+    unsigned columns = name_columns(printer);
     fprintf(printer->output, "  %6.2f %% +-%5.2f  %6.2f %% +-%5.2f  ", 100 * self, 100 * self_error, 100 * total,
             100 * total_error);
-    print_text_end(printer, name->function);
+    print_text_end(printer, columns ? names_shorten(name->function, columns, text, sizeof text) : name->function);
 }
 
 static int print_top(const struct printer *printer, enum measure measure)
 {
     struct function_costs costs;
-    if (export_functions_make(&costs, printer->trace, printer->names, measure, TRACE_NONE) != 0)
+    if (export_functions_make(&costs, printer->trace, printer->names, measure, TRACE_NONE, printer->show_agent) != 0)
         return -1;
     if (printer->json) {
         base_json_string(printer->json, "top_weight", export_weights_name(measure));
-        base_json_number(printer->json, "top_sum", costs.sum);
+        base_json_number(printer->json, "top_sum", costs.basis.sum);
         base_json_number(printer->json, "top_samples", costs.samples);
+        base_json_number(printer->json, "top_own", costs.own);
+        base_json_real(printer->json, "top_own_share", costs.own_share, 6);
+        base_json_real(printer->json, "top_own_error", costs.own_error, 6);
         base_json_open(printer->json, "top", '[');
     } else {
         fprintf(printer->output,
-                "\n  functions by %s: %" PRIu64 " %s in %" PRIu64 " samples; +- is the sampling error, at 95 %%\n"
-                "  self              total             function\n",
-                export_weights_name(measure), costs.sum, export_weights_unit(measure), costs.samples);
+                "\n  functions by %s: %s in %s samples; +- is the sampling error, at 95 %%\n"
+                "  %sself              total             function%s\n",
+                export_weights_name(measure), export_weights_amount(measure, costs.basis.sum).text,
+                base_quantity_count(costs.samples).text, cli_style_head(printer->output),
+                cli_style_end(printer->output));
     }
     for (size_t i = 0; i < costs.count && i < printer->rows; i++)
         print_function(printer, &costs, &costs.items[i]);
     if (printer->json)
         base_json_close(printer->json, ']');
+    else if (costs.own)
+        fprintf(printer->output, "  qut itself took %s%.2f %% +-%5.2f in these threads%s\n",
+                printer->show_agent ? "" : "another ", 100 * costs.own_share, 100 * costs.own_error,
+                printer->show_agent ? "" : ", which is in no share (--show-agent)");
     export_functions_free(&costs);
     return 0;
 }
@@ -159,9 +189,10 @@ static int print_blocked(const struct printer *printer, const struct intervals *
     if (printer->json)
         base_json_open(printer->json, "blocked", '[');
     else
-        fputs("\n  blocked (+: one of them had not ended)\n      total ms    times    longest ms  kind     thread: "
-              "stack, innermost first\n",
-              printer->output);
+        fprintf(printer->output,
+                "\n  blocked (+: one of them had not ended)\n  %s    total ms    times    longest ms  kind     thread: "
+                "stack, innermost first%s\n",
+                cli_style_head(printer->output), cli_style_end(printer->output));
     for (size_t i = 0; i < list.count && i < printer->rows; i++)
         print_blocked_row(printer, &list.items[i]);
     if (printer->json)
@@ -172,17 +203,19 @@ static int print_blocked(const struct printer *printer, const struct intervals *
 
 // ---- waiters and holders
 
-static void print_lock_row(const struct printer *printer, const struct lock_wait *wait)
+static void print_lock_row(const struct printer *printer, struct names_data *data, const struct lock_wait *wait)
 {
-    char waiter[128], owner[128], waker[128], stack[STACK_BYTES], release[STACK_BYTES];
+    char lock[NAMES_DATA_TEXT_BYTES], waiter[128], owner[128], waker[128], stack[STACK_BYTES], release[STACK_BYTES];
     const struct trace *trace = printer->trace;
     const char *by = thread_text(trace, wait->waker, waker), *held = thread_text(trace, wait->owner, owner);
+    names_data_at(data, wait->process, wait->lock, lock);
     thread_text(trace, wait->waiter, waiter);
     stack_text(printer, wait->node, stack);
     stack_text(printer, wait->release_node, release);
     if (printer->json) {
         base_json_open(printer->json, NULL, '{');
         base_json_number(printer->json, "lock", wait->lock);
+        base_json_string(printer->json, "lock_name", lock);
         base_json_string(printer->json, "waiter", waiter);
         base_json_string(printer->json, "owner", wait->owner == TRACE_NONE ? "" : held);
         base_json_string(printer->json, "waker", wait->waker == TRACE_NONE ? "" : by);
@@ -194,8 +227,12 @@ static void print_lock_row(const struct printer *printer, const struct lock_wait
         base_json_close(printer->json, '}');
         return;
     }
-    fprintf(printer->output, "  %12.3f %8" PRIu64 "  %12.3f  0x%" PRIx64 "  ", (double)wait->total_ns / 1e6,
-            wait->count, (double)wait->longest_ns / 1e6, wait->lock);
+    if (!*lock)
+        snprintf(lock, sizeof lock, "0x%" PRIx64, wait->lock);
+    fprintf(printer->output, "  %12.3f %8" PRIu64 "  %12.3f  ", (double)wait->total_ns / 1e6, wait->count,
+            (double)wait->longest_ns / 1e6);
+    cli_print_name(printer->output, lock);
+    fputs("  ", printer->output);
     cli_print_name(printer->output, waiter);
     fputs(" waited: ", printer->output);
     print_text_end(printer, stack);
@@ -210,18 +247,25 @@ static void print_lock_row(const struct printer *printer, const struct lock_wait
 static int print_locks(const struct printer *printer, const struct intervals *intervals)
 {
     struct lock_wait_list list;
-    if (analysis_lock_waits_make(&list, printer->trace, intervals) != 0)
+    const struct names_options plain = {0};
+    struct names_data *data = names_data_open(printer->trace, &plain);
+    if (!data || analysis_lock_waits_make(&list, printer->trace, intervals) != 0) {
+        names_data_close(data);
         return -1;
+    }
     if (printer->json)
         base_json_open(printer->json, "locks", '[');
     else
-        fputs("\n  waits for locks\n      total ms    times    longest ms  lock\n", printer->output);
+        fprintf(printer->output, "\n  waits for locks\n  %s    total ms    times    longest ms  lock%s\n",
+                cli_style_head(printer->output), cli_style_end(printer->output));
     for (size_t i = 0; i < list.count && i < printer->rows; i++)
-        print_lock_row(printer, &list.items[i]);
+        print_lock_row(printer, data, &list.items[i]);
     if (printer->json)
         base_json_close(printer->json, ']');
     analysis_lock_waits_free(&list);
-    return 0;
+    int status = names_data_no_memory(data) ? -1 : 0;
+    names_data_close(data);
+    return status;
 }
 
 static int print_all(const struct info_wanted *wanted, const struct printer *printer)
@@ -246,12 +290,18 @@ static size_t rows_of(const struct info_wanted *wanted)
 int info_tables_json(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
                      struct base_json *json)
 {
-    return print_all(wanted, &(struct printer){.trace = trace, .names = names, .rows = rows_of(wanted), .json = json});
+    return print_all(
+        wanted,
+        &(struct printer){
+            .trace = trace, .names = names, .rows = rows_of(wanted), .show_agent = wanted->show_agent, .json = json});
 }
 
 int info_tables_text(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
                      FILE *output)
 {
-    return print_all(wanted,
-                     &(struct printer){.trace = trace, .names = names, .rows = rows_of(wanted), .output = output});
+    return print_all(wanted, &(struct printer){.trace = trace,
+                                               .names = names,
+                                               .rows = rows_of(wanted),
+                                               .show_agent = wanted->show_agent,
+                                               .output = output});
 }

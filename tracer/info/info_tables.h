@@ -9,7 +9,8 @@
 struct info_wanted {
     int top; // rows; 0: not asked for
     bool blocked, locks;
-    int weight; // enum export_weight; -1: as the trace has it
+    bool show_agent; // what the agent took stands among the functions
+    int weight;      // enum export_weight; -1: as the trace has it
 };
 // Whether any is asked for.
 bool info_tables_wanted(const struct info_wanted *wanted);

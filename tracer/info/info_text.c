@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/quantity.h"
 #include "cli/diagnostics.h"
+#include "cli/style.h"
 #include "tracer/export/losses.h"
 #include "tracer/info/info.h"
 #include "tracer/info/info_tables.h"
@@ -12,9 +14,9 @@ enum { THREADS_SHOWN = 20, MODULES_SHOWN = 20 };
 
 static void print_loss(void *context, const char *text)
 {
-    fputs("  LOSSES    ", context);
+    fprintf(context, "  %sLOSSES    ", cli_style_bad(context));
     cli_print_name(context, text);
-    fputc('\n', context);
+    fprintf(context, "%s\n", cli_style_end(context));
 }
 
 static void print_losses(const struct info *info, FILE *output)
@@ -24,6 +26,21 @@ static void print_losses(const struct info *info, FILE *output)
     if (!export_losses_summary(info->trace, summary, sizeof summary) && info->trace->is_complete)
         fputs("  losses    no sample was lost\n", output);
     export_losses_say(info->trace, print_loss, output);
+}
+
+static void print_advice(void *context, const char *text)
+{
+    fputs("  advice    ", context);
+    cli_print_name(context, text);
+    fputc('\n', context);
+}
+
+static void print_quality(const struct quality *quality, FILE *output)
+{
+    char line[512];
+    export_quality_line(quality, line, sizeof line);
+    fprintf(output, "  quality   %s\n", line);
+    export_quality_advise(quality, print_advice, output);
 }
 
 static void print_time(const struct info *info, FILE *output)
@@ -81,7 +98,8 @@ static void print_kinds(const struct info *info, FILE *output)
     separator = "  totals    ";
     for (unsigned i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)
         if (info->trace->totals[i]) {
-            fprintf(output, "%s%" PRIu64 " %s", separator, info->trace->totals[i], trace_total_name(i));
+            fprintf(output, "%s%s %s", separator, base_quantity_count(info->trace->totals[i]).text,
+                    trace_total_name(i));
             separator = ", ";
         }
     if (separator[0] == ',')
@@ -91,7 +109,7 @@ static void print_kinds(const struct info *info, FILE *output)
 static void print_sizes(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
-    fprintf(output, "  sizes     %" PRIu64 " bytes %s; %.2f bytes a sample in memory", trace->file_bytes,
+    fprintf(output, "  sizes     %s %s; %.2f bytes a sample in memory", base_quantity_bytes(trace->file_bytes).text,
             info->is_segment ? "of segment" : "of file", info->record_bytes_per_sample);
     if (!info->is_segment)
         fprintf(output, ", %.2f on disk with all that goes with it", info->file_bytes_per_sample);
@@ -177,9 +195,12 @@ int info_print_text(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
     static const char *const modes[] = {"keeps the newest", "keeps all"};
+    fputs(cli_style_head(output), output);
     cli_print_name(output, trace->path);
-    fputs(":\n", output);
+    fprintf(output, ":%s\n", cli_style_end(output));
     print_losses(info, output);
+    if (info->quality)
+        print_quality(info->quality, output);
     fprintf(output, "  from      process %" PRIu32 ", %s, %s", trace->pid, info_arch_name(trace->arch),
             modes[trace->mode == QUT_TRACE_STREAM]);
     if (*trace->command) {

@@ -14,7 +14,7 @@ static bool has_all_symbols(const struct input_image *image)
 {
     const struct input_image_store *store = image->store;
     return input_elf_find(&store->elf, ".symtab") || input_elf_find(&store->debug_elf, ".symtab") ||
-           input_elf_find(&store->debugdata_elf, ".symtab");
+           input_elf_find(&store->debugdata_elf, ".symtab") || symbols_has_go_functions(image);
 }
 
 static struct symbols *read_symbols(struct names_file *file, struct input_image **image)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/qut_agent.h"
 #include "tracer/names/code_places.h"
 #include "tracer/names/debuginfod.h"
 #include "tracer/names/named_file.h"
@@ -131,19 +132,33 @@ static bool name_by_debug_info(struct naming *naming, const struct names_inline_
     return *name->function != '\0';
 }
 
-// The functions that are inlined there; *outermost is what is known of the one they are inlined into.
-static void add_inlined(struct naming *naming, struct names_file *file, const struct names_key *key, const char *module,
-                        struct names_inline_function *outermost)
+// Whether debug information calls the function of a symbol otherwise. Clones ("f.part.0") have f's name there, and what
+// C++ makes of one destructor has another.
+static bool is_by_alias(const struct name *symbol, const struct names_inline_function *function)
+{
+    return symbol->is_known && !symbol->mangled && function->name &&
+           strncmp(symbol->function, function->name, strlen(function->name)) != 0;
+}
+
+// The functions that are inlined there; *outermost is what is known of the one they are inlined into, `symbol` what its
+// symbol says. Where debug information has another name for it (glibc's write is __GI___libc_write), a part of it that
+// was inlined into itself is called as it is: one function has one name.
+static void add_inlined(struct naming *naming, struct names_file *file, const struct names_key *key,
+                        const struct name *symbol, struct names_inline_function *outermost)
 {
     struct names_inline_function functions[NAMES_INLINE_DEPTH_MAX];
     size_t count = names_file_inlines(file, key->pc, functions);
     *outermost = count ? functions[count - 1] : (struct names_inline_function){0};
-    if (!naming->options.inlined)
+    if (!naming->options.inlined ||
+        strcmp(symbol->module, AGENT_FILE) == 0) // of the agent, what the program called is enough
         return;
     for (size_t i = 0; i + 1 < count; i++) {
-        struct name name = {.module = module, .is_inlined = true};
+        bool is_itself =
+            is_by_alias(symbol, outermost) && functions[i].name && strcmp(functions[i].name, outermost->name) == 0;
+        struct name name = is_itself ? *symbol : (struct name){.module = symbol->module};
+        name.is_inlined = true;
         set_source(naming, &functions[i], &name);
-        if (name_by_debug_info(naming, &functions[i], &name))
+        if (is_itself || name_by_debug_info(naming, &functions[i], &name))
             names_add(naming->names, key->place, name);
     }
 }
@@ -159,7 +174,7 @@ static bool name_place(struct naming *naming, struct names_file *file, const str
     } else {
         is_known = name_by_symbol(naming, file, key->pc, &name);
         if (naming->options.inlined || naming->options.lines)
-            add_inlined(naming, file, key, module, &outermost);
+            add_inlined(naming, file, key, &name, &outermost);
         is_known = is_known || name_by_debug_info(naming, &outermost, &name);
     }
     if (!is_known && key->way == NAMES_BY_SYMBOL_SIGNAL) {
@@ -223,7 +238,8 @@ static void name_file(struct naming *naming, const struct names_key *keys, size_
 
 static void name_rest(struct naming *naming, const struct names_key *keys, size_t count)
 {
-    const char *none = keep(naming, "");
+    static const char kernel[] = "[kernel]"; // as labels of QUT_TRACE_CLASS_KERNEL begin
+    const char *none = keep(naming, ""), *kernel_module = keep(naming, kernel);
     size_t unknown = 0;
     for (size_t i = 0; i < count && !naming->names->no_memory; i++) {
         struct name name = {.module = none, .is_known = true};
@@ -233,6 +249,8 @@ static void name_rest(struct naming *naming, const struct names_key *keys, size_
                 names_make_readable(&naming->readables, naming->names, label, strlen(label));
             name.function = *made.readable ? made.readable : keep(naming, "[no name]");
             name.mangled = made.mangled;
+            if (strncmp(label, kernel, sizeof kernel - 1) == 0)
+                name.module = kernel_module;
         } else {
             name = address_name(naming, none, keys[i].pc);
             unknown += keys[i].node_count;

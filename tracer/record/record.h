@@ -79,4 +79,16 @@ bool record_agent_needs_copy(const char *path);
 int record_agent_hand_over(const char *path, const char *directory, bool is_for_all, char *link, size_t size,
                            struct base_error *error);
 
+// How often threads were sampled, for each second of their processor time; what the kernel did for them counts as
+// sampled where samples of its own tick stand for it.
+struct record_rate {
+    double asked_hz, reached_hz; // 0: there were no ticks
+};
+static inline struct record_rate record_rate(uint64_t period_ns, const struct agent_channel_counts *ticks)
+{
+    double asked_hz = period_ns && ticks->asked ? 1e9 / (double)period_ns : 0;
+    double share = ticks->asked ? (double)(ticks->taken + ticks->kernel) / (double)ticks->asked : 0;
+    return (struct record_rate){asked_hz, asked_hz * share};
+}
+
 #endif

@@ -73,6 +73,7 @@ static const struct trace_note *make_notes(void *context, size_t *count)
         add_number(process, count, "ticks-late", added->late);
         add_number(process, count, "ticks-kernel", added->kernel);
         add_number(process, count, "ticks-lost", added->lost);
+        add_number(process, count, "ticks-asked", added->asked);
         add_number(process, count, "ticks-stray", added->strays);
         add_number(process, count, "threads-without-ticks", added->threads_failed);
         add_number(process, count, "eintr-seen", added->eintr_seen);

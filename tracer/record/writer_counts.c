@@ -5,8 +5,8 @@
 
 static void add_counts(struct record_counts *sum, const struct qut_trace_counts *more)
 {
-    sum->hits += more->hits;
-    sum->throttled += more->throttled;
+    sum->hits += more->hits + more->passed;
+    sum->throttled += more->throttled + more->passed;
     for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
         sum->lost[i] += more->lost[i];
     for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)

@@ -53,8 +53,9 @@ int report_frames_make(struct report_frames *frames, const struct trace *trace, 
 {
     struct maker maker = {0};
     uint32_t *of_node = calloc(trace->node_count ? trace->node_count : 1, sizeof *of_node);
+    uint32_t *line_of_node = calloc(trace->node_count ? trace->node_count : 1, sizeof *line_of_node);
     struct report_frame *root = BASE_ADD(&maker);
-    bool is_good = of_node && root;
+    bool is_good = of_node && line_of_node && root;
     if (root)
         *root = (struct report_frame){0};
     for (uint32_t node = 1; is_good && node < trace->node_count; node++) {
@@ -64,9 +65,11 @@ int report_frames_make(struct report_frames *frames, const struct trace *trace, 
             is_good = frame != 0;
         }
         of_node[node] = frame;
+        if (names_count(names, node))
+            line_of_node[node] = names_at(names, node, 0)->line;
     }
     base_hash_free(&maker.index);
-    *frames = (struct report_frames){maker.items, maker.count, of_node};
+    *frames = (struct report_frames){maker.items, maker.count, of_node, line_of_node};
     if (!is_good)
         report_frames_free(frames);
     return is_good ? 0 : -1;
@@ -76,5 +79,6 @@ void report_frames_free(struct report_frames *frames)
 {
     free(frames->frames);
     free(frames->of_node);
+    free(frames->line_of_node);
     *frames = (struct report_frames){0};
 }

@@ -24,7 +24,8 @@ struct report_frame {
 struct report_frames {
     struct report_frame *frames;
     size_t count;
-    uint32_t *of_node; // the innermost frame of each node of the trace
+    uint32_t *of_node;      // the innermost frame of each node of the trace
+    uint32_t *line_of_node; // where in its function's source that frame is; 0: not known
 };
 
 // Returns 0, or -1: no memory.

@@ -15,11 +15,17 @@
 //   thread_*       for each thread, process: the index of its; a name is a string; hold: how long a stack may hold
 //   without a sample, ns, 0: ever sample_time    z, from the last sample's end; of a thread's first one from the
 //   trace's beginning, like all times in units of 2^time_shift ns sample_count   sample_span: from its first to its
-//   last, only where count > 1 sample_cpu     z, ns of processor time since the thread's last sample sample_frame   z,
-//   minus the last sample's    sample_kind, sample_flags, sample_level: bytes metric_N       growth since the thread's
-//   last sample that had metrics extra_sample   index of the sample, minus the last one's     extra_key    extra_low,
-//   extra_high: 32 bits each; of BEGIN_NODE the frame instead of the node mark_time (z, minus the thread's last),
-//   mark_kind, mark_low, mark_high, mark_name gap_from (z, minus the thread's last), gap_length, gap_lost, gap_reason
+//   last, only where count > 1
+//   sample_cpu          z, ns of processor time since the thread's last sample
+//   sample_cpu_stands   z, how much more than that it stands for
+//   sample_frame        z, minus the last sample's
+//   sample_line         of its innermost frame, 0: not known
+//   sample_kind, sample_flags, sample_level   bytes
+//   metric_N            growth since the thread's last sample that had metrics
+//   extra_sample        index of the sample, minus the last one's
+//   extra_key, extra_low, extra_high          32 bits each; of BEGIN_NODE the frame instead of the node
+//   mark_time (z, minus the thread's last), mark_kind, mark_low, mark_high, mark_name
+//   gap_from (z, minus the thread's last), gap_length, gap_lost, gap_reason
 //   kind_number, kind_name
 #ifndef TRACER_REPORT_PACK_H
 #define TRACER_REPORT_PACK_H

@@ -22,7 +22,10 @@ int report_write(const struct trace *trace, const struct names *names, struct si
     write_piece(sink, REPORT_BEFORE_TITLE);
     report_html_text(sink, trace->command ? trace->command : "");
     write_piece(sink, REPORT_BEFORE_SUMMARY);
-    report_summary(sink, trace);
+    if (report_summary(sink, trace, names) != 0) {
+        report_bytes_free(&bytes);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "summary of %zu records", trace->sample_count);
+    }
     write_piece(sink, REPORT_BEFORE_DATA);
     report_blob(sink, bytes.items, bytes.count);
     write_piece(sink, REPORT_AFTER_DATA);

@@ -7,6 +7,7 @@
 #include "formats/qut_trace_file.h"
 #include "tracer/report/html.h"
 #include "tracer/report/notes.h"
+#include "tracer/report/quality_html.h"
 
 static uint64_t sum(const qut_trace_u64 *values, unsigned count)
 {
@@ -137,7 +138,8 @@ static size_t died_of(const struct trace *trace)
 }
 
 // All in one or two sentences.
-static void verdict(struct sink *sink, const struct trace *trace, const struct trace_balance *balance)
+static void verdict(struct sink *sink, const struct trace *trace, const struct trace_balance *balance,
+                    const struct quality *quality)
 {
     const char *separator = "";
     part(sink, &separator, lost_of(trace), "lost");
@@ -159,6 +161,7 @@ static void verdict(struct sink *sink, const struct trace *trace, const struct t
         sink_text(sink, trace->process_count == 1 ? " process" : " processes");
         sink_text(sink, " ended without closing the trace: what was stored until then is here.");
     }
+    report_quality_tell(sink, quality);
     sink_text(sink, " Of ");
     report_html_count(sink, trace->counts.hits);
     sink_text(sink, " hits, ");
@@ -169,16 +172,17 @@ static void verdict(struct sink *sink, const struct trace *trace, const struct t
         sink_text(sink, " <b>The counts do not add up</b>: the trace was damaged where it counts.");
 }
 
-static void losses(struct sink *sink, const struct trace *trace)
+static void losses(struct sink *sink, const struct trace *trace, const struct quality *quality)
 {
     struct trace_balance balance = trace_balance(trace);
     bool has_loss = lost_of(trace) || trace->overwritten_samples || trace->damaged_samples ||
                     (!trace->is_complete && !died_of(trace)) || balance.hits_missing || balance.samples_missing ||
                     report_notes_tell_loss(trace);
-    sink_text(sink, has_loss ? "<section id=\"losses\" class=\"has-loss\" aria-label=\"Losses\">\n"
-                             : "<section id=\"losses\" class=\"no-loss\" aria-label=\"Losses\">\n");
+    sink_text(sink, "<section id=\"losses\" class=\"");
+    sink_text(sink, has_loss ? "has-loss" : report_quality_is_bad(quality) ? "has-flaw" : "no-loss");
+    sink_text(sink, "\" aria-label=\"Losses\">\n");
     sink_text(sink, "<details><summary><span class=\"sign\" aria-hidden=\"true\"></span><span id=\"verdict\">");
-    verdict(sink, trace, &balance);
+    verdict(sink, trace, &balance, quality);
     sink_text(sink, "</span></summary>\n<div class=\"tables\">\n");
     hits_table(sink, trace);
     samples_table(sink, trace);
@@ -195,6 +199,7 @@ static void losses(struct sink *sink, const struct trace *trace)
         sink_text(sink, ".");
     }
     sink_text(sink, "</p>\n");
+    report_quality_advice(sink, quality);
     if (trace->damage_count) {
         sink_text(sink, "<p>What is not whole:</p><ul id=\"damages\">\n");
         for (size_t i = 0; i < trace->damage_count; i++) {
@@ -234,7 +239,7 @@ static void totals(struct sink *sink, const struct trace *trace)
     }
 }
 
-static void facts(struct sink *sink, const struct trace *trace)
+static void facts(struct sink *sink, const struct trace *trace, const struct quality *quality)
 {
     uint64_t length_ns = trace->end_ns - trace->start_ns;
     sink_text(sink, "<dl id=\"facts\">\n");
@@ -280,15 +285,20 @@ static void facts(struct sink *sink, const struct trace *trace)
         }
         end_fact(sink);
     }
+    report_quality_facts(sink, quality);
     totals(sink, trace);
     sink_text(sink, "</dl>\n");
 }
 
-void report_summary(struct sink *sink, const struct trace *trace)
+int report_summary(struct sink *sink, const struct trace *trace, const struct names *names)
 {
-    losses(sink, trace);
+    struct quality quality;
+    if (export_quality_make(&quality, trace, names) != 0)
+        return -1;
+    losses(sink, trace, &quality);
     sink_text(sink, "<h1 id=\"command\">");
     report_html_text(sink, trace->command && *trace->command ? trace->command : "[no command line]");
     sink_text(sink, "</h1>\n");
-    facts(sink, trace);
+    facts(sink, trace, &quality);
+    return 0;
 }

@@ -4,8 +4,10 @@
 #define TRACER_REPORT_SUMMARY_H
 
 #include "tracer/export/sink/sink.h"
+#include "tracer/names/names.h"
 #include "tracer/trace/trace_data.h"
 
-void report_summary(struct sink *sink, const struct trace *trace);
+// 0, or -1 without memory.
+int report_summary(struct sink *sink, const struct trace *trace, const struct names *names);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "formats/elf_wide_inline.h"
 #include "qutc/input/elf_file.h"
+#include "qutc/input/image_store.h"
 #include "qutc/input/symbol_sections.h"
+#include "tracer/symbols/go_functions.h"
 #include "tracer/symbols/sort.h"
 
 enum {
@@ -25,11 +27,13 @@ struct entry {
 
 struct symbols {
     struct input_image *image;
-    struct input_symbol_section tables[INPUT_SYMBOL_SECTIONS_MAX];
+    struct input_symbol_section tables[INPUT_SYMBOL_SECTIONS_MAX + 1]; // and Go's, of which only the names are there
     unsigned table_count;
     struct entry *entries; // by start, then the best last
     size_t count;
 };
+
+typedef bool (*names_fn)(const struct symbols *symbols, unsigned table, const Elf64_Sym *symbol);
 
 static Elf64_Sym read_symbol(const struct symbols *symbols, unsigned table, size_t index)
 {
@@ -57,17 +61,25 @@ static bool names_code(const struct symbols *symbols, unsigned table, const Elf6
     return type == STT_NOTYPE && section && (section->flags & SHF_EXECINSTR) && first != '$' && first != '.';
 }
 
+// What has no size is a mark in a section ("__bss_start", "_edata"), not an object.
+static bool names_data(const struct symbols *symbols, unsigned table, const Elf64_Sym *symbol)
+{
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_name != 0 &&
+           symbol->st_name < symbols->tables[table].names.size && symbol->st_size &&
+           ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
 static size_t symbol_count(const struct symbols *symbols, unsigned table)
 {
     return symbols->tables[table].symbols.size / elf_symbol_bytes(symbols->image->is_64);
 }
 
-static void add_table(struct symbols *symbols, unsigned table)
+static void add_table(struct symbols *symbols, unsigned table, names_fn is_wanted)
 {
-    bool has_thumb = symbols->image->arch->has_thumb;
+    bool has_thumb = is_wanted == names_code && symbols->image->arch->has_thumb;
     for (size_t i = 1; i < symbol_count(symbols, table); i++) {
         Elf64_Sym symbol = read_symbol(symbols, table, i);
-        if (!names_code(symbols, table, &symbol))
+        if (!is_wanted(symbols, table, &symbol))
             continue;
         uint64_t start = has_thumb ? symbol.st_value & ~(uint64_t)1 : symbol.st_value;
         const struct input_elf *elf = symbols->tables[table].elf;
@@ -85,6 +97,37 @@ static void add_table(struct symbols *symbols, unsigned table)
     }
 }
 
+static bool open_go(const struct input_elf *elf, struct go_functions *functions)
+{
+    const struct input_elf_section *section = input_elf_find(elf, ".gopclntab");
+    struct base_bytes bytes;
+    if (!section)
+        section = input_elf_find(elf, ".data.rel.ro.gopclntab");
+    return section && input_elf_section_bytes(elf, section, &bytes, NULL) == 0 && symbols_go_open(functions, bytes);
+}
+
+bool symbols_has_go_functions(const struct input_image *image)
+{
+    struct go_functions functions;
+    return open_go(&image->store->elf, &functions);
+}
+
+static void add_go(struct symbols *symbols, const struct go_functions *functions)
+{
+    unsigned table = symbols->table_count++;
+    symbols->tables[table] =
+        (struct input_symbol_section){.elf = &symbols->image->store->elf, .names = functions->names};
+    for (uint64_t i = 0; i < functions->count; i++) {
+        struct go_function function;
+        if (symbols_go_at(functions, i, &function))
+            symbols->entries[symbols->count++] = (struct entry){.start = function.start,
+                                                                .end = function.end,
+                                                                .name = function.name_offset,
+                                                                .table = (uint8_t)table,
+                                                                .is_local = true};
+    }
+}
+
 static void set_greatest_ends(struct symbols *symbols)
 {
     uint64_t greatest = 0;
@@ -94,7 +137,8 @@ static void set_greatest_ends(struct symbols *symbols)
     }
 }
 
-struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, struct base_error *error)
+static struct symbols *read_wanted(struct input_image *image, uint64_t load_bias, names_fn is_wanted,
+                                   struct base_error *error)
 {
     struct symbols *symbols = calloc(1, sizeof *symbols);
     if (!symbols) {
@@ -111,9 +155,15 @@ struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, stru
     size_t most = 0;
     for (unsigned i = 0; i < symbols->table_count; i++)
         most += symbol_count(symbols, i);
+    struct go_functions go = {.count = 0};
+    if (is_wanted != names_code || !open_go(&image->store->elf, &go))
+        go.count = 0;
+    most += go.count;
     symbols->entries = malloc((most + 1) * sizeof *symbols->entries);
     for (unsigned i = 0; i < symbols->table_count && symbols->entries; i++)
-        add_table(symbols, i);
+        add_table(symbols, i, is_wanted);
+    if (go.count && symbols->entries)
+        add_go(symbols, &go);
     if (!symbols->entries ||
         symbols_sort_by_first_u64(symbols->entries, symbols->count, sizeof *symbols->entries) != 0) {
         symbols_free(symbols);
@@ -122,6 +172,16 @@ struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, stru
     }
     set_greatest_ends(symbols);
     return symbols;
+}
+
+struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, struct base_error *error)
+{
+    return read_wanted(image, load_bias, names_code, error);
+}
+
+struct symbols *symbols_read_data(struct input_image *image, uint64_t load_bias, struct base_error *error)
+{
+    return read_wanted(image, load_bias, names_data, error);
 }
 
 void symbols_free(struct symbols *symbols)

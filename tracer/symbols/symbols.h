@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of one ELF image, by address.
+// The functions, or the data, of one ELF image, by address.
 #ifndef TRACER_SYMBOLS_SYMBOLS_H
 #define TRACER_SYMBOLS_SYMBOLS_H
 
@@ -17,12 +17,17 @@ struct symbol {
 // Takes over the image, also when it fails. load_bias: see input_image_symbol_sections. An image without symbols gives
 // an index without symbols. NULL, and *error, without memory only. Takes time in proportion to the number of symbols.
 struct symbols *symbols_read(struct input_image *image, uint64_t load_bias, struct base_error *error);
+// The same of data: objects that have a size, by their addresses.
+struct symbols *symbols_read_data(struct input_image *image, uint64_t load_bias, struct base_error *error);
 void symbols_free(struct symbols *symbols);
 
 // The function that contains an address. Of several, the one that begins last; of several names for that, the one with
 // a size, then a global one, then the one with fewest leading underscores. A symbol without a size (assembly) reaches
 // to the next symbol or the end of its section, where no other contains the address.
 bool symbols_find(const struct symbols *symbols, uint64_t vaddr, struct symbol *symbol);
+
+// Whether the image has Go's own table, which tells of all its functions without any symbol.
+bool symbols_has_go_functions(const struct input_image *image);
 
 size_t symbols_count(const struct symbols *symbols);
 

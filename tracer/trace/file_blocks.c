@@ -46,7 +46,7 @@ size_t trace_file_blocks_next_header(const uint8_t *bytes, size_t size, size_t a
 
 static bool is_sound(const struct qut_trace_file_block *header, const uint8_t *packed)
 {
-    return header->type && header->type < QUT_TRACE_FILE_TYPE_END && header->codec <= QUT_TRACE_FILE_ZSTD &&
+    return header->type && header->type < QUT_TRACE_FILE_TYPE_END && header->codec <= QUT_TRACE_FILE_ZSTD_FRAMES &&
            header->unpacked_bytes <= QUT_TRACE_FILE_BLOCK_BYTES_MAX &&
            (header->codec != QUT_TRACE_FILE_PLAIN || header->packed_bytes == header->unpacked_bytes) &&
            qut_checksum_agrees(header->contents_checksum, qut_table_checksum(packed, header->packed_bytes));
@@ -132,9 +132,9 @@ int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t siz
                              : base_fail(error, BASE_ERR_MALFORMED, "file header", 0, "no trace");
         trace_image_damage(image, "the file's header is spoiled");
         image->damaged_blocks++;
-    } else if (header.version != QUT_TRACE_FILE_VERSION) {
+    } else if (header.version < QUT_TRACE_FILE_VERSION_OLDEST || header.version > QUT_TRACE_FILE_VERSION) {
         return base_fail(error, BASE_ERR_UNSUPPORTED, "file header", offsetof(struct qut_trace_file_header, version),
-                         "%s", trace_version_refusal(header.version < QUT_TRACE_FILE_VERSION));
+                         "%s", trace_version_refusal(header.version < QUT_TRACE_FILE_VERSION_OLDEST));
     }
     if (!find_all(&finder, at))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the file's blocks");
@@ -191,6 +191,7 @@ bool trace_file_block_contents(const struct file_block *block, const struct file
         return true;
     }
     *contents = (struct base_bytes){room->scratch, block->unpacked_bytes};
-    return base_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0 &&
+    return (block->codec == QUT_TRACE_FILE_ZSTD_FRAMES ||
+            base_zstd_check(block->packed, block->unpacked_bytes, "block", error) == 0) &&
            base_unzstd_in(room->unzstd, block->packed, room->scratch, block->unpacked_bytes, "block", error) == 0;
 }

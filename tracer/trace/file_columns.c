@@ -41,3 +41,19 @@ bool trace_columns_read(struct base_bytes bytes, uint64_t *words, size_t capacit
     }
     return !cursor.failed && base_cursor_left(&cursor) == 0;
 }
+
+void trace_planes_write(uint8_t *to, const void *items, size_t count, size_t item_bytes)
+{
+    const uint8_t *from = items;
+    for (size_t i = 0; i < count; i++)
+        for (size_t byte = 0; byte < item_bytes; byte++)
+            to[byte * count + i] = from[i * item_bytes + byte];
+}
+
+void trace_planes_read(void *items, const uint8_t *from, size_t count, size_t item_bytes)
+{
+    uint8_t *to = items;
+    for (size_t i = 0; i < count; i++)
+        for (size_t byte = 0; byte < item_bytes; byte++)
+            to[i * item_bytes + byte] = from[byte * count + i];
+}

@@ -22,4 +22,9 @@ size_t trace_columns_write(uint8_t *to, const uint32_t *indices, const uint64_t 
 // in. *end grows to what is behind the last index that was met.
 bool trace_columns_read(struct base_bytes bytes, uint64_t *words, size_t capacity, size_t *end);
 
+// An array of equal structures by planes: the first bytes of all, then the second ones, ... What is the same in all of
+// them stands side by side. What is read from has count * item_bytes.
+void trace_planes_write(uint8_t *to, const void *items, size_t count, size_t item_bytes);
+void trace_planes_read(void *items, const uint8_t *from, size_t count, size_t item_bytes);
+
 #endif

@@ -9,8 +9,11 @@
 
 #include "tracer/trace/trace_memory.h"
 
-// Offsets (size_t) of all parts, the first 0. False: no memory. Blocks are not looked into: where they go wrong, the
-// next header that is good is looked for.
-bool trace_parts_find(struct trace_vector *offsets, const uint8_t *bytes, size_t size);
+struct file_part {
+    size_t offset, size;
+};
+// All parts (struct file_part) that count. False: no memory. Blocks are not looked into: where they go wrong, the next
+// header that is good is looked for. Of a part and a whole one that takes its place the latter counts; else the former.
+bool trace_parts_find(struct trace_vector *parts, const uint8_t *bytes, size_t size);
 
 #endif

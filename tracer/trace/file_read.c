@@ -6,6 +6,8 @@
 #include "tracer/trace/file_blocks.h"
 #include "tracer/trace/file_columns.h"
 #include "tracer/trace/file_notes.h"
+#include "tracer/trace/file_records.h"
+#include "tracer/trace/file_tree.h"
 #include "tracer/trace/segment_view.h"
 
 struct reader {
@@ -14,8 +16,7 @@ struct reader {
     struct file_blocks blocks;
     struct file_room *room;      // of_slot: the index of its last thread in image->threads + 1
     struct trace_vector modules; // struct qut_trace_module
-    uint64_t chunk_count;
-    size_t raw_end, node_end; // behind the last index that is in use
+    size_t raw_end, node_end;    // behind the last index that is in use
     struct qut_trace_file_trailer trailer;
     bool has_trailer;
     bool no_memory;
@@ -98,6 +99,22 @@ static bool read_threads(struct reader *reader, struct base_bytes contents)
     return true;
 }
 
+static bool read_thread_planes(struct reader *reader, struct base_bytes contents)
+{
+    const size_t item_bytes = sizeof(struct qut_trace_file_thread);
+    if (contents.size % item_bytes)
+        return false;
+    uint8_t *threads = malloc(contents.size + 1);
+    if (!threads) {
+        reader->no_memory = true;
+        return false;
+    }
+    trace_planes_read(threads, contents.data, contents.size / item_bytes, item_bytes);
+    bool is_good = read_threads(reader, (struct base_bytes){threads, contents.size});
+    free(threads);
+    return is_good;
+}
+
 static bool read_modules(struct reader *reader, struct base_bytes contents)
 {
     struct base_cursor cursor = base_cursor(contents);
@@ -158,6 +175,17 @@ static bool read_nodes(struct reader *reader, struct base_bytes contents)
                               &reader->node_end);
 }
 
+static bool read_tree(struct reader *reader, struct base_bytes contents)
+{
+    return trace_tree_read(contents, reader->room->nodes.words, reader->image->header.node_capacity, &reader->node_end,
+                           &reader->no_memory);
+}
+
+static bool read_chunk_planes(struct reader *reader, struct base_bytes contents)
+{
+    return trace_chunk_planes_read(reader->image, contents, &reader->no_memory);
+}
+
 static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *told, const uint8_t *header,
                       const uint8_t *records, uint8_t *to)
 {
@@ -168,7 +196,6 @@ static bool add_chunk(struct reader *reader, const struct qut_trace_file_chunk *
     memcpy(to + sizeof(struct qut_trace_chunk), records, told->used_bytes);
     *chunk = (struct image_chunk){
         .bytes = to, .used_bytes = told->used_bytes, .slot = told->slot, .is_open = told->is_open != 0};
-    reader->chunk_count++;
     return true;
 }
 
@@ -227,11 +254,18 @@ static bool read_trailer(struct reader *reader, struct base_bytes contents)
 static void read_blocks(struct reader *reader, bool segments)
 {
     static bool (*const read[QUT_TRACE_FILE_TYPE_END])(struct reader *, struct base_bytes) = {
-        [QUT_TRACE_FILE_SEGMENT] = read_segment, [QUT_TRACE_FILE_THREADS] = read_threads,
-        [QUT_TRACE_FILE_MODULES] = read_modules, [QUT_TRACE_FILE_STRINGS] = read_strings,
-        [QUT_TRACE_FILE_RAW] = read_raw,         [QUT_TRACE_FILE_NODES] = read_nodes,
-        [QUT_TRACE_FILE_CHUNKS] = read_chunks,   [QUT_TRACE_FILE_TRAILER] = read_trailer,
+        [QUT_TRACE_FILE_SEGMENT] = read_segment,
+        [QUT_TRACE_FILE_THREADS] = read_threads,
+        [QUT_TRACE_FILE_MODULES] = read_modules,
+        [QUT_TRACE_FILE_STRINGS] = read_strings,
+        [QUT_TRACE_FILE_RAW] = read_raw,
+        [QUT_TRACE_FILE_NODES] = read_nodes,
+        [QUT_TRACE_FILE_CHUNKS] = read_chunks,
+        [QUT_TRACE_FILE_TRAILER] = read_trailer,
         [QUT_TRACE_FILE_NOTES] = read_notes,
+        [QUT_TRACE_FILE_TREE] = read_tree,
+        [QUT_TRACE_FILE_THREAD_PLANES] = read_thread_planes,
+        [QUT_TRACE_FILE_CHUNK_PLANES] = read_chunk_planes,
     };
     const struct file_block *blocks = reader->blocks.blocks.items;
     for (size_t i = 0; i < reader->blocks.blocks.count && !reader->no_memory; i++) {
@@ -311,7 +345,7 @@ static void check_trailer(struct reader *reader, size_t size)
         trace_image_damage(
             image, "%" PRIu64 " times the file could not be written: what had no room meanwhile is counted as lost",
             trailer->failed_writes);
-    check_count(image, "chunks", reader->chunk_count, trailer->chunk_count);
+    check_count(image, "chunks", image->chunks.count, trailer->chunk_count);
     check_count(image, "nodes", count_words(image->nodes, reader->node_end), trailer->node_count);
     check_count(image, "addresses", count_words(image->raw, reader->raw_end), trailer->raw_count);
     check_count(image, "modules", reader->modules.count, trailer->module_count);

@@ -58,21 +58,6 @@ struct decoded {
 bool trace_decode_chunk(struct decoder *decoder, const struct image_chunk *chunk, const struct qut_trace_run *run,
                         struct decoded *decoded);
 
-// ---- chunks.c
-
-// Chunks that are sound, in the order in which their writers filled them.
-struct chunk_place {
-    uint32_t uid;
-    uint8_t level;
-    uint64_t seq;
-    const struct image_chunk *chunk;
-};
-struct chunk_list {
-    struct chunk_place *places; // by uid, level and seq
-    size_t count;
-};
-int trace_order_chunks(struct image *image, struct chunk_list *list, struct base_error *error);
-
 // ---- gaps.c
 
 // What is missing between the chunks of one writer.

@@ -3,8 +3,10 @@
 // there, or is its own descendant) hangs from a node that says so: what is below it is kept.
 #include <qut/frame.h>
 
+#include "base/system_calls.h"
 #include "tracer/trace/inside.h"
 
+enum { CALL_MOST = 0xffff }; // no architecture has such numbers
 enum { END_KIND = QUT_TRACE_CLASS_END << QUT_TRACE_CLASS_SHIFT, PATH_MARK = 0xffffffff };
 
 static uint64_t word_parent(uint64_t word)
@@ -70,6 +72,26 @@ static const char *end_label(struct image *image, uint64_t code)
     return label ? label : "";
 }
 
+static const char *kernel_label(struct image *image, uint64_t code)
+{
+    const char *call =
+        code >= QUT_TRACE_KERNEL_CALLS ? base_system_call(image->header.arch, code - QUT_TRACE_KERNEL_CALLS) : NULL;
+    if (!call) {
+        switch (code) {
+        case QUT_TRACE_KERNEL_OTHER: return "[kernel]";
+        case QUT_TRACE_KERNEL_FAULT: return "[kernel] page fault";
+        case QUT_TRACE_KERNEL_OWN: return "[qut] ticks";
+        case QUT_TRACE_KERNEL_CALL: return "[kernel] system call";
+        default: break;
+        }
+    }
+    char *label = call ? trace_memory_text(image->memory, "[kernel] %s", call)
+                       : trace_memory_text(image->memory, "[kernel] system call %llu",
+                                           (unsigned long long)(code - QUT_TRACE_KERNEL_CALLS));
+    image->no_memory |= !label;
+    return label ? label : "";
+}
+
 static void place_at(struct trace_node *node, const struct places *places, uint32_t module, uint64_t offset)
 {
     node->module = module;
@@ -112,6 +134,12 @@ static bool fill_node(struct image *image, const struct places *places, struct t
         node->label = end_label(image, code);
         node->pc = code;
         return true;
+    case QUT_TRACE_CLASS_KERNEL:
+        if (code > QUT_TRACE_KERNEL_OWN && (code < QUT_TRACE_KERNEL_CALLS || code > QUT_TRACE_KERNEL_CALLS + CALL_MOST))
+            return false;
+        node->label = kernel_label(image, code);
+        node->pc = code;
+        return true;
     default: return false;
     }
 }
@@ -142,7 +170,8 @@ static bool number(struct image *image, struct node_map *map, const struct place
             return false;
         if (!fill_node(image, places, node, word_code(word))) {
             map->damaged_count++;
-            if (node->class_ >= QUT_TRACE_CLASS_COUNT || node->class_ == QUT_TRACE_CLASS_LABEL) {
+            if (node->class_ >= QUT_TRACE_CLASS_COUNT || node->class_ == QUT_TRACE_CLASS_LABEL ||
+                node->class_ == QUT_TRACE_CLASS_KERNEL) {
                 node->kind = END_KIND;
                 node->class_ = QUT_TRACE_CLASS_END;
                 node->label = "[damaged]";

@@ -74,6 +74,19 @@ int trace_read_bytes(uint8_t *bytes, size_t size, const char *name, struct trace
 // read_parts.c. Of a .qtrace file; *trace stands in trace->memory.
 int trace_read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace, struct base_error *error);
 
+// chunks.c. Chunks that are sound, each once, in the order in which their writers filled them.
+struct chunk_place {
+    uint32_t uid;
+    uint8_t level;
+    uint64_t seq;
+    const struct image_chunk *chunk;
+};
+struct chunk_list {
+    struct chunk_place *places; // by uid, level and seq
+    size_t count;
+};
+int trace_order_chunks(struct image *image, struct chunk_list *list, struct base_error *error);
+
 // build.c. *trace stands in image->memory then.
 int trace_build(struct image *image, struct trace *trace, struct base_error *error);
 

@@ -163,15 +163,13 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
 static int read_all(struct parts_reader *reader, const uint8_t *bytes, size_t size, struct trace *trace,
                     struct base_error *error)
 {
-    struct trace_vector offsets = trace_vector(reader->own_memory, sizeof(size_t));
-    if (!trace_parts_find(&offsets, bytes, size))
+    struct trace_vector found = trace_vector(reader->own_memory, sizeof(struct file_part));
+    if (!trace_parts_find(&found, bytes, size))
         return no_memory(error);
-    const size_t *begins = offsets.items;
+    const struct file_part *parts = found.items;
     int status = 0;
-    for (size_t i = 0; i < offsets.count && status == 0; i++) {
-        size_t end = i + 1 < offsets.count ? begins[i + 1] : size;
-        status = read_part(reader, bytes, begins[i], end - begins[i], error);
-    }
+    for (size_t i = 0; i < found.count && status == 0; i++)
+        status = read_part(reader, bytes, parts[i].offset, parts[i].size, error);
     if (status == 0)
         return end_reader(reader, size, trace, error);
     trace_free(&reader->first);

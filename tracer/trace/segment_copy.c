@@ -247,6 +247,7 @@ static void copy_header(struct image *image, const struct trace_segment_view *vi
     image->header.state = __atomic_load_n(&now->state, __ATOMIC_ACQUIRE);
     image->header.closed_ns = __atomic_load_n(&now->closed_ns, __ATOMIC_RELAXED);
     image->header.thread_uid_next = __atomic_load_n(&now->thread_uid_next, __ATOMIC_RELAXED);
+    memcpy(image->header.command, now->command, sizeof image->header.command);
     memcpy(image->header.kind_names, now->kind_names, sizeof image->header.kind_names);
 }
 

@@ -31,9 +31,16 @@ struct trace_node {
     uint32_t
         module;  // index in modules, or TRACE_NONE. Of RAW, JIT and DEX: one that was there at some time of the trace
     uint64_t pc; // with a module: virtual address in its file (FILE: offset); else the address in memory. LABEL: 0.
-                 // END: its code, as in the node
-    const char *label; // LABEL: the name. END: why, in words ("[no unwind information covers the code]"). Else NULL
+                 // END, KERNEL: its code, as in the node
+    const char *label; // LABEL: the name. END: why, in words ("[no unwind information covers the code]"). KERNEL: what,
+                       // in words ("[kernel] write"). Else NULL: the node has an address
 };
+
+// Not the program's: what sampling took in its threads.
+static inline bool trace_node_is_own(const struct trace_node *node)
+{
+    return node->class_ == QUT_TRACE_CLASS_KERNEL && node->pc == QUT_TRACE_KERNEL_OWN;
+}
 
 // What a collector, or a recorder, knows beside the samples: "ticks-due", "trigger", ...
 struct trace_note {

@@ -61,7 +61,11 @@ void trace_counts_add(struct qut_trace_counts *sum, const struct qut_trace_count
 
 static void add_writer(struct trace_thread *thread, const struct qut_trace_file_writer *writer)
 {
-    trace_counts_add(&thread->counts, &writer->counts);
+    struct qut_trace_counts counts = writer->counts;
+    counts.hits += counts.passed;
+    counts.throttled += counts.passed;
+    counts.passed = 0;
+    trace_counts_add(&thread->counts, &counts);
     thread->stored += writer->commit.stored;
     thread->merged += writer->commit.merged;
     for (unsigned i = 0; i < QUT_TRACE_TOTAL_COUNT; i++)

@@ -23,7 +23,7 @@ extern const struct arch_trampoline arch_aarch64_trampolines[1];
         .glob_dat_relocation = R_AARCH64_GLOB_DAT, .has_tagged_pointers = true,                                        \
         .plt_header = {32, 16, -8, 0xa9bf7bf0} /* stp x16, x30, [sp, #-16]! */,                                        \
         .system_calls = {{4, {0x01, 0x00, 0x00, 0xd4}}} /* svc #0 */, .result_reg = 0 /* x0 */,                        \
-        .telling_register = "x0",                                                                                      \
+        .call_number_reg = 8 /* x8 */, .telling_register = "x0",                                                       \
     }
 
 #endif

@@ -24,7 +24,7 @@ extern const struct arch_trampoline arch_riscv64_trampolines[1];
         .pc_reg = QUT_NO_REGISTER, .int64_alignment_bytes = 8, .jump_slot_relocation = R_RISCV_JUMP_SLOT,              \
         .glob_dat_relocation = R_RISCV_64, .plt_header = {32, 0, 0, 0},                                                \
         .system_calls = {{4, {0x73, 0x00, 0x00, 0x00}}} /* ecall */, .result_reg = 10 /* a0 */,                        \
-        .telling_register = "ra",                                                                                      \
+        .call_number_reg = 17 /* a7 */, .telling_register = "ra",                                                      \
     }
 
 #endif

@@ -10,8 +10,9 @@
 //     qut_scope_begin(&scope); ...; qut_scope_end(&scope, ...);   around what may take long
 //     qut_sampling_stop(); qut_trace_close();
 //
-// Ticks come by the processor time that a thread uses in user mode: threads that sleep have none, cost nothing, and no
-// system call is ever interrupted by one. See enum qut_trigger for where that cannot be had.
+// Ticks come by the processor time that a thread uses: threads that sleep have none, cost nothing, and no system call
+// is ever interrupted by one. What the kernel does for a thread is sampled at the end of its call, with a frame of its
+// own. See enum qut_trigger for where that cannot be had.
 #ifndef QUT_SAMPLE_H
 #define QUT_SAMPLE_H
 
@@ -147,14 +148,20 @@ struct qut_sampling_counters {
     uint64_t late;    // ticks that came with another one as one signal; of a timer also those that it had not sent
                       // when the thread ended
     uint64_t kernel;  // that fell into system calls and faults, where this trigger has none: what is missing, as
-                      // far as the kernel's (sampled) split of the thread's time can explain it
+                      // far as the kernel's (sampled) split of the thread's time can explain it. On x86 from Linux
+                      // 5.9 on a timer's samples, which are in `taken`, stand for them (QUT_EXTRA_CPU_NS)
     uint64_t lost;    // the rest
     uint64_t strays;  // signals of that number that were no ticks
     uint64_t threads; // that have ticks now
-    uint64_t threads_failed;   // that could not be given any
-    uint64_t eintr_seen;       // with timers: calls that returned EINTR when a tick came
-    uint64_t threads_by_timer; // of `threads`: that tick by a timer where others have perf's clock
-    uint64_t zero[6];
+    uint64_t threads_failed;         // that could not be given any
+    uint64_t eintr_seen;             // with timers: calls that returned EINTR when a tick came
+    uint64_t threads_by_timer;       // of `threads`: that tick by a timer where others have perf's clock
+    uint64_t threads_without_kernel; // how often a thread could have no timer beside perf's clock: what the kernel does
+                                     // for it goes to the code that runs next
+    uint64_t period_least_ns; // of ticks by perf's clock: those that were asked for more often come so far apart, as
+                              // this system holds no more; 0: not known
+    uint64_t asked;           // as `due`, at the pace that was asked for: more where this system does not hold it
+    uint64_t zero[3];
 };
 // Of size bytes those that this version knows are filled, the others 0. [signal-safe; any thread]
 QUT_API void qut_sampling_get_counters(struct qut_sampling_counters *counters, size_t size);

@@ -128,6 +128,7 @@ enum qut_extra_key {
     QUT_EXTRA_RESULT,     // as int64_t
     QUT_EXTRA_BEGIN_NODE, // of qut_trace_node: the stack at the interval's beginning
     QUT_EXTRA_WEIGHT = 13,
+    QUT_EXTRA_CPU_NS, // of processor time this sample stands for so much, whatever others of its thread lie within
     QUT_EXTRA_OWN_FIRST = 64, // to 127: free for any use
 };
 

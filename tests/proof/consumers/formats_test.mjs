@@ -2,7 +2,7 @@
 // The golden trace in the formats of others, read by those others: the programs themselves count its samples, name its
 // functions, and find nothing wrong with the files.
 //
-//     node formats_test.mjs GOLDEN_EXPORT [--screenshots DIR] [speedscope|pprof|perfetto|firefox]...
+//     node formats_test.mjs GOLDEN_EXPORT [--screenshots DIR] [speedscope|pprof|perfetto|firefox|callgrind]...
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,14 +13,14 @@ import { complaints, openTrace } from '../../support/consumers/trace_processor.m
 
 const [goldenExport, ...words] = process.argv.slice(2);
 const shots = words[0] === '--screenshots' ? words.splice(0, 2)[1] : null;
-const all = ['speedscope', 'pprof', 'perfetto', 'firefox'];
+const all = ['speedscope', 'pprof', 'perfetto', 'firefox', 'callgrind'];
 const wanted = words.length ? words : all;
 const checks = new Checks();
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'qut-formats-'));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 
 const names = { speedscope: '.speedscope.json', pprof: '.pb.gz', collapsed: '.collapsed.txt', chrome: '.trace.json',
-    'perf-script': '.perf.txt', truth: '.truth' };
+    'perf-script': '.perf.txt', firefox: '.firefox.json', callgrind: '.callgrind.out', truth: '.truth' };
 function exported(format, ...options) {
     const file = path.join(folder, 'golden' + options.join('') + names[format]);
     execFileSync(goldenExport, [format, file, ...options]);
@@ -299,6 +299,13 @@ function firefox() {
         run('stop', '--all');
         load(exported('chrome'));
         checks.equal(ask('profile', 'info').threadCount, 3, 'Firefox, Chrome events: threads');
+        run('stop', '--all');
+        load(exported('firefox'));
+        let own = 0;
+        for (const { threads: listed } of ask('profile', 'info').processes)
+            for (const thread of listed)
+                own += ask('thread', 'samples', '--thread', thread.threadHandle).categoryBreakdown.totalSamples;
+        checks.equal(own, sampleCount, 'Firefox, its own format: samples');
     } finally {
         try {
             run('stop', '--all');
@@ -308,7 +315,24 @@ function firefox() {
     }
 }
 
-const parts = { speedscope, pprof, perfetto, firefox };
+// ---- callgrind_annotate
+
+function callgrind() {
+    const program = findProgram('callgrind_annotate');
+    if (!program)
+        skip('callgrind_annotate is not installed (valgrind)');
+    const text = execFileSync(program, ['--threshold=100', exported('callgrind')], { encoding: 'utf8' });
+    const cost = (name) => {
+        const row = text.split('\n').find((line) => line.replace(/ \[[^\]]*\]$/, '').endsWith(`:${name}`) || line.endsWith(name));
+        return row ? Number(/^ *([\d,]+)/.exec(row)[1].replaceAll(',', '')) : 0;
+    };
+    checks.equal(cost('PROGRAM TOTALS'), sampleCount, 'callgrind_annotate: samples');
+    for (const name of ['a', 'main', 'inner', 'parse'])
+        checks.equal(cost(name), samples.filter((sample) => sample.stack[0] === name)
+            .reduce((count, sample) => count + sample.count, 0), `callgrind_annotate: samples in ${name}`);
+}
+
+const parts = { speedscope, pprof, perfetto, firefox, callgrind };
 for (const name of wanted)
     await parts[name]();
 checks.end(wanted.join(', '));

@@ -81,8 +81,11 @@ const struct qut_trace_thread *decoder_thread(const struct decoder *decoder, uin
 
 static struct decoded_balance of_counts(const struct qut_trace_counts *counts)
 {
-    struct decoded_balance balance = {
-        .hits = counts->hits, .throttled = counts->throttled, .marks = counts->marks, .lost_marks = counts->lost_marks};
+    uint64_t passed = counts->passed;
+    struct decoded_balance balance = {.hits = counts->hits + passed,
+                                      .throttled = counts->throttled + passed,
+                                      .marks = counts->marks,
+                                      .lost_marks = counts->lost_marks};
     for (int i = 0; i < QUT_TRACE_LOST_COUNT; i++)
         balance.lost += counts->lost[i];
     for (int i = 0; i < QUT_TRACE_CUT_COUNT; i++)

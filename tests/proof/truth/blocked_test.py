@@ -54,8 +54,7 @@ with World(qut, dump) as world:
         info = world.info(mode)
         balanced(mode, info)
         check(f"{mode}: the agent saw none", note(info, "eintr-seen") == 0)
-    for mode, options in (("outside", []), ("outside-wall", ["--wall"]), ("inside", ["--inject"]),
-                          ("inside-sync", ["--inject", "--sync", "all"])):
+    for mode, options in (("outside", []), ("outside-wall", ["--wall"]), ("inside", ["--inject"])):
         subject = world.start([calls, str(PAUSE_MS), str(times)], stdout=subprocess.PIPE, text=True)
         time.sleep(0.05)
         world.record(mode, ["-F", "1000", "--duration", "0.8", "-p", str(subject.pid)] + options, [])

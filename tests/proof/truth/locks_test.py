@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who waits for whom, and who let whom go: as the program wrote it down. Usage: locks_test.py QUT DUMP LOCKS [HANDOVERS]"""
 import collections
+import subprocess
 import sys
 
 from truth import World, balanced, check, finish
 
 KINDS = {"mutex": "lock", "semaphore": "wait", "condition": "wait"}
 qut, dump, locks = sys.argv[1:4]
+objects = [(words[2], int(words[0], 16)) for words in map(str.split, subprocess.run(
+    ["nm", locks], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines())
+    if len(words) == 3 and words[1] in "bBdD"]
 handovers = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 
 with World(qut, dump) as world:
@@ -33,6 +37,9 @@ with World(qut, dump) as world:
         row = [r for r in info["locks"] if r["lock"] == lock and f"({waiter})" in r["waiter"]]
         check(f"{what}: qut info says so", len(row) >= 1 and any(
             (f"({holder})" in r["owner"] if holder else r["owner"] == "") and f"({waker})" in r["waker"] for r in row), row)
+        # A page's offset is the same in the file.
+        named = {name for name, address in objects if address % 4096 == lock % 4096}
+        check(f"{what}: the lock has its name", bool(row) and all(r["lock_name"] in named for r in row), (named, row))
         if found:
             names = [stacks.get(n, []) for n in (found[0].begin_node, found[0].node, found[0].release_node)]
             check(f"{what}: all three stacks are whole", all(

@@ -18,7 +18,7 @@
 
 const char *const golden_file_names[GOLDEN_FILE_COUNT] = {
     [GOLDEN_TABLE] = "v1.qut",         [GOLDEN_BUNDLE] = "v1.qutz",       [GOLDEN_SEGMENT] = "v1.segment.zst",
-    [GOLDEN_TRACE_FILE] = "v1.qtrace", [GOLDEN_SETTINGS] = "v1.settings", [GOLDEN_PACKETS] = "v1.packets",
+    [GOLDEN_TRACE_FILE] = "v2.qtrace", [GOLDEN_SETTINGS] = "v1.settings", [GOLDEN_PACKETS] = "v1.packets",
 };
 
 static void require(bool holds)
@@ -143,7 +143,7 @@ static struct golden_bytes make_packets(void)
     packets = (struct golden_packets){
         .hello = {head(AGENT_CHANNEL_HELLO), 11, 12, AGENT_BEGAN_BY_INJECTION, 13, -14, 0, 0},
         .table = {head(AGENT_CHANNEL_TABLE), 21, 22, 23, 4, {0xde, 0xad, 0xbe, 0xef}, "/usr/lib/libgolden.so"},
-        .counts = {head(AGENT_CHANNEL_ADD), 31, 32, 33, 34, 35, 36, 37, 38, 39, {0}},
+        .counts = {head(AGENT_CHANNEL_ADD), 31, 32, 33, 34, 35, 36, 37, 38, 39, 0, {0}},
         .left = {head(AGENT_CHANNEL_LEFT), AGENT_LEFT_FAILED, 1, 1, 0, 0},
         .answer = {AGENT_VERSION, AGENT_CHANNEL_NO, "there is none"}};
     return copy(&packets, sizeof packets);
@@ -215,7 +215,7 @@ static struct golden_bytes plain_trace_file(struct golden_bytes from)
     for (size_t at = sizeof header; at < from.size; at += sizeof block + block.packed_bytes) {
         memcpy(&block, from.bytes + at, sizeof block);
         const struct golden_bytes packed = {from.bytes + at + sizeof block, block.packed_bytes};
-        struct golden_bytes contents = block.codec == QUT_TRACE_FILE_ZSTD
+        struct golden_bytes contents = block.codec != QUT_TRACE_FILE_PLAIN
                                            ? golden_file_unpack(packed, block.unpacked_bytes)
                                            : copy(packed.bytes, packed.size);
         struct qut_trace_file_block told = block;

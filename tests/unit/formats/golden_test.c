@@ -103,10 +103,19 @@ START_TEST(a_bundle_is_read)
 }
 END_TEST
 
-// As a segment and as a file: the same trace.
+static struct golden_bytes read_older(const char *name)
+{
+    char path[4096];
+    struct golden_bytes golden;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    ck_assert_int_eq(qutc_read_file(path, 1 << 20, &golden.bytes, &golden.size, NULL), 0);
+    return golden;
+}
+
+// As a segment, as a file, and as a file of the version before: the same trace.
 START_TEST(a_trace_is_read)
 {
-    struct golden_bytes golden = read_golden((enum golden_file)_i);
+    struct golden_bytes golden = _i > GOLDEN_TRACE_FILE ? read_older("v1.qtrace") : read_golden((enum golden_file)_i);
     struct trace trace;
     struct base_error error = {0};
     if (trace_read_bytes(golden.bytes, golden.size, "golden", &trace, &error) != 0)
@@ -303,7 +312,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(all, writers_write_the_same, 0, GOLDEN_FILE_COUNT);
     tcase_add_test(all, a_table_is_read);
     tcase_add_test(all, a_bundle_is_read);
-    tcase_add_loop_test(all, a_trace_is_read, GOLDEN_SEGMENT, GOLDEN_TRACE_FILE + 1);
+    tcase_add_loop_test(all, a_trace_is_read, GOLDEN_SEGMENT, GOLDEN_TRACE_FILE + 2);
     tcase_add_test(all, settings_are_read);
     tcase_add_test(all, packets_are_read);
     tcase_add_loop_test(all, other_versions_are_refused, GOLDEN_TABLE, GOLDEN_TRACE_FILE + 1);

@@ -30,7 +30,7 @@ KNOWN = {"stack": 4}
 # What is told of a run's own time differs each time.
 TIMES = re.compile(rb"ms=[0-9.]+|\"stopped_us\": [0-9]+|[0-9.]+ ?(ms\b(?!=)|s\b|MiB)|xz [0-9]+%")
 # A recorder that has no memory to pack a block writes it as it is: what can be read of it is the same.
-PACKED = re.compile(rb"[0-9]+ bytes, (?=[0-9]+ chunks)")
+PACKED = re.compile(rb"[0-9.]+ (bytes|[kM]B), (?=[0-9,]+ chunks)")
 # A hint in which order to work next time; a worse one is no other result.
 HINTS = {"cache/warm-up.lock"}
 
@@ -74,9 +74,9 @@ class Command:
     def contents(self, path):
         if path.suffix != ".qtrace":
             return path.read_bytes()
-        # It says when it was made.
+        # It says when it was made. A file that cannot be settled for want of memory stays as it is, which is larger.
         told = subprocess.run([self.options.qut, "info", "--json", path], capture_output=True, check=False).stdout
-        return re.sub(rb'"(disk_bytes_per_sample|file_bytes)": [0-9.]+', b"", told)
+        return re.sub(rb'"(disk_bytes_per_sample|file_bytes|chunk_bytes|bytes_per_sample)": [0-9.]+', b"", told)
 
     def usual(self):
         self.told, self.files, count, _ = self.run(0)

@@ -88,7 +88,14 @@ expect 'as JSON' 7 '^$' '^$' record -q --json json -o top "$s" burn 100 7
 summary 'the same as that of its file' 's["top"] == t["top"] and s["top"][0]["function"] == "burn" and len(s["top"]) == 5'
 summary 'with its counts' 's["command_status"] == 7 and s["samples"] == t["present_samples"] > 5 and s["hits"] == t["hits"]'
 summary 'and its mode' 's["mode"] == "command" and s["processes"] == 1 and s["processes_not_followed"] == 0'
-expect 'where there is no sample' 0 '^$' ' 0 samples of .*next:' record --no-ticks --sync none --json json -o none "$s" burn 20
+expect 'too short for a tick' 0 '^$' ' 0 samples of .*used [0-9.]+ .s of processor time.* a tick comes once in 10\.0 s.*-F [0-9]+.*--wall.*--sync all' \
+    record -F 0.1 -o short true
+check 'which has nothing to report' bash -c '! grep -q next: "$1"' _ "$work/err"
+expect 'from outside no calls are seen' 2 '^$' '^qut: --sync: not with -p' record -p $$ --sync all
+expect 'nor from inside, later on' 2 '^$' '^qut: --sync: not with --inject' record -p $$ --inject --sync all
+expect 'no counts without an agent' 2 '^$' '^qut: --faults: not with -p' record -p $$ --faults 5
+expect 'no groups without an agent' 2 '^$' '^qut: --group: with -p only main' record -p $$ --group 'x=5'
+expect 'where there is no sample' 0 '^$' ' 0 samples of .*no samples: there are no ticks' record --no-ticks --sync none --json json -o none "$s" burn 20
 summary 'there is nothing to list' '"top" not in s and "top_error" not in s and s["samples"] == 0'
 
 # ---- the file that was there

@@ -19,6 +19,7 @@ def start(command):
         print(f"SKIP: a terminal: {error}")
         sys.exit(77)
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also under nohup: it ends what is left alone here
         os.execv(qut, [qut, "record", "-o", "interrupted.qtrace"] + command)
     return pid, terminal
 

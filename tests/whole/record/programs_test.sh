@@ -21,7 +21,7 @@ same() # NAME COMMAND...: sed's script in $but takes out what differs between tw
     : >said && outcome "$@"
     sed "${but:-}" said >plain
     : >said && outcome "$qut" record -q -o trace --sync all -F 1000 -- "$@"
-    sed "${but:-};/sampled from outside$/d" said >recorded
+    sed "${but:-};/sampled from outside/d" said >recorded
     check "$name" diff plain recorded
     # Status 1: some process was killed, as gdb's subject may be.
     check "$name: its recording" bash -c "'$qut' info trace >$work/said_info; [ \$? -le 1 ]"

@@ -44,7 +44,7 @@ cp "$segment" app.qtrace
 
 # ---- every format, beside the trace, and to standard output the same
 for pair in perfetto=perfetto-trace speedscope=speedscope.json pprof=pb.gz collapsed=collapsed.txt \
-    nanoscope=nanoscope.txt chrome=trace.json perf-script=perf.txt; do
+    nanoscope=nanoscope.txt chrome=trace.json perf-script=perf.txt firefox=firefox.json callgrind=callgrind.out; do
     format=${pair%%=*} name=app.${pair#*=}
     expect 0 "$format" "$qut" export app.qtrace -f "$format"
     [ ! -s out ] || fail "$format: something on standard output"
@@ -57,11 +57,12 @@ done
 [ -z "$(find . -name '*.part')" ] || fail 'half files are left'
 
 # ---- what was put in: 3 threads with 100 samples each
+expect 0 'samples' "$qut" export app.qtrace -f collapsed --weight samples
 [ "$(awk '{ sum += $NF } END { print sum }' app.collapsed.txt)" = 300 ] || fail "collapsed: not 300 samples"
 grep -q '^traced;outer: "function";even 150$' app.collapsed.txt || fail 'collapsed: a stack of names'
 grep -q '^traced;outer: "function";odd;take_samples 150$' app.collapsed.txt ||
     fail "collapsed: a function of the program: $(cat app.collapsed.txt)"
-expect 0 'one thread' "$qut" export app.qtrace -f collapsed -o - --thread "$pid"
+expect 0 'one thread' "$qut" export app.qtrace -f collapsed -o - --weight samples --thread "$pid"
 [ "$(awk '{ sum += $NF } END { print sum }' out)" = 100 ] || fail 'one thread: not 100 samples'
 expect 0 'processor time' "$qut" export app.qtrace -f collapsed -o - --weight cpu --thread "$pid"
 # 99 steps of a millisecond; times are kept in units of 128 ns.
@@ -69,10 +70,10 @@ expect 0 'processor time' "$qut" export app.qtrace -f collapsed -o - --weight cp
 
 # ---- a running or dead process's segment is a trace, too; what was cut off is told
 ("$traced" "$segment.killed" killed; :) >/dev/null 2>&1
-expect 1 'killed' "$qut" export "$segment.killed" -f collapsed -o killed.txt
+expect 1 'killed' "$qut" export "$segment.killed" -f collapsed --weight samples -o killed.txt
 says 'killed' 'not closed'
 [ "$(awk '{ sum += $NF } END { print sum }' killed.txt)" = 300 ] || fail 'killed: not 300 samples'
-expect 1 'killed, quiet' "$qut" export "$segment.killed" -f collapsed -o killed.txt --quiet
+expect 1 'killed, quiet' "$qut" export "$segment.killed" -f collapsed --weight samples -o killed.txt --quiet
 [ ! -s err ] || fail "quiet: it says $(cat err)"
 
 # ---- refusals: nothing is written
@@ -80,11 +81,11 @@ expect 2 'no file' "$qut" export
 expect 2 'no format' "$qut" export app.qtrace
 says 'no format' 'needs -f'
 expect 2 'no such format' "$qut" export app.qtrace -f dot
-says 'no such format' 'one of perfetto, speedscope, pprof, collapsed, nanoscope, chrome, perf-script'
+says 'no such format' 'one of perfetto, speedscope, pprof, collapsed, nanoscope, chrome, perf-script, firefox, callgrind'
 expect 2 'no such weight' "$qut" export app.qtrace -f collapsed --weight gold
 expect 2 'two files' "$qut" export app.qtrace app.qtrace -f collapsed
 expect 2 'no such thread' "$qut" export app.qtrace -f collapsed -o never --thread 1
-says 'no such thread' 'no thread 1'
+says 'no such thread' 'nothing in it fits'
 expect 2 'no such file' "$qut" export none.qtrace -f collapsed -o never
 echo 'no trace' >text.qtrace
 expect 2 'no trace' "$qut" export text.qtrace -f collapsed -o never
@@ -111,7 +112,7 @@ PYTHON
 
 expect 0 'help' "$qut" export --help
 [ ! -s err ] || fail 'help: not on standard output'
-formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script'
+formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script firefox callgrind'
 [ "$(sed -n 's/^  \([a-z-]\{1,12\}\)  *[^ ].*/\1/p' out | sed '/^-/d' | xargs)" = "$formats" ] || fail "help: $(cat out)"
 
 # ---- several processes in one file
@@ -120,7 +121,7 @@ expect 0 'collected' "$qut" collect --quiet "$segment" -o first.qtrace
 expect 0 'collected' "$qut" collect --quiet "$segment.second" -o second.qtrace
 cat first.qtrace second.qtrace >both.qtrace
 for format in $formats; do
-    expect 0 "two processes: $format" "$qut" export both.qtrace -f "$format" -o "both.$format"
+    expect 0 "two processes: $format" "$qut" export both.qtrace -f "$format" --weight samples -o "both.$format"
 done
 grep -q '^traced;traced;outer: "function";even 300$' both.collapsed || fail "two processes: $(cat both.collapsed)"
 expect 0 'info of two processes' "$qut" info both.qtrace
@@ -147,7 +148,7 @@ names = [profile['name'] for profile in json.load(open('both.speedscope'))['prof
 assert len(names) == 6 and {int(re.match(r'traced \((\d+)\): ', name)[1]) for name in names} == pids, names
 PYTHON
 head -c $(($(stat -c %s first.qtrace) + $(stat -c %s second.qtrace) / 2)) both.qtrace >cut.qtrace
-expect 1 'the second one cut off' "$qut" export cut.qtrace -f collapsed -o cut.txt
+expect 1 'the second one cut off' "$qut" export cut.qtrace -f collapsed --weight samples -o cut.txt
 [ "$(awk '{ sum += $NF } END { print (sum >= 300) }' cut.txt)" = 1 ] || fail 'the second one cut off: the first is not whole'
 
 # ---- real traces are what the formats are

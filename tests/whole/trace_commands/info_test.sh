@@ -14,7 +14,7 @@ trap 'rm -rf "$shared"; clean_up' EXIT
 
 expect 'info help' 0 'Usage: qut info .*Example: .*Exit status: ' '^$' info --help
 expect 'collect help' 0 'Usage: qut collect .*Example: .*Exit status: ' '^$' collect --help
-expect 'info of nothing' 2 '^$' '^qut: info: needs a FILE' info
+expect 'info of nothing' 2 '^$' '^qut: info: needs a FILE: there is no qut.qtrace' info
 expect 'info: unknown option' 2 '^$' 'not an option' info --frobnicate x
 expect 'collect of nothing' 2 '^$' 'needs one of SEGMENT, --pid and --fd' collect -o x
 expect 'collect of two' 2 '^$' 'needs one of' collect a --pid 1 -o x
@@ -53,7 +53,7 @@ start() # WORD ARGUMENT...
 
 start ready overwrite "$shared/closed" 8 50000 0 close
 expect 'a closed segment' 0 'no sample was lost.*hits      50000 = .*50000 here' '^$' info "$shared/closed"
-expect 'collected' 0 '^$' 'bytes, .* chunks' collect "$shared/closed" -o closed.qtrace
+expect 'collected' 0 '^$' ' kB, .* chunks' collect "$shared/closed" -o closed.qtrace
 expect 'its file' 0 'no sample was lost.*hits      50000 = .*50000 here.*on disk' '^$' info closed.qtrace
 expect 'two files' 0 'closed.*closed.qtrace' '^$' info "$shared/closed" closed.qtrace
 expect 'as JSON' 0 '"complete":true|"complete": true' '^$' info --json closed.qtrace

@@ -16,7 +16,7 @@ trap 'rm -f "$segment"; clean_up' EXIT
     echo 'SKIP: nothing can be recorded here'
     exit 77
 }
-expect 'collected' 0 '^$' 'bytes' collect "$segment" -o app.qtrace
+expect 'collected' 0 '^$' ' kB, ' collect "$segment" -o app.qtrace
 cp app.qtrace kept.qtrace
 mkdir folder
 : >empty
@@ -52,8 +52,8 @@ for command in 'info' 'export -f collapsed' 'report'; do
     refuses "$command: something else" 'text: .*no trace' "${words[@]}" text
     refuses "$command: a pipe" 'pipe: .*is no regular file' "${words[@]}" pipe
     refuses "$command: a device" '/dev/zero: .*is no regular file' "${words[@]}" /dev/zero
-    refuses "$command: no file" ".*needs a FILE" "${words[@]}"
-    refuses "$command: an option of another" '--pid: not an option of this command' "${words[@]}" --pid 1 app.qtrace
+    refuses "$command: no file" '.*needs a FILE: there is no qut\.qtrace' "${words[@]}"
+    refuses "$command: an option of another" '--fd: not an option of this command' "${words[@]}" --fd 1 app.qtrace
 done
 refuses 'collect: no such file' 'none: .*No such file' collect none -o new
 refuses 'collect: a directory' 'folder: .*is a directory' collect folder -o new
@@ -81,8 +81,19 @@ refuses 'collect: no such directory' 'none/new: .*No such file' collect "$segmen
 refuses 'collect: a device' '/dev/null: .*is no regular file' collect "$segment" -o /dev/null
 refuses 'collect: standard output' '-o -: is no file' collect "$segment" -o -
 refuses 'export: no such format' 'dot: not an argument for --format: .*perf-script' export app.qtrace -f dot
+refuses 'export: nearly a format' '.*did you mean collapsed\? See qut export --help' export app.qtrace -f colapsed
+refuses 'report: nearly an option' '.*did you mean --output\? See' report app.qtrace --outptu new
+refuses 'nearly a command' 'reprot: not a command; did you mean report\? See qut --help' reprot app.qtrace
+refuses 'no command at all' 'frobnicate: not a command; see qut --help' frobnicate
 refuses 'export: a name that tells nothing' 'export: needs -f FORMAT: the name' export app.qtrace -o new
-refuses 'export: no such thread' 'app.qtrace: no thread 1 in it' export app.qtrace -f collapsed -o new --thread 1
+
+# ---- without a FILE: what qut record made last here, which is said
+cp app.qtrace qut.qtrace
+expect 'info of the last recording' 0 '^qut.qtrace:' '^qut: info of qut.qtrace$' info
+expect 'report of the last recording' 0 '^$' '^qut: report of qut.qtrace' report
+check 'is beside it' test -s qut.html
+expect 'export of the last recording' 0 '^..*$' '^$' export -f collapsed -o - -q
+rm qut.qtrace qut.html
 
 # ---- a file that is there is replaced, with its links, and keeps what it had where that fails
 echo old >target
@@ -106,11 +117,29 @@ try:
 except OSError as error:
     print(f'no terminal: {error}')
     sys.exit()
-result = subprocess.run(sys.argv[1:], stdout=theirs, stderr=subprocess.PIPE)
+command = subprocess.Popen(sys.argv[1:], stdout=theirs, stderr=subprocess.PIPE)
 os.close(theirs)
-print(result.returncode, result.stderr.decode(), end='')
+try:
+    while piece := os.read(ours, 65536):
+        sys.stdout.write(piece.decode())
+except OSError:  # all was read
+    pass
+said = command.communicate()[1].decode()
+print(command.returncode, said, end='')
 PYTHON
 }
+export TERM=xterm
+terminal info --blocked app.qtrace
+bold=$'\033[1m' plain=$'\033[0m'
+if ! grep -q '^no terminal' out; then
+    check 'heads in bold on a terminal' grep -qF "  $bold    total ms" out
+    check 'which ends' grep -qF "innermost first$plain" out
+    NO_COLOR=1 terminal info --blocked app.qtrace
+    check 'not where NO_COLOR says no' bash -c '! grep -q "$1" out' _ $'\033'
+    TERM=dumb terminal info --blocked app.qtrace
+    check 'nor on one that knows none' bash -c '! grep -q "$1" out' _ $'\033'
+    expect 'nor to a file' 0 '^[^[:cntrl:]]*:' '^$' info app.qtrace
+fi
 terminal export app.qtrace -f collapsed -o - --quiet
 if grep -q '^no terminal' out; then
     skip 'to a terminal' "$(cat out)"

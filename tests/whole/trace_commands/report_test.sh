@@ -10,7 +10,7 @@ recorder=$(readlink -f "$2")
 . "$here/../../support/lib.sh"
 cd "$work"
 
-expect 'help' 0 'Usage: qut report FILE .*Example: .*Exit status: ' '^$' report --help
+expect 'help' 0 'Usage: qut report \[FILE\] .*Example: .*Exit status: ' '^$' report --help
 expect 'no file' 2 '^$' '^qut: report: needs a FILE' report
 expect 'two files' 2 '^$' '^qut: b: one argument too many' report a b
 expect 'unknown option' 2 '^$' 'not an option' report --frobnicate

@@ -28,8 +28,6 @@ static int write_all(struct perfetto *perfetto, struct base_error *error)
     size_t done = 0;
     for (size_t i = 0; i < trace->thread_count; i++) {
         const struct trace_thread *thread = &trace->threads[i];
-        if (options->thread && options->thread != thread->uid)
-            continue;
         if (perfetto_write_events(perfetto, thread) < 0)
             return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "Perfetto: %zu samples", thread->sample_count);
         done += thread->sample_count;
@@ -43,14 +41,14 @@ static int write_all(struct perfetto *perfetto, struct base_error *error)
     return 0;
 }
 
-static int write_perfetto(const struct trace *trace, const struct names *names, const struct export_options *options,
-                          struct sink *sink, struct base_error *error)
+static int write_perfetto(const struct selection *selection, const struct names *names,
+                          const struct export_options *options, struct sink *sink, struct base_error *error)
 {
     static const struct export_options no_options;
     struct perfetto *perfetto = calloc(1, sizeof *perfetto);
     if (!perfetto)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "Perfetto: the writer");
-    perfetto->trace = trace;
+    perfetto->trace = &selection->trace;
     perfetto->names = names;
     perfetto->options = options ? options : &no_options;
     perfetto->out.sink = sink;
@@ -71,5 +69,6 @@ const struct export_format export_perfetto = {
     .extension = ".perfetto-trace",
     .what = "Perfetto's protobuf: all there is (ui.perfetto.dev, trace_processor)",
     .write = write_perfetto,
+    .is_timeline = true,
     .is_binary = true,
 };

@@ -36,7 +36,7 @@ static uint32_t module_of(const struct perfetto *perfetto, const struct trace_no
 {
     const struct trace *trace = perfetto->trace;
     uint32_t first = (uint32_t)trace->module_count;
-    if (node->class_ == QUT_TRACE_CLASS_LABEL || node->class_ == QUT_TRACE_CLASS_END)
+    if (node->label)
         return first + NO_MODULE_LABEL;
     if (node->module == TRACE_NONE)
         return first + (node->class_ == QUT_TRACE_CLASS_JIT ? NO_MODULE_JIT : NO_MODULE_RAW);

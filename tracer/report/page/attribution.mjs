@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose a counter's growth is. A thread's counters are read at each of its samples, whatever that is taken for, but
-// only some of these say where it grows: ticks where processor time goes, allocations what allocates. Where a thread has
-// such samples, growth up to one of them is that one's, what others saw of it included; so sampling at allocations
-// takes nothing away from those that compute. In a thread without such samples it is the next sample's. What an interval
-// used of the processor is its own where its beginning was the sample before. As tracer/analysis/weights.h has it.
-import { FLAG_BEGINS, FLAG_OPEN, KIND_ALLOCATE, KIND_CPU, KIND_FAULT, KIND_WALL } from './kinds.mjs';
+// only some of these say where it grows: allocations what allocates, faults what faults. Where a thread has such
+// samples, growth up to one of them is that one's, what others saw of it included. In a thread without such samples it is
+// the next sample's. As tracer/analysis/weights.h has it. Of processor time each sample comes with its own
+// (tracer/analysis/cpu_account.h).
+import { KIND_ALLOCATE, KIND_CPU, KIND_FAULT, KIND_WALL } from './kinds.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
 const METRIC_MINOR_FAULTS = 0, METRIC_MAJOR_FAULTS = 1, METRIC_ALLOCATIONS = 4, METRIC_ALLOCATED_BYTES = 5;
@@ -13,13 +13,7 @@ export const isTick = (kind) => kind === KIND_CPU || kind === KIND_WALL;
 const isAllocation = (kind) => kind === KIND_ALLOCATE;
 const isFault = (kind) => kind === KIND_FAULT;
 
-// Whether the sample before is the beginning of the interval that this one ends.
-function hasOwnBeginning({ samples, intervals }, i, firstSample) {
-    const flags = i > firstSample ? samples.flags[i - 1] : 0;
-    return Boolean(flags & FLAG_BEGINS) && !(flags & FLAG_OPEN) && samples.kind[i - 1] === samples.kind[i] && intervals.durations.has(i);
-}
-
-function* attribute(trace, { growth, isIts, isOfIntervals }) {
+function* attribute(trace, { growth, isIts }) {
     const { kind } = trace.samples, column = new Float64Array(growth.length);
     for (const { firstSample, sampleCount } of trace.threads) {
         const end = firstSample + sampleCount;
@@ -29,7 +23,7 @@ function* attribute(trace, { growth, isIts, isOfIntervals }) {
         }
         for (let i = firstSample; i < end; i++) {
             const grown = Math.max(0, growth[i]);
-            if (!hasIts || (isOfIntervals && !isIts(kind[i]) && hasOwnBeginning(trace, i, firstSample))) {
+            if (!hasIts) {
                 column[i] = grown;
             } else if (isIts(kind[i])) {
                 column[i] = carried + grown;
@@ -54,9 +48,11 @@ const metric = (trace, index) => trace.metrics.find((one) => one.index === index
 
 // {id, name, unit, growth, isIts}: what can be read off counters, in the order of interest.
 export function countersOf(trace) {
-    const counters = [], add = (id, name, unit, growth, isIts) => growth && counters.push({ id, name, unit, growth, isIts, isOfIntervals: id === 'cpu' });
+    const counters = [], add = (id, name, unit, growth, isIts) => growth && counters.push({ id, name, unit, growth, isIts });
     const growthOf = (index) => metric(trace, index) && metric(trace, index).growth;
-    add('cpu', 'processor time', 'ns', trace.samples.cpu, isTick);
+    if (trace.samples.cpuOwn) {
+        counters.push({ id: 'cpu', name: 'processor time', unit: 'ns', growth: trace.samples.cpu, isIts: isTick, column: trace.samples.cpuOwn });
+    }
     add('allocated', 'allocated bytes', 'bytes', growthOf(METRIC_ALLOCATED_BYTES), isAllocation);
     add('allocations', 'allocations', 'count', growthOf(METRIC_ALLOCATIONS), isAllocation);
     add('faults', 'page faults', 'count', sumOf(growthOf(METRIC_MINOR_FAULTS), growthOf(METRIC_MAJOR_FAULTS)), isFault);

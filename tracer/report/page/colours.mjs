@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module has its hue by its name, in every report the same; its functions differ a little in lightness. The hues are
-// those that Okabe and Ito chose for eyes of all kinds, thinned so that text stands on them.
+// Each module has a hue of its own, those with most frames the first ones; its functions differ in lightness. The kernel
+// has one that no module has. Colours of states are strong where these are pale (light) or deep (dark), so that
+// text stands on them.
+import { isKernelName } from './names.mjs';
 
-const hues = [
-    [230, 159, 0], [86, 180, 233], [0, 158, 115], [240, 228, 66], [0, 114, 178], [213, 94, 0], [204, 121, 167],
-];
-const GREY = [150, 156, 166];
 const CLASS_LABEL = 5, CLASS_END = 6;
-const SHADES = 5;
+const SHADES = 4;
+const KERNEL = { hue: 20, chroma: 0.115, ring: 0 }, GREY = { hue: 260, chroma: 0.012, ring: 0 };
+// Degrees around the circle of OKLCH, so that neighbours in the list are far apart; then again, on another ring.
+const hues = [250, 75, 150, 310, 200, 112, 345];
+const rings = [{ light: 0.84, dark: 0.43, chroma: 0.085 }, { light: 0.75, dark: 0.34, chroma: 0.1 }];
 
 export function hashText(text) {
     let hash = 0x811c9dc5; // FNV-1a
@@ -19,8 +21,17 @@ export function hashText(text) {
     return (hash ^ hash >>> 12) >>> 0;
 }
 
-function mix(colour, other, share) {
-    return colour.map((value, i) => value * (1 - share) + other[i] * share);
+// A colour of OKLCH as red, green and blue; what no screen has is cut.
+function rgbOf(lightness, chroma, hue) {
+    const a = chroma * Math.cos(hue * Math.PI / 180), b = chroma * Math.sin(hue * Math.PI / 180);
+    const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+    const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+    const s = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3;
+    return [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+        -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s].map((value) => {
+        const inside = Math.min(1, Math.max(0, value));
+        return 255 * (inside <= 0.0031308 ? 12.92 * inside : 1.055 * inside ** (1 / 2.4) - 0.055);
+    });
 }
 
 function css(colour) {
@@ -33,25 +44,29 @@ function packed(colour) {
     return (0xff000000 | blue << 16 | green << 8 | red) >>> 0;
 }
 
-// A little towards the colour that has its parts in another order: the hue moves, the brightness hardly.
-function turned(hue, by) {
-    const [red, green, blue] = hue;
-    return mix(hue, by < 0 ? [green, blue, red] : [blue, red, green], Math.abs(by));
+// Shades lie closely around the ring's own lightness.
+function shaded({ hue, chroma, ring }, shade, isDark) {
+    return rgbOf(rings[ring][isDark ? 'dark' : 'light'] + (shade - 1) * (isDark ? 0.02 : 0.022), chroma, hue);
 }
 
-function shaded(hue, shade, isDark) {
-    const turn = turned(hue, ((shade * 7) % 5 - 2) * 0.08);
-    return isDark ? mix(turn, [18, 20, 26], 0.4 + 0.05 * shade) : mix(turn, [255, 255, 255], 0.36 + 0.075 * shade);
-}
-
-// libc.so.6 and libc-2.36.so: versions change the hue of nothing.
-function stableName(module) {
-    return module.replace(/[-.]?\d[\d.]*/g, '').replace(/\.so\.?.*$/, '.so');
+// What each module looks like: {hue, chroma, ring}.
+function huesOfModules({ frames, functions, strings }) {
+    const counts = new Map();
+    for (let frame = 1; frame < frames.count; frame++) {
+        const module = functions.module[frames.func[frame]];
+        counts.set(module, (counts.get(module) || 0) + 1);
+    }
+    const named = [...counts].filter(([module]) => strings.text(module) !== '').sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    return new Map(named.map(([module], i) => {
+        const ring = Math.floor(i / hues.length) % rings.length;
+        return [module, { hue: hues[i % hues.length] + (ring ? 20 : 0), chroma: rings[ring].chroma, ring }];
+    }));
 }
 
 export class Colours {
     constructor(trace) {
         this.trace = trace;
+        this.ofModule = huesOfModules(trace);
         this.setDark(false);
     }
     setDark(isDark) {
@@ -63,38 +78,38 @@ export class Colours {
         this.greyPixel = packed(grey);
         this.root = css(shaded(GREY, 3, isDark));
     }
-    hueOfModule(module) {
-        const name = this.trace.strings.text(module);
-        return name === '' ? GREY : hues[hashText(stableName(name)) % hues.length];
-    }
     module(module) {
-        return css(shaded(this.hueOfModule(module), 1, this.isDark));
+        return css(shaded(this.ofModule.get(module) || GREY, 1, this.isDark));
     }
-    make(frame) {
-        const { frames, functions } = this.trace, func = frames.func[frame];
-        const hue = frames.cls[frame] === CLASS_LABEL ? GREY : this.hueOfModule(functions.module[func]);
-        const colour = shaded(hue, hashText(this.trace.functionName(func)) % SHADES, this.isDark);
+    get kernel() {
+        return css(shaded(KERNEL, 1, this.isDark));
+    }
+    make(func, isLabel) {
+        const { functions } = this.trace, name = this.trace.functionName(func);
+        const hue = isKernelName(name) ? KERNEL : (!isLabel && this.ofModule.get(functions.module[func])) || GREY;
+        const colour = shaded(hue, hashText(name) % SHADES, this.isDark);
         this.ofFunction[func] = css(colour);
         this.pixelOfFunction[func] = packed(colour);
     }
-    frame(frame) {
-        const { frames } = this.trace;
+    // `frames`: the tree that the frame is of.
+    frame(frame, frames = this.trace.frames) {
+        const func = frames.func[frame];
         if (frame === 0 || frames.cls[frame] === CLASS_END) {
             return frame === 0 ? this.root : this.grey;
         }
-        if (this.ofFunction[frames.func[frame]] === undefined) {
-            this.make(frame);
+        if (this.ofFunction[func] === undefined) {
+            this.make(func, frames.cls[frame] === CLASS_LABEL);
         }
-        return this.ofFunction[frames.func[frame]];
+        return this.ofFunction[func];
     }
     pixel(frame) {
-        const { frames } = this.trace;
+        const { frames } = this.trace, func = frames.func[frame];
         if (frame === 0 || frames.cls[frame] === CLASS_END) {
             return this.greyPixel;
         }
-        if (this.pixelOfFunction[frames.func[frame]] === 0) {
-            this.make(frame);
+        if (this.pixelOfFunction[func] === 0) {
+            this.make(func, frames.cls[frame] === CLASS_LABEL);
         }
-        return this.pixelOfFunction[frames.func[frame]];
+        return this.pixelOfFunction[func];
     }
 }

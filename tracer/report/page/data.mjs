@@ -182,6 +182,7 @@ function* decodeSamples(sections, threads, count, unitNs, frames) {
         first: new Float64Array(count), last: new Float64Array(count),
         count: new Uint32Array(count), frame: new Uint32Array(count),
         cpu: null, // processor time since the thread's last sample
+        line: yield* fill(new Uint32Array(count), sections, 'sample_line'), // of its innermost frame; 0: not known
         kind: sections.get('sample_kind'), flags: sections.get('sample_flags'), level: sections.get('sample_level'),
     };
     const time = new Numbers(sections.get('sample_time')), span = new Numbers(sections.get('sample_span'));
@@ -206,6 +207,10 @@ function* decodeSamples(sections, threads, count, unitNs, frames) {
     if (sections.has('sample_cpu')) {
         const signed = (value) => (value % 2 ? -(value + 1) / 2 : value / 2);
         samples.cpu = yield* fill(new Float64Array(count), sections, 'sample_cpu', signed);
+        samples.cpuOwn = yield* fill(new Float64Array(count), sections, 'sample_cpu_stands', signed);
+        for (let i = 0; i < count; i++) {
+            samples.cpuOwn[i] += samples.cpu[i];
+        }
     }
     return samples;
 }

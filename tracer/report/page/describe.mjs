@@ -7,7 +7,8 @@ import { processLabel } from './timeline_rows.mjs';
 import { stateText } from './timeline_states.mjs';
 
 const FLAG_INLINED = 1, FLAG_GUESSED = 2;
-const classNames = ['', 'signal frame', 'address in no module', 'compiled at run time', 'bytecode', 'label', 'the walk ended here'];
+const classNames = ['', 'signal frame', 'address in no module', 'compiled at run time', 'bytecode', 'label', 'the walk ended here',
+    'in the kernel'];
 
 // "libc.so.6, malloc.c:12–40, inlined"
 export function describePlace(trace, frame) {
@@ -67,9 +68,14 @@ function describeProcess(process) {
     return { heading: processLabel(process), lines };
 }
 
+function describeGroup({ name, tracks, work }) {
+    return { heading: `${name || '[no name]'}`, lines: [`${formatCount(tracks.length)} threads, ${formatTime(work.cpu)} of processor time, ` +
+        `${formatTime(work.blocked)} blocked`] };
+}
+
 export function describeHit(trace, hit, view) {
-    if (hit.process) {
-        return describeProcess(hit.process);
+    if (hit.process || hit.group) {
+        return hit.process ? describeProcess(hit.process) : describeGroup(hit.group);
     }
     const { track, time, segment, frame, slice } = hit;
     const about = describeThread(track);

@@ -77,8 +77,10 @@ export function* flowsOf(trace) {
     const flows = [];
     for (const ends of byNumber.values()) {
         ends.sort((a, b) => samples.first[a] - samples.first[b]);
-        for (let i = 1; i < ends.length; i++) {
-            flows.push({ from: ends[i - 1], to: ends[i] });
+        // One cause may end the waits of many: of these none is the cause of the next.
+        for (let i = 1, cause = 0; i < ends.length; i++) {
+            flows.push({ from: ends[cause], to: ends[i] });
+            cause = trace.intervals.durations.has(ends[i]) && !trace.intervals.durations.has(ends[cause]) ? cause : i;
         }
     }
     return flows;

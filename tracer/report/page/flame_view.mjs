@@ -10,7 +10,7 @@ const FLAG_INLINED = 1, FLAG_GUESSED = 2, CLASS_END = 6;
 export class FlameView {
     // events: onPoint(frame or -1, rest), onZoom(frame), onPick(frame): what the status line tells.
     constructor(host, canvas, trace, colours, events) {
-        this.trace = trace;
+        this.trace = trace; // whose frames may be another tree of the same functions: setTree
         this.colours = colours;
         this.events = events;
         this.root = 0;
@@ -33,7 +33,12 @@ export class FlameView {
         this.theme = themeOf(this.surface.canvas);
         this.surface.draw();
     }
-    setSums(sums) {
+    // A tree and what it weighs; frames of one are none of another.
+    setTree(frames, sums) {
+        if (frames !== this.trace.frames) {
+            this.trace = { ...this.trace, frames };
+            this.zoom(0);
+        }
         this.sums = sums;
         let root = this.root;
         while (root !== 0 && sums.total[root] === 0) {
@@ -115,7 +120,7 @@ export class FlameView {
         const func = trace.frames.func[frame];
         const isMatch = this.matches && frame !== 0 && this.matches[func];
         context.globalAlpha = this.matches && !isMatch ? 0.25 : box < this.layout.rootBox ? 0.6 : 1;
-        context.fillStyle = this.colours.frame(frame);
+        context.fillStyle = this.colours.frame(frame, trace.frames);
         context.fillRect(left, y, inner, ROW - 1);
         context.globalAlpha = 1;
         if (isMatch) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: its parts, and what one does to the others.
 import { aggregate, findRepeats, functionTable, matchedShare, moduleShares, searchFunctions, weightsOf } from './aggregate.mjs';
+import { invert } from './callers.mjs';
 import { Colours } from './colours.mjs';
 import { frameName } from './data.mjs';
 import { describeFrame, describeHit } from './describe.mjs';
@@ -8,9 +9,12 @@ import { DetailView } from './detail_view.mjs';
 import { flowsOf } from './extras.mjs';
 import { FlameView } from './flame_view.mjs';
 import { formatAmount, formatCount, formatSureShare, formatTime } from './format.mjs';
+import { FunctionView } from './function_view.mjs';
 import { HotView } from './hot_view.mjs';
 import { waitsAmong } from './kinds.mjs';
 import { loadTrace } from './load.mjs';
+import { isKernelName } from './names.mjs';
+import { pathButtons, showTooltip } from './pointed.mjs';
 import { buildSegments } from './segments.mjs';
 import { element } from './stack_list.mjs';
 import { TableView } from './table_view.mjs';
@@ -42,7 +46,8 @@ class Page {
             onPick: (frame) => this.tellFrame(frame),
             onZoom: (frame) => this.showPath(frame),
         });
-        this.table = new TableView(get('table'), get('more'), trace, this.colours, { onFunction: (func) => this.searchFor(func) });
+        this.table = new TableView(get('table'), get('more'), trace, this.colours, { onFunction: (func) => this.showFunction(func) });
+        this.makeFunction();
         this.makeWaits(flows);
         this.fillControls();
         this.listen();
@@ -50,6 +55,14 @@ class Page {
         this.sizeHosts();
     }
 
+    makeFunction() {
+        this.isInverted = false;
+        this.functionView = new FunctionView({ section: get('function'), title: get('function-title'), facts: get('function-facts'),
+            lists: get('function-lists'), close: get('function-close') }, this.trace, this.segments, this.repeats, {
+            onFunction: (func) => this.showFunction(func),
+            onClose: () => this.showFunction(-1),
+        });
+    }
     makeWaits(flows) {
         const { trace } = this, finder = new ThreadFinder(trace), releases = releasesOf(flows);
         this.detail = new DetailView({ section: get('detail'), title: get('detail-title'), facts: get('detail-facts'),
@@ -57,7 +70,7 @@ class Page {
             close: get('detail-close') }, trace, finder, releases, {
             onClose: () => this.pickSample(null),
             onSample: (sample, members) => this.pickSample(sample, members),
-            onFunction: (func) => this.searchFor(func),
+            onFunction: (func) => this.showFunction(func),
             threadOf: (sample) => this.timeline.threadOfSample(sample),
         });
         this.waits = new WaitsView({ section: get('waits'), locks: get('locks'), locksMore: get('locks-more'), locksNone: get('locks-none'),
@@ -125,6 +138,7 @@ class Page {
         onClick('zoom-in', () => this.timeline.zoomBy(0.5));
         onClick('zoom-out', () => this.timeline.zoomBy(2));
         onClick('zoom-all', () => this.timeline.setView(0, this.timeline.full.to));
+        onClick('inverted', () => this.toggleInverted());
         onClick('direction', ({ currentTarget }) => {
             this.flame.setUpward(!this.flame.isUpward);
             currentTarget.setAttribute('aria-pressed', String(this.flame.isUpward));
@@ -140,7 +154,7 @@ class Page {
             return;
         }
         const actions = {
-            '/': () => get('search').focus(), '?': () => get('help').showModal(), t: () => this.toggleTheme(),
+            '/': () => get('search').focus(), '?': () => get('help').showModal(), t: () => this.toggleTheme(), b: () => this.toggleInverted(),
             f: () => get('flame-canvas').focus(), l: () => get('timeline-canvas').focus(),
             Escape: () => this.pickSample(null),
         };
@@ -214,13 +228,13 @@ class Page {
         this.sums = sums;
         this.unit = this.choice.weight.unit;
         this.rows = rows;
-        this.flame.setSums(sums);
-        this.sizeFlame();
+        await this.showFlame();
         this.table.setRows(rows, sums.total[0], this.unit, sums.certainty);
         get('functions-count').textContent = `${formatCount(rows.length)} with ${formatAmount(sums.total[0], this.unit)} ` +
             `${this.choice.weight.name} in all`;
         this.showModules();
         this.showFound();
+        this.functionView.set(await runInSlices(this.functionView.compute(sums, this.choice)));
         const waits = await runInSlices(groupWaits(this.trace, this.choice), isWanted);
         const hot = waits && await runInSlices(this.hot.compute({ ...this.choice }), isWanted);
         if (!hot) {
@@ -229,6 +243,33 @@ class Page {
         this.waits.set(waits);
         this.hot.set(hot);
         get('main').setAttribute('aria-busy', 'false');
+    }
+    // As it is, or turned round.
+    async showFlame() {
+        const { trace, sums } = this, tree = this.isInverted ? await runInSlices(invert(trace, sums)) : { frames: trace.frames, sums };
+        if (sums === this.sums) {
+            this.flame.setTree(tree.frames, tree.sums);
+            this.sizeFlame();
+        }
+    }
+    toggleInverted() {
+        this.isInverted = !this.isInverted;
+        get('inverted').setAttribute('aria-pressed', String(this.isInverted));
+        return this.showFlame();
+    }
+    // -1: none.
+    async showFunction(func) {
+        this.functionView.func = func;
+        if (func >= 0) {
+            this.searchFor(func);
+        } else {
+            get('search').value = '';
+            this.search();
+        }
+        this.functionView.set(await runInSlices(this.functionView.compute(this.sums, this.choice)));
+        if (func >= 0) {
+            get('function').scrollIntoView({ block: 'nearest' });
+        }
     }
     showModules() {
         if (!this.rows) {
@@ -242,6 +283,19 @@ class Page {
             item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatSureShare(self, all, this.sums.certainty)}`);
             return item;
         }));
+    }
+
+    // The share of all processor time that is the kernel's, where the trace tells it.
+    async tellKernel() {
+        const { trace } = this, { frames } = trace, weight = this.weights.find(({ id }) => id === 'cpu');
+        const isKernel = (frame) => frame !== 0 && isKernelName(frameName(trace, frame));
+        const kernel = weight ? [...frames.func.keys()].filter(isKernel) : [];
+        if (kernel.length) {
+            const { self, total, certainty } = await runInSlices(aggregate(trace, this.segments, { ...this.choice, weight }));
+            const box = element('div'), share = kernel.reduce((sum, frame) => sum + self[frame], 0);
+            box.append(element('dt', '', 'in the kernel'), element('dd', '', formatSureShare(share, total[0], certainty)));
+            get('facts').append(box);
+        }
     }
 
     // ---- search
@@ -301,6 +355,9 @@ class Page {
         this.choice.kind = -1;
         get('weight').value = this.weights.indexOf(weight);
         get('kind').value = -1;
+        if (this.isInverted) {
+            await this.toggleInverted();
+        }
         await this.recompute();
         this.flame.zoom(frame);
         get('flame').scrollIntoView({ block: 'center' });
@@ -310,58 +367,16 @@ class Page {
     // ---- words
 
     showPath(frame) {
-        const path = [], { parent } = this.trace.frames;
-        for (let at = frame; at !== 0; at = parent[at]) {
-            path.unshift(at);
-        }
-        const parts = [];
-        // Of a deep path the ends.
-        const shown = path.length > 6 ? [...path.slice(0, 2), -1, ...path.slice(-3)] : path;
-        for (const at of [0, ...shown]) {
-            if (parts.length) {
-                const arrow = document.createElement('span');
-                arrow.textContent = at < 0 ? '› …' : '›';
-                parts.push(arrow);
-            }
-            if (at < 0) {
-                continue;
-            }
-            const button = document.createElement('button');
-            button.type = 'button';
-            button.textContent = frameName(this.trace, at);
-            button.title = button.textContent;
-            button.addEventListener('click', () => this.flame.zoom(at));
-            if (at === frame) {
-                button.setAttribute('aria-current', 'true');
-            }
-            parts.push(button);
-        }
-        get('breadcrumb').replaceChildren(...parts);
+        get('breadcrumb').replaceChildren(...pathButtons(this.flame ? this.flame.trace : this.trace, frame, (at) => this.flame.zoom(at)));
     }
     tellFrame(frame, event) {
-        const isThere = frame >= 0 && frame < this.trace.frames.count && this.sums;
-        this.tell(isThere ? describeFrame(this.trace, frame, this.sums, this.unit) : null, event);
+        const { trace, sums } = this.flame;
+        this.tell(frame >= 0 && frame < trace.frames.count && sums ? describeFrame(trace, frame, sums, this.unit) : null, event);
     }
     // `event` undefined: said by keys, so there is no mouse to show it at.
     tell(what, event) {
-        const tooltip = get('tooltip');
         get('status').textContent = what ? [what.heading, ...what.lines].filter(Boolean).join('   ·   ') : '';
-        tooltip.hidden = !what || !event;
-        if (tooltip.hidden) {
-            return;
-        }
-        const heading = document.createElement('b');
-        heading.textContent = what.heading;
-        tooltip.replaceChildren(heading, ...what.lines.filter(Boolean).map((line) => {
-            const element = document.createElement('div');
-            element.textContent = line;
-            return element;
-        }));
-        const box = tooltip.getBoundingClientRect();
-        const left = event.clientX + 14 + box.width > window.innerWidth ? event.clientX - box.width - 10 : event.clientX + 14;
-        const top = event.clientY + 18 + box.height > window.innerHeight - 28 ? event.clientY - box.height - 10 : event.clientY + 18;
-        tooltip.style.left = `${Math.max(4, left)}px`;
-        tooltip.style.top = `${Math.max(4, top)}px`;
+        showTooltip(get('tooltip'), event ? what : null, event);
     }
 }
 
@@ -375,6 +390,7 @@ async function start() {
     get('main').hidden = false;
     const page = new Page(trace, segments, repeats, tracks, flows);
     await page.recompute();
+    await page.tellKernel();
     document.documentElement.dataset.ready = 'true';
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A canvas as large as its frame only, in which a drawing of any height scrolls: nothing is drawn that is not seen.
 
+import { fitName } from './names.mjs';
+
 let lastDrawn = -1;
 
 export class ScrollCanvas {
@@ -85,16 +87,12 @@ export const canvasFont = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 
 let characterWidth = 0;
 
-// As much of the text as fits into the width; '' where that is too little to be of use.
+// A name as it fits into the width; '' where that is too little to be of use.
 export function fitText(context, text, width) {
     if (!characterWidth) {
         characterWidth = context.measureText('mmmmmmmmmm').width / 10;
     }
-    const room = Math.floor(width / characterWidth);
-    if (text.length <= room) {
-        return text;
-    }
-    return room < 3 ? '' : `${text.slice(0, room - 1)}…`;
+    return fitName(text, Math.floor(width / characterWidth));
 }
 
 // The page's own colours, as the style sheet has them.

@@ -2,6 +2,7 @@
 // Stacks as text: a line of the innermost functions, and all of it as a list.
 import { frameName } from './data.mjs';
 import { describePlace } from './describe.mjs';
+import { foldTemplates, nameParts } from './names.mjs';
 import { calledFrame, innermost } from './waits.mjs';
 
 const FRAMES_LISTED = 120, FRAMES_IN_LINE = 4;
@@ -17,13 +18,23 @@ export function element(name, className, text) {
     return made;
 }
 
+// A button that says a function's name: where there is little room its middle is cut. onClick(): it was clicked.
+export function nameButton(name, className, title, onClick) {
+    const button = element('button', `name ${className}`), [head, tail, parameters] = nameParts(name);
+    button.type = 'button';
+    button.title = title ? `${name}\n${title}` : name;
+    button.append(element('span', 'head', head), element('span', 'tail', tail), element('span', 'parameters', parameters));
+    button.addEventListener('click', onClick);
+    return button;
+}
+
 // "malloc ← parse ← main": of the frames that are not all there is, the innermost.
 export function stackLine(trace, frame) {
     if (frame < 0) {
         return '';
     }
     const called = calledFrame(trace, frame), isAll = trace.frames.depth[called] <= FRAMES_IN_LINE;
-    const names = innermost(trace, called, FRAMES_IN_LINE).map((one) => frameName(trace, one));
+    const names = innermost(trace, called, FRAMES_IN_LINE).map((one) => foldTemplates(frameName(trace, one)));
     return names.length ? names.join(' ← ') + (isAll ? '' : ' ← …') : '[no frame]';
 }
 
@@ -38,10 +49,8 @@ export function stackList(trace, frame, heading, onFunction) {
     const box = element('div', 'stack-list'), list = element('ol');
     box.append(element('h3', '', heading), list);
     for (const one of innermost(trace, frame, FRAMES_LISTED)) {
-        const item = element('li'), name = element('button', 'plain', frameName(trace, one));
-        name.type = 'button';
-        name.title = 'Search for it';
-        name.addEventListener('click', () => onFunction(trace.frames.func[one]));
+        const item = element('li');
+        const name = nameButton(frameName(trace, one), 'plain', 'Search for it', () => onFunction(trace.frames.func[one]));
         item.append(name, element('span', 'faint', describePlace(trace, one)));
         list.append(item);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions as a table that can be sorted: a real one, some hundred rows at a time.
 import { formatAmount, formatSureShare } from './format.mjs';
+import { nameButton } from './stack_list.mjs';
 
 const ROWS_AT_ONCE = 100;
 
@@ -75,12 +76,8 @@ export class TableView {
         const row = document.createElement('tr');
         this.amount(row, self, 'self');
         this.amount(row, total, 'total');
-        const name = document.createElement('button');
-        name.type = 'button';
-        name.textContent = this.trace.functionName(func);
-        name.title = name.textContent;
-        name.addEventListener('click', () => this.events.onFunction(func));
-        cell(row, 'name', '').append(name);
+        const name = this.trace.functionName(func);
+        cell(row, 'name', '').append(nameButton(name, 'plain', 'Callers, callees and lines', () => this.events.onFunction(func)));
         const module = cell(row, 'module', this.trace.moduleName(func));
         const swatch = document.createElement('span');
         swatch.className = 'swatch';

@@ -32,13 +32,13 @@ function draw(context, flows, colour, alpha, hasEnds) {
     context.globalAlpha = 1;
 }
 
-// flows: {from, to} (samples); place(sample): {x, y}. Where there are too many to be told apart they are but hinted at;
+// flows: {from, to} (samples); place(sample): {x, y, isShown}: false where its thread is behind a closed line. Where there are too many to be told apart they are but hinted at;
 // those to a sample in `picked` (null: none) are drawn above all, and the others then hardly at all.
 export function drawFlows(context, flows, picked, place, box, theme) {
     const some = [], chosen = [];
     for (const flow of flows) {
         const from = place(flow.from), to = place(flow.to), isPicked = picked !== null && picked.has(flow.to);
-        if (to.x < box.left || from.x > box.right || (isPicked ? chosen : some).length >= FLOWS_DRAWN) {
+        if ((!isPicked && !(from.isShown && to.isShown)) || to.x < box.left || from.x > box.right || (isPicked ? chosen : some).length >= FLOWS_DRAWN) {
             continue;
         }
         (isPicked ? chosen : some).push([from.x, from.y, to.x, to.y]);

@@ -8,6 +8,9 @@ import { ROWS_PER_SLICE } from './work.mjs';
 
 const FAN = 16;
 
+// What names of threads take of a width.
+export const gutterOf = (width) => (width < 600 ? 112 : 148);
+
 // For ranges of segments: the least `common`, and the longest one.
 export class Pyramid {
     constructor(segments) {

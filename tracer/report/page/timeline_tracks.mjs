@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing a thread's track: its name, the lane that says whether it ran, its marks, its slices, and where records are
 // missing.
+import { Activity } from './activity.mjs';
+import { drawActivity } from './activity_lane.mjs';
 import { frameName } from './data.mjs';
 import { formatCount } from './format.mjs';
 import { canvasFont, fitText } from './scroll_canvas.mjs';
 import { hasStack } from './segments.mjs';
-import { Pyramid, slicesOfSteps, stepsOf } from './timeline_layout.mjs';
+import { gutterOf, Pyramid, slicesOfSteps, stepsOf } from './timeline_layout.mjs';
 import { drawGaps, drawStates, statesOf } from './timeline_states.mjs';
 import { ROWS_PER_SLICE, sliceMs } from './work.mjs';
 
-export const GUTTER = 148; // names of threads
 export const LANE = 12;
-const MARKS = 13, PAD = 5, SMALL_HEIGHT = 56, SMALL_HEIGHT_MOST = 72, ROW_LARGE = 15, ROW_SMALL_MAX = 9;
+const MARKS = 13, PAD = 5, ACTIVITY = 16, RARE = 0.02, SMALL_HEIGHT = 56, SMALL_HEIGHT_MOST = 72, ROW_LARGE = 15, ROW_SMALL_MAX = 9;
 const MARK_BEGIN = 1, MARK_END = 2, MARK_COUNTER = 3;
 
 // The depth that the stacks have at most, and that which they do not exceed for nine tenths of the time: what a closed
@@ -34,14 +35,18 @@ function* measureDepth(frames, segments) {
     for (let sum = times[0]; usual < most && sum < 0.9 * all; sum += times[usual]) {
         usual++;
     }
-    return { most, usual: Math.max(1, usual) };
+    const length = segments.count ? segments.start[segments.count] - segments.start[0] : 0;
+    return { most, usual: Math.max(1, usual), isRare: all < RARE * length };
 }
 
 export class Track {
-    constructor(trace, thread, segments, pyramid, depth) {
-        Object.assign(this, { trace, thread, segments, pyramid });
+    constructor(trace, thread, segments, pyramid, depth, activity) {
+        Object.assign(this, { trace, thread, segments, pyramid, activity });
+        this.activityHeight = activity.cpu && thread.sampleCount > 0 ? ACTIVITY : 0;
+        this.isGrouped = false; // one of many: its stacks are seen when it is opened
         this.depth = depth.most;
         this.usualDepth = depth.usual;
+        this.isRare = depth.isRare; // there is next to nothing to see until it is opened and near
         this.isOpen = false;
         this.hasMarks = false;
         for (let i = thread.firstMark; i < thread.firstMark + thread.markCount; i++) {
@@ -52,19 +57,24 @@ export class Track {
     }
     static* build(trace, thread, segments) {
         const pyramid = yield* Pyramid.build(segments);
-        return new Track(trace, thread, segments, pyramid, yield* measureDepth(trace.frames, segments));
+        const depth = yield* measureDepth(trace.frames, segments);
+        return new Track(trace, thread, segments, pyramid, depth, yield* Activity.build(trace, thread));
     }
     get rowHeight() {
         return this.isOpen ? ROW_LARGE : Math.max(2, Math.min(ROW_SMALL_MAX, Math.floor(SMALL_HEIGHT / this.usualDepth)));
     }
     get rowCount() {
-        if (this.thread.sampleCount === 0) {
+        if (this.thread.sampleCount === 0 || (!this.isOpen && (this.isGrouped || this.isRare))) {
             return 0;
         }
         return this.isOpen ? this.depth : Math.min(this.depth, Math.floor(SMALL_HEIGHT_MOST / this.rowHeight));
     }
+    // The lane of states.
+    get laneTop() {
+        return PAD + this.activityHeight;
+    }
     get slicesTop() {
-        return PAD + LANE + 2 + (this.hasMarks ? MARKS : 0);
+        return this.laneTop + LANE + 2 + (this.hasMarks ? MARKS : 0);
     }
     get height() {
         return Math.max(this.slicesTop + this.rowCount * this.rowHeight + PAD, 28);
@@ -82,28 +92,32 @@ export class TrackPainter {
         Object.assign(this, { context, theme, colours, view, width });
         this.until = performance.now() + sliceMs;
         this.isLate = false; // a track had to wait for the next frame
-        this.scale = (width - GUTTER) / (view.to - view.from);
+        this.gutter = gutterOf(width);
+        this.scale = (width - this.gutter) / (view.to - view.from);
     }
     x(time) {
-        return GUTTER + (time - this.view.from) * this.scale;
+        return this.gutter + (time - this.view.from) * this.scale;
     }
     draw(track, y, isCurrent) {
         const { context, width } = this;
         context.save();
         context.beginPath();
-        context.rect(GUTTER, y, width - GUTTER, track.height);
+        context.rect(this.gutter, y, width - this.gutter, track.height);
         context.clip();
-        context.translate(GUTTER, 0);
+        context.translate(this.gutter, 0);
         const image = this.imageOf(track);
         if (image) {
             this.drawSlices(track, image, y + track.slicesTop);
-            drawStates(context, this.theme, track, image.states, y + PAD, LANE, y + track.slicesTop);
+            drawStates(context, this.theme, track, image.states, y + track.laneTop, LANE, y + track.slicesTop);
             this.drawNames(track, image, y + track.slicesTop);
         }
-        context.translate(-GUTTER, 0);
-        drawGaps(context, this.theme, track, (time) => this.x(time), { left: GUTTER, right: width, lane: y + PAD, laneHeight: LANE, slices: y + track.slicesTop });
+        context.translate(-this.gutter, 0);
+        if (track.activityHeight) {
+            drawActivity(context, this, track, [track.activity], y + 3, track.activityHeight, '');
+        }
+        drawGaps(context, this.theme, track, (time) => this.x(time), { left: this.gutter, right: width, lane: y + track.laneTop, laneHeight: LANE, slices: y + track.slicesTop });
         if (track.hasMarks) {
-            this.drawMarks(track, y + PAD + LANE + 2);
+            this.drawMarks(track, y + track.laneTop + LANE + 2);
         }
         context.restore();
         this.drawName(track, y, isCurrent);
@@ -111,7 +125,7 @@ export class TrackPainter {
     drawName(track, y, isCurrent) {
         const { context, theme } = this, { thread } = track;
         context.fillStyle = isCurrent ? theme.panel : theme.paper;
-        context.fillRect(0, y, GUTTER - 6, track.height);
+        context.fillRect(0, y, this.gutter - 6, track.height);
         if (isCurrent) {
             context.fillStyle = theme.accent;
             context.fillRect(0, y, 3, track.height);
@@ -120,7 +134,7 @@ export class TrackPainter {
         context.textBaseline = 'top';
         context.font = `600 ${canvasFont}`;
         const arrow = thread.sampleCount === 0 ? '·' : track.isOpen ? '▾' : '▸';
-        context.fillText(fitText(context, `${arrow} ${thread.name || '[no name]'}`, GUTTER - 22), 8, y + PAD);
+        context.fillText(fitText(context, `${arrow} ${thread.name || '[no name]'}`, this.gutter - 22), 8, y + PAD);
         context.font = canvasFont;
         context.fillStyle = theme.faint;
         if (track.height > 30) {
@@ -128,7 +142,7 @@ export class TrackPainter {
         }
         if (track.height > 48 && thread.lost) {
             context.fillStyle = theme.gap;
-            context.fillText(fitText(context, `  ${formatCount(thread.lost)} lost`, GUTTER - 22), 8, y + PAD + 26);
+            context.fillText(fitText(context, `  ${formatCount(thread.lost)} lost`, this.gutter - 22), 8, y + PAD + 26);
         }
         context.fillStyle = theme.line;
         context.fillRect(0, y + track.height - 1, this.width, 1);
@@ -171,7 +185,7 @@ export class TrackPainter {
     // {canvas, width, wide: slices [frame, depth, left, right] of more than some pixels, states}; kept until the view
     // changes. Null: it has to be made, and this frame has no time for it any more.
     imageOf(track) {
-        const width = Math.max(1, Math.ceil(this.width - GUTTER)), rows = track.rowCount;
+        const width = Math.max(1, Math.ceil(this.width - this.gutter)), rows = track.rowCount;
         const key = [this.view.from, this.view.to, width, rows, this.colours.isDark].join();
         if (track.image && track.image.key === key) {
             return track.image;
@@ -180,7 +194,7 @@ export class TrackPainter {
             this.isLate = true;
             return null;
         }
-        const steps = stepsOf(track.segments, track.pyramid, this.view.from, this.view.to, this.width - GUTTER);
+        const steps = stepsOf(track.segments, track.pyramid, this.view.from, this.view.to, this.width - this.gutter);
         const canvas = document.createElement('canvas'), wide = [];
         canvas.width = width;
         canvas.height = Math.max(rows, 1);
@@ -203,8 +217,8 @@ export class TrackPainter {
         context.textBaseline = 'middle';
         let open = -1, last = -1;
         const bar = (i, to) => {
-            const left = Math.max(this.x(marks.time[i]), GUTTER), right = Math.min(this.x(to), this.width);
-            if (right <= GUTTER || left >= this.width || Math.floor(right) === last) {
+            const left = Math.max(this.x(marks.time[i]), this.gutter), right = Math.min(this.x(to), this.width);
+            if (right <= this.gutter || left >= this.width || Math.floor(right) === last) {
                 return;
             }
             last = Math.floor(right);

@@ -5,11 +5,24 @@ import { formatMoment, formatTime } from './format.mjs';
 import { canvasFont, ScrollCanvas, themeOf } from './scroll_canvas.mjs';
 import { hasStack } from './segments.mjs';
 import { drawFlows } from './timeline_flows.mjs';
-import { segmentAt } from './timeline_layout.mjs';
-import { ProcessRow, rowsOf, visibleRows } from './timeline_rows.mjs';
-import { GUTTER, LANE, Track, TrackPainter } from './timeline_tracks.mjs';
+import { gutterOf, segmentAt } from './timeline_layout.mjs';
+import { openAround, rowsOf, shownRow, visibleRows } from './timeline_rows.mjs';
+import { LANE, Track, TrackPainter } from './timeline_tracks.mjs';
 
 const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3;
+const SEEN_PIXELS = 4, AROUND = 12, AROUND_LEAST_NS = 50000;
+
+// The window that shows [from, to) with what is around it: the one that is seen, if it is to be told apart there; never
+// so near that nothing but the stretch is in it.
+export function windowAround(from, to, view, width) {
+    const span = view.to - view.from, length = to - from, middle = (from + to) / 2;
+    const isWide = length / span * width >= SEEN_PIXELS, isInside = from >= view.from && to <= view.to;
+    if (isInside && isWide) {
+        return view;
+    }
+    const room = length > span ? 1.5 * length : isWide ? span : Math.min(span, Math.max(AROUND * length, AROUND_LEAST_NS));
+    return { from: middle - room / 2, to: middle + room / 2 };
+}
 
 export function* buildTracks(trace, segments) {
     const tracks = [];
@@ -29,7 +42,7 @@ export class TimelineView {
         this.flows = flows;
         this.tracks = tracks;
         this.all = rowsOf(trace, tracks);
-        this.order = visibleRows(this.all); // processes and threads
+        this.order = visibleRows(this.all); // processes, groups and threads
         if (tracks.length === 1) {
             tracks[0].isOpen = tracks[0].depth <= 40;
         }
@@ -72,6 +85,9 @@ export class TimelineView {
         this.surface.setContentHeight(top);
         this.surface.draw();
     }
+    get gutter() {
+        return gutterOf(this.surface.width);
+    }
     get wantedHeight() {
         const last = this.order[this.order.length - 1];
         return last ? last.top + last.height : AXIS;
@@ -101,25 +117,20 @@ export class TimelineView {
     }
     // Moves what is seen so that a stretch of a thread's time is, with room around it.
     reveal(threadIndex, from, to) {
-        const track = this.tracks[threadIndex], group = this.groupOf(track);
-        if (group && !group.isOpen) {
-            group.isOpen = true;
+        const track = this.tracks[threadIndex];
+        if (openAround(this.all, track)) {
             this.place();
         }
-        const span = this.view.to - this.view.from, length = Math.max(to - from, LEAST_NS);
-        if (from < this.view.from || to > this.view.to || length < span / 200 || length > span) {
-            const room = length < span / 200 || length > span ? length * 4 : span;
-            this.setView((from + to - room) / 2, (from + to + room) / 2);
+        const { from: seenFrom, to: seenTo } = this.view, window = windowAround(from, to, this.view, this.surface.width - this.gutter);
+        if (window.from !== seenFrom || window.to !== seenTo) {
+            this.setView(window.from, window.to);
         }
         this.current = this.order.indexOf(track);
         this.surface.show(Math.max(0, track.top - AXIS), Math.min(track.height + AXIS, this.surface.height));
         this.surface.draw();
     }
-    groupOf(track) {
-        return this.all.byProcess.get(track.thread.process);
-    }
     time(x) {
-        const share = (x - GUTTER) / (this.surface.width - GUTTER);
+        const share = (x - this.gutter) / (this.surface.width - this.gutter);
         return this.view.from + share * (this.view.to - this.view.from);
     }
 
@@ -137,15 +148,16 @@ export class TimelineView {
                 return;
             }
             const isCurrent = hasFocus && i === this.current;
-            if (track instanceof ProcessRow) {
-                track.draw(context, theme, (time) => painter.x(time), y, width, isCurrent);
+            if (track.children) {
+                track.draw(context, painter, y, isCurrent);
             } else {
                 painter.draw(track, y, isCurrent);
             }
         });
-        const place = (sample) => ({ x: painter.x(this.trace.samples.first[sample]), y: this.rowOfSample(sample) - scrollTop });
+        const isShown = (sample) => this.trackOfSample(sample) === shownRow(this.all, this.trackOfSample(sample));
+        const place = (sample) => ({ x: painter.x(this.trace.samples.first[sample]), y: this.rowOfSample(sample) - scrollTop, isShown: isShown(sample) });
         drawFlows(context, this.flows, this.picked && this.picked.samples, place,
-            { left: GUTTER, top: AXIS, right: width, bottom: height }, theme);
+            { left: this.gutter, top: AXIS, right: width, bottom: height }, theme);
         this.drawPicked(context, painter, width, scrollTop);
         this.drawSelection(context, painter, width, height);
         this.drawAxis(context, width);
@@ -159,11 +171,11 @@ export class TimelineView {
         context.fillRect(0, 0, width, AXIS);
         context.font = canvasFont;
         context.textBaseline = 'middle';
-        const wanted = span / Math.max(1, (width - GUTTER) / 110);
+        const wanted = span / Math.max(1, (width - this.gutter) / 110);
         const power = 10 ** Math.floor(Math.log10(wanted));
         const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= wanted);
         for (let tick = Math.ceil(view.from / step); tick * step <= view.to; tick++) {
-            const x = GUTTER + (tick * step - view.from) / span * (width - GUTTER);
+            const x = this.gutter + (tick * step - view.from) / span * (width - this.gutter);
             context.fillStyle = theme.line;
             context.fillRect(x, AXIS - 6, 1, 5);
             context.fillStyle = theme.faint;
@@ -180,13 +192,13 @@ export class TimelineView {
         if (!selection) {
             return;
         }
-        const left = Math.max(GUTTER, painter.x(selection.from)), right = Math.min(width, painter.x(selection.to));
+        const left = Math.max(this.gutter, painter.x(selection.from)), right = Math.min(width, painter.x(selection.to));
         context.fillStyle = this.theme.select;
-        context.fillRect(GUTTER, AXIS, Math.max(0, left - GUTTER), height);
-        context.fillRect(Math.max(right, GUTTER), AXIS, width, height);
+        context.fillRect(this.gutter, AXIS, Math.max(0, left - this.gutter), height);
+        context.fillRect(Math.max(right, this.gutter), AXIS, width, height);
         context.fillStyle = this.theme.accent;
         for (const x of [left, right]) {
-            if (x >= GUTTER && x <= width) {
+            if (x >= this.gutter && x <= width) {
                 context.fillRect(x - 0.5, AXIS, 1, height);
             }
         }
@@ -204,10 +216,13 @@ export class TimelineView {
         }
         return threads[low];
     }
-    // Where the lane of its thread is; or its process's line, where that is closed.
+    trackOfSample(sample) {
+        return this.tracks[this.threadOfSample(sample).index];
+    }
+    // Where the lane of its thread is; or the line that it is behind.
     rowOfSample(sample) {
-        const track = this.tracks[this.threadOfSample(sample).index], group = this.groupOf(track);
-        return group && !group.isOpen ? group.top + group.height / 2 : track.top + 5 + LANE / 2;
+        const track = this.trackOfSample(sample), row = shownRow(this.all, track);
+        return row === track ? track.top + track.laneTop + LANE / 2 : row.top + row.height / 2;
     }
     drawPicked(context, painter, width, scrollTop) {
         if (!this.picked) {
@@ -216,8 +231,8 @@ export class TimelineView {
         const { sample } = this.picked, { intervals, samples } = this.trace, interval = intervals.ofSample.get(sample);
         const from = interval === undefined ? samples.first[sample] : intervals.begin[interval];
         const to = interval === undefined ? samples.last[sample] : intervals.end[interval];
-        const left = Math.max(GUTTER, painter.x(from)), right = Math.min(width, painter.x(to));
-        if (right >= GUTTER && left <= width) {
+        const left = Math.max(this.gutter, painter.x(from)), right = Math.min(width, painter.x(to));
+        if (right >= this.gutter && left <= width) {
             context.strokeStyle = this.theme.ink;
             context.lineWidth = 2;
             const top = this.rowOfSample(sample) - scrollTop - LANE / 2 - 1;
@@ -236,11 +251,11 @@ export class TimelineView {
     hit(event) {
         const { x, y } = this.surface.place(event);
         const track = y - this.surface.host.scrollTop < AXIS ? undefined : this.trackAt(y);
-        if (!track || (x < GUTTER && !(track instanceof ProcessRow))) {
+        if (!track || (x < this.gutter && !track.children)) {
             return null;
         }
-        if (track instanceof ProcessRow) {
-            return { process: track.process };
+        if (track.children) {
+            return track.subject;
         }
         const time = this.time(x), { segments } = track;
         if (time < segments.start[0] || time > segments.start[segments.count]) {
@@ -274,7 +289,7 @@ export class TimelineView {
         if (event.ctrlKey || event.metaKey) {
             this.zoomBy(Math.exp(Math.max(-1, Math.min(1, event.deltaY * 0.003))), this.time(x));
         } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-            this.panBy((event.deltaX || event.deltaY) / (this.surface.width - GUTTER));
+            this.panBy((event.deltaX || event.deltaY) / (this.surface.width - this.gutter));
         } else {
             return; // scrolls
         }
@@ -300,15 +315,15 @@ export class TimelineView {
         }
         const { x } = this.surface.place(event), { drag } = this;
         drag.moved = drag.moved || Math.abs(x - drag.x) > CLICK_PIXELS;
-        if (!drag.moved || drag.x < GUTTER) {
+        if (!drag.moved || drag.x < this.gutter) {
             return;
         }
         if (drag.pans) {
-            const by = (drag.x - x) / (this.surface.width - GUTTER) * (drag.view.to - drag.view.from);
+            const by = (drag.x - x) / (this.surface.width - this.gutter) * (drag.view.to - drag.view.from);
             this.setView(drag.view.from + by, drag.view.to + by);
             return;
         }
-        const time = Math.min(Math.max(this.time(Math.max(x, GUTTER)), 0), this.full.to);
+        const time = Math.min(Math.max(this.time(Math.max(x, this.gutter)), 0), this.full.to);
         drag.selection = { from: Math.min(drag.time, time), to: Math.max(drag.time, time) };
         this.surface.draw();
         this.events.onPoint(null);
@@ -326,7 +341,7 @@ export class TimelineView {
             if (track) {
                 this.current = this.order.indexOf(track);
             }
-            if (track && (drag.x < GUTTER || track instanceof ProcessRow)) {
+            if (track && (drag.x < this.gutter || track.children)) {
                 this.toggle(track);
             } else if (event.target === this.surface.canvas) {
                 if (this.selection) {
@@ -348,7 +363,7 @@ export class TimelineView {
     // ---- keys
 
     toggle(track) {
-        track.isOpen = !track.isOpen && (track instanceof ProcessRow || track.thread.sampleCount > 0);
+        track.isOpen = !track.isOpen && Boolean(track.children || track.thread.sampleCount > 0);
         this.place();
     }
     step(by) {
@@ -356,13 +371,13 @@ export class TimelineView {
         const track = this.order[this.current];
         this.surface.show(Math.max(0, track.top - AXIS), Math.min(track.height + AXIS, this.surface.height));
         this.surface.draw();
-        this.events.onPoint(track instanceof ProcessRow ? { process: track.process }
+        this.events.onPoint(track.children ? track.subject
             : { track, time: this.view.from, segment: -1, depth: 0, frame: 0 });
     }
     // The next (by 1) or last (by -1) wait of the current thread, from the one that is picked or from what is seen on.
     stepWait(by) {
         const track = this.order[this.current], { intervals } = this.trace;
-        if (!track || track instanceof ProcessRow) {
+        if (!track || track.children) {
             return;
         }
         const { first, count } = intervals.threads[track.thread.index];

@@ -213,6 +213,33 @@ TEST(instructions_that_enter_the_kernel_are_found)
         CHECK(!arch_is_system_call(arch_at(id), none) && !arch_system_call_bytes(arch_at(id), none), "%d", id);
 }
 
+static long behind(const uint8_t *code, size_t size)
+{
+    return arch_call_behind(&arch_x86_64, 0, code, size);
+}
+
+TEST(the_number_of_a_call_is_found_behind_it)
+{
+    const uint8_t write[] = {0xb8, 1, 0, 0, 0, 0x0f, 0x05};                          // mov $1, %eax; syscall
+    const uint8_t moved[] = {0xb8, 0x10, 1, 0, 0, 0x49, 0x89, 0xca, 0x0f, 0x05};     // ...; mov %rcx, %r10; syscall
+    const uint8_t read[] = {0x31, 0xc0, 0x0f, 0x05};                                 // xor %eax, %eax; syscall
+    const uint8_t any[] = {0x4d, 0x89, 0xc8, 0x4c, 0x8b, 0x4c, 0x24, 8, 0x0f, 0x05}; // syscall(2): in a register
+    const uint8_t large[] = {0xb8, 0, 0, 0, 0x80, 0x0f, 0x05};                       // no number of a call
+    CHECK(behind(write, sizeof write) == 1, "%ld", behind(write, sizeof write));
+    CHECK(behind(moved, sizeof moved) == 0x110, "%ld", behind(moved, sizeof moved));
+    CHECK(behind(read, sizeof read) == 0, "%ld", behind(read, sizeof read));
+    CHECK(behind(any, sizeof any) == -1, "%ld", behind(any, sizeof any));
+    CHECK(behind(large, sizeof large) == -1, "%ld", behind(large, sizeof large));
+    CHECK(behind(read, 1) == -1, "%ld", behind(read, 1));
+    for (int id = QUT_ARCH_NONE + 1; id < QUT_ARCH_END; id++) {
+        const struct arch *arch = arch_at(id);
+        if (!arch->call_number_reg)
+            continue;
+        CHECK(arch_call_behind(arch, 64, NULL, 0) == 64, "%s", arch->name);
+        CHECK(arch_call_behind(arch, 1 << 20, NULL, 0) == -1, "%s", arch->name);
+    }
+}
+
 int main(void)
 {
     RUN(every_id_has_its_architecture);
@@ -228,5 +255,6 @@ int main(void)
     RUN(no_trampoline_hides_a_later_one);
     RUN(what_is_said_of_files_and_calls_fits);
     RUN(instructions_that_enter_the_kernel_are_found);
+    RUN(the_number_of_a_call_is_found_behind_it);
     return tap_finish();
 }

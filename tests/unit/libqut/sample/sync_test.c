@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libqut/sample/cycle_clock.h"
+#include "libqut/sample/inside.h"
 #include "tests/unit/libqut/sample/subject.h"
 
 enum { MS = 1000000, THREADS = 3, HITS = 100000 };
@@ -166,6 +167,36 @@ TEST(samples_come_at_the_interval)
     CHECK(hits_now().throttled == count - taken + 1, "%llu", (ull)hits_now().throttled);
     subject_close();
     CHECK(!qut_sync_hit(QUT_TOTAL_NONE, 0), "due without a trace");
+}
+
+// The clock is not looked at for each of many hits; a tick, and a scope that may take long, make the next one look.
+TEST(many_hits_share_a_look_at_the_clock)
+{
+    enum { HITS_MAX = 50000000 };
+    struct qut_scope scope = {.kind = QUT_SAMPLE_SLEEP};
+    uint64_t count = 0;
+    subject_open(0, 0);
+    CHECK(begin(1000 * MS) == 0, "cannot start");
+    while (os_thread_word(OS_WORD_SYNC_LEFT) < 8 && count < HITS_MAX) {
+        qut_sync_hit(QUT_TOTAL_OWN_FIRST, 1);
+        count++;
+    }
+    uintptr_t left = os_thread_word(OS_WORD_SYNC_LEFT);
+    CHECK(left >= 8, "%llu hits, each with a look of its own", (ull)count);
+    qut_sync_hit(QUT_TOTAL_OWN_FIRST, 1);
+    CHECK(os_thread_word(OS_WORD_SYNC_LEFT) == left - 1, "%llu", (ull)os_thread_word(OS_WORD_SYNC_LEFT));
+    qut_scope_begin(&scope);
+    CHECK(os_thread_word(OS_WORD_SYNC_LEFT) == 0, "%llu behind a scope", (ull)os_thread_word(OS_WORD_SYNC_LEFT));
+    qut_scope_end(&scope, QUT_TOTAL_NONE, UINT64_MAX, NULL, 0);
+    os_set_thread_word(OS_WORD_SYNC_LEFT, 50);
+    os_set_thread_word(OS_WORD_SYNC_LAST, os_thread_word(OS_WORD_SYNC_LAST) - UINTPTR_MAX / 2); // long ago
+    sample_sync_tick();
+    CHECK(os_thread_word(OS_WORD_SYNC_LEFT) == 0 && qut_sync_hit(QUT_TOTAL_NONE, 0), "not due behind a tick");
+    qut_trace_skip();
+    CHECK(hits_now().totals[QUT_TOTAL_OWN_FIRST] == count + 1, "%llu of %llu",
+          (ull)hits_now().totals[QUT_TOTAL_OWN_FIRST], (ull)count + 1);
+    subject_check_balance("looks");
+    subject_close();
 }
 
 TEST(ticks_make_hits_due)
@@ -399,6 +430,7 @@ int main(int argc, char **argv)
     RUN(sums_are_exact_when_throttled);
     RUN(sums_are_exact_when_all_are_taken);
     RUN(samples_come_at_the_interval);
+    RUN(many_hits_share_a_look_at_the_clock);
     RUN(ticks_make_hits_due);
     RUN(scopes_sum_up_and_tell_their_ends);
     RUN(scopes_take_as_long_as_the_clock_says);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trace says of waits, locks and hot spots, from traces made by hand in which it is known.
+#include <math.h>
+
 #include <string.h>
 
 #include "tests/support/golden/build.h"
@@ -217,8 +219,11 @@ START_TEST(hot_spots_of_nodes)
         take(QUT_TRACE_KIND_CPU, 10 * i + 10, 0, i < 7 ? inner : outer, 0);
     finish();
     struct hot_spots spots;
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE), 0);
-    ck_assert_uint_eq(spots.sum, 10);
+    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, false), 0);
+    ck_assert_uint_eq(spots.basis.sum, 10);
+    ck_assert_uint_eq(spots.own, 0);
+    ck_assert_double_eq_tol(spots.own_error, 0.3, 1e-9); // none of 10 was met
+    ck_assert_double_eq_tol(spots.basis.ticks, 10, 1e-9);
     ck_assert_uint_eq(spots.samples, 10);
     ck_assert_uint_eq(spots.count, 3); // with the root
     ck_assert_uint_eq(spots.items[0].node, inner);
@@ -232,13 +237,86 @@ START_TEST(hot_spots_of_nodes)
 }
 END_TEST
 
+// Ticks in the agent and in handlers of ticks are nobody else's; what a call in a hook used is the call's.
+START_TEST(what_we_took_ourselves_is_no_part_of_shares)
+{
+    const struct trace_module of_agent = {
+        .path = "/usr/lib/qut/libqut-agent.so", .code_base = 4096, .code_bytes = 4096};
+    uint32_t agent = build_module(&build, &of_agent), outer = build_label(&build, 0, "outer");
+    uint32_t hook = build_node(&build, outer, QUT_TRACE_CLASS_CODE, 0, agent, 16);
+    uint32_t called = build_label(&build, hook, "real_malloc");
+    uint32_t ticks = build_node(&build, 0, QUT_TRACE_CLASS_KERNEL, 0, TRACE_NONE, QUT_TRACE_KERNEL_OWN);
+    const uint32_t nodes[10] = {outer, outer, outer, outer, outer, called, hook, hook, ticks, outer};
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    for (unsigned i = 0; i < 10; i++)
+        take(QUT_TRACE_KIND_CPU, 10 * i + 10, 0, nodes[i], 0);
+    take(QUT_TRACE_KIND_ALLOCATE, 120, 0, hook, 0);
+    finish();
+    struct hot_spots spots;
+    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, false), 0);
+    ck_assert_uint_eq(spots.own, 3);
+    ck_assert_uint_eq(spots.basis.sum, 8); // the allocation too
+    ck_assert_double_eq_tol(spots.own_share, 3.0 / 11, 1e-9);
+    ck_assert_double_eq_tol(spots.own_error, 3.0 / 11, 1e-6); // more than 1.96 sqrt(p (1 - p) / 11)
+    for (size_t i = 0; i < spots.count; i++) {
+        ck_assert_uint_ne(spots.items[i].node, ticks);
+        ck_assert_uint_eq(spots.items[i].self, spots.items[i].node == outer ? 6 : spots.items[i].node == 0 ? 0 : 1);
+    }
+    analysis_hot_spots_free(&spots);
+    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, true), 0);
+    ck_assert_uint_eq(spots.own, 3);
+    ck_assert_uint_eq(spots.basis.sum, 11);
+    analysis_hot_spots_free(&spots);
+    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_ALLOCATIONS, TRACE_NONE, false), 0);
+    ck_assert_uint_eq(spots.own, 0);
+    ck_assert_uint_eq(spots.basis.sum, 1);
+    analysis_hot_spots_free(&spots);
+}
+END_TEST
+
 // A coin that was thrown 10000 times: half of them, by no more than 1 % with a chance of 95 %.
 START_TEST(errors_of_shares)
 {
-    ck_assert_double_eq_tol(analysis_share_error(0.5, 10000), 0.0098, 1e-6);
-    ck_assert_double_eq(analysis_share_error(0, 100), 0);
-    ck_assert_double_eq(analysis_share_error(1, 100), 0);
-    ck_assert_double_eq(analysis_share_error(0.5, 0), 1);
+    const struct share_basis coin = {.sum = 10000, .ticks = 10000}, nothing = {0};
+    ck_assert_double_eq_tol(analysis_share_error(&coin, 5000, 0), 0.0098, 1e-6);
+    ck_assert_double_eq(analysis_share_error(&coin, 0, 0), 0);
+    ck_assert_double_eq(analysis_share_error(&coin, 10000, 0), 0);
+    ck_assert_double_eq(analysis_share_error(&nothing, 0, 0), 1);
+}
+END_TEST
+
+// 1000 looks of the coarse clock, which met the kernel 200 times; and fine ticks, as many as one likes.
+START_TEST(errors_of_what_two_clocks_told)
+{
+    const struct share_basis basis = {.sum = 1000, .told_sum = 200, .looks = 1000, .ticks = 1e12};
+    double chance = 1.96 * sqrt(0.2 * 0.8 / 1000);
+    ck_assert_double_eq_tol(analysis_share_error(&basis, 200, 200), chance, 1e-6); // all of the kernel
+    ck_assert_double_eq_tol(analysis_share_error(&basis, 800, 0), chance, 1e-6);   // all that is not
+    ck_assert_double_eq_tol(analysis_share_error(&basis, 1000, 200), 0, 1e-6);     // both
+    ck_assert_double_eq_tol(analysis_share_error(&basis, 400, 0), chance / 2, 1e-6);
+    ck_assert_double_eq_tol(analysis_share_error(&basis, 100, 100), 1.96 * sqrt(0.1 * 0.9 / 1000), 1e-6);
+}
+END_TEST
+
+// Four samples of a thread whose kernel's tick told one: what they are worth.
+START_TEST(what_samples_are_worth)
+{
+    uint32_t node = build_label(&build, 0, "f");
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    trace.has_cpu_time = true;
+    for (unsigned i = 0; i <= 4; i++)
+        take(QUT_TRACE_KIND_CPU, 10 + 10 * i, 100 + 100 * i, node, 0);
+    take(QUT_TRACE_KIND_CPU, 60, 900, node, 0);
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 400);
+    finish();
+    struct hot_spots spots;
+    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_CPU, TRACE_NONE, false), 0);
+    ck_assert_uint_eq(spots.basis.sum, 800);
+    ck_assert_uint_eq(spots.basis.told_sum, 400);
+    ck_assert_uint_eq(spots.items[0].self_told, 400);
+    ck_assert_double_eq_tol(spots.basis.ticks, 4, 1e-9);
+    ck_assert_double_eq_tol(spots.basis.looks, 2, 1e-9); // it met the kernel half of the time
+    analysis_hot_spots_free(&spots);
 }
 END_TEST
 
@@ -253,7 +331,10 @@ int main(void)
     tcase_add_test(tests, who_waits_for_whom);
     tcase_add_test(tests, allocations_get_what_grew);
     tcase_add_test(tests, hot_spots_of_nodes);
+    tcase_add_test(tests, what_we_took_ourselves_is_no_part_of_shares);
     tcase_add_test(tests, errors_of_shares);
+    tcase_add_test(tests, errors_of_what_two_clocks_told);
+    tcase_add_test(tests, what_samples_are_worth);
     Suite *suite = suite_create("analysis");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -2,9 +2,8 @@
 // The golden trace in a format, for the programs that read it; or "truth": what is in it, as JSON, one line a record,
 // written without any part of the exporters but their sink.
 //
-//     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] [--weight N] [--thread
-//     UID]
-//                   [--damage] [--no-slices] [--processes N] [--time]
+//     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] [--weight N] [--kind KIND]
+//                   [--thread TID|NAME] [--no-names] [--damage] [--no-slices] [--processes N] [--time]
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +92,7 @@ static void write_truth(const struct trace *trace, const struct names *names, st
 struct request {
     size_t samples, threads, depth; // samples 0: the golden trace
     struct export_options options;
+    struct selection_wanted wanted;
     unsigned seed;    // not 0: a random trace
     const char *file; // the golden trace as it was read
     size_t processes; // 0: it says nothing of them
@@ -110,7 +110,12 @@ static int parse(struct request *request, int argc, char **argv)
             request->options.weight = (unsigned)strtoul(argv[++i], NULL, 10);
             request->has_weight = true;
         } else if (strcmp(argv[i], "--thread") == 0 && i + 1 < argc) {
-            request->options.thread = (uint32_t)strtoul(argv[++i], NULL, 10);
+            request->wanted.thread = argv[++i];
+        } else if (strcmp(argv[i], "--kind") == 0 && i + 1 < argc) {
+            if (!analysis_kind_named(argv[++i], &request->wanted.kind))
+                return -1;
+        } else if (strcmp(argv[i], "--no-names") == 0) {
+            request->options.no_names = true;
         } else if (strcmp(argv[i], "--damage") == 0) {
             request->damage = true;
         } else if (strcmp(argv[i], "--random") == 0 && i + 1 < argc) {
@@ -147,11 +152,16 @@ static int write_format(const struct trace *trace, const struct names *names, co
     const struct export_format *format = export_find(format_name);
     if (!format)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "no such format");
+    struct selection selection;
+    if (analysis_selection_make(&selection, trace, &request->wanted, error) != 0)
+        return -1;
     if (!request->has_weight)
-        request->options.weight = format->weight;
+        request->options.weight = selection.kind == SELECTION_ALL ? format->weight : (unsigned)selection.measure;
     if (format->is_gzip)
         *sink = sink_gzip(*sink);
-    return format->write(trace, names, &request->options, *sink, error);
+    int status = format->write(&selection, names, &request->options, *sink, error);
+    analysis_selection_free(&selection);
+    return status;
 }
 
 // As if its threads were of so many processes, one after the other: pids 7001, 7002, ...
@@ -190,10 +200,11 @@ static int make_trace(const struct request *request, struct trace *trace, struct
 
 int main(int argc, char **argv)
 {
-    struct request request = {0};
+    struct request request = {.wanted = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX}};
     if (parse(&request, argc, argv) != 0) {
         fputs("usage: golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] "
-              "[--weight N] [--thread UID] [--damage] [--no-slices] [--processes N] [--time]\n",
+              "[--weight N] [--kind KIND] [--thread TID|NAME] [--no-names] [--damage] [--no-slices] [--processes N] "
+              "[--time]\n",
               stderr);
         return 2;
     }

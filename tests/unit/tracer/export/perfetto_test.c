@@ -2,6 +2,7 @@
 // What every Perfetto trace of ours keeps to, whatever the trace is like: read back by a reader that knows no more than
 // the format. (What Perfetto itself makes of it: tests/proof/consumers.)
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,8 +198,17 @@ static void check_thread(const struct trace *trace, bool no_slices, uint32_t uid
     struct base_error error = {0};
     struct names *names = names_of(trace, &(struct names_options){0}, &error);
     struct sink *sink = sink_in_memory();
-    struct export_options options = {.no_slices = no_slices, .thread = uid};
-    ck_assert_int_eq(export_perfetto.write(trace, names, &options, sink, &error), 0);
+    struct export_options options = {.no_slices = no_slices};
+    struct selection selection;
+    char tid[16] = "";
+    for (size_t t = 0; uid && t < trace->thread_count; t++)
+        if (trace->threads[t].uid == uid)
+            snprintf(tid, sizeof tid, "%u", trace->threads[t].tid);
+    const struct selection_wanted wanted = {
+        .kind = SELECTION_ALL, .thread = uid ? tid : NULL, .to_ns = UINT64_MAX, .show_agent = true};
+    ck_assert_int_eq(analysis_selection_make(&selection, trace, &wanted, &error), 0);
+    ck_assert_int_eq(export_perfetto.write(&selection, names, &options, sink, &error), 0);
+    analysis_selection_free(&selection);
     size_t size;
     const uint8_t *bytes = sink_memory(sink, &size);
     struct base_cursor cursor = base_cursor((struct base_bytes){bytes, size});

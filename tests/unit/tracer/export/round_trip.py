@@ -105,7 +105,7 @@ def check_collapsed(run, truth):
         expect('collapsed: sorted', [stack for stack, _ in lines],
                sorted((stack for stack, _ in lines), key=lambda stack: [name.encode() for name in stack]))
         expect_same_counts(f'collapsed, weight {weight}', collections.Counter(dict(lines)), wanted)
-    one = formats.read_collapsed(run('collapsed', '--thread', '2'))
+    one = formats.read_collapsed(run('collapsed', '--thread', '4243'))
     expect('collapsed: one thread', {stack[0] for stack, _ in one}, {clean(truth.threads[4243], ';')})
 
 
@@ -136,7 +136,7 @@ def check_pprof(run, truth):
            [[('inner', 5), ('middle', 9), ('outer', 44)]])
     expect('pprof: a constructor of C++', [function['system_name'] for function in profile['functions'].values()
                                            if function['name'].startswith('b::b(')], ['_ZN1bC2ERKSt6vector'])
-    one = formats.read_pprof(run('pprof', '--thread', '3'))
+    one = formats.read_pprof(run('pprof', '--thread', '4194303'))
     expect('pprof: one thread', {sample['labels']['tid'] for sample in one['samples']}, {4194303})
     expect('pprof: one thread: no unused location but the one without frames', len(set(one['locations']) - one['used']), 1)
 
@@ -188,7 +188,7 @@ def check_speedscope(run, truth):
 def check_nanoscope(run, truth):
     most = max(truth.threads, key=lambda tid: len(truth.of(tid)))
     check_states('nanoscope', formats.read_nanoscope(run('nanoscope')), truth, most, '#')
-    check_states('nanoscope', formats.read_nanoscope(run('nanoscope', '--thread', '2')), truth, 4243, '#')
+    check_states('nanoscope', formats.read_nanoscope(run('nanoscope', '--thread', '4243')), truth, 4243, '#')
 
 
 def check_chrome(run, truth):
@@ -250,6 +250,33 @@ def check_perf_script(run, truth):
     expect_same_counts('perf script', got, wanted)
 
 
+def check_callgrind(run, truth):
+    own, calls = collections.Counter(), collections.Counter()
+    for sample in truth.samples:
+        names = [clean(name) for name in sample['stack']] or ['[no frames]']
+        own[names[0]] += sample['count']
+        for edge in {(caller, called) for called, caller in zip(names, names[1:]) if called != caller}:
+            calls[edge] += sample['count']
+    read = formats.read_callgrind(run('callgrind'))
+    expect_same_counts('callgrind: own', collections.Counter(read['self']), own)
+    expect_same_counts('callgrind: calls', collections.Counter(read['calls']), calls)
+
+
+def check_firefox(run, truth):
+    got, wanted = collections.Counter(), collections.Counter()
+    profile = formats.read_firefox(run('firefox'))
+    for thread in profile['threads']:
+        for stack, weight in zip(thread['stacks'], thread['weights']):
+            got[thread['name'], thread['tid'], stack] += weight
+    for sample in truth.samples:
+        wanted[truth.threads[sample['tid']], sample['tid'], tuple(reversed(sample['stack'])) or ('[no frames]',)] += sample['count']
+    expect_same_counts('firefox', got, wanted)
+    expect('firefox: waits', sorted((name, start) for thread in profile['threads'] for name, start, _ in thread['markers']),
+           [('lock', 101.0), ('poll', 150.0)])
+    losses = [entry['value'] for entry in profile['meta']['extra'][0]['entries'] if entry['label'] == 'Missing']
+    expect('firefox: losses', losses[0], LOSSES)
+
+
 def check_random(run, truth):
     """Traces without sense, of two threads with one number: all samples are there, and slices are nested."""
     collapsed, profile, from_profile = collections.Counter(), collections.Counter(), collections.Counter()
@@ -267,7 +294,8 @@ def check_random(run, truth):
 
 
 CHECKS = {'collapsed': check_collapsed, 'pprof': check_pprof, 'speedscope': check_speedscope,
-          'nanoscope': check_nanoscope, 'chrome': check_chrome, 'perf-script': check_perf_script}
+          'nanoscope': check_nanoscope, 'chrome': check_chrome, 'perf-script': check_perf_script, 'callgrind': check_callgrind,
+          'firefox': check_firefox}
 
 
 def check_file(run, truth):

@@ -142,6 +142,43 @@ START_TEST(a_first_run_is_no_longer_than_its_thread)
 }
 END_TEST
 
+// A tick in user mode stands for all before it; one that met the kernel says how much it stands for: the ticks behind
+// it had been given that time, or are.
+START_TEST(processor_time_that_is_told)
+{
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    trace.has_cpu_time = true;
+    take(100, 100, 1, 0)->cpu_ns = 1000;
+    take(200, 200, 1, 0)->cpu_ns = 1010;
+    take(300, 300, 1, 0)->cpu_ns = 1020;
+    take(310, 310, 1, 0)->cpu_ns = 1025;
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 20);
+    take(400, 400, 1, 0)->cpu_ns = 1035; // 15 were taken too early: 10 of them come from here
+    take(500, 500, 1, 0)->cpu_ns = 1045;
+    take(600, 600, 1, 0)->cpu_ns = 1060;
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 5); // the rest of its time was spent in user mode
+    take(700, 700, 1, 0)->cpu_ns = 1061;
+    expect(EXPORT_WEIGHT_CPU_TIME, 8, (const uint64_t[]){0, 10, 10, 20, 0, 5, 5, 11});
+}
+END_TEST
+
+// Sums are exact, also where a thread ends right behind the kernel's tick.
+START_TEST(no_more_is_told_than_there_was)
+{
+    build_thread(&build, 1, "t", 0, UINT64_MAX);
+    trace.has_cpu_time = true;
+    take(100, 100, 1, 0)->cpu_ns = 1000;
+    take(200, 200, 1, 0)->cpu_ns = 1010;
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 30);
+    take(300, 300, 1, 0)->cpu_ns = 1020;
+    take(400, 400, 1, 0)->cpu_ns = 1030;
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, UINT64_MAX); // a damaged one tells nothing
+    take(500, 500, 1, 0)->cpu_ns = 1040;
+    build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 25);
+    expect(EXPORT_WEIGHT_CPU_TIME, 5, (const uint64_t[]){0, 30, 0, 0, 10});
+}
+END_TEST
+
 START_TEST(no_processor_time)
 {
     build_thread(&build, 1, "t", 0, UINT64_MAX);
@@ -169,15 +206,20 @@ START_TEST(bytes_of_allocations)
 }
 END_TEST
 
-static void expect_collapsed(uint32_t thread, const char *wanted)
+static const struct selection_wanted everything = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX};
+
+static void expect_collapsed(const char *wanted)
 {
     struct base_error error = {0};
     struct names *names = names_of(&trace, &(struct names_options){0}, &error);
     struct sink *sink = sink_in_memory();
-    const struct export_options options = {.thread = thread};
+    const struct export_options options = {0};
+    struct selection selection;
     size_t size;
     build_end(&build);
-    ck_assert_int_eq(export_collapsed.write(&trace, names, &options, sink, &error), 0);
+    ck_assert_int_eq(analysis_selection_make(&selection, &trace, &everything, &error), 0);
+    ck_assert_int_eq(export_collapsed.write(&selection, names, &options, sink, &error), 0);
+    analysis_selection_free(&selection);
     const uint8_t *text = sink_memory(sink, &size);
     ck_assert_msg(size == strlen(wanted) && memcmp(text, wanted, size) == 0, "%.*s instead of %s", (int)size,
                   (const char *)text, wanted);
@@ -199,14 +241,14 @@ START_TEST(equal_lines)
     build_thread(&build, 3, "pool", 0, UINT64_MAX);
     take(100, 100, 4, second);
     take(100, 100, 8, other);
-    expect_collapsed(0, "main 1\npool;a 8\npool;b;c 7\n");
+    expect_collapsed("main 1\npool;a 8\npool;b;c 7\n");
 }
 END_TEST
 
 START_TEST(nothing)
 {
     build_thread(&build, 1, "pool", 0, UINT64_MAX);
-    expect_collapsed(0, "");
+    expect_collapsed("");
 }
 END_TEST
 
@@ -221,7 +263,10 @@ START_TEST(every_format_of_nothing)
             struct names *names = names_of(&trace, &(struct names_options){0}, &error);
             struct sink *sink = sink_in_memory();
             const struct export_options options = {.weight = export_formats[i]->weight};
-            int status = export_formats[i]->write(&trace, names, &options, sink, &error);
+            struct selection selection;
+            ck_assert_int_eq(analysis_selection_make(&selection, &trace, &everything, &error), 0);
+            int status = export_formats[i]->write(&selection, names, &options, sink, &error);
+            analysis_selection_free(&selection);
             ck_assert_msg(status == (export_formats[i] == &export_nanoscope ? -1 : 0), "%s", export_formats[i]->name);
             ck_assert_int_eq(sink_close(sink, true, NULL), 0);
             names_free(names);
@@ -242,6 +287,8 @@ int main(void)
     tcase_add_test(tests, processor_time);
     tcase_add_test(tests, processor_time_of_a_first_run);
     tcase_add_test(tests, a_first_run_is_no_longer_than_its_thread);
+    tcase_add_test(tests, processor_time_that_is_told);
+    tcase_add_test(tests, no_more_is_told_than_there_was);
     tcase_add_test(tests, no_processor_time);
     tcase_add_test(tests, bytes_of_allocations);
     tcase_add_test(tests, equal_lines);

@@ -8,6 +8,7 @@
 
 #include "tests/support/golden/golden.h"
 #include "tests/unit/tracer/report/traces.h"
+#include "tracer/analysis/analysis.h"
 #include "tracer/export/sink/sink.h"
 #include "tracer/export/slices.h"
 
@@ -96,6 +97,55 @@ static void print_functions(const struct printer *printer)
     free(seen);
 }
 
+// What `qut info --blocked` sums up, of each thread: [thread, ns, waits, of these without an end].
+static void print_blocked(const struct printer *printer)
+{
+    struct intervals intervals;
+    struct blocked_list list;
+    if (analysis_intervals_make(&intervals, printer->trace) != 0 ||
+        analysis_blocked_make(&list, printer->trace, &intervals) != 0)
+        abort();
+    for (size_t t = 0; t < printer->trace->thread_count; t++) {
+        uint64_t total_ns = 0, count = 0, open = 0;
+        for (size_t i = 0; i < list.count; i++) {
+            const struct blocked *blocked = &list.items[i];
+            total_ns += blocked->thread == t ? blocked->total_ns : 0;
+            count += blocked->thread == t ? blocked->count : 0;
+            open += blocked->thread == t ? blocked->open : 0;
+        }
+        sink_text(printer->sink, t ? ",[" : "[");
+        const uint64_t values[] = {t, total_ns, count, open};
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            sink_text(printer->sink, i ? "," : "");
+            sink_number(printer->sink, values[i]);
+        }
+        sink_text(printer->sink, "]\n");
+    }
+    analysis_blocked_free(&list);
+    analysis_intervals_free(&intervals);
+}
+
+// Of each function and line that samples end in: [function, line, samples].
+static void print_lines(const struct printer *printer)
+{
+    const struct trace *trace = printer->trace;
+    const char *comma = "";
+    for (size_t i = 0; i < trace->sample_count; i++) {
+        const struct name *name = trace->samples[i].node ? names_at(printer->names, trace->samples[i].node, 0) : NULL;
+        if (!name || name->line == 0)
+            continue;
+        sink_text(printer->sink, comma);
+        sink_text(printer->sink, "[");
+        sink_json_string(printer->sink, name->function);
+        sink_text(printer->sink, ",");
+        sink_number(printer->sink, name->line);
+        sink_text(printer->sink, ",");
+        sink_number(printer->sink, trace->samples[i].count);
+        sink_text(printer->sink, "]\n");
+        comma = ",";
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct trace trace;
@@ -118,6 +168,10 @@ int main(int argc, char **argv)
     print_functions(&printer);
     sink_text(sink, "],\"events\":[");
     print_slices(&printer);
+    sink_text(sink, "],\"blocked\":[");
+    print_blocked(&printer);
+    sink_text(sink, "],\"lines\":[");
+    print_lines(&printer);
     sink_text(sink, "]}\n");
     int status = sink_close(sink, true, &error);
     names_free(names);

@@ -5,9 +5,10 @@
 #include "tracer/trace/trace_data.h"
 
 // "golden", "damaged" (the same, of which a chunk could not be read), "empty", a number of
-// records, "noisy-" and that (whose times are as uneven as real ones), or "waits". Returns 0, or
-// -1: none of these. For golden_free.
-// Of 3 s, ms since its beginning. Process 100, with threads 100 (server), 101 (worker-a), 102 (worker-b):
+// records, "noisy-" and that (whose times are as uneven as real ones), "hollow" (nothing lost, much cut and late), or
+// "waits". Returns 0, or -1: none of these. For golden_free.
+//
+// waits: of 3 s, ms since its beginning. Process 100, with threads 100 (server), 101 (worker-a), 102 (worker-b):
 //
 //   worker-b   waits for lock 0x5000 ten times 5 ms, once 6, each time for worker-a, which lets go of it;
 //              begins to sleep at 700, and is not seen again

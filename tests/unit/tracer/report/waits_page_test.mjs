@@ -107,9 +107,13 @@ async function checkClick() {
     await frame();
     const box = await page.evaluate(`(() => { const { left, top, width } =
         document.getElementById('timeline-canvas').getBoundingClientRect(); return { left, top, width }; })()`);
-    const gutter = 148, x = box.left + gutter + (box.width - gutter) * 0.5, y = box.top + 22 + 22 + 9;
-    for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased']) {
-        await page.send('Input.dispatchMouseEvent', { type, x, y, button: 'left', buttons: type === 'mousePressed' ? 1 : 0, clickCount: 1 });
+    const gutter = 148, x = box.left + gutter + (box.width - gutter) * 0.5;
+    // Lanes are some pixels high: whichever row it is in, a click in its lane tells the wait.
+    for (let y = box.top + 24; y < box.top + 330 && await text('detail-title') !== 'Rread: blocked for 2 s'; y += 4) {
+        for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased']) {
+            await page.send('Input.dispatchMouseEvent', { type, x, y, button: 'left', buttons: type === 'mousePressed' ? 1 : 0, clickCount: 1 });
+        }
+        await frame();
     }
     checks.equal(await text('detail-title'), 'Rread: blocked for 2 s', 'a click tells what it was');
     checks.equal(await stacks(), [['Stack', 'read', 'load_config', 'serve', 'main']], 'with its stack');
@@ -135,11 +139,40 @@ async function checkChoices() {
     await picture('wall');
 }
 
+async function checkFunction() {
+    await page.evaluate(`[...document.querySelectorAll('#table td.name button')].find(({ title }) => title.startsWith('work\\n')).click()`);
+    await page.waitFor(`!document.getElementById('function').hidden`);
+    const lists = await page.evaluate(`[...document.querySelectorAll('#function .neighbours')].map((list) => [list.querySelector('h3').textContent,
+        ...[...list.querySelectorAll('td.name')].map(({ textContent }) => textContent)])`);
+    checks.equal(lists.map(([heading]) => heading), ['Callers', 'Callees'], 'of a function without lines');
+    checks.equal(lists[0], ['Callers', 'thread'], 'its caller');
+    checks.equal([...lists[1].slice(1)].sort(), ['back_off', 'compute', 'hash', 'queue_pop', 'update'], 'its callees');
+    await page.evaluate(`[...document.querySelectorAll('#function td.name button')].find(({ textContent }) => textContent === 'thread').click()`);
+    await page.waitFor(`document.getElementById('function-title').textContent === 'thread'`);
+    await picture('function');
+    await page.evaluate(`document.getElementById('function-close').click()`);
+    await page.waitFor(`document.getElementById('function').hidden`);
+    checks.equal(await page.evaluate(`document.getElementById('search').value`), '', 'closed, nothing is searched for');
+    await page.evaluate(`document.getElementById('inverted').click()`);
+    await frame();
+    await focus('flame-canvas');
+    await page.press('Home', 'ArrowDown', 'ArrowDown');
+    checks.ok((await text('status')).length > 0 && !(await text('status')).startsWith('thread'), `bottom up, the first row is what stacks end in: ${await text('status')}`);
+    await picture('inverted');
+    await page.evaluate(`document.getElementById('inverted').click()`);
+    await frame();
+}
+
 async function checkNarrow() {
-    await page.setSize(420, 900);
+    await page.setSize(390, 844);
     await frame();
     const wide = await page.evaluate('document.documentElement.scrollWidth');
-    checks.ok(wide <= 420, `a narrow window is not scrolled sideways: ${wide}`);
+    checks.ok(wide <= 390, `a narrow window is not scrolled sideways: ${wide}`);
+    const names = await page.evaluate(`[...document.querySelectorAll('#table td.name')].map((cell) => cell.getBoundingClientRect()).map(({ width, right }) => [width, right])`);
+    checks.ok(names.length > 0 && names.every(([width, right]) => width >= 120 && right <= 390), `names have room: ${names[0]}`);
+    const small = await page.evaluate(`[...document.querySelectorAll('#toolbar button, #toolbar select, #timeline button, #table td.name button')]
+        .filter((control) => control.offsetParent && control.getBoundingClientRect().height < 32).map(({ id, textContent }) => id || textContent)`);
+    checks.equal(small, [], 'what is pressed is as large as a finger');
     await picture('narrow');
     await page.evaluate(`document.getElementById('waits').scrollIntoView()`);
     await picture('narrow-waits');
@@ -156,6 +189,7 @@ await checkDetail();
 await checkKeys();
 await checkClick();
 await checkChoices();
+await checkFunction();
 await checkNarrow();
 await page.setDark(true);
 await page.evaluate(`window.scrollTo(0, 0); document.querySelector('#locks tbody button').click()`);

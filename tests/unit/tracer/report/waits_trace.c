@@ -137,7 +137,7 @@ static void add_worker_b(struct build_trace *build)
         // The beginning of the first one was sampled as well: what it used of the processor is its own. The fourth took
         // a little longer.
         if (i == 0) {
-            take(build, 100, lock, QUT_TRACE_KIND_LOCK, QUT_TRACE_SAMPLE_OFF_CPU | QUT_TRACE_SAMPLE_BEGINS);
+            take(build, 100, lock, QUT_TRACE_KIND_LOCK, QUT_TRACE_SAMPLE_BEGINS);
             cpu_ns += MS / 2;
         }
         wait(build, 100 + 20 * i, 105 + 20 * i + (i == 3), lock, QUT_TRACE_KIND_LOCK);
@@ -146,8 +146,7 @@ static void add_worker_b(struct build_trace *build)
     }
     for (unsigned i = 0; i < 3; i++)
         release(build, 401.9 + 10 * i, unlock, QUT_TRACE_KIND_UNLOCK, LOCK, FLOW_BACK + i);
-    take(build, 700, STACK("thread", "work", "back_off", "nanosleep"), QUT_TRACE_KIND_SLEEP,
-         QUT_TRACE_SAMPLE_OFF_CPU | QUT_TRACE_SAMPLE_BEGINS)
+    take(build, 700, STACK("thread", "work", "back_off", "nanosleep"), QUT_TRACE_KIND_SLEEP, QUT_TRACE_SAMPLE_BEGINS)
         ->is_open = 1;
 }
 

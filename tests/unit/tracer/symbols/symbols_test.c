@@ -318,12 +318,39 @@ START_TEST(without_sections)
 }
 END_TEST
 
+START_TEST(data)
+{
+    struct spec spec = {0};
+    function(&spec, "code", 0x1000, 16);
+    add(&spec, "lock", 0x2000, 40, STB_LOCAL, STT_OBJECT);
+    add(&spec, "queue", 0x2028, 64, STB_GLOBAL, STT_OBJECT);
+    add(&spec, "_edata", 0x2068, 0, STB_GLOBAL, STT_NOTYPE);
+    add(&spec, "of_thread", 0x2070, 8, STB_GLOBAL, STT_TLS); // counts from elsewhere
+    struct build_buffer file = make_file(&spec);
+    struct base_error error = {0};
+    struct input_image *image = build_open_bytes(&file, &error);
+    ck_assert_ptr_nonnull(image);
+    struct symbols *symbols = symbols_read_data(image, 0, &error);
+    ck_assert_ptr_nonnull(symbols);
+    ck_assert_uint_eq(symbols_count(symbols), 2);
+    expect(symbols, 0x2000, "lock", 0x2000);
+    expect(symbols, 0x2027, "lock", 0x2000);
+    expect(symbols, 0x2050, "queue", 0x2028);
+    expect(symbols, 0x2068, NULL, 0);
+    expect(symbols, 0x2070, NULL, 0);
+    expect(symbols, 0x1000, NULL, 0);
+    symbols_free(symbols);
+    free(file.data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("symbols");
     TCase *tests = tcase_create("symbols");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, edges);
+    tcase_add_test(tests, data);
     tcase_add_test(tests, best_of_several);
     tcase_add_test(tests, without_size);
     tcase_add_test(tests, thumb);

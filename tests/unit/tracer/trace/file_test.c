@@ -262,7 +262,7 @@ START_TEST(test_one_block_lost)
         struct qut_trace_file_block block;
         memcpy(&block, bytes.data + at, sizeof block);
         size_t middle = at + sizeof block + block.packed_bytes / 2;
-        if (block.type == QUT_TRACE_FILE_CHUNKS) {
+        if (block.type == QUT_TRACE_FILE_CHUNK_PLANES) {
             bytes.data[middle] ^= 0x10;
             ck_assert_int_eq(trace_read_bytes(bytes.data, bytes.size, "spoiled", &trace, NULL), 0);
             ck_assert_uint_eq(trace.damaged_blocks, 1);

@@ -159,7 +159,8 @@ static void step(struct maker *maker, const struct maker_options *options)
     switch (options->no_extras ? 9 : below(maker, 12)) {
     case 0:
         segment_skip(writer);
-        thread->throttled++;
+        writer->counts.passed++;
+        thread->throttled += 2;
         break;
     case 1: mark(maker, thread, writer); break;
     case 2: {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What quality is called, what is good enough, and what helps.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracer/export/quality.h"
+
+enum judged { NOT_JUDGED, AT_LEAST, AT_MOST };
+
+static const struct {
+    const char *name;
+    const char *words; // behind the share, of time
+    enum judged judged;
+    double bound;
+} aspects[QUALITY_COUNT] = {
+    [QUALITY_WHOLE] = {"whole", "with the whole stack", AT_LEAST, 0.99},
+    [QUALITY_NAMED] = {"named", "with a name", AT_LEAST, 0.95},
+    [QUALITY_KERNEL] = {"kernel", "in the kernel", NOT_JUDGED, 0},
+    [QUALITY_RUN_TIME] = {"run_time_code", "in code made at run time", NOT_JUDGED, 0},
+    [QUALITY_LATE] = {"late", "of ticks late", AT_MOST, 0.05},
+    [QUALITY_LOST] = {"lost", "of samples lost", AT_MOST, 0.01},
+};
+
+const char *export_quality_name(enum quality_aspect aspect)
+{
+    return aspects[aspect].name;
+}
+
+double export_quality_share(const struct quality *quality, enum quality_aspect aspect)
+{
+    return quality->all[aspect] ? (double)quality->of[aspect] / (double)quality->all[aspect] : 0;
+}
+
+bool export_quality_is_good(const struct quality *quality, enum quality_aspect aspect)
+{
+    double share = export_quality_share(quality, aspect);
+    if (!quality->all[aspect] || aspects[aspect].judged == NOT_JUDGED)
+        return true;
+    return aspects[aspect].judged == AT_LEAST ? share >= aspects[aspect].bound : share <= aspects[aspect].bound;
+}
+
+bool export_quality_all_good(const struct quality *quality)
+{
+    bool is_good = quality->sum != 0;
+    for (unsigned aspect = 0; aspect < QUALITY_COUNT; aspect++)
+        is_good = is_good && export_quality_is_good(quality, aspect);
+    return is_good;
+}
+
+void export_quality_line(const struct quality *quality, char *text, size_t size)
+{
+    bool is_good = export_quality_all_good(quality), is_first = true;
+    snprintf(text, size, quality->sum ? is_good ? "good:" : "NOT GOOD:" : "no time was sampled");
+    for (unsigned aspect = 0; quality->sum && aspect < QUALITY_COUNT; aspect++) {
+        size_t used = strlen(text);
+        if (!quality->all[aspect])
+            continue;
+        snprintf(text + used, size - used, "%s %.1f %% %s%s", is_first ? "" : ",",
+                 100 * export_quality_share(quality, aspect),
+                 !is_first                         ? ""
+                 : quality->measure == MEASURE_CPU ? "of processor time "
+                                                   : "of samples ",
+                 aspects[aspect].words);
+        is_first = false;
+    }
+}
+
+// ---- what to do
+
+struct adviser {
+    const struct quality *quality;
+    void (*say)(void *context, const char *text);
+    void *context;
+};
+
+__attribute__((format(printf, 2, 3))) static void advise(const struct adviser *adviser, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    adviser->say(adviser->context, text);
+}
+
+// Neither a table of functions nor a frame pointer tells of such code, whatever options the machine has.
+static void advise_run_time(const struct adviser *adviser)
+{
+    enum { WORTH_TELLING_PERCENT = 5 };
+    const struct quality *quality = adviser->quality;
+    double percent = 100 * export_quality_share(quality, QUALITY_RUN_TIME);
+    if (percent < WORTH_TELLING_PERCENT)
+        return;
+    advise(
+        adviser,
+        "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s: its functions have no names yet, "
+        "and stacks end there; what is outside of it, and waits, are as they were",
+        percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "", quality->machine ? ")" : "");
+}
+
+static void advise_names(const struct adviser *adviser)
+{
+    const struct quality *quality = adviser->quality;
+    for (size_t i = 0; i < quality->unnamed_count; i++) {
+        const struct quality_unnamed *file = &quality->unnamed[i];
+        advise(
+            adviser,
+            "%.1f %% of this time has no names: %s (%s); its debug symbols have them: install the package with them "
+            "(-dbgsym, -debuginfo), name a folder that has them with --debug-root, or ask for them with --debuginfod; "
+            "or build without -s",
+            100 * (double)file->weight / (double)quality->sum, file->path, file->why);
+    }
+}
+
+void export_quality_advise(const struct quality *quality, void (*say)(void *context, const char *text), void *context)
+{
+    const struct adviser adviser = {quality, say, context};
+    if (!quality->sum)
+        return;
+    bool is_whole = export_quality_is_good(quality, QUALITY_WHOLE);
+    bool is_named = export_quality_is_good(quality, QUALITY_NAMED);
+    if (!is_whole || !is_named)
+        advise_run_time(&adviser);
+    if (!is_whole)
+        advise(
+            &adviser,
+            "%.1f %% of this time has only a part of its stack: qut info --top names the frames at which stacks end, "
+            "[...], and why",
+            100 - 100 * export_quality_share(quality, QUALITY_WHOLE));
+    if (!is_named)
+        advise_names(&adviser);
+    if (!export_quality_is_good(quality, QUALITY_LATE))
+        advise(&adviser,
+               "%.1f %% of ticks came late, together with another one: the thread could not be interrupted in time; a "
+               "lower rate than it was (-F) has fewer of them. Their time is in the shares",
+               100 * export_quality_share(quality, QUALITY_LATE));
+    if (!export_quality_is_good(quality, QUALITY_LOST))
+        advise(&adviser, "%.1f %% of samples are lost: a larger --buffer, or a lower rate (-F), loses fewer",
+               100 * export_quality_share(quality, QUALITY_LOST));
+}
+
+// ---- as data
+
+static void put_advice(void *context, const char *text)
+{
+    base_json_string(context, NULL, text);
+}
+
+void export_quality_json(const struct quality *quality, struct base_json *json)
+{
+    base_json_open(json, "quality", '{');
+    base_json_bool(json, "good", export_quality_all_good(quality));
+    for (unsigned aspect = 0; aspect < QUALITY_COUNT; aspect++)
+        if (quality->all[aspect])
+            base_json_real(json, aspects[aspect].name, export_quality_share(quality, aspect), 6);
+    base_json_open(json, "unnamed", '[');
+    for (size_t i = 0; i < quality->unnamed_count; i++) {
+        base_json_open(json, NULL, '{');
+        base_json_string(json, "file", quality->unnamed[i].path);
+        base_json_real(json, "share", (double)quality->unnamed[i].weight / (double)(quality->sum ? quality->sum : 1),
+                       6);
+        base_json_string(json, "why", quality->unnamed[i].why);
+        base_json_close(json, '}');
+    }
+    base_json_close(json, ']');
+    if (quality->machine)
+        base_json_string(json, "machine", quality->machine);
+    base_json_open(json, "advice", '[');
+    export_quality_advise(quality, put_advice, json);
+    base_json_close(json, ']');
+    base_json_close(json, '}');
+}
