@@ -196,10 +196,9 @@ static void nap(void)
         ;
 }
 
-TEST(guards_nest_and_no_mask_changes)
+// One run of the guards below: which share of the ticks that were due is lost, in percent.
+static unsigned guards_lost_percent(void)
 {
-    if (!subject_has(QUT_TRIGGER_WALL))
-        return;
     sigset_t mask, pending;
     subject_open(0, 0);
     qut_guard_end(); // of one that began before
@@ -218,13 +217,28 @@ TEST(guards_nest_and_no_mask_changes)
     sigpending(&pending);
     CHECK(!sigismember(&pending, qut_sampling_signal()), "pending");
     qut_guard_end();
-    nap();
+    // On a busy machine a nap may see one tick where 15 are due: the others ran together, and are lost.
+    for (int i = 0; i < 100 && subject_counts().taken <= before + 5; i++)
+        nap();
     CHECK(subject_counts().taken > before + 5, "%llu ticks after it", (ull)(subject_counts().taken - before));
-    // 60 of these 90 ms were guarded.
     struct qut_sampling_counters counts = subject_counts();
-    CHECK(counts.lost <= counts.due / 4 + 2, "%llu of %llu are lost", (ull)counts.lost, (ull)counts.due);
     subject_check_balance("guards");
     subject_close();
+    return counts.due ? (unsigned)(100 * counts.lost / counts.due) : 0;
+}
+
+TEST(guards_nest_and_no_mask_changes)
+{
+    if (!subject_has(QUT_TRIGGER_WALL))
+        return;
+    // 60 of 90 ms are guarded: were they counted, two thirds would be lost in every run. A busy machine loses some in some runs.
+    unsigned least_percent = 100;
+    for (int i = 0; i < 10 && least_percent > 25; i++) {
+        unsigned percent = guards_lost_percent();
+        if (percent < least_percent)
+            least_percent = percent;
+    }
+    CHECK(least_percent <= 25, "%u of 100 are lost in each run", least_percent);
 }
 
 // What a timer had left when it was stopped is what it goes on with: else one that is guarded often would never come.
