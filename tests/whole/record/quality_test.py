@@ -44,7 +44,7 @@ def one_top():
     top = functions(summary)
     check("the end of a recording knows inlined functions", top[0][0] == "inlined_part", top)
     check("qut info says the same", functions(info()) == top, (functions(info()), top))
-    shown = re.findall(r"^ +[\d.]+ % .*  (\S+)$", run("info", "--top", "5", "trace").stdout, re.MULTILINE)
+    shown = re.findall(r"^ +[\d.]+ % .*  (\S.*)$", run("info", "--top", "5", "trace").stdout, re.MULTILINE)
     check("as text, too", shown == [name for name, _ in top], (shown, top))
     leaves = {}
     for line in run("export", "-q", "-f", "collapsed", "-o", "-", "trace").stdout.splitlines():
