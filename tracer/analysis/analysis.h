@@ -92,7 +92,7 @@ struct share_basis {
 //   variance = (b (1 - b) + q^2 k (1 - k) - 2 q b (1 - k)) / looks + (1 - k)^2 q (1 - q) / ticks
 double analysis_share_error(const struct share_basis *basis, uint64_t weight, uint64_t told);
 
-// Sums by node, over all threads of one process (index in trace->processes), or of all (TRACE_NONE).
+// Sums by node, of a selection.
 struct hot_spot {
     uint32_t node;
     uint64_t self;      // samples that end in it
@@ -109,7 +109,8 @@ struct hot_spots {
     uint64_t own;
     double own_share, own_error; // of all, with it
 };
-int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process,
+struct selection; // selection.h: one that leaves the agent in, since what is ours is told apart here
+int analysis_hot_spots_make(struct hot_spots *to, const struct selection *selection, enum measure measure,
                             bool with_own);
 void analysis_hot_spots_free(struct hot_spots *spots);
 

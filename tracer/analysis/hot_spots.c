@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "tracer/analysis/agent_frames.h"
-#include "tracer/analysis/weights.h"
+#include "tracer/analysis/cpu_account.h"
+#include "tracer/analysis/selection.h"
 
 static int compare_spots(const void *a, const void *b)
 {
@@ -77,36 +78,30 @@ static void set_own(struct hot_spots *to, const struct trace *trace, const struc
     to->own_error = error > least ? error : least;
 }
 
-int analysis_hot_spots_make(struct hot_spots *to, const struct trace *trace, enum measure measure, uint32_t process,
+int analysis_hot_spots_make(struct hot_spots *to, const struct selection *selection, enum measure measure,
                             bool with_own)
 {
+    const struct trace *trace = &selection->trace;
     struct weight_sums sums[2] = {{0, 0}, {0, 0}}, all[2] = {{0, 0}, {0, 0}};
     uint64_t own_told = 0;
     *to = (struct hot_spots){.items = calloc(trace->node_count + 1, sizeof *to->items)};
     if (!to->items)
         return -1;
-    for (size_t t = 0; t < trace->thread_count; t++) {
-        struct weights_walk walk;
-        struct weights weights;
-        const struct trace_sample *sample;
-        if (process != TRACE_NONE && trace->threads[t].process != process)
-            continue;
-        analysis_weights_begin(&walk, trace, &trace->threads[t]);
-        while (analysis_weights_next(&walk, &sample, &weights)) {
-            uint64_t weight = weights.of[measure];
-            bool is_told = measure == MEASURE_CPU && analysis_cpu_is_told(trace, sample);
-            add(&all[is_told], weight, sample->count);
-            if (is_own(trace, sample, measure)) {
-                to->own += weight;
-                own_told += is_told ? weight : 0;
-                if (!with_own)
-                    continue;
-            }
-            to->items[sample->node].self += weight;
-            to->items[sample->node].self_told += is_told ? weight : 0;
-            to->samples += weight ? sample->count : 0;
-            add(&sums[is_told], weight, sample->count);
+    for (size_t i = 0; i < trace->sample_count; i++) {
+        const struct trace_sample *sample = &trace->samples[i];
+        uint64_t weight = selection->weights[i][measure];
+        bool is_told = measure == MEASURE_CPU && analysis_cpu_is_told(trace, sample);
+        add(&all[is_told], weight, sample->count);
+        if (is_own(trace, sample, measure)) {
+            to->own += weight;
+            own_told += is_told ? weight : 0;
+            if (!with_own)
+                continue;
         }
+        to->items[sample->node].self += weight;
+        to->items[sample->node].self_told += is_told ? weight : 0;
+        to->samples += weight ? sample->count : 0;
+        add(&sums[is_told], weight, sample->count);
     }
     to->basis = basis_of(trace, sums);
     set_own(to, trace, all, own_told);

@@ -294,6 +294,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     struct collecting collecting = {.options = {.segment_fd = segment_fd,
                                                 .file_fd = session->options->file_fd,
                                                 .follow = true,
+                                                .live = session->options->live,
                                                 .stop_fd = -1,
                                                 .process_fd = -1,
                                                 .notes = tell_notes,

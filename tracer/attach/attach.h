@@ -24,6 +24,7 @@ struct attach_options {
     uint64_t duration_ns;   // 0: until it ends or stop_fd can be read
     int stop_fd;            // -1: none
     int file_fd;            // a regular file, empty: becomes a .qtrace
+    bool live;              // as in struct collect_options
     uint64_t segment_bytes; // of the memory in between; 0: 32 MiB
     // For tables (qut/target.h, qutc/provide.h); NULL: none.
     const char *cache_directory, *debug_root, *sysroot;

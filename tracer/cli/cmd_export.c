@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
 #include "cli/progress.h"
+#include "tracer/cli/selection_options.h"
 #include "tracer/cli/trace_output.h"
 
 static const char help_start[] = "Usage: qut export [FILE] -f FORMAT [-o OUT]\n\n"
@@ -64,34 +65,16 @@ static int parse(struct trace_options *options, int argc, char **argv)
     return CLI_GO_ON;
 }
 
-static void say_line(void *context, const char *text)
-{
-    cli_report(stderr, context, "%s", text);
-}
-
-static int refuse_selection(const struct trace_job *job, const struct trace *trace, const struct selection *selection)
-{
-    const struct trace_options *options = job->options;
-    cli_report(stderr, options->files[0], "nothing in it fits what was asked for (kind %s); it has",
-               analysis_kind_name(selection->kind));
-    analysis_selection_say(trace, say_line, options->files[0]);
-    return CLI_BAD;
-}
-
 // The part of the trace that is written.
 static int select_part(struct trace_job *job, const struct trace *trace, struct base_error *error)
 {
     const struct trace_options *options = job->options;
     struct selection_wanted wanted = options->wanted;
-    bool is_narrow =
-        options->has_kind || wanted.pid_count || wanted.thread || wanted.from_ns || wanted.to_ns != UINT64_MAX;
     if (!options->has_kind && options->format->is_timeline)
         wanted.kind = SELECTION_ALL;
     if (analysis_selection_make(&job->selection, trace, &wanted, error) != 0)
         return -1;
-    if (job->selection.trace.sample_count == 0 && is_narrow)
-        return refuse_selection(job, trace, &job->selection);
-    return 0;
+    return cli_selection_fits(options, options->files[0], &job->selection) ? 0 : CLI_BAD;
 }
 
 static int write_format(const struct trace_job *job, const struct trace *trace, const struct names *names,

@@ -9,7 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
-#include "tracer/cli/trace_options.h"
+#include "tracer/cli/selection_options.h"
 #include "tracer/info/info.h"
 #include "tracer/info/info_tables.h"
 
@@ -20,8 +20,10 @@ static const char help[] =
     "runs, or of one that died (/dev/shm/..., /proc/PID/fd/N); without one it is qut.qtrace, as of qut record.\n\n"
     "  hits = stored + merged + throttled + lost + under way\n"
     "  stored + merged = here + overwritten + not readable\n\n"
-    "--top, --blocked and --locks add tables: what cost most, what threads waited for, and for whom. An error beside\n"
-    "a share is what chance makes of so few samples: with 95 % the true share is no farther away.\n\n"
+    "--top, --by-thread, --blocked and --locks add tables: what cost most, what each thread did, what threads waited\n"
+    "for, and for whom. An error beside\n"
+    "a share is what chance makes of so few samples: with 95 % the true share is no farther away. --pid, --thread and\n"
+    "--between make these tables of a part of the trace.\n\n"
     "Where a trace is incomplete or damaged, what there is is told of all the same, and the exit status is 1. With\n"
     "exit status 2 a FILE is no trace, or memory was short.\n\n"
     "Example: qut info --top 10 --locks app.qtrace\n";
@@ -45,6 +47,7 @@ static bool find_parts(const char *path, char parts[PATH_MAX])
            S_ISDIR(status.st_mode);
 }
 
+// 0; -1 with *error filled; or an exit status, where it has said why.
 static int print_loaded(const struct trace_options *options, const struct trace *trace, struct base_error *error)
 {
     char parts[PATH_MAX];
@@ -54,17 +57,28 @@ static int print_loaded(const struct trace_options *options, const struct trace 
                                          .inlined = !options->no_inlines && info_tables_wanted(&options->info),
                                          .debuginfod = options->debuginfod};
     struct quality quality;
-    struct names *names = names_of(trace, &wanted, error);
-    if (!names)
+    struct selection selection;
+    if (info_tables_select(&selection, trace, &options->wanted, error) != 0)
         return -1;
+    if (!cli_selection_fits(options, trace->path, &selection)) {
+        analysis_selection_free(&selection);
+        return CLI_BAD;
+    }
+    struct names *names = names_of(trace, &wanted, error);
+    if (!names) {
+        analysis_selection_free(&selection);
+        return -1;
+    }
     info.wanted = &options->info;
     info.parts = find_parts(trace->path, parts) ? parts : NULL;
     info.names = names;
+    info.selection = &selection;
     int result = export_quality_make(&quality, trace, names);
     info.quality = &quality;
     if (result == 0)
         result = (options->json ? info_print_json : info_print_text)(&info, stdout);
     names_free(names);
+    analysis_selection_free(&selection);
     return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "not all of it is printed");
 }
 
@@ -79,10 +93,11 @@ static int print(const struct trace_options *options, const char *path)
     struct trace_balance balance = trace_balance(&trace);
     bool is_good = trace.is_complete && !balance.hits_missing && !balance.samples_missing;
     int status = is_good ? CLI_OK : CLI_NO;
-    if (print_loaded(options, &trace, &error) != 0) {
+    int printed = print_loaded(options, &trace, &error);
+    if (printed < 0)
         cli_report_error(stderr, path, &error);
+    if (printed != 0)
         status = CLI_BAD;
-    }
     trace_free(&trace);
     return status;
 }
@@ -94,6 +109,10 @@ static int info_command(const struct cli_command *command, int argc, char **argv
     int status = cli_trace_options_parse(&options, TRACE_INFO, help, argc, argv);
     if (status != CLI_GO_ON)
         return status;
+    if (cli_selects_a_part(&options) && !info_tables_wanted(&options.info))
+        return cli_trace_options_refuse(
+            &options, "info",
+            "--pid, --thread and --between select what --top, --by-thread, --blocked and --locks show");
     status = cli_trace_options_some_file(&options);
     if (status != CLI_GO_ON)
         return status;

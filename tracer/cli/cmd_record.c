@@ -130,6 +130,7 @@ static int record_inside(struct work *work)
                                             .settings = options->settings,
                                             .duration_ns = options->duration_ns,
                                             .wait_for_all = options->wait_for_all,
+                                            .live = options->live,
                                             .say = say,
                                             .status = work->show.is_shown ? show_status : NULL,
                                             .context = work};

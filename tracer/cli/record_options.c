@@ -269,6 +269,8 @@ static const struct row {
     {"inject", NULL, 0, "with -p: from inside", take_true, FIELD(inject)},
     {"signal", "N", 0, "the signal of the ticks (default: SIGTRAP, which is cheapest; 16 under a debugger)",
      take_signal, FIELD(settings.signal_number)},
+    {"live", NULL, 0, "FILE is to be read meanwhile: never older than half a second, and larger", take_true,
+     FIELD(live)},
     {"cache", "DIR", 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)", take_text,
      FIELD(cache_directory)},
     {"no-cache", NULL, 0, "tables are made anew, and kept nowhere", take_true, FIELD(no_cache)},

@@ -15,7 +15,7 @@ struct record_command_options {
     const char *path;
     char **command; // of the operands, with a NULL at the end; NULL: -p
     int pid, tid;   // 0: not said
-    bool inject, quiet, wait_for_all, no_cache;
+    bool inject, quiet, wait_for_all, no_cache, live;
     bool wants_calls;            // --sync says some
     const char *cache_directory; // NULL: the platform's
     const char *json_path;       // the summary, as JSON; NULL: not wanted

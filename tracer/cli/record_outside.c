@@ -89,6 +89,7 @@ static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
                                             .duration_ns = options->duration_ns,
                                             .stop_fd = outside->stop_fd,
                                             .file_fd = outside->output.fd,
+                                            .live = options->live,
                                             .segment_bytes = settings->segment_bytes,
                                             .cache_directory = *settings->cache ? settings->cache : NULL,
                                             .debug_root = "/usr/lib/debug",

@@ -11,7 +11,7 @@ enum { ROWS = 5 };
 // About a second: a summary is worth no longer wait.
 static const uint64_t most_bytes = 8000000;
 
-static const struct info_wanted wanted = {.top = ROWS, .weight = -1};
+static const struct info_wanted wanted = {.functions = true, .rows = ROWS, .weight = -1};
 
 void cli_record_top_read(struct record_top *top, const char *path, uint64_t file_bytes)
 {
@@ -28,12 +28,16 @@ void cli_record_top_read(struct record_top *top, const char *path, uint64_t file
         return;
     }
     top->names = top->trace.present_samples ? names_of(&top->trace, &wanted_names, &error) : NULL;
-    if (top->names && export_quality_make(&top->quality, &top->trace, top->names) != 0) {
-        base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "quality");
-        names_free(top->names);
-        top->names = NULL;
+    const struct selection_wanted everything = {.to_ns = UINT64_MAX};
+    if (top->names && info_tables_select(&top->selection, &top->trace, &everything, &error) == 0) {
+        top->is_read = export_quality_make(&top->quality, &top->trace, top->names) == 0;
+        if (!top->is_read) {
+            base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "quality");
+            analysis_selection_free(&top->selection);
+        }
     }
-    top->is_read = top->names != NULL;
+    if (!top->is_read && top->names)
+        names_free(top->names);
     if (top->is_read)
         return;
     if (top->trace.present_samples)
@@ -58,7 +62,7 @@ bool cli_record_top_own(const struct record_top *top, struct record_own *own)
 {
     struct hot_spots spots;
     if (!top->is_read || !top->trace.has_cpu_time ||
-        analysis_hot_spots_make(&spots, &top->trace, MEASURE_CPU, TRACE_NONE, false) != 0)
+        analysis_hot_spots_make(&spots, &top->selection, MEASURE_CPU, false) != 0)
         return false;
     *own = (struct record_own){spots.own, spots.own_share, spots.own_error};
     bool is_known = spots.basis.sum + spots.own > 0;
@@ -72,7 +76,7 @@ void cli_record_top_text(const struct record_top *top, FILE *output)
         cli_report(output, NULL, "no top functions: %s", top->why);
     if (top->is_read)
         say_quality(top, output);
-    if (top->is_read && info_tables_text(&wanted, &top->trace, top->names, output) != 0)
+    if (top->is_read && info_tables_text(&wanted, &top->selection, top->names, output) != 0)
         cli_report(output, NULL, "no top functions: out of memory");
 }
 
@@ -82,7 +86,7 @@ void cli_record_top_json(const struct record_top *top, struct base_json *json)
         base_json_string(json, "top_error", top->why);
     if (top->is_read)
         export_quality_json(&top->quality, json);
-    if (top->is_read && info_tables_json(&wanted, &top->trace, top->names, json) != 0)
+    if (top->is_read && info_tables_json(&wanted, &top->selection, top->names, json) != 0)
         base_json_string(json, "top_error", "out of memory");
 }
 
@@ -90,6 +94,7 @@ void cli_record_top_free(struct record_top *top)
 {
     if (!top->is_read)
         return;
+    analysis_selection_free(&top->selection);
     names_free(top->names);
     trace_free(&top->trace);
     top->is_read = false;

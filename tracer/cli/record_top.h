@@ -6,15 +6,17 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "tracer/analysis/selection.h"
 #include "tracer/export/quality.h"
 #include "tracer/trace/trace_data.h"
 
 struct record_top {
     struct trace trace;
     struct names *names;
-    bool is_read;           // else nothing of the two is there
-    struct quality quality; // of what was read
-    char why[512];          // it was not read; "": there is no sample to tell of
+    struct selection selection; // all of it
+    bool is_read;               // else nothing of these is there
+    struct quality quality;     // of what was read
+    char why[512];              // it was not read; "": there is no sample to tell of
 };
 
 void cli_record_top_read(struct record_top *top, const char *path, uint64_t file_bytes);

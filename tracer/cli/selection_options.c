@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/diagnostics.h"
 
 int cli_take_pids(struct trace_options *options, const char *value)
 {
@@ -58,4 +59,25 @@ int cli_take_between(struct selection_wanted *wanted, const char *value)
     wanted->from_ns = from_ns;
     wanted->to_ns = to_ns;
     return 0;
+}
+
+bool cli_selects_a_part(const struct trace_options *options)
+{
+    const struct selection_wanted *wanted = &options->wanted;
+    return options->has_kind || wanted->pid_count || wanted->thread || wanted->from_ns || wanted->to_ns != UINT64_MAX;
+}
+
+static void say_line(void *context, const char *text)
+{
+    cli_report(stderr, context, "%s", text);
+}
+
+bool cli_selection_fits(const struct trace_options *options, const char *path, const struct selection *selection)
+{
+    if (selection->trace.sample_count || !cli_selects_a_part(options))
+        return true;
+    cli_report(stderr, path, "nothing in it fits what was asked for (kind %s); it has",
+               analysis_kind_name(selection->kind));
+    analysis_selection_say(selection->whole, say_line, (void *)(uintptr_t)path);
+    return false;
 }

@@ -36,13 +36,20 @@ enum {
     ID_INTERVAL,
     ID_JSON,
     ID_TOP,
+    ID_BY_THREAD,
     ID_BLOCKED,
     ID_LOCKS,
 };
 
 #define KINDS "cpu, wall, alloc, lock, io or other"
 
-enum { INTERVAL_MAX_MS = 60000, TOP_MAX = 100000, WRITES = TRACE_EXPORT | TRACE_REPORT, NAMES = WRITES | TRACE_INFO };
+enum {
+    INTERVAL_MAX_MS = 60000,
+    TOP_MAX = 100000,
+    WRITES = TRACE_EXPORT | TRACE_REPORT,
+    NAMES = WRITES | TRACE_INFO,
+    SELECTS = TRACE_EXPORT | TRACE_INFO
+};
 
 #define WEIGHTS "samples, wall, cpu, blocked, allocated-bytes, allocations or faults" // as take_weight knows them
 
@@ -58,15 +65,17 @@ static const struct cli_argument arguments[] = {
      KINDS
      ": samples of this kind only (default: the recording's main kind: cpu if it has ticks of it, else wall, else "
      "what it has most of; perfetto, chrome and nanoscope: all)"},
-    {"pid", "PID[,PID]", ID_PIDS, TRACE_EXPORT, "these processes only"},
-    {"thread", "TID|NAME", ID_THREAD, TRACE_EXPORT, "threads of this number or name only; a name may be a pattern"},
-    {"between", "FROM,TO", ID_BETWEEN, TRACE_EXPORT,
+    {"pid", "PID[,PID]", ID_PIDS, SELECTS, "these processes only"},
+    {"thread", "TID|NAME", ID_THREAD, SELECTS, "threads of this number or name only; a name may be a pattern"},
+    {"between", "FROM,TO", ID_BETWEEN, SELECTS,
      "what lies between these times since the start, as 1.5s,2s or 200ms, (to the end)"},
     {"no-names", NULL, ID_NO_NAMES, TRACE_EXPORT,
      "pprof: addresses and build-ids without names, for others to look up"},
     {"top", "N", ID_TOP, TRACE_INFO,
      "the N functions that cost most, with their sampling error; rows of the tables below"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_INFO, "for --top: " WEIGHTS " (default: cpu)"},
+    {"by-thread", NULL, ID_BY_THREAD, TRACE_INFO,
+     "how much of the time each thread ran and was blocked, and where it was at last"},
     {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
     {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
     {"show-agent", NULL, ID_SHOW_AGENT, TRACE_EXPORT | TRACE_INFO, "the frames of qut's own agent, too"},
@@ -180,7 +189,10 @@ static int take_option(void *context, int id, const char *value)
     case ID_FOLLOW: options->follow = true; return 0;
     case ID_INTERVAL: return take_interval(options, value);
     case ID_JSON: options->json = true; return 0;
-    case ID_TOP: return take_number("top", value, 1, TOP_MAX, "a number from 1 to 100000", &options->info.top);
+    case ID_TOP:
+        options->info.functions = true;
+        return take_number("top", value, 1, TOP_MAX, "a number from 1 to 100000", &options->info.rows);
+    case ID_BY_THREAD: options->info.by_thread = true; return 0;
     case ID_BLOCKED: options->info.blocked = true; return 0;
     case ID_LOCKS: options->info.locks = true; return 0;
     default: return -1;

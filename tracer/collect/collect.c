@@ -17,6 +17,7 @@ enum { PASS_BATCHES = 16, INTERVAL_DEFAULT_MS = 100 };
 // So old may be what a file that is being written says of chunks that are not full; where little happens (each look
 // finds few samples), twice as old each time.
 static const uint64_t open_interval_ns = 1000000000, open_interval_most_ns = 64000000000;
+static const uint64_t live_interval_ns = 400000000;
 enum { FEW_SAMPLES = 32 };
 
 struct collector {
@@ -181,7 +182,9 @@ static void set_open_interval(struct collector *collector, uint64_t samples)
 {
     const bool is_quiet = samples - collector->open_samples < FEW_SAMPLES;
     collector->open_samples = samples;
-    if (!is_quiet)
+    if (collector->options->live)
+        collector->open_interval_ns = live_interval_ns;
+    else if (!is_quiet)
         collector->open_interval_ns = open_interval_ns;
     else if (collector->open_interval_ns < open_interval_most_ns)
         collector->open_interval_ns *= 2;
@@ -386,8 +389,8 @@ static int prepare(struct collector *collector, struct base_error *error)
     collector->seen = calloc(collector->view.chunk_count + 1, sizeof *collector->seen);
     collector->open_seen =
         calloc((size_t)collector->view.thread_count * QUT_TRACE_LEVELS + 1, sizeof *collector->open_seen);
-    collector->open_interval_ns = open_interval_ns;
-    collector->open_next_ns = base_clock_now_ns() + open_interval_ns;
+    collector->open_interval_ns = options->live ? live_interval_ns : open_interval_ns;
+    collector->open_next_ns = base_clock_now_ns() + collector->open_interval_ns;
     collector->batches = malloc(PASS_BATCHES * sizeof *collector->batches);
     return collector->seen && collector->open_seen && collector->batches
                ? collect_file_tables_begin(&collector->tables, &collector->file, &collector->view, error)

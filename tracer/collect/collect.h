@@ -17,6 +17,7 @@ struct collect_options {
     int file_fd;          // a regular file, empty
     bool follow;          // until the trace is closed, its process ends, or `stop_fd` can be read
     uint32_t interval_ms; // between two looks; 0: 100
+    bool live;            // somebody reads the file meanwhile: it is never older than half a second, and larger
     int stop_fd;          // -1: none
     int process_fd;       // of pidfd_open, can be read when the process has ended; -1: only the segment says so
     void (*progress)(void *context, uint64_t chunk_count, uint64_t file_bytes);

@@ -35,14 +35,14 @@ static void add_stack(struct function_costs *costs, const struct trace *trace, c
         }
 }
 
-int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                          enum measure measure, uint32_t process, bool with_own)
+int export_functions_make(struct function_costs *costs, const struct selection *selection, const struct names *names,
+                          enum measure measure, bool with_own)
 {
     size_t count = names_id_count(names);
     struct hot_spots spots;
     uint32_t *seen = calloc(count + 1, sizeof *seen);
     *costs = (struct function_costs){.items = calloc(count + 1, sizeof *costs->items)};
-    if (!seen || !costs->items || analysis_hot_spots_make(&spots, trace, measure, process, with_own) != 0) {
+    if (!seen || !costs->items || analysis_hot_spots_make(&spots, selection, measure, with_own) != 0) {
         free(seen);
         export_functions_free(costs);
         return -1;
@@ -50,7 +50,7 @@ int export_functions_make(struct function_costs *costs, const struct trace *trac
     for (uint32_t id = 0; id < count; id++)
         costs->items[id].id = id;
     for (size_t i = 0; i < spots.count && spots.items[i].self; i++)
-        add_stack(costs, trace, names, &spots.items[i], seen, (uint32_t)i + 1);
+        add_stack(costs, &selection->trace, names, &spots.items[i], seen, (uint32_t)i + 1);
     costs->basis = spots.basis;
     costs->samples = spots.samples;
     costs->own = spots.own;

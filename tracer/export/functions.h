@@ -20,9 +20,9 @@ struct function_costs {
     double own_share, own_error;
 };
 
-// Of one process (index), or of all (TRACE_NONE). 0, or -1 without memory.
-int export_functions_make(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                          enum measure measure, uint32_t process, bool with_own);
+// Of a selection that leaves the agent in. 0, or -1 without memory.
+int export_functions_make(struct function_costs *costs, const struct selection *selection, const struct names *names,
+                          enum measure measure, bool with_own);
 void export_functions_free(struct function_costs *costs);
 
 #endif

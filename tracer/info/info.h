@@ -27,8 +27,9 @@ struct info {
     // What is asked for beside; names NULL: nothing that needs them.
     const struct info_wanted *wanted;
     const struct names *names;
-    const struct quality *quality; // with names
-    const char *parts;             // the folder that an interrupted recording left beside the file; NULL: there is none
+    const struct selection *selection; // with names: what the tables are of
+    const struct quality *quality;     // with names
+    const char *parts; // the folder that an interrupted recording left beside the file; NULL: there is none
 };
 
 struct info info_of(const struct trace *trace, bool is_segment);

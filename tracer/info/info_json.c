@@ -142,7 +142,7 @@ int info_print_json(const struct info *info, FILE *output)
     info_processes_json(info, &json);
     print_threads(&json, trace);
     print_modules(&json, trace);
-    int result = info->names ? info_tables_json(info->wanted, trace, info->names, &json) : 0;
+    int result = info->names ? info_tables_json(info->wanted, info->selection, info->names, &json) : 0;
     if (result != 0)
         base_json_string(&json, "error", base_reason_name(BASE_ERR_NO_MEMORY));
     base_json_close(&json, '}');

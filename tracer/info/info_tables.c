@@ -8,68 +8,17 @@
 #include "cli/diagnostics.h"
 #include "cli/style.h"
 #include "cli/terminal.h"
-#include "tracer/export/clean.h"
 #include "tracer/export/functions.h"
 #include "tracer/export/weight_words.h"
+#include "tracer/info/printer.h"
 #include "tracer/names/data_names.h"
 #include "tracer/names/short_name.h"
 
-enum { ROWS_DEFAULT = 20, STACK_SHOWN = 4, STACK_BYTES = 512, STACK_NAME_COLUMNS = 60, NAME_COLUMNS_MAX = 500 };
-
-struct printer {
-    const struct trace *trace;
-    const struct names *names;
-    size_t rows;
-    bool show_agent;
-    FILE *output;           // text
-    struct base_json *json; // or this
-};
+enum { ROWS_DEFAULT = 20, NAME_COLUMNS_MAX = 500 };
 
 bool info_tables_wanted(const struct info_wanted *wanted)
 {
-    return wanted->top || wanted->blocked || wanted->locks;
-}
-
-// "read < fill < main": the innermost functions.
-static const char *stack_text(const struct printer *printer, uint32_t node, char text[STACK_BYTES])
-{
-    size_t used = 0;
-    unsigned shown = 0;
-    text[0] = 0;
-    for (; node && node != TRACE_NONE; node = printer->trace->nodes[node].parent)
-        for (size_t i = 0; i < names_count(printer->names, node); i++) {
-            const char *function = names_at(printer->names, node, i)->function;
-            if (shown++ == STACK_SHOWN) {
-                snprintf(text + used, STACK_BYTES - used, " < ...");
-                return text;
-            }
-            char name[4 * STACK_NAME_COLUMNS + 8];
-            int length = snprintf(text + used, STACK_BYTES - used, "%s%s", used ? " < " : "",
-                                  names_shorten(function, STACK_NAME_COLUMNS, name, sizeof name));
-            used += length > 0 ? (size_t)length : 0;
-            if (used >= STACK_BYTES - 8)
-                return text;
-        }
-    return text;
-}
-
-// "worker (1234)"; with several processes "cc1/worker (1234)".
-static const char *thread_text(const struct trace *trace, uint32_t index, char text[128])
-{
-    char name[CLEAN_THREAD_NAME_BYTES], process[CLEAN_PROCESS_NAME_BYTES];
-    if (index == TRACE_NONE)
-        return "?";
-    const struct trace_thread *thread = &trace->threads[index];
-    bool has_many = trace->process_count > 1;
-    snprintf(text, 128, "%s%s%s (%" PRIu32 ")", has_many ? export_clean_process_name(trace, thread, process) : "",
-             has_many ? "/" : "", export_clean_thread_name(thread, name), thread->tid);
-    return text;
-}
-
-static void print_text_end(const struct printer *printer, const char *text)
-{
-    cli_print_name(printer->output, text);
-    fputc('\n', printer->output);
+    return wanted->functions || wanted->by_thread || wanted->blocked || wanted->locks;
 }
 
 // ---- where it went
@@ -85,7 +34,7 @@ static enum measure measure_of(const struct info_wanted *wanted, const struct tr
 static unsigned name_columns(const struct printer *printer)
 {
     enum { BEFORE = 38, LEAST = 20 };
-    unsigned columns = cli_terminal_columns(printer->output);
+    unsigned columns = printer->columns ? printer->columns : cli_terminal_columns(printer->output);
     if (!columns || columns > BEFORE + NAME_COLUMNS_MAX)
         return columns ? NAME_COLUMNS_MAX : 0;
     return columns > BEFORE + LEAST ? columns - BEFORE : LEAST;
@@ -117,13 +66,13 @@ static void print_function(const struct printer *printer, const struct function_
     unsigned columns = name_columns(printer);
     fprintf(printer->output, "  %6.2f %% +-%5.2f  %6.2f %% +-%5.2f  ", 100 * self, 100 * self_error, 100 * total,
             100 * total_error);
-    print_text_end(printer, columns ? names_shorten(name->function, columns, text, sizeof text) : name->function);
+    info_print_end(printer, columns ? names_shorten(name->function, columns, text, sizeof text) : name->function);
 }
 
 static int print_top(const struct printer *printer, enum measure measure)
 {
     struct function_costs costs;
-    if (export_functions_make(&costs, printer->trace, printer->names, measure, TRACE_NONE, printer->show_agent) != 0)
+    if (export_functions_make(&costs, printer->selection, printer->names, measure, printer->show_agent) != 0)
         return -1;
     if (printer->json) {
         base_json_string(printer->json, "top_weight", export_weights_name(measure));
@@ -157,10 +106,10 @@ static int print_top(const struct printer *printer, enum measure measure)
 
 static void print_blocked_row(const struct printer *printer, const struct blocked *blocked)
 {
-    char thread[128], stack[STACK_BYTES];
+    char thread[INFO_THREAD_BYTES], stack[INFO_STACK_BYTES];
     const char *kind = trace_kind_name(printer->trace, blocked->kind);
-    thread_text(printer->trace, blocked->thread, thread);
-    stack_text(printer, blocked->node, stack);
+    info_thread_text(printer->trace, blocked->thread, thread);
+    info_stack_text(printer, blocked->node, stack);
     if (printer->json) {
         base_json_open(printer->json, NULL, '{');
         base_json_string(printer->json, "thread", thread);
@@ -178,7 +127,7 @@ static void print_blocked_row(const struct printer *printer, const struct blocke
             blocked->open ? '+' : ' ', (double)blocked->longest_ns / 1e6, kind);
     cli_print_name(printer->output, thread);
     fputs(": ", printer->output);
-    print_text_end(printer, stack);
+    info_print_end(printer, stack);
 }
 
 static int print_blocked(const struct printer *printer, const struct intervals *intervals)
@@ -205,13 +154,14 @@ static int print_blocked(const struct printer *printer, const struct intervals *
 
 static void print_lock_row(const struct printer *printer, struct names_data *data, const struct lock_wait *wait)
 {
-    char lock[NAMES_DATA_TEXT_BYTES], waiter[128], owner[128], waker[128], stack[STACK_BYTES], release[STACK_BYTES];
+    char lock[NAMES_DATA_TEXT_BYTES], waiter[INFO_THREAD_BYTES], owner[INFO_THREAD_BYTES], waker[INFO_THREAD_BYTES],
+        stack[INFO_STACK_BYTES], release[INFO_STACK_BYTES];
     const struct trace *trace = printer->trace;
-    const char *by = thread_text(trace, wait->waker, waker), *held = thread_text(trace, wait->owner, owner);
+    const char *by = info_thread_text(trace, wait->waker, waker), *held = info_thread_text(trace, wait->owner, owner);
     names_data_at(data, wait->process, wait->lock, lock);
-    thread_text(trace, wait->waiter, waiter);
-    stack_text(printer, wait->node, stack);
-    stack_text(printer, wait->release_node, release);
+    info_thread_text(trace, wait->waiter, waiter);
+    info_stack_text(printer, wait->node, stack);
+    info_stack_text(printer, wait->release_node, release);
     if (printer->json) {
         base_json_open(printer->json, NULL, '{');
         base_json_number(printer->json, "lock", wait->lock);
@@ -235,13 +185,13 @@ static void print_lock_row(const struct printer *printer, struct names_data *dat
     fputs("  ", printer->output);
     cli_print_name(printer->output, waiter);
     fputs(" waited: ", printer->output);
-    print_text_end(printer, stack);
+    info_print_end(printer, stack);
     fprintf(printer->output, "  %*s held by ", 40, "");
     cli_print_name(printer->output, held);
     fputs(", let go by ", printer->output);
     cli_print_name(printer->output, by);
     fputs(*release ? ": " : "", printer->output);
-    print_text_end(printer, release);
+    info_print_end(printer, release);
 }
 
 static int print_locks(const struct printer *printer, const struct intervals *intervals)
@@ -271,7 +221,9 @@ static int print_locks(const struct printer *printer, const struct intervals *in
 static int print_all(const struct info_wanted *wanted, const struct printer *printer)
 {
     struct intervals intervals = {0};
-    int status = wanted->top ? print_top(printer, measure_of(wanted, printer->trace)) : 0;
+    int status = wanted->functions ? print_top(printer, measure_of(wanted, printer->trace)) : 0;
+    if (status == 0 && wanted->by_thread)
+        status = info_print_by_thread(printer);
     if (status == 0 && (wanted->blocked || wanted->locks))
         status = analysis_intervals_make(&intervals, printer->trace);
     if (status == 0 && wanted->blocked)
@@ -282,26 +234,38 @@ static int print_all(const struct info_wanted *wanted, const struct printer *pri
     return status;
 }
 
-static size_t rows_of(const struct info_wanted *wanted)
+static struct printer printer_of(const struct info_wanted *wanted, const struct selection *selection,
+                                 const struct names *names)
 {
-    return wanted->top ? (size_t)wanted->top : ROWS_DEFAULT;
+    return (struct printer){.selection = selection,
+                            .trace = &selection->trace,
+                            .names = names,
+                            .rows = wanted->rows ? (size_t)wanted->rows : ROWS_DEFAULT,
+                            .show_agent = wanted->show_agent,
+                            .columns = wanted->columns};
 }
 
-int info_tables_json(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
+int info_tables_select(struct selection *to, const struct trace *trace, const struct selection_wanted *part,
+                       struct base_error *error)
+{
+    struct selection_wanted wanted = *part;
+    wanted.kind = SELECTION_ALL;
+    wanted.show_agent = true;
+    return analysis_selection_make(to, trace, &wanted, error);
+}
+
+int info_tables_json(const struct info_wanted *wanted, const struct selection *selection, const struct names *names,
                      struct base_json *json)
 {
-    return print_all(
-        wanted,
-        &(struct printer){
-            .trace = trace, .names = names, .rows = rows_of(wanted), .show_agent = wanted->show_agent, .json = json});
+    struct printer printer = printer_of(wanted, selection, names);
+    printer.json = json;
+    return print_all(wanted, &printer);
 }
 
-int info_tables_text(const struct info_wanted *wanted, const struct trace *trace, const struct names *names,
+int info_tables_text(const struct info_wanted *wanted, const struct selection *selection, const struct names *names,
                      FILE *output)
 {
-    return print_all(wanted, &(struct printer){.trace = trace,
-                                               .names = names,
-                                               .rows = rows_of(wanted),
-                                               .show_agent = wanted->show_agent,
-                                               .output = output});
+    struct printer printer = printer_of(wanted, selection, names);
+    printer.output = output;
+    return print_all(wanted, &printer);
 }

@@ -216,5 +216,5 @@ int info_print_text(const struct info *info, FILE *output)
     if (print_threads(info, output) != 0)
         return -1;
     print_modules(info, output);
-    return info->names ? info_tables_text(info->wanted, trace, info->names, output) : 0;
+    return info->names ? info_tables_text(info->wanted, info->selection, info->names, output) : 0;
 }

@@ -44,6 +44,7 @@ static void process_ended(struct loop_source *source)
 static int open_file(struct recorder *recorder, struct process *process, struct base_error *error)
 {
     process->is_first = !recorder->processes;
+    process->is_live = recorder->options->live;
     return process->is_first ? recorder->output.fd
                              : record_output_part(&recorder->output, process->pid, process->part_path,
                                                   sizeof process->part_path, error);

@@ -33,6 +33,7 @@ struct record_options {
     struct agent_settings settings; // all but token, socket, preload, which are set here
     uint64_t duration_ns;           // 0: no bound
     bool wait_for_all;              // also for processes that outlive the command
+    bool live;                      // as in struct collect_options
     // Something to tell people: `subject` may be NULL.
     void (*say)(void *context, const char *subject, const char *text);
     void (*status)(void *context, const struct record_status *status); // NULL: not wanted; at most 5 in a second

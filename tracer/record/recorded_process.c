@@ -97,6 +97,7 @@ static void *run(void *context)
     const struct collect_options options = {.segment_fd = process->segment_fd,
                                             .file_fd = process->file_fd,
                                             .follow = true,
+                                            .live = process->is_live,
                                             .stop_fd = process->stop_fd,
                                             .process_fd = process->end_fd,
                                             .progress = note_progress,

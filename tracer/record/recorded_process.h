@@ -28,6 +28,7 @@ struct process {
     uint32_t pid;
     struct loop_source watched; // its pidfd; context: the process
     bool is_first;              // its file is FILE itself
+    bool is_live;               // as in struct collect_options
     char part_path[PATH_MAX + 64];
     char command[64]; // its name, for people
     void *owner;

@@ -6,6 +6,7 @@
 
 #include "tests/support/golden/build.h"
 #include "tests/support/run_suite.h"
+#include "tracer/analysis/selection.h"
 #include "tracer/analysis/weights.h"
 
 #define MS ((uint64_t)1000000)
@@ -44,6 +45,16 @@ static void finish(void)
 {
     build_end(&build);
     ck_assert(trace_find_open(&trace));
+}
+
+static void find_spots(struct hot_spots *spots, enum measure measure, bool with_own)
+{
+    const struct selection_wanted everything = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX, .show_agent = true};
+    struct selection selection;
+    struct base_error error;
+    ck_assert_int_eq(analysis_selection_make(&selection, &trace, &everything, &error), 0);
+    ck_assert_int_eq(analysis_hot_spots_make(spots, &selection, measure, with_own), 0);
+    analysis_selection_free(&selection);
 }
 
 static void expect(unsigned measure, size_t count, const uint64_t *wanted)
@@ -219,7 +230,7 @@ START_TEST(hot_spots_of_nodes)
         take(QUT_TRACE_KIND_CPU, 10 * i + 10, 0, i < 7 ? inner : outer, 0);
     finish();
     struct hot_spots spots;
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, false), 0);
+    find_spots(&spots, MEASURE_SAMPLES, false);
     ck_assert_uint_eq(spots.basis.sum, 10);
     ck_assert_uint_eq(spots.own, 0);
     ck_assert_double_eq_tol(spots.own_error, 0.3, 1e-9); // none of 10 was met
@@ -253,7 +264,7 @@ START_TEST(what_we_took_ourselves_is_no_part_of_shares)
     take(QUT_TRACE_KIND_ALLOCATE, 120, 0, hook, 0);
     finish();
     struct hot_spots spots;
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, false), 0);
+    find_spots(&spots, MEASURE_SAMPLES, false);
     ck_assert_uint_eq(spots.own, 3);
     ck_assert_uint_eq(spots.basis.sum, 8); // the allocation too
     ck_assert_double_eq_tol(spots.own_share, 3.0 / 11, 1e-9);
@@ -263,11 +274,11 @@ START_TEST(what_we_took_ourselves_is_no_part_of_shares)
         ck_assert_uint_eq(spots.items[i].self, spots.items[i].node == outer ? 6 : spots.items[i].node == 0 ? 0 : 1);
     }
     analysis_hot_spots_free(&spots);
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_SAMPLES, TRACE_NONE, true), 0);
+    find_spots(&spots, MEASURE_SAMPLES, true);
     ck_assert_uint_eq(spots.own, 3);
     ck_assert_uint_eq(spots.basis.sum, 11);
     analysis_hot_spots_free(&spots);
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_ALLOCATIONS, TRACE_NONE, false), 0);
+    find_spots(&spots, MEASURE_ALLOCATIONS, false);
     ck_assert_uint_eq(spots.own, 0);
     ck_assert_uint_eq(spots.basis.sum, 1);
     analysis_hot_spots_free(&spots);
@@ -310,7 +321,7 @@ START_TEST(what_samples_are_worth)
     build_extra(&build, QUT_TRACE_EXTRA_CPU_NS, 400);
     finish();
     struct hot_spots spots;
-    ck_assert_int_eq(analysis_hot_spots_make(&spots, &trace, MEASURE_CPU, TRACE_NONE, false), 0);
+    find_spots(&spots, MEASURE_CPU, false);
     ck_assert_uint_eq(spots.basis.sum, 800);
     ck_assert_uint_eq(spots.basis.told_sum, 400);
     ck_assert_uint_eq(spots.items[0].self_told, 400);
