@@ -124,7 +124,7 @@ size_t top_terminal_draw(const struct top_terminal *terminal, const char *lines,
         size_t bytes = strcspn(line, "\n");
         if ((number < head_count || number >= head_count + first) && row < terminal->rows) {
             // The newline comes before a row, not behind it: the last one would scroll.
-            printf("%s%s%.*s%s\033[K", row ? "\r\n" : "", number == 0 ? cli_style_head(stdout) : "",
+            printf("%s%s%.*s%s\033[K", row ? "\n" : "", number == 0 ? cli_style_head(stdout) : "",
                    (int)bytes_of_columns(line, bytes, terminal->columns), line,
                    number == 0 ? cli_style_end(stdout) : "");
             row++;
