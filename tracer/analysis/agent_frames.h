@@ -21,7 +21,8 @@ uint32_t analysis_called_node(const struct trace *trace, uint32_t node);
 // only (and below what the kernel did for them). Indices stay what they are.
 void analysis_agent_leave_out(const struct trace *trace, struct trace_node *nodes);
 
-// Whether a tick met what sampling itself does in the program's threads: the agent, the kernel for it, handlers of ticks.
+// Whether a tick met what sampling itself does in the program's threads: the agent, the kernel for it, handlers of
+// ticks.
 bool analysis_is_own(const struct trace *trace, const struct trace_sample *sample);
 
 #endif

@@ -91,6 +91,8 @@ struct share_basis {
 //   b = told / sum, k = told_sum / sum, q = (weight - told) / (sum - told_sum)
 //   variance = (b (1 - b) + q^2 k (1 - k) - 2 q b (1 - k)) / looks + (1 - k)^2 q (1 - q) / ticks
 double analysis_share_error(const struct share_basis *basis, uint64_t weight, uint64_t told);
+// How long the kernel's own tick is, where samples tell by its account of a thread's time; 0: not known.
+uint64_t analysis_kernel_tick_ns(const struct trace *trace);
 
 // Sums by node, of a selection.
 struct hot_spot {

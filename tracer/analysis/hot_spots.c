@@ -34,12 +34,11 @@ static double worth(const struct weight_sums *sums)
     return sums->squares > 0 ? (double)sums->sum * (double)sums->sum / sums->squares : 0;
 }
 
-// How often the kernel looked in all that time; 0: not known. Samples from outside tell by its account of that.
-static double kernel_looks(const struct trace *trace, uint64_t sum_ns)
+uint64_t analysis_kernel_tick_ns(const struct trace *trace)
 {
     for (size_t i = 0; i < trace->note_count; i++)
         if (!trace->notes[i].text && strcmp(trace->notes[i].name, "kernel-tick-ns") == 0 && trace->notes[i].value)
-            return (double)sum_ns / (double)trace->notes[i].value;
+            return trace->notes[i].value;
     return 0;
 }
 
@@ -47,7 +46,8 @@ static struct share_basis basis_of(const struct trace *trace, const struct weigh
 {
     struct share_basis basis = {.sum = sums[0].sum + sums[1].sum, .told_sum = sums[1].sum, .ticks = worth(&sums[0])};
     if (basis.told_sum) {
-        double most = kernel_looks(trace, basis.sum);
+        uint64_t tick_ns = analysis_kernel_tick_ns(trace);
+        double most = tick_ns ? (double)basis.sum / (double)tick_ns : 0; // how often the kernel looked in all that time
         basis.looks = worth(&sums[1]) * (double)basis.sum / (double)basis.told_sum;
         if (most > 0 && most < basis.looks)
             basis.looks = most;

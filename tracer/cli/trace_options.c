@@ -48,7 +48,7 @@ enum {
     TOP_MAX = 100000,
     WRITES = TRACE_EXPORT | TRACE_REPORT,
     NAMES = WRITES | TRACE_INFO,
-    SELECTS = TRACE_EXPORT | TRACE_INFO
+    SELECTS = TRACE_EXPORT | TRACE_INFO | TRACE_REPORT
 };
 
 #define WEIGHTS "samples, wall, cpu, blocked, allocated-bytes, allocations or faults" // as take_weight knows them
@@ -61,6 +61,7 @@ static const struct cli_argument arguments[] = {
     {"output", "OUT", ID_OUT, WRITES, "where to; \"-\": standard output (default: beside FILE)"},
     {"follow", NULL, ID_FOLLOW, TRACE_COLLECT, "until the trace ends"},
     {"interval", "MS", ID_INTERVAL, TRACE_COLLECT, "between two looks, in milliseconds (default: 100)"},
+    {"kind", "KIND", ID_KIND, TRACE_REPORT, KINDS ": samples of this kind only (default: all)"},
     {"kind", "KIND", ID_KIND, TRACE_EXPORT,
      KINDS
      ": samples of this kind only (default: the recording's main kind: cpu if it has ticks of it, else wall, else "
@@ -78,7 +79,7 @@ static const struct cli_argument arguments[] = {
      "how much of the time each thread ran and was blocked, and where it was at last"},
     {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
     {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
-    {"show-agent", NULL, ID_SHOW_AGENT, TRACE_EXPORT | TRACE_INFO, "the frames of qut's own agent, too"},
+    {"show-agent", NULL, ID_SHOW_AGENT, SELECTS, "the frames of qut's own agent, too"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
      WEIGHTS ": what a stack counts for (default: as the kind has it; speedscope by wall: in the order of time)"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},

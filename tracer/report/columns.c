@@ -46,16 +46,20 @@ static int64_t units(const struct columns *columns, uint64_t from_ns, uint64_t t
 
 // A wait that began and did not end carries no word on whether its thread ran: analysis_is_blocking tells it by the
 // kind, here once for all that reads the page.
-static uint8_t flags_of(const struct trace_sample *sample)
+static uint8_t flags_of(const struct trace *trace, const struct trace_sample *sample)
 {
-    unsigned flags = sample->flags;
+    unsigned flags = sample->flags & (COLUMN_FLAG_TOLD - 1u);
+    if (analysis_cpu_is_told(trace, sample))
+        flags |= COLUMN_FLAG_TOLD;
     if (sample->is_open)
         flags |= COLUMN_FLAG_OPEN | (analysis_is_blocking(sample) ? QUT_TRACE_SAMPLE_OFF_CPU : 0u);
     return (uint8_t)flags;
 }
 
-void report_columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+void report_columns_of_samples(struct columns *columns, const struct selection *selection,
+                               const struct report_frames *frames)
 {
+    const struct trace *trace = &selection->trace;
     struct bytes *time = report_columns_add(columns, "sample_time");
     struct bytes *count = report_columns_add(columns, "sample_count");
     struct bytes *span = report_columns_add(columns, "sample_span");
@@ -70,8 +74,6 @@ void report_columns_of_samples(struct columns *columns, const struct trace *trac
         const struct trace_sample *samples = samples_of(trace, t);
         uint64_t last_ns = trace->start_ns;
         uint32_t last_frame = 0;
-        struct cpu_account account;
-        analysis_cpu_begin(&account, trace, &trace->threads[t]);
         for (size_t i = 0; i < trace->threads[t].sample_count; i++) {
             const struct trace_sample *sample = &samples[i];
             uint32_t its_frame = frames->of_node[sample->node];
@@ -84,12 +86,13 @@ void report_columns_of_samples(struct columns *columns, const struct trace *trac
                 int64_t grown =
                     (int64_t)(i == 0 ? analysis_first_run_cpu_ns(sample) : sample->cpu_ns - samples[i - 1].cpu_ns);
                 report_bytes_zigzag(cpu, grown);
-                report_bytes_zigzag(stands, (int64_t)analysis_cpu_next(&account) - grown);
+                report_bytes_zigzag(stands,
+                                    (int64_t)selection->weights[&samples[i] - trace->samples][MEASURE_CPU] - grown);
             }
             report_bytes_zigzag(frame, (int64_t)its_frame - last_frame);
             report_bytes_varint(line, frames->line_of_node[sample->node]);
             report_bytes_add(kind, &(uint8_t){(uint8_t)sample->kind}, 1);
-            report_bytes_add(flags, &(uint8_t){flags_of(sample)}, 1);
+            report_bytes_add(flags, &(uint8_t){flags_of(trace, sample)}, 1);
             report_bytes_add(level, &sample->level, 1);
             last_ns = sample->count > 1 ? sample->last_ns : sample->first_ns;
             last_frame = its_frame;

@@ -4,11 +4,13 @@
 #define TRACER_REPORT_COLUMNS_H
 
 #include "base/interner.h"
+#include "tracer/analysis/selection.h"
 #include "tracer/report/bytes.h"
 #include "tracer/report/function_tree.h"
 
 enum { COLUMN_COUNT_MAX = 128, COLUMN_NAME_BYTES = 24 };
-enum { COLUMN_FLAG_OPEN = 128 }; // beside enum qut_trace_sample_flag: an interval without an end
+// Beside enum qut_trace_sample_flag: an interval without an end; processor time that the kernel's own tick tells.
+enum { COLUMN_FLAG_OPEN = 128, COLUMN_FLAG_TOLD = 64 };
 
 struct column {
     char name[COLUMN_NAME_BYTES];
@@ -31,7 +33,8 @@ unsigned report_columns_time_shift(const struct trace *trace);
 // 0 for what was before.
 uint64_t report_columns_units_since_start(const struct columns *columns, const struct trace *trace, uint64_t time_ns);
 
-void report_columns_of_samples(struct columns *columns, const struct trace *trace, const struct report_frames *frames);
+void report_columns_of_samples(struct columns *columns, const struct selection *selection,
+                               const struct report_frames *frames);
 void report_columns_of_metrics(struct columns *columns, const struct trace *trace);
 void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames);
 void report_columns_of_marks(struct columns *columns, const struct trace *trace);

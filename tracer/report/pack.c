@@ -160,8 +160,10 @@ static void add_text(struct bytes *bytes, const char *text)
 static void write_header(struct bytes *header, const struct trace *trace, const struct columns *columns)
 {
     char text[160];
-    snprintf(text, sizeof text, "{\"version\":1,\"timeShift\":%u,\"lengthNs\":%" PRIu64 ",\"hasCpuTime\":%s,",
-             columns->time_shift, trace->end_ns - trace->start_ns, trace->has_cpu_time ? "true" : "false");
+    snprintf(text, sizeof text,
+             "{\"version\":1,\"timeShift\":%u,\"lengthNs\":%" PRIu64 ",\"hasCpuTime\":%s,\"kernelTickNs\":%" PRIu64 ",",
+             columns->time_shift, trace->end_ns - trace->start_ns, trace->has_cpu_time ? "true" : "false",
+             analysis_kernel_tick_ns(trace));
     add_text(header, text);
     add_text(header, "\"metrics\":[");
     const char *comma = "";
@@ -208,8 +210,9 @@ static int join(struct bytes *bytes, const struct trace *trace, const struct col
     return has_failed || bytes->has_failed ? -1 : 0;
 }
 
-int report_pack(const struct trace *trace, const struct names *names, struct bytes *bytes)
+int report_pack(const struct selection *selection, const struct names *names, struct bytes *bytes)
 {
+    const struct trace *trace = &selection->trace;
     *bytes = (struct bytes){0};
     struct report_frames frames;
     struct columns *columns = calloc(1, sizeof *columns);
@@ -225,7 +228,7 @@ int report_pack(const struct trace *trace, const struct names *names, struct byt
     columns_of_processes(columns, trace);
     columns_of_threads(columns, trace);
     columns_of_totals(columns, trace);
-    report_columns_of_samples(columns, trace, &frames);
+    report_columns_of_samples(columns, selection, &frames);
     report_columns_of_metrics(columns, trace);
     report_columns_of_extras(columns, trace, &frames);
     report_columns_of_marks(columns, trace);

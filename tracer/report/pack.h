@@ -30,11 +30,12 @@
 #ifndef TRACER_REPORT_PACK_H
 #define TRACER_REPORT_PACK_H
 
+#include "tracer/analysis/selection.h"
 #include "tracer/names/names.h"
 #include "tracer/report/bytes.h"
 #include "tracer/trace/trace_data.h"
 
 // Returns 0, or -1: no memory. *bytes is to be freed.
-int report_pack(const struct trace *trace, const struct names *names, struct bytes *bytes);
+int report_pack(const struct selection *selection, const struct names *names, struct bytes *bytes);
 
 #endif

@@ -12,10 +12,12 @@ static void write_piece(struct sink *sink, unsigned piece)
     sink_bytes(sink, report_pieces[piece].bytes, report_pieces[piece].size);
 }
 
-int report_write(const struct trace *trace, const struct names *names, struct sink *sink, struct base_error *error)
+int report_write(const struct selection *selection, const struct names *names, struct sink *sink,
+                 struct base_error *error)
 {
+    const struct trace *trace = selection->whole;
     struct bytes bytes;
-    if (report_pack(trace, names, &bytes) != 0) {
+    if (report_pack(selection, names, &bytes) != 0) {
         report_bytes_free(&bytes);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "report of %zu records", trace->sample_count);
     }

@@ -4,11 +4,14 @@
 #ifndef TRACER_REPORT_REPORT_H
 #define TRACER_REPORT_REPORT_H
 
+#include "tracer/analysis/selection.h"
 #include "tracer/export/sink/sink.h"
 #include "tracer/names/names.h"
 #include "tracer/trace/trace_data.h"
 
-// Returns 0, or -1 with *error filled. What goes wrong with writing is the sink's.
-int report_write(const struct trace *trace, const struct names *names, struct sink *sink, struct base_error *error);
+// Of a selection; what was lost, and how far it can be believed, is told of the whole. Returns 0, or -1 with *error
+// filled. What goes wrong with writing is the sink's.
+int report_write(const struct selection *selection, const struct names *names, struct sink *sink,
+                 struct base_error *error);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a choice of samples weighs: per frame of the tree, and per function.
 import { columnOf, countersOf } from './attribution.mjs';
+import { Certainty, WeightSums } from './certainty.mjs';
 import { blockedIn } from './intervals.mjs';
+import { FLAG_TOLD } from './kinds.mjs';
 import { hasStack } from './segments.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
@@ -38,11 +40,9 @@ export function isChosen(thread, choice) {
     return choice.thread >= 0 ? thread.index === choice.thread : !(choice.process >= 0) || thread.process === choice.process;
 }
 
-// Adds to `self`. Returns of how many equal samples the sums are as sure as of these: (sum of weights)^2 / sum of
-// weight^2.
-function* weighSamples(trace, column, choice, self) {
-    const { samples, threads } = trace, { kind, from, to } = choice;
-    let sum = 0, squares = 0;
+// Adds to `self`, and to `told` what the coarse clock told of it. Returns how sure the sums are.
+function* weighSamples(trace, column, choice, self, told) {
+    const { samples, threads } = trace, { kind, from, to } = choice, fine = new WeightSums(), coarse = new WeightSums();
     for (const thread of threads) {
         if (!isChosen(thread, choice)) {
             continue;
@@ -57,14 +57,16 @@ function* weighSamples(trace, column, choice, self) {
             const all = samples.count[i];
             const counted = countInRange(samples.first[i], samples.last[i], all, from, to);
             if (counted > 0) {
-                const each = column ? column[i] / all : 1;
+                const each = column ? column[i] / all : 1, isTold = told && samples.flags[i] & FLAG_TOLD;
                 self[samples.frame[i]] += each * counted;
-                sum += each * counted;
-                squares += each * each * counted;
+                (isTold ? coarse : fine).add(each, counted);
+                if (isTold) {
+                    told[samples.frame[i]] += each * counted;
+                }
             }
         }
     }
-    return squares > 0 ? sum * sum / squares : 0;
+    return new Certainty(fine, coarse, trace.kernelTickNs);
 }
 
 function* weighTime(trace, segments, choice, self) {
@@ -110,30 +112,33 @@ function* weighBlocked(trace, choice, self) {
 }
 
 // choice: {weight (of weightsOf), process, thread (index, or -1: all), kind (number, or -1: all), from, to (ns, to not
-// included)}. Returns {self, total: of each frame, certainty: as that of so many equal samples; 0: these are no
-// estimates}.
+// included)}. Returns {self, total: of each frame, told, totalTold: of these, by the coarse clock; certainty (certainty.mjs;
+// null: these are no estimates)}.
 export function* aggregate(trace, segments, choice) {
     const { frames } = trace, { id, counter } = choice.weight;
-    const self = new Float64Array(frames.count);
-    let certainty = 0;
+    const self = new Float64Array(frames.count), told = id === 'cpu' ? new Float64Array(frames.count) : null;
+    let certainty = null;
     if (id === 'time') {
         yield* weighTime(trace, segments, choice, self);
     } else if (id !== 'blocked') {
         const column = counter ? yield* columnOf(counter, trace) : null;
-        certainty = yield* weighSamples(trace, column, choice, self);
+        certainty = yield* weighSamples(trace, column, choice, self, told);
     }
     if (id === 'blocked' || id === 'wall') {
         yield* weighBlocked(trace, choice, self);
-        certainty = 0;
+        certainty = null;
     }
-    const total = self.slice();
+    const total = self.slice(), totalTold = told && told.slice();
     for (let i = frames.count - 1; i > 0; i--) {
         total[frames.parent[i]] += total[i];
+        if (told) {
+            totalTold[frames.parent[i]] += totalTold[i];
+        }
         if (i % ROWS_PER_SLICE === 0) {
             yield;
         }
     }
-    return { self, total, certainty };
+    return { self, total, told, totalTold, certainty };
 }
 
 // For each frame whether the same function stands further out in its stack. Counting totals of functions, such a frame
@@ -163,14 +168,16 @@ export function* findRepeats(trace) {
     return repeats;
 }
 
-// Rows {func, self, total} of the functions that weigh something.
+// Rows {func, self, total, told, totalTold} of the functions that weigh something.
 export function* functionTable(trace, repeats, sums) {
-    const { frames, functions } = trace;
-    const self = new Float64Array(functions.name.length), total = new Float64Array(functions.name.length);
+    const { frames, functions } = trace, count = functions.name.length;
+    const self = new Float64Array(count), total = new Float64Array(count), told = new Float64Array(count), totalTold = new Float64Array(count);
     for (let i = 1; i < frames.count; i++) {
         self[frames.func[i]] += sums.self[i];
+        told[frames.func[i]] += sums.told ? sums.told[i] : 0;
         if (!repeats[i]) {
             total[frames.func[i]] += sums.total[i];
+            totalTold[frames.func[i]] += sums.told ? sums.totalTold[i] : 0;
         }
         if (i % ROWS_PER_SLICE === 0) {
             yield;
@@ -179,20 +186,22 @@ export function* functionTable(trace, repeats, sums) {
     const rows = [];
     for (let func = 0; func < total.length; func++) {
         if (total[func] > 0) {
-            rows.push({ func, self: self[func], total: total[func] });
+            rows.push({ func, self: self[func], total: total[func], told: told[func], totalTold: totalTold[func] });
         }
     }
     return rows;
 }
 
-// Modules by what their functions weigh themselves: [{module, self}], the heaviest first.
+// Modules by what their functions weigh themselves: [{module, self, told}], the heaviest first.
 export function moduleShares(trace, rows) {
     const shares = new Map();
-    for (const { func, self } of rows) {
-        const module = trace.functions.module[func];
-        shares.set(module, (shares.get(module) || 0) + self);
+    for (const { func, self, told } of rows) {
+        const module = trace.functions.module[func], share = shares.get(module) || { module, self: 0, told: 0 };
+        share.self += self;
+        share.told += told || 0;
+        shares.set(module, share);
     }
-    return [...shares].filter(([, self]) => self > 0).map(([module, self]) => ({ module, self }))
+    return [...shares.values()].filter(({ self }) => self > 0)
         .sort((a, b) => b.self - a.self || a.module - b.module);
 }
 

@@ -91,7 +91,7 @@ class InvertedTree {
             frames.nextSibling[i] = frames.firstChild[frames.parent[i]];
             frames.firstChild[frames.parent[i]] = i;
         }
-        return { frames, sums: { self, total: Float64Array.from(this.total), certainty: 0 } };
+        return { frames, sums: { self, total: Float64Array.from(this.total), certainty: null } };
     }
 }
 

@@ -292,7 +292,7 @@ export function* decodeTrace(bytes) {
     const kindNames = yield* allNumbers(sections, 'kind_name'), kindNumbers = yield* allNumbers(sections, 'kind_number');
     kindNumbers.forEach((number, i) => kinds.set(number, strings.text(kindNames[i])));
     const trace = {
-        lengthNs: header.lengthNs, strings, functions, frames, processes, threads, totals, samples, metrics, kinds,
+        lengthNs: header.lengthNs, kernelTickNs: header.kernelTickNs, strings, functions, frames, processes, threads, totals, samples, metrics, kinds,
         extras,
         marks: yield* decodeMarks(sections, threads, unitNs),
         gaps: yield* decodeGaps(sections, threads, unitNs),

@@ -38,10 +38,10 @@ export function describePlace(trace, frame) {
 
 export function describeFrame(trace, frame, sums, unit) {
     const all = sums.total[0];
-    const amount = (value) => `${formatAmount(value, unit)} (${formatSureShare(value, all, sums.certainty)})`;
+    const amount = (value, told) => `${formatAmount(value, unit)} (${formatSureShare(value, all, sums.certainty, told && told[frame])})`;
     return {
         heading: frameName(trace, frame),
-        lines: [`self ${amount(sums.self[frame])}, total ${amount(sums.total[frame])}`, describePlace(trace, frame)],
+        lines: [`self ${amount(sums.self[frame], sums.told)}, total ${amount(sums.total[frame], sums.totalTold)}`, describePlace(trace, frame)],
     };
 }
 

@@ -4,7 +4,7 @@ import { EXTRA_BEGIN_FRAME, extraNumber, extrasOf, describeExtras } from './extr
 import { formatCount, formatMoment, formatTime } from './format.mjs';
 import { waitOf } from './kinds.mjs';
 import { element, stackList } from './stack_list.mjs';
-import { calledFrame, lockFacts } from './waits.mjs';
+import { lockFacts } from './waits.mjs';
 import { threadLabel } from './waits_view.mjs';
 
 export class DetailView {
@@ -37,12 +37,10 @@ export class DetailView {
     }
     // The stack at an interval's beginning; -1: not known, or the same as at its end, as far as it is the program's.
     beginFrame(sample) {
-        const { trace } = this, { extras, samples } = trace, { parent } = trace.frames, [from, to] = extrasOf(extras, sample);
-        const end = calledFrame(trace, samples.frame[sample]);
+        const { extras, samples } = this.trace, [from, to] = extrasOf(extras, sample);
         for (let i = from; i < to; i++) {
-            const frame = extraNumber(extras, i), begin = extras.key[i] === EXTRA_BEGIN_FRAME ? calledFrame(trace, frame) : end;
-            const areAgents = begin !== frame || end !== samples.frame[sample];
-            if (begin !== end && !(areAgents && parent[begin] === parent[end])) {
+            const frame = extraNumber(extras, i);
+            if (extras.key[i] === EXTRA_BEGIN_FRAME && frame !== samples.frame[sample]) {
                 return frame;
             }
         }

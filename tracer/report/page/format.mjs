@@ -44,13 +44,13 @@ export function formatShare(part, whole) {
     return `${percent.toFixed(percent >= 9.995 || percent === 0 ? 1 : 2)} %`;
 }
 
-// By how much a share may be off, at 95 %: 1.96 sqrt(p (1 - p) / n), n samples; '' where it is no estimate.
-export function formatError(part, whole, certainty) {
+// By how much a share may be off, at 95 %; '' where it is no estimate (certainty null). told: what the coarse clock told
+// of it (certainty.mjs).
+export function formatError(part, whole, certainty, told) {
     if (!whole || !certainty) {
         return '';
     }
-    const share = Math.min(1, Math.max(0, part / whole));
-    const percent = 196 * Math.sqrt(share * (1 - share) / certainty);
+    const percent = 100 * certainty.errorOf(part, told);
     if (percent < 0.005) {
         return '';
     }
@@ -58,8 +58,8 @@ export function formatError(part, whole, certainty) {
 }
 
 // "12.3 % ±0.8"
-export function formatSureShare(part, whole, certainty) {
-    const error = formatError(part, whole, certainty);
+export function formatSureShare(part, whole, certainty, told) {
+    const error = formatError(part, whole, certainty, told);
     return error ? `${formatShare(part, whole)} ${error}` : formatShare(part, whole);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where most is allocated, and where most pages are touched first: the heaviest stacks of a weight.
 import { aggregate } from './aggregate.mjs';
-import { calledFrame } from './waits.mjs';
 
 const HOT_SPOTS = 12;
 
@@ -16,25 +15,12 @@ function heaviest(self, count) {
     return rows.sort((a, b) => b.amount - a.amount || a.frame - b.frame).slice(0, count);
 }
 
-// What ends inside of the agent counts for the function that the program called.
-function foldAgent(trace, self) {
-    const folded = self.slice();
-    for (let frame = self.length - 1; frame > 0; frame--) {
-        const called = self[frame] > 0 ? calledFrame(trace, frame) : frame;
-        if (called !== frame) {
-            folded[called] += self[frame];
-            folded[frame] -= self[frame];
-        }
-    }
-    return folded;
-}
-
 // Of a weight, for a choice; `beside`: another weight, of the same stacks (NULL: none). {rows: [{frame, amount,
 // beside}], all, certainty}.
 export function* hotSpots(trace, segments, choice, weight, beside) {
     const sums = yield* aggregate(trace, segments, { ...choice, kind: -1, weight });
     const others = beside ? yield* aggregate(trace, segments, { ...choice, kind: -1, weight: beside }) : null;
-    const self = foldAgent(trace, sums.self), other = others ? foldAgent(trace, others.self) : null;
+    const { self } = sums, other = others ? others.self : null;
     const rows = heaviest(self, HOT_SPOTS).map(({ frame, amount }) => ({ frame, amount, beside: other ? other[frame] : 0 }));
     return { rows, all: sums.total[0], certainty: sums.certainty };
 }

@@ -3,7 +3,7 @@
 // which the letter is enough.
 
 export const KIND_CPU = 1, KIND_WALL = 2, KIND_ALLOCATE = 3, KIND_LOCK = 5, KIND_WAIT = 7, KIND_FAULT = 18;
-export const FLAG_OFF_CPU = 4, FLAG_BEGINS = 8, FLAG_OPEN = 128; // the last one is the report's own (pack.h)
+export const FLAG_OFF_CPU = 4, FLAG_BEGINS = 8, FLAG_TOLD = 64, FLAG_OPEN = 128; // the last two are the report's own (columns.h)
 
 // colour: a variable of the style sheet, --wait-NAME.
 const waits = new Map([

@@ -276,11 +276,11 @@ class Page {
             return;
         }
         const all = this.sums.total[0];
-        get('modules').replaceChildren(...moduleShares(this.trace, this.rows).slice(0, MODULES_SHOWN).map(({ module, self }) => {
+        get('modules').replaceChildren(...moduleShares(this.trace, this.rows).slice(0, MODULES_SHOWN).map(({ module, self, told }) => {
             const item = document.createElement('li'), swatch = document.createElement('span');
             swatch.className = 'swatch';
             swatch.style.backgroundColor = this.colours.module(module);
-            item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatSureShare(self, all, this.sums.certainty)}`);
+            item.append(swatch, `${this.trace.strings.text(module) || '[no module]'} ${formatSureShare(self, all, this.sums.certainty, told)}`);
             return item;
         }));
     }
@@ -291,9 +291,9 @@ class Page {
         const isKernel = (frame) => frame !== 0 && isKernelName(frameName(trace, frame));
         const kernel = weight ? [...frames.func.keys()].filter(isKernel) : [];
         if (kernel.length) {
-            const { self, total, certainty } = await runInSlices(aggregate(trace, this.segments, { ...this.choice, weight }));
-            const box = element('div'), share = kernel.reduce((sum, frame) => sum + self[frame], 0);
-            box.append(element('dt', '', 'in the kernel'), element('dd', '', formatSureShare(share, total[0], certainty)));
+            const { self, total, told, certainty } = await runInSlices(aggregate(trace, this.segments, { ...this.choice, weight }));
+            const box = element('div'), of = (amounts) => kernel.reduce((sum, frame) => sum + amounts[frame], 0);
+            box.append(element('dt', '', 'in the kernel'), element('dd', '', formatSureShare(of(self), total[0], certainty, of(told))));
             get('facts').append(box);
         }
     }

@@ -3,7 +3,7 @@
 import { frameName } from './data.mjs';
 import { describePlace } from './describe.mjs';
 import { foldTemplates, nameParts } from './names.mjs';
-import { calledFrame, innermost } from './waits.mjs';
+import { innermost } from './waits.mjs';
 
 const FRAMES_LISTED = 120, FRAMES_IN_LINE = 4;
 
@@ -33,8 +33,8 @@ export function stackLine(trace, frame) {
     if (frame < 0) {
         return '';
     }
-    const called = calledFrame(trace, frame), isAll = trace.frames.depth[called] <= FRAMES_IN_LINE;
-    const names = innermost(trace, called, FRAMES_IN_LINE).map((one) => foldTemplates(frameName(trace, one)));
+    const isAll = trace.frames.depth[frame] <= FRAMES_IN_LINE;
+    const names = innermost(trace, frame, FRAMES_IN_LINE).map((one) => foldTemplates(frameName(trace, one)));
     return names.length ? names.join(' ← ') + (isAll ? '' : ' ← …') : '[no frame]';
 }
 

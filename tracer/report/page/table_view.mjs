@@ -72,10 +72,10 @@ export class TableView {
         this.more.hidden = hidden === 0;
         this.more.textContent = `Show more (${hidden} not shown)`;
     }
-    makeRow({ func, self, total }) {
+    makeRow({ func, self, total, told, totalTold }) {
         const row = document.createElement('tr');
-        this.amount(row, self, 'self');
-        this.amount(row, total, 'total');
+        this.amount(row, self, told, 'self');
+        this.amount(row, total, totalTold, 'total');
         const name = this.trace.functionName(func);
         cell(row, 'name', '').append(nameButton(name, 'plain', 'Callers, callees and lines', () => this.events.onFunction(func)));
         const module = cell(row, 'module', this.trace.moduleName(func));
@@ -87,9 +87,9 @@ export class TableView {
         cell(row, 'file', file).title = file;
         return row;
     }
-    amount(row, value, className) {
+    amount(row, value, told, className) {
         cell(row, `number ${className}`, formatAmount(value, this.unit)).dataset.value = value;
-        const share = cell(row, 'number share', formatSureShare(value, this.all, this.certainty));
+        const share = cell(row, 'number share', formatSureShare(value, this.all, this.certainty, told));
         share.style.setProperty('--share', `${this.all ? Math.min(100, 100 * value / this.all) : 0}%`);
     }
 }

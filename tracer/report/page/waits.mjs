@@ -6,7 +6,6 @@ import { formatHex } from './format.mjs';
 import { blockedIn } from './intervals.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
-const AGENT = 'libqut-agent.so';
 const EXTRA_LOCK = 2, EXTRA_OWNER = 3, EXTRA_WAKER = 4, EXTRA_FLOW = 6;
 
 // What the extras of a sample say of a lock: {lock, owner, waker, flow}; texts, tids; '' and 0 where they do not.
@@ -91,7 +90,7 @@ export function* groupWaits(trace, choice) {
             if ((kind >= 0 && itsKind !== kind) || intervals.end[i] < from || intervals.begin[i] >= to) {
                 continue;
             }
-            const time = blockedIn(intervals, i, from, to), frame = calledFrame(trace, samples.frame[sample]);
+            const time = blockedIn(intervals, i, from, to), frame = samples.frame[sample];
             const func = frames.func[frame], call = `${itsKind} ${frame === 0 ? -1 : func}`;
             add(calls, call, () => ({ kind: itsKind, frame, func, threadSet: new Set() }), time, i, intervals);
             calls.get(call).threadSet.add(thread.index);
@@ -105,17 +104,6 @@ export function* groupWaits(trace, choice) {
     }
     const largestFirst = (a, b) => b.total - a.total || b.count - a.count;
     return { locks: [...locks.values()].sort(largestFirst), calls: [...calls.values()].sort(largestFirst) };
-}
-
-// The agent stands between a program and its libc: of its own frames at the end of a stack the outermost is the
-// function that the program called. Of other stacks the frame itself.
-export function calledFrame(trace, frame) {
-    const { parent, func } = trace.frames;
-    let called = frame;
-    for (let at = frame; at !== 0 && trace.moduleName(func[at]) === AGENT; at = parent[at]) {
-        called = at;
-    }
-    return called;
 }
 
 // The innermost frames of a stack, innermost first, as far as there are so many.

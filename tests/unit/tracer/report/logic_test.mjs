@@ -6,6 +6,7 @@ import { expectedOf, pageModule, readPage } from './pages.mjs';
 const { aggregate, countInRange, functionTable, matchedShare, searchFunctions, weightsOf } = await pageModule('aggregate');
 const { allocatedBytes, extrasOf, flowsOf } = await pageModule('extras');
 const { formatAmount, formatBytes, formatCount, formatError, formatMoment, formatShare, formatSureShare, formatTime } = await pageModule('format');
+const { Certainty, WeightSums } = await pageModule('certainty');
 const { exactTotal, hotSpots } = await pageModule('hot_spots');
 const { layoutFlame, REST } = await pageModule('flame_layout');
 const { buildSegments, hasStack, slicesOf, BLOCKED, OVERWRITTEN, LOST } = await pageModule('segments');
@@ -267,6 +268,16 @@ function checkHotSpots({ trace, segments }) {
     checks.equal(exactTotal(trace, { ...all, thread: 3 }, 'allocations'), 7, 'of a thread');
 }
 
+// [weight, count] of each clock's samples.
+function certaintyOf(...clocks) {
+    const [fine, coarse] = clocks.map(([each, count]) => {
+        const sums = new WeightSums();
+        sums.add(each || 0, count || 0);
+        return sums;
+    });
+    return new Certainty(fine, coarse, 0);
+}
+
 // 10,000 rounds of n samples of a share: how often it lies within what is said.
 function checkError() {
     let state = 12345, inside = 0;
@@ -276,17 +287,24 @@ function checkError() {
         mixed = Math.imul(mixed ^ mixed >>> 15, 0x735a2d97);
         return ((mixed ^ mixed >>> 15) >>> 0) / 2 ** 32;
     };
-    const share = 0.3, samples = 400, rounds = 10000;
+    const share = 0.3, samples = 400, rounds = 10000, certainty = certaintyOf([1, samples], []);
     for (let round = 0; round < rounds; round++) {
         let hits = 0;
         for (let i = 0; i < samples; i++) {
             hits += random() < share ? 1 : 0;
         }
-        const error = Number(formatError(hits, samples, samples).slice(1));
+        const error = Number(formatError(hits, samples, certainty).slice(1));
         inside += Math.abs(100 * hits / samples - 100 * share) <= error + 0.05 ? 1 : 0;
     }
     checks.ok(inside > 0.935 * rounds && inside < 0.97 * rounds, `the error is kept by ${inside} of ${rounds}`);
-    checks.equal([formatSureShare(1, 4, 100), formatSureShare(1, 4, 0), formatSureShare(4, 4, 100)], ['25.0 % ±8.5', '25.0 %', '100.0 %'], 'shares');
+    checks.equal([formatSureShare(25, 100, certaintyOf([1, 100], [])), formatSureShare(1, 4, null), formatSureShare(100, 100, certaintyOf([1, 100], []))],
+        ['25.0 % ±8.5', '25.0 %', '100.0 %'], 'shares');
+    // As the unit test of analysis_share_error has it: 1000 looks that met the kernel 200 times, and many fine ticks.
+    const two = certaintyOf([1e-9, 8e11], [1, 200]), chance = 1.96 * Math.sqrt(0.2 * 0.8 / 1000);
+    const near = (error, wanted) => Math.abs(error - wanted) < 1e-5;
+    checks.ok(near(two.errorOf(200, 200), chance) && near(two.errorOf(800, 0), chance) && near(two.errorOf(1000, 200), 0) &&
+        near(two.errorOf(400, 0), chance / 2) && near(two.errorOf(100, 100), 1.96 * Math.sqrt(0.1 * 0.9 / 1000)), 'two clocks');
+    checks.ok(two.errorOf(100) >= two.errorOf(100, 100) && two.errorOf(100) >= two.errorOf(100, 0), 'at least, where it is not known');
 }
 
 // ---- small things

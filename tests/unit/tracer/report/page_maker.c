@@ -17,7 +17,11 @@ int main(int argc, char **argv)
     struct names_options options = {0};
     struct names *names = names_of(&trace, &options, &error);
     struct sink *sink = sink_file(argv[2], &error);
-    int status = names && sink ? report_write(&trace, names, sink, &error) : -1;
+    const struct selection_wanted everything = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX};
+    struct selection selection;
+    int status = analysis_selection_make(&selection, &trace, &everything, &error);
+    if (status == 0)
+        status = names && sink ? report_write(&selection, names, sink, &error) : -1;
     if (sink && sink_close(sink, status == 0, &error) != 0)
         status = -1;
     if (status != 0) {
@@ -25,6 +29,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[2], base_error_text(&error, text, sizeof text));
     }
     names_free(names);
+    analysis_selection_free(&selection);
     golden_free(&trace);
     return status == 0 ? 0 : 1;
 }

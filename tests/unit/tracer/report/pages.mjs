@@ -38,9 +38,11 @@ export function bytesOf(file) {
 }
 
 // All of a trace that the page has before it shows anything.
-export async function readPage(what) {
+export async function readPageFile(file) {
     const { decodeTrace } = await pageModule('data'), { buildSegments } = await pageModule('segments');
     const { findRepeats } = await pageModule('aggregate'), { runAtOnce } = await pageModule('work');
-    const trace = runAtOnce(decodeTrace(bytesOf(makePage(what))));
+    const trace = runAtOnce(decodeTrace(bytesOf(file)));
     return { trace, segments: runAtOnce(buildSegments(trace)), repeats: runAtOnce(findRepeats(trace)) };
 }
+
+export const readPage = (what) => readPageFile(makePage(what));
