@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/attach/patience.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NICE = -10, AGAIN_NS = 1000000, SLICE_NS = 100000 };
+#include "libqut/os/process.h"
+
+enum { NICE = -10, AGAIN_NS = 1000000, SLICE_NS = 100000, LINE_BYTES = 128 };
 
 // glibc has the first of these names since 2.38 only.
 #ifndef sigev_notify_thread_id
@@ -20,13 +25,39 @@ static void do_nothing(int number)
 // A thread that wakes waits for the one that runs on its processor until that one's slice is over (Linux 6.6). A thread
 // that works for less than a slice would then never be met at work on that processor. One that asks for a short slice
 // does not wait (6.12).
-static void ask_for_short_slices(int nice_value)
+static void ask_for_short_slices(struct attach_patience *patience)
 {
-    struct attach_scheduling scheduling = {.size = sizeof scheduling, .nice = nice_value, .runtime_ns = SLICE_NS};
-    if (syscall(SYS_sched_setattr, 0, &scheduling, 0) != 0) {
-        scheduling.nice = 0; // that may not be had
-        syscall(SYS_sched_setattr, 0, &scheduling, 0);
+    struct attach_scheduling *usual = &patience->usual;
+    *usual = (struct attach_scheduling){.size = sizeof *usual, .nice = NICE, .runtime_ns = SLICE_NS};
+    if (syscall(SYS_sched_setattr, 0, usual, 0) != 0) {
+        usual->nice = 0; // that may not be had
+        syscall(SYS_sched_setattr, 0, usual, 0);
     }
+}
+
+static bool go_first(void)
+{
+    const struct attach_scheduling first = {.size = sizeof first, .policy = SCHED_FIFO, .priority = 1};
+    return syscall(SYS_sched_setattr, 0, &first, 0) == 0;
+}
+
+void attach_patience_hurry(struct attach_patience *patience, bool is_stopping)
+{
+    if (!patience->may_hurry)
+        return;
+    if (is_stopping)
+        patience->may_hurry = go_first();
+    else
+        syscall(SYS_sched_setattr, 0, &patience->usual, 0);
+}
+
+uint64_t attach_patience_delay_ns(const struct attach_patience *patience)
+{
+    char text[LINE_BYTES], *at = text;
+    if (patience->own_fd < 0 || !os_read_line(patience->own_fd, text, sizeof text))
+        return 0;
+    strtoull(at, &at, 10); // time on a processor
+    return strtoull(at, NULL, 10);
 }
 
 static int signal_number(void)
@@ -43,7 +74,10 @@ void attach_patience_begin(struct attach_patience *patience)
     memset(patience, 0, sizeof *patience);
     patience->has_scheduling =
         syscall(SYS_sched_getattr, 0, &patience->scheduling_before, sizeof patience->scheduling_before, 0) == 0;
-    ask_for_short_slices(NICE);
+    ask_for_short_slices(patience);
+    patience->may_hurry = patience->has_scheduling && go_first();
+    attach_patience_hurry(patience, false);
+    patience->own_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     event.sigev_notify_thread_id = tid;
     sigemptyset(&set);
     sigaddset(&set, signal_number());
@@ -59,6 +93,8 @@ void attach_patience_end(struct attach_patience *patience)
 {
     if (patience->has_scheduling)
         syscall(SYS_sched_setattr, 0, &patience->scheduling_before, 0);
+    if (patience->own_fd >= 0)
+        close(patience->own_fd);
     if (!patience->has_timer)
         return;
     timer_delete(patience->timer);
