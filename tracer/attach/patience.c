@@ -2,7 +2,6 @@
 #include "tracer/attach/patience.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -27,18 +26,12 @@ static void do_nothing(int number)
 // does not wait (6.12).
 static void ask_for_short_slices(struct attach_patience *patience)
 {
-    struct attach_scheduling *usual = &patience->usual;
-    *usual = (struct attach_scheduling){.size = sizeof *usual, .nice = NICE, .runtime_ns = SLICE_NS};
-    if (syscall(SYS_sched_setattr, 0, usual, 0) != 0) {
+    struct os_scheduling *usual = &patience->usual;
+    *usual = (struct os_scheduling){.nice = NICE, .runtime_ns = SLICE_NS};
+    if (!os_scheduling_set(usual)) {
         usual->nice = 0; // that may not be had
-        syscall(SYS_sched_setattr, 0, usual, 0);
+        os_scheduling_set(usual);
     }
-}
-
-static bool go_first(void)
-{
-    const struct attach_scheduling first = {.size = sizeof first, .policy = SCHED_FIFO, .priority = 1};
-    return syscall(SYS_sched_setattr, 0, &first, 0) == 0;
 }
 
 void attach_patience_hurry(struct attach_patience *patience, bool is_stopping)
@@ -46,9 +39,9 @@ void attach_patience_hurry(struct attach_patience *patience, bool is_stopping)
     if (!patience->may_hurry)
         return;
     if (is_stopping)
-        patience->may_hurry = go_first();
+        patience->may_hurry = os_scheduling_go_first();
     else
-        syscall(SYS_sched_setattr, 0, &patience->usual, 0);
+        os_scheduling_set(&patience->usual);
 }
 
 uint64_t attach_patience_delay_ns(const struct attach_patience *patience)
@@ -72,10 +65,9 @@ void attach_patience_begin(struct attach_patience *patience)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number()};
     sigset_t set;
     memset(patience, 0, sizeof *patience);
-    patience->has_scheduling =
-        syscall(SYS_sched_getattr, 0, &patience->scheduling_before, sizeof patience->scheduling_before, 0) == 0;
+    patience->has_scheduling = os_scheduling_get(&patience->scheduling_before);
     ask_for_short_slices(patience);
-    patience->may_hurry = patience->has_scheduling && go_first();
+    patience->may_hurry = patience->has_scheduling && os_scheduling_go_first();
     attach_patience_hurry(patience, false);
     patience->own_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     event.sigev_notify_thread_id = tid;
@@ -92,7 +84,7 @@ void attach_patience_begin(struct attach_patience *patience)
 void attach_patience_end(struct attach_patience *patience)
 {
     if (patience->has_scheduling)
-        syscall(SYS_sched_setattr, 0, &patience->scheduling_before, 0);
+        os_scheduling_set(&patience->scheduling_before);
     if (patience->own_fd >= 0)
         close(patience->own_fd);
     if (!patience->has_timer)

@@ -9,19 +9,12 @@
 #include <stdint.h>
 #include <time.h>
 
-// As of sched_setattr(2); glibc has it since 2.41 only.
-struct attach_scheduling {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline_ns, period_ns;
-};
+#include "libqut/os/scheduling.h"
 
 struct attach_patience {
     timer_t timer;
     struct sigaction before;
-    struct attach_scheduling scheduling_before, usual;
+    struct os_scheduling scheduling_before, usual;
     bool has_scheduling;
     bool may_hurry; // real-time priority is allowed
     int own_fd;     // this thread's schedstat; -1: none

@@ -214,7 +214,8 @@ enum attach_took attach_take(struct attach_session *session, struct attach_threa
 {
     attach_patience_hurry(&session->patience, true);
     enum attach_took took = take(session, thread, looked_ns);
-    attach_patience_hurry(&session->patience, false);
+    if (session->asked_count == 0) // else it stops at any moment, and waits for us then
+        attach_patience_hurry(&session->patience, false);
     return took;
 }
 
@@ -231,6 +232,8 @@ static void poll_one(struct attach_session *session, struct attach_thread *threa
     session->asked_count--;
     if (stop != OS_STOP_GONE)
         copy_and_let_go(session, thread, &came, thread->asked_ns, false);
+    if (session->asked_count == 0)
+        attach_patience_hurry(&session->patience, false);
 }
 
 void attach_poll_asked(struct attach_session *session)
