@@ -196,9 +196,10 @@ static void say_outside(const char *path, const struct attach_result *result)
                cli_record_show_roots(roots, result->roots, stored),
                base_quantity_bytes(result->collected.file_bytes).text);
     if (result->stops)
-        cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s, %s in all", result->stops,
-                   base_quantity_time(result->stop_median_ns).text, base_quantity_time(result->stop_p99_ns).text,
-                   base_quantity_time(result->stop_longest_ns).text, base_quantity_time(result->stopped_ns).text);
+        cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s, %s in all",
+                   result->stops, base_quantity_time(result->stop_median_ns).text,
+                   base_quantity_time(result->stop_p99_ns).text, base_quantity_time(result->stop_longest_ns).text,
+                   base_quantity_time(result->stopped_ns).text);
 }
 
 static void print_outside(const struct record_command_options *options, const struct attach_result *result,

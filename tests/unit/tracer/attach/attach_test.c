@@ -107,7 +107,8 @@ static uint64_t stood_still_when_stopped_ns(pid_t pid, uint64_t *slack_ns)
     return still_ns;
 }
 
-// Each processor has more to do than it can: who waits for one does not stand still, and nobody stands still for us to get one.
+// Each processor has more to do than it can: who waits for one does not stand still, and nobody stands still for us to
+// get one.
 START_TEST(stops_are_what_they_are_said_to_be)
 {
     enum { SPINNERS_MAX = 64, SLACK_NS = 20000000 };
