@@ -12,7 +12,6 @@
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
-#include "libqut/os/scheduling.h"
 #include "tracer/inject/arena.h"
 #include "tracer/inject/hijack.h"
 #include "tracer/inject/victim.h"
@@ -90,9 +89,6 @@ static int with_a_thread(struct injection *injection, const struct step *step)
 {
     struct victim victim = {0};
     struct victim_figures figures = {0};
-    struct os_scheduling before;
-    // What stands still is not to wait until other programs leave us a processor.
-    bool is_first = os_scheduling_get(&before) && os_scheduling_go_first();
     int result =
         inject_victim_find(&injection->program, os_now_ns() + injection->timeout_ns, &victim, &figures, step->error);
     if (result == 0) {
@@ -103,8 +99,6 @@ static int with_a_thread(struct injection *injection, const struct step *step)
         inject_victim_let_go(&injection->program, &victim, &figures);
     }
     qut_target_resume(injection->program.target);
-    if (is_first)
-        os_scheduling_set(&before);
     struct inject_figures *sum = &injection->figures;
     sum->stops += figures.looked_at;
     sum->rounds += figures.rounds;
