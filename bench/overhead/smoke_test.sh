@@ -90,4 +90,46 @@ run 0 1 "${measure[@]}" --rounds 2 --resume
 expect '^Medians \(quartiles\) of 2 rounds'
 expect 'sort: round 2 of 2'
 
+# Ways side by side: the recording's settings are those of the ways, ticks that never came are an error, and 2 % more work is
+# told from none whatever the machine does meanwhile.
+run 0 0 "$here/switch" --help
+expect '^usage: bench/overhead/switch'
+run 2 2 "$here/switch" --only nothing
+expect '^overhead: no such program'
+run 2 2 "$here/switch" --only loop --built /nowhere
+expect '^overhead: /nowhere/tracer/qut: is not there'
+fake_qut 7
+sed -i '2i export QUT_AGENT="v=1;T=0;p=1000000;s=255;x=" LD_PRELOAD=' "$fake/tracer/qut"
+run 2 2 "$here/switch" --only loop --built "$fake" --minutes 0 --least-blocks 2 --scale 0.005 --ways 1000
+expect '^\| program \| blocks \| minutes \| off, again \| 1 kHz \| recorder \| ticks due \|'
+expect '^ERROR loop: '
+run 0 2 "$here/switch" --prove --built "$fake" --minutes 0 --least-blocks 2 --scale 0.005
+expect '^\| loop \| 2 \| .* % \(.*\) \| - \| - \|'
+cat >"$fake/figures.py" <<'END'
+import importlib.machinery, importlib.util, random, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+loader = importlib.machinery.SourceFileLoader("switch", f"{sys.argv[1]}/switch")
+switch = importlib.util.module_from_spec(importlib.util.spec_from_loader("switch", loader))
+loader.exec_module(switch)
+source = random.Random(1)
+blocks = []
+for _ in range(200):
+    speed = source.uniform(0.5, 2)  # of the machine, which the ways of one block share
+    blocks.append({way: {"cpu_s": speed * more * source.gauss(1, 0.01), "requests": 1}
+                   for way, more in (("off", 1), ("again", 1), ("1000", 1.06), ("empty", 1.04), ("100", 1.005))})
+for way, logs in sorted(switch.figures_of(blocks).items()):
+    median, low, high = switch.interval(logs, random.Random(1))
+    truth = {"again": 0, "1000": 6, "empty": 4, "100": 0.5, "beyond": 1.92}[way]
+    print(way, "holds" if low <= truth <= high and high - low < 1 else f"{low} {high}, not {truth}")
+recording = switch.Recording.__new__(switch.Recording)
+recording.environment = {"QUT_AGENT": "v=1;t=ab;T=0;p=1000000;s=3;x=1", "LD_PRELOAD": "agent"}
+print(*(recording.in_way(way, "e") for way in ("off", "100", "empty", "itself")))
+END
+run 0 0 python3 "$fake/figures.py" "$here"
+for way in again 1000 empty 100 beyond; do
+    expect "^$way holds\$"
+done
+expect "T=4;p=1000000;s=0;x=1', 'LD_PRELOAD': 'agent'.*T=0;p=10000000;s=3;x=1.*T=4;.*agent:e.* \\{\\}\$"
+
 finish

@@ -161,6 +161,7 @@ static void publish(struct attach_session *session)
     result->stop_median_ns = attach_times_at(&session->stops, 500);
     result->stop_p99_ns = attach_times_at(&session->stops, 990);
     result->stop_longest_ns = session->stops.longest_ns;
+    result->stopped_ns = session->stops.all_ns;
     if (session->options->progress)
         session->options->progress(session->options->progress_context, result);
 }
@@ -233,6 +234,7 @@ static const struct trace_note *tell_notes(void *context, size_t *count)
         {"stop-median-ns", NULL, result->stop_median_ns},
         {"stop-p99-ns", NULL, result->stop_p99_ns},
         {"stop-longest-ns", NULL, result->stop_longest_ns},
+        {"stopped-ns", NULL, result->stopped_ns},
         {"calls-restarted", NULL, result->restarted},
         {"calls-disturbed", NULL, result->disturbed},
         {"execs", NULL, result->execs},

@@ -68,7 +68,8 @@ struct attach_result {
     uint64_t longest_restart_ns; // at most so much longer its timeout became
     // How long threads stood still, as seen from here: never less than it was.
     uint64_t stop_median_ns, stop_p99_ns, stop_longest_ns;
-    uint64_t threads; // seen in all
+    uint64_t stopped_ns; // all together
+    uint64_t threads;    // seen in all
     uint64_t threads_now;
     uint64_t execs;     // times that it became another program
     uint64_t intervals; // blocked stretches

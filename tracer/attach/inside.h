@@ -117,7 +117,7 @@ struct attach_session {
     char auxv[1024]; // tells one program from the next
     size_t auxv_bytes;
     struct qutc_provide_options *provide;
-    struct trace_note notes[12];
+    struct trace_note notes[13];
 };
 
 static inline struct target_live *attach_live(const struct attach_session *session)

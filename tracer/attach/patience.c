@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/attach/patience.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NICE = -10, AGAIN_NS = 1000000, SLICE_NS = 100000 };
+#include "libqut/os/process.h"
+
+enum { NICE = -10, AGAIN_NS = 1000000, SLICE_NS = 100000, LINE_BYTES = 128 };
 
 // glibc has the first of these names since 2.38 only.
 #ifndef sigev_notify_thread_id
@@ -20,13 +24,33 @@ static void do_nothing(int number)
 // A thread that wakes waits for the one that runs on its processor until that one's slice is over (Linux 6.6). A thread
 // that works for less than a slice would then never be met at work on that processor. One that asks for a short slice
 // does not wait (6.12).
-static void ask_for_short_slices(int nice_value)
+static void ask_for_short_slices(struct attach_patience *patience)
 {
-    struct attach_scheduling scheduling = {.size = sizeof scheduling, .nice = nice_value, .runtime_ns = SLICE_NS};
-    if (syscall(SYS_sched_setattr, 0, &scheduling, 0) != 0) {
-        scheduling.nice = 0; // that may not be had
-        syscall(SYS_sched_setattr, 0, &scheduling, 0);
+    struct os_scheduling *usual = &patience->usual;
+    *usual = (struct os_scheduling){.nice = NICE, .runtime_ns = SLICE_NS};
+    if (!os_scheduling_set(usual)) {
+        usual->nice = 0; // that may not be had
+        os_scheduling_set(usual);
     }
+}
+
+void attach_patience_hurry(struct attach_patience *patience, bool is_stopping)
+{
+    if (!patience->may_hurry)
+        return;
+    if (is_stopping)
+        patience->may_hurry = os_scheduling_go_first();
+    else
+        os_scheduling_set(&patience->usual);
+}
+
+uint64_t attach_patience_delay_ns(const struct attach_patience *patience)
+{
+    char text[LINE_BYTES], *at = text;
+    if (patience->own_fd < 0 || !os_read_line(patience->own_fd, text, sizeof text))
+        return 0;
+    strtoull(at, &at, 10); // time on a processor
+    return strtoull(at, NULL, 10);
 }
 
 static int signal_number(void)
@@ -41,9 +65,11 @@ void attach_patience_begin(struct attach_patience *patience)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number()};
     sigset_t set;
     memset(patience, 0, sizeof *patience);
-    patience->has_scheduling =
-        syscall(SYS_sched_getattr, 0, &patience->scheduling_before, sizeof patience->scheduling_before, 0) == 0;
-    ask_for_short_slices(NICE);
+    patience->has_scheduling = os_scheduling_get(&patience->scheduling_before);
+    ask_for_short_slices(patience);
+    patience->may_hurry = patience->has_scheduling && os_scheduling_go_first();
+    attach_patience_hurry(patience, false);
+    patience->own_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     event.sigev_notify_thread_id = tid;
     sigemptyset(&set);
     sigaddset(&set, signal_number());
@@ -58,7 +84,9 @@ void attach_patience_begin(struct attach_patience *patience)
 void attach_patience_end(struct attach_patience *patience)
 {
     if (patience->has_scheduling)
-        syscall(SYS_sched_setattr, 0, &patience->scheduling_before, 0);
+        os_scheduling_set(&patience->scheduling_before);
+    if (patience->own_fd >= 0)
+        close(patience->own_fd);
     if (!patience->has_timer)
         return;
     timer_delete(patience->timer);

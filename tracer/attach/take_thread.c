@@ -55,6 +55,13 @@ void attach_copy_stack(struct attach_session *session, const struct attach_threa
 
 // ---- the stop
 
+struct attach_stop {
+    int signal_number;        // it stopped for; 0: none
+    uint64_t still_ns;        // it stands still since then, or less long
+    uint64_t woke_ns;         // when a wait that blocked was over; 0: none was
+    uint64_t delay_before_ns; // attach_patience_delay_ns before that wait
+};
+
 // A call that was cut short counts only if it would not have been without us.
 static bool analysis_is_blocking(const struct attach_session *session, const struct attach_thread *thread, uint64_t fd)
 {
@@ -111,18 +118,28 @@ static void count_call(struct attach_session *session, const struct attach_threa
         call == ATTACH_CALL_DISTURBED || (call == ATTACH_CALL_SHORT && analysis_is_blocking(session, thread, fd));
 }
 
-// What stands still since `still_ns`, and stopped for a signal or none.
-static enum attach_took copy_and_let_go(struct attach_session *session, struct attach_thread *thread, int signal_number,
-                                        uint64_t still_ns, uint64_t looked_ns, bool wanted)
+// A wait that blocks is woken at the moment at which the thread stands still: what is behind that moment is the time we
+// were ready and had no processor. Before it, the thread itself may have waited for one, and that is not a stop.
+static uint64_t still_since(const struct attach_session *session, const struct attach_stop *stop)
+{
+    uint64_t delay_ns = attach_patience_delay_ns(&session->patience);
+    if (!stop->woke_ns || !delay_ns)
+        return stop->still_ns;
+    uint64_t since_ns = stop->woke_ns - (delay_ns - stop->delay_before_ns);
+    return since_ns > stop->still_ns && since_ns <= stop->woke_ns ? since_ns : stop->still_ns;
+}
+
+static enum attach_took copy_and_let_go(struct attach_session *session, struct attach_thread *thread,
+                                        const struct attach_stop *stop, uint64_t looked_ns, bool wanted)
 {
     enum attach_call call;
     uint64_t fd = 0;
     bool got = read_registers(session, thread, &call, &fd);
     if (got && wanted)
         attach_copy_stack(session, thread, sp_of(session));
-    os_trace_detach(thread->tid, signal_number);
+    os_trace_detach(thread->tid, stop->signal_number);
     uint64_t now_ns = os_now_ns();
-    attach_times_add(&session->stops, now_ns - still_ns);
+    attach_times_add(&session->stops, now_ns - still_since(session, stop));
     session->result->stops++;
     count_call(session, thread, call, fd, now_ns - looked_ns);
     if (got)
@@ -145,55 +162,68 @@ static enum os_stop wait_once(const struct attach_session *session, const struct
 // A thread that runs on another processor stops within microseconds: so long it is asked again and again. Then it waits
 // for a processor, perhaps for this one.
 static enum os_stop await(struct attach_session *session, struct attach_thread *thread, uint64_t asked_ns,
-                          uint64_t *still_ns, int *signal_number)
+                          struct attach_stop *came)
 {
     struct attach_patience *patience = &session->patience;
     enum os_stop stop = OS_STOP_NONE;
-    *still_ns = asked_ns;
-    while (*still_ns - asked_ns < SPIN_NS) {
-        stop = wait_once(session, thread, false, signal_number);
+    *came = (struct attach_stop){.still_ns = asked_ns};
+    while (came->still_ns - asked_ns < SPIN_NS) {
+        stop = wait_once(session, thread, false, &came->signal_number);
         if (stop != OS_STOP_NONE)
             return stop;
-        *still_ns = os_now_ns();
+        came->still_ns = os_now_ns();
     }
     if (patience->has_timer) {
+        came->delay_before_ns = attach_patience_delay_ns(patience);
         attach_patience_set(patience, WAIT_MAX_NS);
-        stop = wait_once(session, thread, true, signal_number);
+        stop = wait_once(session, thread, true, &came->signal_number);
+        if (stop != OS_STOP_NONE && came->delay_before_ns)
+            came->woke_ns = os_now_ns();
         attach_patience_set(patience, 0);
     }
-    for (; stop == OS_STOP_NONE && *still_ns - asked_ns < WAIT_MAX_NS; *still_ns = os_now_ns()) {
+    for (; stop == OS_STOP_NONE && came->still_ns - asked_ns < WAIT_MAX_NS; came->still_ns = os_now_ns()) {
         os_sleep_us(NAP_US);
-        stop = wait_once(session, thread, false, signal_number);
+        stop = wait_once(session, thread, false, &came->signal_number);
     }
     return stop;
 }
 
-enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
+static enum attach_took take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
 {
-    int result = os_trace_seize(thread->tid), signal_number;
+    struct attach_stop stop;
+    int result = os_trace_seize(thread->tid);
     if (result != 0)
         return refused(session, thread, result);
-    uint64_t asked_ns = os_now_ns(), still_ns;
+    uint64_t asked_ns = os_now_ns();
     if (os_trace_interrupt(thread->tid) != 0)
         return ATTACH_TOOK_GONE;
-    switch (await(session, thread, asked_ns, &still_ns, &signal_number)) {
+    switch (await(session, thread, asked_ns, &stop)) {
     case OS_STOP_GONE: return ATTACH_TOOK_GONE;
     case OS_STOP_ASKED:
-    case OS_STOP_SIGNAL: return copy_and_let_go(session, thread, signal_number, still_ns, looked_ns, true);
+    case OS_STOP_SIGNAL: return copy_and_let_go(session, thread, &stop, looked_ns, true);
     case OS_STOP_NONE: break;
     }
     thread->is_asked = true;
     thread->asked_ns = looked_ns;
-    thread->polled_ns = still_ns;
+    thread->polled_ns = stop.still_ns;
     session->asked_count++;
     return ATTACH_TOOK_SLOW;
 }
 
+enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
+{
+    attach_patience_hurry(&session->patience, true);
+    enum attach_took took = take(session, thread, looked_ns);
+    if (session->asked_count == 0) // else it stops at any moment, and waits for us then
+        attach_patience_hurry(&session->patience, false);
+    return took;
+}
+
 static void poll_one(struct attach_session *session, struct attach_thread *thread)
 {
-    int signal_number;
+    struct attach_stop came = {.still_ns = thread->polled_ns};
     uint64_t now_ns = os_now_ns();
-    enum os_stop stop = wait_once(session, thread, false, &signal_number);
+    enum os_stop stop = wait_once(session, thread, false, &came.signal_number);
     if (stop == OS_STOP_NONE) {
         thread->polled_ns = now_ns;
         return;
@@ -201,7 +231,9 @@ static void poll_one(struct attach_session *session, struct attach_thread *threa
     thread->is_asked = false;
     session->asked_count--;
     if (stop != OS_STOP_GONE)
-        copy_and_let_go(session, thread, signal_number, thread->polled_ns, thread->asked_ns, false);
+        copy_and_let_go(session, thread, &came, thread->asked_ns, false);
+    if (session->asked_count == 0)
+        attach_patience_hurry(&session->patience, false);
 }
 
 void attach_poll_asked(struct attach_session *session)

@@ -23,6 +23,7 @@ static uint64_t highest_of(unsigned bucket)
 void attach_times_add(struct attach_times *times, uint64_t duration_ns)
 {
     times->count++;
+    times->all_ns += duration_ns;
     times->buckets[bucket_of(duration_ns)]++;
     if (duration_ns > times->longest_ns)
         times->longest_ns = duration_ns;

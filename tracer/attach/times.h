@@ -8,7 +8,7 @@
 enum { ATTACH_TIMES_STEPS = 16, ATTACH_TIMES_COUNT = 64 * ATTACH_TIMES_STEPS };
 
 struct attach_times {
-    uint64_t count, longest_ns;
+    uint64_t count, all_ns, longest_ns;
     uint32_t buckets[ATTACH_TIMES_COUNT];
 };
 

@@ -196,9 +196,10 @@ static void say_outside(const char *path, const struct attach_result *result)
                cli_record_show_roots(roots, result->roots, stored),
                base_quantity_bytes(result->collected.file_bytes).text);
     if (result->stops)
-        cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s", result->stops,
-                   base_quantity_time(result->stop_median_ns).text, base_quantity_time(result->stop_p99_ns).text,
-                   base_quantity_time(result->stop_longest_ns).text);
+        cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s, %s in all",
+                   result->stops, base_quantity_time(result->stop_median_ns).text,
+                   base_quantity_time(result->stop_p99_ns).text, base_quantity_time(result->stop_longest_ns).text,
+                   base_quantity_time(result->stopped_ns).text);
 }
 
 static void print_outside(const struct record_command_options *options, const struct attach_result *result,
@@ -224,6 +225,7 @@ static void print_outside(const struct record_command_options *options, const st
     base_json_number(&json, "stop_median_ns", result->stop_median_ns);
     base_json_number(&json, "stop_p99_ns", result->stop_p99_ns);
     base_json_number(&json, "stop_longest_ns", result->stop_longest_ns);
+    base_json_number(&json, "stopped_ns", result->stopped_ns);
     base_json_number(&json, "file_bytes", result->collected.file_bytes);
     base_json_number(&json, "failed_writes", result->collected.failed_writes);
     cli_record_top_json(top, &json);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,75 @@ static void shares_of(const char *path)
     free(after);
     ck_assert_int_eq(finish(&subject, NULL, 0), 0);
 }
+
+// Of a thread that never sleeps, what is neither time on a processor nor time that it waited for one is our stops.
+static uint64_t stood_still_ns(pid_t pid, uint64_t *delay_ns)
+{
+    char *text = read_file(pid, "schedstat"), *at = text;
+    struct timespec now;
+    uint64_t cpu_ns = strtoull(at, &at, 10);
+    *delay_ns = strtoull(at, NULL, 10);
+    free(text);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - cpu_ns - *delay_ns;
+}
+
+// Its times are as of the moment at which it stopped. Between that and our look we may have waited for a processor.
+static uint64_t stood_still_when_stopped_ns(pid_t pid, uint64_t *slack_ns)
+{
+    uint64_t delay_ns, own_before_ns, own_ns;
+    stood_still_ns(getpid(), &own_before_ns);
+    kill(pid, SIGSTOP);
+    while (state_of(pid) != 'T')
+        sched_yield();
+    uint64_t still_ns = stood_still_ns(pid, &delay_ns);
+    stood_still_ns(getpid(), &own_ns);
+    *slack_ns += own_ns - own_before_ns;
+    return still_ns;
+}
+
+// Each processor has more to do than it can: who waits for one does not stand still, and nobody stands still for us to
+// get one.
+START_TEST(stops_are_what_they_are_said_to_be)
+{
+    enum { SPINNERS_MAX = 64, SLACK_NS = 20000000 };
+    struct subject subject;
+    struct recording recording;
+    pid_t spinners[SPINNERS_MAX], parent = getpid();
+    uint64_t slack_ns = SLACK_NS;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t count = processors < SPINNERS_MAX / 2 ? 2 * (size_t)processors : SPINNERS_MAX;
+    begin(&subject, subject_path, "shares", "30");
+    for (size_t i = 0; i < count; i++)
+        if ((spinners[i] = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (volatile unsigned long round = 0; getppid() == parent || round == 0; round = round + 1)
+                for (volatile int j = 0; j < 100000; j++)
+                    ;
+            _exit(0);
+        }
+    prepare(&recording, subject.pid, 500, false);
+    uint64_t before_ns = stood_still_when_stopped_ns(subject.pid, &slack_ns);
+    kill(subject.pid, SIGCONT);
+    record(&recording);
+    uint64_t truth_ns = stood_still_when_stopped_ns(subject.pid, &slack_ns) - before_ns;
+    kill(subject.pid, SIGCONT);
+    for (size_t i = 0; i < count; i++) {
+        kill(spinners[i], SIGKILL);
+        waitpid(spinners[i], NULL, 0);
+    }
+    uint64_t said_ns = recording.result.stopped_ns;
+    printf("%llu stops, %llu us (median): said to be %llu us in all, were %llu us; +- %llu us\n",
+           (unsigned long long)recording.result.stops, (unsigned long long)(recording.result.stop_median_ns / 1000),
+           (unsigned long long)(said_ns / 1000), (unsigned long long)(truth_ns / 1000),
+           (unsigned long long)(slack_ns / 1000));
+    ck_assert_uint_gt(recording.result.stops, 0);
+    ck_assert_uint_le(said_ns, truth_ns + slack_ns);
+    ck_assert_uint_le(truth_ns, said_ns + slack_ns);
+    done(&recording);
+    ck_assert_int_eq(finish(&subject, NULL, 0), 0);
+}
+END_TEST
 
 START_TEST(shares_of_time_are_given_back)
 {
@@ -343,6 +413,7 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("attach");
     tcase_set_timeout(tests, 60 + 10 * recording_seconds + kills);
     tcase_add_test(tests, shares_of_time_are_given_back);
+    tcase_add_test(tests, stops_are_what_they_are_said_to_be);
     tcase_add_test(tests, of_a_static_program);
     tcase_add_test(tests, of_a_32_bit_program);
     tcase_add_test(tests, no_call_ends_early);
