@@ -160,7 +160,7 @@ struct sample_kernel_tick {
     uint32_t code;   // enum qut_trace_kernel
     uint64_t cpu_ns; // that the kernel worked for the thread
 };
-enum { SAMPLE_OWN_NS = 5000 };
+enum { SAMPLE_OWN_NS = 5000, SAMPLE_OWN_MOST_NS = 20000 };
 // In the thread's own handler of a timer of processor time: whether the tick met the kernel. Signal-safe.
 bool sample_kernel_look(struct sample_ticker *ticker, const void *ucontext, struct sample_kernel_tick *tick);
 

@@ -42,6 +42,7 @@ static bool count_miss(struct attach_session *session, struct attach_thread *thr
 static bool take_running(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
 {
     struct attach_result *result = session->result;
+    const uint64_t slices = thread->slices, delay_ns = thread->delay_ns;
     switch (attach_take(session, thread, looked_ns)) {
     case ATTACH_TOOK: break;
     case ATTACH_TOOK_GONE: return count_miss(session, thread, &result->missed_gone);
@@ -64,6 +65,14 @@ static bool take_running(struct attach_session *session, struct attach_thread *t
     struct attach_kernel_tick kernel;
     struct segment_extra cpu = {.key = QUT_TRACE_EXTRA_CPU_NS};
     long call = attach_call_of(session->target->arch, session->taken.block);
+    const struct attach_turn turn = {.is_new = thread->slices != slices,
+                                     .is_in_call = call >= 0,
+                                     .since_ns = session->still_ns - (thread->delay_ns - delay_ns),
+                                     .round_ns = session->now_ns};
+    if (!session->options->wall && !attach_place_had_processor(&session->place, &turn))
+        return false;
+    const struct attach_kernel_time *time = &thread->kernel_time;
+    attach_place_follow(&session->place, time->is_known ? time->seen.processor : -1, session->now_ns);
     if (!session->options->wall && attach_kernel_look(session, thread, call, &kernel)) {
         sample.is_in_kernel = true;
         sample.kernel_code = kernel.code;
@@ -314,9 +323,11 @@ static int record(struct attach_session *session, struct attach_error *error)
     int slack_ns = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1);
     attach_patience_begin(&session->patience);
+    attach_place_begin(&session->place);
     session->begin_ns = session->now_ns = os_now_ns();
     result->end = run_rounds(session);
     attach_release_asked(session);
+    attach_place_end(&session->place);
     attach_patience_end(&session->patience);
     prctl(PR_SET_TIMERSLACK, slack_ns > 0 ? slack_ns : 0);
     attach_free_threads(session);

@@ -57,7 +57,8 @@ struct attach_result {
     uint64_t roots;  // stacks that were walked to the outermost frame
     uint64_t late;   // rounds that began a period or more too late
     // Missed, by reason.
-    uint64_t missed_asleep;    // had used processor time, and slept again when it was looked at; rounds that came late
+    uint64_t missed_asleep;    // had used processor time, and slept again, or had no processor yet, when it was looked
+                               // at; rounds that came late
     uint64_t missed_woke;      // slept, and woke while it was looked at
     uint64_t missed_slow;      // did not stop within 20 ms (waits for a disk, or for a processor)
     uint64_t missed_gone;      // ended, or was stopped by another tracer

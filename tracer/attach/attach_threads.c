@@ -167,11 +167,12 @@ bool attach_look(struct attach_session *session, struct attach_thread *thread, b
     if (!read_line(session, thread, thread->schedstat_fd, "schedstat", text, sizeof text))
         return false;
     uint64_t cpu_ns = strtoull(at, &at, 10);
-    strtoull(at, &at, 10); // time that it waited for a processor
+    uint64_t delay_ns = strtoull(at, &at, 10);
     uint64_t slices = strtoull(at, &at, 10);
     *moved = cpu_ns != thread->cpu_ns || slices != thread->slices;
     thread->cpu_ns = cpu_ns;
     thread->slices = slices;
+    thread->delay_ns = delay_ns;
     return true;
 }
 

@@ -20,6 +20,7 @@
 #include "libqut/target/live.h"
 #include "tracer/attach/attach.h"
 #include "tracer/attach/patience.h"
+#include "tracer/attach/place.h"
 #include "tracer/attach/times.h"
 
 enum {
@@ -40,6 +41,7 @@ struct attach_taken {
 // What the kernel says of a thread.
 struct attach_split {
     uint64_t user_ns, kernel_ns, faults;
+    int processor; // that it used last
 };
 struct attach_kernel_time {
     bool is_known, faults; // it had some since the look before
@@ -63,6 +65,7 @@ struct attach_thread {
     uint64_t pace_ns, next_ns;
     // Of /proc/PID/task/TID/schedstat.
     uint64_t cpu_ns, slices;
+    uint64_t delay_ns;               // it was ready without a processor for so long, all its life
     uint64_t first_cpu_ns, first_ns; // when it was first seen
     uint64_t taken, missed;          // rounds
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
@@ -106,6 +109,7 @@ struct attach_session {
     struct qut_frame *frames;
     struct attach_times stops;
     struct attach_patience patience;
+    struct attach_place place;
     int process_fd;
     bool is_child;      // of ours: its parent asks how it ended
     bool has_namespace; // of pids: what the process calls its threads is not what we do
@@ -117,6 +121,7 @@ struct attach_session {
     char auxv[1024]; // tells one program from the next
     size_t auxv_bytes;
     struct qutc_provide_options *provide;
+    uint64_t still_ns; // since when the thread that was stopped last stood still
     struct trace_note notes[13];
 };
 

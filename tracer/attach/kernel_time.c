@@ -18,26 +18,27 @@
 
 enum { LOOK_NS = 10000000, FADE_NS = 1000000000, NS_PER_S = 1000000000 };
 
-// Of /proc/PID/task/TID/stat: minflt, majflt, utime and stime are fields 10, 12, 14 and 15. The name before them may
-// contain anything.
+// Of /proc/PID/task/TID/stat: minflt, majflt, utime, stime and processor are fields 10, 12, 14, 15 and 39. The name
+// before them may contain anything.
 static bool read_stat(const struct attach_session *session, const struct attach_thread *thread,
                       struct attach_split *now)
 {
-    enum { FIRST = 3, FAULTS = 10, MAJOR_FAULTS = 12, USER = 14, KERNEL = 15 };
+    enum { FIRST = 3, FAULTS = 10, MAJOR_FAULTS = 12, USER = 14, KERNEL = 15, PROCESSOR = 39 };
     char text[512];
     if (!attach_read_stat(session, thread, text, sizeof text))
         return false;
     const char *at = strrchr(text, ')');
-    uint64_t values[KERNEL + 1] = {0};
+    uint64_t values[PROCESSOR + 1] = {0};
     if (!at || at[1] != ' ' || !at[2])
         return false;
     char *end = (char *)at + 3; // behind the state
-    for (int field = FIRST + 1; field <= KERNEL; field++)
+    for (int field = FIRST + 1; field <= PROCESSOR; field++)
         values[field] = strtoull(end, &end, 10);
     uint64_t unit_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     now->faults = values[FAULTS] + values[MAJOR_FAULTS];
     now->user_ns = values[USER] * unit_ns;
     now->kernel_ns = values[KERNEL] * unit_ns;
+    now->processor = values[PROCESSOR] < INT32_MAX ? (int)values[PROCESSOR] : -1;
     return true;
 }
 

@@ -139,7 +139,8 @@ static enum attach_took copy_and_let_go(struct attach_session *session, struct a
         attach_copy_stack(session, thread, sp_of(session));
     os_trace_detach(thread->tid, stop->signal_number);
     uint64_t now_ns = os_now_ns();
-    attach_times_add(&session->stops, now_ns - still_since(session, stop));
+    session->still_ns = still_since(session, stop);
+    attach_times_add(&session->stops, now_ns - session->still_ns);
     session->result->stops++;
     count_call(session, thread, call, fd, now_ns - looked_ns);
     if (got)

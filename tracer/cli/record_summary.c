@@ -165,7 +165,7 @@ enum { MISSED_COUNT = 5 };
 static void list_missed(const struct attach_result *result, struct missed missed[MISSED_COUNT])
 {
     const struct missed all[MISSED_COUNT] = {
-        {result->missed_asleep, "asleep", "of threads that had gone to sleep"},
+        {result->missed_asleep, "asleep", "of threads that slept or had no processor when they were looked at"},
         {result->missed_woke, "woke", "of threads that woke while they were looked at"},
         {result->missed_slow, "slow", "of threads that did not stop in time"},
         {result->missed_gone, "gone", "of threads that were gone"},
