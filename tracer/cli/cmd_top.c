@@ -83,8 +83,11 @@ static bool look(struct top *top, bool is_last)
         result = base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "a screen");
     if (result != 0) {
         free(text);
-        if (error.reason != BASE_ERR_TRUNCATED && is_last) {
-            cli_report(stderr, top->recorder.path, "%s", base_error_text(&error, words, sizeof words));
+        if (error.reason == BASE_ERR_TRUNCATED)
+            return false;
+        snprintf(top->remark, sizeof top->remark, "not read: %s", base_error_text(&error, words, sizeof words));
+        if (is_last) {
+            cli_report(stderr, top->recorder.path, "%s", words);
             top->status = CLI_BAD;
         }
         return false;
@@ -96,10 +99,11 @@ static bool look(struct top *top, bool is_last)
 
 static void draw(struct top *top)
 {
-    char waiting[2 * SUBJECT_BYTES];
+    char waiting[4 * SUBJECT_BYTES];
     const char *lines = top->lines;
     if (!lines) {
-        snprintf(waiting, sizeof waiting, "%s\nnothing is recorded yet\n\nq quit\n", top->subject);
+        snprintf(waiting, sizeof waiting, "%s\nnothing is recorded yet\n%s\nq quit\n", top->subject,
+                 top->remark);
         lines = waiting;
     }
     if (top->shows_help) {
@@ -117,8 +121,9 @@ static void look_again(struct top *top)
     uint64_t cost_ns = base_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns, rest_ns = LOOK_PARTS * cost_ns;
     bool is_slow = rest_ns > top->options.interval_ns;
     top->next_ns = base_clock_now_ns() + (is_slow ? rest_ns : top->options.interval_ns);
-    snprintf(top->remark, sizeof top->remark, "%s%s", is_slow ? "large: a look every " : "",
-             is_slow ? base_quantity_time(rest_ns).text : "");
+    if (is_there)
+        snprintf(top->remark, sizeof top->remark, "%s%s", is_slow ? "large: a look every " : "",
+                 is_slow ? base_quantity_time(rest_ns).text : "");
     cli_top_recorder_trim(&top->recorder);
     if (top->terminal.is_taken)
         draw(top);
