@@ -110,7 +110,7 @@ static bool asks_for_loader(struct modules_registry *registry)
     return atomic_load_explicit(&registry->asks_for_loader, memory_order_acquire) != 0;
 }
 
-void modules_registry_end_thread(struct modules_registry *registry)
+void modules_registry_end_thread(struct modules_registry *registry, int patience_ms)
 {
     atomic_store_explicit(&registry->stopping, 1, memory_order_release);
     os_lock(&registry->lock);
@@ -118,19 +118,21 @@ void modules_registry_end_thread(struct modules_registry *registry)
     registry->thread = NULL;
     os_unlock(&registry->lock);
     modules_registry_ring();
-    enum { PATIENCE_MS = 100 };
     if (thread && asks_for_loader(registry))
-        os_wait(&registry->asks_for_loader, 1, PATIENCE_MS);
+        os_wait(&registry->asks_for_loader, 1, patience_ms);
     if (thread && !asks_for_loader(registry)) // else it stays, with its stack, until the process ends
         os_thread_join(thread);
 }
 
+// A thread that stays would end the process later, in place of the program's last one, and what the program has not
+// written yet would be lost: on a busy machine a thread that had just begun was met 100 ms later, still asking.
 void modules_registry_pause_thread(void)
 {
+    enum { PATIENCE_MS = 10000 };
     struct modules_registry *registry = &modules_registry;
     os_lock(&registry->control);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed))
-        modules_registry_end_thread(registry);
+        modules_registry_end_thread(registry, PATIENCE_MS);
     os_unlock(&registry->control);
 }
 

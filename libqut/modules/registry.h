@@ -121,7 +121,7 @@ int modules_registry_prepare(void);
 // Of all threads that are or were registered, and of those that never were. Under lock.
 void modules_registry_sum_ends(const struct modules_registry *registry, uintptr_t *ends);
 // The thread that looks after modules; no other one begins before `stopping` is 0 again. Under control.
-void modules_registry_end_thread(struct modules_registry *registry);
+void modules_registry_end_thread(struct modules_registry *registry, int patience_ms);
 
 // ---- modules.c
 

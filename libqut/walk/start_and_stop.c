@@ -105,11 +105,11 @@ int qut_start(const struct qut_options *options)
 
 void qut_stop(void)
 {
-    enum { WALK_PATIENCE_MS = 1000 };
+    enum { LOADER_PATIENCE_MS = 100, WALK_PATIENCE_MS = 1000 };
     struct modules_registry *registry = &modules_registry;
     os_lock(&registry->control);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
-        modules_registry_end_thread(registry);
+        modules_registry_end_thread(registry, LOADER_PATIENCE_MS);
         drop_modules(registry, WALK_PATIENCE_MS);
         atomic_store_explicit(&registry->stopping, 0, memory_order_release);
     }

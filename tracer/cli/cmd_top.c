@@ -56,6 +56,7 @@ static struct top_wanted wanted_now(struct top *top, bool is_last)
     wanted.columns = top->terminal.is_taken ? top->terminal.columns : 0;
     wanted.remark = is_last ? "it has ended" : top->remark;
     wanted.of_all = wanted.of_all || is_last;
+    wanted.is_over = is_last;
     return wanted;
 }
 
@@ -102,8 +103,7 @@ static void draw(struct top *top)
     char waiting[4 * SUBJECT_BYTES];
     const char *lines = top->lines;
     if (!lines) {
-        snprintf(waiting, sizeof waiting, "%s\nnothing is recorded yet\n%s\nq quit\n", top->subject,
-                 top->remark);
+        snprintf(waiting, sizeof waiting, "%s\nnothing is recorded yet\n%s\nq quit\n", top->subject, top->remark);
         lines = waiting;
     }
     if (top->shows_help) {
@@ -129,8 +129,10 @@ static void look_again(struct top *top)
         draw(top);
     else if (is_there) {
         printf("%s%s", top->lines, top->options.json ? "" : "\n");
-        if (fflush(stdout) != 0)
+        if (fflush(stdout) != 0) {
+            cli_report(stderr, "standard output", "%s", strerror(errno));
             top->status = CLI_BAD;
+        }
         top->printed++;
     }
 }
@@ -344,6 +346,7 @@ static int run(struct top *top)
     int status = cli_top_recorder_begin(&top->recorder, &top->options, &top->mask_before);
     if (status != CLI_GO_ON)
         return status;
+    signal(SIGPIPE, SIG_IGN); // a reader that goes away ends us in an orderly way; the command has it as it was
     bool has_terminal = !top->options.is_batch && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     top->options.is_batch = !(has_terminal && top_terminal_take(&top->terminal) == 0);
     top->next_ns = base_clock_now_ns() + top->options.interval_ns;

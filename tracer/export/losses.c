@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/export/losses.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-struct teller {
-    void (*say)(void *context, const char *text);
-    void *context;
-};
-
-__attribute__((format(printf, 2, 3))) static void tell(const struct teller *teller, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    teller->say(teller->context, text);
-}
+#include "tracer/export/tell.h"
 
 static uint64_t lost_samples(const struct qut_trace_counts *counts)
 {
@@ -50,17 +36,17 @@ static void tell_counts(const struct trace *trace, const struct teller *teller)
 {
     for (unsigned i = 0; i < QUT_TRACE_LOST_COUNT; i++)
         if (trace->counts.lost[i])
-            tell(teller, "%ju lost: %s", (uintmax_t)trace->counts.lost[i], trace_lost_name(i));
+            export_tell(teller, "%ju lost: %s", (uintmax_t)trace->counts.lost[i], trace_lost_name(i));
     if (trace->overwritten_samples)
-        tell(teller, "%ju overwritten by newer ones", (uintmax_t)trace->overwritten_samples);
+        export_tell(teller, "%ju overwritten by newer ones", (uintmax_t)trace->overwritten_samples);
     if (trace->damaged_samples)
-        tell(teller, "%ju could not be read", (uintmax_t)trace->damaged_samples);
+        export_tell(teller, "%ju could not be read", (uintmax_t)trace->damaged_samples);
     for (unsigned i = 0; i < QUT_TRACE_CUT_COUNT; i++)
         if (trace->counts.cut[i])
-            tell(teller, "%ju have less than their whole stack: %s", (uintmax_t)trace->counts.cut[i],
-                 trace_cut_name(i));
+            export_tell(teller, "%ju have less than their whole stack: %s", (uintmax_t)trace->counts.cut[i],
+                        trace_cut_name(i));
     if (trace->counts.lost_marks)
-        tell(teller, "%ju marks lost", (uintmax_t)trace->counts.lost_marks);
+        export_tell(teller, "%ju marks lost", (uintmax_t)trace->counts.lost_marks);
 }
 
 // What a recorder counted beside the samples.
@@ -86,7 +72,7 @@ static void tell_notes(const struct trace *trace, const struct teller *teller)
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
         uint64_t sum = trace_note_sum(trace, notes[i].name);
         if (sum)
-            tell(teller, "%ju %s", (uintmax_t)sum, notes[i].what);
+            export_tell(teller, "%ju %s", (uintmax_t)sum, notes[i].what);
     }
 }
 
@@ -103,20 +89,20 @@ static void tell_kernel(const struct trace *trace, const struct teller *teller)
 {
     uint64_t sum = trace_note_sum(trace, "ticks-kernel");
     if (sum && !tells_kernel(trace))
-        tell(teller, "%ju ticks fell into the kernel, where this trigger has none: system calls and page faults",
-             (uintmax_t)sum);
+        export_tell(teller, "%ju ticks fell into the kernel, where this trigger has none: system calls and page faults",
+                    (uintmax_t)sum);
 }
 
 static void tell_damage(const struct trace *trace, const struct teller *teller)
 {
     if (!trace->is_complete)
-        tell(teller, "the trace was not closed, or not all of it is here");
+        export_tell(teller, "the trace was not closed, or not all of it is here");
     for (size_t i = 0; i < trace->damage_count; i++)
-        tell(teller, "%s", trace->damages[i]);
+        export_tell(teller, "%s", trace->damages[i]);
     struct trace_balance balance = trace_balance(trace);
     if (balance.hits_missing || balance.samples_missing)
-        tell(teller, "its counts do not add up: %+jd hits, %+jd samples", (intmax_t)balance.hits_missing,
-             (intmax_t)balance.samples_missing);
+        export_tell(teller, "its counts do not add up: %+jd hits, %+jd samples", (intmax_t)balance.hits_missing,
+                    (intmax_t)balance.samples_missing);
 }
 
 void export_losses_say(const struct trace *trace, void (*say)(void *context, const char *text), void *context)
@@ -124,7 +110,7 @@ void export_losses_say(const struct trace *trace, void (*say)(void *context, con
     const struct teller teller = {.say = say, .context = context};
     char summary[128];
     if (export_losses_summary(trace, summary, sizeof summary))
-        tell(&teller, "%s", summary);
+        export_tell(&teller, "%s", summary);
     tell_counts(trace, &teller);
     tell_notes(trace, &teller);
     tell_kernel(trace, &teller);

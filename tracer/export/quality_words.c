@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What quality is called, what is good enough, and what helps.
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "tracer/export/tell.h"
 
 #include "tracer/export/quality.h"
 
@@ -68,44 +69,26 @@ void export_quality_line(const struct quality *quality, char *text, size_t size)
 
 // ---- what to do
 
-struct adviser {
-    const struct quality *quality;
-    void (*say)(void *context, const char *text);
-    void *context;
-};
-
-__attribute__((format(printf, 2, 3))) static void advise(const struct adviser *adviser, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    adviser->say(adviser->context, text);
-}
-
 // Neither a table of functions nor a frame pointer tells of such code, whatever options the machine has.
-static void advise_run_time(const struct adviser *adviser)
+static void advise_run_time(const struct quality *quality, const struct teller *teller)
 {
     enum { WORTH_TELLING_PERCENT = 5 };
-    const struct quality *quality = adviser->quality;
     double percent = 100 * export_quality_share(quality, QUALITY_RUN_TIME);
     if (percent < WORTH_TELLING_PERCENT)
         return;
-    advise(
-        adviser,
+    export_tell(
+        teller,
         "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s: its functions have no names yet, "
         "and stacks end there; what is outside of it, and waits, are as they were",
         percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "", quality->machine ? ")" : "");
 }
 
-static void advise_names(const struct adviser *adviser)
+static void advise_names(const struct quality *quality, const struct teller *teller)
 {
-    const struct quality *quality = adviser->quality;
     for (size_t i = 0; i < quality->unnamed_count; i++) {
         const struct quality_unnamed *file = &quality->unnamed[i];
-        advise(
-            adviser,
+        export_tell(
+            teller,
             "%.1f %% of this time has no names: %s (%s); its debug symbols have them: install the package with them "
             "(-dbgsym, -debuginfo), name a folder that has them with --debug-root, or ask for them with --debuginfod; "
             "or build without -s",
@@ -115,29 +98,30 @@ static void advise_names(const struct adviser *adviser)
 
 void export_quality_advise(const struct quality *quality, void (*say)(void *context, const char *text), void *context)
 {
-    const struct adviser adviser = {quality, say, context};
+    const struct teller teller = {say, context};
     if (!quality->sum)
         return;
     bool is_whole = export_quality_is_good(quality, QUALITY_WHOLE);
     bool is_named = export_quality_is_good(quality, QUALITY_NAMED);
     if (!is_whole || !is_named)
-        advise_run_time(&adviser);
+        advise_run_time(quality, &teller);
     if (!is_whole)
-        advise(
-            &adviser,
+        export_tell(
+            &teller,
             "%.1f %% of this time has only a part of its stack: qut info --top names the frames at which stacks end, "
             "[...], and why",
             100 - 100 * export_quality_share(quality, QUALITY_WHOLE));
     if (!is_named)
-        advise_names(&adviser);
+        advise_names(quality, &teller);
     if (!export_quality_is_good(quality, QUALITY_LATE))
-        advise(&adviser,
-               "%.1f %% of ticks came late, together with another one: the thread could not be interrupted in time; a "
-               "lower rate than it was (-F) has fewer of them. Their time is in the shares",
-               100 * export_quality_share(quality, QUALITY_LATE));
+        export_tell(
+            &teller,
+            "%.1f %% of ticks came late, together with another one: the thread could not be interrupted in time; a "
+            "lower rate than it was (-F) has fewer of them. Their time is in the shares",
+            100 * export_quality_share(quality, QUALITY_LATE));
     if (!export_quality_is_good(quality, QUALITY_LOST))
-        advise(&adviser, "%.1f %% of samples are lost: a larger --buffer, or a lower rate (-F), loses fewer",
-               100 * export_quality_share(quality, QUALITY_LOST));
+        export_tell(&teller, "%.1f %% of samples are lost: a larger --buffer, or a lower rate (-F), loses fewer",
+                    100 * export_quality_share(quality, QUALITY_LOST));
 }
 
 // ---- as data

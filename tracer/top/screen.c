@@ -49,7 +49,7 @@ static int take_look(struct look *look, const char *path, const struct top_wante
     if (top_growing_read(path, &look->trace, error) != 0)
         return -1;
     // Samples that writers tell of, and that are not in the file yet, are under way, not lost.
-    if (!look->trace.is_complete)
+    if (!wanted->is_over)
         look->trace.damaged_samples = 0;
     const struct selection_wanted part = part_of(&look->trace, wanted);
     look->names = names_of(&look->trace, &names_wanted, error);

@@ -18,6 +18,7 @@ struct top_wanted {
     bool of_all;        // since the start; else of the last window_ns
     uint64_t window_ns; // 0: of all as well
     uint64_t now_ns;    // CLOCK_MONOTONIC, of the machine that is recorded
+    bool is_over;       // the recording has ended: what is not in the file now is lost
     const char *thread; // as in struct selection_wanted
     bool show_agent, no_inlines;
     int rows;            // of a table

@@ -134,6 +134,12 @@ START_TEST(a_process_ends_with_its_last_thread)
 }
 END_TEST
 
+START_TEST(our_thread_that_comes_late_does_not_end_a_process)
+{
+    check_alike("last-thread-late", NULL, 3, true);
+}
+END_TEST
+
 START_TEST(a_namespace_for_single_threads_can_be_entered)
 {
     check_alike("unshare", NULL, 1, true);
@@ -324,6 +330,7 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, no_tick_outlives_an_exec);
     tcase_add_test(cases, threads_are_the_same);
     tcase_add_test(cases, a_process_ends_with_its_last_thread);
+    tcase_add_test(cases, our_thread_that_comes_late_does_not_end_a_process);
     tcase_add_test(cases, a_namespace_for_single_threads_can_be_entered);
     tcase_add_test(cases, allocations_are_counted_exactly);
     tcase_add_test(cases, an_own_allocator_is_left_alone);

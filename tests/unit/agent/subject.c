@@ -16,20 +16,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
-static const char *own_path;
+#include "tests/unit/agent/subject.h"
 
-static void spin_ms(long ms)
-{
-    struct timespec begin, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    do
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
-}
+static const char *own_path;
 
 // ---- state
 
@@ -159,7 +151,7 @@ static void die_by_it(void)
 
 static void spin_and_die(void)
 {
-    spin_ms(5);
+    subject_spin_ms(5);
     kill(getpid(), SIGSTKFLT);
 }
 
@@ -175,7 +167,7 @@ static void signals(void)
     printf("set %d\n", sigaction(SIGSTKFLT, &action, &before));
     printf("was default %d\n", before.sa_handler == SIG_DFL);
     printf("signal: %d\n", signal(SIGSTKFLT, on_signal) == on_signal);
-    spin_ms(20);
+    subject_spin_ms(20);
     printf("handled %d\n", (int)handled);
     raise(SIGSTKFLT);
     kill(getpid(), SIGSTKFLT);
@@ -185,7 +177,7 @@ static void signals(void)
     raise(SIGSTKFLT);
     raise(SIGSTKFLT);
     printf("handled %d\n", (int)handled);
-    spin_ms(20);
+    subject_spin_ms(20);
     print_mask("still blocked");
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     printf("handled %d\n", (int)handled);
@@ -202,7 +194,7 @@ static void signals(void)
     sigfillset(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     print_mask("all");
-    spin_ms(20);
+    subject_spin_ms(20);
     printf("inherits: %d\n", posix_spawnp(&(pid_t){0}, "true", NULL, NULL, (char *[]){"true", NULL}, environ));
     fflush(stdout);
     execl(own_path, "subject", "mask", NULL);
@@ -220,7 +212,7 @@ static void fork_all(void)
             if (setreuid(getuid(), getuid()) != 0)
                 _exit(99);
             free(malloc(100));
-            spin_ms(2);
+            subject_spin_ms(2);
             if (i % 2)
                 exit(i);
             _exit(i);
@@ -239,7 +231,7 @@ static void fork_all(void)
                 execl(own_path, "subject", "mask", NULL);
             _exit(i);
         }
-        spin_ms(2);
+        subject_spin_ms(2);
         waitpid(child, &status, 0);
         printf("vfork %x\n", (unsigned)status);
     }
@@ -261,7 +253,7 @@ static void *spin_for_ever(void *argument)
 {
     (void)argument;
     for (;;)
-        spin_ms(1);
+        subject_spin_ms(1);
     return NULL;
 }
 
@@ -272,9 +264,9 @@ static void exec_storm(int left)
     char number[12];
     for (int i = 0; i < 2; i++)
         pthread_create(&thread, NULL, spin_for_ever, NULL);
-    spin_ms(3);
+    subject_spin_ms(3);
     execl("/nonexistent", "a", NULL);
-    spin_ms(1);
+    subject_spin_ms(1);
     snprintf(number, sizeof number, "%d", left - 1);
     if (left > 0)
         execl(own_path, "subject", "exec-storm", number, NULL);
@@ -305,86 +297,6 @@ static void exec_all(const char *how)
         execveat(AT_FDCWD, own_path, arguments, environment, 0);
 }
 
-// ---- threads
-
-static void *work(void *argument)
-{
-    void *volatile memory = malloc(1000);
-    free(memory);
-    if ((intptr_t)argument % 3 == 0)
-        pthread_exit(argument);
-    return argument;
-}
-
-static int work_c11(void *argument)
-{
-    return (int)(intptr_t)work((void *)((intptr_t)argument * 3 + 1));
-}
-
-enum { SMALL_STACK_BYTES = 16 << 10 }; // PTHREAD_STACK_MIN here
-
-static void *use_small_stack(void *argument)
-{
-    volatile char room[SMALL_STACK_BYTES / 2];
-    memset((char *)room, 1, sizeof room);
-    spin_ms(10);
-    return argument;
-}
-
-static void threads(void)
-{
-    enum { AT_ONCE = 20, ROUNDS = 20 };
-    pthread_t all[AT_ONCE];
-    intptr_t sum = 0;
-    for (int round = 0; round < ROUNDS; round++) {
-        for (intptr_t i = 0; i < AT_ONCE; i++)
-            pthread_create(&all[i], NULL, work, (void *)i);
-        for (intptr_t i = 0; i < AT_ONCE; i++) {
-            void *result;
-            pthread_join(all[i], &result);
-            sum += (intptr_t)result;
-        }
-    }
-    printf("sum %ld\n", (long)sum);
-    // libc has every thread do this.
-    printf("user %d\n", setreuid(getuid(), getuid()));
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    printf("set size %d\n", pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES));
-    for (int i = 0; i < 4; i++) {
-        printf("small %d\n", pthread_create(&all[i], &attributes, use_small_stack, NULL));
-        pthread_join(all[i], NULL);
-    }
-    void *own = mmap(NULL, SMALL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    printf("set stack %d\n", pthread_attr_setstack(&attributes, own, SMALL_STACK_BYTES));
-    printf("own %d\n", pthread_create(&all[0], &attributes, use_small_stack, NULL));
-    pthread_join(all[0], NULL);
-    thrd_t c11;
-    int result = 0;
-    printf("c11 %d\n", thrd_create(&c11, work_c11, (void *)5));
-    thrd_join(c11, &result);
-    printf("c11 result %d\n", result);
-}
-
-static void *end_last(void *argument)
-{
-    (void)argument;
-    spin_ms(10);
-    fflush(stdout);
-    pid_t child = fork(); // in which this is the only thread
-    if (child == 0) {
-        puts("child");
-        return NULL;
-    }
-    int status;
-    waitpid(child, &status, 0);
-    printf("thread of a child %x\n", (unsigned)status);
-    pthread_t thread;
-    pthread_create(&thread, NULL, work, NULL);
-    pthread_detach(thread);
-    return NULL;
-}
-
 // ---- before and after main
 
 static void *early;
@@ -405,7 +317,7 @@ __attribute__((destructor(101))) static void at_end(void)
     void *volatile pages = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(pages, 4096);
     pthread_t thread;
-    if (pthread_create(&thread, NULL, work, NULL) == 0)
+    if (pthread_create(&thread, NULL, subject_work, NULL) == 0)
         pthread_join(thread, NULL);
     puts("the end");
 }
@@ -419,7 +331,7 @@ int main(int argument_count, char **arguments, char **main_environment)
         print_mask("mask");
         print_actions();
         print_errnos();
-        spin_ms(20);
+        subject_spin_ms(20);
         print_descriptors();
     } else if (strcmp(what, "environment") == 0) {
         print_environment(main_environment);
@@ -435,11 +347,11 @@ int main(int argument_count, char **arguments, char **main_environment)
     } else if (strcmp(what, "exec-storm") == 0) {
         exec_storm(atoi(arguments[2]));
     } else if (strcmp(what, "threads") == 0) {
-        threads();
+        subject_threads();
     } else if (strcmp(what, "last-thread") == 0) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, end_last, NULL);
-        pthread_exit(NULL);
+        subject_end_with(subject_end_last);
+    } else if (strcmp(what, "last-thread-late") == 0) {
+        subject_end_with(subject_end_last_late);
     } else if (strcmp(what, "unshare") == 0) {
         errno = 0;
         int result = unshare(CLONE_NEWUSER);

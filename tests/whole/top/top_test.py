@@ -87,6 +87,16 @@ def texts():
     check("nothing is left", is_clean(), os.listdir(os.environ["TMPDIR"]))
 
 
+def reader_goes():
+    with subprocess.Popen([qut, "top", "--json", "--interval", "0.3", "--", program, "100000"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        ran.stdout.readline()
+        ran.stdout.close()
+        said = ran.stderr.read()
+    check("a reader that goes away is told of", ran.returncode == 2 and "standard output" in said, (ran.returncode, said))
+    check("and leaves nothing", is_clean(), os.listdir(os.environ["TMPDIR"]))
+
+
 def processes():
     with subprocess.Popen([program, "100000"]) as subject:
         for options in ([], ["--inject"]):
@@ -222,6 +232,7 @@ with tempfile.TemporaryDirectory() as directory:
     os.environ.update(QUT_CACHE=f"{directory}/cache", XDG_RUNTIME_DIR=f"{directory}/run", TMPDIR=f"{directory}/temporary")
     same_as_info()
     texts()
+    reader_goes()
     processes()
     mistakes()
     try:

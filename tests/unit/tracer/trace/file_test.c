@@ -19,16 +19,6 @@
 #include "tracer/collect/collect.h"
 #include "tracer/trace/raw_trace.h"
 
-static struct collect_result collect_once(int segment_fd, int file_fd)
-{
-    struct collect_result result;
-    struct base_error error = {0};
-    const struct collect_options options = {
-        .segment_fd = segment_fd, .file_fd = file_fd, .stop_fd = -1, .process_fd = -1};
-    ck_assert_int_eq(collect(&options, &result, &error), 0);
-    return result;
-}
-
 // What was put into it, as a file.
 static int make_file(struct maker *maker, const struct maker_options *options, size_t steps)
 {

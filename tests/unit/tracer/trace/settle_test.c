@@ -18,16 +18,6 @@
 #include "tracer/trace/file_tree.h"
 #include "tracer/trace/raw_trace.h"
 
-static struct collect_result collect_once(int segment_fd, int file_fd)
-{
-    struct collect_result result;
-    struct base_error error = {0};
-    const struct collect_options options = {
-        .segment_fd = segment_fd, .file_fd = file_fd, .stop_fd = -1, .process_fd = -1};
-    ck_assert_int_eq(collect(&options, &result, &error), 0);
-    return result;
-}
-
 static int make_segment(struct maker *maker, size_t steps, bool no_extras)
 {
     const struct maker_options options = {.segment_bytes = 8 << 20, .seed = 31, .no_extras = no_extras};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/export/pprof_types.h"
+#include "tracer/export/pprof/pprof_types.h"
 
 #include "tracer/export/weight_words.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/export/firefox_thread.h"
+#include "tracer/export/firefox/firefox_thread.h"
 #include "tracer/export/losses.h"
 
 static void write_loss(void *context, const char *text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stack has one frame of its own: the tables are large rather than hard to follow. Times are milliseconds since the
 // recording's start.
-#include "tracer/export/firefox_thread.h"
+#include "tracer/export/firefox/firefox_thread.h"
 
 #include <inttypes.h>
 #include <stdio.h>

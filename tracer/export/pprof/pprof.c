@@ -8,7 +8,7 @@
 #include "tracer/export/clean.h"
 #include "tracer/export/locations.h"
 #include "tracer/export/losses.h"
-#include "tracer/export/pprof_types.h"
+#include "tracer/export/pprof/pprof_types.h"
 #include "tracer/export/protobuf.h"
 #include "tracer/export/sums.h"
 #include "tracer/names/file_offset.h"
