@@ -7,6 +7,7 @@ import shutil
 
 from workloads import HERE, Command, Nginx, Postgres, Redis, write_c, write_lines
 
+# The seven of bench/overhead/run; bench/overhead/switch has perl, too: of all of them it allocates most.
 NAMES = ("python3", "clang", "redis", "nginx", "postgres", "sort", "xz")
 
 
@@ -42,6 +43,12 @@ def make_sort(work, scale):
 def make_xz(work, scale):
     write_lines(f"{work}/to_pack", round(170000 * scale) + 3000)
     return Command("xz", ["xz", "-k", "-f", "-T2", "-4", "--block-size=1MiB", f"{work}/to_pack"], is_threaded=True)
+
+
+def make_perl(_, scale):
+    """Trees of hashes, made and thrown away."""
+    return Command("perl", ["perl", "-e", "sub tree { my $d = shift; return $d ? {left => tree($d - 1), right => tree($d - 1), name => \"node $d\"} : undef }"
+                                          f"for (1 .. {max(1, round(170 * scale))}) {{ my $tree = tree(14); }}"])
 
 
 def missing(name):

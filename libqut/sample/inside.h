@@ -71,7 +71,7 @@ struct sample_ticker {
     struct sample_tick_counts counts;
     // As of its own last looks.
     uint32_t tick_count;
-    bool is_by_timer;
+    bool is_by_timer, is_uneven; // uneven: a timer's ticks came together too often
     uint64_t switches_seen, cpu_ns_seen;
     // The guard.
     uint32_t guard_depth;

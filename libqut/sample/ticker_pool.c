@@ -144,7 +144,7 @@ struct sample_ticker *sample_ticker_take(uint32_t tid)
     ticker->switches_seen = ticker->cpu_ns_seen = 0;
     ticker->tick_count = ticker->guard_depth = 0;
     atomic_store_explicit(&ticker->is_armed, false, memory_order_relaxed);
-    ticker->is_by_timer = false;
+    ticker->is_by_timer = ticker->is_uneven = false;
     ticker->clock = ticker->faults = (struct os_event){.fd = -1, .mark = -1};
     ticker->timer = -1;
     ticker->name[0] = 0;

@@ -197,8 +197,7 @@ static void print_lock_row(const struct printer *printer, struct names_data *dat
 static int print_locks(const struct printer *printer, const struct intervals *intervals)
 {
     struct lock_wait_list list;
-    const struct names_options plain = {0};
-    struct names_data *data = names_data_open(printer->trace, &plain);
+    struct names_data *data = names_data_open(printer->trace, printer->names);
     if (!data || analysis_lock_waits_make(&list, printer->trace, intervals) != 0) {
         names_data_close(data);
         return -1;

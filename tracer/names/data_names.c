@@ -9,6 +9,7 @@
 
 #include "qutc/input/image_store.h"
 #include "tracer/names/locate.h"
+#include "tracer/names/names_store.h"
 
 struct data_file {
     bool is_opened;
@@ -24,13 +25,13 @@ struct names_data {
     bool no_memory;
 };
 
-struct names_data *names_data_open(const struct trace *trace, const struct names_options *options)
+struct names_data *names_data_open(const struct trace *trace, const struct names *names)
 {
     struct names_data *data = calloc(1, sizeof *data);
     if (!data)
         return NULL;
     data->trace = trace;
-    data->options = *options;
+    data->options = names->options;
     if (!data->options.debug_root)
         data->options.debug_root = "/usr/lib/debug";
     data->files = calloc(trace->module_count + 1, sizeof *data->files);

@@ -10,8 +10,9 @@ struct names_data;
 
 enum { NAMES_DATA_TEXT_BYTES = 128 };
 
-// NULL: no memory. Files are opened when an address in them is asked for. The trace and the options must outlive it.
-struct names_data *names_data_open(const struct trace *trace, const struct names_options *options);
+// NULL: no memory. Files are opened when an address in them is asked for, found as those of `names` were. The trace,
+// and the texts in the options of `names`, must outlive it.
+struct names_data *names_data_open(const struct trace *trace, const struct names *names);
 void names_data_close(struct names_data *data);
 
 // "global_lock", "table+0x28"; of data without a symbol "libc.so.6+0x21ac80", by its virtual address; else "".

@@ -323,6 +323,8 @@ struct names *names_of(const struct trace *trace, const struct names_options *op
     struct naming naming = {.trace = trace, .names = names};
     if (options)
         naming.options = *options;
+    if (names)
+        names->options = naming.options;
     if (names && names_places_find(&naming.places, trace, names))
         names->missing = calloc(naming.places.module_of_file.count + 1, sizeof *names->missing);
     if (names && names->missing)

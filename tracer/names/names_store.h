@@ -24,7 +24,8 @@ struct names {
     struct base_hash_index ids;
     struct names_missing *missing;
     size_t missing_count;
-    bool no_memory; // something could not be kept
+    struct names_options options; // as they were asked for
+    bool no_memory;               // something could not be kept
 };
 
 // Adds a function to the ones of the place that is being filled. Its strings are of names->strings (labels: of the

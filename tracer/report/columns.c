@@ -127,12 +127,20 @@ void report_columns_of_metrics(struct columns *columns, const struct trace *trac
             column_of_metric(columns, trace, metric);
 }
 
-void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames)
+static size_t name_of_lock(struct columns *columns, struct names_data *data, uint32_t process, uint64_t address)
+{
+    char text[NAMES_DATA_TEXT_BYTES];
+    return base_interner_add(&columns->strings, names_data_at(data, process, address, text));
+}
+
+void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames,
+                              struct names_data *data)
 {
     struct bytes *of_sample = report_columns_add(columns, "extra_sample");
     struct bytes *key = report_columns_add(columns, "extra_key");
     struct bytes *low = report_columns_add(columns, "extra_low");
     struct bytes *high = report_columns_add(columns, "extra_high");
+    struct bytes *name = report_columns_add(columns, "lock_name");
     // The page numbers samples thread after thread.
     uint64_t index = 0, last = 0;
     for (size_t t = 0; t < trace->thread_count; t++) {
@@ -150,6 +158,8 @@ void report_columns_of_extras(struct columns *columns, const struct trace *trace
                 report_bytes_varint(key, extra->key);
                 report_bytes_varint(low, (uint32_t)value);
                 report_bytes_varint(high, value >> 32);
+                if (extra->key == QUT_TRACE_EXTRA_LOCK)
+                    report_bytes_varint(name, name_of_lock(columns, data, trace->threads[t].process, value));
                 last = index;
             }
         }

@@ -5,6 +5,7 @@
 
 #include "base/interner.h"
 #include "tracer/analysis/selection.h"
+#include "tracer/names/data_names.h"
 #include "tracer/report/bytes.h"
 #include "tracer/report/function_tree.h"
 
@@ -36,7 +37,8 @@ uint64_t report_columns_units_since_start(const struct columns *columns, const s
 void report_columns_of_samples(struct columns *columns, const struct selection *selection,
                                const struct report_frames *frames);
 void report_columns_of_metrics(struct columns *columns, const struct trace *trace);
-void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames);
+void report_columns_of_extras(struct columns *columns, const struct trace *trace, const struct report_frames *frames,
+                              struct names_data *data);
 void report_columns_of_marks(struct columns *columns, const struct trace *trace);
 void report_columns_of_gaps(struct columns *columns, const struct trace *trace);
 

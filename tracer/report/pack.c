@@ -218,7 +218,9 @@ int report_pack(const struct selection *selection, const struct names *names, st
     struct columns *columns = calloc(1, sizeof *columns);
     if (!columns)
         return -1;
-    if (report_frames_make(&frames, trace, names) != 0) {
+    struct names_data *data = names_data_open(trace, names);
+    if (!data || report_frames_make(&frames, trace, names) != 0) {
+        names_data_close(data);
         free(columns);
         return -1;
     }
@@ -230,12 +232,13 @@ int report_pack(const struct selection *selection, const struct names *names, st
     columns_of_totals(columns, trace);
     report_columns_of_samples(columns, selection, &frames);
     report_columns_of_metrics(columns, trace);
-    report_columns_of_extras(columns, trace, &frames);
+    report_columns_of_extras(columns, trace, &frames, data);
     report_columns_of_marks(columns, trace);
     report_columns_of_gaps(columns, trace);
     columns_of_kinds(columns, trace);
     columns_of_strings(columns);
-    int result = join(bytes, trace, columns);
+    int result = names_data_no_memory(data) ? -1 : join(bytes, trace, columns);
+    names_data_close(data);
     for (size_t i = 0; i < columns->count; i++)
         report_bytes_free(&columns->columns[i].bytes);
     base_interner_free(&columns->strings);

@@ -24,6 +24,7 @@
 //   metric_N            growth since the thread's last sample that had metrics
 //   extra_sample        index of the sample, minus the last one's
 //   extra_key, extra_low, extra_high          32 bits each; of BEGIN_NODE the frame instead of the node
+//   lock_name           of each extra that is a lock: a string, empty where it has no symbol
 //   mark_time (z, minus the thread's last), mark_kind, mark_low, mark_high, mark_name
 //   gap_from (z, minus the thread's last), gap_length, gap_lost, gap_reason
 //   kind_number, kind_name

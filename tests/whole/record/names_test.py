@@ -29,11 +29,12 @@ def short_threads():
     trace = record(["--sync", "thread"], [program, "threads", "200"])
     names = [thread["name"] for thread in trace["threads"]]
     check("200 threads of one call each have their own names", own <= set(names), sorted(names))
-    # Of few slots each is another thread's in turn: only what a thread stored tells its name, and some had no room.
+    # Of few slots each is another thread's in turn: only what a thread stored tells its name, and some had no room; one
+    # that had none for its end keeps the name that it began with. Before, that was each of them.
     trace = record(["--sync", "thread", "--buffer", "2M"], [program, "threads", "200"])
     names = [thread["name"] for thread in trace["threads"]]
-    check("and none has its parent's where slots are given again", len(names) > 50 and len(set(names) - own) == 1 and
-          len([name for name in names if name not in own]) == 1, sorted(names))
+    check("and next to none has its parent's where slots are given again", len(names) > 50 and len(set(names) - own) == 1 and
+          len([name for name in names if name not in own]) <= 4, sorted(names))
 
 
 def titles():

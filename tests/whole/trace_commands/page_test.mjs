@@ -10,6 +10,7 @@ import { Checks } from '../../support/consumers/consumers.mjs';
 import { pageModule, readPageFile } from '../../unit/tracer/report/pages.mjs';
 
 const { aggregate, functionTable, weightsOf } = await pageModule('aggregate');
+const { groupWaits } = await pageModule('waits');
 const { runAtOnce } = await pageModule('work');
 const [qut, program] = process.argv.slice(2).map((file) => path.resolve(file));
 const checks = new Checks();
@@ -21,13 +22,19 @@ const run = (...words) => execFileSync(qut, words, { encoding: 'utf8', maxBuffer
 
 // {name: [self, its error, total, its error]}
 async function pageOf(...options) {
-    run('report', '--quiet', ...options, '-o', 'page.html', 'trace');
+    return pageOfTrace('trace', ...options);
+}
+
+async function pageOfTrace(name, ...options) {
+    run('report', '--quiet', ...options, '-o', 'page.html', name);
     const { trace, segments, repeats } = await readPageFile('page.html'), weight = weightsOf(trace).find(({ id }) => id === 'cpu');
-    const sums = runAtOnce(aggregate(trace, segments, { weight, process: -1, thread: -1, kind: -1, from: -Infinity, to: Infinity }));
+    const everything = { process: -1, thread: -1, kind: -1, from: -Infinity, to: Infinity };
+    const sums = runAtOnce(aggregate(trace, segments, { weight, ...everything }));
     const error = (part, told) => sums.certainty.errorOf(part, told);
     const rows = runAtOnce(functionTable(trace, repeats, sums)).map(({ func, self, total, told, totalTold }) =>
         [trace.functionName(func), [self, error(self, told), total, error(total, totalTold)]]);
-    return { all: sums.total[0], rows: new Map(rows), modules: new Set([...trace.functions.module].map((module) => trace.strings.text(module))) };
+    const locks = runAtOnce(groupWaits(trace, everything)).locks.map(({ lock, address }) => `${address} ${lock === address ? '' : lock}`);
+    return { all: sums.total[0], locks: [...new Set(locks)].sort(), rows: new Map(rows), modules: new Set([...trace.functions.module].map((module) => trace.strings.text(module))) };
 }
 
 function compare(page, info, what) {
@@ -56,4 +63,9 @@ const half = ['--between', '0,100ms'];
 compare(await pageOf(...half), { ...info(...half), top: info(...half).top.filter((row) => !own.has(row.function)) }, 'a part of it');
 const shown = await pageOf('--show-agent'), withAgent = info('--show-agent');
 compare(shown, withAgent, 'with the agent');
+// Where modules were is known of the first process.
+run('record', '--quiet', '-o', 'locks', '--sync', 'all', '--', program);
+const { locks } = await pageOfTrace('locks'), told = JSON.parse(run('info', '--json', '--locks', 'locks')).locks;
+checks.equal(locks, [...new Set(told.map(({ lock, lock_name: name }) => `0x${lock.toString(16)} ${name}`))].sort(), 'locks and their names');
+checks.ok(locks.some((lock) => lock.endsWith(' lock')), 'the program\'s lock has its name');
 checks.end('page');

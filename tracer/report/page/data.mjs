@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace, out of the bytes that tracer/report/pack.c wrote (tracer/report/pack.h says what is where). Times are
 // nanoseconds since the trace's beginning.
-import { allocatedBytes } from './extras.mjs';
+import { EXTRA_LOCK, allocatedBytes } from './extras.mjs';
 import { buildIntervals } from './intervals.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
@@ -215,17 +215,24 @@ function* decodeSamples(sections, threads, count, unitNs, frames) {
     return samples;
 }
 
-function* decodeExtras(sections) {
+function* decodeExtras(sections, strings) {
     let sample = 0;
     const extras = {
         sample: yield* allNumbers(sections, 'extra_sample'),
         key: yield* allNumbers(sections, 'extra_key'),
         low: yield* allNumbers(sections, 'extra_low'),
         high: yield* allNumbers(sections, 'extra_high'),
+        lockNames: new Map(), // by index; where there is one
     };
+    const names = yield* allNumbers(sections, 'lock_name');
+    let lockCount = 0;
     for (let i = 0; i < extras.sample.length; i++) {
         sample += extras.sample[i];
         extras.sample[i] = sample;
+        const name = extras.key[i] === EXTRA_LOCK ? strings.text(names[lockCount++]) : '';
+        if (name) {
+            extras.lockNames.set(i, name);
+        }
     }
     return extras;
 }
@@ -279,7 +286,7 @@ export function* decodeTrace(bytes) {
     for (const { index, name } of header.metrics) {
         metrics.push({ index, name, growth: yield* fill(new Float64Array(sampleCount), sections, `metric_${index}`) });
     }
-    const extras = yield* decodeExtras(sections);
+    const extras = yield* decodeExtras(sections, strings);
     if (!metrics.some(({ index }) => index === METRIC_ALLOCATED_BYTES)) {
         const growth = yield* allocatedBytes(extras, samples);
         if (growth) {

@@ -51,7 +51,7 @@ export class DetailView {
         const { trace, parts } = this, { samples, intervals } = trace;
         const thread = this.events.threadOf(sample), interval = intervals.ofSample.get(sample), kind = samples.kind[sample];
         const end = samples.last[sample], moment = (time) => formatMoment(time, 1000, Math.max(trace.lengthNs, 1));
-        const { lock, owner, waker } = lockFacts(trace, sample), facts = [this.fact('thread', threadLabel(thread))];
+        const { lock, address, owner, waker } = lockFacts(trace, sample), facts = [this.fact('thread', threadLabel(thread))];
         if (trace.processes.length > 1) {
             facts.push(this.fact('process', String(trace.processes[thread.process].pid)));
         }
@@ -66,7 +66,7 @@ export class DetailView {
             this.text = `${trace.kinds.get(kind) || name}: blocked for ${length}${isOpen ? ', its end is not in the trace' : ''}`;
             parts.title.replaceChildren(element('span', `badge ${colour}`, letter), this.text);
             facts.push(this.fact('from', moment(intervals.begin[interval])), this.fact(isOpen ? 'seen until' : 'to', moment(intervals.end[interval])));
-            facts.push(this.fact('lock', lock), this.fact('held by', this.thread(thread.process, owner, end)));
+            facts.push(this.fact('lock', lock === address ? lock : `${lock} (${address})`), this.fact('held by', this.thread(thread.process, owner, end)));
             facts.push(this.fact('released by', this.thread(thread.process, waker, end)));
             facts.push(lock || owner ? '' : this.fact('carries', describeExtras(trace.extras, sample)));
         }

@@ -3,12 +3,12 @@
 import { formatBytes, formatCount, formatHex, formatTime } from './format.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
-export const EXTRA_DURATION = 1, EXTRA_FLOW = 6;
+export const EXTRA_DURATION = 1, EXTRA_LOCK = 2, EXTRA_FLOW = 6;
 const EXTRA_SIZE = 7, EXTRA_WEIGHT = 13, KIND_ALLOCATE = 3;
 export const EXTRA_BEGIN_FRAME = 11; // a frame of the page, not a node of the trace
 
 const keys = new Map([
-    [1, ['duration', 'ns']], [2, ['lock', 'hex']], [3, ['held by', 'tid']], [4, ['woken by', 'tid']],
+    [1, ['duration', 'ns']], [2, ['lock', 'lock']], [3, ['held by', 'tid']], [4, ['woken by', 'tid']],
     [5, ['woke', 'tid']], [6, ['flow', 'hex']], [7, ['size', 'bytes']], [8, ['address', 'hex']],
     [9, ['descriptor', 'count']], [10, ['result', 'signed']], [11, ['begun at frame', 'count']],
     [12, ['earlier by', 'ns']], [13, ['stands for', 'count']],
@@ -36,11 +36,17 @@ export function extrasOf(extras, sample) {
     return [low, end];
 }
 
+// "table_lock", or its address.
+export function lockText(extras, i) {
+    return extras.lockNames.get(i) || formatHex(extras.low[i], extras.high[i]);
+}
+
 function valueText(extras, i, how) {
     const value = extraNumber(extras, i);
     switch (how) {
     case 'ns': return formatTime(value);
     case 'bytes': return formatBytes(value);
+    case 'lock': return lockText(extras, i);
     case 'hex': return formatHex(extras.low[i], extras.high[i]);
     case 'signed': return String((extras.high[i] | 0) * 2 ** 32 + extras.low[i]);
     case 'tid': return String(value);

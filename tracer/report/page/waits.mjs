@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was waited for, by which thread, and for which: intervals in groups.
 import { isChosen } from './aggregate.mjs';
-import { extraNumber, extrasOf } from './extras.mjs';
+import { EXTRA_LOCK, extraNumber, extrasOf, lockText } from './extras.mjs';
 import { formatHex } from './format.mjs';
 import { blockedIn } from './intervals.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
 
-const EXTRA_LOCK = 2, EXTRA_OWNER = 3, EXTRA_WAKER = 4, EXTRA_FLOW = 6;
+const EXTRA_OWNER = 3, EXTRA_WAKER = 4, EXTRA_FLOW = 6;
 
-// What the extras of a sample say of a lock: {lock, owner, waker, flow}; texts, tids; '' and 0 where they do not.
+// What the extras of a sample say of a lock: {lock (its name, or address), address, owner, waker, flow}; texts, tids; ''
+// and 0 where they do not.
 export function lockFacts(trace, sample) {
-    const { extras } = trace, facts = { lock: '', owner: 0, waker: 0, flow: '' };
+    const { extras } = trace, facts = { lock: '', address: '', owner: 0, waker: 0, flow: '' };
     const [from, to] = extrasOf(extras, sample);
     for (let i = from; i < to; i++) {
         switch (extras.key[i]) {
-        case EXTRA_LOCK: facts.lock = formatHex(extras.low[i], extras.high[i]); break;
+        case EXTRA_LOCK:
+            facts.lock = lockText(extras, i);
+            facts.address = formatHex(extras.low[i], extras.high[i]);
+            break;
         case EXTRA_OWNER: facts.owner = extraNumber(extras, i); break;
         case EXTRA_WAKER: facts.waker = extraNumber(extras, i); break;
         case EXTRA_FLOW: facts.flow = formatHex(extras.low[i], extras.high[i]); break;
@@ -71,7 +75,7 @@ function add(groups, key, make, time, interval, intervals) {
     }
 }
 
-// choice as for aggregate. Returns {locks: [{lock, waiter (thread), owner, waker (tids), count, total, longest (an
+// choice as for aggregate. Returns {locks: [{lock, address, waiter (thread), owner, waker (tids), count, total, longest (an
 // interval), longestTime, open, members (its intervals' samples)}], calls: [{kind, func, threads (how many), count,
 // ...}]}, the longest totals first.
 export function* groupWaits(trace, choice) {
@@ -94,10 +98,10 @@ export function* groupWaits(trace, choice) {
             const func = frames.func[frame], call = `${itsKind} ${frame === 0 ? -1 : func}`;
             add(calls, call, () => ({ kind: itsKind, frame, func, threadSet: new Set() }), time, i, intervals);
             calls.get(call).threadSet.add(thread.index);
-            const { lock, owner, waker } = lockFacts(trace, sample);
+            const { lock, address, owner, waker } = lockFacts(trace, sample);
             if (lock || owner || waker) {
-                const key = `${itsKind} ${lock} ${thread.index} ${owner} ${waker}`;
-                add(locks, key, () => ({ lock, kind: itsKind, waiter: thread, owner, waker, members: [] }), time, i, intervals);
+                const key = `${itsKind} ${address} ${thread.index} ${owner} ${waker}`;
+                add(locks, key, () => ({ lock, address, kind: itsKind, waiter: thread, owner, waker, members: [] }), time, i, intervals);
                 locks.get(key).members.push(sample);
             }
         }

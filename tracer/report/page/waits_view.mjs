@@ -75,7 +75,7 @@ export class WaitsView {
     lockRow(group) {
         const { trace } = this, row = element('tr'), first = element('td'), show = element('button', 'plain');
         show.type = 'button';
-        show.title = 'Show these waits one by one';
+        show.title = group.address === group.lock ? 'Show these waits one by one' : `Show these waits one by one; the lock is at ${group.address}`;
         show.append(badge(group.kind, group.lock || 'no lock'));
         show.addEventListener('click', () => this.events.onGroup(group));
         first.append(show);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that switches often ticks by a timer, and by perf's clock again when it does so no more.
+// A thread ticks by a timer where that is fine enough, or while it switches often; else by perf's clock.
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/libqut/sample/subject.h"
@@ -125,16 +128,51 @@ TEST(who_does_not_guard_keeps_perfs_clock)
     subject_close();
 }
 
-TEST(slow_ticks_begin_with_a_timer)
+static bool is_even(void)
+{
+    struct qut_sampling_counters counts = subject_counts();
+    return counts.late * 20 <= counts.late + counts.taken;
+}
+
+TEST(slow_ticks_keep_a_timer)
 {
     if (!can_change())
         return;
     subject_open(0, 0);
     CHECK(sample(QUT_TRIGGER_BEST, 20 * MS) == 0, "cannot start");
     CHECK(subject_counts().threads_by_timer == 1, "%llu", (ull)subject_counts().threads_by_timer);
-    CHECK(wait_until_by_timer(0), "a thread that spins");
+    subject_spin_ms(500);
+    CHECK(subject_counts().threads_by_timer == 1 || !is_even(), "%llu", (ull)subject_counts().threads_by_timer);
     subject_check_balance("slow");
     subject_close();
+}
+
+// The kernel's tick meets one that shares its processor with others by chance.
+TEST(a_timer_whose_ticks_come_together_is_given_up)
+{
+    enum { OTHERS = 3 };
+    pid_t others[OTHERS];
+    cpu_set_t before, one;
+    if (!can_change() || sched_getaffinity(0, sizeof before, &before) != 0)
+        return;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < OTHERS; i++)
+        if ((others[i] = fork()) == 0)
+            for (;;)
+                subject_spin_ms(1);
+    subject_open(0, 0);
+    CHECK(sample(QUT_TRIGGER_BEST, 4 * MS) == 0, "cannot start");
+    for (int i = 0; i < 40 && subject_counts().threads_by_timer == 1; i++)
+        subject_spin_ms(50);
+    CHECK(subject_counts().threads_by_timer == 0 || is_even(), "%llu late", (ull)subject_counts().late);
+    subject_check_balance("shared");
+    subject_close();
+    for (int i = 0; i < OTHERS; i++)
+        if (others[i] > 0 && kill(others[i], SIGKILL) == 0)
+            waitpid(others[i], NULL, 0);
+    sched_setaffinity(0, sizeof before, &before);
 }
 
 // Each timer takes one of the signals that may be pending.
@@ -197,7 +235,8 @@ int main(void)
     RUN(who_switches_often_ticks_by_a_timer_meanwhile);
     RUN(who_asked_for_one_trigger_keeps_it);
     RUN(who_does_not_guard_keeps_perfs_clock);
-    RUN(slow_ticks_begin_with_a_timer);
+    RUN(slow_ticks_keep_a_timer);
+    RUN(a_timer_whose_ticks_come_together_is_given_up);
     RUN(who_can_have_no_timer_keeps_ticking);
     RUN(a_place_is_given_back_as_it_was);
     close(there[1]);

@@ -240,7 +240,7 @@ function checkWaits(page) {
     checks.equal(byName('wall').get('read') + byName('wall').get('parse'), 2013.5 * ms, 'processor and blocked time');
     const { locks, calls } = runAtOnce(groupWaits(trace, all));
     checks.equal(locks.map(({ lock, waiter, owner, waker, count, total, longestTime }) => [lock, waiter.tid, owner, waker, count, total / ms, longestTime / ms]),
-        [['0x5000', 102, 101, 101, 10, 51, 6], ['0x6000', 101, 0, 100, 1, 50, 50], ['0x5000', 101, 102, 102, 3, 6, 2]], 'who waits for whom');
+        [['0x5000', 102, 101, 101, 10, 51, 6], ['queue_ready', 101, 0, 100, 1, 50, 50], ['0x5000', 101, 102, 102, 3, 6, 2]], 'who waits for whom');
     checks.equal(calls.map(({ func, count, open, total }) => [trace.functionName(func), count, open, total / ms]),
         [['nanosleep', 1, 1, 2300], ['read', 1, 0, 2000], ['write', 1, 0, 100], ['epoll_wait', 1, 0, 90], ['pthread_mutex_lock', 13, 0, 57],
             ['pthread_cond_wait', 1, 0, 50]], 'blocked in');

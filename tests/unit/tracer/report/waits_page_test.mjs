@@ -40,7 +40,7 @@ async function checkTables() {
     checks.equal(await rows('locks'), [
         ['L0x5000', 'worker-b 102', 'worker-a 101', 'worker-a 101', '10', '51 ms', '6 ms',
             'pthread_mutex_lock ← update ← work ← thread', 'pthread_mutex_unlock ← update ← work ← thread'],
-        ['C0x6000', 'worker-a 101', 'not known', 'server 100', '1', '50 ms', '50 ms',
+        ['Cqueue_ready', 'worker-a 101', 'not known', 'server 100', '1', '50 ms', '50 ms',
             'pthread_cond_wait ← queue_pop ← work ← thread', 'pthread_cond_signal ← queue_push ← serve ← main'],
         ['L0x5000', 'worker-a 101', 'worker-b 102', 'worker-b 102', '3', '6 ms', '2 ms',
             'pthread_mutex_lock ← update ← work ← thread', 'pthread_mutex_unlock ← update ← work ← thread'],
