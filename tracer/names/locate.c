@@ -9,14 +9,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/qut_agent.h"
 #include "qutc/input/identity.h"
 #include "qutc/input/inputs.h"
 #include "tracer/names/debuginfod.h"
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 char *names_locate_path(const struct names_options *options, const char *path, const char **entry)
 {
     static const char deleted[] = " (deleted)";
     const char *root = options->system_root ? options->system_root : "";
+    if (options->agent_path && strcmp(last_part(path), AGENT_FILE) == 0)
+        path = options->agent_path;
     size_t size = strlen(root) + strlen(path) + 1;
     char *made = malloc(size);
     *entry = "";
@@ -103,12 +112,6 @@ static struct input_image *open_vdso(struct names_file *file)
         snprintf(file->why, sizeof file->why, "the vdso of another kernel");
     input_inputs_free(&inputs);
     return image;
-}
-
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static const char *member_of(const struct input *input)

@@ -317,12 +317,23 @@ static void name_all_files(struct naming *naming)
     free(debug_root);
 }
 
+// Of one that was loaded from a copy, which is gone. NULL: it was not.
+static const char *agent_path_of(const struct trace *trace)
+{
+    for (size_t i = trace->first_own_note; i < trace->note_count; i++)
+        if (trace->notes[i].text && strcmp(trace->notes[i].name, "agent-path") == 0)
+            return trace->notes[i].text;
+    return NULL;
+}
+
 struct names *names_of(const struct trace *trace, const struct names_options *options, struct base_error *error)
 {
     struct names *names = calloc(1, sizeof *names);
     struct naming naming = {.trace = trace, .names = names};
     if (options)
         naming.options = *options;
+    if (!naming.options.agent_path)
+        naming.options.agent_path = agent_path_of(trace);
     if (names)
         names->options = naming.options;
     if (names && names_places_find(&naming.places, trace, names))

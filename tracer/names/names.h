@@ -13,6 +13,7 @@ struct names;
 struct names_options {
     const char *debug_root;  // where debug files are; NULL: /usr/lib/debug, of the system root first
     const char *system_root; // put before the modules' paths; NULL: none
+    const char *agent_path;  // the file whose copy was the agent; NULL: the trace says, which must live on
     bool inlined;    // functions inlined at the place become frames of their own (needs libdw and debug information)
     bool lines;      // file and line, likewise
     bool debuginfod; // $DEBUGINFOD_URLS may be asked: slow, and says outside which builds are looked at

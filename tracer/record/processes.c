@@ -281,7 +281,7 @@ static void put_together(struct recorder *recorder)
 static void add_notes(struct recorder *recorder)
 {
     const struct record_result *result = recorder->result;
-    struct trace_note notes[7 + AGENT_LEFT_COUNT] = {
+    struct trace_note notes[8 + AGENT_LEFT_COUNT] = {
         {.name = "processes-left-running", .value = result->processes_left},
         {.name = "processes-not-recorded", .value = result->processes_failed},
         {.name = "processes-without-ticks", .value = result->processes_unticked},
@@ -294,6 +294,8 @@ static void add_notes(struct recorder *recorder)
     for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
         if (result->left.of[why])
             notes[count++] = (struct trace_note){.name = record_left_name(why), .value = result->left.of[why]};
+    if (recorder->link[0]) // it goes when the recording ends: names are read from what it stands for
+        notes[count++] = (struct trace_note){.name = "agent-path", .text = recorder->options->agent_path};
     struct base_error error = {0};
     if (collect_append_notes(recorder->output.fd, notes, count, &error) != 0 && !recorder->result->first_failure[0])
         base_error_text(&error, recorder->result->first_failure, sizeof recorder->result->first_failure);

@@ -55,6 +55,13 @@ check 'the loader says nothing' said_nothing
 check 'the program ran' grep -q "done" out
 check 'and is recorded' says 'any("works" in p["command"] and p["present_samples"] > 0 for p in processes)'
 
+# The copy is gone, and its functions have names all the same.
+# shellcheck disable=SC2086
+rm -f trace* && sleep 1 | "$qut" record -q --sync all -o trace -- $become "$subject" sleeps >out 2>words || true
+"$qut" export -f collapsed --kind io -o stacks trace 2>>words
+check 'its calls have names' grep -q ";read " stacks
+check 'all of them' test "$(grep -c 'libqut-agent.so+0x' stacks)" -eq 0
+
 # What it may load it may not change, nor put another file in its place.
 cat >open/try <<'END'
 PATH=/usr/bin:/bin # ours may lie where that user may not go
