@@ -200,7 +200,8 @@ static int begin(enum agent_channel_begin how)
         return error;
     struct qut_options options = {.size = sizeof options,
                                   .cache_directory = agent_settings.cache[0] ? agent_settings.cache : NULL,
-                                  .compile = agent_tell_table};
+                                  .compile = agent_tell_table,
+                                  .flags = QUT_START_FRAME_POINTERS};
     error = qut_start(&options);
     if (error != 0)
         return error;

@@ -21,6 +21,8 @@
 #include "libqut/host/host.h"
 
 enum {
+    DESCRIPTORS_TRIES = 200, // so often a descriptor is sent that must wait for others, once in
+    DESCRIPTORS_REST_MS = 5,
     HELLO_PATIENCE_S = 5,
     COUNTS_PATIENCE_S = 1,
     TABLE_PATIENCE_S = 120, // a large library takes a compiler seconds
@@ -133,10 +135,18 @@ static int send_packet(int to_fd, const void *packet, size_t size, int passed_fd
         head->cmsg_len = CMSG_LEN(sizeof passed_fd);
         memcpy(CMSG_DATA(head), &passed_fd, sizeof passed_fd);
     }
+    // A user who is not root may have no more descriptors on their way, in all processes together, than one process
+    // may have open: the recorder takes them off it.
     ssize_t sent;
-    do
+    unsigned tries = 0;
+    _Atomic uint32_t never = 0;
+    for (;;) {
         sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
+        if (sent >= 0 || (errno != EINTR && (errno != ETOOMANYREFS || ++tries == DESCRIPTORS_TRIES)))
+            break;
+        if (errno == ETOOMANYREFS)
+            os_wait(&never, 0, DESCRIPTORS_REST_MS);
+    }
     return sent == (ssize_t)size ? 0 : sent < 0 ? os_failed(SYS_sendmsg) : -EMSGSIZE;
 }
 

@@ -44,3 +44,27 @@ void arch_registers_from_block(const struct arch_register_layout *layout, const 
         regs->valid |= (uint64_t)1 << reg;
     }
 }
+
+bool arch_is_call_site(const struct arch *arch, const uint8_t bytes[ARCH_CALL_BYTES])
+{
+    for (unsigned i = 0; i < arch->call_site_count; i++) {
+        const struct arch_call_site *site = &arch->call_sites[i];
+        const uint8_t *at = bytes + ARCH_CALL_BYTES - site->distance_bytes;
+        if ((at[0] & site->mask[0]) == site->byte[0] && (at[1] & site->mask[1]) == site->byte[1])
+            return true;
+    }
+    return false;
+}
+
+const struct arch_frame_edge *arch_frame_edge_at(const struct arch *arch, const uint8_t *pc_bytes,
+                                                 unsigned before_bytes, unsigned at_bytes)
+{
+    for (unsigned i = 0; i < arch->frame_edge_count; i++) {
+        const struct arch_frame_edge *edge = &arch->frame_edges[i];
+        if (edge->before_bytes <= before_bytes && edge->at_bytes <= at_bytes &&
+            memcmp(pc_bytes - edge->before_bytes, edge->before, edge->before_bytes) == 0 &&
+            memcmp(pc_bytes, edge->at, edge->at_bytes) == 0)
+            return edge;
+    }
+    return NULL;
+}

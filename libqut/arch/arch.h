@@ -14,6 +14,9 @@ enum {
     ARCH_NOT_KEPT = 0xffff,
     ARCH_TRAMPOLINE_OFFSET_MAX = 8,
     ARCH_SYSTEM_CALL_BYTES = 4, // of the instruction, at most
+    ARCH_CALL_BYTES = 8,        // before a return address, that tell whether there is a call
+    ARCH_EDGE_BYTES_BEFORE = 2,
+    ARCH_EDGE_BYTES_AT = 4,
 };
 
 // The registers of one frame.
@@ -61,6 +64,28 @@ enum arch_guess {
     ARCH_GUESS_LINK_REGISTER, // ra = lr, cfa = sp
 };
 
+// An instruction that calls, by bytes at a known distance before the return address.
+struct arch_call_site {
+    uint8_t distance_bytes; // from byte[0] to the return address
+    uint8_t mask[2], byte[2];
+};
+
+// Where a function that keeps a frame pointer has saved its caller's, counted in words from its own:
+// ra = *(fp + ra_words); fp = *(fp + fp_words); cfa = fp + cfa_words.
+struct arch_frame_record {
+    bool is_known;
+    bool cfa_is_known; // else compilers differ, and cfa is at least fp + cfa_words
+    int8_t ra_words, fp_words, cfa_words;
+};
+
+// Instructions between which a function that keeps a frame pointer has none of its own: one that was interrupted there
+// has its return address at sp + saved_words.
+struct arch_frame_edge {
+    uint8_t before_bytes, at_bytes; // how many of each are compared: before the pc, and from it on
+    uint8_t before[2], at[4];
+    uint8_t saved_words; // above the return address lies, if 1, the caller's frame pointer at *sp
+};
+
 // The first entry of a lazy .plt, which calls the resolver: the only one that touches the stack.
 struct arch_plt_header {
     uint8_t size_bytes; // 0: not known; or the stack is as unwind information says, which linkers write there
@@ -88,6 +113,11 @@ struct arch {
     uint16_t vector_bytes_reg;
     const char *vector_bytes_name;
     enum arch_guess guess;
+    struct arch_frame_record frame_record;
+    const struct arch_call_site *call_sites;
+    uint8_t call_site_count;
+    const struct arch_frame_edge *frame_edges;
+    uint8_t frame_edge_count;
     bool has_thumb;                                     // bit 0 of a code address says Thumb, and is no part of it
     bool has_signed_ra;                                 // code addresses can carry a signature in their upper bits
     bool has_tagged_pointers;                           // the top byte of a pointer to data is no part of it
@@ -152,6 +182,13 @@ static inline uint64_t arch_lookup_pc(uint64_t pc, enum arch_pc_kind kind)
 {
     return kind == ARCH_PC_EXACT ? pc : pc - 1;
 }
+
+// Whether the ARCH_CALL_BYTES bytes before an address end with an instruction that calls.
+bool arch_is_call_site(const struct arch *arch, const uint8_t bytes[ARCH_CALL_BYTES]);
+
+// The edge at a pc, from the bytes around it, of which so many were read. NULL: none.
+const struct arch_frame_edge *arch_frame_edge_at(const struct arch *arch, const uint8_t *pc_bytes,
+                                                 unsigned before_bytes, unsigned at_bytes);
 
 // Every register that the block keeps. `bytes` has layout->size_bytes bytes, in little-endian order.
 void arch_registers_from_block(const struct arch_register_layout *layout, const void *bytes,

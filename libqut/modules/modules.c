@@ -59,7 +59,9 @@ static struct module module_of(const struct modules_record *record)
         .code = {.state = record->state,
                  .table = record->state == RUNTIME_CODE_READY ? &record->stored.table : NULL,
                  .load_bias = identity->load_bias,
-                 .entry = identity->entry},
+                 .entry = identity->entry,
+                 .frame_pointers = modules_registry.flags & QUT_START_FRAME_POINTERS ? RUNTIME_FRAME_POINTERS_OF_IMAGE
+                                                                                     : RUNTIME_FRAME_POINTERS_NOT},
         .map_start = identity->map_start,
         .link_map = identity->link_map,
         .is_permanent = identity->is_permanent,

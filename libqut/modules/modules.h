@@ -82,6 +82,10 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc);
 // Whether the module is, now, what the list says. Signal-safe; a system call or two.
 bool module_confirm(const struct module *module, uintptr_t pc);
 
+// Whether memory of no module is executable, as far as is known, and frame pointers may be followed through it. Else our
+// thread will look whether it is. Signal-safe, between enter and leave.
+bool modules_is_code(uintptr_t pc);
+
 // A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
 // look. Signal-safe.
 void modules_want_refresh(void);

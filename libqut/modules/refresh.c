@@ -73,10 +73,16 @@ static bool make_table(struct modules_registry *registry)
     return true;
 }
 
+static int sooner(int ms, int other_ms)
+{
+    return ms < 0 ? other_ms : other_ms < 0 || ms < other_ms ? ms : other_ms;
+}
+
 enum modules_step modules_registry_step(int *wait_ms)
 {
     struct modules_registry *registry = &modules_registry;
     enum modules_step step = MODULES_STEP_NOTHING;
+    int ranges_ms = -1;
     *wait_ms = -1;
     os_lock(&registry->work);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
@@ -85,9 +91,10 @@ enum modules_step modules_registry_step(int *wait_ms)
             step = changes == 0 && !registry->loader.is_known ? MODULES_STEP_SCAN_POINTLESS : MODULES_STEP_SCAN;
         } else if (make_table(registry)) {
             step = MODULES_STEP_TABLE;
-        } else if (modules_jit_step(wait_ms)) {
+        } else if (modules_code_ranges_step(&ranges_ms) || modules_jit_step(wait_ms)) {
             step = MODULES_STEP_JIT;
         }
+        *wait_ms = sooner(*wait_ms, ranges_ms);
         if (step != MODULES_STEP_NOTHING)
             modules_registry_reclaim(WALK_PATIENCE_MS);
     }
@@ -121,11 +128,6 @@ static int now_and_then(void)
 {
     host_registry_call call = atomic_load_explicit(&modules_registry_now_and_then, memory_order_acquire);
     return call ? call() : -1;
-}
-
-static int sooner(int ms, int other_ms)
-{
-    return ms < 0 ? other_ms : other_ms < 0 || ms < other_ms ? ms : other_ms;
 }
 
 static int twice(int ms, int least, int most)
@@ -202,6 +204,7 @@ int qut_refresh(void)
     os_lock(&registry->work);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
         modules_jit_refresh();
+        modules_code_ranges_read();
         modules_registry_reclaim(WALK_PATIENCE_MS);
     }
     os_unlock(&registry->work);

@@ -150,6 +150,15 @@ int modules_registry_scan(void);
 void modules_record_free(struct modules_record *record);
 void modules_registry_tell_gone(struct modules_record *record); // under lock
 
+// ---- code_ranges.c
+
+// Nothing is known of what is executable, and it is wanted or not. Under lock.
+void modules_code_ranges_start(bool are_wanted);
+// Now. Under work, without lock.
+void modules_code_ranges_read(void);
+// If a walk asked for it and it is due. False: it is not; *wait_ms: until it will be, -1: never. The same.
+bool modules_code_ranges_step(int *wait_ms);
+
 // ---- module_content.c
 
 // Of a module without build-id: the identity of an OAT file, else a hash over what is mapped of it and not written to.
@@ -170,7 +179,7 @@ enum modules_step {
     MODULES_STEP_NOTHING = 0,
     MODULES_STEP_TABLE,         // a table was made, or could not be made
     MODULES_STEP_SCAN,          // modules were listed
-    MODULES_STEP_JIT,           // code made at run time was looked at
+    MODULES_STEP_JIT,           // code made at run time was looked at, or where it can be
     MODULES_STEP_SCAN_POINTLESS // ... again, with the same result, and the next walk may ask for it again
 };
 enum modules_step modules_registry_step(int *wait_ms); // NOTHING: until something will be due; -1: until the bell rings

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file is mapped at an address of this process, by /proc/self/maps.
+// Which file is mapped at an address of this process, and which memory is executable, by /proc/self/maps.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "libqut/os/file.h"
 #include "libqut/os/os.h"
 
 static bool is_same_file(const char *path, unsigned device_major, unsigned device_minor, unsigned long long inode)
@@ -67,5 +68,26 @@ int os_mapping_at(uintptr_t address, struct os_mapping *mapping)
             result = 0;
     free(line);
     fclose(file);
+    return result;
+}
+
+int os_each_code_mapping(int (*each)(void *context, uintptr_t start, uintptr_t end), void *context)
+{
+    enum { MAPS_BYTES_MAX = 64 << 20 };
+    char *text;
+    size_t size;
+    int result = os_read_text("/proc/self/maps", MAPS_BYTES_MAX, &text, &size);
+    if (result != 0)
+        return result;
+    for (char *line = text; *line && result == 0;) {
+        char *next, *end_of_line = strchr(line, '\n');
+        unsigned long long start = strtoull(line, &next, 16);
+        unsigned long long end = *next == '-' ? strtoull(next + 1, &next, 16) : 0;
+        // "start-end rwxp ..."
+        if (end > start && strnlen(next, 4) == 4 && next[3] == 'x')
+            result = each(context, (uintptr_t)start, (uintptr_t)end);
+        line = end_of_line ? end_of_line + 1 : text + size;
+    }
+    free(text);
     return result;
 }

@@ -130,13 +130,15 @@ runtime_rule_eval_inline(const struct arch *arch, const struct qut_rule *rule, s
         return RUNTIME_EVAL_NO_RULE;
 
     enum runtime_eval_result result = runtime_eval_cfa(e, &rule->cfa);
+    if (rule->ra.how == QUT_REG_UNDEFINED && result != RUNTIME_EVAL_BAD_MEMORY) {
+        if (cfa)
+            *cfa = result == RUNTIME_EVAL_OK ? e->cfa : 0;
+        return RUNTIME_EVAL_END; // whatever the cfa would be
+    }
     if (result != RUNTIME_EVAL_OK)
         return result;
     if (cfa)
         *cfa = e->cfa;
-
-    if (rule->ra.how == QUT_REG_UNDEFINED)
-        return RUNTIME_EVAL_END;
     result = runtime_eval_register(e, &rule->ra, arch->ra_reg, &caller->pc);
     if (result != RUNTIME_EVAL_OK)
         return result;

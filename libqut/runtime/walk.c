@@ -36,3 +36,15 @@ bool runtime_walk_step(const struct arch *arch, const struct runtime_walk_ops *o
         runtime_classify(arch, ops, context, walk);
     return runtime_leave(arch, ops, context, walk);
 }
+
+enum runtime_call_site runtime_read_call_site(const struct arch *arch,
+                                              size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size),
+                                              void *context, uint64_t pc)
+{
+    uint8_t bytes[ARCH_CALL_BYTES];
+    if (arch->call_site_count == 0)
+        return RUNTIME_CALL_SITE;
+    if (read_code(context, pc - sizeof bytes, bytes, sizeof bytes) != sizeof bytes)
+        return RUNTIME_CALL_SITE_UNREADABLE;
+    return arch_is_call_site(arch, bytes) ? RUNTIME_CALL_SITE : RUNTIME_CALL_SITE_NOT;
+}

@@ -19,13 +19,25 @@ enum runtime_code_state {
     RUNTIME_CODE_READY,
 };
 
+// Whether frame pointers may be followed through the code where it has no rules, if there seem to be some.
+enum runtime_frame_pointers {
+    RUNTIME_FRAME_POINTERS_NOT =
+        0, // no executable memory, as far as is known; or the user of libqut did not ask for it
+    RUNTIME_FRAME_POINTERS_OF_IMAGE,
+    RUNTIME_FRAME_POINTERS_OF_MADE_CODE, // at run time, in no image
+};
+
 struct runtime_code {
     enum runtime_code_state state;
     const struct qut_table *table; // READY
     uint64_t load_bias;            // address = virtual address in the file + load_bias
     uint64_t entry;                // address of the program's entry point, where it lies in this module; else 0
     uint8_t frame_flags;           // QUT_FRAME_JIT, QUT_FRAME_MANAGED: what frames of this code are
+    uint8_t frame_pointers;        // enum runtime_frame_pointers
 };
+
+// What stands before a return address.
+enum runtime_call_site { RUNTIME_CALL_SITE_NOT = 0, RUNTIME_CALL_SITE, RUNTIME_CALL_SITE_UNREADABLE };
 
 // What a walk asks of the world. `context` is the caller's.
 struct runtime_walk_ops {
@@ -34,6 +46,7 @@ struct runtime_walk_ops {
     void (*find)(void *context, uint64_t pc, struct runtime_code *code);
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
     uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
+    enum runtime_call_site (*call_site)(void *context, uint64_t pc); // NULL: by read_code
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of
@@ -61,6 +74,11 @@ struct runtime_walk {
     };
     struct qut_rule rule;
 };
+
+// What the code before a return address (without Thumb bit) says. Architectures whose calls are not known: all are.
+enum runtime_call_site runtime_read_call_site(const struct arch *arch,
+                                              size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size),
+                                              void *context, uint64_t pc);
 
 // At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address. *regs must stay as
 // it is while the walk is at this frame.

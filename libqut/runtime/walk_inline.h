@@ -15,7 +15,9 @@
 //   table        rows and rules of one file (formats/qut_table.md); module: that file, as it is loaded
 //   trampoline   code that signal handlers return to, or that threads begin in: known by its bytes
 //   tracked      registers that rules of other frames can need; the others are known in interrupted frames only
-//   guess        what is tried for the innermost frame where nothing is known, and is marked as such
+//   guess        what is tried where nothing is known, and is marked as such: frame pointers, and for the innermost
+//   frame
+//                what lies on top of the stack or in the link register
 //
 // A step, from top to bottom of this file:
 //
@@ -39,6 +41,7 @@ enum {
     RUNTIME_ENTRY_BYTES_MAX =
         52, // a program's _start, which has no caller: the longest is aarch64's and arm's in glibc
     RUNTIME_VSYSCALL_BYTES = 4096,
+    RUNTIME_GUESSED_FRAME_BYTES_MAX = 1 << 20, // further out no frame pointer is believed
 };
 
 // ---- a frame, asked
@@ -418,65 +421,10 @@ RUNTIME_WALK_INLINE bool runtime_leave_dex(struct runtime_walk *walk)
     return true;
 }
 
-// ---- leave by a guess: the innermost frame only, and only where nothing is known about its pc
+// ---- leave by a guess, where nothing is known about the pc
 
-// A return address that can be believed: code with a rule lies there. *rule is overwritten.
-RUNTIME_WALK_INLINE bool runtime_is_code_with_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                   void *context, struct qut_rule *rule, uint64_t ra)
-{
-    struct runtime_code code = {0};
-    uint64_t lookup_pc = arch_lookup_pc(runtime_plain_pc(arch, ra), ARCH_PC_RETURN);
-    ops->find(context, lookup_pc, &code);
-    if (code.state != RUNTIME_CODE_READY)
-        return false;
-    runtime_table_rule(code.table, lookup_pc - code.load_bias, rule);
-    return rule->kind == QUT_RULE_FRAME && !(rule->flags & QUT_RULE_SIGNAL);
-}
-
-// Everything but pc, sp and, where it was read, the frame pointer is what it was: nothing tells.
-RUNTIME_WALK_INLINE bool runtime_enter_guessed(const struct arch *arch, struct runtime_walk *walk, uint64_t pc,
-                                               uint64_t sp, const uint64_t *fp)
-{
-    sp &= runtime_word_mask(arch);
-    if (!runtime_enter_caller(arch, walk, pc, sp, true, true))
-        return false;
-    uint64_t kept = (uint64_t)1 << arch->sp_reg;
-    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
-        kept |= (uint64_t)1 << arch->tracked[slot];
-    walk->regs.pc = pc;
-    walk->regs.sp = sp;
-    walk->regs.valid &= kept;
-    if (fp) { // the other registers were saved at unknown places
-        walk->regs.tracked[0] = *fp;
-        walk->regs.valid = (uint64_t)1 << arch->sp_reg | (uint64_t)1 << arch->tracked[0];
-    }
-    return true;
-}
-
-RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                               void *context, struct runtime_walk *walk)
-{
-    if (!runtime_knows_sp(arch, walk))
-        return false;
-    uint64_t sp = walk->regs.sp, pc;
-    if (arch->guess == ARCH_GUESS_LINK_REGISTER) { // cfa = sp; ra = lr
-        if (!runtime_register(arch, ops, context, walk, arch->ra_reg, &pc))
-            return false;
-        pc = ops->strip(context, pc);
-        return runtime_is_code_with_rule(arch, ops, context, &walk->rule, pc) &&
-               runtime_enter_guessed(arch, walk, pc, sp, NULL);
-    }
-    // cfa = sp + word; ra = *sp: a function that has pushed nothing yet, or a call to nowhere
-    if (ops->read(context, sp, &pc) && runtime_is_code_with_rule(arch, ops, context, &walk->rule, pc))
-        return runtime_enter_guessed(arch, walk, pc, sp + arch->word_bytes, NULL);
-    // cfa = fp + 2 words; ra = *(fp + word); fp = *fp
-    uint64_t fp = walk->regs.tracked[0], outer_fp;
-    if (!(walk->regs.valid >> arch->tracked[0] & 1) || fp < sp || !ops->read(context, fp, &outer_fp) ||
-        !ops->read(context, fp + arch->word_bytes, &pc) ||
-        !runtime_is_code_with_rule(arch, ops, context, &walk->rule, pc))
-        return false;
-    return runtime_enter_guessed(arch, walk, pc, fp + 2u * arch->word_bytes, &outer_fp);
-}
+// Needs what stands above, and is read here.
+#include "libqut/runtime/walk_guess_inline.h"
 
 // ---- leave, whichever way
 
@@ -484,9 +432,8 @@ RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const st
 RUNTIME_WALK_INLINE bool runtime_may_guess(const struct runtime_walk *walk)
 {
     uint32_t reason = walk->end.reason;
-    bool nothing_is_known = reason == QUT_END_NO_ROW || reason == QUT_END_NO_MODULE || reason == QUT_END_NO_TABLE ||
-                            (reason == QUT_END_REFUSED && walk->end.refusal == QUT_REFUSED_CANTUNWIND);
-    return walk->pc_kind == ARCH_PC_EXACT && nothing_is_known;
+    return reason == QUT_END_NO_ROW || reason == QUT_END_NO_MODULE || reason == QUT_END_NO_TABLE ||
+           (reason == QUT_END_REFUSED && walk->end.refusal == QUT_REFUSED_CANTUNWIND);
 }
 
 // Leaves a frame that was classified.

@@ -169,6 +169,7 @@ bool sample_kernel_look(struct sample_ticker *ticker, const void *ucontext, stru
 void sample_reach_begin(void);
 void sample_reach_restart(struct sample_ticker *ticker); // it is armed anew
 uint64_t sample_reach_period(uint64_t period_ns);        // for events: no shorter than what can be held
+uint64_t sample_out_of_step(uint64_t period_ns);         // a little longer
 // In the thread's own handler: may arm it anew.
 void sample_reach_look(struct sample_ticker *ticker);
 

@@ -40,6 +40,14 @@ uint64_t sample_reach_period(uint64_t period_ns)
     return period_ns && period_ns < least_ns ? least_ns : period_ns;
 }
 
+// An event and the kernel's tick are of one clock. In step they would meet each time in the same place: in a thread
+// that computes, every tick of the kernel's in our handler, or none. Seen: 0.4 and 35 % of a program for the same
+// handler.
+uint64_t sample_out_of_step(uint64_t period_ns)
+{
+    return period_ns + period_ns / 251;
+}
+
 static void raise_least(uint64_t period_ns)
 {
     uint64_t before = atomic_load_explicit(&sample_sampler.period_least_ns, memory_order_relaxed);
@@ -77,6 +85,6 @@ void sample_reach_look(struct sample_ticker *ticker)
     if (is_short && ticker->was_short && came)
         raise_least((uint64_t)(due_ns / (double)came));
     ticker->was_short = is_short;
-    if (sample_reach_period(ticker->period_ns) > ticker->period_ns)
+    if (sample_reach_period(ticker->asked_ns) > ticker->period_ns)
         sample_ticker_rearm(ticker, ticker->asked_ns);
 }

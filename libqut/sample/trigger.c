@@ -119,7 +119,7 @@ int sample_ticker_arm(struct sample_ticker *ticker, uint64_t period_ns)
     int result = 0;
     ticker->asked_ns = period_ns;
     ticker->period_ns = trigger == QUT_TRIGGER_NONE         ? 0
-                        : trigger == QUT_TRIGGER_TASK_CLOCK ? sample_reach_period(period_ns)
+                        : trigger == QUT_TRIGGER_TASK_CLOCK ? sample_out_of_step(sample_reach_period(period_ns))
                                                             : period_ns;
     if (ticker->period_ns)
         result = arm_clock(ticker, tid, trigger, signal_number);

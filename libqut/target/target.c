@@ -42,6 +42,7 @@ struct qut_target *target_new(const struct target_kind *kind, const struct qut_t
     target->pac_mask_given = options.pac_mask != 0;
     target->interrupt = options.interrupt;
     target->one_by_one = options.one_by_one;
+    target->frame_pointers = options.frame_pointers;
     target->compile = options.compile;
     target->compile_context = options.compile_context;
     target->open_fd = -1;

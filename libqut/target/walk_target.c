@@ -49,6 +49,8 @@ static void find_code(void *context, uint64_t pc, struct runtime_code *code)
     if (!range)
         return;
     struct target_image *image = range->image;
+    if (target->frame_pointers)
+        code->frame_pointers = image->is_elf ? RUNTIME_FRAME_POINTERS_OF_IMAGE : RUNTIME_FRAME_POINTERS_OF_MADE_CODE;
     if (!image->is_elf) {
         find_made_code(target, image, pc, code);
         return;

@@ -29,6 +29,7 @@ static void drop_modules(struct modules_registry *registry, int patience_ms)
     os_lock(&registry->lock);
     atomic_store_explicit(&registry->started, 0, memory_order_release);
     modules_registry_unpublish();
+    modules_code_ranges_start(false);
     modules_jit_drop();
     for (size_t i = 0; i < registry->record_count; i++) {
         modules_registry_tell_gone(registry->records[i]);
@@ -59,6 +60,7 @@ static int start(struct modules_registry *registry, const struct qut_options *op
     os_lock(&registry->work);
     os_lock(&registry->lock);
     modules_registry_sum_ends(registry, registry->before);
+    modules_code_ranges_start(registry->flags & QUT_START_FRAME_POINTERS);
     os_unlock(&registry->lock);
     result = modules_registry_scan();
     if (result >= 0)
@@ -90,8 +92,8 @@ static void bind_calls(void)
 int qut_start(const struct qut_options *options)
 {
     struct modules_registry *registry = &modules_registry;
-    if (!options || options->size != sizeof *options || (options->flags & ~(uint32_t)QUT_START_NO_THREAD) ||
-        options->zero)
+    if (!options || options->size != sizeof *options ||
+        (options->flags & ~(uint32_t)(QUT_START_NO_THREAD | QUT_START_FRAME_POINTERS)) || options->zero)
         return -EINVAL;
     if (!os_has_thread_words())
         return -ENOMEM;

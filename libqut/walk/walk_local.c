@@ -93,6 +93,23 @@ void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t 
 
 // ---- code
 
+enum { CALL_SITE_BITS = 10 };
+
+// Return addresses before which a call was found: reading code takes a system call. Shared by all threads, each word on
+// its own. Where code was put in place of other code an answer may be old: it makes a guess no more than a guess.
+static _Atomic uintptr_t call_sites[1 << CALL_SITE_BITS];
+
+static enum runtime_call_site call_site(void *context, uint64_t pc)
+{
+    _Atomic uintptr_t *known = &call_sites[(pc * 0x9e3779b97f4a7c15u) >> (64 - CALL_SITE_BITS)];
+    if (atomic_load_explicit(known, memory_order_relaxed) == (uintptr_t)pc)
+        return RUNTIME_CALL_SITE;
+    enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
+    if (site == RUNTIME_CALL_SITE)
+        atomic_store_explicit(known, (uintptr_t)pc, memory_order_relaxed);
+    return site;
+}
+
 static void find_code(void *context, uint64_t pc, struct runtime_code *code)
 {
     struct walk_local *local = context;
@@ -107,6 +124,8 @@ static void find_code(void *context, uint64_t pc, struct runtime_code *code)
     // A module that the list does not have yet, or code that belongs to none.
     *code =
         (struct runtime_code){.state = module || !local->up_to_date ? RUNTIME_CODE_PENDING : RUNTIME_CODE_NO_MODULE};
+    if (code->state == RUNTIME_CODE_NO_MODULE && modules_is_code((uintptr_t)pc))
+        code->frame_pointers = RUNTIME_FRAME_POINTERS_OF_MADE_CODE;
     modules_want_refresh();
 }
 
@@ -137,7 +156,12 @@ static uint64_t vector_bytes(void *context)
     return walk_local_vector_bytes();
 }
 
-const struct runtime_walk_ops walk_local_ops = {read_stack, read_code, find_code, strip, vector_bytes};
+const struct runtime_walk_ops walk_local_ops = {.read = read_stack,
+                                                .read_code = read_code,
+                                                .find = find_code,
+                                                .strip = strip,
+                                                .vector_bytes = vector_bytes,
+                                                .call_site = call_site};
 
 // ---- the walk
 

@@ -35,7 +35,8 @@ int attach_open_target(struct attach_session *session, struct attach_error *erro
                                                       .cache_directory = options->cache_directory,
                                                       .compile = qutc_compile_for_qut,
                                                       .compile_context = session->provide,
-                                                      .sysroot = options->sysroot};
+                                                      .sysroot = options->sysroot,
+                                                      .frame_pointers = true};
     struct qut_target_error why;
     session->target = qut_target_process(options->pid, &target_options, &why);
     if (!session->target) {

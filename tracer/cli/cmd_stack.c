@@ -57,7 +57,8 @@ static void open_target(struct session *session, struct qut_target_error *error)
                                                       .compile_context = session,
                                                       .sysroot = options->sysroot,
                                                       .interrupt = options->interrupt,
-                                                      .one_by_one = !options->together};
+                                                      .one_by_one = !options->together,
+                                                      .frame_pointers = true};
     if (options->pid)
         session->target = qut_target_process((pid_t)options->pid, &target_options, error);
     else if (options->core)

@@ -12,6 +12,7 @@ enum node_trait {
     NODE_IS_WHOLE = 1,
     NODE_IS_KERNEL = 2,
     NODE_IS_RUN_TIME = 4,
+    NODE_IS_GUESSED = 8, // or what it hangs from is
 };
 
 // No file has it: memory that was written and then run.
@@ -31,7 +32,8 @@ static uint8_t *traits_of(const struct trace *trace)
         bool is_whole = node->class_ != QUT_TRACE_CLASS_END && (!node->parent || traits[node->parent] & NODE_IS_WHOLE);
         traits[i] =
             (uint8_t)((is_whole ? NODE_IS_WHOLE : 0) | (node->class_ == QUT_TRACE_CLASS_KERNEL ? NODE_IS_KERNEL : 0) |
-                      (is_run_time(node) ? NODE_IS_RUN_TIME : 0));
+                      (is_run_time(node) ? NODE_IS_RUN_TIME : 0) | (traits[node->parent] & NODE_IS_GUESSED) |
+                      (node->kind & QUT_TRACE_NODE_GUESSED ? NODE_IS_GUESSED : 0));
     }
     return traits;
 }
@@ -137,6 +139,8 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
                 quality->of[QUALITY_KERNEL] += weight;
             if (trait & NODE_IS_RUN_TIME)
                 quality->of[QUALITY_RUN_TIME] += weight;
+            if (trait & NODE_IS_GUESSED)
+                quality->of[QUALITY_GUESSED] += weight;
             if (is_named(names, sample->node))
                 quality->of[QUALITY_NAMED] += weight;
             else if (sample->node && node->module != TRACE_NONE)
@@ -145,6 +149,8 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
     }
     for (unsigned aspect = QUALITY_WHOLE; aspect <= QUALITY_RUN_TIME; aspect++)
         quality->all[aspect] = quality->sum;
+    if (quality->of[QUALITY_GUESSED])
+        quality->all[QUALITY_GUESSED] = quality->sum;
 }
 
 static void count_losses(struct quality *quality, const struct trace *trace)

@@ -19,6 +19,7 @@ static const struct {
     [QUALITY_NAMED] = {"named", "with a name", AT_LEAST, 0.95},
     [QUALITY_KERNEL] = {"kernel", "in the kernel", NOT_JUDGED, 0},
     [QUALITY_RUN_TIME] = {"run_time_code", "in code made at run time", NOT_JUDGED, 0},
+    [QUALITY_GUESSED] = {"frame_pointers", "with a stack that rests on frame pointers", NOT_JUDGED, 0},
     [QUALITY_LATE] = {"late", "of ticks late", AT_MOST, 0.05},
     [QUALITY_LOST] = {"lost", "of samples lost", AT_MOST, 0.01},
 };
@@ -69,18 +70,20 @@ void export_quality_line(const struct quality *quality, char *text, size_t size)
 
 // ---- what to do
 
-// Neither a table of functions nor a frame pointer tells of such code, whatever options the machine has.
+// Walks go through such code by frame pointers, where it keeps some as compilers of C do.
 static void advise_run_time(const struct quality *quality, const struct teller *teller)
 {
     enum { WORTH_TELLING_PERCENT = 5 };
     double percent = 100 * export_quality_share(quality, QUALITY_RUN_TIME);
     if (percent < WORTH_TELLING_PERCENT)
         return;
-    export_tell(
-        teller,
-        "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s: its functions have no names yet, "
-        "and stacks end there; what is outside of it, and waits, are as they were",
-        percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "", quality->machine ? ")" : "");
+    export_tell(teller,
+                "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s: its functions have no "
+                "names yet%s; "
+                "what is outside of it, and waits, are as they were",
+                percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "",
+                quality->machine ? ")" : "",
+                export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", and stacks end there");
 }
 
 static void advise_names(const struct quality *quality, const struct teller *teller)

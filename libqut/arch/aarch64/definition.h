@@ -10,6 +10,8 @@
 extern const char *const arch_aarch64_register_names[];
 extern const struct arch_register_layout arch_aarch64_core_registers, arch_aarch64_ucontext_registers;
 extern const struct arch_trampoline arch_aarch64_trampolines[1];
+enum { ARCH_AARCH64_CALL_SITES = 2 };
+extern const struct arch_call_site arch_aarch64_call_sites[ARCH_AARCH64_CALL_SITES];
 
 // Tracked: x29 is the frame pointer; x28 generic JNI frame; x19, x20, x22 dex pc; x25, x27 nterp's register arrays.
 #define ARCH_AARCH64_DEFINITION                                                                                        \
@@ -23,7 +25,8 @@ extern const struct arch_trampoline arch_aarch64_trampolines[1];
         .glob_dat_relocation = R_AARCH64_GLOB_DAT, .has_tagged_pointers = true,                                        \
         .plt_header = {32, 16, -8, 0xa9bf7bf0} /* stp x16, x30, [sp, #-16]! */,                                        \
         .system_calls = {{4, {0x01, 0x00, 0x00, 0xd4}}} /* svc #0 */, .result_reg = 0 /* x0 */,                        \
-        .call_number_reg = 8 /* x8 */, .telling_register = "x0",                                                       \
+        .call_number_reg = 8 /* x8 */, .telling_register = "x0", .frame_record = {true, false, 1, 0, 2},               \
+        .call_sites = arch_aarch64_call_sites, .call_site_count = ARCH_AARCH64_CALL_SITES,                             \
     }
 
 #endif

@@ -10,6 +10,8 @@
 extern const char *const arch_riscv64_register_names[];
 extern const struct arch_register_layout arch_riscv64_core_registers, arch_riscv64_ucontext_registers;
 extern const struct arch_trampoline arch_riscv64_trampolines[1];
+enum { ARCH_RISCV64_CALL_SITES = 3 };
+extern const struct arch_call_site arch_riscv64_call_sites[ARCH_RISCV64_CALL_SITES];
 
 // Tracked: s0 is the frame pointer; s1 dex pc of the switch interpreter; the rest of the callee-saved registers that
 // fit. pc_shift is that of compressed instructions.
@@ -24,7 +26,8 @@ extern const struct arch_trampoline arch_riscv64_trampolines[1];
         .pc_reg = QUT_NO_REGISTER, .int64_alignment_bytes = 8, .jump_slot_relocation = R_RISCV_JUMP_SLOT,              \
         .glob_dat_relocation = R_RISCV_64, .plt_header = {32, 0, 0, 0},                                                \
         .system_calls = {{4, {0x73, 0x00, 0x00, 0x00}}} /* ecall */, .result_reg = 10 /* a0 */,                        \
-        .call_number_reg = 17 /* a7 */, .telling_register = "ra",                                                      \
+        .call_number_reg = 17 /* a7 */, .telling_register = "ra", .frame_record = {true, true, -1, -2, 0},             \
+        .call_sites = arch_riscv64_call_sites, .call_site_count = ARCH_RISCV64_CALL_SITES,                             \
     }
 
 #endif

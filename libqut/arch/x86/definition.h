@@ -10,6 +10,9 @@
 extern const char *const arch_x86_register_names[];
 extern const struct arch_register_layout arch_x86_core_registers, arch_x86_ucontext_registers;
 extern const struct arch_trampoline arch_x86_trampolines[2];
+enum { ARCH_X86_CALL_SITES = 10, ARCH_X86_FRAME_EDGES = 7 };
+extern const struct arch_call_site arch_x86_call_sites[ARCH_X86_CALL_SITES];
+extern const struct arch_frame_edge arch_x86_frame_edges[ARCH_X86_FRAME_EDGES];
 
 // Tracked is every callee-saved register.
 #define ARCH_X86_DEFINITION                                                                                            \
@@ -24,6 +27,9 @@ extern const struct arch_trampoline arch_x86_trampolines[2];
         .system_calls = {{2, {0xcd, 0x80}}} /* int $0x80; sysenter returns behind one, too */,                         \
         .result_reg = 0 /* eax */, .call_argument_regs = {3, 1, 2, 6} /* ebx, ecx, edx, esi */,                        \
         .call_number_offset = 44 /* orig_eax */, .clone_number = 120, .telling_register = "eip",                       \
+        .frame_record = {true, true, 1, 0, 2}, .call_sites = arch_x86_call_sites,                                      \
+        .call_site_count = ARCH_X86_CALL_SITES, .frame_edges = arch_x86_frame_edges,                                   \
+        .frame_edge_count = ARCH_X86_FRAME_EDGES,                                                                      \
     }
 
 #endif

@@ -10,6 +10,9 @@
 extern const char *const arch_x86_64_register_names[];
 extern const struct arch_register_layout arch_x86_64_core_registers, arch_x86_64_ucontext_registers;
 extern const struct arch_trampoline arch_x86_64_trampolines[2];
+enum { ARCH_X86_64_CALL_SITES = 10, ARCH_X86_64_FRAME_EDGES = 7 };
+extern const struct arch_call_site arch_x86_64_call_sites[ARCH_X86_64_CALL_SITES];
+extern const struct arch_frame_edge arch_x86_64_frame_edges[ARCH_X86_64_FRAME_EDGES];
 
 // Tracked is every callee-saved register: rbp and rbx, r12..r15 all occur as CFA base in Debian's libraries, and ART's
 // interpreters keep their frame in r12 and r15.
@@ -25,6 +28,9 @@ extern const struct arch_trampoline arch_x86_64_trampolines[2];
         .counts_from_got_plt = true, .system_calls = {{2, {0x0f, 0x05}}} /* syscall */, .result_reg = 0 /* rax */,     \
         .call_argument_regs = {5, 4, 1, 10} /* rdi, rsi, rdx, r10 */, .call_number_offset = 120 /* orig_rax */,        \
         .clone_number = 56, .tracee_id = QUT_ARCH_X86, .telling_register = "rip",                                      \
+        .frame_record = {true, true, 1, 0, 2}, .call_sites = arch_x86_64_call_sites,                                   \
+        .call_site_count = ARCH_X86_64_CALL_SITES, .frame_edges = arch_x86_64_frame_edges,                             \
+        .frame_edge_count = ARCH_X86_64_FRAME_EDGES,                                                                   \
     }
 
 #endif

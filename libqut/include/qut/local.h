@@ -25,6 +25,9 @@ struct qut_options {
 enum qut_start_flag {
     // No thread of our own: new modules become known in qut_refresh only.
     QUT_START_NO_THREAD = 1,
+    // Where nothing is known about executable memory, walks follow frame pointers through it, if there seem to be some:
+    // aligned, ever further out, each return address behind a call. Such frames are marked (QUT_FRAME_GUESSED).
+    QUT_START_FRAME_POINTERS = 2,
 };
 
 // Learns the modules that are loaded now and starts the thread that looks after later ones and makes missing tables.

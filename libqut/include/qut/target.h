@@ -25,6 +25,7 @@ struct qut_target_options {
     uint64_t pac_mask;   // aarch64: bits of a code address that hold its signature; 0: found out
     bool interrupt;      // of a live process: stop threads also where their system call returns EINTR then
     bool one_by_one;     // of a live process: each thread is stopped by itself, by its walk, not all by qut_target_stop
+    bool frame_pointers; // as QUT_START_FRAME_POINTERS
 };
 
 // One line about what went wrong: "core.123: not a core file (ELF type 3)".

@@ -44,7 +44,7 @@ static uint64_t as_it_is(void *context, uint64_t pc)
     return pc;
 }
 
-static const struct runtime_walk_ops ops = {read_stack, no_code, find, as_it_is, NULL};
+static const struct runtime_walk_ops ops = {.read = read_stack, .read_code = no_code, .find = find, .strip = as_it_is};
 
 // Steps until the walk ends; all registers are known at first and point at the stack, every word of which is the
 // function's own address.

@@ -68,7 +68,8 @@ static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong
 
 void whole_walk(struct whole_walks *walks, const struct arch_frame_regs *regs, const struct shadow *shadow)
 {
-    static const struct runtime_walk_ops ops = {read_word, read_code, find, strip, NULL};
+    static const struct runtime_walk_ops ops = {
+        .read = read_word, .read_code = read_code, .find = find, .strip = strip};
     const struct arch *arch = walks->guest->arch;
     struct runtime_walk walk;
     size_t left = shadow->depth;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames that no rule describes, or not well enough: signal frames, the entry point, leaves without unwind information.
+// Frames that no rule describes, or not well enough: signal frames, the entry point, pages of the kernel.
 #include "tests/unit/libqut/runtime/walk/steps.h"
 
 // ---- signal frames
@@ -170,86 +170,6 @@ START_TEST(code_behind_a_thumb_entry_point_is_another_function)
 }
 END_TEST
 
-START_TEST(leaf_by_link_register_is_marked)
-{
-    begin_on(&arch_aarch64, 0x100, 0);
-    row(0, hole());
-    row(0x200, outermost());
-    world_set(&world, 30, WORLD_TEXT + 0x204);
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 2);
-    ck_assert_uint_eq(frames[1].flags, QUT_FRAME_GUESSED);
-    ck_assert_uint_eq(end.guessed_frame, 1);
-    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
-    ck_assert_uint_eq(world_walk(&world, ARCH_PC_RETURN, frames, FRAMES, &end), 1); // never for a caller
-    ck_assert_uint_eq(end.reason, QUT_END_NO_ROW);
-}
-END_TEST
-
-START_TEST(leaf_that_was_built_without_tables_on_arm)
-{
-    begin_on(&arch_arm, 0x100, 0);
-    row(0, refused(QUT_REFUSED_CANTUNWIND));
-    row(0x200, outermost());
-    world_set(&world, 14, WORLD_TEXT + 0x204);
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 2);
-    ck_assert_uint_eq(frames[1].flags, QUT_FRAME_GUESSED);
-    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
-    ck_assert_uint_eq(end.refusal, 0);
-}
-END_TEST
-
-START_TEST(link_register_that_cannot_be_right_is_not_believed)
-{
-    begin_on(&arch_aarch64, 0x100, 0);
-    row(0, hole());
-    row(0x200, outermost());
-    world_set(&world, 30, WORLD_TEXT + 0x108); // no unwind information there either: left from a call of the leaf's
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 1);
-    ck_assert_uint_eq(end.reason, QUT_END_NO_ROW);
-    ck_assert_uint_eq(end.guessed_frame, QUT_NO_GUESS);
-}
-END_TEST
-
-START_TEST(call_through_a_null_pointer)
-{
-    begin_on(&arch_x86_64, 0, 0);
-    world.regs.pc = 0;
-    row(0x200, outermost());
-    world_put(&world, 0, WORLD_TEXT + 0x205);
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 2);
-    ck_assert_uint_eq(frames[0].pc, 0);
-    ck_assert_uint_eq(frames[1].flags, QUT_FRAME_GUESSED);
-    ck_assert_uint_eq(frames[1].sp, world_stack_address(&world, 1));
-    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
-}
-END_TEST
-
-START_TEST(leaf_by_frame_pointer_is_marked)
-{
-    begin_on(&arch_x86_64, 0x100, 0);
-    row(0, hole());
-    row(0x200, outermost());
-    world_put(&world, 0, 0x1234);
-    world_set(&world, 6, world_stack_address(&world, 4));
-    world_put(&world, 4, world_stack_address(&world, 20));
-    world_put(&world, 5, WORLD_TEXT + 0x205);
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 2);
-    ck_assert_uint_eq(frames[1].flags, QUT_FRAME_GUESSED);
-    ck_assert_uint_eq(frames[1].sp, world_stack_address(&world, 6));
-}
-END_TEST
-
-START_TEST(pending_table_is_no_reason_to_guess)
-{
-    begin_on(&arch_aarch64, 0x100, 0);
-    row(0, outermost());
-    world.state = RUNTIME_CODE_PENDING;
-    world_set(&world, 30, WORLD_TEXT + 0x204);
-    ck_assert_uint_eq(go(ARCH_PC_EXACT), 1);
-    ck_assert_uint_eq(end.reason, QUT_END_TABLE_PENDING);
-}
-END_TEST
-
 START_TEST(vsyscall_page)
 {
     begin_on(&arch_x86_64, 0, 0);
@@ -326,12 +246,6 @@ int main(void)
         signal_frames_that_lead_to_themselves_end,
         entry_point_has_no_caller,
         code_behind_a_thumb_entry_point_is_another_function,
-        leaf_by_link_register_is_marked,
-        leaf_that_was_built_without_tables_on_arm,
-        link_register_that_cannot_be_right_is_not_believed,
-        call_through_a_null_pointer,
-        leaf_by_frame_pointer_is_marked,
-        pending_table_is_no_reason_to_guess,
         vsyscall_page,
         words_of_32_bits_wrap,
         registers_of_a_frame,

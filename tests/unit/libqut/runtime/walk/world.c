@@ -87,7 +87,8 @@ static void world_find(void *context, uint64_t pc, struct runtime_code *code)
     *code = (struct runtime_code){0};
     if (pc < WORLD_TEXT || pc - WORLD_TEXT >= WORLD_TEXT_BYTES)
         return;
-    *code = (struct runtime_code){world->state, &world->made.table, WORLD_BIAS, world->entry, world->frame_flags};
+    *code = (struct runtime_code){world->state, &world->made.table, WORLD_BIAS,
+                                  world->entry, world->frame_flags, world->frame_pointers};
 }
 
 static uint64_t world_strip(void *context, uint64_t pc)
@@ -100,7 +101,11 @@ static uint64_t world_vector_bytes(void *context)
     return ((const struct world *)context)->vector_bytes;
 }
 
-const struct runtime_walk_ops world_ops = {world_read, world_read_code, world_find, world_strip, world_vector_bytes};
+const struct runtime_walk_ops world_ops = {.read = world_read,
+                                           .read_code = world_read_code,
+                                           .find = world_find,
+                                           .strip = world_strip,
+                                           .vector_bytes = world_vector_bytes};
 
 size_t world_walk(struct world *world, enum arch_pc_kind kind, struct qut_frame *frames, size_t max,
                   struct qut_end *end)

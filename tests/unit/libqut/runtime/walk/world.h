@@ -20,7 +20,7 @@ struct world {
     struct made_table made;
     enum runtime_code_state state; // of the module
     uint64_t entry;
-    uint8_t frame_flags;
+    uint8_t frame_flags, frame_pointers;
     uint64_t signature_bits; // that strip takes away
     uint64_t vector_bytes;
     uint8_t code[WORLD_TEXT_BYTES];

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of walk_inline.h: how a frame is left about whose pc nothing is known. A caller that is found so is marked
+// (QUT_FRAME_GUESSED), and the walk goes on by rules as soon as one holds. Every such caller must lie behind a call, in
+// code with rules, or in executable memory that frame pointers may lead through; its frame must lie further out.
+#ifndef QUT_RUNTIME_WALK_GUESS_INLINE_H
+#define QUT_RUNTIME_WALK_GUESS_INLINE_H
+
+// A return address that can be believed: behind a call, in code with a rule or in code that frame pointers may lead
+// through. *rule is overwritten.
+RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                                            struct qut_rule *rule, uint64_t ra)
+{
+    struct runtime_code code = {0};
+    ra = runtime_plain_pc(arch, ra);
+    uint64_t lookup_pc = arch_lookup_pc(ra, ARCH_PC_RETURN);
+    ops->find(context, lookup_pc, &code);
+    rule->kind = QUT_RULE_HOLE;
+    if (code.state == RUNTIME_CODE_READY)
+        runtime_table_rule(code.table, lookup_pc - code.load_bias, rule);
+    bool has_rule = rule->kind == QUT_RULE_FRAME && !(rule->flags & QUT_RULE_SIGNAL);
+    if (!has_rule && code.frame_pointers == RUNTIME_FRAME_POINTERS_NOT)
+        return false;
+    enum runtime_call_site site =
+        ops->call_site ? ops->call_site(context, ra) : runtime_read_call_site(arch, ops->read_code, context, ra);
+    // A core file need not have the code.
+    return site == RUNTIME_CALL_SITE || (site == RUNTIME_CALL_SITE_UNREADABLE && has_rule);
+}
+
+// Everything but pc, sp and, where it was read, the frame pointer is what it was: nothing tells. False where that is
+// no caller.
+RUNTIME_WALK_INLINE bool runtime_enter_guessed(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                               void *context, struct runtime_walk *walk, uint64_t pc, uint64_t sp,
+                                               const uint64_t *fp)
+{
+    sp &= runtime_word_mask(arch);
+    walk->end.reason = QUT_END_NOT;
+    pc = ops->strip(context, pc);
+    if (!runtime_is_caller(arch, ops, context, &walk->rule, pc) ||
+        !runtime_enter_caller(arch, walk, pc, sp, true, true))
+        return false;
+    uint64_t kept = (uint64_t)1 << arch->sp_reg;
+    for (unsigned slot = 0; slot < arch->tracked_count; slot++)
+        kept |= (uint64_t)1 << arch->tracked[slot];
+    walk->regs.pc = pc;
+    walk->regs.sp = sp;
+    walk->regs.valid &= kept;
+    if (fp) { // the other registers were saved at unknown places
+        walk->regs.tracked[0] = *fp;
+        walk->regs.valid = (uint64_t)1 << arch->sp_reg | (uint64_t)1 << arch->tracked[0];
+    }
+    return true;
+}
+
+// ra = *(fp + ra_words); fp = *(fp + fp_words); cfa = fp + cfa_words. Where the cfa is not known, sp is what it is at
+// least, and does not count as known.
+RUNTIME_WALK_INLINE bool runtime_follow_frame_pointer(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                      void *context, struct runtime_walk *walk)
+{
+    const struct arch_frame_record *record = &arch->frame_record;
+    uint64_t fp = walk->regs.tracked[0], sp = walk->regs.sp, outer_fp, pc;
+    if (!record->is_known || !(walk->regs.valid >> arch->tracked[0] & 1) || fp < sp ||
+        fp - sp > RUNTIME_GUESSED_FRAME_BYTES_MAX || fp % arch->word_bytes != 0)
+        return false;
+    uint64_t at = fp + (uint64_t)(int64_t)(record->fp_words * arch->word_bytes);
+    // Where this frame's sp is not known either, it is fp that moves outward.
+    bool sp_is_known = runtime_knows_sp(arch, walk);
+    uint8_t switches = walk->switches;
+    if (!ops->read(context, at, &outer_fp) ||
+        !ops->read(context, fp + (uint64_t)(int64_t)(record->ra_words * arch->word_bytes), &pc) ||
+        !runtime_enter_guessed(arch, ops, context, walk, pc,
+                               fp + (uint64_t)(int64_t)(record->cfa_words * arch->word_bytes), &outer_fp))
+        return false;
+    if (!sp_is_known)
+        walk->switches = switches;
+    if (!record->cfa_is_known)
+        walk->regs.valid &= ~((uint64_t)1 << arch->sp_reg);
+    return true;
+}
+
+// The innermost frame may have none of its own yet, or any more: cfa = sp + saved + word; ra = *(sp + saved).
+RUNTIME_WALK_INLINE bool runtime_leave_unframed(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                void *context, struct runtime_walk *walk, bool saved_fp)
+{
+    uint64_t sp = walk->regs.sp, saved = saved_fp ? arch->word_bytes : 0, fp, pc;
+    if (arch->guess == ARCH_GUESS_LINK_REGISTER) // cfa = sp; ra = lr
+        return runtime_register(arch, ops, context, walk, arch->ra_reg, &pc) &&
+               runtime_enter_guessed(arch, ops, context, walk, pc, sp, NULL);
+    return ops->read(context, sp, &fp) && ops->read(context, sp + saved, &pc) &&
+           runtime_enter_guessed(arch, ops, context, walk, pc, sp + saved + arch->word_bytes, saved_fp ? &fp : NULL);
+}
+
+// By the instructions around an interrupted pc. NULL: they tell nothing.
+RUNTIME_WALK_OUTLINE const struct arch_frame_edge *
+runtime_find_edge(const struct arch *arch, const struct runtime_walk_ops *ops, void *context, uint64_t pc)
+{
+    uint8_t code[ARCH_EDGE_BYTES_BEFORE + ARCH_EDGE_BYTES_AT];
+    size_t count = ops->read_code(context, pc - ARCH_EDGE_BYTES_BEFORE, code, sizeof code);
+    return count > ARCH_EDGE_BYTES_BEFORE
+               ? arch_frame_edge_at(arch, code + ARCH_EDGE_BYTES_BEFORE, ARCH_EDGE_BYTES_BEFORE,
+                                    (unsigned)count - ARCH_EDGE_BYTES_BEFORE)
+               : NULL;
+}
+
+// In code of an image that has no rule, assembly mostly, what lies on top of the stack is the likelier; in code that
+// was made at run time the frame pointer.
+RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                               void *context, struct runtime_walk *walk)
+{
+    struct runtime_code code = {0};
+    uint64_t pc = runtime_plain_pc(arch, walk->regs.pc);
+    ops->find(context, arch_lookup_pc(pc, walk->pc_kind), &code);
+    if (walk->pc_kind == ARCH_PC_RETURN || !runtime_knows_sp(arch, walk))
+        return code.frame_pointers && runtime_follow_frame_pointer(arch, ops, context, walk);
+    const struct arch_frame_edge *edge =
+        code.frame_pointers && arch->frame_edge_count ? runtime_find_edge(arch, ops, context, pc) : NULL;
+    if (edge)
+        return runtime_leave_unframed(arch, ops, context, walk, edge->saved_words == 1);
+    bool is_made = code.frame_pointers == RUNTIME_FRAME_POINTERS_OF_MADE_CODE;
+    return (is_made && runtime_follow_frame_pointer(arch, ops, context, walk)) ||
+           runtime_leave_unframed(arch, ops, context, walk, false) ||
+           (!is_made && runtime_follow_frame_pointer(arch, ops, context, walk));
+}
+
+#endif
