@@ -115,10 +115,11 @@ RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const st
         code.frame_pointers && arch->frame_edge_count ? runtime_find_edge(arch, ops, context, pc) : NULL;
     if (edge)
         return runtime_leave_unframed(arch, ops, context, walk, edge->saved_words == 1);
+    bool may_follow = code.frame_pointers != RUNTIME_FRAME_POINTERS_NOT || arch->guess == ARCH_GUESS_STACK_TOP;
     bool is_made = code.frame_pointers == RUNTIME_FRAME_POINTERS_OF_MADE_CODE;
     return (is_made && runtime_follow_frame_pointer(arch, ops, context, walk)) ||
            runtime_leave_unframed(arch, ops, context, walk, false) ||
-           (!is_made && runtime_follow_frame_pointer(arch, ops, context, walk));
+           (!is_made && may_follow && runtime_follow_frame_pointer(arch, ops, context, walk));
 }
 
 #endif

@@ -103,15 +103,17 @@ static void take_over(struct backtrace *b)
     b->forgot = true;
 }
 
-// What the frame is that was or will be given out as number `index`. Gaps are frames that the fast ways gave.
+// What the frame is that was or will be given out as number `index`. Gaps are frames that the fast ways gave. That a
+// guess led to a frame was noted when it was handed to them; they may have handed it back.
 static void note(const struct backtrace *b, size_t index, unsigned flags)
 {
     struct walk_noted_walk *notes = b->notes;
     if (!notes)
         return;
+    unsigned known = index < notes->noted_count ? notes->flags[index] & (unsigned)QUT_FRAME_GUESSED : 0;
     while (notes->noted_count <= index)
         notes->flags[notes->noted_count++] = 0;
-    notes->flags[index] = (uint8_t)flags;
+    notes->flags[index] = (uint8_t)(flags | known);
 }
 
 // At a caller on the thread's own stack, of which all is known that the fast ways want to know.
@@ -244,6 +246,8 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
             b->fast = NULL;
             b->forgot = false;
             b->count = 0;
+            if (notes)
+                notes->noted_count = 0;
             begin_slowly(b, capture, ucontext);
         } else {
             break;

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <qut/local.h>
 #include <qutc/provide.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/walk/noted_walk.h"
 #include "tests/support/run_suite.h"
 
 typedef void callee(void);
@@ -107,6 +109,48 @@ START_TEST(walks_go_through_it_once_it_is_known)
 }
 END_TEST
 
+// A chain of made functions, each calls the next one: movabs $next, %rax; call *%rax, with a frame around it.
+enum { LINKS = 10, LINK_BYTES = 32, CHAIN_OFFSET = 64 };
+
+static uint8_t noted_flags[FRAMES + 1];
+
+static void take_notes(void)
+{
+    ucontext_t context;
+    getcontext(&context);
+    struct runtime_thread *thread = runtime_thread_self();
+    struct walk_noted_walk notes = {.modules = modules_enter(thread), .pcs = pcs, .max = FRAMES, .flags = noted_flags};
+    memset(noted_flags, 0, sizeof noted_flags);
+    count = walk_take_notes(&notes, NULL, &context);
+    end = notes.end;
+    modules_leave(thread);
+}
+
+START_TEST(every_frame_that_a_guess_led_to_is_noted)
+{
+    if (arch_native_arch.id != QUT_ARCH_X86_64)
+        return;
+    start(QUT_START_FRAME_POINTERS);
+    for (unsigned i = 0; i < LINKS; i++) {
+        static const uint8_t link[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0,    0,    0,
+                                       0,    0,    0,    0,    0,    0xff, 0xd0, 0x5d, 0xc3};
+        uint8_t *at = pages + CHAIN_OFFSET + i * LINK_BYTES;
+        uintptr_t next = i + 1 < LINKS ? (uintptr_t)at + LINK_BYTES : (uintptr_t)take_notes;
+        memcpy(at, link, sizeof link);
+        memcpy(at + 6, &next, sizeof next);
+    }
+    qut_refresh();
+    for (unsigned turn = 0; turn < 20; turn++) {
+        ((callee *)(uintptr_t)(pages + CHAIN_OFFSET))();
+        ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+        // 0 is take_notes; from the first made function on, which a rule led to, each step is a guess.
+        for (size_t i = 0; i <= LINKS + 1; i++)
+            ck_assert_msg((noted_flags[i] & QUT_FRAME_GUESSED ? 1 : 0) == (i >= 2), "turn %u, frame %zu", turn, i);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(walks_end_there_where_it_is_not_asked_for)
 {
     start(0);
@@ -151,6 +195,7 @@ int main(void)
     Suite *suite = suite_create("code_ranges");
     TCase *tcase = tcase_create("code_ranges");
     tcase_add_test(tcase, walks_go_through_it_once_it_is_known);
+    tcase_add_test(tcase, every_frame_that_a_guess_led_to_is_noted);
     tcase_add_test(tcase, walks_end_there_where_it_is_not_asked_for);
     tcase_add_test(tcase, memory_that_is_not_executable_any_more_is_no_code);
     suite_add_tcase(suite, tcase);
