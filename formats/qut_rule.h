@@ -53,6 +53,7 @@ enum qut_refusal {
     QUT_REFUSED_RA_LOST,             // the return address is the value of a register that is not known here
     QUT_REFUSED_INSTRUMENTED,        // method tracing of Android's runtime put its own return address here
     QUT_REFUSED_OAT_CODE,            // an OAT method's code does from here on what its header does not explain
+    QUT_REFUSED_STACK_SWITCH,        // the function goes on with another stack: what is its caller's stands elsewhere
     QUT_REFUSAL_END,
 };
 

@@ -38,6 +38,7 @@ enum qut_table_flag {
     QUT_TABLE_FROM_PLT = 512,          // leaf rules for .plt sections without CFI
     QUT_TABLE_FROM_OAT_HEADERS = 1024, // from the headers of an OAT file's methods
     QUT_TABLE_MANAGED = 2048,          // the source is an OAT file: its code is compiled Java code
+    QUT_TABLE_FROM_GOPCLNTAB = 4096,   // from the table that a Go program carries for its own runtime
 };
 
 struct qut_table_header {

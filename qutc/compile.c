@@ -6,6 +6,7 @@
 #include "qutc/cfi/art.h"
 #include "qutc/cfi/exidx.h"
 #include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/go_rows.h"
 #include "qutc/cfi/oat_rows.h"
 #include "qutc/cfi/plt.h"
 #include "qutc/qutc.h"
@@ -27,7 +28,8 @@ static int find_text(struct compiler *c)
     const struct input_image *image = c->image;
     if (image->exec_count == 0)
         return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
-    if (image->frame_count == 0 && !image->oat.present)
+    struct input_go_functions go;
+    if (image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go))
         return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
     // Blocks begin at multiples of every padding alignment, on every architecture.
     uint64_t granule = (uint64_t)QUT_BLOCK_UNITS << 2;
@@ -110,6 +112,19 @@ static int read_oat(struct compiler *c)
     return take_rows(c, &rows, QUT_TABLE_FROM_OAT_HEADERS);
 }
 
+// Functions of Go that nothing else describes: the linker drops .debug_frame when it strips.
+static int read_go(struct compiler *c)
+{
+    struct cfi_row_list rows = {0};
+    if (cfi_go_rows(c->image, c->text_start, c->text_end, &c->rules, &rows, &c->stats->go, c->error) != 0) {
+        cfi_row_list_free(&rows);
+        return -1;
+    }
+    if (c->stats->go.malformed && c->stats->first_skipped.reason == BASE_OK)
+        base_fail(&c->stats->first_skipped, BASE_ERR_MALFORMED, ".gopclntab", 0, "functions whose part cannot be read");
+    return take_rows(c, &rows, QUT_TABLE_FROM_GOPCLNTAB);
+}
+
 static int fail_without_rows(struct compiler *c)
 {
     const struct input_image *image = c->image;
@@ -136,7 +151,7 @@ static int read_rows(struct compiler *c)
         if (take_rows(c, &rows, section_flags(&c->image->frame[i])) != 0)
             return -1;
     }
-    if (read_oat(c) != 0)
+    if (read_oat(c) != 0 || read_go(c) != 0)
         return -1;
     if (c->rows.count == 0)
         return fail_without_rows(c);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "formats/qut_table.h"
+#include "qutc/cfi/go_rows.h"
 #include "qutc/cfi/oat_rows.h"
 #include "qutc/input/image.h"
 
@@ -26,6 +27,7 @@ struct qutc_compile_stats {
     uint64_t overlaps; // FDEs that overlap an earlier one
     uint64_t table_bytes;
     struct cfi_oat_counts oat;
+    struct cfi_go_counts go;
     struct base_error first_skipped; // why the first of skipped_fdes was dropped
 };
 

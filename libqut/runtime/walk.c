@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/runtime/walk.h"
 
+#include <string.h>
+
 #include "libqut/runtime/walk_inline.h"
 
 void runtime_walk_begin(const struct arch *arch, struct runtime_walk *walk, const struct arch_frame_regs *regs,
@@ -41,10 +43,13 @@ enum runtime_call_site runtime_read_call_site(const struct arch *arch,
                                               size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size),
                                               void *context, uint64_t pc)
 {
+    // Files that came with a snapshot may have zeros where their code was (AOSP's have).
+    static const uint8_t none[ARCH_CALL_BYTES];
     uint8_t bytes[ARCH_CALL_BYTES];
     if (arch->call_site_count == 0)
         return RUNTIME_CALL_SITE;
-    if (read_code(context, pc - sizeof bytes, bytes, sizeof bytes) != sizeof bytes)
+    if (read_code(context, pc - sizeof bytes, bytes, sizeof bytes) != sizeof bytes ||
+        memcmp(bytes, none, sizeof bytes) == 0)
         return RUNTIME_CALL_SITE_UNREADABLE;
     return arch_is_call_site(arch, bytes) ? RUNTIME_CALL_SITE : RUNTIME_CALL_SITE_NOT;
 }

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "formats/elf_wide_inline.h"
+#include "qutc/input/go_functions.h"
 #include "qutc/input/elf_file.h"
 #include "qutc/input/image_store.h"
 #include "qutc/input/symbol_sections.h"
-#include "tracer/symbols/go_functions.h"
 #include "tracer/symbols/sort.h"
 
 enum {
@@ -97,29 +97,20 @@ static void add_table(struct symbols *symbols, unsigned table, names_fn is_wante
     }
 }
 
-static bool open_go(const struct input_elf *elf, struct go_functions *functions)
-{
-    const struct input_elf_section *section = input_elf_find(elf, ".gopclntab");
-    struct base_bytes bytes;
-    if (!section)
-        section = input_elf_find(elf, ".data.rel.ro.gopclntab");
-    return section && input_elf_section_bytes(elf, section, &bytes, NULL) == 0 && symbols_go_open(functions, bytes);
-}
-
 bool symbols_has_go_functions(const struct input_image *image)
 {
-    struct go_functions functions;
-    return open_go(&image->store->elf, &functions);
+    struct input_go_functions functions;
+    return input_go_find(image, &functions);
 }
 
-static void add_go(struct symbols *symbols, const struct go_functions *functions)
+static void add_go(struct symbols *symbols, const struct input_go_functions *functions)
 {
     unsigned table = symbols->table_count++;
     symbols->tables[table] =
         (struct input_symbol_section){.elf = &symbols->image->store->elf, .names = functions->names};
     for (uint64_t i = 0; i < functions->count; i++) {
-        struct go_function function;
-        if (symbols_go_at(functions, i, &function))
+        struct input_go_function function;
+        if (input_go_at(functions, i, &function))
             symbols->entries[symbols->count++] = (struct entry){.start = function.start,
                                                                 .end = function.end,
                                                                 .name = function.name_offset,
@@ -155,8 +146,8 @@ static struct symbols *read_wanted(struct input_image *image, uint64_t load_bias
     size_t most = 0;
     for (unsigned i = 0; i < symbols->table_count; i++)
         most += symbol_count(symbols, i);
-    struct go_functions go = {.count = 0};
-    if (is_wanted != names_code || !open_go(&image->store->elf, &go))
+    struct input_go_functions go = {.count = 0};
+    if (is_wanted != names_code || !input_go_find(image, &go))
         go.count = 0;
     most += go.count;
     symbols->entries = malloc((most + 1) * sizeof *symbols->entries);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qutc/input/go_functions.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/run_suite.h"
-#include "tracer/symbols/go_functions.h"
 #include "tracer/symbols/symbols.h"
 
 enum { TEXT = 0x1000, TABLE_BYTES_MAX = 512 };
@@ -50,7 +50,9 @@ static struct table make(uint32_t magic, unsigned word)
         put(&table, entries_at + (2 * i + 1) * entry, details, entry);
         put(&table, entries_at + details, pc, entry);
         put(&table, entries_at + details + entry, name_at, 4);
-        details += entry + 8;
+        put(&table, entries_at + details + entry + 12, 0, 4); // nothing of sp
+        put(&table, entries_at + details + entry + 36, 0, 4);
+        details += entry + 40;
         strcpy((char *)table.bytes + names_at + name_at, names[i]);
         name_at += strlen(names[i]) + 1;
     }
@@ -65,12 +67,12 @@ static const struct {
 START_TEST(each_form)
 {
     struct table table = make(forms[_i].magic, forms[_i].word);
-    struct go_functions functions;
-    ck_assert(symbols_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    struct input_go_functions functions;
+    ck_assert(input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
     ck_assert_uint_eq(functions.count, COUNT);
     for (unsigned i = 0; i < COUNT; i++) {
-        struct go_function function;
-        ck_assert(symbols_go_at(&functions, i, &function));
+        struct input_go_function function;
+        ck_assert(input_go_at(&functions, i, &function));
         ck_assert_uint_eq(function.start, TEXT + starts[i]);
         ck_assert_uint_eq(function.end, TEXT + starts[i + 1]);
         ck_assert_str_eq((const char *)functions.names.data + function.name_offset, names[i]);
@@ -81,24 +83,24 @@ END_TEST
 START_TEST(what_is_not_known)
 {
     struct table table = make(0xfffffff1, 8);
-    struct go_functions functions;
+    struct input_go_functions functions;
     put(&table, 0, 0xfffffff7, 4);
-    ck_assert(!symbols_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
     table = make(0xfffffff1, 8);
     put(&table, 8 + 2 * 8, 0, 8); // the text's beginning comes with the loader
-    ck_assert(!symbols_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
 }
 END_TEST
 
 static void read_all(const uint8_t *bytes, size_t size)
 {
-    struct go_functions functions;
-    struct go_function function;
+    struct input_go_functions functions;
+    struct input_go_function function;
     uint8_t *exact = malloc(size + 1); // so that a sanitizer sees a byte too much
     memcpy(exact, bytes, size);
-    if (symbols_go_open(&functions, (struct base_bytes){exact, size}))
+    if (input_go_open(&functions, (struct base_bytes){exact, size}))
         for (uint64_t i = 0; i < functions.count; i++)
-            if (symbols_go_at(&functions, i, &function)) {
+            if (input_go_at(&functions, i, &function)) {
                 ck_assert(function.end > function.start);
                 ck_assert_uint_lt(function.name_offset, functions.names.size);
             }
