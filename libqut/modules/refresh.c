@@ -82,7 +82,7 @@ enum modules_step modules_registry_step(int *wait_ms)
 {
     struct modules_registry *registry = &modules_registry;
     enum modules_step step = MODULES_STEP_NOTHING;
-    int ranges_ms = -1;
+    int ranges_ms = -1, machine_ms = -1;
     *wait_ms = -1;
     os_lock(&registry->work);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
@@ -91,10 +91,11 @@ enum modules_step modules_registry_step(int *wait_ms)
             step = changes == 0 && !registry->loader.is_known ? MODULES_STEP_SCAN_POINTLESS : MODULES_STEP_SCAN;
         } else if (make_table(registry)) {
             step = MODULES_STEP_TABLE;
-        } else if (modules_code_ranges_step(&ranges_ms) || modules_jit_step(wait_ms)) {
+        } else if (modules_code_ranges_step(&ranges_ms) || modules_machine_step(&machine_ms) ||
+                   modules_jit_step(wait_ms)) {
             step = MODULES_STEP_JIT;
         }
-        *wait_ms = sooner(*wait_ms, ranges_ms);
+        *wait_ms = sooner(sooner(*wait_ms, ranges_ms), machine_ms);
         if (step != MODULES_STEP_NOTHING)
             modules_registry_reclaim(WALK_PATIENCE_MS);
     }

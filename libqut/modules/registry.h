@@ -54,6 +54,7 @@ struct modules_record {
     bool seen;               // by the scan under way
     bool counted;            // its table came into use
     uint64_t jit_descriptor; // address of the __jit_debug_descriptor that it exports; 0: none
+    uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
     uint64_t met_ns;
     uint64_t code_base;        // code_space.h
     uint32_t watch_generation; // the watch's own
@@ -158,6 +159,15 @@ void modules_code_ranges_start(bool are_wanted);
 void modules_code_ranges_read(void);
 // If a walk asked for it and it is due. False: it is not; *wait_ms: until it will be, -1: never. The same.
 bool modules_code_ranges_step(int *wait_ms);
+
+// ---- machine_code.c
+
+// Takes over which module is a virtual machine, if one is. Under work, without lock.
+void modules_machine_take_records(void);
+void modules_machine_drop(void); // under lock
+// Looks whether the machine has made what is to be known of it, if a walk asked for it and it is due. False: not;
+// *wait_ms as above. Under work, without lock.
+bool modules_machine_step(int *wait_ms);
 
 // ---- module_content.c
 

@@ -16,7 +16,7 @@ struct found {
     struct modules_identity identity;
     char *name;
     uintptr_t dynamic; // of its dynamic section; 0: it has none
-    uint64_t jit_descriptor;
+    uint64_t jit_descriptor, hotspot_structs, hotspot_types;
 };
 
 struct scan {
@@ -156,6 +156,8 @@ static struct modules_record *new_record(struct found *found)
     record->name = found->name;
     found->name = NULL;
     record->jit_descriptor = found->jit_descriptor;
+    record->hotspot_structs = found->hotspot_structs;
+    record->hotspot_types = found->hotspot_types;
     record->state = RUNTIME_CODE_PENDING;
     record->met_ns = os_now_ns();
     record->code_base = modules_code_space_of(&record->identity, record->name);
@@ -256,16 +258,24 @@ static int list_modules(struct scan *scan, struct os_generation *generation)
     return result;
 }
 
-// Under work, so that the records do not change.
-static void find_jit_descriptors(struct modules_registry *registry, struct scan *scan)
+static uint64_t find_symbol(const struct found *found, const char *name)
+{
+    return elf_art_find_symbol(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, name);
+}
+
+// What virtual machines publish. Under work, so that the records do not change.
+static void find_machines(struct modules_registry *registry, struct scan *scan)
 {
     for (size_t i = 0; i < registry->record_count; i++)
         registry->records[i]->seen = false;
     for (size_t i = 0; i < scan->count; i++) {
         struct found *found = &scan->found[i];
-        if (found->dynamic && !find_known(registry, &found->identity))
-            found->jit_descriptor = elf_art_find_symbol(&modules_jit_own_memory, found->identity.load_bias,
-                                                        found->dynamic, "__jit_debug_descriptor");
+        if (!found->dynamic || find_known(registry, &found->identity))
+            continue;
+        found->jit_descriptor = find_symbol(found, "__jit_debug_descriptor");
+        found->hotspot_structs = find_symbol(found, "gHotSpotVMStructs");
+        if (found->hotspot_structs)
+            found->hotspot_types = find_symbol(found, "gHotSpotVMTypes");
     }
 }
 
@@ -278,7 +288,7 @@ int modules_registry_scan(void)
     struct os_generation before;
     int result = list_modules(&scan, &before);
     if (result == 0) {
-        find_jit_descriptors(registry, &scan);
+        find_machines(registry, &scan);
         os_lock(&registry->lock);
         struct os_generation last = registry->loader;
         registry->loader = before;
@@ -290,5 +300,7 @@ int modules_registry_scan(void)
     for (size_t i = 0; i < scan.count; i++)
         free(scan.found[i].name);
     free(scan.found);
+    if (result >= 0)
+        modules_machine_take_records();
     return result >= 0 && !modules_jit_take_records() ? -ENOMEM : result;
 }

@@ -17,6 +17,7 @@ enum runtime_code_state {
     RUNTIME_CODE_PENDING,  // its table is not there yet
     RUNTIME_CODE_NO_TABLE, // and will not be
     RUNTIME_CODE_READY,
+    RUNTIME_CODE_OF_MACHINE, // has none: the virtual machine that made it says how its frames are left
 };
 
 // Whether frame pointers may be followed through the code where it has no rules, if there seem to be some.
@@ -34,6 +35,8 @@ struct runtime_code {
     uint64_t entry;                // address of the program's entry point, where it lies in this module; else 0
     uint8_t frame_flags;           // QUT_FRAME_JIT, QUT_FRAME_MANAGED: what frames of this code are
     uint8_t frame_pointers;        // enum runtime_frame_pointers
+    bool has_entries;              // OF_MACHINE: returns may lead to where no call stands before
+    const void *machine;           // OF_MACHINE: for machine_rule
 };
 
 // What stands before a return address.
@@ -47,6 +50,9 @@ struct runtime_walk_ops {
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
     uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
     enum runtime_call_site (*call_site)(void *context, uint64_t pc); // NULL: by read_code
+    // Of a frame in code OF_MACHINE. False: nothing is known of it. NULL: there is no such code.
+    bool (*machine_rule)(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind,
+                         struct qut_rule *rule);
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of

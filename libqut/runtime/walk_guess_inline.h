@@ -8,15 +8,20 @@
 // A return address that can be believed: behind a call, in code with a rule or in code that frame pointers may lead
 // through. *rule is overwritten.
 RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
-                                            struct qut_rule *rule, uint64_t ra)
+                                            struct qut_rule *rule, uint64_t ra, enum runtime_callers which)
 {
     struct runtime_code code = {0};
     ra = runtime_plain_pc(arch, ra);
     uint64_t lookup_pc = arch_lookup_pc(ra, ARCH_PC_RETURN);
     ops->find(context, lookup_pc, &code);
     rule->kind = QUT_RULE_HOLE;
+    if (which == RUNTIME_CALLERS_OF_MACHINE && code.state != RUNTIME_CODE_OF_MACHINE)
+        return false;
     if (code.state == RUNTIME_CODE_READY)
         runtime_table_rule(code.table, lookup_pc - code.load_bias, rule);
+    if (code.state == RUNTIME_CODE_OF_MACHINE && ops->machine_rule(context, code.machine, ra, ARCH_PC_RETURN, rule) &&
+        code.has_entries)
+        return true;
     bool has_rule = rule->kind == QUT_RULE_FRAME && !(rule->flags & QUT_RULE_SIGNAL);
     if (!has_rule && code.frame_pointers == RUNTIME_FRAME_POINTERS_NOT)
         return false;
@@ -35,7 +40,7 @@ RUNTIME_WALK_INLINE bool runtime_enter_guessed(const struct arch *arch, const st
     sp &= runtime_word_mask(arch);
     walk->end.reason = QUT_END_NOT;
     pc = ops->strip(context, pc);
-    if (!runtime_is_caller(arch, ops, context, &walk->rule, pc) ||
+    if (!runtime_is_caller(arch, ops, context, &walk->rule, pc, RUNTIME_CALLERS_ALL) ||
         !runtime_enter_caller(arch, walk, pc, sp, true, true))
         return false;
     uint64_t kept = (uint64_t)1 << arch->sp_reg;
@@ -101,6 +106,27 @@ runtime_find_edge(const struct arch *arch, const struct runtime_walk_ops *ops, v
                : NULL;
 }
 
+// Code of a virtual machine that it states no frame size of: stubs. Some keep a frame pointer, which then lies near;
+// the others save a few registers at most, and the nearest return address to other code of the machine is their
+// caller's: ra = *at; cfa = at + word. Where a size is stated and was not right, the frame may be gone.
+RUNTIME_WALK_OUTLINE bool runtime_scan_for_caller(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                  void *context, struct runtime_walk *walk, bool has_size)
+{
+    const struct arch_frame_edge *edge =
+        walk->pc_kind == ARCH_PC_EXACT ? runtime_find_edge(arch, ops, context, walk->regs.pc) : NULL;
+    if (edge)
+        return runtime_leave_unframed(arch, ops, context, walk, edge->saved_words == 1);
+    uint64_t word = arch->word_bytes, at = walk->regs.sp, ra;
+    bool is_near = walk->regs.tracked[0] - walk->regs.sp < RUNTIME_STUB_WORDS_MAX * word;
+    if (!has_size && is_near && runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, &ra) &&
+        runtime_follow_frame_pointer(arch, ops, context, walk))
+        return true;
+    for (unsigned i = 0; i < (has_size ? 1 : RUNTIME_SCANNED_WORDS_MAX); i++, at += word)
+        if (runtime_returns_to_machine(arch, ops, context, at, &ra))
+            return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
+    return false;
+}
+
 // In code of an image that has no rule, assembly mostly, what lies on top of the stack is the likelier; in code that
 // was made at run time the frame pointer.
 RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const struct runtime_walk_ops *ops,
@@ -109,6 +135,10 @@ RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const st
     struct runtime_code code = {0};
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc);
     ops->find(context, arch_lookup_pc(pc, walk->pc_kind), &code);
+    if (code.state == RUNTIME_CODE_OF_MACHINE)
+        return runtime_knows_sp(arch, walk) &&
+               runtime_scan_for_caller(arch, ops, context, walk,
+                                       ops->machine_rule(context, code.machine, pc, walk->pc_kind, &walk->rule));
     if (walk->pc_kind == ARCH_PC_RETURN || !runtime_knows_sp(arch, walk))
         return code.frame_pointers && runtime_follow_frame_pointer(arch, ops, context, walk);
     const struct arch_frame_edge *edge =

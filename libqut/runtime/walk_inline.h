@@ -42,6 +42,9 @@ enum {
         52, // a program's _start, which has no caller: the longest is aarch64's and arm's in glibc
     RUNTIME_VSYSCALL_BYTES = 4096,
     RUNTIME_GUESSED_FRAME_BYTES_MAX = 1 << 20, // further out no frame pointer is believed
+    RUNTIME_STUB_WORDS_MAX = 64,               // of a virtual machine's stub that keeps a frame pointer
+    RUNTIME_SCANNED_WORDS_MAX = 16,            // ... of one that keeps none
+    RUNTIME_PUSHED_WORDS_MAX = 4,              // that a method's body has on its stack beyond its frame
 };
 
 // ---- a frame, asked
@@ -172,6 +175,14 @@ RUNTIME_WALK_INLINE void runtime_set_leaf_rule(const struct arch *arch, struct q
     rule->cfa.offset_bytes = cfa_offset_bytes;
 }
 
+// How the current frame is left is no more than a guess.
+RUNTIME_WALK_INLINE void runtime_mark_guess(struct runtime_walk *walk)
+{
+    walk->flags |= QUT_FRAME_GUESSED;
+    if (walk->end.guessed_frame == QUT_NO_GUESS)
+        walk->end.guessed_frame = walk->index;
+}
+
 // Function-level tables are true where calls are made. An interrupted pc may stand elsewhere: at the first instruction
 // cfa = sp and ra is in its register, or the call has just pushed it; in between, the rule is no more than a guess.
 RUNTIME_WALK_OUTLINE void runtime_judge_body_only(const struct arch *arch, const struct runtime_code *code,
@@ -189,9 +200,7 @@ RUNTIME_WALK_OUTLINE void runtime_judge_body_only(const struct arch *arch, const
         }
         runtime_table_rule(code->table, vaddr, &walk->rule);
     }
-    walk->flags |= QUT_FRAME_GUESSED;
-    if (walk->end.guessed_frame == QUT_NO_GUESS)
-        walk->end.guessed_frame = walk->index;
+    runtime_mark_guess(walk);
 }
 
 // An interpreter's frame whose register is its own. Where it is the caller's, not saved yet or restored already, the
@@ -202,6 +211,57 @@ RUNTIME_WALK_INLINE bool runtime_keeps_dex_pc(const struct arch *arch, const str
         return false;
     int slot = arch_slot(arch, walk->rule.dex_pc_reg);
     return slot >= 0 && walk->rule.tracked[slot].how != QUT_REG_SAME;
+}
+
+enum runtime_callers { RUNTIME_CALLERS_ALL, RUNTIME_CALLERS_OF_MACHINE };
+
+// In walk_guess_inline.h.
+RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                                            struct qut_rule *rule, uint64_t ra, enum runtime_callers which);
+
+// Whether the word at `at` is a return address to code of a machine, and with cfa = at + word leads on: where the
+// caller's rule is one by sp, another such address lies where it says. Old return addresses lie about in stacks.
+RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                     void *context, uint64_t at, uint64_t *ra)
+{
+    struct qut_rule rule;
+    uint64_t outer;
+    if (!ops->read(context, at, ra))
+        return false;
+    *ra = ops->strip(context, *ra);
+    if (!runtime_is_caller(arch, ops, context, &rule, *ra, RUNTIME_CALLERS_OF_MACHINE))
+        return false;
+    if (rule.kind != QUT_RULE_FRAME || rule.cfa.reg != arch->sp_reg)
+        return true;
+    return ops->read(context, at + (uint64_t)(int64_t)rule.cfa.offset_bytes, &outer) &&
+           runtime_is_caller(arch, ops, context, &rule, ops->strip(context, outer), RUNTIME_CALLERS_OF_MACHINE);
+}
+
+// How a virtual machine says that a frame of its code is left. A rule that holds in most of a method's body has to lead
+// to a caller, which for such code is code of the machine: ra = *(sp + cfa_offset - word). So has any rule by sp, where
+// sp is guessed. Where it does not, the body may have pushed more: HotSpot's comparison of strings does, around its
+// loops, and so do calls of some stubs. The caller that is found then is a guess.
+RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                    void *context, struct runtime_walk *walk, const void *machine)
+{
+    uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), ra;
+    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule))
+        return false;
+    bool is_sure = !(walk->rule.flags & QUT_RULE_BODY_ONLY) &&
+                   !(walk->flags & QUT_FRAME_GUESSED && walk->rule.cfa.reg == arch->sp_reg);
+    if (is_sure)
+        return true;
+    uint64_t at = walk->regs.sp + (uint64_t)(int64_t)walk->rule.cfa.offset_bytes - arch->word_bytes;
+    for (unsigned pushed = 0; pushed <= RUNTIME_PUSHED_WORDS_MAX; pushed++, at += arch->word_bytes) {
+        if (!runtime_returns_to_machine(arch, ops, context, at, &ra))
+            continue;
+        if (pushed) {
+            walk->rule.cfa.offset_bytes += (int32_t)(pushed * arch->word_bytes);
+            runtime_mark_guess(walk);
+        }
+        return true;
+    }
+    return false;
 }
 
 // *row_reaches_pc: the row found for a return address also holds at the address itself, which then begins no row.
@@ -219,6 +279,9 @@ RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arc
     case RUNTIME_CODE_NO_MODULE: return QUT_END_NO_MODULE;
     case RUNTIME_CODE_PENDING: return QUT_END_TABLE_PENDING;
     case RUNTIME_CODE_NO_TABLE: return QUT_END_NO_TABLE;
+    case RUNTIME_CODE_OF_MACHINE:
+        *row_reaches_pc = true;
+        return runtime_find_machine_rule(arch, ops, context, walk, code->machine) ? QUT_END_NOT : QUT_END_NO_ROW;
     case RUNTIME_CODE_READY: break;
     }
     if (code->table->header->flags & QUT_TABLE_MANAGED)
@@ -255,10 +318,9 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
             walk->flags |= QUT_FRAME_SIGNAL;
             return true;
         }
-        if (walk->rule.flags & QUT_RULE_BODY_ONLY) {
-            if (walk->pc_kind == ARCH_PC_EXACT)
-                runtime_judge_body_only(arch, &code, walk);
-        }
+        bool is_body_only = walk->rule.flags & QUT_RULE_BODY_ONLY && code.state == RUNTIME_CODE_READY;
+        if (is_body_only && walk->pc_kind == ARCH_PC_EXACT)
+            runtime_judge_body_only(arch, &code, walk);
         if (walk->rule.dex_pc_reg != QUT_NO_REGISTER)
             walk->flags |= QUT_FRAME_INTERPRETER;
         return true;

@@ -29,9 +29,11 @@ struct target_machine *target_machine(struct qut_target *target)
 
 // ---- where the lists begin
 
-static const char *const names[TARGET_MACHINE_SUBJECTS] = {
+static const char *const names[TARGET_EXPORT_COUNT] = {
     [TARGET_MACHINE_CODE] = "__jit_debug_descriptor",
     [TARGET_MACHINE_DEX] = "__dex_debug_descriptor",
+    [TARGET_EXPORT_HOTSPOT_STRUCTS] = "gHotSpotVMStructs",
+    [TARGET_EXPORT_HOTSPOT_TYPES] = "gHotSpotVMTypes",
 };
 
 // An image's file, read by virtual address.
@@ -63,19 +65,19 @@ static void find_in_file(struct target_machine *machine, struct target_image *im
     const struct elf_art_memory file = {.read = read_file, .context = &view, .arch = machine->target->arch};
     if (view.fd < 0)
         return;
-    for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++) {
+    for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++) {
         uint64_t vaddr = elf_art_find_symbol(&file, 0, image->head->dynamic.vaddr, names[i]);
         if (vaddr)
-            image->descriptors[i] = vaddr + image->load_bias;
+            image->exports[i] = vaddr + image->load_bias;
     }
     os_close_file(view.fd);
 }
 
-static void find_descriptors(struct target_machine *machine, struct target_image *image)
+static void find_exports(struct target_machine *machine, struct target_image *image)
 {
-    if (image->descriptors_are_known)
+    if (image->exports_are_known)
         return;
-    image->descriptors_are_known = true;
+    image->exports_are_known = true;
     const struct elf_head *head = image->head;
     if (!head || head->dynamic.file_size == 0 || head->machine != machine->target->arch->elf_machine)
         return;
@@ -84,11 +86,11 @@ static void find_descriptors(struct target_machine *machine, struct target_image
         find_in_file(machine, image);
     } else {
         uint64_t dynamic = (image->load_bias + head->dynamic.vaddr) & mask;
-        for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++)
-            image->descriptors[i] = elf_art_find_symbol(&machine->memory, image->load_bias, dynamic, names[i]);
+        for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
+            image->exports[i] = elf_art_find_symbol(&machine->memory, image->load_bias, dynamic, names[i]);
     }
-    for (unsigned i = 0; i < TARGET_MACHINE_SUBJECTS; i++)
-        image->descriptors[i] &= mask;
+    for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
+        image->exports[i] &= mask;
 }
 
 static bool is_art(const struct target_image *image)
@@ -120,9 +122,9 @@ static unsigned find_lists(const struct qut_target *target, enum target_machine_
     unsigned found = 0, count = 0;
     for (size_t i = 0; i < target->range_count; i++) {
         const struct target_image *image = target->ranges[i].image;
-        if (image->descriptors[subject])
+        if (image->exports[subject])
             lists[found++] = (struct target_machine_list){
-                .descriptor_address = image->descriptors[subject],
+                .descriptor_address = image->exports[subject],
                 .frame_flags = (uint8_t)(QUT_FRAME_JIT | (is_art(image) ? QUT_FRAME_MANAGED : 0)),
             };
     }
@@ -139,7 +141,7 @@ static void search_subject(struct target_machine *machine, enum target_machine_s
     const struct qut_target *target = machine->target;
     size_t most = 0;
     for (size_t i = 0; i < target->range_count; i++)
-        most += target->ranges[i].image->descriptors[subject] != 0;
+        most += target->ranges[i].image->exports[subject] != 0;
     struct target_machine_list *lists = most ? calloc(most, sizeof *lists) : NULL;
     unsigned count = lists ? find_lists(target, subject, lists) : 0;
     // What was read of those that are still there is kept.
@@ -158,11 +160,31 @@ static void search_subject(struct target_machine *machine, enum target_machine_s
     machine->list_count[subject] = count;
 }
 
-static void search(struct target_machine *machine)
+static void search_hotspot(struct target_machine *machine)
 {
     const struct qut_target *target = machine->target;
+    uint64_t structs = 0, types = 0;
+    for (size_t i = 0; i < target->range_count && !(structs && types); i++) {
+        structs = target->ranges[i].image->exports[TARGET_EXPORT_HOTSPOT_STRUCTS];
+        types = target->ranges[i].image->exports[TARGET_EXPORT_HOTSPOT_TYPES];
+    }
+    if (structs == machine->hotspot_structs && types == machine->hotspot_types)
+        return;
+    hotspot_machine_free(&machine->hotspot);
+    machine->hotspot_structs = structs;
+    machine->hotspot_types = types;
+    machine->hotspot_fault = HOTSPOT_STARTING;
+    machine->hotspot_moment = 0;
+}
+
+void target_machine_search(struct target_machine *machine)
+{
+    const struct qut_target *target = machine->target;
+    if (machine->is_searched)
+        return;
     for (size_t i = 0; i < target->range_count; i++)
-        find_descriptors(machine, target->ranges[i].image);
+        find_exports(machine, target->ranges[i].image);
+    search_hotspot(machine);
     for (unsigned subject = 0; subject < TARGET_MACHINE_SUBJECTS; subject++)
         search_subject(machine, subject);
     machine->is_searched = true;
@@ -184,8 +206,7 @@ static void read_list(struct target_machine *machine, struct target_machine_list
 bool target_machine_update(struct target_machine *machine, enum target_machine_subject subject)
 {
     bool changed = false;
-    if (!machine->is_searched)
-        search(machine);
+    target_machine_search(machine);
     for (unsigned i = 0; i < machine->list_count[subject]; i++) {
         struct target_machine_list *list = &machine->lists[subject][i];
         if (list->is_read && list->moment == machine->moment)
@@ -223,6 +244,7 @@ void target_free_machine(struct qut_target *target)
         free_lists(machine, subject);
     for (size_t i = 0; i < machine->blob_count; i++)
         target_machine_blob_free(machine->blobs[i]);
+    hotspot_machine_free(&machine->hotspot);
     free(machine->blobs);
     free(machine->code);
     free(machine->scratch);

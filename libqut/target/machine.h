@@ -7,11 +7,20 @@
 #include <qut/frame.h>
 
 #include "libqut/art/jit_list.h"
+#include "libqut/hotspot/machine.h"
 #include "libqut/target/opened_target.h"
 
 enum { TARGET_MACHINE_CANDIDATES_MAX = 64 }; // symbol files that are asked for one pc
 
+// Lists that virtual machines keep for debuggers, and what they export.
 enum target_machine_subject { TARGET_MACHINE_CODE = 0, TARGET_MACHINE_DEX, TARGET_MACHINE_SUBJECTS };
+enum target_machine_export {
+    TARGET_EXPORT_LISTS = 0, // one of each subject
+    TARGET_EXPORT_HOTSPOT_STRUCTS = TARGET_MACHINE_SUBJECTS,
+    TARGET_EXPORT_HOTSPOT_TYPES,
+    TARGET_EXPORT_COUNT,
+};
+static_assert(TARGET_EXPORT_COUNT == sizeof((struct target_image *)0)->exports / sizeof(uint64_t), "one each");
 
 // One descriptor, and what it leads to.
 struct target_machine_list {
@@ -64,7 +73,11 @@ struct target_machine {
     uint64_t blob_bytes; // together
     uint8_t *scratch;    // a symbol file that is looked at
     size_t scratch_bytes;
-    uint64_t looked_bytes; // of all that are looked at now
+    uint64_t looked_bytes;                   // of all that are looked at now
+    uint64_t hotspot_structs, hotspot_types; // addresses; 0: there is no such machine
+    struct hotspot_machine hotspot;
+    enum hotspot_fault hotspot_fault; // STARTING: not read
+    uint64_t hotspot_moment;          // when it was tried last
 };
 
 // ---- machine.c
@@ -75,6 +88,9 @@ struct target_machine *target_machine(struct qut_target *target);
 bool target_machine_update(struct target_machine *machine, enum target_machine_subject subject);
 // Reads the lists anew that do not tell when they change, if that was not done in this moment. True: it was done now.
 bool target_machine_read_again(struct target_machine *machine, enum target_machine_subject subject);
+
+// Which images export what, where that is not known.
+void target_machine_search(struct target_machine *machine);
 
 // ---- machine_blob.c
 

@@ -31,8 +31,8 @@ struct target_image {
     uint8_t oat_identity[ART_OAT_IDENTITY_BYTES];
     bool file_is_another; // the file at its path has another build-id or OAT identity
     struct elf_head *head;
-    bool descriptors_are_known;
-    uint64_t descriptors[2]; // addresses of what it exports as enum target_machine_subject has it; 0: nothing
+    bool exports_are_known;
+    uint64_t exports[4]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
     // Its table.
     enum target_table_state table_state;
     struct runtime_stored_table stored;

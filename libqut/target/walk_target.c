@@ -33,7 +33,7 @@ static const struct target_code_range *find_range(struct qut_target *target, uin
 static void find_made_code(struct qut_target *target, struct target_image *image, uint64_t pc,
                            struct runtime_code *code)
 {
-    if (target_find_jit(target, pc, code))
+    if (target_find_jit(target, pc, code) || target_find_hotspot(target, pc, code))
         return;
     if (!target_jit_reason(target, pc, image->reason, sizeof image->reason))
         return;
@@ -84,6 +84,7 @@ static const struct runtime_walk_ops ops = {
     .find = find_code,
     .strip = strip,
     .vector_bytes = vector_bytes,
+    .machine_rule = target_hotspot_rule,
 };
 
 // Code that is called lies in executable memory: another return address was never one, and what led to it is broken.

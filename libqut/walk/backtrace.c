@@ -103,27 +103,26 @@ static void take_over(struct backtrace *b)
     b->forgot = true;
 }
 
-// What the frame is that was or will be given out as number `index`. Gaps are frames that the fast ways gave. That a
-// guess led to a frame was noted when it was handed to them; they may have handed it back.
+// What the frame is that was given out as number `index`. Gaps are frames that the fast ways gave.
 static void note(const struct backtrace *b, size_t index, unsigned flags)
 {
     struct walk_noted_walk *notes = b->notes;
     if (!notes)
         return;
-    unsigned known = index < notes->noted_count ? notes->flags[index] & (unsigned)QUT_FRAME_GUESSED : 0;
     while (notes->noted_count <= index)
         notes->flags[notes->noted_count++] = 0;
-    notes->flags[index] = (uint8_t)(flags | known);
+    notes->flags[index] = (uint8_t)flags;
 }
 
-// At a caller on the thread's own stack, of which all is known that the fast ways want to know.
+// At a caller on the thread's own stack, of which all is known that the fast ways want to know, and no more: that a guess
+// led to a frame matters where it is left.
 static bool hand_back(struct backtrace *b)
 {
     struct runtime_fast *f = b->fast;
     const struct runtime_walk *walk = &b->walk;
     uintptr_t sp = (uintptr_t)walk->regs.sp;
     // A key of 0 is that of an empty link. (pc: 1, on Arm.)
-    if (!f || walk->pc_kind != ARCH_PC_RETURN || (walk->flags & QUT_FRAME_DEX) ||
+    if (!f || walk->pc_kind != ARCH_PC_RETURN || (walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) ||
         arch_native_key((uintptr_t)walk->regs.pc) == 0 || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
         !walk_local_on_own_stack(f->thread, sp, b->here))
         return false;
@@ -138,7 +137,6 @@ static bool hand_back(struct backtrace *b)
     f->ra = (uintptr_t)walk->regs.pc;
     f->key = arch_native_key(f->ra);
     f->thread->later_link.step = runtime_memo_unknown_step;
-    note(b, b->count, walk->flags);
     return true;
 }
 

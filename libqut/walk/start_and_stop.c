@@ -31,6 +31,7 @@ static void drop_modules(struct modules_registry *registry, int patience_ms)
     modules_registry_unpublish();
     modules_code_ranges_start(false);
     modules_jit_drop();
+    modules_machine_drop();
     for (size_t i = 0; i < registry->record_count; i++) {
         modules_registry_tell_gone(registry->records[i]);
         modules_registry_push_retired(&registry->records[i]->retired);

@@ -121,6 +121,10 @@ static void find_code(void *context, uint64_t pc, struct runtime_code *code)
     }
     if (!module && modules_jit_find((uintptr_t)pc, &local->confirmed, code))
         return; // to be confirmed
+    if (!module && modules_machine_find((uintptr_t)pc, code)) {
+        local->confirmed = NULL;
+        return;
+    }
     // A module that the list does not have yet, or code that belongs to none.
     *code =
         (struct runtime_code){.state = module || !local->up_to_date ? RUNTIME_CODE_PENDING : RUNTIME_CODE_NO_MODULE};
@@ -133,6 +137,12 @@ static uint64_t strip(void *context, uint64_t pc)
 {
     (void)context;
     return arch_native_strip(pc);
+}
+
+static bool machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+{
+    (void)context;
+    return modules_machine_rule(machine, (uintptr_t)pc, kind, rule);
 }
 
 // Code whose frames are sized by it has read it: so may we, unless the kernel has switched vectors off since. It never
@@ -161,7 +171,8 @@ const struct runtime_walk_ops walk_local_ops = {.read = read_stack,
                                                 .find = find_code,
                                                 .strip = strip,
                                                 .vector_bytes = vector_bytes,
-                                                .call_site = call_site};
+                                                .call_site = call_site,
+                                                .machine_rule = machine_rule};
 
 // ---- the walk
 
@@ -188,7 +199,8 @@ __attribute__((noinline)) void walk_local_confirm(struct walk_local *local, stru
     uint64_t pc = arch_lookup_pc(runtime_plain_pc(&arch_native_arch, walk->regs.pc), walk->pc_kind);
     bool holds = walk->end.reason == QUT_END_NO_MODULE
                      ? modules_jit_confirm_nothing((uintptr_t)pc, &local->jit)
-                     : modules_jit_confirm((uintptr_t)pc, local->confirmed, local->thread, &local->jit);
+                     : !local->confirmed || // a machine's, which it says itself
+                           modules_jit_confirm((uintptr_t)pc, local->confirmed, local->thread, &local->jit);
     if (holds)
         return;
     walk->end.refusal = 0;

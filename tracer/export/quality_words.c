@@ -19,7 +19,7 @@ static const struct {
     [QUALITY_NAMED] = {"named", "with a name", AT_LEAST, 0.95},
     [QUALITY_KERNEL] = {"kernel", "in the kernel", NOT_JUDGED, 0},
     [QUALITY_RUN_TIME] = {"run_time_code", "in code made at run time", NOT_JUDGED, 0},
-    [QUALITY_GUESSED] = {"frame_pointers", "with a stack that rests on frame pointers", NOT_JUDGED, 0},
+    [QUALITY_GUESSED] = {"guessed", "with a stack that rests on a guess", NOT_JUDGED, 0},
     [QUALITY_LATE] = {"late", "of ticks late", AT_MOST, 0.05},
     [QUALITY_LOST] = {"lost", "of samples lost", AT_MOST, 0.01},
 };

@@ -87,8 +87,28 @@ static void world_find(void *context, uint64_t pc, struct runtime_code *code)
     *code = (struct runtime_code){0};
     if (pc < WORLD_TEXT || pc - WORLD_TEXT >= WORLD_TEXT_BYTES)
         return;
-    *code = (struct runtime_code){world->state, &world->made.table, WORLD_BIAS,
-                                  world->entry, world->frame_flags, world->frame_pointers};
+    uint64_t offset = pc - WORLD_TEXT;
+    bool is_made = offset >= world->machine_start && offset < world->machine_end;
+    *code = (struct runtime_code){.state = is_made ? RUNTIME_CODE_OF_MACHINE : world->state,
+                                  .table = &world->made.table,
+                                  .load_bias = WORLD_BIAS,
+                                  .entry = world->entry,
+                                  .frame_flags = world->frame_flags,
+                                  .frame_pointers = world->frame_pointers,
+                                  .has_entries = is_made && offset >= world->machine_entries,
+                                  .machine = world};
+}
+
+static bool world_machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind,
+                               struct qut_rule *rule)
+{
+    const struct world *world = context;
+    *rule = world->machine_rule;
+    if (pc - WORLD_TEXT < world->machine_rules)
+        return false;
+    if (kind == ARCH_PC_RETURN)
+        rule->flags &= (uint8_t)~QUT_RULE_BODY_ONLY;
+    return machine == world && rule->kind == QUT_RULE_FRAME;
 }
 
 static uint64_t world_strip(void *context, uint64_t pc)
@@ -105,7 +125,8 @@ const struct runtime_walk_ops world_ops = {.read = world_read,
                                            .read_code = world_read_code,
                                            .find = world_find,
                                            .strip = world_strip,
-                                           .vector_bytes = world_vector_bytes};
+                                           .vector_bytes = world_vector_bytes,
+                                           .machine_rule = world_machine_rule};
 
 size_t world_walk(struct world *world, enum arch_pc_kind kind, struct qut_frame *frames, size_t max,
                   struct qut_end *end)

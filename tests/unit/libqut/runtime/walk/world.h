@@ -23,6 +23,9 @@ struct world {
     uint8_t frame_flags, frame_pointers;
     uint64_t signature_bits; // that strip takes away
     uint64_t vector_bytes;
+    // Offsets: code of a virtual machine; what has rules of it; where no calls return.
+    uint32_t machine_start, machine_end, machine_rules, machine_entries;
+    struct qut_rule machine_rule;
     uint8_t code[WORLD_TEXT_BYTES];
     uint8_t stack[WORLD_STACK_BYTES];
     struct arch_frame_regs regs; // where walks begin

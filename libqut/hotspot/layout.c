@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/hotspot/layout.h"
+
+#include <string.h>
+
+enum {
+    ENTRIES_MAX = 1 << 14, // JDK 17 has 788 fields
+    ENTRIES_AT_ONCE = 32,
+    NAME_BYTES_MAX = 48,
+};
+
+// VMStructEntry, VMTypeEntry: the same since JDK 6, and stated by gHotSpotVM...EntryArrayStride.
+struct struct_entry {
+    uint64_t type_name, field_name, type_string;
+    int32_t is_static, zero;
+    uint64_t offset, address;
+};
+static_assert(sizeof(struct struct_entry) == 48, "as the machine has it");
+
+struct type_entry {
+    uint64_t type_name, superclass_name;
+    int32_t is_oop, is_integer, is_unsigned, zero;
+    uint64_t size;
+};
+static_assert(sizeof(struct type_entry) == 40, "as the machine has it");
+
+#define INTO(field) offsetof(struct hotspot_layout, field)
+
+static const struct wanted {
+    const char *type, *field; // no field: the type's size
+    size_t into;
+} wanted[] = {
+    {"CodeCache", "_heaps", INTO(heaps)},
+    {"CodeCache", "_heap", INTO(heap)},
+    {"AbstractInterpreter", "_code", INTO(interpreter)},
+    {"StubRoutines", "_call_stub_return_address", INTO(call_stub_return)},
+    {"GrowableArrayBase", "_len", INTO(array_length)},
+    {"GenericGrowableArray", "_len", INTO(array_length)}, // to 15
+    {"GrowableArray<int>", "_data", INTO(array_data)},
+    {"CodeHeap", "_memory", INTO(heap_memory)},
+    {"CodeHeap", "_segmap", INTO(heap_segment_map)},
+    {"CodeHeap", "_log2_segment_size", INTO(heap_segment_shift)},
+    {"VirtualSpace", "_low", INTO(space_low)},
+    {"VirtualSpace", "_high", INTO(space_high)},
+    {"VirtualSpace", "_low_boundary", INTO(space_low_boundary)},
+    {"VirtualSpace", "_high_boundary", INTO(space_high_boundary)},
+    {"HeapBlock::Header", "_used", INTO(block_used)},
+    {"CodeBlob", "_code_begin", INTO(blob_code_begin)}, // 9 to 22
+    {"CodeBlob", "_code_offset", INTO(blob_code_offset)},
+    {"CodeBlob", "_frame_size", INTO(blob_frame_size)},
+    {"CodeBlob", "_frame_complete_offset", INTO(blob_frame_complete)},
+    {"StubQueue", "_stub_buffer", INTO(queue_buffer)},
+    {"StubQueue", "_buffer_limit", INTO(queue_limit)},
+    {"StubQueue", "_queue_end", INTO(queue_end)},
+    {"InterpreterCodelet", "_size", INTO(codelet_size)},
+    {"HeapBlock", NULL, INTO(block)},
+};
+enum { WANTED_COUNT = sizeof wanted / sizeof wanted[0] };
+
+static struct hotspot_field *field_of(struct hotspot_layout *layout, const struct wanted *one)
+{
+    return (struct hotspot_field *)((char *)layout + one->into);
+}
+
+// A longer one is cut, and like none of those that are looked for.
+static bool read_name(const struct elf_art_memory *memory, uint64_t address, char name[NAME_BYTES_MAX])
+{
+    size_t count = address ? memory->read(memory->context, address, name, NAME_BYTES_MAX - 1) : 0;
+    name[count] = 0;
+    return count != 0;
+}
+
+// Names stand in the library once, and those of one type's fields follow each other: most need not be read.
+struct type_seen {
+    uint64_t address;
+    uint32_t wanted; // bit i: of the type of wanted[i]
+};
+static_assert(WANTED_COUNT <= 32, "a bit each");
+
+static uint32_t wanted_of_type(const struct elf_art_memory *memory, uint64_t type_name, struct type_seen *seen)
+{
+    if (type_name != seen->address) {
+        char name[NAME_BYTES_MAX];
+        *seen = (struct type_seen){.address = type_name};
+        for (unsigned i = 0; i < WANTED_COUNT && read_name(memory, type_name, name); i++)
+            seen->wanted |= (uint32_t)(strcmp(name, wanted[i].type) == 0) << i;
+    }
+    return seen->wanted;
+}
+
+static uint8_t number_bytes(const struct elf_art_memory *memory, uint64_t type_string)
+{
+    char name[NAME_BYTES_MAX];
+    if (!read_name(memory, type_string, name))
+        return 0;
+    return strcmp(name, "int16_t") == 0 || strcmp(name, "u2") == 0 || strcmp(name, "short") == 0 ? 2
+           : strcmp(name, "int") == 0                                                            ? 4
+                                                                                                 : 0;
+}
+
+static void take_field(const struct elf_art_memory *memory, const struct struct_entry *entry, uint32_t of_type,
+                       struct hotspot_layout *layout)
+{
+    char name[NAME_BYTES_MAX];
+    if (of_type == 0 || !read_name(memory, entry->field_name, name))
+        return;
+    for (unsigned i = 0; i < WANTED_COUNT; i++)
+        if (of_type >> i & 1 && wanted[i].field && strcmp(name, wanted[i].field) == 0)
+            *field_of(layout, &wanted[i]) =
+                (struct hotspot_field){.at = (int64_t)(entry->is_static ? entry->address : entry->offset),
+                                       .size_bytes = number_bytes(memory, entry->type_string)};
+}
+
+static bool read_word(const struct elf_art_memory *memory, uint64_t address, uint64_t *word)
+{
+    return elf_art_read(memory, address, word, sizeof *word);
+}
+
+static enum hotspot_fault read_fields(const struct elf_art_memory *memory, uint64_t at, struct hotspot_layout *layout)
+{
+    struct struct_entry entries[ENTRIES_AT_ONCE];
+    struct type_seen seen = {0};
+    for (unsigned first = 0; first < ENTRIES_MAX; first += ENTRIES_AT_ONCE) {
+        size_t got = memory->read(memory->context, at + first * sizeof entries[0], entries, sizeof entries);
+        for (unsigned i = 0; i < ENTRIES_AT_ONCE; i++) {
+            if ((i + 1) * sizeof entries[0] > got)
+                return HOTSPOT_UNREADABLE;
+            if (entries[i].type_name == 0)
+                return HOTSPOT_FINE;
+            take_field(memory, &entries[i], wanted_of_type(memory, entries[i].type_name, &seen), layout);
+        }
+    }
+    return HOTSPOT_UNKNOWN_LAYOUT;
+}
+
+static enum hotspot_fault read_sizes(const struct elf_art_memory *memory, uint64_t at, struct hotspot_layout *layout)
+{
+    struct type_entry entries[ENTRIES_AT_ONCE];
+    struct type_seen seen = {0};
+    for (unsigned first = 0; first < ENTRIES_MAX; first += ENTRIES_AT_ONCE) {
+        size_t got = memory->read(memory->context, at + first * sizeof entries[0], entries, sizeof entries);
+        for (unsigned i = 0; i < ENTRIES_AT_ONCE; i++) {
+            if ((i + 1) * sizeof entries[0] > got)
+                return HOTSPOT_UNREADABLE;
+            if (entries[i].type_name == 0)
+                return HOTSPOT_FINE;
+            uint32_t of_type = wanted_of_type(memory, entries[i].type_name, &seen);
+            for (unsigned w = 0; w < WANTED_COUNT; w++)
+                if (of_type >> w & 1 && !wanted[w].field)
+                    *field_of(layout, &wanted[w]) = (struct hotspot_field){.at = (int64_t)entries[i].size};
+        }
+    }
+    return HOTSPOT_UNKNOWN_LAYOUT;
+}
+
+static bool has(const struct hotspot_field *field)
+{
+    return field->at != HOTSPOT_MISSING;
+}
+
+enum hotspot_fault hotspot_layout_read(const struct elf_art_memory *memory, uint64_t structs, uint64_t types,
+                                       struct hotspot_layout *layout)
+{
+    for (unsigned i = 0; i < WANTED_COUNT; i++)
+        *field_of(layout, &wanted[i]) = (struct hotspot_field){.at = HOTSPOT_MISSING};
+    uint64_t structs_at, types_at;
+    if (!read_word(memory, structs, &structs_at) || !read_word(memory, types, &types_at))
+        return HOTSPOT_UNREADABLE;
+    if (structs_at == 0 || types_at == 0)
+        return HOTSPOT_STARTING;
+    enum hotspot_fault fault = read_fields(memory, structs_at, layout);
+    if (fault == HOTSPOT_FINE)
+        fault = read_sizes(memory, types_at, layout);
+    if (fault != HOTSPOT_FINE)
+        return fault;
+    for (unsigned i = 0; i < WANTED_COUNT; i++) {
+        const struct hotspot_field *field = field_of(layout, &wanted[i]);
+        bool is_one_of_two = field == &layout->heaps || field == &layout->heap || field == &layout->blob_code_begin ||
+                             field == &layout->blob_code_offset || field == &layout->array_length ||
+                             field == &layout->array_data;
+        if (!has(field) && !is_one_of_two)
+            return HOTSPOT_UNKNOWN_LAYOUT;
+    }
+    bool has_array = has(&layout->heaps) && has(&layout->array_length) && has(&layout->array_data);
+    bool has_code_begin = has(&layout->blob_code_begin) || has(&layout->blob_code_offset);
+    return (has_array || has(&layout->heap)) && has_code_begin ? HOTSPOT_FINE : HOTSPOT_UNKNOWN_LAYOUT;
+}

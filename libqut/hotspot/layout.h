@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the machine's own types keep what, as its tables for debuggers (vmStructs) say. The tables' names are those of
+// its sources, and change with them: a value that no release has is refused, one that some have may be missing.
+#ifndef QUT_HOTSPOT_LAYOUT_H
+#define QUT_HOTSPOT_LAYOUT_H
+
+#include "libqut/hotspot/machine.h"
+
+enum { HOTSPOT_MISSING = -1 };
+
+struct hotspot_field {
+    int64_t at;         // its offset, or a static one's address; HOTSPOT_MISSING
+    uint8_t size_bytes; // where it is a number: by its type's name; else 0
+};
+
+struct hotspot_layout {
+    // static
+    struct hotspot_field heaps, heap; // an array of heaps; JDK 8: the only one
+    struct hotspot_field interpreter, call_stub_return;
+    // members
+    struct hotspot_field array_length, array_data;
+    struct hotspot_field heap_memory, heap_segment_map, heap_segment_shift;
+    struct hotspot_field space_low, space_high, space_low_boundary, space_high_boundary;
+    struct hotspot_field block_used;
+    struct hotspot_field blob_code_begin, blob_code_offset, blob_frame_size, blob_frame_complete;
+    struct hotspot_field queue_buffer, queue_limit, queue_end, codelet_size;
+    // sizes
+    struct hotspot_field block;
+};
+
+enum hotspot_fault hotspot_layout_read(const struct elf_art_memory *memory, uint64_t structs, uint64_t types,
+                                       struct hotspot_layout *layout);
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of a virtual machine that says itself how its frames are left (libqut/hotspot): where it is, is read once, by
+// our thread, when the machine has started.
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/hotspot/machine.h"
+#include "libqut/modules/jit_registry.h"
+#include "libqut/modules/registry.h"
+
+enum { READ_EVERY_MS = 20 }; // while it starts: reading takes a thousand system calls, half a millisecond
+
+struct machine_code {
+    struct modules_retired retired;
+    struct hotspot_machine machine;
+};
+static_assert(offsetof(struct machine_code, retired) == 0, "freed by its node");
+
+static _Atomic(struct machine_code *) current; // NULL: none, or not ready
+static _Atomic uint32_t is_there;              // a machine that was not read yet
+static _Atomic uint32_t wanted;
+static uint64_t structs, types, due_ns; // under work
+
+// ---- walks
+
+static bool is_within(const struct hotspot_space *space, uint64_t address, size_t size)
+{
+    uint64_t end = os_load((uintptr_t)space->end_at);
+    return address >= space->start && address <= end && end - address >= size;
+}
+
+// Heaps, their segment maps, and what says how far these reach, are never given back while the machine's library is
+// loaded, and it stays until the process ends: no system call is needed.
+static size_t read_direct(void *context, uint64_t address, void *bytes, size_t size)
+{
+    const struct hotspot_machine *machine = context;
+    for (unsigned i = 0; i < machine->heap_count; i++) {
+        const struct hotspot_heap *heap = &machine->heaps[i];
+        if (is_within(&heap->code, address, size) || is_within(&heap->segment_map, address, size) ||
+            (address == heap->code.end_at && size == sizeof(uint64_t))) {
+            memcpy(bytes, (const void *)(uintptr_t)address, size); // NOLINT: checked above
+            return size;
+        }
+    }
+    return 0;
+}
+
+bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
+{
+    const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    if (!known) {
+        if (atomic_load_explicit(&is_there, memory_order_relaxed) &&
+            atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
+            modules_registry_ring();
+        return false;
+    }
+    if (!hotspot_heap_at(&known->machine, pc))
+        return false;
+    *code = (struct runtime_code){
+        .state = RUNTIME_CODE_OF_MACHINE,
+        .frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED,
+        .has_entries = hotspot_is_interpreter(&known->machine, pc),
+        .machine = &known->machine,
+    };
+    return true;
+}
+
+bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+{
+    const struct elf_art_memory memory = {
+        .read = read_direct, .context = (void *)(uintptr_t)machine, .arch = &arch_native_arch};
+    return hotspot_frame_rule(machine, &memory, pc, kind, rule);
+}
+
+// ---- our thread
+
+static void free_code(struct modules_retired *retired)
+{
+    struct machine_code *code = (struct machine_code *)retired;
+    hotspot_machine_free(&code->machine);
+    free(code);
+}
+
+// Under lock.
+static void replace(struct machine_code *code)
+{
+    struct machine_code *old = atomic_exchange_explicit(&current, code, memory_order_seq_cst);
+    if (old)
+        modules_registry_push_retired(&old->retired);
+}
+
+void modules_machine_drop(void)
+{
+    replace(NULL);
+    structs = types = due_ns = 0;
+    atomic_store_explicit(&is_there, 0, memory_order_relaxed);
+    atomic_store_explicit(&wanted, 0, memory_order_relaxed);
+}
+
+void modules_machine_take_records(void)
+{
+    const struct modules_registry *registry = &modules_registry;
+    uint64_t now_structs = 0, now_types = 0;
+    for (size_t i = 0; i < registry->record_count && !now_structs; i++) {
+        now_structs = registry->records[i]->hotspot_structs;
+        now_types = registry->records[i]->hotspot_types;
+    }
+    if (now_structs == structs)
+        return;
+    os_lock(&modules_registry.lock);
+    modules_machine_drop();
+    os_unlock(&modules_registry.lock);
+    structs = now_structs;
+    types = now_types;
+    atomic_store_explicit(&wanted, structs != 0, memory_order_relaxed);
+    atomic_store_explicit(&is_there, structs != 0, memory_order_relaxed);
+}
+
+bool modules_machine_step(int *wait_ms)
+{
+    *wait_ms = -1;
+    if (!atomic_load_explicit(&wanted, memory_order_acquire) || !structs)
+        return false;
+    uint64_t now_ns = os_now_ns();
+    if (now_ns < due_ns) {
+        *wait_ms = (int)((due_ns - now_ns + 999999u) / 1000000u);
+        return false;
+    }
+    atomic_store_explicit(&wanted, 0, memory_order_relaxed);
+    struct machine_code *code = calloc(1, sizeof *code);
+    enum hotspot_fault fault =
+        code ? hotspot_machine_read(&modules_jit_own_memory, structs, types, &code->machine) : HOTSPOT_NO_MEMORY;
+    if (fault == HOTSPOT_FINE) {
+        code->retired.free = free_code;
+        os_lock(&modules_registry.lock);
+        replace(code);
+        os_unlock(&modules_registry.lock);
+    } else {
+        free(code);
+    }
+    // Another look at what is not known would be no better.
+    bool is_settled = fault != HOTSPOT_STARTING && fault != HOTSPOT_NO_MEMORY;
+    atomic_store_explicit(&is_there, !is_settled, memory_order_relaxed);
+    due_ns = os_now_ns() + READ_EVERY_MS * 1000000u;
+    return true;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of HotSpot in a target.
+#include "libqut/target/machine.h"
+
+// Read once, or at each moment until the machine has started. NULL: there is none, or it is not known.
+static const struct hotspot_machine *hotspot(struct qut_target *target)
+{
+    struct target_machine *machine = target_machine(target);
+    if (!machine)
+        return NULL;
+    target_machine_search(machine);
+    if (!machine->hotspot_structs)
+        return NULL;
+    if (machine->hotspot_fault == HOTSPOT_STARTING && machine->hotspot_moment != machine->moment) {
+        machine->hotspot_moment = machine->moment;
+        machine->hotspot_fault =
+            hotspot_machine_read(&machine->memory, machine->hotspot_structs, machine->hotspot_types, &machine->hotspot);
+    }
+    return machine->hotspot_fault == HOTSPOT_FINE ? &machine->hotspot : NULL;
+}
+
+bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code)
+{
+    const struct hotspot_machine *machine = hotspot(target);
+    if (!machine || !hotspot_heap_at(machine, pc))
+        return false;
+    code->state = RUNTIME_CODE_OF_MACHINE;
+    code->frame_pointers = RUNTIME_FRAME_POINTERS_NOT;
+    code->frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED;
+    code->has_entries = hotspot_is_interpreter(machine, pc);
+    code->machine = machine;
+    return true;
+}
+
+bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+{
+    const struct qut_target *opened = target;
+    return hotspot_frame_rule(machine, &opened->machine->memory, pc, kind, rule);
+}
