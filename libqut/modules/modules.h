@@ -82,8 +82,8 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc);
 // Whether the module is, now, what the list says. Signal-safe; a system call or two.
 bool module_confirm(const struct module *module, uintptr_t pc);
 
-// Whether memory of no module is executable, as far as is known, and frame pointers may be followed through it. Else our
-// thread will look whether it is. Signal-safe, between enter and leave.
+// Whether memory of no module is executable, as far as is known, and frame pointers may be followed through it. Else
+// our thread will look whether it is. Signal-safe, between enter and leave.
 bool modules_is_code(uintptr_t pc);
 
 // Code that a virtual machine made and says all about: true, and *code is filled. Else, if there is a machine that was

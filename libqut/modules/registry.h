@@ -51,9 +51,9 @@ struct modules_record {
     struct modules_identity identity;
     char *name; // as the loader calls it
     enum runtime_code_state state;
-    bool seen;               // by the scan under way
-    bool counted;            // its table came into use
-    uint64_t jit_descriptor; // address of the __jit_debug_descriptor that it exports; 0: none
+    bool seen;                               // by the scan under way
+    bool counted;                            // its table came into use
+    uint64_t jit_descriptor;                 // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
     uint64_t met_ns;
     uint64_t code_base;        // code_space.h

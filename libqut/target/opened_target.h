@@ -88,7 +88,7 @@ struct qut_target {
     const struct arch *arch;
     uint64_t pac_mask;
     bool pac_mask_given;
-    uint64_t vector_bytes;      // of one vector register; 0: not known
+    uint64_t vector_bytes;                      // of one vector register; 0: not known
     bool interrupt, one_by_one, frame_pointers; // as in struct qut_target_options
     // Options, copied.
     char *cache_directory, *sysroot;

@@ -114,8 +114,8 @@ static void note(const struct backtrace *b, size_t index, unsigned flags)
     notes->flags[index] = (uint8_t)flags;
 }
 
-// At a caller on the thread's own stack, of which all is known that the fast ways want to know, and no more: that a guess
-// led to a frame matters where it is left.
+// At a caller on the thread's own stack, of which all is known that the fast ways want to know, and no more: that a
+// guess led to a frame matters where it is left.
 static bool hand_back(struct backtrace *b)
 {
     struct runtime_fast *f = b->fast;
