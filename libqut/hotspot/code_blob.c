@@ -67,6 +67,7 @@ bool hotspot_blob_at(const struct hotspot_machine *machine, const struct elf_art
     if (blob->code_begin <= block || blob->code_begin - block > CODE_OFFSET_MAX || address < blob->code_begin ||
         frame_words > FRAME_WORDS_MAX)
         return false;
+    blob->address = block + layout->blob;
     blob->frame_bytes = frame_words > 0 ? frame_words * memory->arch->word_bytes : 0;
     blob->frame_complete_bytes = layout->frame_complete_is_short ? short_complete : frame_complete;
     return true;

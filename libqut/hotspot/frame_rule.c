@@ -7,7 +7,8 @@
 enum {
     CODE_BYTES_BEFORE = 64, // read around an interrupted pc
     CODE_BYTES_AT = 48,
-    STEPS_MAX = 8, // on the way out
+    STEPS_MAX = 8,         // on the way out
+    METHOD_CFA_WORDS = -5, // in an interpreted frame: behind fp, the caller\'s sp, and its own last one
 };
 
 // cfa = base + offset; ra = *(cfa - word). Nothing else is known.
@@ -165,9 +166,10 @@ static bool interrupted_rule(const struct hotspot_machine *machine, const struct
 }
 
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule)
+                        enum arch_pc_kind kind, struct qut_rule *rule, int16_t *method_cfa_bytes)
 {
     const struct arch *arch = memory->arch;
+    *method_cfa_bytes = 0;
     uint64_t lookup_pc = arch_lookup_pc(pc, kind);
     if (kind == ARCH_PC_RETURN && pc == machine->call_stub_return) {
         // cfa = fp + 2 words. What C++ expects to be kept lies in the stub's frame.
@@ -184,6 +186,8 @@ bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_
             set_place(machine, arch, place, rule);
         else
             set_interpreted(machine, arch, rule);
+        if (!place)
+            *method_cfa_bytes = (int16_t)(METHOD_CFA_WORDS * arch->word_bytes);
         return true;
     }
     struct hotspot_blob blob;

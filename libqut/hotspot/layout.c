@@ -54,7 +54,23 @@ static const struct wanted {
     {"StubQueue", "_queue_end", INTO(queue_end)},
     {"InterpreterCodelet", "_size", INTO(codelet_size)},
     {"HeapBlock", NULL, INTO(block)},
+    {"CodeBlob", "_name", INTO(blob_name)},
+    {"CodeBlob", "_size", INTO(blob_size)},
+    {"CompiledMethod", "_method", INTO(method)}, // 9 to 22
+    {"nmethod", "_method", INTO(method)},
+    {"Method", "_constMethod", INTO(method_const)},
+    {"ConstMethod", "_constants", INTO(const_pool)},
+    {"ConstMethod", "_name_index", INTO(const_name_index)},
+    {"ConstantPool", NULL, INTO(pool)},
+    {"ConstantPool", "_pool_holder", INTO(pool_holder)},
+    {"Klass", "_name", INTO(klass_name)},
+    {"InstanceKlass", "_constants", INTO(klass_constants)},
+    {"Method", NULL, INTO(method_bytes)},
+    {"Symbol", "_length", INTO(symbol_length)},
+    {"Symbol", "_body", INTO(symbol_body)},
 };
+enum { NEEDED_COUNT = 24 }; // the rest is for names
+
 enum { WANTED_COUNT = sizeof wanted / sizeof wanted[0] };
 
 static struct hotspot_field *field_of(struct hotspot_layout *layout, const struct wanted *one)
@@ -73,17 +89,17 @@ static bool read_name(const struct elf_art_memory *memory, uint64_t address, cha
 // Names stand in the library once, and those of one type's fields follow each other: most need not be read.
 struct type_seen {
     uint64_t address;
-    uint32_t wanted; // bit i: of the type of wanted[i]
+    uint64_t wanted; // bit i: of the type of wanted[i]
 };
-static_assert(WANTED_COUNT <= 32, "a bit each");
+static_assert(WANTED_COUNT <= 64, "a bit each");
 
-static uint32_t wanted_of_type(const struct elf_art_memory *memory, uint64_t type_name, struct type_seen *seen)
+static uint64_t wanted_of_type(const struct elf_art_memory *memory, uint64_t type_name, struct type_seen *seen)
 {
     if (type_name != seen->address) {
         char name[NAME_BYTES_MAX];
         *seen = (struct type_seen){.address = type_name};
         for (unsigned i = 0; i < WANTED_COUNT && read_name(memory, type_name, name); i++)
-            seen->wanted |= (uint32_t)(strcmp(name, wanted[i].type) == 0) << i;
+            seen->wanted |= (uint64_t)(strcmp(name, wanted[i].type) == 0) << i;
     }
     return seen->wanted;
 }
@@ -98,7 +114,7 @@ static uint8_t number_bytes(const struct elf_art_memory *memory, uint64_t type_s
                                                                                                  : 0;
 }
 
-static void take_field(const struct elf_art_memory *memory, const struct struct_entry *entry, uint32_t of_type,
+static void take_field(const struct elf_art_memory *memory, const struct struct_entry *entry, uint64_t of_type,
                        struct hotspot_layout *layout)
 {
     char name[NAME_BYTES_MAX];
@@ -144,7 +160,7 @@ static enum hotspot_fault read_sizes(const struct elf_art_memory *memory, uint64
                 return HOTSPOT_UNREADABLE;
             if (entries[i].type_name == 0)
                 return HOTSPOT_FINE;
-            uint32_t of_type = wanted_of_type(memory, entries[i].type_name, &seen);
+            uint64_t of_type = wanted_of_type(memory, entries[i].type_name, &seen);
             for (unsigned w = 0; w < WANTED_COUNT; w++)
                 if (of_type >> w & 1 && !wanted[w].field)
                     *field_of(layout, &wanted[w]) = (struct hotspot_field){.at = (int64_t)entries[i].size};
@@ -173,7 +189,7 @@ enum hotspot_fault hotspot_layout_read(const struct elf_art_memory *memory, uint
         fault = read_sizes(memory, types_at, layout);
     if (fault != HOTSPOT_FINE)
         return fault;
-    for (unsigned i = 0; i < WANTED_COUNT; i++) {
+    for (unsigned i = 0; i < NEEDED_COUNT; i++) {
         const struct hotspot_field *field = field_of(layout, &wanted[i]);
         bool is_one_of_two = field == &layout->heaps || field == &layout->heap || field == &layout->blob_code_begin ||
                              field == &layout->blob_code_offset || field == &layout->array_length ||

@@ -26,6 +26,9 @@ struct hotspot_layout {
     struct hotspot_field queue_buffer, queue_limit, queue_end, codelet_size;
     // sizes
     struct hotspot_field block;
+    // What names want; all may be missing.
+    struct hotspot_field blob_name, blob_size, method, method_const, const_pool, const_name_index, pool, pool_holder,
+        klass_name, klass_constants, symbol_length, symbol_body, method_bytes;
 };
 
 enum hotspot_fault hotspot_layout_read(const struct elf_art_memory *memory, uint64_t structs, uint64_t types,

@@ -143,6 +143,34 @@ static bool take_blob_layout(const struct hotspot_layout *layout, struct hotspot
     return complete_bytes == 2 || complete_bytes == 4;
 }
 
+// Names are an extra: where one of these is missing there are none.
+static void take_name_layout(const struct hotspot_layout *layout, struct hotspot_name_layout *names)
+{
+    const struct {
+        const struct hotspot_field *from;
+        uint16_t *to;
+    } all[] = {
+        {&layout->blob_name, &names->blob_name},
+        {&layout->blob_size, &names->blob_size},
+        {&layout->method, &names->method},
+        {&layout->method_const, &names->method_const},
+        {&layout->const_pool, &names->const_pool},
+        {&layout->const_name_index, &names->const_name_index},
+        {&layout->pool, &names->pool_bytes},
+        {&layout->pool_holder, &names->pool_holder},
+        {&layout->klass_name, &names->klass_name},
+        {&layout->klass_constants, &names->klass_constants},
+        {&layout->method_bytes, &names->method_bytes},
+        {&layout->symbol_length, &names->symbol_length},
+        {&layout->symbol_body, &names->symbol_body},
+    };
+    names->is_known = layout->symbol_length.size_bytes == 2;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        names->is_known = names->is_known && all[i].from->at >= 0 && all[i].from->at <= FIELD_OFFSET_MAX;
+        *all[i].to = (uint16_t)all[i].from->at;
+    }
+}
+
 static bool offsets_can_be(const struct hotspot_layout *layout)
 {
     const struct hotspot_field *members[] = {
@@ -166,6 +194,7 @@ enum hotspot_fault hotspot_machine_read(const struct elf_art_memory *memory, uin
     enum hotspot_fault fault = hotspot_layout_read(memory, structs, types, &layout);
     if (fault == HOTSPOT_FINE && (!offsets_can_be(&layout) || !take_blob_layout(&layout, &machine->blob)))
         fault = HOTSPOT_UNKNOWN_LAYOUT;
+    take_name_layout(&layout, &machine->names);
     if (fault == HOTSPOT_FINE)
         fault = read_heaps(memory, &layout, machine);
     if (fault == HOTSPOT_FINE)

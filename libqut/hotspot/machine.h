@@ -48,6 +48,14 @@ struct hotspot_blob_layout {
     uint16_t blob;                   // where the blob begins
 };
 
+// Offsets of what leads from a blob to its name; `is_known` where all were found.
+struct hotspot_name_layout {
+    bool is_known;
+    uint16_t blob_name, blob_size, method; // of the blob
+    uint16_t method_const, method_bytes, const_pool, const_name_index, pool_bytes, pool_holder;
+    uint16_t klass_name, klass_constants, symbol_length, symbol_body;
+};
+
 // A piece of the interpreter in which a frame does not stand, or not yet.
 enum hotspot_shape {
     HOTSPOT_RA_ON_TOP = 0,   // ra = *sp; fp is the caller's
@@ -67,6 +75,7 @@ struct hotspot_machine {
     struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
     unsigned heap_count;
     struct hotspot_blob_layout blob;
+    struct hotspot_name_layout names;
     uint64_t interpreter_start, interpreter_end;
     uint64_t call_stub_return;    // where methods return to that C++ has called
     struct hotspot_place *places; // ascending, apart; from malloc
@@ -95,18 +104,29 @@ static inline bool hotspot_is_interpreter(const struct hotspot_machine *machine,
 
 // The blob in use at an address. Signal-safe, where memory->read is.
 struct hotspot_blob {
-    uint64_t code_begin;
+    uint64_t address, code_begin;
     int32_t frame_bytes; // 0: frames differ
     int32_t frame_complete_bytes;
 };
 bool hotspot_blob_at(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t address,
                      struct hotspot_blob *blob);
 
+// What the code at an address, or an interpreted frame's method, is called: "java.lang.String.hashCode" of a method,
+// else as the machine calls its blob. False: nothing is known, or the blob changed meanwhile.
+enum { HOTSPOT_NAME_BYTES = 512 };
+struct hotspot_code_name {
+    uint64_t start, end; // of the blob's code, or the method's description
+    char text[HOTSPOT_NAME_BYTES];
+};
+bool hotspot_name_code(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t address,
+                       struct hotspot_code_name *name);
+
 // pc is where a frame stands: behind a call, or where it was interrupted. The rule is QUT_RULE_BODY_ONLY where an
 // interrupted method would be left by the size that its blob states: around some calls code pushes more, and a caller
-// that is none tells. False: nothing is known of it. Signal-safe, where memory->read is.
+// that is none tells. *method_cfa_bytes: an interpreted frame has its method's address at cfa + this; 0: it is none.
+// False: nothing is known of it. Signal-safe, where memory->read is.
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule);
+                        enum arch_pc_kind kind, struct qut_rule *rule, int16_t *method_cfa_bytes);
 
 // ---- interpreter.c
 

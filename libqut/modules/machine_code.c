@@ -66,11 +66,12 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
     return true;
 }
 
-bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                          int16_t *method_cfa_bytes)
 {
     const struct elf_art_memory memory = {
         .read = read_direct, .context = (void *)(uintptr_t)machine, .arch = &arch_native_arch};
-    return hotspot_frame_rule(machine, &memory, pc, kind, rule);
+    return hotspot_frame_rule(machine, &memory, pc, kind, rule, method_cfa_bytes);
 }
 
 // ---- our thread

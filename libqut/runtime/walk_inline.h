@@ -245,7 +245,7 @@ RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, con
                                                     void *context, struct runtime_walk *walk, const void *machine)
 {
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), ra;
-    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule))
+    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule, &walk->method_cfa_bytes))
         return false;
     bool is_sure = !(walk->rule.flags & QUT_RULE_BODY_ONLY) &&
                    !(walk->flags & QUT_FRAME_GUESSED && walk->rule.cfa.reg == arch->sp_reg);
@@ -303,6 +303,7 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     bool row_reaches_pc;
     walk->classified = true;
     walk->trampoline = NULL;
+    walk->method_cfa_bytes = 0;
     enum qut_end_reason found = runtime_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
 
     if (found == QUT_END_NOT) {
@@ -321,7 +322,7 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
         bool is_body_only = walk->rule.flags & QUT_RULE_BODY_ONLY && code.state == RUNTIME_CODE_READY;
         if (is_body_only && walk->pc_kind == ARCH_PC_EXACT)
             runtime_judge_body_only(arch, &code, walk);
-        if (walk->rule.dex_pc_reg != QUT_NO_REGISTER)
+        if (walk->rule.dex_pc_reg != QUT_NO_REGISTER || walk->method_cfa_bytes)
             walk->flags |= QUT_FRAME_INTERPRETER;
         return true;
     }
@@ -454,7 +455,8 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         !runtime_register(arch, ops, context, walk, walk->rule.dex_pc_reg, &walk->dex_pc))
         walk->dex_pc = 0;
     struct arch_caller caller;
-    switch (runtime_rule_eval_inline(arch, &walk->rule, &evaluation, &caller, NULL)) {
+    uint64_t cfa;
+    switch (runtime_rule_eval_inline(arch, &walk->rule, &evaluation, &caller, &cfa)) {
     case RUNTIME_EVAL_OK: break;
     case RUNTIME_EVAL_END: return runtime_walk_ends(arch, walk, QUT_END_OUTERMOST);
     case RUNTIME_EVAL_NO_RULE: return runtime_walk_ends(arch, walk, QUT_END_NO_ROW);
@@ -463,6 +465,8 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         walk->end.address = access.failed_address;
         return runtime_walk_ends(arch, walk, QUT_END_BAD_MEMORY);
     }
+    if (walk->method_cfa_bytes && !ops->read(context, cfa + (uint64_t)(int64_t)walk->method_cfa_bytes, &walk->dex_pc))
+        walk->dex_pc = 0;
     caller.pc = ops->strip(context, caller.pc);
     if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))
         return false;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of HotSpot in a target.
+#include <string.h>
+
 #include "libqut/target/machine.h"
 
 // Read once, or at each moment until the machine has started. NULL: there is none, or it is not known.
@@ -32,8 +34,23 @@ bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_
     return true;
 }
 
-bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size)
+{
+    static_assert(sizeof code->name == HOTSPOT_NAME_BYTES, "none is cut again");
+    const struct hotspot_machine *machine = hotspot(target);
+    struct hotspot_code_name name;
+    if (!machine || !hotspot_name_code(machine, &target->machine->memory, address, &name))
+        return false;
+    struct qut_made_code found = {.start = name.start, .end = name.end};
+    memcpy(found.name, name.text, strlen(name.text) + 1);
+    memset(code, 0, size);
+    memcpy(code, &found, size < sizeof found ? size : sizeof found);
+    return true;
+}
+
+bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                         int16_t *method_cfa_bytes)
 {
     const struct qut_target *opened = target;
-    return hotspot_frame_rule(machine, &opened->machine->memory, pc, kind, rule);
+    return hotspot_frame_rule(machine, &opened->machine->memory, pc, kind, rule, method_cfa_bytes);
 }

@@ -190,7 +190,8 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
 bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 // Code of a machine that says itself how its frames are left: the same, and the rule of a frame of it.
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code);
-bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule);
+bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                         int16_t *method_cfa_bytes);
 // Why a pc in executable memory that belongs to no ELF image has no table. False: no code is made here.
 bool target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, size_t size);
 // A live process may have gone on since the last walk.

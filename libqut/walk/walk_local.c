@@ -139,10 +139,11 @@ static uint64_t strip(void *context, uint64_t pc)
     return arch_native_strip(pc);
 }
 
-static bool machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
+static bool machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                         int16_t *method_cfa_bytes)
 {
     (void)context;
-    return modules_machine_rule(machine, (uintptr_t)pc, kind, rule);
+    return modules_machine_rule(machine, (uintptr_t)pc, kind, rule, method_cfa_bytes);
 }
 
 // Code whose frames are sized by it has read it: so may we, unless the kernel has switched vectors off since. It never

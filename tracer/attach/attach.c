@@ -18,6 +18,7 @@
 #include "libqut/os/os.h"
 #include "libqut/os/usage.h"
 #include "tracer/attach/inside.h"
+#include "tracer/collect/made_code.h"
 
 enum {
     DEFAULT_PERIOD_NS = 10000000,
@@ -226,6 +227,7 @@ struct collecting {
     struct collect_options options;
     struct collect_result result;
     struct base_error error;
+    struct made_code made_code; // of the thread that collects: the session's target is for the one that stops threads
 };
 
 // What goes into the file beside samples. Asked for when rounds are over.
@@ -260,6 +262,7 @@ static void *collect_in_thread(void *context)
     struct collecting *collecting = context;
     if (collect(&collecting->options, &collecting->result, &collecting->error) == 0)
         collecting->error = (struct base_error){0};
+    collect_made_code_close(&collecting->made_code);
     return NULL;
 }
 
@@ -309,7 +312,10 @@ static int record(struct attach_session *session, struct attach_error *error)
                                                 .stop_fd = -1,
                                                 .process_fd = -1,
                                                 .notes = tell_notes,
-                                                .notes_context = session}};
+                                                .notes_context = session,
+                                                .name_code = collect_name_made_code},
+                                    .made_code = {.pid = (uint32_t)session->options->pid}};
+    collecting.options.name_context = &collecting.made_code;
     pthread_t collector;
     sigset_t all, before;
     sigfillset(&all);

@@ -26,6 +26,7 @@ struct collector {
     struct trace_segment_view view;
     struct trace_file file;
     struct file_tables tables;
+    struct code_names code_names;
     struct chunk_batch *batches; // PASS_BATCHES of them, which cost nothing before they are used
     uint64_t *seen;              // by chunk: the directory's word of what is in the file
     bool gives_back, is_watched;
@@ -276,9 +277,28 @@ static void write_notes(struct collector *collector)
     const struct collect_options *options = collector->options;
     struct base_error error = {0};
     size_t count = 0;
-    const struct trace_note *notes = options->notes ? options->notes(options->notes_context, &count) : NULL;
-    if (notes && collect_file_notes_write(&collector->file, notes, count, &error) != 0)
+    const struct trace_note *told = options->notes ? options->notes(options->notes_context, &count) : NULL;
+    struct trace_note *notes = malloc((count + 1) * sizeof *notes);
+    if (!notes) {
+        base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "no memory for notes");
         note_failure(collector, &error);
+        return;
+    }
+    if (told)
+        memcpy(notes, told, count * sizeof *notes);
+    if (collector->result->code_names_left)
+        notes[count++] = (struct trace_note){.name = "code-names-left", .value = collector->result->code_names_left};
+    if (count && collect_file_notes_write(&collector->file, notes, count, &error) != 0)
+        note_failure(collector, &error);
+    free(notes);
+}
+
+static void write_code_names(struct collector *collector)
+{
+    struct base_error error = {0};
+    if (collect_file_tables_write_code_names(&collector->tables, &collector->result->code_names_left, &error) != 0)
+        note_failure(collector, &error);
+    collector->result->code_names_left += collector->code_names.dropped;
 }
 
 static int finish(struct collector *collector, enum qut_trace_file_end end, struct base_error *error)
@@ -293,6 +313,7 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
     }
     // Whatever fails, the rest is tried: smaller things may still have room.
     write_tables(collector);
+    write_code_names(collector);
     write_chunks_of(collector, &image, false);
     write_chunks_of(collector, &image, true);
     write_states(collector, &image);
@@ -393,13 +414,14 @@ static int prepare(struct collector *collector, struct base_error *error)
     collector->open_next_ns = base_clock_now_ns() + collector->open_interval_ns;
     collector->batches = malloc(PASS_BATCHES * sizeof *collector->batches);
     return collector->seen && collector->open_seen && collector->batches
-               ? collect_file_tables_begin(&collector->tables, &collector->file, &collector->view, error)
+               ? collect_file_tables_begin(&collector->tables, &collector->file, &collector->view,
+                                           &collector->code_names, error)
                : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for copies of chunks");
 }
 
 int collect(const struct collect_options *options, struct collect_result *result, struct base_error *error)
 {
-    struct collector collector = {.options = options, .result = result};
+    struct collector collector = {.options = options, .result = result, .code_names = {.options = options}};
     *result = (struct collect_result){0};
     if (trace_segment_map(&collector.view, options->segment_fd, false, error) != 0)
         return -1;
@@ -409,6 +431,7 @@ int collect(const struct collect_options *options, struct collect_result *result
     result->unpacked_bytes = collector.file.unpacked_bytes;
     result->failed_writes = collector.file.failed_writes;
     collect_file_tables_free(&collector.tables);
+    collect_code_names_free(&collector.code_names);
     collect_trace_file_free(&collector.file);
     free(collector.batches);
     free(collector.seen);

@@ -12,6 +12,12 @@
 #include "formats/qut_trace_file.h"
 #include "tracer/trace/trace_data.h"
 
+// Code that was made at run time, as its process calls it.
+struct collect_code {
+    uint64_t start, end;
+    char name[512];
+};
+
 struct collect_options {
     int segment_fd;
     int file_fd;          // a regular file, empty
@@ -27,6 +33,10 @@ struct collect_options {
     // until collect() is back. NULL: none.
     const struct trace_note *(*notes)(void *context, size_t *count);
     void *notes_context;
+    // What the process calls the code at an address that is in no module; false: it does not say. Asked in the thread
+    // that collects, soon after the address was first sampled. NULL: nobody knows.
+    bool (*name_code)(void *context, uint64_t address, struct collect_code *code);
+    void *name_context;
 };
 
 struct collect_result {
@@ -34,6 +44,7 @@ struct collect_result {
     uint64_t chunk_count, sample_count, node_count, file_bytes, unpacked_bytes;
     uint64_t failed_writes;          // times that the file could not be written; then the chunks stayed where they were
     struct base_error first_failure; // of these
+    uint64_t code_names_left;        // names of code that had no room in the file
     bool has_trailer;                // false: the file ends early, and says so to its readers
 };
 

@@ -8,11 +8,13 @@
 
 enum { STRING_BLOCK_BYTES = 1 << 20, MODULE_BLOCK_COUNT = 4096, THREAD_BLOCK_COUNT = 1024 };
 enum { HEAD_BYTES = 8 }; // before modules and strings: where they belong
+enum { CODE_NAMES_AT_ONCE = 64, CODE_STRING_BYTES_MAX = sizeof(((struct collect_code *)0)->name) + 8 };
 
 int collect_file_tables_begin(struct file_tables *tables, struct trace_file *file,
-                              const struct trace_segment_view *view, struct base_error *error)
+                              const struct trace_segment_view *view, struct code_names *code_names,
+                              struct base_error *error)
 {
-    *tables = (struct file_tables){.file = file, .view = view};
+    *tables = (struct file_tables){.file = file, .view = view, .code_names = code_names};
     tables->modules = calloc(view->module_capacity + 1, sizeof *tables->modules);
     tables->strings = calloc(view->string_bytes + 1, 1);
     tables->raw = calloc(view->raw_count, sizeof *tables->raw);
@@ -48,6 +50,8 @@ static int write_columns(struct file_tables *tables, enum qut_trace_file_type ty
         return -1;
     for (size_t i = 0; i < count; i++) {
         *all += shadow[tables->indices[i]] == 0;
+        if (type == QUT_TRACE_FILE_RAW)
+            collect_code_names_meet(tables->code_names, tables->words[i]);
         shadow[tables->indices[i]] = tables->words[i];
     }
     return 0;
@@ -142,6 +146,65 @@ int collect_file_tables_write(struct file_tables *tables, struct base_error *err
         return -1;
     return write_words(tables, QUT_TRACE_FILE_NODES, trace_segment_nodes(view), view->node_count, tables->nodes,
                        &tables->node_count, error);
+}
+
+// As the segment has them: length, bytes, a zero, padding.
+static uint32_t put_string(uint8_t *to, const char *text)
+{
+    uint16_t length = (uint16_t)strlen(text);
+    uint32_t size = (uint32_t)(sizeof length + length + 1 + 3) & ~3u;
+    memset(to, 0, size);
+    memcpy(to, &length, sizeof length);
+    memcpy(to + sizeof length, text, length);
+    return size;
+}
+
+// Strings first, so that each module's path is there.
+static int write_name_pieces(struct file_tables *tables, const struct code_name *names, size_t count,
+                             struct base_error *error)
+{
+    struct qut_trace_module *modules = calloc(count, sizeof *modules);
+    uint8_t *strings = malloc(count * CODE_STRING_BYTES_MAX);
+    uint32_t first = (tables->string_bytes + 3) & ~3u, size = 0;
+    int status = modules && strings ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for names of code");
+    for (size_t i = 0; i < count && status == 0; i++) {
+        modules[i] = (struct qut_trace_module){.code_bytes = names[i].end - names[i].start,
+                                               .start = names[i].start,
+                                               .start_vaddr = names[i].start,
+                                               .load_ns = names[i].met_ns,
+                                               .path = (first + size) / 4,
+                                               .flags = QUT_TRACE_MODULE_JIT};
+        size += put_string(strings + size, names[i].text);
+    }
+    if (status == 0)
+        status = write_at(tables, QUT_TRACE_FILE_STRINGS, first, strings, size, error);
+    if (status == 0)
+        status =
+            write_at(tables, QUT_TRACE_FILE_MODULES, tables->module_count, modules, count * sizeof *modules, error);
+    if (status == 0) {
+        tables->string_bytes = first + size;
+        tables->module_count += (uint32_t)count;
+    }
+    free(modules);
+    free(strings);
+    return status;
+}
+
+int collect_file_tables_write_code_names(struct file_tables *tables, uint64_t *left, struct base_error *error)
+{
+    const struct code_names *names = tables->code_names;
+    for (size_t next = 0; next < names->count;) {
+        size_t count = names->count - next < CODE_NAMES_AT_ONCE ? names->count - next : CODE_NAMES_AT_ONCE;
+        uint64_t end = (uint64_t)tables->string_bytes + 3 + count * CODE_STRING_BYTES_MAX;
+        if (tables->module_count + count > tables->view->module_capacity || end > tables->view->string_bytes) {
+            *left = names->count - next;
+            return 0;
+        }
+        if (write_name_pieces(tables, &names->items[next], count, error) != 0)
+            return -1;
+        next += count;
+    }
+    return 0;
 }
 
 static int write_changed_threads(struct file_tables *tables, size_t count, struct base_error *error)

@@ -3,6 +3,7 @@
 #ifndef TRACER_COLLECT_FILE_TABLES_H
 #define TRACER_COLLECT_FILE_TABLES_H
 
+#include "tracer/collect/code_names.h"
 #include "tracer/collect/file_write.h"
 #include "tracer/trace/segment_view.h"
 
@@ -10,6 +11,7 @@
 struct file_tables {
     struct trace_file *file;
     const struct trace_segment_view *view;
+    struct code_names *code_names; // told of each raw pc that comes into the file
     struct qut_trace_module *modules;
     uint8_t *strings;
     uint64_t *raw, *nodes;
@@ -23,9 +25,13 @@ struct file_tables {
 };
 
 int collect_file_tables_begin(struct file_tables *tables, struct trace_file *file,
-                              const struct trace_segment_view *view, struct base_error *error);
+                              const struct trace_segment_view *view, struct code_names *code_names,
+                              struct base_error *error);
 // Modules, strings, raw pcs, nodes: whatever a chunk may refer to that was complete before.
 int collect_file_tables_write(struct file_tables *tables, struct base_error *error);
+// Names of code as modules, behind all those of the segment: once, when nothing follows in it. As many as have room;
+// *left: those that have none.
+int collect_file_tables_write_code_names(struct file_tables *tables, uint64_t *left, struct base_error *error);
 // Threads, as given; and the header and the counters, as they are now or as given.
 int collect_file_tables_write_threads(struct file_tables *tables, const struct qut_trace_file_thread *threads,
                                       size_t count, struct base_error *error);

@@ -143,6 +143,8 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
                 quality->of[QUALITY_GUESSED] += weight;
             if (is_named(names, sample->node))
                 quality->of[QUALITY_NAMED] += weight;
+            else if (trait & NODE_IS_RUN_TIME)
+                quality->unnamed_run_time += weight;
             else if (sample->node && node->module != TRACE_NONE)
                 weight_of_module[node->module] += weight;
         }

@@ -34,7 +34,8 @@ struct quality {
     uint64_t of[QUALITY_COUNT], all[QUALITY_COUNT];      // a share is of / all; all 0: nothing can be said
     struct quality_unnamed unnamed[QUALITY_UNNAMED_MAX]; // most weight first
     size_t unnamed_count;
-    const char *machine; // the virtual machine that is there: "java"; NULL: none is known
+    uint64_t unnamed_run_time; // weight of code made at run time that has no name
+    const char *machine;       // the virtual machine that is there: "java"; NULL: none is known
 };
 
 // 0, or -1 without memory. Lives no longer than the trace and the names.

@@ -74,16 +74,15 @@ void export_quality_line(const struct quality *quality, char *text, size_t size)
 static void advise_run_time(const struct quality *quality, const struct teller *teller)
 {
     enum { WORTH_TELLING_PERCENT = 5 };
-    double percent = 100 * export_quality_share(quality, QUALITY_RUN_TIME);
+    double percent = 100 * (double)quality->unnamed_run_time / (double)quality->sum;
     if (percent < WORTH_TELLING_PERCENT)
         return;
     export_tell(teller,
-                "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s: its functions have no "
-                "names yet%s; "
-                "what is outside of it, and waits, are as they were",
+                "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s%s and has no names: only "
+                "OpenJDK's machine tells them; what is outside of it, and waits, are as they were",
                 percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "",
                 quality->machine ? ")" : "",
-                export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", and stacks end there");
+                export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", where some stacks end,");
 }
 
 static void advise_names(const struct quality *quality, const struct teller *teller)

@@ -103,8 +103,12 @@ static void *run(void *context)
                                             .progress = note_progress,
                                             .progress_context = process,
                                             .notes = make_notes,
-                                            .notes_context = process};
+                                            .notes_context = process,
+                                            .name_code = collect_name_made_code,
+                                            .name_context = &process->made_code};
+    process->made_code = (struct made_code){.pid = process->pid};
     process->status = collect(&options, &process->result, &process->error);
+    collect_made_code_close(&process->made_code);
     record_counts_of(&process->view, &process->counts);
     atomic_store_explicit(&process->file_bytes, process->result.file_bytes, memory_order_relaxed);
     if (!process->is_first && close(process->file_fd) != 0 && process->status == 0)

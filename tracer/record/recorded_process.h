@@ -11,6 +11,7 @@
 #include "formats/qut_agent.h"
 #include "tracer/collect/collect.h"
 #include "tracer/record/loop.h"
+#include "tracer/collect/made_code.h"
 #include "tracer/record/writer_counts.h"
 
 enum { PROCESS_NOTES_MAX = 24 };
@@ -51,6 +52,7 @@ struct process {
     struct collect_result result;
     int status; // of collect(); -1: `error` says why
     struct base_error error;
+    struct made_code made_code; // the collector's
     struct trace_note notes[PROCESS_NOTES_MAX];
 };
 

@@ -76,6 +76,13 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
                          const struct qut_frame *frame, struct stack_module *module, struct stack_place *place)
 {
     struct stack_dex_place dex = {0};
+    struct symbol symbol;
+    if (!options->no_names && stack_made_symbol(modules, frame->pc, &symbol)) {
+        if (module)
+            place->pc = frame->pc - stack_module_base(module);
+        name_function(modules, options, &symbol, place);
+        return;
+    }
     if (!options->no_names)
         stack_dex_at(modules, module, frame->pc, &dex);
     if (module)

@@ -26,6 +26,7 @@ struct stack_modules {
     BASE_VECTOR(struct stack_module *);
     struct base_hash_index index;                     // of them, by where they begin
     BASE_VECTOR(struct stack_jit_file) jit_files;     // jit_names.c
+    BASE_VECTOR(struct qut_made_code *) made_codes;   // jit_names.c
     BASE_VECTOR(struct stack_dex_source) dex_sources; // dex_names.c
     unsigned dex_refused;                             // how many times no dex file could be had for bytecode
     struct stack_module *dex_first;                   // ... the first time, and why
@@ -47,8 +48,12 @@ bool stack_module_symbol(struct stack_modules *modules, struct stack_module *mod
 // The ELF header of an image that is mapped from `start` on. False where there is none to be read.
 bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct elf_head *head);
 
-// The function at an address, by the symbol file that a just-in-time compiler registered. False where there is none.
+// The function at an address, by the symbol file that a just-in-time compiler registered, else as a virtual machine
+// calls it. False where neither tells.
 bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);
+
+// Code, or a method that is interpreted, as a virtual machine calls it.
+bool stack_made_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);
 
 void stack_jit_free(struct stack_modules *modules);
 void stack_modules_free(struct stack_modules *modules);

@@ -106,6 +106,9 @@ static bool fill_address(struct image *image, const struct places *places, struc
         return false;
     node->pc = image->raw[code];
     uint32_t module = trace_place_of_address(places, kinds[node->class_], node->pc);
+    // A method that is interpreted, by its description, is named like code that was made.
+    if (module == TRACE_NONE && node->class_ == QUT_TRACE_CLASS_DEX)
+        module = trace_place_of_address(places, PLACE_JIT, node->pc);
     if (module != TRACE_NONE)
         place_at(node, places, module, node->pc - places->modules[module].start);
     return true;

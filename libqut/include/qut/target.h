@@ -118,6 +118,15 @@ QUT_API bool qut_target_module(struct qut_target *target, uint64_t address, stru
 // on since and removed it. Its bytes live as long as the target. NULL: there is none.
 QUT_API const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, size_t *size);
 
+// What a virtual machine that tells it (OpenJDK's) calls the code at an address: "java.lang.String.hashCode", or what
+// its stub or interpreter is called. As it is now: a machine that lives may unload it, and use the memory again. False:
+// nothing is known. `size` is sizeof *code.
+struct qut_made_code {
+    uint64_t start, end; // of the code with this name
+    char name[512];      // cut, if it is longer
+};
+QUT_API bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size);
+
 // The dex file that holds a dex pc, by the list that Android's runtime keeps (__dex_debug_descriptor): true, and where
 // in memory it is.
 QUT_API bool qut_target_dex_at(struct qut_target *target, uint64_t dex_pc, uint64_t *start, uint64_t *size);

@@ -20,6 +20,22 @@ enum {
     QUEUE_END = 28,
     CODELET_SIZE = 8,
     CODELET_HEADER_BYTES = 32,
+    BLOB_NAME = 96, // offsets of what names are made from
+    BLOB_SIZE = 12,
+    BLOB_METHOD = 112,
+    METHOD_CONST = 8,
+    METHOD_BYTES = 88,
+    CONST_POOL = 8,
+    CONST_NAME_INDEX = 34,
+    CONST_BYTES = 48,
+    POOL_HOLDER = 24,
+    POOL_BYTES = 72,
+    KLASS_NAME = 24,
+    KLASS_CONSTANTS = 224,
+    KLASS_BYTES = 240,
+    SYMBOL_LENGTH = 4,
+    SYMBOL_BODY = 6,
+    NAME_INDEX = 3,
 };
 
 static size_t read_fake(void *context, uint64_t address, void *bytes, size_t size)
@@ -143,7 +159,20 @@ void fake_begin(struct fake_hotspot *fake, enum fake_release release, const char
     field(fake, without, "StubQueue", "_buffer_limit", "int", QUEUE_LIMIT, 0);
     field(fake, without, "StubQueue", "_queue_end", "int", QUEUE_END, 0);
     field(fake, without, "InterpreterCodelet", "_size", "int", CODELET_SIZE, 0);
+    field(fake, without, "CodeBlob", "_name", "const char*", BLOB_NAME, 0);
+    field(fake, without, "CodeBlob", "_size", "int", BLOB_SIZE, 0);
+    field(fake, without, release == FAKE_17 ? "CompiledMethod" : "nmethod", "_method", "Method*", BLOB_METHOD, 0);
+    field(fake, without, "Method", "_constMethod", "ConstMethod*", METHOD_CONST, 0);
+    field(fake, without, "ConstMethod", "_constants", "ConstantPool*", CONST_POOL, 0);
+    field(fake, without, "ConstMethod", "_name_index", "u2", CONST_NAME_INDEX, 0);
+    field(fake, without, "ConstantPool", "_pool_holder", "InstanceKlass*", POOL_HOLDER, 0);
+    field(fake, without, "Klass", "_name", "Symbol*", KLASS_NAME, 0);
+    field(fake, without, "InstanceKlass", "_constants", "ConstantPool*", KLASS_CONSTANTS, 0);
+    field(fake, without, "Symbol", "_length", "u2", SYMBOL_LENGTH, 0);
+    field(fake, without, "Symbol", "_body", "u1", SYMBOL_BODY, 0);
     type(fake, "CodeBlob", 104);
+    type(fake, "ConstantPool", POOL_BYTES);
+    type(fake, "Method", METHOD_BYTES);
     type(fake, "HeapBlock", block_header_bytes(fake));
 
     fake_put_word(fake, heaps_at, array);
@@ -180,8 +209,41 @@ uint64_t fake_blob(struct fake_hotspot *fake, uint64_t block, uint64_t block_byt
         fake_put_int(fake, blob + 44, frame_words);
         fake_put(fake, blob + 54, &complete, sizeof complete);
     }
+    fake_put_int(fake, blob + BLOB_SIZE, (int32_t)(block_bytes - header));
     fake_put(fake, begin, code, code_bytes);
     return begin;
+}
+
+static uint64_t symbol(struct fake_hotspot *fake, const char *string)
+{
+    uint16_t length = (uint16_t)strlen(string);
+    uint64_t at = take(fake, SYMBOL_BODY + length);
+    fake_put(fake, at + SYMBOL_LENGTH, &length, sizeof length);
+    fake_put(fake, at + SYMBOL_BODY, string, length);
+    return at;
+}
+
+uint64_t fake_method(struct fake_hotspot *fake, const char *class_name, const char *name)
+{
+    uint64_t method = take(fake, METHOD_BYTES), constant = take(fake, CONST_BYTES),
+             pool = take(fake, POOL_BYTES + 8 * (NAME_INDEX + 1)), klass = take(fake, KLASS_BYTES);
+    uint16_t index = NAME_INDEX;
+    fake_put_word(fake, method + METHOD_CONST, constant);
+    fake_put_word(fake, constant + CONST_POOL, pool);
+    fake_put(fake, constant + CONST_NAME_INDEX, &index, sizeof index);
+    fake_put_word(fake, pool + POOL_HOLDER, klass);
+    fake_put_word(fake, pool + POOL_BYTES + 8 * NAME_INDEX, symbol(fake, name));
+    fake_put_word(fake, klass + KLASS_NAME, symbol(fake, class_name));
+    fake_put_word(fake, klass + KLASS_CONSTANTS, pool);
+    fake->pool = pool;
+    return method;
+}
+
+void fake_name_blob(struct fake_hotspot *fake, uint64_t block, const char *name, uint64_t method)
+{
+    uint64_t blob = block + block_header_bytes(fake);
+    fake_put_word(fake, blob + BLOB_NAME, text(fake, name));
+    fake_put_word(fake, blob + BLOB_METHOD, method);
 }
 
 uint64_t fake_interpreter(struct fake_hotspot *fake, uint64_t address, const void *code, size_t code_bytes)

@@ -23,6 +23,7 @@ struct fake_hotspot {
     uint64_t next;           // where there is room for more data
     uint64_t structs, types; // as they are exported
     uint64_t queue, call_stub_at, heap_object;
+    uint64_t pool; // of the last method's constants
     unsigned field_count, type_count;
     struct elf_art_memory memory;
 };
@@ -32,6 +33,10 @@ void fake_begin(struct fake_hotspot *fake, enum fake_release release, const char
 // A blob whose block begins at a multiple of the segments' size; returns the address of its code.
 uint64_t fake_blob(struct fake_hotspot *fake, uint64_t block, uint64_t block_bytes, int frame_words, int frame_complete,
                    const void *code, size_t code_bytes);
+// A method's description: of a class "java/lang/String".
+uint64_t fake_method(struct fake_hotspot *fake, const char *class_name, const char *name);
+// What a blob is called, and whose code it has; 0: no method's.
+void fake_name_blob(struct fake_hotspot *fake, uint64_t block, const char *name, uint64_t method);
 // The queue of codelets: one codelet, of this code behind its header.
 uint64_t fake_interpreter(struct fake_hotspot *fake, uint64_t address, const void *code, size_t code_bytes);
 void fake_put(struct fake_hotspot *fake, uint64_t address, const void *bytes, size_t size);

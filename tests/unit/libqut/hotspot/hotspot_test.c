@@ -57,10 +57,12 @@ static enum hotspot_fault start(enum fake_release release, const char *without)
     return hotspot_machine_read(&fake.memory, fake.structs, fake.types, &machine);
 }
 
+static int16_t method_cfa_bytes; // of the last rule
+
 static struct qut_rule rule_at(uint64_t pc, enum arch_pc_kind kind)
 {
     struct qut_rule rule = {0};
-    if (!hotspot_frame_rule(&machine, &fake.memory, pc, kind, &rule))
+    if (!hotspot_frame_rule(&machine, &fake.memory, pc, kind, &rule, &method_cfa_bytes))
         rule.kind = QUT_RULE_HOLE;
     return rule;
 }
@@ -132,6 +134,7 @@ TEST(interpreted_frame)
     check_rule(17, interpreter + 17, ARCH_PC_EXACT, RBP, 16, -16);
     check_rule(17, interpreter + 2, ARCH_PC_RETURN, RBP, 16, -16); // wherever it is returned to, a frame stands
     const struct qut_rule body = rule_at(interpreter + 17, ARCH_PC_EXACT);
+    CHECK(method_cfa_bytes == -40, "method at %d", method_cfa_bytes);
     CHECK(body.sp.how == QUT_REG_AT_CFA && body.sp.offset_bytes == -24, "sp %d %d", body.sp.how, body.sp.offset_bytes);
     const struct {
         int offset;
@@ -220,11 +223,57 @@ TEST(values_that_cannot_be_are_refused)
     CHECK(hotspot_machine_read(&other, fake.structs, fake.types, &machine) == HOTSPOT_OTHER_ARCH, "architecture");
 }
 
+TEST(names)
+{
+    struct hotspot_code_name name;
+    start(FAKE_17, NULL);
+    uint64_t hash_code = fake_method(&fake, "java/lang/String", "hashCode");
+    fake_name_blob(&fake, BLOCK, "nmethod", hash_code);
+    CHECK(hotspot_name_code(&machine, &fake.memory, code + 5, &name) &&
+              strcmp(name.text, "java.lang.String.hashCode") == 0,
+          "\"%s\"", name.text);
+    CHECK(name.start == code && name.end == BLOCK + 0x1000, "%d bytes", (int)(name.end - name.start));
+    fake_name_blob(&fake, STUBS, "StubRoutines (1)", 0);
+    CHECK(hotspot_name_code(&machine, &fake.memory, machine.call_stub_return, &name) &&
+              strcmp(name.text, "StubRoutines (1)") == 0,
+          "\"%s\"", name.text);
+    CHECK(hotspot_name_code(&machine, &fake.memory, hash_code, &name) &&
+              strcmp(name.text, "java.lang.String.hashCode") == 0 && name.start == hash_code,
+          "by its description: \"%s\"", name.text);
+    CHECK(!hotspot_name_code(&machine, &fake.memory, hash_code + 8, &name), "beside it");
+    CHECK(!hotspot_name_code(&machine, &fake.memory, FAKE_CODE + FAKE_CODE_BYTES - 1, &name), "no code");
+}
+
+TEST(names_of_what_was_unloaded)
+{
+    struct hotspot_code_name name;
+    start(FAKE_25, NULL);
+    uint64_t method_at = fake_method(&fake, "java/lang/String", "hashCode");
+    fake_name_blob(&fake, BLOCK, "nmethod", method_at);
+    CHECK(hotspot_name_code(&machine, &fake.memory, code, &name), "it is there");
+    fake_put_word(&fake, fake.pool + 24, fake.pool); // its class is none any more
+    CHECK(!hotspot_name_code(&machine, &fake.memory, code, &name), "\"%s\"", name.text);
+    fake_name_blob(&fake, BLOCK, "nmethod", 0);
+    CHECK(!hotspot_name_code(&machine, &fake.memory, code, &name), "\"%s\"", name.text);
+    fake_name_blob(&fake, BLOCK, "nmethod", fake_method(&fake, "java/lang/String", "hash\nCode"));
+    CHECK(!hotspot_name_code(&machine, &fake.memory, code, &name), "\"%s\"", name.text);
+}
+
+TEST(machine_that_states_no_names_has_rules)
+{
+    struct hotspot_code_name name;
+    CHECK(start(FAKE_17, "_constMethod") == HOTSPOT_FINE, "all that rules want is there");
+    CHECK(rule_at(code, ARCH_PC_EXACT).kind == QUT_RULE_FRAME, "a rule");
+    CHECK(!hotspot_name_code(&machine, &fake.memory, code, &name), "no name");
+}
+
 // Whatever stands there: an answer, within memory. A byte of the tables or of a blob's head at a time.
 TEST(damage)
 {
     static struct fake_hotspot whole;
     start(FAKE_17, NULL);
+    uint64_t method_at = fake_method(&fake, "java/lang/String", "hashCode");
+    fake_name_blob(&fake, BLOCK, "nmethod", method_at);
     whole = fake;
     unsigned fine = 0;
     srand(7);
@@ -241,6 +290,9 @@ TEST(damage)
         fine++;
         for (unsigned offset = 0; offset < sizeof method; offset++)
             rule_at(code + offset, offset % 2 ? ARCH_PC_EXACT : ARCH_PC_RETURN);
+        struct hotspot_code_name name;
+        hotspot_name_code(&machine, &fake.memory, code, &name);
+        hotspot_name_code(&machine, &fake.memory, method_at, &name);
     }
     CHECK(fine > 10000, "%u", fine);
 }
@@ -256,6 +308,9 @@ int main(void)
     RUN(machine_that_is_starting);
     RUN(missing_fields_are_refused);
     RUN(values_that_cannot_be_are_refused);
+    RUN(names);
+    RUN(names_of_what_was_unloaded);
+    RUN(machine_that_states_no_names_has_rules);
     RUN(damage);
     hotspot_machine_free(&machine);
     return tap_finish();

@@ -136,6 +136,22 @@ START_TEST(entries_need_no_call_before_them)
 }
 END_TEST
 
+// The interpreter's frame, and the method's, by the address of its description.
+START_TEST(interpreted_frame_says_its_method)
+{
+    begin_in_method(0);
+    world.method_cfa_bytes = -16;
+    put_return(FRAME_WORDS - 1, NATIVE + 0x105);
+    world_put(&world, FRAME_WORDS - 2, 0x7f0000001238);
+    ck_assert_uint_eq(go(ARCH_PC_EXACT), 3);
+    ck_assert_uint_eq(frames[0].flags, QUT_FRAME_INTERRUPTED | QUT_FRAME_INTERPRETER);
+    ck_assert_uint_eq(frames[1].flags, QUT_FRAME_DEX);
+    ck_assert_uint_eq(frames[1].pc, 0x7f0000001238);
+    ck_assert_uint_eq(frames[1].lookup_pc, frames[1].pc);
+    ck_assert_uint_eq(frames[2].pc, WORLD_TEXT + NATIVE + 0x105);
+}
+END_TEST
+
 START_TEST(made_code_without_a_rule_ends_the_walk)
 {
     begin_in_method(0);
@@ -151,6 +167,6 @@ int main(void)
                             body_that_has_pushed_more_is_marked, caller_of_a_body_is_made_code,
                             entries_need_no_call_before_them,    made_code_without_a_rule_ends_the_walk,
                             caller_that_leads_nowhere_is_none,   stub_is_left_by_what_lies_on_its_stack,
-                            stub_that_keeps_a_frame_pointer};
+                            stub_that_keeps_a_frame_pointer,     interpreted_frame_says_its_method};
     return run_steps("machine", tests, sizeof tests / sizeof tests[0]);
 }

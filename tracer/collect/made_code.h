@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recorded process calls code that it makes while it runs: read from its memory, as long as it lives.
+#ifndef TRACER_COLLECT_MADE_CODE_H
+#define TRACER_COLLECT_MADE_CODE_H
+
+#include <qut/target.h>
+
+#include "tracer/collect/collect.h"
+
+struct made_code {
+    uint32_t pid;
+    struct qut_target *target; // NULL: not open
+    uint64_t next_ns, wait_ns; // when it may be opened again: a machine that was not there may be by then
+};
+
+// As struct collect_options.name_code; context: a struct made_code, of the same thread.
+bool collect_name_made_code(void *context, uint64_t address, struct collect_code *code);
+void collect_made_code_close(struct made_code *made);
+
+#endif
