@@ -63,24 +63,35 @@ static int read_whole(int fd, size_t size, void **pages)
     return 0;
 }
 
-static bool may_be_anothers(int fd)
+static bool may_be_anothers(int fd, const void *context)
 {
+    (void)context;
     struct stat status;
     if (fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH))
         return true;
     return geteuid() == 0 && (status.st_uid != 0 || (status.st_mode & S_IWGRP));
 }
 
-static int read_file(const char *path, bool is_own, size_t max_bytes, void **pages, size_t *size)
+// context: the user's number.
+static bool may_be_not_theirs(int fd, const void *context)
+{
+    struct stat status;
+    return fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH) ||
+           (status.st_uid != 0 && status.st_uid != *(const uint32_t *)context);
+}
+
+// `refuses` may be NULL.
+static int read_file(const char *path, bool (*refuses)(int fd, const void *context), const void *context,
+                     size_t max_bytes, void **pages, size_t *size)
 {
     uint64_t file_bytes = 0;
     int fd = os_open_file(path, &file_bytes);
     if (fd < 0)
         return fd;
-    int result = is_own && may_be_anothers(fd) ? -EPERM
-                 : file_bytes == 0             ? -ENODATA
-                 : file_bytes > max_bytes      ? -EFBIG
-                                               : read_whole(fd, (size_t)file_bytes, pages);
+    int result = refuses && refuses(fd, context) ? -EPERM
+                 : file_bytes == 0               ? -ENODATA
+                 : file_bytes > max_bytes        ? -EFBIG
+                                                 : read_whole(fd, (size_t)file_bytes, pages);
     close(fd);
     if (result == 0)
         *size = (size_t)file_bytes;
@@ -89,12 +100,17 @@ static int read_file(const char *path, bool is_own, size_t max_bytes, void **pag
 
 int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
-    return read_file(path, false, max_bytes, pages, size);
+    return read_file(path, NULL, NULL, max_bytes, pages, size);
 }
 
 int os_read_own_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
-    return read_file(path, true, max_bytes, pages, size);
+    return read_file(path, may_be_anothers, NULL, max_bytes, pages, size);
+}
+
+int os_read_file_of(const char *path, uint32_t user_id, size_t max_bytes, void **pages, size_t *size)
+{
+    return read_file(path, may_be_not_theirs, &user_id, max_bytes, pages, size);
 }
 
 // Reads on until the end, however the size changes meanwhile.

@@ -12,6 +12,8 @@ int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 // The same of a file that nobody else has made: -EPERM where everybody may write it, and where we are root and it is
 // not root's, or a group may write it. For other users the directory has to answer for the rest.
 int os_read_own_file(const char *path, size_t max_bytes, void **pages, size_t *size);
+// The same of a file that belongs to a user, or to root, and that not everybody may write: else -EPERM.
+int os_read_file_of(const char *path, uint32_t user_id, size_t max_bytes, void **pages, size_t *size);
 
 // A file of which only parts are read: a descriptor (os_close_file) or -errno. Only regular files. *size may be
 // NULL.

@@ -34,15 +34,23 @@ bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_
     return true;
 }
 
-bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size)
+static bool name_by_hotspot(struct qut_target *target, uint64_t address, struct qut_made_code *code)
 {
     static_assert(sizeof code->name == HOTSPOT_NAME_BYTES, "none is cut again");
     const struct hotspot_machine *machine = hotspot(target);
     struct hotspot_code_name name;
     if (!machine || !hotspot_name_code(machine, &target->machine->memory, address, &name))
         return false;
-    struct qut_made_code found = {.start = name.start, .end = name.end};
-    memcpy(found.name, name.text, strlen(name.text) + 1);
+    *code = (struct qut_made_code){.start = name.start, .end = name.end};
+    memcpy(code->name, name.text, strlen(name.text) + 1);
+    return true;
+}
+
+bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size)
+{
+    struct qut_made_code found;
+    if (!name_by_hotspot(target, address, &found) && !target_perf_map_find(target, address, &found))
+        return false;
     memset(code, 0, size);
     memcpy(code, &found, size < sizeof found ? size : sizeof found);
     return true;

@@ -78,7 +78,8 @@ static char *read_proc(pid_t pid, const char *name, size_t *size, int *result)
     return text;
 }
 
-long target_live_status_number(pid_t pid, const char *field)
+// The first or the last number of a line; -1: there is no such line.
+static long status_number(pid_t pid, const char *field, bool is_last)
 {
     size_t size, length = strlen(field);
     int result;
@@ -86,13 +87,41 @@ long target_live_status_number(pid_t pid, const char *field)
     long number = -1;
     for (char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, field, length) == 0 && line[length] == ':') {
-            number = strtol(line + length + 1, NULL, 10);
-            break;
+        if (strncmp(line, field, length) != 0 || line[length] != ':')
+            continue;
+        char *at = line + length + 1, *behind;
+        for (long next = strtol(at, &behind, 10); behind != at && *at != '\n'; next = strtol(at, &behind, 10)) {
+            number = next;
+            at = behind;
+            if (!is_last || *at == '\n')
+                break;
         }
+        break;
     }
     free(text);
     return number;
+}
+
+long target_live_status_number(pid_t pid, const char *field)
+{
+    return status_number(pid, field, false);
+}
+
+// As it knows itself, in the innermost namespace of pids.
+static long inner_pid(pid_t pid)
+{
+    return status_number(pid, "NSpid", true);
+}
+
+// In the process's own /tmp, by its number there.
+static bool code_map(struct qut_target *target, char *path, uint32_t *user_id)
+{
+    const struct target_live *live = target->source;
+    long user = target_live_status_number(live->pid, "Uid"), inner = inner_pid(live->pid);
+    if (user < 0 || inner <= 0)
+        return false;
+    *user_id = (uint32_t)user;
+    return snprintf(path, PATH_MAX, "/proc/%d/root/tmp/perf-%ld.map", (int)live->memory_tid, inner) < PATH_MAX;
 }
 
 struct each_tid {
@@ -252,6 +281,7 @@ static const struct target_kind live_kind = {
     .retake = target_live_retake,
     .resume_thread = target_live_resume_thread,
     .stop = target_live_stop,
+    .code_map = code_map,
     .close = close_process,
 };
 

@@ -61,6 +61,7 @@ struct target_copy {
 
 struct qut_target;
 struct target_machine;
+struct target_perf_map;
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -80,6 +81,9 @@ struct target_kind {
     bool (*retake)(struct qut_target *target, struct qut_target_thread *thread);
     void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
     int (*stop)(struct qut_target *target, struct qut_target_error *error); // NULL: nothing moves
+    // Where the process's map of made code would be, as a path of PATH_MAX bytes, and whose it has to be. False: it is
+    // not known. NULL: there is none.
+    bool (*code_map)(struct qut_target *target, char *path, uint32_t *user_id);
     void (*close)(struct qut_target *target);
 };
 
@@ -118,8 +122,9 @@ struct qut_target {
     struct target_read_note *note_room; // where they are, if they are; NULL: never needed
     size_t note_count;
     bool notes_overflow;
-    struct target_copy *copy;       // NULL: memory is read as it is
-    struct target_machine *machine; // what virtual machines publish; NULL: not asked for
+    struct target_copy *copy;         // NULL: memory is read as it is
+    struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
+    struct target_perf_map *perf_map; // what they write for perf; NULL: not asked for
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;
@@ -198,6 +203,9 @@ bool target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, siz
 void target_jit_new_moment(struct qut_target *target);
 // Whether the symbol files that the walk used are still registered.
 bool target_jit_holds(struct qut_target *target);
+// A piece of code by the map that its process writes for perf (/tmp/perf-PID.map), the latest that has the address.
+bool target_perf_map_find(struct qut_target *target, uint64_t address, struct qut_made_code *code);
+void target_free_perf_map(struct qut_target *target);
 // Mappings have changed.
 void target_jit_new_maps(struct qut_target *target);
 void target_free_machine(struct qut_target *target);

@@ -15,10 +15,11 @@ enum node_trait {
     NODE_IS_GUESSED = 8, // or what it hangs from is
 };
 
-// No file has it: memory that was written and then run.
-static bool is_run_time(const struct trace_node *node)
+// No file has it: memory that was written and then run, whether it has a name or not.
+static bool is_run_time(const struct trace *trace, const struct trace_node *node)
 {
-    return node->class_ == QUT_TRACE_CLASS_JIT || (node->class_ == QUT_TRACE_CLASS_RAW && node->module == TRACE_NONE);
+    bool is_in_file = node->module != TRACE_NONE && !(trace->modules[node->module].flags & QUT_TRACE_MODULE_JIT);
+    return node->class_ == QUT_TRACE_CLASS_JIT || (node->class_ == QUT_TRACE_CLASS_RAW && !is_in_file);
 }
 
 // By parent, which stands before its children. The kernel's time is its own, whoever called.
@@ -32,7 +33,7 @@ static uint8_t *traits_of(const struct trace *trace)
         bool is_whole = node->class_ != QUT_TRACE_CLASS_END && (!node->parent || traits[node->parent] & NODE_IS_WHOLE);
         traits[i] =
             (uint8_t)((is_whole ? NODE_IS_WHOLE : 0) | (node->class_ == QUT_TRACE_CLASS_KERNEL ? NODE_IS_KERNEL : 0) |
-                      (is_run_time(node) ? NODE_IS_RUN_TIME : 0) | (traits[node->parent] & NODE_IS_GUESSED) |
+                      (is_run_time(trace, node) ? NODE_IS_RUN_TIME : 0) | (traits[node->parent] & NODE_IS_GUESSED) |
                       (node->kind & QUT_TRACE_NODE_GUESSED ? NODE_IS_GUESSED : 0));
     }
     return traits;

@@ -78,11 +78,12 @@ static void advise_run_time(const struct quality *quality, const struct teller *
     if (percent < WORTH_TELLING_PERCENT)
         return;
     export_tell(teller,
-                "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s%s and has no names: only "
-                "OpenJDK's machine tells them; what is outside of it, and waits, are as they were",
+                "%.1f %% of this time is in code made at run time by a virtual machine%s%s%s%s, and has no "
+                "names: the machine has to write a map for perf (node --perf-basic-prof); what is outside of it, and "
+                "waits, are as they were",
                 percent, quality->machine ? " (" : "", quality->machine ? quality->machine : "",
                 quality->machine ? ")" : "",
-                export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", where some stacks end,");
+                export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", where some stacks end");
 }
 
 static void advise_names(const struct quality *quality, const struct teller *teller)

@@ -120,9 +120,14 @@ void stack_describe(struct stack_modules *modules, const struct stack_options *o
     }
     place->pc = vaddr | (has_bit ? 1 : 0);
     struct symbol symbol;
-    if (options->no_names || !stack_module_symbol(modules, module, vaddr, &symbol))
+    if (options->no_names)
         return;
-    place->function_offset = vaddr - symbol.start_vaddr;
+    // Made code that nobody told of while it was walked.
+    uint64_t base = module->info.is_elf ? 0 : stack_module_base(module);
+    if (module->info.is_elf ? !stack_module_symbol(modules, module, vaddr, &symbol)
+                            : !stack_made_symbol(modules, vaddr + base, &symbol))
+        return;
+    place->function_offset = vaddr + base - symbol.start_vaddr;
     name_function(modules, options, &symbol, place);
 }
 

@@ -118,9 +118,10 @@ QUT_API bool qut_target_module(struct qut_target *target, uint64_t address, stru
 // on since and removed it. Its bytes live as long as the target. NULL: there is none.
 QUT_API const void *qut_target_jit_symbols(struct qut_target *target, uint64_t address, size_t *size);
 
-// What a virtual machine that tells it (OpenJDK's) calls the code at an address: "java.lang.String.hashCode", or what
-// its stub or interpreter is called. As it is now: a machine that lives may unload it, and use the memory again. False:
-// nothing is known. `size` is sizeof *code.
+// What a virtual machine calls the code at an address. OpenJDK's is read from its memory: "java.lang.String.hashCode",
+// or what its stub or interpreter is called; the address may be that of a method's description, which frames of
+// interpreted methods have. Of others: what they write into /tmp/perf-PID.map, if they were asked to. As it is now: a
+// machine that lives may unload it, and use the memory again. False: nothing is known. `size` is sizeof *code.
 struct qut_made_code {
     uint64_t start, end; // of the code with this name
     char name[512];      // cut, if it is longer

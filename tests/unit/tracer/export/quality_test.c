@@ -143,6 +143,25 @@ START_TEST(a_virtual_machine_made_it)
 }
 END_TEST
 
+START_TEST(a_virtual_machine_told_its_names)
+{
+    build_module(&build, &(struct trace_module){.path = "/usr/lib/jvm/lib/server/libjvm.so", .unload_ns = UINT64_MAX});
+    uint32_t made = build_module(&build, &(struct trace_module){.path = "app.Main.run",
+                                                                .flags = QUT_TRACE_MODULE_JIT,
+                                                                .start = 0x7f0000001000,
+                                                                .start_vaddr = 0x7f0000001000,
+                                                                .code_bytes = 0x1000,
+                                                                .unload_ns = UINT64_MAX});
+    take(301, frame(KNOWN_PC), 0);
+    take(400, build_node(&build, main_node, QUT_TRACE_CLASS_JIT, 0, made, 0x7f0000001010), 0);
+    take(300, build_node(&build, main_node, QUT_TRACE_CLASS_RAW, 0, made, 0x7f0000001020), 0);
+    judge();
+    expect_share(QUALITY_RUN_TIME, 0.7);
+    expect_share(QUALITY_NAMED, 1);
+    ck_assert_msg(export_quality_all_good(&quality), "%s", advice);
+}
+END_TEST
+
 START_TEST(time_in_the_kernel_is_no_fault)
 {
     take(501, frame(KNOWN_PC), 0);
@@ -202,6 +221,7 @@ int main(void)
     tcase_add_test(tests, stacks_are_cut);
     tcase_add_test(tests, code_has_no_names);
     tcase_add_test(tests, a_virtual_machine_made_it);
+    tcase_add_test(tests, a_virtual_machine_told_its_names);
     tcase_add_test(tests, time_in_the_kernel_is_no_fault);
     tcase_add_test(tests, what_sampling_took_is_not_the_programs);
     tcase_add_test(tests, ticks_are_late_and_samples_lost);
