@@ -8,7 +8,6 @@ enum {
     HOPS_MAX = 256, // each leads up to 254 segments back: blobs of several MiB
     MAP_BYTES = 32, // read at once: most blobs begin within them
     SEGMENT_FREE = 0xff,
-    HEAD_BYTES = 512, // of block and blob: where all fields lie that are asked for
     FRAME_WORDS_MAX = 1 << 17,
     CODE_OFFSET_MAX = 1 << 16,
 };
@@ -48,10 +47,12 @@ bool hotspot_blob_at(const struct hotspot_machine *machine, const struct elf_art
     if (!find_block(heap, memory, &segment))
         return false;
     uint64_t block = heap->code.start + (segment << heap->segment_shift);
-    uint8_t head[HEAD_BYTES];
-    unsigned last = layout->code_begin > layout->frame_complete ? layout->code_begin : layout->frame_complete;
-    last = (last > layout->frame_size ? last : layout->frame_size) + (unsigned)sizeof(uint64_t);
-    if (last > sizeof head || !elf_art_read(memory, block, head, last) || !head[layout->used])
+    uint8_t head[HOTSPOT_HEAD_BYTES];
+    unsigned last = layout->used;
+    last = layout->code_begin > last ? layout->code_begin : last;
+    last = layout->frame_complete > last ? layout->frame_complete : last;
+    last = (layout->frame_size > last ? layout->frame_size : last) + (unsigned)sizeof(uint64_t);
+    if (!elf_art_read(memory, block, head, last) || !head[layout->used])
         return false;
     int32_t frame_words, frame_complete, code_offset;
     int16_t short_complete;

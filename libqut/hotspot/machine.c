@@ -12,7 +12,8 @@ enum {
     SEGMENT_SHIFT_MAX = 16,
     HEAP_BYTES_MAX = 1 << 30 << 1, // 2 GiB: calls reach no further
     FIELD_OFFSET_MAX = 1 << 12,
-    BLOB_FIELD_OFFSET_MAX = 1 << 8,
+    BLOB_FIELD_OFFSET_MAX =
+        (HOTSPOT_HEAD_BYTES - (int)sizeof(uint64_t)) / 2, // from the block to the blob, and within it
     INTERPRETER_BYTES_MAX = 16 << 20,
 };
 

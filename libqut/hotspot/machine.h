@@ -15,7 +15,11 @@
 #include "libqut/elf/image_memory.h"
 #include "libqut/hotspot/hotspot_arch.h"
 
-enum { HOTSPOT_HEAPS_MAX = 4 };
+enum {
+    HOTSPOT_HEAPS_MAX = 4,
+    HOTSPOT_HEAD_BYTES = 160, // of a block and its blob: all fields that walks read lie in them. They stand on the
+                              // stacks of signal handlers
+};
 
 enum hotspot_fault {
     HOTSPOT_FINE = 0,

@@ -24,10 +24,11 @@ static uint64_t structs, types, due_ns; // under work
 
 // ---- walks
 
-static bool is_within(const struct hotspot_space *space, uint64_t address, size_t size)
+// How much of it is there from an address on.
+static uint64_t bytes_at(const struct hotspot_space *space, uint64_t address)
 {
     uint64_t end = os_load((uintptr_t)space->end_at);
-    return address >= space->start && address <= end && end - address >= size;
+    return address >= space->start && address < end ? end - address : 0;
 }
 
 // Heaps, their segment maps, and what says how far these reach, are never given back while the machine's library is
@@ -37,11 +38,14 @@ static size_t read_direct(void *context, uint64_t address, void *bytes, size_t s
     const struct hotspot_machine *machine = context;
     for (unsigned i = 0; i < machine->heap_count; i++) {
         const struct hotspot_heap *heap = &machine->heaps[i];
-        if (is_within(&heap->code, address, size) || is_within(&heap->segment_map, address, size) ||
-            (address == heap->code.end_at && size == sizeof(uint64_t))) {
-            memcpy(bytes, (const void *)(uintptr_t)address, size); // NOLINT: checked above
-            return size;
-        }
+        uint64_t left = address == heap->code.end_at ? sizeof(uint64_t) : bytes_at(&heap->code, address);
+        if (left == 0)
+            left = bytes_at(&heap->segment_map, address);
+        if (left == 0)
+            continue;
+        size_t count = size < left ? size : (size_t)left;
+        memcpy(bytes, (const void *)(uintptr_t)address, count);
+        return count;
     }
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code of HotSpot in a target.
+#include <stdio.h>
 #include <string.h>
 
 #include "libqut/target/machine.h"
@@ -19,6 +20,15 @@ static const struct hotspot_machine *hotspot(struct qut_target *target)
             hotspot_machine_read(&machine->memory, machine->hotspot_structs, machine->hotspot_types, &machine->hotspot);
     }
     return machine->hotspot_fault == HOTSPOT_FINE ? &machine->hotspot : NULL;
+}
+
+bool target_hotspot_reason(struct qut_target *target, char *reason, size_t size)
+{
+    if (hotspot(target) || !target->machine || !target->machine->hotspot_structs)
+        return false;
+    snprintf(reason, size, "no ELF image; of OpenJDK's machine, %s",
+             hotspot_fault_text(target->machine->hotspot_fault));
+    return true;
 }
 
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code)

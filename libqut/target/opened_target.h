@@ -197,6 +197,8 @@ bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                          int16_t *method_cfa_bytes);
+// Why nothing is known of a machine that is there. False: there is none, or all is known.
+bool target_hotspot_reason(struct qut_target *target, char *reason, size_t size);
 // Why a pc in executable memory that belongs to no ELF image has no table. False: no code is made here.
 bool target_jit_reason(struct qut_target *target, uint64_t pc, char *reason, size_t size);
 // A live process may have gone on since the last walk.

@@ -35,7 +35,8 @@ static void find_made_code(struct qut_target *target, struct target_image *image
 {
     if (target_find_jit(target, pc, code) || target_find_hotspot(target, pc, code))
         return;
-    if (!target_jit_reason(target, pc, image->reason, sizeof image->reason))
+    if (!target_jit_reason(target, pc, image->reason, sizeof image->reason) &&
+        !target_hotspot_reason(target, image->reason, sizeof image->reason))
         return;
     image->table_state = TARGET_TABLE_NONE;
     code->state = RUNTIME_CODE_NO_TABLE;
