@@ -100,15 +100,16 @@ static void place_at(struct trace_node *node, const struct places *places, uint3
 
 static bool fill_address(struct image *image, const struct places *places, struct trace_node *node, uint64_t code)
 {
+    // Of DEX: a method that is interpreted, by its description, has a name like code that was made. The description may
+    // lie in a mapped file, too: OpenJDK has an archive of its classes.
     static const enum place_kind kinds[] = {
-        [QUT_TRACE_CLASS_RAW] = PLACE_ANY, [QUT_TRACE_CLASS_JIT] = PLACE_JIT, [QUT_TRACE_CLASS_DEX] = PLACE_FILE};
+        [QUT_TRACE_CLASS_RAW] = PLACE_ANY, [QUT_TRACE_CLASS_JIT] = PLACE_JIT, [QUT_TRACE_CLASS_DEX] = PLACE_JIT};
     if (code >= image->raw_capacity || !image->raw[code])
         return false;
     node->pc = image->raw[code];
     uint32_t module = trace_place_of_address(places, kinds[node->class_], node->pc);
-    // A method that is interpreted, by its description, is named like code that was made.
     if (module == TRACE_NONE && node->class_ == QUT_TRACE_CLASS_DEX)
-        module = trace_place_of_address(places, PLACE_JIT, node->pc);
+        module = trace_place_of_address(places, PLACE_FILE, node->pc);
     if (module != TRACE_NONE)
         place_at(node, places, module, node->pc - places->modules[module].start);
     return true;

@@ -45,6 +45,8 @@ static uint32_t add_node(struct segment *segment, uint64_t address, unsigned cla
     return segment_node(segment, 0, segment_raw(segment, address), class << QUT_TRACE_CLASS_SHIFT);
 }
 
+static bool is_mapped; // a file, where the method is
+
 // One sample at each node, and the file that is made of it.
 static struct trace collect_samples(struct machine *machine, const uint64_t *addresses, const unsigned *classes,
                                     size_t count, struct collect_result *result)
@@ -53,6 +55,9 @@ static struct trace collect_samples(struct machine *machine, const uint64_t *add
     const struct segment_options options = {
         .segment_bytes = 4 << 20, .mode = QUT_TRACE_STREAM, .arch = 1, .word_bytes = 8, .command = "made by a test"};
     ck_assert_int_eq(segment_create(&segment, &options), 0);
+    const struct qut_trace_module archive = {
+        .start = METHOD - 0x1000, .code_bytes = 0x2000, .load_ns = 1, .flags = QUT_TRACE_MODULE_FILE};
+    ck_assert_int_ge(is_mapped ? segment_module_add(&segment, &archive, "/usr/lib/classes.jsa") : 0, 0);
     struct qut_trace_thread *thread = segment_thread_begin(&segment, 100, "main", 1);
     for (size_t i = 0; i < count; i++) {
         const struct segment_sample sample = {
@@ -103,6 +108,22 @@ START_TEST(code_and_methods_have_names)
     ck_assert_uint_eq(machine.asked, 4); // once for each piece of code
     ck_assert_uint_eq(result.code_names_left, 0);
     ck_assert(trace.is_complete);
+    trace_free(&trace);
+}
+END_TEST
+
+// A description may lie in a file: a class of OpenJDK's archive.
+START_TEST(method_in_a_file)
+{
+    static const uint64_t address = METHOD;
+    static const unsigned class = QUT_TRACE_CLASS_DEX;
+    struct machine machine = {0};
+    struct collect_result result;
+    is_mapped = true;
+    struct trace trace = collect_samples(&machine, &address, &class, 1, &result);
+    is_mapped = false;
+    ck_assert_str_eq(name_of(&trace, METHOD), "app.Main.interpreted");
+    ck_assert_uint_eq(trace.module_count, 2);
     trace_free(&trace);
 }
 END_TEST
@@ -163,6 +184,7 @@ int main(void)
     Suite *suite = suite_create("code_names");
     TCase *tcase = tcase_create("code_names");
     tcase_add_test(tcase, code_and_methods_have_names);
+    tcase_add_test(tcase, method_in_a_file);
     tcase_add_test(tcase, code_that_overlaps);
     tcase_add_test(tcase, names_without_room_are_counted);
     tcase_add_test(tcase, nobody_knows);
