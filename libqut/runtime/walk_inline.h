@@ -465,7 +465,9 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         walk->end.address = access.failed_address;
         return runtime_walk_ends(arch, walk, QUT_END_BAD_MEMORY);
     }
-    if (walk->method_cfa_bytes && !ops->read(context, cfa + (uint64_t)(int64_t)walk->method_cfa_bytes, &walk->dex_pc))
+    // A frame that is being made has not pushed it yet.
+    uint64_t method_at = cfa + (uint64_t)(int64_t)walk->method_cfa_bytes;
+    if (walk->method_cfa_bytes && (method_at < walk->regs.sp || !ops->read(context, method_at, &walk->dex_pc)))
         walk->dex_pc = 0;
     caller.pc = ops->strip(context, caller.pc);
     if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))

@@ -152,6 +152,19 @@ START_TEST(interpreted_frame_says_its_method)
 }
 END_TEST
 
+START_TEST(interpreted_frame_that_is_being_made)
+{
+    begin_in_method(0);
+    world.method_cfa_bytes = -8 * FRAME_WORDS; // below sp
+    put_return(FRAME_WORDS - 1, NATIVE + 0x105);
+    world_set(&world, world.arch->sp_reg, world_stack_address(&world, 1));
+    world.machine_rule.cfa.offset_bytes -= 8;
+    world_put(&world, 0, 0x7f0000001238);
+    ck_assert_uint_eq(go(ARCH_PC_EXACT), 2);
+    ck_assert_uint_eq(frames[1].pc, WORLD_TEXT + NATIVE + 0x105);
+}
+END_TEST
+
 START_TEST(made_code_without_a_rule_ends_the_walk)
 {
     begin_in_method(0);
@@ -167,6 +180,7 @@ int main(void)
                             body_that_has_pushed_more_is_marked, caller_of_a_body_is_made_code,
                             entries_need_no_call_before_them,    made_code_without_a_rule_ends_the_walk,
                             caller_that_leads_nowhere_is_none,   stub_is_left_by_what_lies_on_its_stack,
-                            stub_that_keeps_a_frame_pointer,     interpreted_frame_says_its_method};
+                            stub_that_keeps_a_frame_pointer,     interpreted_frame_says_its_method,
+                            interpreted_frame_that_is_being_made};
     return run_steps("machine", tests, sizeof tests / sizeof tests[0]);
 }
