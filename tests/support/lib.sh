@@ -68,6 +68,18 @@ start_subject() # PROGRAM ARGUMENT...
     [ "$said" = ready ] || result "start of $1" 1 "said '$said'"
 }
 
+# What says "ready" may not sleep yet where others have the processors.
+until_asleep() # waits until all threads of $subject do
+{
+    local tries
+    for ((tries = 0; tries < 3000; tries++)); do
+        # a thread that has just begun or ended may be gone by the time it is read
+        [[ $(cat /proc/"$subject"/task/*/stat 2>/dev/null | sed 's/.*) //' | cut -c1 | sort -u) != S ]] || return 0
+        sleep 0.01
+    done
+    result 'all threads sleep' 1 "$(cat /proc/"$subject"/task/*/stat)"
+}
+
 stop_subject()
 {
     kill -KILL "$subject" 2>/dev/null || true

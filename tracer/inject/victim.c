@@ -179,14 +179,15 @@ static bool look_at(const struct inject_program *program, size_t index, pid_t ti
     victim->since_ns = os_now_ns();
     victim->index = index;
     victim->tid = tid;
-    // Where it sleeps in a call that would end because of us, that is mended, at once: we may be killed.
     target->interrupt = true;
     bool is_taken = target_live_retake(target, thread) && thread->stopped;
     target->interrupt = false;
     if (!is_taken)
         return false;
+    // A call that ends because of us is mended at once: we may be killed. One that ran before the stop may have fallen
+    // asleep since; of calls that it cannot be in here nothing is known.
     enum hijack_place place = inject_hijack_place_stopped(tid);
-    if (before != HIJACK_RUNS)
+    if (before != HIJACK_RUNS || place != HIJACK_NOWHERE)
         inject_hijack_settle(program->pid, tid);
     if (place == HIJACK_NOWHERE || thread->pending_signal != 0)
         return false;

@@ -19,6 +19,7 @@ fi
 
 cp "$subject_program" subject
 start_subject ./subject threads 2
+until_asleep
 run stack -p "$subject"
 # The bash between has its own ideas of what to say about a death.
 { kill -ABRT "$subject" && wait "$subject"; } 2>/dev/null || true

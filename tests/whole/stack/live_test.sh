@@ -39,6 +39,7 @@ runs_on() # PID
 
 # Threads.
 start_subject "$c_subject" threads
+until_asleep
 expect 'threads' 0 '' '^$' stack -p "$subject"
 check 'four headers' test "$(grep -c '^[0-9]' out)" -eq 4
 has_chain 'main' "^$subject " 'read .*wait_in_main main .*_start $'
@@ -50,7 +51,7 @@ check 'a frame is as it should be' grep -Eq '^  #01 pc [0-9a-f]{16}  /.*/subject
 check 'no stack is cut' bash -c '! grep -q "end:" out'
 cp out first
 run stack -p "$subject"
-check 'the same again' cmp -s out first
+result 'the same again' "$(cmp -s out first; echo $?)" "$(diff first out)"
 check 'goes on' runs_on "$subject"
 expect 'verbose' 0 '' 'longer than [0-9.]+ [um]s.*4 threads, 4 walked; 0 tables compiled' stack -v -p "$subject"
 expect 'without a cache' 0 '' '4 walked; [1-9][0-9]* tables compiled' stack -v --no-cache -p "$subject"
@@ -81,12 +82,14 @@ check 'grouped json is the text' python3 "$here/json_as_text.py" grouped.json ou
 stop_subject
 
 start_subject "$c_subject" same 20
+until_asleep
 expect 'twenty alike' 0 '20 threads "worker": [0-9]+, [0-9]+, ' '^$' stack --group -p "$subject"
 check 'two stacks' test "$(grep -c '^  #00' out)" -eq 2
 stop_subject
 
 # A signal handler, on a stack of its own.
 start_subject "$c_subject" handler
+until_asleep
 expect 'handler' 0 '\[signal frame\]' '^$' stack -p "$subject"
 has_chain 'through the signal frame' '"handling"' \
     'pause wait_inner handler_inner on_signal .*raise_inner handle_in_thread '
@@ -95,6 +98,7 @@ stop_subject
 
 # Where being stopped would be noticed.
 start_subject "$c_subject" epoll
+until_asleep
 for round in 1 2 3; do
     expect "epoll, $round" 0 '' '^$' stack -p "$subject"
 done
@@ -118,6 +122,7 @@ stop_subject
 # A file that is gone, while its process lives on.
 cp "$c_subject" gone
 start_subject ./gone threads 1
+until_asleep
 rm gone
 expect 'a file that is gone' 0 '/gone \(deleted\)' '' stack -p "$subject"
 if [ "$(id -u)" -eq 0 ]; then # what is mapped is root's to open by /proc/PID/map_files
@@ -130,6 +135,7 @@ stop_subject
 
 # C++.
 start_subject "$cxx_subject"
+until_asleep
 expect 'C++' 0 '\(shop::Cart<int>::total\(long, char const\*\)\+[0-9]+\)' '^$' stack -p "$subject"
 expect 'C++ as it is in the file' 0 '\(_ZN4shop4CartIiE5totalElPKc\+[0-9]+\)' '^$' stack --raw -p "$subject"
 stop_subject

@@ -76,7 +76,7 @@ END_TEST
 
 // ---- programs that are busy where it matters
 
-static const char *const storms[] = {"malloc", "spin", "load", "threads"};
+static const char *const storms[] = {"malloc", "spin", "load", "threads", "recv_often"};
 
 START_TEST(test_busy_program_goes_on)
 {

@@ -111,6 +111,16 @@ static void call_recv_timeout(void)
     count(recv(input, &byte, 1, 0), 1);
 }
 
+// Awake about as long as asleep: it looks as if it ran, and sleeps when it is asked to stop.
+static void call_recv_often(void)
+{
+    for (volatile unsigned spin = 0; spin < 30000; spin++)
+        ;
+    if (write(input, "x", 1) != 1)
+        abort();
+    call_recv_timeout();
+}
+
 static void call_accept(void)
 {
     int fd = accept(listening, NULL, NULL);
@@ -132,10 +142,13 @@ static void call_filtered(void)
     call_nanosleep();
 }
 
-// Writes and connects, from outside.
-static void feed(int output, bool connects)
+// Writes, answers and connects, from outside.
+static void feed(int output, bool connects, bool answers)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (char byte; answers;)
+        if (read(output, &byte, 1) != 1 || write(output, &byte, 1) != 1)
+            _exit(0);
     for (;;) {
         usleep(PAUSE_MS * 1000);
         if (connects) {
@@ -163,7 +176,7 @@ static void begin_feeding(const char *call)
     if (bind(listening, (struct sockaddr *)&name, sizeof name) != 0 || listen(listening, 5) != 0)
         abort();
     if (fork() == 0)
-        feed(ends[1], connects);
+        feed(ends[1], connects, strcmp(call, "recv_often") == 0);
 }
 
 // ---- busy
@@ -251,6 +264,7 @@ static const struct {
     {"read", call_read},
     {"recv", call_recv},
     {"recv_timeout", call_recv_timeout},
+    {"recv_often", call_recv_often},
     {"accept", call_accept},
     {"malloc", storm_malloc},
     {"spin", spin},
