@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/analysis/agent_frames.h"
 #include "tracer/analysis/weights.h"
 
 // ---- what a stack is
@@ -130,7 +131,7 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
             uint64_t weight = weights.of[quality->measure];
             uint8_t trait = traits[sample->node];
             const struct trace_node *node = &trace->nodes[sample->node];
-            if (trace_node_is_own(node))
+            if (analysis_is_own(trace, sample))
                 continue;
             quality->sum += weight;
             quality->samples += weight ? sample->count : 0;

@@ -2,10 +2,10 @@
 // Names of functions as they fit: template arguments folded, then parameters, then a cut in the middle. Names of C++ and
 // Rust differ at their ends, so that is what stays.
 
-const KERNEL = '[kernel] ';
 const TAIL = 14, SHORT = 20; // characters of a name that a table never cuts; names that it hardly has to
 
-export const isKernelName = (name) => name.startsWith(KERNEL);
+// "[kernel]" alone: interrupts, and what is not known of it.
+export const isKernelName = (name) => name === '[kernel]' || name.startsWith('[kernel] ');
 
 // Where the bracket at `open` closes; -1: nowhere. The > of -> closes nothing.
 function closingOf(name, open, left, right) {

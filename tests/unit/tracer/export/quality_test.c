@@ -2,6 +2,7 @@
 // How good a recording is called, of traces made by hand in which each share is known.
 #include <string.h>
 
+#include "formats/qut_agent.h"
 #include "tests/support/golden/build.h"
 #include "tests/support/run_suite.h"
 #include "tracer/export/quality.h"
@@ -95,6 +96,22 @@ START_TEST(all_is_good)
     export_quality_line(&quality, line, sizeof line);
     ck_assert_str_eq(line, "good: 100.0 % of processor time with the whole stack, 100.0 % with a name, 0.0 % in the "
                            "kernel, 0.0 % in code made at run time, 0.0 % of samples lost");
+}
+END_TEST
+
+// Neither in what it is of, nor the kernel's on its behalf: the shares are those of the functions.
+START_TEST(what_the_agent_takes_is_no_time_of_the_program)
+{
+    uint32_t agent = build_module(&build, &(struct trace_module){.path = "/lib/" AGENT_FILE, .unload_ns = UINT64_MAX});
+    uint32_t hook = build_node(&build, main_node, QUT_TRACE_CLASS_CODE, 0, agent, KNOWN_PC);
+    take(301, frame(KNOWN_PC), 0);
+    take(100, kernel_frame(main_node, QUT_TRACE_KERNEL_FAULT, "[kernel] page fault"), 0);
+    take(200, hook, 0);
+    take(400, kernel_frame(hook, QUT_TRACE_KERNEL_FAULT, "[kernel] page fault"), 0);
+    judge();
+    expect_share(QUALITY_KERNEL, 0.25);
+    expect_share(QUALITY_NAMED, 1);
+    ck_assert_uint_eq(quality.sum, 400 * (uint64_t)MS);
 }
 END_TEST
 
@@ -218,6 +235,7 @@ int main(void)
     TCase *tests = tcase_create("quality");
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, all_is_good);
+    tcase_add_test(tests, what_the_agent_takes_is_no_time_of_the_program);
     tcase_add_test(tests, stacks_are_cut);
     tcase_add_test(tests, code_has_no_names);
     tcase_add_test(tests, a_virtual_machine_made_it);

@@ -130,7 +130,7 @@ function styleOf(isDark) {
 }
 
 function checkColours() {
-    const count = 12, names = ['', ...Array.from({ length: count }, (_, i) => `module-${i}.so`), '[kernel] write', ...Array.from({ length: 40 }, (_, i) => `f${i}`)];
+    const count = 12, names = ['', ...Array.from({ length: count }, (_, i) => `module-${i}.so`), '[kernel] write', '[kernel]', ...Array.from({ length: 40 }, (_, i) => `f${i}`)];
     const func = [0], module = [0], name = [0];
     for (let i = 0; i < 480; i++) { // 40 functions of each module
         func.push(func.length);
@@ -140,6 +140,9 @@ function checkColours() {
     const kernel = func.push(func.length) - 1;
     module.push(0);
     name.push(names.indexOf('[kernel] write'));
+    const interrupts = func.push(func.length) - 1;
+    module.push(0);
+    name.push(names.indexOf('[kernel]'));
     const text = (index) => names[index], zeroes = new Array(func.length).fill(0);
     const colours = new Colours({ strings: { text }, functions: { name, module }, frames: { count: func.length, func, cls: zeroes }, functionName: (id) => text(name[id]) });
     for (const isDark of [false, true]) {
@@ -148,6 +151,7 @@ function checkColours() {
         const states = [...style].filter(([key]) => /^(running|wait-|quiet|gap)/.test(key));
         checks.ok(states.length >= 9, 'there are states');
         modules.push(colours.frame(kernel));
+        checks.equal(colours.frame(interrupts), colours.frame(kernel), `${theme}: the kernel is one, named or not`);
         modules.forEach((one, i) => {
             modules.slice(0, i).forEach((other, j) => checks.ok(distance(one, other) > 0.045, `${theme}: modules ${i} and ${j}: ${distance(one, other)}`));
             states.forEach(([state, colour]) => checks.ok(distance(one, colour) > 0.07, `${theme}: module ${i} and ${state}: ${distance(one, colour)}`));
