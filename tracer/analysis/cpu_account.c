@@ -8,11 +8,6 @@ static const struct trace_sample *sample_at(const struct cpu_account *account, s
     return &account->trace->samples[account->thread->first_sample + index];
 }
 
-static bool is_tick(const struct trace_sample *sample)
-{
-    return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
-}
-
 static bool told_ns(const struct trace *trace, const struct trace_sample *sample, uint64_t *ns)
 {
     return sample->extra_count && trace_extra(trace, sample, QUT_TRACE_EXTRA_CPU_NS, ns) && *ns <= INT64_MAX / 4;
@@ -56,7 +51,7 @@ static uint64_t cut(const struct cpu_account *account, size_t index, uint64_t ns
 static uint64_t take(struct cpu_account *account, const struct trace_sample *sample, size_t index)
 {
     uint64_t ns, grown = growth(account, sample->cpu_ns);
-    if (account->has_ticks && !account->has_told && !is_tick(sample) && has_own_beginning(account, sample))
+    if (account->has_ticks && !account->has_told && !trace_sample_is_tick(sample) && has_own_beginning(account, sample))
         return grown;
     if (__builtin_add_overflow(account->open_ns, (int64_t)grown, &account->open_ns))
         account->open_ns = 0; // damaged
@@ -66,7 +61,7 @@ static uint64_t take(struct cpu_account *account, const struct trace_sample *sam
             account->open_ns = 0;
         return ns;
     }
-    if ((account->has_ticks && !is_tick(sample)) || account->open_ns <= 0)
+    if ((account->has_ticks && !trace_sample_is_tick(sample)) || account->open_ns <= 0)
         return 0;
     ns = (uint64_t)account->open_ns;
     account->open_ns = 0;
@@ -110,12 +105,13 @@ static void find_cut(struct cpu_account *account)
 void analysis_cpu_begin(struct cpu_account *account, const struct trace *trace, const struct trace_thread *thread)
 {
     uint64_t ns;
-    *account = (struct cpu_account){.trace = trace, .thread = thread, .cut_from = SIZE_MAX};
+    *account = (struct cpu_account){
+        .trace = trace, .thread = thread, .has_ticks = trace->unticked_node != 0, .cut_from = SIZE_MAX};
     if (thread->sample_count == 0)
         return;
     for (size_t i = 0; i < thread->sample_count; i++) {
         const struct trace_sample *sample = sample_at(account, i);
-        account->has_ticks = account->has_ticks || is_tick(sample);
+        account->has_ticks = account->has_ticks || trace_sample_is_tick(sample);
         account->has_told = account->has_told || told_ns(trace, sample, &ns);
     }
     rewind_to_first(account);
@@ -123,4 +119,15 @@ void analysis_cpu_begin(struct cpu_account *account, const struct trace *trace, 
         return;
     find_cut(account);
     rewind_to_first(account);
+}
+
+uint64_t analysis_cpu_unticked_ns(const struct trace *trace, const struct trace_thread *thread)
+{
+    struct cpu_account account;
+    if (!trace->unticked_node || !trace_thread_is_unticked(trace, thread))
+        return 0;
+    analysis_cpu_begin(&account, trace, thread);
+    for (size_t i = 0; i < thread->sample_count; i++)
+        analysis_cpu_next(&account);
+    return account.open_ns > 0 ? (uint64_t)account.open_ns : 0;
 }

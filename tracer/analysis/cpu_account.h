@@ -13,8 +13,10 @@
 //
 // So sums are exact. Where no tick of a thread tells, an interval whose beginning was the sample before is known to
 // have used what lies between the two. A thread's first tick stands for nothing; a run that is its first for its own
-// length, or what the thread had used, where that is less. Threads without ticks: every sample stands for what went by
-// since the one before.
+// length, or what the thread had used, where that is less.
+//
+// A thread without ticks, where others have some or were to have some: what it used is told by no sample, and goes to
+// trace.unticked_node. Where ticks were not to be: every sample stands for what went by since the one before.
 #ifndef TRACER_ANALYSIS_CPU_ACCOUNT_H
 #define TRACER_ANALYSIS_CPU_ACCOUNT_H
 
@@ -27,7 +29,7 @@ struct cpu_account {
     uint64_t before_ns; // processor time as of the sample before
     int64_t open_ns;    // in the account: used, and in no sample yet; below 0: what others took too early
     size_t next;        // index of the next sample in its thread
-    bool has_ticks, has_told;
+    bool has_ticks, has_told; // has_ticks: or it was to have some
     // What was taken too early at the thread's end: the last that told get less.
     size_t cut_from; // index in its thread: this one by cut_ns, all behind it get nothing
     uint64_t cut_ns;
@@ -36,6 +38,9 @@ struct cpu_account {
 void analysis_cpu_begin(struct cpu_account *account, const struct trace *trace, const struct trace_thread *thread);
 // Of the thread's next sample.
 uint64_t analysis_cpu_next(struct cpu_account *account);
+
+// What a thread used that no tick met, less what its waits are known to have used; of others 0.
+uint64_t analysis_cpu_unticked_ns(const struct trace *trace, const struct trace_thread *thread);
 
 // Whether the sample tells how much it stands for.
 bool analysis_cpu_is_told(const struct trace *trace, const struct trace_sample *sample);

@@ -100,7 +100,7 @@ int analysis_hot_spots_make(struct hot_spots *to, const struct selection *select
         }
         to->items[sample->node].self += weight;
         to->items[sample->node].self_told += is_told ? weight : 0;
-        to->samples += weight ? sample->count : 0;
+        to->samples += weight && (!trace->unticked_node || sample->node != trace->unticked_node) ? sample->count : 0;
         add(&sums[is_told], weight, sample->count);
     }
     to->basis = basis_of(trace, sums);

@@ -123,7 +123,7 @@ static bool is_counted(const struct selection *to, const struct trace_sample *sa
 {
     uint64_t begin_ns;
     switch (to->kind) {
-    case SELECTION_CPU: return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
+    case SELECTION_CPU: return trace_sample_is_tick(sample);
     case SELECTION_ALLOC: return sample->kind == QUT_TRACE_KIND_ALLOCATE;
     case SELECTION_LOCK:
     case SELECTION_IO: return sample->is_open || analysis_interval_begin(&to->trace, sample, &begin_ns);
@@ -140,6 +140,29 @@ static bool is_of_kind(const struct selection *to, const struct trace_sample *sa
 }
 
 // ---- threads
+
+// Of a thread that no tick met: its time, where it was last seen.
+static void add_unticked(struct maker *maker, const struct trace_thread *from)
+{
+    struct selection *to = maker->to;
+    struct trace *trace = &to->trace;
+    uint64_t used_ns = analysis_cpu_unticked_ns(maker->from, from);
+    if (!used_ns || (to->kind != SELECTION_CPU && to->kind != SELECTION_ALL))
+        return;
+    const struct trace_sample *last = &maker->from->samples[from->first_sample + from->sample_count - 1];
+    if (last->last_ns < to->start_ns || last->last_ns > to->end_ns)
+        return;
+    uint64_t *weights = to->weights[trace->sample_count];
+    memset(weights, 0, sizeof to->weights[0]);
+    weights[MEASURE_CPU] = used_ns;
+    trace->samples[trace->sample_count++] = (struct trace_sample){.first_ns = last->last_ns,
+                                                                  .last_ns = last->last_ns,
+                                                                  .cpu_ns = last->cpu_ns,
+                                                                  .node = maker->from->unticked_node,
+                                                                  .count = 1,
+                                                                  .kind = QUT_TRACE_KIND_CPU,
+                                                                  .metrics = TRACE_NONE};
+}
 
 static void add_samples(struct maker *maker, const struct trace_thread *from, struct trace_thread *thread)
 {
@@ -163,6 +186,7 @@ static void add_samples(struct maker *maker, const struct trace_thread *from, st
             weights.of[MEASURE_SAMPLES] = 0;
         memcpy(to->weights[trace->sample_count++], weights.of, sizeof weights.of);
     }
+    add_unticked(maker, from);
     thread->sample_count = trace->sample_count - thread->first_sample;
 }
 
@@ -236,17 +260,18 @@ static bool copy_trace(struct maker *maker)
     const struct trace *from = maker->from;
     struct trace *trace = &maker->to->trace;
     bool is_good = true;
+    size_t room = from->sample_count + from->thread_count + 1; // one more of each thread: add_unticked
     *trace = *from;
     trace->memory = NULL;
     trace->processes = copy_of(from->processes, from->process_count, sizeof *trace->processes, &is_good);
     trace->nodes = copy_of(from->nodes, from->node_count, sizeof *trace->nodes, &is_good);
     trace->extras = copy_of(from->extras, from->extra_count, sizeof *trace->extras, &is_good);
     trace->threads = copy_of(NULL, 0, (from->thread_count + 1) * sizeof *trace->threads, &is_good);
-    trace->samples = copy_of(NULL, 0, (from->sample_count + 1) * sizeof *trace->samples, &is_good);
+    trace->samples = copy_of(NULL, 0, room * sizeof *trace->samples, &is_good);
     trace->marks = copy_of(NULL, 0, (from->mark_count + 1) * sizeof *trace->marks, &is_good);
     trace->gaps = copy_of(NULL, 0, (from->gap_count + 1) * sizeof *trace->gaps, &is_good);
     maker->process_of = copy_of(NULL, 0, (from->process_count + 1) * sizeof *maker->process_of, &is_good);
-    maker->to->weights = copy_of(NULL, 0, (from->sample_count + 1) * sizeof *maker->to->weights, &is_good);
+    maker->to->weights = copy_of(NULL, 0, room * sizeof *maker->to->weights, &is_good);
     trace->thread_count = trace->sample_count = trace->mark_count = trace->gap_count = 0;
     return is_good;
 }

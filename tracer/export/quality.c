@@ -123,6 +123,9 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
                   uint64_t *weight_of_module)
 {
     for (size_t t = 0; t < trace->thread_count; t++) {
+        uint64_t unticked_ns =
+            quality->measure == MEASURE_CPU ? analysis_cpu_unticked_ns(trace, &trace->threads[t]) : 0;
+        quality->of[QUALITY_UNTICKED] += unticked_ns;
         struct weights_walk walk;
         struct weights weights;
         const struct trace_sample *sample;
@@ -151,10 +154,14 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
                 weight_of_module[node->module] += weight;
         }
     }
-    for (unsigned aspect = QUALITY_WHOLE; aspect <= QUALITY_RUN_TIME; aspect++)
-        quality->all[aspect] = quality->sum;
+    // Of what no tick met there is no stack that could be whole, or have a name.
+    uint64_t all = quality->sum + quality->of[QUALITY_UNTICKED];
+    quality->all[QUALITY_WHOLE] = quality->all[QUALITY_NAMED] = quality->sum;
+    quality->all[QUALITY_KERNEL] = quality->all[QUALITY_RUN_TIME] = all;
     if (quality->of[QUALITY_GUESSED])
-        quality->all[QUALITY_GUESSED] = quality->sum;
+        quality->all[QUALITY_GUESSED] = all;
+    if (quality->of[QUALITY_UNTICKED])
+        quality->all[QUALITY_UNTICKED] = all;
 }
 
 static void count_losses(struct quality *quality, const struct trace *trace)

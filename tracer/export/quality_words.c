@@ -20,6 +20,7 @@ static const struct {
     [QUALITY_KERNEL] = {"kernel", "in the kernel", NOT_JUDGED, 0},
     [QUALITY_RUN_TIME] = {"run_time_code", "in code made at run time", NOT_JUDGED, 0},
     [QUALITY_GUESSED] = {"guessed", "with a stack that rests on a guess", NOT_JUDGED, 0},
+    [QUALITY_UNTICKED] = {"unticked", "of threads that ended before a tick", AT_MOST, 0.05},
     [QUALITY_LATE] = {"late", "of ticks late", AT_MOST, 0.05},
     [QUALITY_LOST] = {"lost", "of samples lost", AT_MOST, 0.01},
 };
@@ -102,6 +103,11 @@ static void advise_names(const struct quality *quality, const struct teller *tel
 void export_quality_advise(const struct quality *quality, void (*say)(void *context, const char *text), void *context)
 {
     const struct teller teller = {say, context};
+    if (!export_quality_is_good(quality, QUALITY_UNTICKED))
+        export_tell(&teller,
+                    "%.1f %% of this time was used by threads that ended before a tick met them, and nothing tells in "
+                    "which functions; a higher rate (-F) meets more of them",
+                    100 * export_quality_share(quality, QUALITY_UNTICKED));
     if (!quality->sum)
         return;
     bool is_whole = export_quality_is_good(quality, QUALITY_WHOLE);

@@ -90,4 +90,7 @@ int trace_order_chunks(struct image *image, struct chunk_list *list, struct base
 // build.c. *trace stands in image->memory then.
 int trace_build(struct image *image, struct trace *trace, struct base_error *error);
 
+// unticked.c. Of a whole trace: its unticked_node, where there are such threads. False: there is no memory.
+bool trace_add_unticked(struct trace *trace);
+
 #endif

@@ -62,7 +62,9 @@ static int build_of_view(const struct trace_segment_view *view, struct trace *tr
     struct image image = trace_image_new(memory);
     if (trace_image_of_segment(&image, view, error) == 0 && trace_build(&image, trace, error) == 0) {
         trace->memory = memory;
-        return 0;
+        if (trace_add_unticked(trace))
+            return 0;
+        no_memory(error);
     }
     trace_memory_free(memory);
     return -1;

@@ -153,7 +153,8 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
         return reader->bad_count ? -1 : base_fail(error, BASE_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
     }
     trace->file_bytes = size;
-    if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace))) {
+    if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace)) ||
+        !trace_add_unticked(trace)) {
         trace_free(trace);
         return no_memory(error);
     }

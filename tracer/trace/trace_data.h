@@ -98,6 +98,12 @@ struct trace_sample {
     uint16_t is_open; // 1: it begins an interval (QUT_TRACE_SAMPLE_BEGINS) whose end is not here: see trace_open_until
 };
 
+// Taken because so much time had gone by.
+static inline bool trace_sample_is_tick(const struct trace_sample *sample)
+{
+    return sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
+}
+
 struct trace_extra {
     uint32_t key;   // enum qut_trace_extra_key
     uint64_t value; // of RESULT: an int64_t
@@ -147,6 +153,8 @@ struct trace {
     size_t module_count;
     struct trace_node *nodes; // a parent's index is smaller than its children's
     size_t node_count;
+    uint32_t unticked_node; // a label: where time is counted of threads that no tick met, where others were to be met;
+                            // 0: there are none
     struct trace_thread *threads; // by process, and in the order in which they began
     size_t thread_count;
     struct trace_sample *samples;
@@ -215,6 +223,9 @@ static inline const char *trace_command_of(const struct trace *trace, const stru
 bool trace_note_number(const struct trace *trace, uint32_t process, const char *name, uint64_t *value);
 // The sum over all processes and the whole recording.
 uint64_t trace_note_sum(const struct trace *trace, const char *name);
+
+// Used processor time, and no tick met it.
+bool trace_thread_is_unticked(const struct trace *trace, const struct trace_thread *thread);
 
 // Until when an interval that did not end is taken to have lasted: the next sample of its thread, or the end of that.
 uint64_t trace_open_until(const struct trace *trace, const struct trace_thread *thread,

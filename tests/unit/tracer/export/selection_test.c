@@ -162,6 +162,34 @@ static void count_line(void *context, const char *text)
         ck_assert_str_eq(text, "kinds: cpu (2 samples) lock (2 samples) io (1 samples)");
 }
 
+// A thread that no tick met, beside one that some did: none of its samples is where it used its time.
+START_TEST(time_that_no_tick_met)
+{
+    uint32_t untold = build_node(&build, 0, QUT_TRACE_CLASS_LABEL, 0, TRACE_NONE, 0);
+    mixed();
+    trace.nodes[untold].label = "[ended before a tick]";
+    trace.unticked_node = untold;
+    build_thread(&build, 19, "short", 5000, 8000);
+    take(5000, QUT_TRACE_KIND_THREAD_START, 0)->cpu_ns = 10;
+    take(6000, QUT_TRACE_KIND_LOCK, 0)->cpu_ns = 300;
+    take(8000, QUT_TRACE_KIND_THREAD_END, 0)->cpu_ns = 710;
+    choose((struct selection_wanted){.kind = SELECTION_CPU});
+    ck_assert_uint_eq(selection.sums[MEASURE_CPU], 400 + 700);
+    ck_assert_uint_eq(selection.sums[MEASURE_SAMPLES], 2); // it is no tick
+    const struct trace_thread *thread = &selection.trace.threads[2];
+    ck_assert_uint_eq(thread->sample_count, 1);
+    ck_assert_uint_eq(selection.trace.samples[thread->first_sample].node, untold);
+    ck_assert_uint_eq(selection.weights[thread->first_sample][MEASURE_CPU], 700);
+    choose((struct selection_wanted){.kind = SELECTION_ALL});
+    ck_assert_uint_eq(selection.trace.sample_count, 5 + 3 + 1);
+    ck_assert_uint_eq(selection.sums[MEASURE_CPU], 400 + 700);
+    choose((struct selection_wanted){.kind = SELECTION_LOCK}); // "other", and the lock of "short"
+    ck_assert_uint_eq(selection.sums[MEASURE_CPU], 0);
+    choose((struct selection_wanted){.kind = SELECTION_CPU, .to_ns = 6000}); // it ended behind that
+    ck_assert_uint_eq(selection.sums[MEASURE_CPU], 400);
+}
+END_TEST
+
 START_TEST(what_there_is)
 {
     unsigned lines = 0;
@@ -180,6 +208,7 @@ int main(void)
     tcase_add_test(checked, threads);
     tcase_add_test(checked, time_cuts_runs_and_waits);
     tcase_add_test(checked, frames_of_the_agent);
+    tcase_add_test(checked, time_that_no_tick_met);
     tcase_add_test(checked, what_there_is);
     Suite *suite = suite_create("selection");
     suite_add_tcase(suite, checked);
