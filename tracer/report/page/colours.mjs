@@ -56,7 +56,8 @@ function huesOfModules({ frames, functions, strings }) {
         const module = functions.module[frames.func[frame]];
         counts.set(module, (counts.get(module) || 0) + 1);
     }
-    const named = [...counts].filter(([module]) => strings.text(module) !== '').sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const own = (module) => strings.text(module) !== '' && !isKernelName(strings.text(module));
+    const named = [...counts].filter(([module]) => own(module)).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
     return new Map(named.map(([module], i) => {
         const ring = Math.floor(i / hues.length) % rings.length;
         return [module, { hue: hues[i % hues.length] + (ring ? 20 : 0), chroma: rings[ring].chroma, ring }];
@@ -79,10 +80,8 @@ export class Colours {
         this.root = css(shaded(GREY, 3, isDark));
     }
     module(module) {
-        return css(shaded(this.ofModule.get(module) || GREY, 1, this.isDark));
-    }
-    get kernel() {
-        return css(shaded(KERNEL, 1, this.isDark));
+        const hue = isKernelName(this.trace.strings.text(module)) ? KERNEL : this.ofModule.get(module) || GREY;
+        return css(shaded(hue, 1, this.isDark));
     }
     make(func, isLabel) {
         const { functions } = this.trace, name = this.trace.functionName(func);

@@ -138,7 +138,7 @@ function checkColours() {
         name.push(names.indexOf(`f${Math.floor(i / count)}`));
     }
     const kernel = func.push(func.length) - 1;
-    module.push(0);
+    module.push(names.indexOf('[kernel]'));
     name.push(names.indexOf('[kernel] write'));
     const interrupts = func.push(func.length) - 1;
     module.push(0);
@@ -151,6 +151,7 @@ function checkColours() {
         const states = [...style].filter(([key]) => /^(running|wait-|quiet|gap)/.test(key));
         checks.ok(states.length >= 9, 'there are states');
         modules.push(colours.frame(kernel));
+        checks.ok(distance(colours.module(names.indexOf('[kernel]')), colours.frame(kernel)) < 0.06, `${theme}: the kernel's swatch is its frames' colour`);
         checks.equal(colours.frame(interrupts), colours.frame(kernel), `${theme}: the kernel is one, named or not`);
         modules.forEach((one, i) => {
             modules.slice(0, i).forEach((other, j) => checks.ok(distance(one, other) > 0.045, `${theme}: modules ${i} and ${j}: ${distance(one, other)}`));
