@@ -146,9 +146,11 @@ static void call_filtered(void)
 static void feed(int output, bool connects, bool answers)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (char byte; answers;)
+    while (answers) {
+        char byte;
         if (read(output, &byte, 1) != 1 || write(output, &byte, 1) != 1)
             _exit(0);
+    }
     for (;;) {
         usleep(PAUSE_MS * 1000);
         if (connects) {
