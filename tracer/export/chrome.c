@@ -258,10 +258,9 @@ static void write_metrics(struct writer *writer, const struct trace_sample *samp
 static bool perfetto_write_sample(void *context, const struct trace_sample *sample)
 {
     struct writer *writer = context;
-    bool is_tick = sample->kind == QUT_TRACE_KIND_CPU || sample->kind == QUT_TRACE_KIND_WALL;
     const char *kind = trace_kind_name(writer->trace, sample->kind);
     uint64_t duration_ns;
-    if (!is_tick || sample->extra_count) {
+    if (!trace_sample_is_tick(sample) || sample->extra_count) {
         begin_event(writer, "i", inner_time(writer, sample->first_ns));
         put(writer, ",\"s\":\"t\",\"cat\":\"sample\"");
         put_name(writer, kind);

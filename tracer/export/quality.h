@@ -14,9 +14,9 @@ enum quality_aspect {
     QUALITY_RUN_TIME, // of the time: in code that was made at run time, by a virtual machine. Neither good nor bad
     QUALITY_GUESSED, // of the time: stacks with a frame that a guess led to, by frame pointers mostly. Neither good nor
                      // bad; there is none to be told of where there are no such stacks
-    QUALITY_UNTICKED, // of the time: used by threads that ended before a tick met them. Told of where there are some
-    QUALITY_LATE,    // of the ticks that were due: came together with another one
-    QUALITY_LOST,    // of the samples and ticks: are not here
+    QUALITY_UNTICKED, // of the time: used by threads that no tick met. Told of where there are some
+    QUALITY_LATE,     // of the ticks that were due: came together with another one
+    QUALITY_LOST,     // of the samples and ticks: are not here
     QUALITY_COUNT,
 };
 

@@ -20,7 +20,7 @@ static const struct {
     [QUALITY_KERNEL] = {"kernel", "in the kernel", NOT_JUDGED, 0},
     [QUALITY_RUN_TIME] = {"run_time_code", "in code made at run time", NOT_JUDGED, 0},
     [QUALITY_GUESSED] = {"guessed", "with a stack that rests on a guess", NOT_JUDGED, 0},
-    [QUALITY_UNTICKED] = {"unticked", "of threads that ended before a tick", AT_MOST, 0.05},
+    [QUALITY_UNTICKED] = {"unticked", "of threads that no tick met", AT_MOST, 0.05},
     [QUALITY_LATE] = {"late", "of ticks late", AT_MOST, 0.05},
     [QUALITY_LOST] = {"lost", "of samples lost", AT_MOST, 0.01},
 };
@@ -105,8 +105,8 @@ void export_quality_advise(const struct quality *quality, void (*say)(void *cont
     const struct teller teller = {say, context};
     if (!export_quality_is_good(quality, QUALITY_UNTICKED))
         export_tell(&teller,
-                    "%.1f %% of this time was used by threads that ended before a tick met them, and nothing tells in "
-                    "which functions; a higher rate (-F) meets more of them",
+                    "%.1f %% of this time was used by threads that no tick met, most of them too short for one, and "
+                    "nothing tells in which functions; a higher rate (-F) meets more of them",
                     100 * export_quality_share(quality, QUALITY_UNTICKED));
     if (!quality->sum)
         return;

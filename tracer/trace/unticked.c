@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ticks tell where processor time went. A thread that ends before its first one has used time all the same, and its
-// samples at sync points, its end among them, say nothing of where. That time has a frame of its own.
+// Ticks tell where processor time went. A thread that ends before its first one, or had none yet, has used time all the
+// same, and its samples at sync points, its end among them, say nothing of where. That time has a frame of its own.
 #include <string.h>
 
 #include "tracer/trace/raw_trace.h"
@@ -47,7 +47,7 @@ bool trace_add_unticked(struct trace *trace)
                                                      .class_ = QUT_TRACE_CLASS_LABEL,
                                                      .depth = 1,
                                                      .module = TRACE_NONE,
-                                                     .label = "[ended before a tick]"};
+                                                     .label = "[met by no tick]"};
     trace->nodes = nodes;
     return true;
 }

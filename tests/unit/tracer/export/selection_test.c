@@ -167,7 +167,7 @@ START_TEST(time_that_no_tick_met)
 {
     uint32_t untold = build_node(&build, 0, QUT_TRACE_CLASS_LABEL, 0, TRACE_NONE, 0);
     mixed();
-    trace.nodes[untold].label = "[ended before a tick]";
+    trace.nodes[untold].label = "[met by no tick]";
     trace.unticked_node = untold;
     build_thread(&build, 19, "short", 5000, 8000);
     take(5000, QUT_TRACE_KIND_THREAD_START, 0)->cpu_ns = 10;
