@@ -213,56 +213,8 @@ RUNTIME_WALK_INLINE bool runtime_keeps_dex_pc(const struct arch *arch, const str
     return slot >= 0 && walk->rule.tracked[slot].how != QUT_REG_SAME;
 }
 
-enum runtime_callers { RUNTIME_CALLERS_ALL, RUNTIME_CALLERS_OF_MACHINE };
-
-// In walk_guess_inline.h.
-RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
-                                            struct qut_rule *rule, uint64_t ra, enum runtime_callers which);
-
-// Whether the word at `at` is a return address to code of a machine, and with cfa = at + word leads on: where the
-// caller's rule is one by sp, another such address lies where it says. Old return addresses lie about in stacks.
-RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                     void *context, uint64_t at, uint64_t *ra)
-{
-    struct qut_rule rule;
-    uint64_t outer;
-    if (!ops->read(context, at, ra))
-        return false;
-    *ra = ops->strip(context, *ra);
-    if (!runtime_is_caller(arch, ops, context, &rule, *ra, RUNTIME_CALLERS_OF_MACHINE))
-        return false;
-    if (rule.kind != QUT_RULE_FRAME || rule.cfa.reg != arch->sp_reg)
-        return true;
-    return ops->read(context, at + (uint64_t)(int64_t)rule.cfa.offset_bytes, &outer) &&
-           runtime_is_caller(arch, ops, context, &rule, ops->strip(context, outer), RUNTIME_CALLERS_OF_MACHINE);
-}
-
-// How a virtual machine says that a frame of its code is left. A rule that holds in most of a method's body has to lead
-// to a caller, which for such code is code of the machine: ra = *(sp + cfa_offset - word). So has any rule by sp, where
-// sp is guessed. Where it does not, the body may have pushed more: HotSpot's comparison of strings does, around its
-// loops, and so do calls of some stubs. The caller that is found then is a guess.
-RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                    void *context, struct runtime_walk *walk, const void *machine)
-{
-    uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), ra;
-    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule, &walk->method_cfa_bytes))
-        return false;
-    bool is_sure = !(walk->rule.flags & QUT_RULE_BODY_ONLY) &&
-                   !(walk->flags & QUT_FRAME_GUESSED && walk->rule.cfa.reg == arch->sp_reg);
-    if (is_sure)
-        return true;
-    uint64_t at = walk->regs.sp + (uint64_t)(int64_t)walk->rule.cfa.offset_bytes - arch->word_bytes;
-    for (unsigned pushed = 0; pushed <= RUNTIME_PUSHED_WORDS_MAX; pushed++, at += arch->word_bytes) {
-        if (!runtime_returns_to_machine(arch, ops, context, at, &ra))
-            continue;
-        if (pushed) {
-            walk->rule.cfa.offset_bytes += (int32_t)(pushed * arch->word_bytes);
-            runtime_mark_guess(walk);
-        }
-        return true;
-    }
-    return false;
-}
+// Needs what stands above, and is read here.
+#include "libqut/runtime/walk_machine_inline.h"
 
 // *row_reaches_pc: the row found for a return address also holds at the address itself, which then begins no row.
 RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
