@@ -62,6 +62,7 @@ struct target_copy {
 struct qut_target;
 struct target_machine;
 struct target_perf_map;
+struct target_python;
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -84,6 +85,8 @@ struct target_kind {
     // Where the process's map of made code would be, as a path of PATH_MAX bytes, and whose it has to be. False: it is
     // not known. NULL: there is none.
     bool (*code_map)(struct qut_target *target, char *path, uint32_t *user_id);
+    // What the process itself calls the thread. NULL: what we do.
+    pid_t (*inner_tid)(struct qut_target *target, const struct qut_target_thread *thread);
     void (*close)(struct qut_target *target);
 };
 
@@ -125,6 +128,7 @@ struct qut_target {
     struct target_copy *copy;         // NULL: memory is read as it is
     struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
     struct target_perf_map *perf_map; // what they write for perf; NULL: not asked for
+    struct target_python *python;     // CPython; NULL: not asked for
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;
@@ -208,6 +212,7 @@ bool target_jit_holds(struct qut_target *target);
 // A piece of code by the map that its process writes for perf (/tmp/perf-PID.map), the latest that has the address.
 bool target_perf_map_find(struct qut_target *target, uint64_t address, struct qut_made_code *code);
 void target_free_perf_map(struct qut_target *target);
+void target_free_python(struct qut_target *target);
 // Mappings have changed.
 void target_jit_new_maps(struct qut_target *target);
 void target_free_machine(struct qut_target *target);
