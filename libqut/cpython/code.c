@@ -96,8 +96,7 @@ bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_a
         length > LENGTH_MAX)
         return false;
     size_t count = length < TEXT_UNITS_MAX ? (size_t)length : TEXT_UNITS_MAX;
-    if (!elf_art_read(memory, address + (is_ascii ? layout->text_ascii_data : layout->text_data), units,
-                      count * width))
+    if (!elf_art_read(memory, address + (is_ascii ? layout->text_ascii_data : layout->text_data), units, count * width))
         return false;
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {

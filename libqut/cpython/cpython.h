@@ -54,11 +54,11 @@ struct cpython_layout {
     uint16_t runtime_interpreters;
     uint16_t interpreter_next, interpreter_threads;
     uint16_t thread_next, thread_interpreter, thread_id;
-    uint16_t thread_native_id;                         // 0: there is none
-    uint16_t thread_frame;                             // the innermost frame, or the evaluator's record
-    uint16_t thread_root_record;                       // the outermost record is part of the thread state
-    uint16_t thread_chunk, thread_top, thread_limit;   // of the memory that frames lie in; 0: not so
-    uint16_t record_frame, record_previous;            // of an evaluator's record
+    uint16_t thread_native_id;                       // 0: there is none
+    uint16_t thread_frame;                           // the innermost frame, or the evaluator's record
+    uint16_t thread_root_record;                     // the outermost record is part of the thread state
+    uint16_t thread_chunk, thread_top, thread_limit; // of the memory that frames lie in; 0: not so
+    uint16_t record_frame, record_previous;          // of an evaluator's record
     uint16_t frame_code, frame_instruction, frame_previous, frame_owner, frame_entry;
     uint16_t code_first_line, code_name, code_qualified, code_file, code_lines, code_instructions;
     uint16_t object_type, object_size, bytes_data;
@@ -108,8 +108,8 @@ struct cpython_group {
 
 // The functions that a thread is in, innermost first.
 struct cpython_stack {
-    enum cpython_fault fault; // what was taken before it is sound
-    bool is_entering;         // the innermost evaluator's group is being made, or given up
+    enum cpython_fault fault;     // what was taken before it is sound
+    bool is_entering;             // the innermost evaluator's group is being made, or given up
     struct cpython_frame *frames; // room for CPYTHON_FRAMES_MAX
     size_t frame_count;
     struct cpython_group *groups; // room for CPYTHON_GROUPS_MAX

@@ -58,7 +58,7 @@ struct target_python_function {
     char *name, *file; // NULL: not known
     uint8_t *lines;
     size_t line_bytes;
-    bool is_asked;
+    bool has_lines; // they were read; there may be none
     uint32_t older; // number of the next one with this hash; 0: none
 };
 // By number, from 1 to the count; NULL: there is none. They stay as long as the target.

@@ -67,12 +67,13 @@ static void read_lines(struct qut_target *target, struct target_python_function 
     uint64_t length;
     if (!elf_art_read(&target->machine->memory, function->code.lines + runtime->layout.object_size, &length,
                       sizeof length) ||
-        length == 0 || length > LINES_BYTES_MAX)
+        length > LINES_BYTES_MAX)
         return;
-    function->lines = malloc((size_t)length);
+    function->lines = malloc((size_t)length + 1);
     if (function->lines)
         function->line_bytes = cpython_read_bytes(runtime, &target->machine->memory, function->code.lines,
                                                   function->lines, (size_t)length);
+    function->has_lines = function->lines && function->line_bytes == length;
 }
 
 static bool holds(struct qut_target *target, const struct target_python_function *function)
@@ -90,6 +91,7 @@ static void forget(struct target_python_function *function)
     function->name = function->file = NULL;
     function->lines = NULL;
     function->line_bytes = 0;
+    function->has_lines = false;
 }
 
 void target_python_name(struct qut_target *target)
@@ -97,7 +99,6 @@ void target_python_name(struct qut_target *target)
     struct target_python *python = target->python;
     while (python && target->machine && python->named_count < python->function_count) {
         struct target_python_function *function = python->functions[python->named_count++];
-        function->is_asked = true;
         if (!holds(target, function))
             continue;
         function->name = text_at(target, function->code.name);
@@ -115,7 +116,7 @@ uint32_t target_python_line_of(const struct target_python *python, const struct 
     uint64_t offset = instruction;
     if (python->runtime.layout.form != CPYTHON_FRAME_OBJECTS)
         offset = instruction > code->instructions ? instruction - code->instructions : 0; // none has run yet: 0
-    if (!function->lines || offset >= code->instruction_bytes)
+    if (!function->has_lines || offset >= code->instruction_bytes)
         return 0;
     uint32_t line = cpython_line_at(python->runtime.layout.lines, function->lines, function->line_bytes,
                                     code->first_line, (uint32_t)offset);

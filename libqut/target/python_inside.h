@@ -7,8 +7,8 @@
 
 struct target_python {
     struct cpython_runtime runtime;
-    uint64_t found; // where _PyRuntime was seen last; 0: there is none
-    enum cpython_fault fault; // UNKNOWN_VERSION, or FINE
+    uint64_t found;                            // where _PyRuntime was seen last; 0: there is none
+    enum cpython_fault fault;                  // UNKNOWN_VERSION, or FINE
     struct target_python_function **functions; // from number 1 on
     size_t function_count, function_capacity, named_count;
     uint32_t *heads; // by hash

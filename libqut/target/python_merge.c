@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of CPython -> the frames of a walk. A native frame of the evaluator is followed by the functions that it
-// runs. Where a version leaves something of a group in its evaluator's native frame, that tells the two belong together;
-// else they are counted, and both have to be used up.
+// runs. Where a version leaves something of a group in its evaluator's native frame, that tells the two belong
+// together; else they are counted, and both have to be used up.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct merging {
     struct target_python_stack *stack;
     const struct qut_frame *native;
     size_t count;
-    bool is_whole; // the walk came to the outermost frame
+    bool is_whole;                      // the walk came to the outermost frame
     int32_t places[CPYTHON_GROUPS_MAX]; // of each group: the native frame before it
     bool is_guessed[CPYTHON_GROUPS_MAX];
 };
@@ -69,7 +69,8 @@ static size_t place_by_anchor(struct merging *merging)
     for (size_t i = 0; i < merging->count; i++) {
         bool is_met = false;
         for (unsigned s = 0; s < states && !is_met; s++) {
-            is_met = next[s] < end[s] && taken->groups[next[s]].anchor && is_in(merging, i, taken->groups[next[s]].anchor);
+            is_met =
+                next[s] < end[s] && taken->groups[next[s]].anchor && is_in(merging, i, taken->groups[next[s]].anchor);
             if (is_met)
                 merging->places[next[s]++] = (int32_t)i;
         }

@@ -23,7 +23,12 @@ static size_t behind(const struct code_names *names, uint64_t address)
 static bool add(struct code_names *names, const struct collect_code *code)
 {
     struct code_name name = {
-        .start = code->start, .end = code->end, .met_ns = base_clock_now_ns(), .text = strdup(code->name)};
+        .start = code->start,
+        .end = code->end,
+        .met_ns = base_clock_now_ns(),
+        .has_lines = code->has_lines,
+        .text = strdup(code->name),
+    };
     if (!name.text || !BASE_RESERVE(names, 1)) {
         free(name.text);
         return false;
