@@ -5,14 +5,39 @@
 enum {
     CODE_BYTES = 256, // of a code object: all that is read of it. It may be smaller, and end a mapping
     CODE_LEAST_BYTES = 176,
+    TEXT_HEAD_BYTES = 40,
     TEXT_KIND_SHIFT = 2,
     TEXT_KIND_MASK = 7,
     TEXT_COMPACT = 32,
     TEXT_ASCII = 64,
     TEXT_UNITS_MAX = CPYTHON_NAME_BYTES,
 };
+// What a live object counts. The memory of one that was freed holds something else there, and all else as it was.
+#define REFERENCES_MAX ((uint64_t)UINT32_MAX)
 // What is called length, and is more than this, is none.
 #define LENGTH_MAX ((uint64_t)1 << 30)
+
+// The beginning of an object: mostly all of it.
+struct block {
+    size_t size;
+    uint8_t bytes[256];
+};
+
+static bool read_block(const struct elf_art_memory *memory, uint64_t address, struct block *block)
+{
+    block->size =
+        cpython_is_pointer(address) ? memory->read(memory->context, address, block->bytes, sizeof block->bytes) : 0;
+    return block->size > 0;
+}
+
+static bool read_rest(const struct elf_art_memory *memory, uint64_t address, const struct block *block, size_t offset,
+                      void *bytes, size_t size)
+{
+    if (offset > block->size || size > block->size - offset)
+        return elf_art_read(memory, address + offset, bytes, size);
+    memcpy(bytes, block->bytes + offset, size);
+    return true;
+}
 
 bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        struct cpython_code *code)
@@ -23,6 +48,9 @@ bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_a
     if (!cpython_is_pointer(address) || wanted > sizeof bytes || !elf_art_read(memory, address, bytes, wanted) ||
         cpython_word(bytes, layout->object_type) != runtime->code_type)
         return false;
+    uint64_t references = cpython_word(bytes, 0);
+    if (references == 0 || references > REFERENCES_MAX)
+        return false;
     *code = (struct cpython_code){
         .address = address,
         .name = cpython_word(bytes, layout->code_qualified),
@@ -30,6 +58,8 @@ bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_a
         .lines = cpython_word(bytes, layout->code_lines),
         .first_line = cpython_half(bytes, layout->code_first_line),
     };
+    if (layout->code_version)
+        code->version = (uint32_t)cpython_half(bytes, layout->code_version);
     if (layout->form == CPYTHON_FRAME_OBJECTS) {
         code->instruction_bytes = UINT32_MAX; // its bytes are an object of their own
     } else {
@@ -46,9 +76,11 @@ size_t cpython_read_bytes(const struct cpython_runtime *runtime, const struct el
                           uint8_t *bytes, size_t size)
 {
     const struct cpython_layout *layout = &runtime->layout;
-    uint64_t length;
-    if (!cpython_is_pointer(address) || !elf_art_read(memory, address + layout->object_size, &length, sizeof length) ||
-        length > size || !elf_art_read(memory, address + layout->bytes_data, bytes, (size_t)length))
+    struct block block;
+    if (!read_block(memory, address, &block) || block.size < layout->bytes_data)
+        return 0;
+    uint64_t length = cpython_word(block.bytes, layout->object_size);
+    if (length > size || !read_rest(memory, address, &block, layout->bytes_data, bytes, (size_t)length))
         return 0;
     return (size_t)length;
 }
@@ -84,12 +116,13 @@ bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_a
                        char *text, size_t text_size)
 {
     const struct cpython_layout *layout = &runtime->layout;
-    uint8_t head[40], units[4 * TEXT_UNITS_MAX];
+    uint8_t units[4 * TEXT_UNITS_MAX];
+    struct block block;
     *text = 0;
-    if (!cpython_is_pointer(address) || !elf_art_read(memory, address, head, sizeof head))
+    if (!read_block(memory, address, &block) || block.size < TEXT_HEAD_BYTES)
         return false;
-    uint64_t length = cpython_word(head, layout->text_length);
-    uint32_t state = (uint32_t)cpython_half(head, layout->text_state);
+    uint64_t length = cpython_word(block.bytes, layout->text_length);
+    uint32_t state = (uint32_t)cpython_half(block.bytes, layout->text_state);
     uint32_t width = state >> TEXT_KIND_SHIFT & TEXT_KIND_MASK;
     bool is_ascii = state & TEXT_ASCII;
     if (!(state & TEXT_COMPACT) || (width != 1 && width != 2 && width != 4) || (is_ascii && width != 1) ||

@@ -61,6 +61,7 @@ struct cpython_layout {
     uint16_t record_frame, record_previous;          // of an evaluator's record
     uint16_t frame_code, frame_instruction, frame_previous, frame_owner, frame_entry;
     uint16_t code_first_line, code_name, code_qualified, code_file, code_lines, code_instructions;
+    uint16_t code_version; // no two code objects have the same; 0: there is none
     uint16_t object_type, object_size, bytes_data;
     uint16_t text_length, text_state, text_ascii_data, text_data;
 };
@@ -129,10 +130,16 @@ struct cpython_code {
     uint64_t name, file, lines, instructions; // addresses of objects; of the first instruction
     int32_t first_line;
     uint32_t instruction_bytes; // at most
+    uint32_t version;           // 0: another object may be like it, and lie where it lay
 };
 // False: there is none.
 bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        struct cpython_code *code);
+// What the evaluator itself pushes so that __init__ returns to it, from 3.12 on: it is no function of the program.
+static inline bool cpython_is_internal(const struct cpython_code *code)
+{
+    return code->name == code->file;
+}
 // A string, as UTF-8, cut to fit. False: it is none, or cannot be read.
 bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        char *text, size_t text_size);

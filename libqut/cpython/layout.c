@@ -86,6 +86,7 @@ static const struct cpython_layout layouts[] = {
      .code_file = 112,
      .code_lines = 136,
      .code_instructions = 192,
+     .code_version = 92,
      .text_ascii_data = 40,
      .text_data = 56},
 };
@@ -150,6 +151,7 @@ static bool layout_as_told(const struct elf_art_memory *memory, uint64_t runtime
         .code_file = (uint16_t)told[TOLD_CODE_FILE],
         .code_lines = (uint16_t)told[TOLD_CODE_LINES],
         .code_instructions = (uint16_t)told[TOLD_CODE_INSTRUCTIONS],
+        .code_version = 92, // not told
         .text_ascii_data = 40,
         .text_data = 56,
     };

@@ -142,9 +142,9 @@ static void know_functions(struct target_machine *machine, struct target_python 
         if (met[slot].address != address || address == 0) {
             struct cpython_code code;
             met[slot].address = address;
-            met[slot].number = cpython_read_code(&python->runtime, &machine->memory, address, &code)
-                                   ? target_python_intern(python, &code)
-                                   : 0;
+            met[slot].number = !cpython_read_code(&python->runtime, &machine->memory, address, &code) ? 0
+                               : cpython_is_internal(&code) ? TARGET_PYTHON_INTERNAL
+                                                            : target_python_intern(python, &code);
         }
         stack->functions[i] = met[slot].number;
         if (stack->functions[i] == 0 && stack->taken.fault == CPYTHON_FINE)
@@ -196,6 +196,7 @@ void target_free_python(struct qut_target *target)
     free(python->functions);
     free(python->heads);
     free(python->scratch);
+    free(python->content);
     free(python->runtime.threads);
     free(python);
     target->python = NULL;

@@ -83,6 +83,11 @@ static size_t place_by_anchor(struct merging *merging)
     return missing;
 }
 
+static bool has_two_states(const struct cpython_stack *taken)
+{
+    return taken->group_count && taken->groups[0].state != taken->groups[taken->group_count - 1].state;
+}
+
 // One group for each evaluator.
 static size_t place_by_count(struct merging *merging)
 {
@@ -90,12 +95,13 @@ static size_t place_by_count(struct merging *merging)
     size_t evaluators = 0, next = 0;
     for (size_t i = 0; i < merging->count; i++)
         evaluators += is_evaluator(merging, i);
-    if (evaluators == 0 || taken->state_count > 1)
-        return evaluators;
+    if (evaluators == 0)
+        return 0;
     size_t skip = 0, first = 0;
     while (!is_evaluator(merging, first))
         first++;
-    if (merging->is_whole && evaluators == taken->group_count + 1 && is_interrupted(merging, first))
+    // Where a function begins or ends: only the innermost can.
+    if (merging->is_whole && evaluators == taken->group_count + 1)
         skip = 1;
     if (merging->is_whole && evaluators != taken->group_count + skip)
         return evaluators;
@@ -103,9 +109,11 @@ static size_t place_by_count(struct merging *merging)
         if (is_evaluator(merging, i)) {
             merging->places[next] = (int32_t)i;
             // What is cut off could tell whether the innermost function has begun.
-            merging->is_guessed[next++] = !merging->is_whole && is_interrupted(merging, first);
+            // Neither is it told which of two interpreters called the other: the newer one is taken first.
+            merging->is_guessed[next++] =
+                (!merging->is_whole && is_interrupted(merging, first)) || has_two_states(taken);
         }
-    return 0;
+    return has_two_states(taken);
 }
 
 // Groups that belong to none of the native frames: behind a walk that was cut short, else behind the last certain
@@ -147,6 +155,8 @@ static void put_group(struct merging *merging, size_t index, uint64_t sp, struct
         uint32_t number = stack->functions[i];
         uint64_t instruction = stack->taken.frames[i].instruction, pc = instruction;
         uint32_t line = 0;
+        if (number == TARGET_PYTHON_INTERNAL)
+            continue;
         if (number)
             line = target_python_line_of(merging->python, merging->python->functions[number - 1], instruction);
         if (merging->python->runtime.layout.form == CPYTHON_FRAME_OBJECTS)
@@ -178,6 +188,14 @@ static size_t put_all(struct merging *merging, struct qut_frame *frames, size_t 
             while (next[s] < end[s] && merging->places[next[s]] == (int32_t)i)
                 put_group(merging, next[s]++, sp, frames, &count, max);
     }
+    return count;
+}
+
+static size_t shown_functions(const struct target_python_stack *stack)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < stack->taken.frame_count; i++)
+        count += stack->functions[i] != TARGET_PYTHON_INTERNAL;
     return count;
 }
 
@@ -226,8 +244,8 @@ size_t target_python_merge(struct qut_target *target, struct target_python_stack
         stack->reason = cpython_fault_text(taken->fault);
     else if (missing || differs)
         stack->reason = differ_text;
-    size_t wanted = count + taken->frame_count, put = put_all(&merging, frames, max, &end->guessed_frame);
-    if (put < wanted && put == max) {
+    size_t put = put_all(&merging, frames, max, &end->guessed_frame);
+    if (put == max && put < count + shown_functions(stack)) {
         end->reason = QUT_END_LIMIT;
         end->pc = frames[put - 1].pc;
     }

@@ -92,27 +92,40 @@ static char *text_of(const struct target_python_function *function)
     return text;
 }
 
+static bool is_published(const struct attach_python *python, uint32_t number)
+{
+    return number == 0 || number == TARGET_PYTHON_INTERNAL ||
+           (number <= python->known && python->names.items[python->base + number - 1]);
+}
+
+// Of the functions of the stack that was taken; all of them have names.
 static void publish_names(struct attach_session *session)
 {
     struct attach_python *python = &session->python;
-    size_t count = target_python_function_count(session->target);
-    if (python->known == count)
-        return;
-    pthread_mutex_lock(&python->lock);
-    while (python->known < count && BASE_RESERVE(&python->names, 1))
-        *BASE_ADD(&python->names) = text_of(target_python_function(session->target, (uint32_t)++python->known));
-    pthread_mutex_unlock(&python->lock);
+    const struct target_python_stack *stack = python->stack;
+    for (size_t i = 0; i < stack->taken.frame_count; i++) {
+        uint32_t number = stack->functions[i];
+        if (is_published(python, number))
+            continue;
+        pthread_mutex_lock(&python->lock);
+        for (; python->known < number && BASE_RESERVE(&python->names, 1); python->known++)
+            *BASE_ADD(&python->names) = NULL;
+        if (number <= python->known)
+            python->names.items[python->base + number - 1] = text_of(target_python_function(session->target, number));
+        pthread_mutex_unlock(&python->lock);
+    }
 }
 
 static bool name_function(struct attach_python *python, uint64_t address, struct collect_code *code)
 {
     uint32_t number = target_python_number(address);
-    bool is_known = false;
+    bool is_known = number == 0;
+    code->start = TARGET_PYTHON_BASE | (uint64_t)number << TARGET_PYTHON_LINE_BITS;
+    code->end = code->start + (1u << TARGET_PYTHON_LINE_BITS);
+    code->has_lines = true;
+    strcpy(code->name, "[unknown function]");
     pthread_mutex_lock(&python->lock);
     if (number > 0 && number <= python->names.count && python->names.items[number - 1]) {
-        code->start = TARGET_PYTHON_BASE | (uint64_t)number << TARGET_PYTHON_LINE_BITS;
-        code->end = code->start + (1u << TARGET_PYTHON_LINE_BITS);
-        code->has_lines = true;
         strcpy(code->name, python->names.items[number - 1]); // made to fit
         is_known = true;
     }
@@ -135,7 +148,7 @@ size_t attach_python_merge(struct attach_session *session, size_t count, struct 
     struct attach_python *python = &session->python;
     if (!python->is_taken)
         return count;
-    target_python_name(session->target);
+    target_python_name(session->target, python->stack);
     publish_names(session);
     size_t merged = target_python_merge(session->target, python->stack, session->frames, count, ATTACH_FRAMES_MAX, end);
     session->result->python += python->stack->merged > 0;

@@ -82,6 +82,7 @@ static bool merge_python(struct qut_target *target, size_t limit, struct stack_t
     if (!frames)
         return false;
     thread->frames = frames;
+    target_python_name(target, thread->python);
     thread->count = target_python_merge(target, thread->python, frames, thread->count, most, &thread->end);
     thread->python_reason = thread->python->reason;
     target_python_stack_free(thread->python);
@@ -95,7 +96,6 @@ static bool name_all(struct qut_target *target, size_t limit, struct stack_take 
     size_t count = take->count;
     bool done = true;
     take->count = 0;
-    target_python_name(target);
     for (size_t i = 0; i < count; i++) {
         if (!take->threads[i].is_walked)
             continue;
