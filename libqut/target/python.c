@@ -173,8 +173,11 @@ void target_python_take_thread(struct qut_target *target, size_t index, struct t
     if (index >= target->thread_count)
         return;
     struct qut_target_thread *thread = &target->threads[index];
-    target_python_take(target, target->kind->inner_tid ? target->kind->inner_tid(target, thread) : thread->info.tid,
-                       stack);
+    pid_t tid = target->kind->inner_tid ? target->kind->inner_tid(target, thread) : thread->info.tid;
+    // The list was made while others ran.
+    if (target->python && target->python->fault == CPYTHON_FINE && !target_python_knows(target, tid))
+        target_python_look(target);
+    target_python_take(target, tid, stack);
     if (thread->state == TARGET_REGISTERS_READ || !target->kind->still_asleep ||
         target->kind->still_asleep(target, thread))
         return;

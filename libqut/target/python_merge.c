@@ -8,7 +8,7 @@
 #include "libqut/target/python_inside.h"
 
 enum { NOWHERE = -1 };
-static const char differ_text[] = "its frames and the native ones do not agree";
+static const char differ_text[] = "which native frames run its functions is not certain";
 
 struct merging {
     const struct target_python *python;
@@ -76,8 +76,9 @@ static size_t place_by_anchor(struct merging *merging)
         }
         if (!is_met && !is_evaluator(merging, i))
             continue;
-        // Where a function begins or ends, its evaluator has nothing to show.
-        missing += !is_met && !(is_innermost && is_interrupted(merging, i));
+        // Where a function begins or ends, its evaluator has nothing to show, or a record that leads nowhere.
+        bool is_between = is_innermost && is_interrupted(merging, i);
+        missing += (!is_met || (is_innermost && taken->is_entering)) && !is_between;
         is_innermost = false;
     }
     return missing;
@@ -88,32 +89,43 @@ static bool has_two_states(const struct cpython_stack *taken)
     return taken->group_count && taken->groups[0].state != taken->groups[taken->group_count - 1].state;
 }
 
-// One group for each evaluator.
+// Frames that have the size of an evaluator's, and lie outside of it: compilers put what is rarely run elsewhere, under
+// a name that stripped files do not have. All frames of one function have one size.
+static bool has_other_part(const struct merging *merging, size_t evaluator)
+{
+    if (evaluator + 1 >= merging->count)
+        return false;
+    uint64_t size = merging->native[evaluator + 1].sp - merging->native[evaluator].sp;
+    for (size_t i = 0; i + 1 < merging->count; i++)
+        if (!is_evaluator(merging, i) && merging->native[i + 1].sp - merging->native[i].sp == size)
+            return true;
+    return false;
+}
+
+// One group for each evaluator. Returns whether that is not certain.
 static size_t place_by_count(struct merging *merging)
 {
     const struct cpython_stack *taken = &merging->stack->taken;
-    size_t evaluators = 0, next = 0;
-    for (size_t i = 0; i < merging->count; i++)
-        evaluators += is_evaluator(merging, i);
+    size_t evaluators = 0, next = 0, first = 0;
+    for (size_t i = merging->count; i-- > 0;)
+        if (is_evaluator(merging, i)) {
+            evaluators++;
+            first = i;
+        }
     if (evaluators == 0)
         return 0;
-    size_t skip = 0, first = 0;
-    while (!is_evaluator(merging, first))
-        first++;
-    // Where a function begins or ends: only the innermost can.
-    if (merging->is_whole && evaluators == taken->group_count + 1)
-        skip = 1;
+    // Where a function begins or ends, its evaluator has none: only the innermost can be there.
+    size_t skip = merging->is_whole && evaluators == taken->group_count + 1;
     if (merging->is_whole && evaluators != taken->group_count + skip)
         return evaluators;
+    // Which of two interpreters called the other is not told either: the newer one is taken first.
+    bool is_uncertain = !merging->is_whole || has_two_states(taken) || has_other_part(merging, first);
     for (size_t i = first + skip; i < merging->count && next < taken->group_count; i++)
         if (is_evaluator(merging, i)) {
             merging->places[next] = (int32_t)i;
-            // What is cut off could tell whether the innermost function has begun.
-            // Neither is it told which of two interpreters called the other: the newer one is taken first.
-            merging->is_guessed[next++] =
-                (!merging->is_whole && is_interrupted(merging, first)) || has_two_states(taken);
+            merging->is_guessed[next++] = is_uncertain;
         }
-    return has_two_states(taken);
+    return is_uncertain;
 }
 
 // Groups that belong to none of the native frames: behind a walk that was cut short, else behind the last certain
