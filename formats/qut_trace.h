@@ -275,6 +275,7 @@ enum qut_trace_module_flag {
     QUT_TRACE_MODULE_JIT = 2,     // not a file: code made at run time; path is the function's name. code_base is 0
     QUT_TRACE_MODULE_FILE = 4,    // a mapped file that is no loaded module (dex): for raw pcs. code_base is 0
     QUT_TRACE_MODULE_VDSO = 8,
+    QUT_TRACE_MODULE_LINES = 16, // with JIT: path is "function\nsource file", and what counts from start is the line
 };
 
 struct qut_trace_module {

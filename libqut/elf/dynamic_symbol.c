@@ -13,6 +13,7 @@ struct image {
     const struct elf_art_memory *memory;
     uint64_t load_bias, dynamic_address, word_mask;
     uint64_t symbols, strings, hash, gnu_hash; // 0: it has none
+    uint64_t size_bytes;                       // of the symbol that was found
 };
 
 static bool read_words(const struct image *image, uint64_t address, uint32_t *words, unsigned count)
@@ -58,7 +59,7 @@ static bool read_dynamic(struct image *image)
 }
 
 // The value of the symbol with this index, if it is the one.
-static bool symbol_is(const struct image *image, uint32_t index, const char *name, uint64_t *value)
+static bool symbol_is(struct image *image, uint32_t index, const char *name, uint64_t *value)
 {
     bool is_64 = image->memory->arch->word_bytes == 8;
     size_t size = elf_symbol_bytes(is_64);
@@ -68,6 +69,7 @@ static bool symbol_is(const struct image *image, uint32_t index, const char *nam
     const Elf64_Sym symbol = elf_wide_symbol(bytes, is_64);
     unsigned type = ELF64_ST_TYPE(symbol.st_info);
     *value = symbol.st_value;
+    image->size_bytes = symbol.st_size;
     char found[NAME_BYTES_MAX];
     size_t name_bytes = strlen(name) + 1;
     return symbol.st_shndx != SHN_UNDEF && *value != 0 && type != STT_TLS && type != STT_GNU_IFUNC &&
@@ -75,7 +77,7 @@ static bool symbol_is(const struct image *image, uint32_t index, const char *nam
            memcmp(found, name, name_bytes) == 0;
 }
 
-static bool find_by_gnu_hash(const struct image *image, const char *name, uint64_t *value)
+static bool find_by_gnu_hash(struct image *image, const char *name, uint64_t *value)
 {
     enum { BUCKET_COUNT, FIRST_INDEX, BLOOM_WORDS, BLOOM_SHIFT, WORDS };
     uint32_t header[WORDS], hash = 5381, index, chain;
@@ -100,7 +102,7 @@ static bool find_by_gnu_hash(const struct image *image, const char *name, uint64
     return false;
 }
 
-static bool find_by_hash(const struct image *image, const char *name, uint64_t *value)
+static bool find_by_hash(struct image *image, const char *name, uint64_t *value)
 {
     uint32_t counts[2], hash = 0, index; // of buckets, of chains
     for (const char *at = name; *at; at++) {
@@ -121,9 +123,10 @@ static bool find_by_hash(const struct image *image, const char *name, uint64_t *
     return false;
 }
 
-uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
-                             const char *name)
+uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                                   const char *name, uint64_t *size_bytes)
 {
+    *size_bytes = 0;
     struct image image = {
         .memory = memory,
         .word_mask = memory->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX,
@@ -135,5 +138,13 @@ uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_
         return 0;
     bool found =
         image.gnu_hash ? find_by_gnu_hash(&image, name, &value) : image.hash && find_by_hash(&image, name, &value);
+    *size_bytes = found ? image.size_bytes : 0;
     return found ? (value + image.load_bias) & image.word_mask : 0;
+}
+
+uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                             const char *name)
+{
+    uint64_t size_bytes;
+    return elf_art_find_sized_symbol(memory, load_bias, dynamic_address, name, &size_bytes);
 }

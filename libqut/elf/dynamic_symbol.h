@@ -9,5 +9,8 @@
 // does so) or not (bionic, and where a file stands for memory).
 uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
                              const char *name);
+// The same, and how many bytes it has.
+uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                                   const char *name, uint64_t *size_bytes);
 
 #endif

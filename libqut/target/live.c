@@ -113,6 +113,13 @@ static long inner_pid(pid_t pid)
     return status_number(pid, "NSpid", true);
 }
 
+static pid_t inner_tid(struct qut_target *target, const struct qut_target_thread *thread)
+{
+    (void)target;
+    long inner = inner_pid(thread->info.tid);
+    return inner > 0 ? (pid_t)inner : thread->info.tid;
+}
+
 static bool code_source(struct qut_target *target, struct target_code_source *source)
 {
     const struct target_live *live = target->source;
@@ -277,6 +284,7 @@ static const struct target_kind live_kind = {
     .still_asleep = target_live_still_asleep,
     .retake = target_live_retake,
     .resume_thread = target_live_resume_thread,
+    .inner_tid = inner_tid,
     .stop = target_live_stop,
     .code_source = code_source,
     .close = close_process,

@@ -34,6 +34,7 @@ static const char *const names[TARGET_EXPORT_COUNT] = {
     [TARGET_MACHINE_DEX] = "__dex_debug_descriptor",
     [TARGET_EXPORT_HOTSPOT_STRUCTS] = "gHotSpotVMStructs",
     [TARGET_EXPORT_HOTSPOT_TYPES] = "gHotSpotVMTypes",
+    [TARGET_EXPORT_CPYTHON] = "_PyRuntime",
 };
 
 // An image's file, read by virtual address.
@@ -71,6 +72,27 @@ static void find_in_file(struct target_machine *machine, struct target_image *im
             image->exports[i] = vaddr + image->load_bias;
     }
     os_close_file(view.fd);
+}
+
+uint64_t target_machine_export(struct target_machine *machine, const struct target_image *image, const char *name,
+                               uint64_t *size_bytes)
+{
+    const struct elf_head *head = image->head;
+    *size_bytes = 0;
+    if (!head || head->dynamic.file_size == 0)
+        return 0;
+    uint64_t mask = machine->target->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    if (!image->file_path)
+        return elf_art_find_sized_symbol(&machine->memory, image->load_bias,
+                                         (image->load_bias + head->dynamic.vaddr) & mask, name, size_bytes) &
+               mask;
+    struct file_view view = {image, os_open_file(image->file_path, NULL)};
+    const struct elf_art_memory file = {.read = read_file, .context = &view, .arch = machine->target->arch};
+    if (view.fd < 0)
+        return 0;
+    uint64_t vaddr = elf_art_find_sized_symbol(&file, 0, head->dynamic.vaddr, name, size_bytes);
+    os_close_file(view.fd);
+    return vaddr ? (vaddr + image->load_bias) & mask : 0;
 }
 
 static void find_exports(struct target_machine *machine, struct target_image *image)

@@ -18,6 +18,7 @@ enum target_machine_export {
     TARGET_EXPORT_LISTS = 0, // one of each subject
     TARGET_EXPORT_HOTSPOT_STRUCTS = TARGET_MACHINE_SUBJECTS,
     TARGET_EXPORT_HOTSPOT_TYPES,
+    TARGET_EXPORT_CPYTHON,
     TARGET_EXPORT_COUNT,
 };
 static_assert(TARGET_EXPORT_COUNT == sizeof((struct target_image *)0)->exports / sizeof(uint64_t), "one each");
@@ -91,6 +92,9 @@ bool target_machine_read_again(struct target_machine *machine, enum target_machi
 
 // Which images export what, where that is not known.
 void target_machine_search(struct target_machine *machine);
+// The address of what an image exports, and its size; 0: nothing of that name.
+uint64_t target_machine_export(struct target_machine *machine, const struct target_image *image, const char *name,
+                               uint64_t *size_bytes);
 
 // ---- machine_blob.c
 

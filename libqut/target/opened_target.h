@@ -70,6 +70,7 @@ struct target_code_source {
     long inner_pid; // as it knows itself, in the innermost namespace of pids
     uint32_t user_id;
 };
+struct target_python;
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -91,6 +92,8 @@ struct target_kind {
     int (*stop)(struct qut_target *target, struct qut_target_error *error); // NULL: nothing moves
     // Where to look for files that name made code, and whose they have to be. False: it is not known. NULL: nowhere.
     bool (*code_source)(struct qut_target *target, struct target_code_source *source);
+    // What the process itself calls the thread. NULL: what we do.
+    pid_t (*inner_tid)(struct qut_target *target, const struct qut_target_thread *thread);
     void (*close)(struct qut_target *target);
 };
 
@@ -133,6 +136,7 @@ struct qut_target {
     struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
     struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
     struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
+    struct target_python *python;     // CPython; NULL: not asked for
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;
@@ -220,6 +224,7 @@ void target_free_perf_map(struct qut_target *target);
 // UINT64_MAX: as it is.
 bool target_jit_dump_find(struct qut_target *target, uint64_t address, uint64_t at_ns, struct qut_made_code *code);
 void target_free_jit_dump(struct qut_target *target);
+void target_free_python(struct qut_target *target);
 // Mappings have changed.
 void target_jit_new_maps(struct qut_target *target);
 void target_free_machine(struct qut_target *target);

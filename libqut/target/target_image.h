@@ -32,7 +32,7 @@ struct target_image {
     bool file_is_another; // the file at its path has another build-id or OAT identity
     struct elf_head *head;
     bool exports_are_known;
-    uint64_t exports[4]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
+    uint64_t exports[5]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
     // Its table.
     enum target_table_state table_state;
     struct runtime_stored_table stored;

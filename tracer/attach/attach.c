@@ -18,7 +18,6 @@
 #include "libqut/os/os.h"
 #include "libqut/os/usage.h"
 #include "tracer/attach/inside.h"
-#include "tracer/collect/made_code.h"
 
 enum {
     DEFAULT_PERIOD_NS = 10000000,
@@ -227,7 +226,7 @@ struct collecting {
     struct collect_options options;
     struct collect_result result;
     struct base_error error;
-    struct made_code made_code; // of the thread that collects: the session's target is for the one that stops threads
+    struct attach_naming naming;
 };
 
 // What goes into the file beside samples. Asked for when rounds are over.
@@ -249,6 +248,8 @@ static const struct trace_note *tell_notes(void *context, size_t *count)
         {"calls-restarted", NULL, result->restarted},
         {"calls-disturbed", NULL, result->disturbed},
         {"execs", NULL, result->execs},
+        {"python-stacks", NULL, result->python},
+        {"python-uncertain", NULL, result->python_uncertain},
         {"kernel-tick-ns", NULL, os_coarse_step_ns()},
     };
     static_assert(sizeof notes == sizeof session->notes, "room for all");
@@ -262,7 +263,7 @@ static void *collect_in_thread(void *context)
     struct collecting *collecting = context;
     if (collect(&collecting->options, &collecting->result, &collecting->error) == 0)
         collecting->error = (struct base_error){0};
-    collect_made_code_close(&collecting->made_code);
+    collect_made_code_close(&collecting->naming.made_code);
     return NULL;
 }
 
@@ -297,6 +298,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     if (attach_open_target(session, error) != 0)
         return -1;
     attach_make_tables(session);
+    attach_python_open(session);
     if (!make_room(session))
         return attach_fail(error, "%d: out of memory", (int)session->options->pid);
     if (attach_store_open(session, error) != 0)
@@ -305,18 +307,19 @@ static int record(struct attach_session *session, struct attach_error *error)
     int segment_fd = fcntl(session->store.segment.fd, F_DUPFD_CLOEXEC, 0);
     if (segment_fd < 0)
         return attach_fail(error, "%d: no descriptor for samples: %s", (int)session->options->pid, strerror(errno));
-    struct collecting collecting = {.options = {.segment_fd = segment_fd,
-                                                .file_fd = session->options->file_fd,
-                                                .follow = true,
-                                                .live = session->options->live,
-                                                .stop_fd = -1,
-                                                .process_fd = -1,
-                                                .notes = tell_notes,
-                                                .notes_context = session,
-                                                .name_code = collect_name_made_code,
-                                                .name_past_code = collect_name_past_code},
-                                    .made_code = {.pid = (uint32_t)session->options->pid}};
-    collecting.options.name_context = &collecting.made_code;
+    struct collecting collecting = {
+        .options = {.segment_fd = segment_fd,
+                    .file_fd = session->options->file_fd,
+                    .follow = true,
+                    .live = session->options->live,
+                    .stop_fd = -1,
+                    .process_fd = -1,
+                    .notes = tell_notes,
+                    .notes_context = session,
+                    .name_code = attach_name_code,
+                    .name_past_code = attach_name_past_code},
+        .naming = {.python = &session->python, .made_code = {.pid = (uint32_t)session->options->pid}}};
+    collecting.options.name_context = &collecting.naming;
     pthread_t collector;
     sigset_t all, before;
     sigfillset(&all);
@@ -374,6 +377,7 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
     if (session->process_fd >= 0)
         close(session->process_fd);
     attach_store_close(session);
+    attach_python_close(session);
     if (session->target)
         qut_target_close(session->target);
     free(session->frames);

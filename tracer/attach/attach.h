@@ -55,7 +55,9 @@ struct attach_result {
     uint64_t asleep; // stacks of threads that slept, and were not stopped
     uint64_t lost;   // stacks that there was no room for
     uint64_t roots;  // stacks that were walked to the outermost frame
-    uint64_t late;   // rounds that began a period or more too late
+    uint64_t python; // stacks that have functions of CPython; some of which are missing, or uncertain
+    uint64_t python_uncertain;
+    uint64_t late; // rounds that began a period or more too late
     // Missed, by reason.
     uint64_t missed_asleep;    // had used processor time, and slept again, or had no processor yet, when it was looked
                                // at; rounds that came late

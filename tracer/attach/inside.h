@@ -8,10 +8,13 @@
 //   sleepers.c           threads that wait: walked asleep, intervals, locks
 //   attach_store.c       stacks -> segment
 //   attach_modules.c     what is mapped, tables, exec
+//   attach_python.c      functions of CPython
 //   interrupted_calls.c  what a system call that was interrupted comes to
 //   refuse.c             why not, and what to do
 #ifndef TRACER_ATTACH_INSIDE_H
 #define TRACER_ATTACH_INSIDE_H
+
+#include <pthread.h>
 
 #include "base/vector.h"
 #include "libqut/arch/calls.h"
@@ -22,6 +25,7 @@
 #include "tracer/attach/patience.h"
 #include "tracer/attach/place.h"
 #include "tracer/attach/times.h"
+#include "tracer/collect/made_code.h"
 
 enum {
     ATTACH_BLOCK_BYTES = 1024,      // of registers
@@ -98,6 +102,22 @@ struct attach_store {
     size_t last;                               // where the last lookup ended
 };
 
+// What is read of CPython.
+struct target_python_stack;
+struct attach_python {
+    struct target_python_stack *stack; // NULL: no memory
+    bool is_there, is_taken;           // of the thread that was stopped last
+    uint64_t looked_ns;
+    size_t known, base;        // functions of this program that have names; of those before it
+    pthread_mutex_t lock;      // of the names
+    BASE_VECTOR(char *) names; // by number; NULL: not known
+};
+// For the thread that collects.
+struct attach_naming {
+    struct attach_python *python;
+    struct made_code made_code; // the session's target is for the one that stops threads
+};
+
 struct attach_session {
     const struct attach_options *options;
     struct attach_result *result;
@@ -107,6 +127,7 @@ struct attach_session {
     uint64_t known_links; // of /proc/PID/task when threads were listed last
     struct attach_taken taken;
     struct qut_frame *frames;
+    struct attach_python python;
     struct attach_times stops;
     struct attach_patience patience;
     struct attach_place place;
@@ -122,7 +143,7 @@ struct attach_session {
     size_t auxv_bytes;
     struct qutc_provide_options *provide;
     uint64_t still_ns; // since when the thread that was stopped last stood still
-    struct trace_note notes[13];
+    struct trace_note notes[15];
 };
 
 static inline struct target_live *attach_live(const struct attach_session *session)
@@ -203,6 +224,21 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
 void attach_poll_asked(struct attach_session *session);
 // At the end: waits until all have been let go.
 void attach_release_asked(struct attach_session *session);
+
+// ---- attach_python.c
+
+void attach_python_open(struct attach_session *session);
+// The process became another program.
+void attach_python_new_target(struct attach_session *session);
+void attach_python_close(struct attach_session *session);
+// Before a thread is stopped, or looked at while it sleeps; while it stands still.
+void attach_python_prepare(struct attach_session *session, const struct attach_thread *thread);
+void attach_python_take(struct attach_session *session, const struct attach_thread *thread);
+// Into session->frames. Returns how many there are then.
+size_t attach_python_merge(struct attach_session *session, size_t count, struct qut_end *end);
+// As struct collect_options.name_code and name_past_code; context: a struct attach_naming.
+bool attach_name_code(void *context, uint64_t address, struct collect_code *code);
+bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
 
 // ---- kernel_time.c
 

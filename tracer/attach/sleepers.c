@@ -90,7 +90,9 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
     uint64_t looked_ns = os_now_ns();
     const char *name;
     thread->sleep_is_poked = false;
+    attach_python_prepare(session, thread);
     attach_copy_stack(session, thread, sleep->sp);
+    attach_python_take(session, thread);
     if (!slept_on(session, thread, sleep)) {
         result->missed_woke++;
         return false;

@@ -135,8 +135,10 @@ static enum attach_took copy_and_let_go(struct attach_session *session, struct a
     enum attach_call call;
     uint64_t fd = 0;
     bool got = read_registers(session, thread, &call, &fd);
-    if (got && wanted)
+    if (got && wanted) {
         attach_copy_stack(session, thread, sp_of(session));
+        attach_python_take(session, thread);
+    }
     os_trace_detach(thread->tid, stop->signal_number);
     uint64_t now_ns = os_now_ns();
     session->still_ns = still_since(session, stop);
@@ -213,6 +215,7 @@ static enum attach_took take(struct attach_session *session, struct attach_threa
 
 enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
 {
+    attach_python_prepare(session, thread);
     attach_patience_hurry(&session->patience, true);
     enum attach_took took = take(session, thread, looked_ns);
     if (session->asked_count == 0) // else it stops at any moment, and waits for us then
@@ -282,5 +285,5 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
             thread->second_start = end->address > SECOND_BELOW_BYTES ? end->address - SECOND_BELOW_BYTES : 0;
         thread->stack_top = 0;
     }
-    return count;
+    return attach_python_merge(session, count, end);
 }

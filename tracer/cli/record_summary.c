@@ -195,6 +195,12 @@ static void say_outside(const char *path, const struct attach_result *result)
     cli_report(stderr, path, "%" PRIu64 " samples of %" PRIu64 " threads%s; %s", stored, result->threads,
                cli_record_show_roots(roots, result->roots, stored),
                base_quantity_bytes(result->collected.file_bytes).text);
+    if (result->python_uncertain)
+        cli_report(stderr, path,
+                   "%" PRIu64 " of %" PRIu64
+                   " stacks with Python lack functions of it, or have them where they need not belong",
+                   result->python_uncertain,
+                   result->python > result->python_uncertain ? result->python : result->python_uncertain);
     if (result->stops)
         cli_report(stderr, NULL, "stopped %" PRIu64 " times: median %s, 99 %% below %s, longest %s, %s in all",
                    result->stops, base_quantity_time(result->stop_median_ns).text,
@@ -226,6 +232,8 @@ static void print_outside(const struct record_command_options *options, const st
     base_json_number(&json, "stop_p99_ns", result->stop_p99_ns);
     base_json_number(&json, "stop_longest_ns", result->stop_longest_ns);
     base_json_number(&json, "stopped_ns", result->stopped_ns);
+    base_json_number(&json, "python_stacks", result->python);
+    base_json_number(&json, "python_uncertain", result->python_uncertain);
     base_json_number(&json, "file_bytes", result->collected.file_bytes);
     base_json_number(&json, "failed_writes", result->collected.failed_writes);
     cli_record_top_json(top, &json);

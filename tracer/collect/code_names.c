@@ -24,7 +24,13 @@ static size_t behind(const struct code_names *names, uint64_t address)
 
 static bool add(struct code_names *names, const struct collect_code *code, uint64_t met_ns)
 {
-    struct code_name name = {.start = code->start, .end = code->end, .met_ns = met_ns, .text = strdup(code->name)};
+    struct code_name name = {
+        .start = code->start,
+        .end = code->end,
+        .met_ns = met_ns,
+        .has_lines = code->has_lines,
+        .text = strdup(code->name),
+    };
     if (!name.text || !BASE_RESERVE(names, 1)) {
         free(name.text);
         return false;

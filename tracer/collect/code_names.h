@@ -10,6 +10,7 @@
 
 struct code_name {
     uint64_t start, end, met_ns;
+    bool has_lines;
     char *text;
 };
 

@@ -15,6 +15,7 @@
 // Code that was made at run time, as its process calls it.
 struct collect_code {
     uint64_t start, end;
+    bool has_lines; // as QUT_TRACE_MODULE_LINES
     char name[512];
 };
 

@@ -173,7 +173,8 @@ static int write_name_pieces(struct file_tables *tables, const struct code_name 
                                                .start_vaddr = names[i].start,
                                                .load_ns = names[i].met_ns,
                                                .path = (first + size) / 4,
-                                               .flags = QUT_TRACE_MODULE_JIT};
+                                               .flags = QUT_TRACE_MODULE_JIT |
+                                                        (names[i].has_lines ? QUT_TRACE_MODULE_LINES : 0u)};
         size += put_string(strings + size, names[i].text);
     }
     if (status == 0)

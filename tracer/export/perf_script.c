@@ -54,7 +54,7 @@ static void write_node(void *context, uint32_t node, struct sink *sink)
         if (name->is_inlined)
             sink_text(sink, "inlined");
         else
-            put_module(sink, module == TRACE_NONE ? "[unknown]" : writer->trace->modules[module].path);
+            put_module(sink, module == TRACE_NONE ? "[unknown]" : trace_module_file(&writer->trace->modules[module]));
         sink_bytes(sink, ")\n", 2);
     }
 }

@@ -103,7 +103,7 @@ static void print_modules(struct base_json *json, const struct trace *trace)
         char build_id[2 * QUT_TRACE_BUILD_ID_BYTES + 1];
         qut_hex(module->build_id, module->build_id_bytes, build_id);
         base_json_open(json, NULL, '{');
-        base_json_string(json, "path", module->path);
+        base_json_string(json, "path", trace_module_file(module));
         base_json_string(json, "build_id", build_id);
         base_json_bool(json, "unloaded", module->unload_ns != UINT64_MAX);
         base_json_bool(json, "jit", module->flags & QUT_TRACE_MODULE_JIT);

@@ -41,7 +41,7 @@ static bool find_file(struct names_places *places, const struct trace *trace, ui
 
 // The root is not asked for.
 static bool key_of(struct names_places *places, const struct trace *trace, const struct trace_node *node,
-                   struct names_key *key)
+                   bool with_lines, struct names_key *key)
 {
     *key = (struct names_key){.pc = node->pc, .file = NAMES_NO_FILE, .way = NAMES_BY_ADDRESS};
     const struct trace_module *module = node->module == TRACE_NONE ? NULL : &trace->modules[node->module];
@@ -53,7 +53,9 @@ static bool key_of(struct names_places *places, const struct trace *trace, const
     if (!module)
         return true;
     if (module->flags & QUT_TRACE_MODULE_JIT) {
-        key->way = NAMES_BY_LABEL;
+        bool has_lines = module->flags & QUT_TRACE_MODULE_LINES;
+        key->way = has_lines ? NAMES_BY_SOURCE : NAMES_BY_LABEL;
+        key->line = has_lines && with_lines && node->pc > module->start ? (uint32_t)(node->pc - module->start) : 0;
         key->pc = (uintptr_t)module->path;
         return true;
     }
@@ -69,10 +71,11 @@ static bool key_of(struct names_places *places, const struct trace *trace, const
 static uint32_t place_of(struct names_places *places, const struct names_key *key)
 {
     uint64_t hash = base_hash_word(base_hash_word(0, key->pc), (uint64_t)key->file << 32 | key->way);
+    hash = base_hash_word(hash, key->line);
     uint32_t found;
     for (uint32_t step = 0; (found = base_hash_next(&places->index, hash, &step)) != BASE_HASH_NONE;) {
         const struct names_key *other = &places->items[found];
-        if (other->pc == key->pc && other->file == key->file && other->way == key->way)
+        if (other->pc == key->pc && other->file == key->file && other->way == key->way && other->line == key->line)
             return found;
     }
     found = (uint32_t)places->count;
@@ -88,7 +91,7 @@ static bool find_all(struct names_places *places, const struct trace *trace, str
 {
     for (size_t i = 1; i < trace->node_count; i++) {
         struct names_key key;
-        if (!key_of(places, trace, &trace->nodes[i], &key))
+        if (!key_of(places, trace, &trace->nodes[i], names->options.lines, &key))
             return false;
         uint32_t place = place_of(places, &key);
         if (place == BASE_HASH_NONE)

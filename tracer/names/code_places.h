@@ -11,6 +11,7 @@ enum names_way { // how a place is named
     NAMES_BY_SYMBOL_SIGNAL, // the frame that the kernel made for a signal
     NAMES_BY_METHOD,        // bytecode
     NAMES_BY_LABEL,         // it is one already: `pc` is the label's address
+    NAMES_BY_SOURCE,        // likewise, "function\nsource file"
     NAMES_BY_ADDRESS,       // nothing is known but where it is
 };
 
@@ -20,6 +21,7 @@ struct names_key {
     uint64_t pc;   // first: keys are sorted by it
     uint32_t file; // NAMES_NO_FILE: in none
     uint32_t way;  // enum names_way
+    uint32_t line; // by source; 0: not known, or not asked for
     uint32_t place;
     uint32_t node_count;
 };

@@ -236,6 +236,21 @@ static void name_file(struct naming *naming, const struct names_key *keys, size_
     names_file_close(&file);
 }
 
+// A function of a source file: what its interpreter says of it.
+static void name_by_source(struct naming *naming, const struct names_key *key, struct name *name)
+{
+    const char *text = (const char *)(uintptr_t)key->pc, *end = strchr(text, '\n');
+    const char *file = end ? end + 1 : "";
+    name->function = names_keep(naming->names, text, end ? (size_t)(end - text) : strlen(text));
+    if (!*name->function)
+        name->function = keep(naming, "[no name]");
+    name->module = keep(naming, last_part(file));
+    if (!naming->options.lines || !*file)
+        return;
+    name->file = keep(naming, file);
+    name->line = key->line;
+}
+
 static void name_rest(struct naming *naming, const struct names_key *keys, size_t count)
 {
     static const char kernel[] = "[kernel]"; // as labels of QUT_TRACE_CLASS_KERNEL begin
@@ -251,6 +266,8 @@ static void name_rest(struct naming *naming, const struct names_key *keys, size_
             name.mangled = made.mangled;
             if (strncmp(label, kernel, sizeof kernel - 1) == 0)
                 name.module = kernel_module;
+        } else if (keys[i].way == NAMES_BY_SOURCE) {
+            name_by_source(naming, &keys[i], &name);
         } else {
             name = address_name(naming, none, keys[i].pc);
             unknown += keys[i].node_count;

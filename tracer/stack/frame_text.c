@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/target/python.h"
 #include "tracer/stack/dex_names.h"
 #include "tracer/symbols/demangle.h"
 
@@ -96,9 +97,28 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
     place->function_offset = dex.code_offset;
 }
 
+// A function of CPython: it is in no module, but in a source file.
+static void describe_python(struct stack_modules *modules, const struct stack_options *options,
+                            const struct qut_frame *frame, struct stack_place *place)
+{
+    const struct target_python_function *function =
+        target_python_function(modules->target, target_python_number(frame->lookup_pc));
+    *place = (struct stack_place){.pc = frame->pc};
+    if (!function || options->no_names)
+        return;
+    place->source = function->file;
+    place->line = target_python_line(frame->lookup_pc);
+    place->function = function->name ? strdup(function->name) : NULL;
+    modules->no_memory |= function->name && !place->function;
+}
+
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
                     size_t index, struct stack_place *place)
 {
+    if (frame->flags & QUT_FRAME_PYTHON) {
+        describe_python(modules, options, frame, place);
+        return;
+    }
     struct stack_module *module = stack_module_at(modules, frame->lookup_pc);
     *place = (struct stack_place){.pc = frame->pc, .module = module};
     if (frame->flags & QUT_FRAME_DEX) {
@@ -151,7 +171,10 @@ uint64_t stack_place_offset(const struct stack_place *place)
 const char *stack_place_module(const struct stack_place *place, bool base_name, char *text, size_t text_size)
 {
     if (!place->module) {
-        snprintf(text, text_size, "<unknown>");
+        if (place->source && place->line)
+            snprintf(text, text_size, "%s:%" PRIu32, place->source, place->line);
+        else
+            snprintf(text, text_size, "%s", place->source ? place->source : "<unknown>");
         return text;
     }
     const struct qut_module_info *info = &place->module->info;

@@ -18,6 +18,8 @@ struct stack_place {
     char *function;                    // allocated; NULL: not known
     char *mangled;                     // allocated; NULL: function is not demangled
     uint64_t function_offset;
+    const char *source; // NULL: no file, or not known; lives as long as the target
+    uint32_t line;      // in it; 0: not known
 };
 
 // `index` is the frame's in its stack.

@@ -37,6 +37,8 @@ static void write_module(struct base_json *json, const struct stack_place *place
 
 static const char *kind_of(const struct qut_frame *frame)
 {
+    if (frame->flags & QUT_FRAME_PYTHON)
+        return "python";
     if (frame->flags & QUT_FRAME_DEX)
         return "dex";
     if (frame->flags & QUT_FRAME_INTERPRETER)
@@ -59,10 +61,14 @@ static void write_frame(struct base_json *json, const struct stack_report *repor
         write_address(json, "module_pc", place.pc);
         write_module(json, &place);
     }
-    if (place.function) {
+    if (place.source)
+        base_json_string(json, "file", place.source);
+    if (place.line)
+        base_json_number(json, "line", place.line);
+    if (place.function)
         base_json_string(json, "function", place.function);
+    if (place.function && !(frame->flags & QUT_FRAME_PYTHON))
         base_json_number(json, "function_offset", place.function_offset);
-    }
     if (place.mangled)
         base_json_string(json, "mangled", place.mangled);
     if (frame->flags & QUT_FRAME_SIGNAL)
@@ -136,6 +142,8 @@ void stack_print_json(const struct stack_report *report)
             write_frame(&json, report, &thread->frames[i], i);
         base_json_close(&json, ']');
         write_end(&json, report, thread);
+        if (thread->python_reason)
+            base_json_string(&json, "python_reason", thread->python_reason);
         base_json_close(&json, '}');
     }
     base_json_close(&json, ']');

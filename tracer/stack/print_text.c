@@ -155,6 +155,8 @@ void stack_print_text(const struct stack_report *report)
         for (size_t i = 0; i < thread->count; i++)
             print_frame(report, &thread->frames[i], i, lines);
         char text[NAME_TEXT_BYTES];
+        if (thread->python_reason)
+            printf("      python: %s\n", thread->python_reason);
         if (thread->end.reason != QUT_END_OUTERMOST) {
             fputs("      end: ", stdout);
             cli_print_name(stdout, stack_end_text(report->modules, thread, text, sizeof text));

@@ -7,11 +7,24 @@
 
 #include "cli/interrupt.h"
 
+// Room for what is the same for each thread.
+struct room {
+    struct qut_frame *frames;
+    struct target_python_stack *python; // NULL: there is no CPython
+};
+
 // False: no memory.
-static bool walk_thread(struct qut_target *target, size_t index, struct qut_frame *frames, size_t limit,
+static bool walk_thread(struct qut_target *target, size_t index, const struct room *room, size_t limit,
                         struct stack_thread *thread)
 {
+    struct qut_frame *frames = room->frames;
     size_t count = qut_target_walk(target, index, frames, limit, &thread->end);
+    if (count > 0 && room->python) {
+        target_python_take_thread(target, index, room->python);
+        thread->python = target_python_stack_copy(room->python);
+        if (!thread->python)
+            return false;
+    }
     thread->frames = malloc((count + 1) * sizeof *frames);
     if (!thread->frames)
         return false;
@@ -30,7 +43,7 @@ static size_t find_thread(const struct qut_target *target, size_t count, pid_t t
     return i;
 }
 
-static bool take_all(struct qut_target *target, const struct stack_options *options, struct qut_frame *frames,
+static bool take_all(struct qut_target *target, const struct stack_options *options, const struct room *room,
                      struct stack_take *take)
 {
     size_t first = 0, count = qut_target_thread_count(target), end = count;
@@ -53,24 +66,54 @@ static bool take_all(struct qut_target *target, const struct stack_options *opti
             qut_target_tid(target, i, &asleep_in);
             if ((asleep_in != NULL) != asleep || take->threads[i].is_walked)
                 continue;
-            if (!walk_thread(target, i, frames, options->limit, &take->threads[i]))
+            if (!walk_thread(target, i, room, options->limit, &take->threads[i]))
                 return false;
             qut_target_resume_thread(target, i);
         }
     return true;
 }
 
+// Puts the functions of CPython where they belong. False: no memory.
+static bool merge_python(struct qut_target *target, size_t limit, struct stack_thread *thread)
+{
+    size_t most = thread->count + thread->python->taken.frame_count;
+    most = most < limit ? most : limit;
+    struct qut_frame *frames = realloc(thread->frames, (most + 1) * sizeof *frames);
+    if (!frames)
+        return false;
+    thread->frames = frames;
+    target_python_name(target, thread->python);
+    thread->count = target_python_merge(target, thread->python, frames, thread->count, most, &thread->end);
+    thread->python_reason = thread->python->reason;
+    target_python_stack_free(thread->python);
+    thread->python = NULL;
+    return true;
+}
+
 // Names are asked for once no thread waits. What was not walked is dropped.
-static void name_all(struct qut_target *target, struct stack_take *take)
+static bool name_all(struct qut_target *target, size_t limit, struct stack_take *take)
 {
     size_t count = take->count;
+    bool done = true;
     take->count = 0;
     for (size_t i = 0; i < count; i++) {
         if (!take->threads[i].is_walked)
             continue;
         take->threads[take->count] = take->threads[i];
-        qut_target_thread(target, i, &take->threads[take->count++].info);
+        struct stack_thread *thread = &take->threads[take->count++];
+        qut_target_thread(target, i, &thread->info);
+        done = (!thread->python || merge_python(target, limit, thread)) && done;
     }
+    return done;
+}
+
+// Once before the process is stopped, since files are read for it; and once when it is.
+static bool look_for_python(struct qut_target *target, struct room *room)
+{
+    if (!target_python_look(target) || room->python)
+        return true;
+    room->python = target_python_stack_new();
+    return room->python != NULL;
 }
 
 static int no_memory(const struct stack_options *options, struct qut_target_error *error)
@@ -83,30 +126,36 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
                struct qut_target_error *error)
 {
     *take = (struct stack_take){0};
-    struct qut_frame *frames = malloc(options->limit * sizeof *frames);
-    if (!frames)
+    struct room room = {.frames = malloc(options->limit * sizeof *room.frames)};
+    if (!room.frames || !look_for_python(target, &room)) {
+        free(room.frames);
         return no_memory(options, error);
+    }
     // Touched now, so that no page of it is made while threads wait.
-    memset(frames, 0, options->limit * sizeof *frames);
+    memset(room.frames, 0, options->limit * sizeof *room.frames);
     bool stops = options->pid && !options->no_stop;
     int result = stops ? qut_target_stop(target, error) : 0;
     if (result == 0) {
         // Half of the threads would look like all of them.
-        if (!take_all(target, options, frames, take))
+        if (!look_for_python(target, &room) || !take_all(target, options, &room, take))
             result = no_memory(options, error);
         if (stops)
             qut_target_resume(target);
         take->stopped_ns = stops ? qut_target_stopped_ns(target) : 0;
-        name_all(target, take);
+        if (!name_all(target, options->limit, take))
+            result = no_memory(options, error);
     }
-    free(frames);
+    target_python_stack_free(room.python);
+    free(room.frames);
     return result;
 }
 
 void stack_take_free(struct stack_take *take)
 {
-    for (size_t i = 0; i < take->count; i++)
+    for (size_t i = 0; i < take->count; i++) {
         free(take->threads[i].frames);
+        target_python_stack_free(take->threads[i].python);
+    }
     free(take->threads);
     *take = (struct stack_take){0};
 }

@@ -5,6 +5,7 @@
 
 #include <qut/target.h>
 
+#include "libqut/target/python.h"
 #include "tracer/stack/stack_options.h"
 
 struct stack_thread {
@@ -12,7 +13,9 @@ struct stack_thread {
     struct qut_frame *frames;
     size_t count;
     struct qut_end end;
-    bool is_walked; // true
+    bool is_walked;                     // true
+    struct target_python_stack *python; // until it is among the frames; NULL: none
+    const char *python_reason;          // why functions of CPython are missing or uncertain; NULL: none are
 };
 
 struct stack_take {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "formats/qut_trace.h"
@@ -22,6 +23,15 @@ struct trace_module {
     uint32_t build_id_bytes;
     uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
 };
+
+// What a module's code is of: its path; of an interpreter's function the source file, "" where none is known.
+static inline const char *trace_module_file(const struct trace_module *module)
+{
+    if (!(module->flags & QUT_TRACE_MODULE_LINES))
+        return module->path;
+    const char *end = strchr(module->path, '\n');
+    return end ? end + 1 : "";
+}
 
 struct trace_node {
     uint32_t parent; // index in nodes; 0: the root, which is nodes[0]

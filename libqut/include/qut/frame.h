@@ -49,6 +49,9 @@ enum qut_frame_flag {
     QUT_FRAME_INTERPRETER = 32, // runs bytecode: where that is known, a DEX frame follows
     QUT_FRAME_MANAGED = 64,     // compiled Java code, of an OAT file or a JIT
     QUT_FRAME_JIT = 128,        // code that was made at run time, of whatever language
+    QUT_FRAME_PYTHON = 256,     // no machine code: a function that the evaluator before it runs. sp is that of the
+                                // native frame behind it; pc is its instruction's address, or its code object's;
+                                // lookup_pc is no address, but a number for its name and line
 };
 
 struct qut_frame {

@@ -60,7 +60,8 @@ def qut_stack(binary, *arguments):
         raise WalkerFailed(f"qut: status {status}: {err.strip()}")
     walks = {}
     for stack in json.loads(out)["stacks"]:
-        frames = stack["frames"]
+        # Functions that an interpreter runs are no native frames: no other reader has them among those.
+        frames = [frame for frame in stack["frames"] if frame["kind"] != "python"]
         walk = Walk([int(frame["pc"], 16) for frame in frames], end_of(stack["end"]),
                     [index for index, frame in enumerate(frames) if frame.get("guessed")],
                     [place_of(frame) for frame in frames], [frame.get("function", "") for frame in frames],

@@ -8,6 +8,8 @@ WORD_BYTES = {"x86_64": 8, "aarch64": 8, "riscv64": 8, "arm": 4, "x86": 4}
 
 
 def module_name(frame):
+    if "file" in frame:
+        return frame["file"] + (f":{frame['line']}" if "line" in frame else "")
     if "module" not in frame:
         return "<unknown>"
     name = frame["module"] + (" (deleted)" if frame.get("deleted") else "")
@@ -21,7 +23,7 @@ def module_name(frame):
 def frame_text(index, frame, digits):
     line = f"  #{index:02d} pc {int(frame.get('module_pc', frame['pc']), 16):0{digits}x}  {module_name(frame)}"
     if "function" in frame:
-        offset = frame["function_offset"]
+        offset = frame.get("function_offset", 0)
         line += f" ({frame['function']}" + (f"+{offset}" if offset and frame["kind"] != "dex" else "") + ")"
     line += " [signal frame]" if frame.get("signal_frame") else ""
     return line + (" [guessed]" if frame.get("guessed") else "")
@@ -36,6 +38,8 @@ def stack_text(stack, digits):
         named = ", ".join(f'{thread["tid"]} "{thread["name"]}"' for thread in threads)
         lines = [(f"{len(threads)} threads: " if len(threads) > 1 else "") + named]
     lines += [frame_text(index, frame, digits) for index, frame in enumerate(stack["frames"])]
+    if "python_reason" in stack:
+        lines.append("      python: " + stack["python_reason"])
     if not stack["end"]["outermost"]:
         lines.append("      end: " + stack["end"]["text"])
     return "\n".join(lines) + "\n"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPython in a target: where it is, and what its threads do.
+#include "libqut/target/python_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// ---- where it is
+
+// By what it exports from 3.11 on, else by the name of its file: "python3.8", "libpython3.10.so.1.0".
+static unsigned minor_of(struct target_machine *machine, const struct target_image *image)
+{
+    uint64_t size_bytes, address = target_machine_export(machine, image, "Py_Version", &size_bytes);
+    uint32_t version;
+    if (address && elf_art_read(&machine->memory, address, &version, sizeof version) && version >> 24 == 3)
+        return version >> 16 & 255;
+    const char *slash = strrchr(image->path, '/');
+    const char *at = strstr(slash ? slash : image->path, "python3.");
+    return at ? (unsigned)strtoul(at + strlen("python3."), NULL, 10) : 0;
+}
+
+static void read_runtime(struct target_machine *machine, struct target_python *python, const struct target_image *image)
+{
+    struct cpython_runtime *runtime = &python->runtime;
+    uint64_t size_bytes;
+    runtime->runtime = python->found;
+    runtime->thread_count = 0;
+    runtime->code_type = target_machine_export(machine, image, "PyCode_Type", &size_bytes);
+    runtime->evaluator_start = target_machine_export(machine, image, "_PyEval_EvalFrameDefault", &size_bytes);
+    runtime->evaluator_end = runtime->evaluator_start + size_bytes;
+    bool is_known = runtime->code_type && size_bytes &&
+                    cpython_layout_of(minor_of(machine, image), &machine->memory, python->found, &runtime->layout);
+    python->fault = is_known ? CPYTHON_FINE : CPYTHON_UNKNOWN_VERSION;
+    if (!runtime->threads)
+        runtime->threads = malloc(CPYTHON_THREADS_MAX * sizeof *runtime->threads);
+    if (!runtime->threads)
+        python->fault = CPYTHON_NO_MEMORY;
+}
+
+static void search(struct qut_target *target, struct target_machine *machine, struct target_python *python)
+{
+    const struct target_image *image = NULL;
+    for (size_t i = 0; i < target->range_count && !image; i++)
+        if (target->ranges[i].image->exports[TARGET_EXPORT_CPYTHON])
+            image = target->ranges[i].image;
+    uint64_t found = image ? image->exports[TARGET_EXPORT_CPYTHON] : 0;
+    if (found == python->found)
+        return;
+    python->found = found;
+    if (found)
+        read_runtime(machine, python, image);
+}
+
+bool target_python_look(struct qut_target *target)
+{
+    struct target_machine *machine = target_machine(target);
+    if (!machine)
+        return false;
+    if (!target->python)
+        target->python = calloc(1, sizeof *target->python);
+    struct target_python *python = target->python;
+    if (!python)
+        return false;
+    target_machine_search(machine);
+    search(target, machine, python);
+    if (python->found && python->fault == CPYTHON_FINE)
+        cpython_list_threads(&python->runtime, &machine->memory);
+    return python->found != 0;
+}
+
+bool target_python_knows(const struct qut_target *target, pid_t tid)
+{
+    const struct target_python *python = target->python;
+    if (!python || !python->found)
+        return false;
+    for (size_t i = 0; i < python->runtime.thread_count; i++)
+        if (python->runtime.threads[i].tid == tid)
+            return true;
+    return false;
+}
+
+// ---- one thread
+
+struct target_python_stack *target_python_stack_new(void)
+{
+    struct target_python_stack *stack = calloc(1, sizeof *stack);
+    if (!stack)
+        return NULL;
+    stack->taken.frames = calloc(CPYTHON_FRAMES_MAX, sizeof *stack->taken.frames);
+    stack->taken.groups = calloc(CPYTHON_GROUPS_MAX, sizeof *stack->taken.groups);
+    stack->functions = calloc(CPYTHON_FRAMES_MAX, sizeof *stack->functions);
+    if (stack->taken.frames && stack->taken.groups && stack->functions)
+        return stack;
+    target_python_stack_free(stack);
+    return NULL;
+}
+
+void target_python_stack_free(struct target_python_stack *stack)
+{
+    if (!stack)
+        return;
+    free(stack->taken.frames);
+    free(stack->taken.groups);
+    free(stack->functions);
+    free(stack);
+}
+
+struct target_python_stack *target_python_stack_copy(const struct target_python_stack *stack)
+{
+    const struct cpython_stack *taken = &stack->taken;
+    struct target_python_stack *copy = calloc(1, sizeof *copy);
+    if (!copy)
+        return NULL;
+    *copy = *stack;
+    copy->taken.frames = malloc((taken->frame_count + 1) * sizeof *taken->frames);
+    copy->taken.groups = malloc((taken->group_count + 1) * sizeof *taken->groups);
+    copy->functions = malloc((taken->frame_count + 1) * sizeof *stack->functions);
+    if (!copy->taken.frames || !copy->taken.groups || !copy->functions) {
+        target_python_stack_free(copy);
+        return NULL;
+    }
+    memcpy(copy->taken.frames, taken->frames, taken->frame_count * sizeof *taken->frames);
+    memcpy(copy->taken.groups, taken->groups, taken->group_count * sizeof *taken->groups);
+    memcpy(copy->functions, stack->functions, taken->frame_count * sizeof *stack->functions);
+    return copy;
+}
+
+// Recursion meets one code object again and again, a program's stack few of them.
+enum { MET = 64 };
+
+static void know_functions(struct target_machine *machine, struct target_python *python,
+                           struct target_python_stack *stack)
+{
+    struct {
+        uint64_t address;
+        uint32_t number;
+    } met[MET] = {0};
+    for (size_t i = 0; i < stack->taken.frame_count; i++) {
+        uint64_t address = stack->taken.frames[i].code;
+        unsigned slot = (unsigned)(address >> 4) % MET;
+        if (met[slot].address != address || address == 0) {
+            struct cpython_code code;
+            met[slot].address = address;
+            met[slot].number = !cpython_read_code(&python->runtime, &machine->memory, address, &code) ? 0
+                               : cpython_is_internal(&code) ? TARGET_PYTHON_INTERNAL
+                                                            : target_python_intern(python, &code);
+        }
+        stack->functions[i] = met[slot].number;
+        if (stack->functions[i] == 0 && stack->taken.fault == CPYTHON_FINE)
+            stack->taken.fault = CPYTHON_UNREADABLE;
+    }
+}
+
+void target_python_take(struct qut_target *target, pid_t tid, struct target_python_stack *stack)
+{
+    struct target_python *python = target->python;
+    stack->reason = NULL;
+    stack->merged = stack->guessed = 0;
+    stack->taken.frame_count = stack->taken.group_count = 0;
+    stack->taken.fault = CPYTHON_NO_THREAD;
+    if (!python || !python->found || !target->machine)
+        return;
+    stack->taken.fault = python->fault;
+    if (python->fault != CPYTHON_FINE)
+        return;
+    cpython_take(&python->runtime, &target->machine->memory, (int32_t)tid, &stack->taken);
+    know_functions(target->machine, python, stack);
+}
+
+void target_python_take_thread(struct qut_target *target, size_t index, struct target_python_stack *stack)
+{
+    if (index >= target->thread_count)
+        return;
+    struct qut_target_thread *thread = &target->threads[index];
+    pid_t tid = target->kind->inner_tid ? target->kind->inner_tid(target, thread) : thread->info.tid;
+    // The list was made while others ran.
+    if (target->python && target->python->fault == CPYTHON_FINE && !target_python_knows(target, tid))
+        target_python_look(target);
+    target_python_take(target, tid, stack);
+    if (thread->state == TARGET_REGISTERS_READ || !target->kind->still_asleep ||
+        target->kind->still_asleep(target, thread))
+        return;
+    stack->taken.frame_count = stack->taken.group_count = 0;
+    stack->taken.fault = CPYTHON_TORN;
+}
+
+void target_free_python(struct qut_target *target)
+{
+    struct target_python *python = target->python;
+    if (!python)
+        return;
+    for (size_t i = 0; i < python->function_count; i++) {
+        free(python->functions[i]->name);
+        free(python->functions[i]->file);
+        free(python->functions[i]->lines);
+        free(python->functions[i]);
+    }
+    free(python->functions);
+    free(python->heads);
+    free(python->scratch);
+    free(python->content);
+    free(python->runtime.threads);
+    free(python);
+    target->python = NULL;
+}
