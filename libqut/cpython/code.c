@@ -3,7 +3,6 @@
 #include "libqut/cpython/inside.h"
 
 enum {
-    CODE_BYTES = 256, // of a code object: all that is read of it. It may be smaller, and end a mapping
     CODE_LEAST_BYTES = 176,
     TEXT_HEAD_BYTES = 40,
     TEXT_KIND_SHIFT = 2,
@@ -39,13 +38,25 @@ static bool read_rest(const struct elf_art_memory *memory, uint64_t address, con
     return true;
 }
 
+size_t cpython_code_bytes(const struct cpython_runtime *runtime)
+{
+    return runtime->layout.form == CPYTHON_FRAME_OBJECTS ? CODE_LEAST_BYTES : runtime->layout.code_instructions;
+}
+
 bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        struct cpython_code *code)
 {
+    uint8_t bytes[CPYTHON_CODE_BYTES];
+    size_t wanted = cpython_code_bytes(runtime);
+    return cpython_is_pointer(address) && wanted <= sizeof bytes && elf_art_read(memory, address, bytes, wanted) &&
+           cpython_code_of(runtime, address, bytes, wanted, code);
+}
+
+bool cpython_code_of(const struct cpython_runtime *runtime, uint64_t address, const uint8_t *bytes, size_t got,
+                     struct cpython_code *code)
+{
     const struct cpython_layout *layout = &runtime->layout;
-    uint8_t bytes[CODE_BYTES] = {0};
-    size_t wanted = layout->form == CPYTHON_FRAME_OBJECTS ? CODE_LEAST_BYTES : layout->code_instructions;
-    if (!cpython_is_pointer(address) || wanted > sizeof bytes || !elf_art_read(memory, address, bytes, wanted) ||
+    if (!cpython_is_pointer(address) || got < cpython_code_bytes(runtime) ||
         cpython_word(bytes, layout->object_type) != runtime->code_type)
         return false;
     uint64_t references = cpython_word(bytes, 0);

@@ -20,6 +20,8 @@ enum {
     CPYTHON_STATES_MAX = 8,     // thread states of one native thread: one for each interpreter that it is in
     CPYTHON_THREADS_MAX = 8192, // of a process
     CPYTHON_NAME_BYTES = 512,
+    CPYTHON_PAGES = 8,        // of memory that are kept while a thread stands still
+    CPYTHON_CODE_BYTES = 256, // of a code object: all that is read of it. It may be smaller, and end a mapping
 };
 
 enum cpython_fault {
@@ -116,6 +118,9 @@ struct cpython_stack {
     struct cpython_group *groups; // room for CPYTHON_GROUPS_MAX
     size_t group_count;
     uint32_t state_count;
+    // Pages that were needed last time, of this thread.
+    uint64_t pages[CPYTHON_PAGES];
+    int32_t pages_tid;
 };
 
 // The thread stands still, or sleeps.
@@ -132,9 +137,13 @@ struct cpython_code {
     uint32_t instruction_bytes; // at most
     uint32_t version;           // 0: another object may be like it, and lie where it lay
 };
-// False: there is none.
+// False: there is none. The second by its first bytes, of which there are `got`.
 bool cpython_read_code(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        struct cpython_code *code);
+bool cpython_code_of(const struct cpython_runtime *runtime, uint64_t address, const uint8_t *bytes, size_t got,
+                     struct cpython_code *code);
+// How many of its bytes are needed.
+size_t cpython_code_bytes(const struct cpython_runtime *runtime);
 // What the evaluator itself pushes so that __init__ returns to it, from 3.12 on: it is no function of the program.
 static inline bool cpython_is_internal(const struct cpython_code *code)
 {

@@ -11,38 +11,67 @@
 
 enum {
     PAGE_BYTES = 4096,
-    PAGES = 6,
     FRAME_BYTES = 80,         // what all versions have of an interpreter's frame
     FRAME_OBJECT_BYTES = 112, // of a frame object
 };
 
-// Frames lie near each other: memory is read by pages, which are kept as long as the thread stands still.
+// Frames lie near each other: memory is read by pages, which are kept as long as the thread stands still. Those that
+// the thread needed last time are read first, all at once.
 struct view {
     const struct elf_art_memory *memory;
-    struct {
-        uint64_t start; // 0: none
-        uint8_t bytes[PAGE_BYTES];
-    } pages[PAGES];
+    uint64_t starts[CPYTHON_PAGES]; // 0: none
     unsigned next;
+    uint8_t bytes[CPYTHON_PAGES][PAGE_BYTES];
 };
+
+static void view_begin(struct view *view, const struct elf_art_memory *memory, const uint64_t pages[CPYTHON_PAGES])
+{
+    struct elf_art_piece pieces[CPYTHON_PAGES];
+    size_t count = 0;
+    view->memory = memory;
+    view->next = 0;
+    for (unsigned i = 0; i < CPYTHON_PAGES; i++) {
+        view->starts[i] = 0;
+        if (pages[i])
+            pieces[count++] = (struct elf_art_piece){.address = pages[i], .bytes = view->bytes[i], .size = PAGE_BYTES};
+    }
+    elf_art_read_pieces(memory, pieces, count);
+    for (size_t i = 0, piece = 0; i < CPYTHON_PAGES; i++)
+        if (pages[i] && pieces[piece++].got == PAGE_BYTES)
+            view->starts[i] = pages[i];
+}
+
+static const uint8_t *view_page(struct view *view, uint64_t start)
+{
+    for (unsigned i = 0; i < CPYTHON_PAGES; i++)
+        if (view->starts[i] == start)
+            return view->bytes[i];
+    unsigned i = view->next;
+    for (unsigned tried = 0; tried < CPYTHON_PAGES && view->starts[i]; tried++) // an empty place, if there is one
+        i = (i + 1) % CPYTHON_PAGES;
+    view->next = (i + 1) % CPYTHON_PAGES;
+    view->starts[i] = 0;
+    if (!elf_art_read(view->memory, start, view->bytes[i], PAGE_BYTES))
+        return NULL;
+    view->starts[i] = start;
+    return view->bytes[i];
+}
 
 static bool view_read(struct view *view, uint64_t address, void *bytes, size_t size)
 {
-    uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1);
-    size_t into = (size_t)(address - start);
-    if (into + size > PAGE_BYTES || start == 0)
-        return elf_art_read(view->memory, address, bytes, size);
-    unsigned i = 0;
-    while (i < PAGES && view->pages[i].start != start)
-        i++;
-    if (i == PAGES) {
-        i = view->next++ % PAGES;
-        view->pages[i].start = 0;
-        if (!elf_art_read(view->memory, start, view->pages[i].bytes, PAGE_BYTES))
-            return elf_art_read(view->memory, address, bytes, size);
-        view->pages[i].start = start;
+    uint8_t *to = bytes;
+    while (size > 0) {
+        uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1);
+        size_t into = (size_t)(address - start), some = size < PAGE_BYTES - into ? size : PAGE_BYTES - into;
+        const uint8_t *page = start ? view_page(view, start) : NULL;
+        if (page)
+            memcpy(to, page + into, some);
+        else if (!elf_art_read(view->memory, address, to, some))
+            return false;
+        address += some;
+        to += some;
+        size -= some;
     }
-    memcpy(bytes, view->pages[i].bytes + into, size);
     return true;
 }
 
@@ -53,11 +82,11 @@ static bool read_word(struct view *view, uint64_t address, uint64_t *word)
 
 struct taking {
     const struct cpython_layout *layout;
-    struct view view;
     struct cpython_stack *stack;
     uint64_t chunk, top, limit; // of the memory that frames lie in
     // A list that comes back to where it was.
     uint64_t mark, steps;
+    struct view view;
 };
 
 static bool comes_back(struct taking *taking, uint64_t address)
@@ -285,7 +314,13 @@ static bool is_still(const struct taking *taking, const struct cpython_thread *k
 void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, int32_t tid,
                   struct cpython_stack *stack)
 {
-    struct taking taking = {.layout = &runtime->layout, .view.memory = memory, .stack = stack};
+    struct taking taking; // its pages are not to be cleared
+    taking.layout = &runtime->layout;
+    taking.stack = stack;
+    taking.chunk = taking.top = taking.limit = 0;
+    if (stack->pages_tid != tid)
+        memset(stack->pages, 0, sizeof stack->pages);
+    view_begin(&taking.view, memory, stack->pages);
     stack->fault = CPYTHON_NO_THREAD;
     stack->frame_count = stack->group_count = 0;
     stack->state_count = 0;
@@ -294,8 +329,13 @@ void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_me
         const struct cpython_thread *known = &runtime->threads[i];
         uint8_t bytes[CPYTHON_STATE_BYTES];
         struct cpython_thread now;
-        if (known->tid != tid || !cpython_read_state(&runtime->layout, memory, known->state, bytes, &now) ||
-            !is_still(&taking, known, &now))
+        if (known->tid != tid)
+            continue;
+        if (view_read(&taking.view, known->state, bytes, sizeof bytes))
+            cpython_state_of(&runtime->layout, known->state, bytes, &now);
+        else if (!cpython_read_state(&runtime->layout, memory, known->state, bytes, &now))
+            continue;
+        if (!is_still(&taking, known, &now))
             continue;
         enum cpython_fault fault = take_state(&taking, known->state, bytes);
         if (stack->state_count++ == 0 || fault != CPYTHON_FINE)
@@ -303,4 +343,6 @@ void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_me
         if (fault == CPYTHON_TOO_MANY)
             break;
     }
+    memcpy(stack->pages, taking.view.starts, sizeof stack->pages);
+    stack->pages_tid = tid;
 }

@@ -29,7 +29,9 @@ static inline bool cpython_is_pointer(uint64_t address)
 
 // ---- threads.c
 
-// Fills all of *thread but its tid. False: it cannot be read.
+// Fills all of *thread but its tid; the second reads the state for it. False: it cannot be read.
+void cpython_state_of(const struct cpython_layout *layout, uint64_t state, const uint8_t bytes[CPYTHON_STATE_BYTES],
+                      struct cpython_thread *thread);
 bool cpython_read_state(const struct cpython_layout *layout, const struct elf_art_memory *memory, uint64_t state,
                         uint8_t bytes[CPYTHON_STATE_BYTES], struct cpython_thread *thread);
 // What the C library has as the thread's id; 0: not known.

@@ -19,6 +19,17 @@ int32_t cpython_thread_of_descriptor(const struct elf_art_memory *memory, uint64
     return is_one && tid > 0 ? tid : 0;
 }
 
+void cpython_state_of(const struct cpython_layout *layout, uint64_t state, const uint8_t bytes[CPYTHON_STATE_BYTES],
+                      struct cpython_thread *thread)
+{
+    *thread = (struct cpython_thread){
+        .state = state,
+        .interpreter = cpython_word(bytes, layout->thread_interpreter),
+        .descriptor = cpython_word(bytes, layout->thread_id),
+        .native = layout->thread_native_id ? cpython_word(bytes, layout->thread_native_id) : 0,
+    };
+}
+
 bool cpython_read_state(const struct cpython_layout *layout, const struct elf_art_memory *memory, uint64_t state,
                         uint8_t bytes[CPYTHON_STATE_BYTES], struct cpython_thread *thread)
 {
@@ -28,12 +39,7 @@ bool cpython_read_state(const struct cpython_layout *layout, const struct elf_ar
     memset(bytes, 0, CPYTHON_STATE_BYTES);
     if (memory->read(memory->context, state, bytes, CPYTHON_STATE_BYTES) < STATE_LEAST_BYTES)
         return false;
-    *thread = (struct cpython_thread){
-        .state = state,
-        .interpreter = cpython_word(bytes, layout->thread_interpreter),
-        .descriptor = cpython_word(bytes, layout->thread_id),
-        .native = layout->thread_native_id ? cpython_word(bytes, layout->thread_native_id) : 0,
-    };
+    cpython_state_of(layout, state, bytes, thread);
     return true;
 }
 

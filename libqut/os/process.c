@@ -67,6 +67,35 @@ size_t os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, 
     return done;
 }
 
+// Returns how many of the first were read whole.
+static size_t read_whole(pid_t pid, struct os_piece *pieces, size_t count)
+{
+    struct iovec local[PIECES_MAX], remote[PIECES_MAX];
+    for (size_t i = 0; i < count; i++) {
+        local[i] = (struct iovec){pieces[i].bytes, pieces[i].size};
+        remote[i] = (struct iovec){(void *)(uintptr_t)pieces[i].address, pieces[i].size};
+    }
+    ssize_t got = process_vm_readv(pid, local, count, remote, count, 0);
+    size_t done = 0;
+    for (size_t left = got > 0 ? (size_t)got : 0; done < count && pieces[done].size <= left; done++)
+        left -= pieces[done].got = pieces[done].size;
+    return done;
+}
+
+void os_read_process_pieces(pid_t pid, int memory_fd, struct os_piece *pieces, size_t count)
+{
+    for (size_t done = 0; done < count;) {
+        size_t some = count - done < PIECES_MAX ? count - done : PIECES_MAX;
+        size_t end = done + some;
+        done += read_whole(pid, pieces + done, some);
+        if (done < end) { // this one is not there, or not all of it
+            pieces[done].got =
+                os_read_process(pid, memory_fd, pieces[done].address, pieces[done].bytes, pieces[done].size);
+            done++;
+        }
+    }
+}
+
 int os_open_process_memory(pid_t pid)
 {
     char path[64];

@@ -13,6 +13,13 @@ pid_t os_own_pid(void);
 // Copies memory of a process; returns how many bytes from the start on could be read. `memory_fd` is of its
 // /proc/PID/mem, for where the system call is forbidden; or -1.
 size_t os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, size_t size);
+// The same of several pieces, mostly in one system call; how many bytes could be read of each is put into `got`.
+struct os_piece {
+    uint64_t address;
+    void *bytes;
+    size_t size, got;
+};
+void os_read_process_pieces(pid_t pid, int memory_fd, struct os_piece *pieces, size_t count);
 int os_open_process_memory(pid_t pid); // a descriptor or -errno
 
 // /proc/PID/task: a descriptor or -errno. And a file of a thread there ("syscall"), likewise; of what a descriptor of

@@ -59,6 +59,22 @@ static int take_if_it_has_memory(void *context, pid_t tid)
     return 1;
 }
 
+static void read_pieces(struct qut_target *target, struct elf_art_piece *pieces, size_t count)
+{
+    enum { AT_ONCE = 64 };
+    const struct target_live *live = target->source;
+    struct os_piece some[AT_ONCE];
+    for (size_t first = 0; first < count; first += AT_ONCE) {
+        size_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
+        for (size_t i = 0; i < n; i++)
+            some[i] = (struct os_piece){
+                .address = pieces[first + i].address, .bytes = pieces[first + i].bytes, .size = pieces[first + i].size};
+        os_read_process_pieces(live->memory_tid, live->memory_fd, some, n);
+        for (size_t i = 0; i < n; i++)
+            pieces[first + i].got = some[i].got;
+    }
+}
+
 // Of a thread that has ended, /proc shows no memory, also where it was the first one and others go on.
 static void find_memory(struct target_live *live)
 {
@@ -277,6 +293,7 @@ static void close_process(struct qut_target *target)
 
 static const struct target_kind live_kind = {
     .read = read_memory,
+    .read_pieces = read_pieces,
     .file = mapped_file,
     .registers = target_live_registers,
     .name_thread = target_live_name_thread,

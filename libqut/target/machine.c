@@ -13,6 +13,12 @@ static size_t read_target(void *context, uint64_t address, void *bytes, size_t s
     return target_read_any(context, address, bytes, size);
 }
 
+static void read_pieces_of_target(void *context, struct elf_art_piece *pieces, size_t count)
+{
+    struct qut_target *target = context;
+    target->kind->read_pieces(target, pieces, count);
+}
+
 struct target_machine *target_machine(struct qut_target *target)
 {
     if (!target->machine) {
@@ -20,8 +26,12 @@ struct target_machine *target_machine(struct qut_target *target)
         if (target->machine) {
             target->machine->target = target;
             target->machine->moment = 1;
-            target->machine->memory = (struct elf_art_memory){
-                .read = read_target, .context = target, .arch = target->arch, .never_changes = !target->kind->stop};
+            target->machine->memory =
+                (struct elf_art_memory){.read = read_target,
+                                        .read_pieces = target->kind->read_pieces ? read_pieces_of_target : NULL,
+                                        .context = target,
+                                        .arch = target->arch,
+                                        .never_changes = !target->kind->stop};
         }
     }
     return target->machine;

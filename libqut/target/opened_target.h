@@ -6,6 +6,7 @@
 #include <qut/target.h>
 
 #include "libqut/arch/arch.h"
+#include "libqut/elf/image_memory.h"
 #include "libqut/runtime/walk.h"
 #include "libqut/target/mappings.h"
 #include "libqut/target/target_image.h"
@@ -75,6 +76,8 @@ struct target_python;
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
     size_t (*read)(struct qut_target *target, uint64_t address, void *bytes, size_t size);
+    // Several pieces of it. NULL: one by one.
+    void (*read_pieces)(struct qut_target *target, struct elf_art_piece *pieces, size_t count);
     // The n-th file that could be what is mapped, as a path of PATH_MAX bytes. False: there are no more.
     bool (*file)(struct qut_target *target, const struct target_map *map, unsigned n, char *path);
     // Fills thread->regs. False: it has gone. NULL: they were read when the target was opened.

@@ -126,29 +126,64 @@ struct target_python_stack *target_python_stack_copy(const struct target_python_
     return copy;
 }
 
-// Recursion meets one code object again and again, a program's stack few of them.
-enum { MET = 64 };
+// Recursion meets one code object again and again, a program's stack few of them: each is read once, many at a time.
+enum { MET_BITS = 8, MET = 1 << MET_BITS };
+struct met {
+    uint64_t addresses[MET]; // by hash; 0: none
+    uint32_t numbers[MET];
+    uint8_t bytes[MET][CPYTHON_CODE_BYTES];
+};
+
+static unsigned slot_of(uint64_t address)
+{
+    return (unsigned)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MET_BITS));
+}
+
+static uint32_t number_of(struct target_python *python, uint64_t address, const uint8_t *bytes, size_t got)
+{
+    struct cpython_code code;
+    if (!cpython_code_of(&python->runtime, address, bytes, got, &code))
+        return 0;
+    return cpython_is_internal(&code) ? TARGET_PYTHON_INTERNAL : target_python_intern(python, &code);
+}
+
+// Of the frames from `first` on, as far as no two code objects have one slot. Returns where that ends.
+static size_t meet(const struct cpython_stack *taken, size_t first, struct met *met)
+{
+    memset(met->addresses, 0, sizeof met->addresses);
+    for (size_t i = first; i < taken->frame_count; i++) {
+        uint64_t address = taken->frames[i].code;
+        unsigned slot = slot_of(address);
+        if (met->addresses[slot] && met->addresses[slot] != address)
+            return i;
+        met->addresses[slot] = address;
+    }
+    return taken->frame_count;
+}
 
 static void know_functions(struct target_machine *machine, struct target_python *python,
                            struct target_python_stack *stack)
 {
-    struct {
-        uint64_t address;
-        uint32_t number;
-    } met[MET] = {0};
-    for (size_t i = 0; i < stack->taken.frame_count; i++) {
-        uint64_t address = stack->taken.frames[i].code;
-        unsigned slot = (unsigned)(address >> 4) % MET;
-        if (met[slot].address != address || address == 0) {
-            struct cpython_code code;
-            met[slot].address = address;
-            met[slot].number = !cpython_read_code(&python->runtime, &machine->memory, address, &code) ? 0
-                               : cpython_is_internal(&code) ? TARGET_PYTHON_INTERNAL
-                                                            : target_python_intern(python, &code);
+    struct met met;
+    struct elf_art_piece pieces[MET];
+    struct cpython_stack *taken = &stack->taken;
+    size_t wanted = cpython_code_bytes(&python->runtime);
+    for (size_t first = 0, end; first < taken->frame_count && wanted <= CPYTHON_CODE_BYTES; first = end) {
+        size_t count = 0;
+        end = meet(taken, first, &met);
+        for (unsigned slot = 0; slot < MET; slot++)
+            if (met.addresses[slot])
+                pieces[count++] =
+                    (struct elf_art_piece){.address = met.addresses[slot], .bytes = met.bytes[slot], .size = wanted};
+        elf_art_read_pieces(&machine->memory, pieces, count);
+        for (unsigned slot = 0, piece = 0; slot < MET; slot++)
+            if (met.addresses[slot])
+                met.numbers[slot] = number_of(python, met.addresses[slot], met.bytes[slot], pieces[piece++].got);
+        for (size_t i = first; i < end; i++) {
+            stack->functions[i] = taken->frames[i].code ? met.numbers[slot_of(taken->frames[i].code)] : 0;
+            if (stack->functions[i] == 0 && taken->fault == CPYTHON_FINE)
+                taken->fault = CPYTHON_UNREADABLE;
         }
-        stack->functions[i] = met[slot].number;
-        if (stack->functions[i] == 0 && stack->taken.fault == CPYTHON_FINE)
-            stack->taken.fault = CPYTHON_UNREADABLE;
     }
 }
 
