@@ -114,6 +114,21 @@ enum qut_rule_flag {
     QUT_RULE_FLAGS_ALL = 15,
 };
 
+// How a function of Go's goes on with another stack: what a walk that knows the runtime's records finds its caller by
+// (libqut/go). Stored in tables: append only. On the stack that the function was called on cfa = cfa.reg +
+// cfa.offset_bytes, and the return address is the word below it.
+enum qut_stack_switch {
+    QUT_SWITCH_UNKNOWN = 0,  // which one it is, or where its frame lies, is not known
+    QUT_SWITCH_SYSTEM_STACK, // runtime.systemstack: a function runs on the system stack, then this one goes on
+    QUT_SWITCH_MCALL,        // runtime.mcall: leaves the goroutine, which goes on from its own record
+    QUT_SWITCH_MORE_STACK,   // runtime.morestack: the same, at the beginning of a function whose stack is full
+    QUT_SWITCH_GOGO,         // gogo: goes on with a goroutine from its record
+    QUT_SWITCH_CALL_C,       // runtime.asmcgocall: C code runs on the system stack
+    QUT_SWITCH_CALLED_BY_C,  // runtime.cgocallback: Go code runs on the goroutine's stack, called by C code
+    QUT_SWITCH_SAVED,        // a register keeps the stack pointer while the function uses another stack
+    QUT_SWITCH_END,
+};
+
 struct qut_rule {
     uint8_t kind;       // enum qut_rule_kind; nothing else counts unless it is FRAME
     uint8_t flags;      // enum qut_rule_flag
@@ -123,7 +138,8 @@ struct qut_rule {
     struct qut_reg_rule ra;
     struct qut_reg_rule sp;
     struct qut_reg_rule tracked[QUT_TRACKED_MAX];
-    uint8_t zero[8];
+    uint8_t stack_switch; // enum qut_stack_switch, where STACK_SWITCH is the reason; `cfa` then counts, too
+    uint8_t zero[7];
 };
 static_assert(sizeof(struct qut_rule) == 96, "on disk: six table cells");
 

@@ -90,7 +90,7 @@ static_assert(sizeof(struct qut_table_group) == 32, "half a cache line");
 
 enum qut_cell_form {
     QUT_CELL_HOLE = 0,
-    QUT_CELL_REFUSED = 1, // aux = reason
+    QUT_CELL_REFUSED = 1, // aux = reason; STACK_SWITCH: slot[0] = enum qut_stack_switch, cfa = reg + word * cfa_words
     QUT_CELL_FRAME = 2,   // cfa = reg + word * cfa_words; slots from cfa - word * anchor_words
     QUT_CELL_DEREF = 3,   // cfa = *(reg + word * anchor_words) + word * cfa_words; slots from cfa
     QUT_CELL_LONG = 4,    // a whole struct qut_rule is in the next six cells, which no code names

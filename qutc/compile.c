@@ -113,10 +113,11 @@ static int read_oat(struct compiler *c)
 }
 
 // Functions of Go that nothing else describes: the linker drops .debug_frame when it strips.
-static int read_go(struct compiler *c)
+static int read_go(struct compiler *c, enum cfi_go_part part)
 {
     struct cfi_row_list rows = {0};
-    if (cfi_go_rows(c->image, c->text_start, c->text_end, &c->rules, &rows, &c->stats->go, c->error) != 0) {
+    c->stats->go = (struct cfi_go_counts){0};
+    if (cfi_go_rows(c->image, part, c->text_start, c->text_end, &c->rules, &rows, &c->stats->go, c->error) != 0) {
         cfi_row_list_free(&rows);
         return -1;
     }
@@ -142,6 +143,8 @@ static int fail_without_rows(struct compiler *c)
 
 static int read_rows(struct compiler *c)
 {
+    if (read_go(c, CFI_GO_SPECIALS) != 0)
+        return -1;
     for (unsigned i = 0; i < c->image->frame_count; i++) {
         struct cfi_row_list rows = {0};
         if (read_section(c, &c->image->frame[i], &rows) != 0) {
@@ -151,7 +154,7 @@ static int read_rows(struct compiler *c)
         if (take_rows(c, &rows, section_flags(&c->image->frame[i])) != 0)
             return -1;
     }
-    if (read_oat(c) != 0 || read_go(c) != 0)
+    if (read_oat(c) != 0 || read_go(c, CFI_GO_ALL) != 0)
         return -1;
     if (c->rows.count == 0)
         return fail_without_rows(c);

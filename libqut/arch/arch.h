@@ -138,6 +138,7 @@ struct arch {
     enum qut_arch_id tracee_id;   // 32-bit processes that it can stop as its own; QUT_ARCH_NONE: none
     const char *telling_register; // its line in a dump of registers tells the architecture: no other has the name
     const struct arch_register_layout *core_registers;     // what ptrace and core files give
+    uint16_t core_thread_pointer_offset; // in them, of what thread-local variables are found by; 0: it is not there
     const struct arch_register_layout *ucontext_registers; // what a signal handler gets, from the ucontext_t's start
     const struct arch_trampoline *trampolines;
     uint8_t trampoline_count;

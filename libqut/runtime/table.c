@@ -109,6 +109,16 @@ static void read_slot(int8_t slot, int word_bytes, int anchor_words, struct qut_
     }
 }
 
+static void read_switch(const struct qut_table *table, const struct qut_rule_cell *cell, struct qut_rule *rule)
+{
+    int8_t which = cell->slot[0];
+    if (which <= QUT_SWITCH_UNKNOWN || which >= QUT_SWITCH_END)
+        return;
+    rule->stack_switch = (uint8_t)which;
+    rule->cfa.reg = cell->reg;
+    rule->cfa.offset_bytes = cell->cfa_words * arch_by_id((enum qut_arch_id)table->header->arch)->word_bytes;
+}
+
 static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rule *rule)
 {
     const struct qut_rule_cell *cell = &table->cells[id].rule;
@@ -118,6 +128,8 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
     if (cell->form == QUT_CELL_REFUSED) {
         rule->kind = QUT_RULE_REFUSED;
         rule->reason = cell->aux;
+        if (cell->aux == QUT_REFUSED_STACK_SWITCH)
+            read_switch(table, cell, rule);
         return;
     }
     if (cell->form == QUT_CELL_LONG) {

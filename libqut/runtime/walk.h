@@ -42,6 +42,11 @@ struct runtime_code {
 // What stands before a return address.
 enum runtime_call_site { RUNTIME_CALL_SITE_NOT = 0, RUNTIME_CALL_SITE, RUNTIME_CALL_SITE_UNREADABLE };
 
+// How a frame is left whose row is a stack switch.
+enum runtime_switch { RUNTIME_SWITCH_UNKNOWN = 0, RUNTIME_SWITCH_TO_CALLER, RUNTIME_SWITCH_OUTERMOST };
+
+struct runtime_walk;
+
 // What a walk asks of the world. `context` is the caller's.
 struct runtime_walk_ops {
     runtime_read_word read;                                                    // a word of a stack
@@ -54,6 +59,10 @@ struct runtime_walk_ops {
     // it is of; 0: not. False: nothing is known of it. NULL: there is no such code.
     bool (*machine_rule)(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                          int16_t *method_cfa_bytes);
+    // At a frame that its table refuses as a stack switch, walk->rule: its caller's pc and sp, and whether pc is exact.
+    // Asked once for each such frame, from the innermost on. NULL: nothing is known of any.
+    enum runtime_switch (*leave_switch)(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
+                                        enum arch_pc_kind *kind);
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of

@@ -446,6 +446,11 @@ RUNTIME_WALK_INLINE bool runtime_leave_dex(struct runtime_walk *walk)
 // Needs what stands above, and is read here.
 #include "libqut/runtime/walk_guess_inline.h"
 
+// ---- leave to another stack
+
+// The same.
+#include "libqut/runtime/walk_switch_inline.h"
+
 // ---- leave, whichever way
 
 // CANTUNWIND is what Arm's linkers say of code that was built without unwind tables.
@@ -465,6 +470,8 @@ RUNTIME_WALK_INLINE bool runtime_leave(const struct arch *arch, const struct run
     if (walk->end.reason == QUT_END_NOT)
         return walk->trampoline ? runtime_leave_trampoline(arch, ops, context, walk)
                                 : runtime_leave_by_rule(arch, ops, context, walk);
+    if (ops->leave_switch && walk->end.reason == QUT_END_REFUSED && walk->end.refusal == QUT_REFUSED_STACK_SWITCH)
+        return runtime_knows_sp(arch, walk) && runtime_leave_switch(arch, ops, context, walk);
     if (!runtime_may_guess(walk))
         return false;
     struct qut_end end = walk->end;

@@ -149,6 +149,7 @@ bool target_live_registers(struct qut_target *target, struct qut_target_thread *
         return false;
     arch_registers_from_block(layout, bytes, &thread->regs);
     thread->is_newborn = target_live_is_newborn(target->arch, bytes);
+    thread->thread_pointer = target_thread_pointer(target->arch, bytes);
 
     uint64_t masks[2]; // of data and of code addresses
     size = sizeof masks;

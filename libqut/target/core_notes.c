@@ -73,6 +73,7 @@ static int add_thread(struct qut_target *target, const struct note *note)
     thread->state = TARGET_REGISTERS_NONE;
     if (layout && note->size - registers_at >= layout->size_bytes) {
         arch_registers_from_block(layout, note->bytes + registers_at, &thread->regs);
+        thread->thread_pointer = target_thread_pointer(target->arch, note->bytes + registers_at);
         thread->state = TARGET_REGISTERS_READ;
     }
     return 0;

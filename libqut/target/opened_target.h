@@ -7,6 +7,7 @@
 
 #include "libqut/arch/arch.h"
 #include "libqut/elf/image_memory.h"
+#include "libqut/go/go.h"
 #include "libqut/runtime/walk.h"
 #include "libqut/target/mappings.h"
 #include "libqut/target/target_image.h"
@@ -25,7 +26,8 @@ struct qut_target_thread {
     struct qut_thread_info info;
     enum target_registers_state state;
     struct arch_frame_regs regs;
-    int pending_signal; // of a live thread: has arrived, and is delivered when it goes on
+    uint64_t thread_pointer; // with TARGET_REGISTERS_READ; 0: not known
+    int pending_signal;      // of a live thread: has arrived, and is delivered when it goes on
     bool traced, stopped;
     bool keeps_result; // of its system call, as the kernel makes it: by options, or it was stopped before
     bool is_newborn;
@@ -54,10 +56,19 @@ struct target_read_note {
 enum { TARGET_READ_NOTES_MAX = 8192 };
 
 // The stack of a thread that goes on: copied while it stood still, walked afterwards.
-enum { TARGET_COPY_PIECES = 2 };
+enum { TARGET_COPY_PIECES = 3 };
 struct target_copy {
-    struct target_window pieces[TARGET_COPY_PIECES]; // a thread's stack, and another one that a signal frame led to
-    uint64_t reached; // set by the walk: behind the outermost word of piece 0 that it read
+    // A thread's stack, another one that a signal frame led to, and one that a Go program changes to.
+    struct target_window pieces[TARGET_COPY_PIECES];
+    struct go_thread go; // what its records said then
+    uint64_t reached;    // set by the walk: behind the outermost word of piece 0 that it read
+};
+
+// What a walk knows of the Go program that it goes through.
+struct target_go {
+    uint64_t thread_pointer; // of the thread that is walked; 0: not known
+    bool is_read;            // `walk` is filled, with what could be had
+    struct go_walk walk;
 };
 
 struct qut_target;
@@ -135,7 +146,8 @@ struct qut_target {
     struct target_read_note *note_room; // where they are, if they are; NULL: never needed
     size_t note_count;
     bool notes_overflow;
-    struct target_copy *copy;         // NULL: memory is read as it is
+    struct target_copy *copy; // NULL: memory is read as it is
+    struct target_go go;
     struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
     struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
     struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
@@ -203,6 +215,16 @@ static inline bool target_has_row(const struct qut_table *table, uint64_t vaddr)
 // elsewhere in stacks is of a later moment, and ends the walk (QUT_END_BAD_MEMORY).
 size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs *regs, struct target_copy *copy,
                         struct qut_frame *frames, size_t max, struct qut_end *end);
+
+// ---- go_stacks.c
+
+// The records of a thread that stands still, if this is a Go program: where they are known, true.
+bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct go_thread *thread);
+// For struct runtime_walk_ops: context is the target.
+enum runtime_switch target_go_leave(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
+                                    enum arch_pc_kind *kind);
+// The thread pointer in a block of core registers; 0: it is not there.
+uint64_t target_thread_pointer(const struct arch *arch, const void *block);
 
 // ---- virtual_machine.c
 

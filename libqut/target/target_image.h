@@ -6,6 +6,7 @@
 
 #include "libqut/art/oat_identity.h"
 #include "libqut/elf/elf_head.h"
+#include "libqut/go/go.h"
 #include "libqut/runtime/table_store.h"
 #include "libqut/target/mappings.h"
 
@@ -33,6 +34,8 @@ struct target_image {
     struct elf_head *head;
     bool exports_are_known;
     uint64_t exports[5]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
+    struct go_layout go; // of its runtime's records
+    bool go_is_tried;
     // Its table.
     enum target_table_state table_state;
     struct runtime_stored_table stored;

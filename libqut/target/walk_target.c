@@ -86,6 +86,7 @@ static const struct runtime_walk_ops ops = {
     .strip = strip,
     .vector_bytes = vector_bytes,
     .machine_rule = target_hotspot_rule,
+    .leave_switch = target_go_leave,
 };
 
 // Code that is called lies in executable memory: another return address was never one, and what led to it is broken.
@@ -130,6 +131,7 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
 {
     copy->reached = 0;
     target->copy = copy;
+    target->go = (struct target_go){.is_read = true, .walk.thread = copy->go};
     size_t count = walk_frames(target, regs, frames, max, end);
     target->copy = NULL;
     return count;
@@ -138,6 +140,7 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
 static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
                            size_t max, struct qut_end *end)
 {
+    target->go = (struct target_go){.thread_pointer = thread->thread_pointer};
     size_t count = walk_frames(target, &thread->regs, frames, max, end);
     if (count == 1 && end->reason == QUT_END_NO_ROW && thread->is_newborn)
         end->reason = QUT_END_OUTERMOST;
@@ -155,6 +158,7 @@ static bool walk_noted(struct qut_target *target, struct qut_target_thread *thre
                        size_t max, struct qut_end *end, size_t *count)
 {
     target->notes = target->note_room;
+    target->go = (struct target_go){0};
     *count = walk_frames(target, &thread->regs, frames, max, end);
     bool holds = target_words_hold(target) && target_jit_holds(target) && target->kind->still_asleep(target, thread);
     target->notes = NULL;

@@ -112,6 +112,13 @@ unsigned table_cell_make(const struct arch *arch, const struct qut_rule *rule,
     if (rule->kind == QUT_RULE_REFUSED) {
         cell->form = QUT_CELL_REFUSED;
         cell->aux = rule->reason;
+        int words;
+        if (rule->reason == QUT_REFUSED_STACK_SWITCH && rule->stack_switch &&
+            in_words(rule->cfa.offset_bytes, arch->word_bytes, INT16_MIN, INT16_MAX, &words)) {
+            cell->slot[0] = (int8_t)rule->stack_switch;
+            cell->reg = rule->cfa.reg;
+            cell->cfa_words = (int16_t)words;
+        }
         return 1;
     }
     if (make_short(arch, *rule, cell))

@@ -121,6 +121,25 @@ static void put_marks(struct writer *w, const struct arch *arch, const struct qu
         put(w, " body-only");
 }
 
+// "mcall rsp+8": of a stack switch that is known, and where its frame ends on the stack it was called on.
+static void put_switch(struct writer *w, const struct arch *arch, const struct qut_rule *rule)
+{
+    static const char *const names[QUT_SWITCH_END] = {
+        [QUT_SWITCH_SYSTEM_STACK] = "systemstack",
+        [QUT_SWITCH_MCALL] = "mcall",
+        [QUT_SWITCH_MORE_STACK] = "morestack",
+        [QUT_SWITCH_GOGO] = "gogo",
+        [QUT_SWITCH_CALL_C] = "asmcgocall",
+        [QUT_SWITCH_CALLED_BY_C] = "cgocallback",
+        [QUT_SWITCH_SAVED] = "saved",
+    };
+    if (rule->stack_switch == QUT_SWITCH_UNKNOWN || rule->stack_switch >= QUT_SWITCH_END)
+        return;
+    put(w, " %s ", names[rule->stack_switch]);
+    put_register(w, arch, rule->cfa.reg);
+    put(w, "%+d", (int)rule->cfa.offset_bytes);
+}
+
 const char *table_rule_text(const struct arch *arch, const struct qut_rule *rule, char text[TABLE_RULE_TEXT_BYTES])
 {
     struct writer w = {text, TABLE_RULE_TEXT_BYTES};
@@ -128,6 +147,7 @@ const char *table_rule_text(const struct arch *arch, const struct qut_rule *rule
         put(&w, "hole");
     } else if (rule->kind == QUT_RULE_REFUSED) {
         put(&w, "refused: %s", qut_refusal_name(rule->reason));
+        put_switch(&w, arch, rule);
     } else {
         put_cfa(&w, arch, &rule->cfa);
         put_ra(&w, arch, &rule->ra);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stack switches of a target that is a Go program.
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/target/opened_target.h"
+
+enum { VERSION_SOUGHT_BYTES = 1 << 20 }; // of each mapping of data: the linker puts it near the beginning of one
+
+static size_t read_any(void *context, uint64_t address, void *bytes, size_t size)
+{
+    return target_read_any(context, address, bytes, size);
+}
+
+// What a walk reads of stacks: of the copy, where there is one.
+static size_t read_stack(void *context, uint64_t address, void *bytes, size_t size)
+{
+    uint64_t word;
+    if (size != sizeof word || !target_read_word(context, address, &word))
+        return 0;
+    memcpy(bytes, &word, size);
+    return size;
+}
+
+uint64_t target_thread_pointer(const struct arch *arch, const void *block)
+{
+    uint64_t pointer = 0;
+    unsigned offset = arch->core_thread_pointer_offset;
+    if (offset && arch->word_bytes == sizeof pointer && arch->core_registers->size_bytes >= offset + sizeof pointer)
+        memcpy(&pointer, (const uint8_t *)block + offset, sizeof pointer);
+    return pointer;
+}
+
+static const struct go_layout *layout_of(struct qut_target *target, struct target_image *image)
+{
+    const struct elf_art_memory memory = {read_any, target, target->arch, false};
+    char version[GO_VERSION_BYTES];
+    if (image->go_is_tried || image->table_state != TARGET_TABLE_READY)
+        return &image->go;
+    image->go_is_tried = true;
+    uint8_t *bytes = image->stored.table.header->flags & QUT_TABLE_FROM_GOPCLNTAB ? malloc(VERSION_SOUGHT_BYTES) : NULL;
+    for (size_t i = 0; bytes && i < target->maps.count && !image->go.is_known; i++) {
+        const struct target_map *map = &target->maps.items[i];
+        if (map->image != image || map->executable || !map->readable)
+            continue;
+        uint64_t size = map->end - map->start;
+        size_t got = target_read_any(target, map->start, bytes,
+                                     size < VERSION_SOUGHT_BYTES ? (size_t)size : VERSION_SOUGHT_BYTES);
+        size_t length = go_version_in(&memory, bytes, got, version);
+        if (length)
+            go_layout_of(version, length, &image->go);
+    }
+    free(bytes);
+    return &image->go;
+}
+
+// The program is Go's, or a library of it.
+bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct go_thread *thread)
+{
+    const struct elf_art_memory memory = {read_any, target, target->arch, false};
+    *thread = (struct go_thread){0};
+    for (size_t i = 0; thread_pointer && i < target->image_count; i++) {
+        const struct go_layout *layout = layout_of(target, target->images[i]);
+        if (layout->is_known && go_thread_read(&memory, layout, thread_pointer, thread))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t kept_register(const struct arch *arch, const struct runtime_walk *walk)
+{
+    int slot = arch_slot(arch, walk->rule.cfa.reg);
+    return slot >= 0 && walk->regs.valid >> walk->rule.cfa.reg & 1 ? walk->regs.tracked[slot] : 0;
+}
+
+enum runtime_switch target_go_leave(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
+                                    enum arch_pc_kind *kind)
+{
+    struct qut_target *target = context;
+    struct target_go *go = &target->go;
+    const struct elf_art_memory memory = {read_stack, target, target->arch, false};
+    struct go_caller caller;
+    if (walk->rule.stack_switch == QUT_SWITCH_UNKNOWN)
+        return RUNTIME_SWITCH_UNKNOWN;
+    if (!go->is_read) {
+        go->is_read = true;
+        target_go_thread(target, go->thread_pointer, &go->walk.thread);
+    }
+    const struct go_frame frame = {
+        .which = (enum qut_stack_switch)walk->rule.stack_switch,
+        .cfa_bytes = walk->rule.cfa.offset_bytes,
+        .sp = walk->regs.sp,
+        .kept_sp = walk->rule.stack_switch == QUT_SWITCH_SAVED ? kept_register(target->arch, walk) : 0,
+        .is_exact = walk->pc_kind == ARCH_PC_EXACT,
+    };
+    enum go_found found = go_leave(&go->walk, &memory, &frame, &caller);
+    if (found == GO_OUTERMOST)
+        return RUNTIME_SWITCH_OUTERMOST;
+    *pc = caller.pc;
+    *sp = caller.sp;
+    *kind = caller.is_exact ? ARCH_PC_EXACT : ARCH_PC_RETURN;
+    return found == GO_CALLER ? RUNTIME_SWITCH_TO_CALLER : RUNTIME_SWITCH_UNKNOWN;
+}
