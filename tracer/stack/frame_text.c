@@ -58,17 +58,46 @@ static bool counts_from_mapping(const struct qut_module_info *info)
     return !*info->path || strncmp(name, "anonymous:", 10) == 0 || (*info->file_path && !info->deleted);
 }
 
-static void describe_jit(struct stack_modules *modules, const struct stack_options *options, uint64_t address,
-                         uint64_t thumb_bit, struct stack_place *place)
+// An inlined method has no code of its own, and no distance from where that begins.
+static void name_by_machine(struct stack_modules *modules, const struct stack_options *options,
+                            const struct stack_made *made, size_t level, uint64_t address, struct stack_place *place)
+{
+    const struct qut_made_level *of = &made->levels[level];
+    const struct symbol symbol = {.name = of->name, .name_length = strlen(of->name)};
+    name_function(modules, options, &symbol, place);
+    place->file = *of->file ? of->file : NULL;
+    place->line = of->line;
+    place->is_inlined = of->flags & QUT_MADE_INLINED;
+    place->is_near = of->flags & QUT_MADE_NEAR;
+    if (!place->is_inlined)
+        place->function_offset = address - of->start;
+}
+
+static void describe_jit(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame, size_t level, uint64_t address, uint64_t thumb_bit,
+                         struct stack_place *place)
 {
     const struct qut_module_info *info = &place->module->info;
     place->is_address = !counts_from_mapping(info);
     place->pc = (place->is_address ? address : address - info->start) | thumb_bit;
     struct symbol symbol;
-    if (options->no_names || !stack_jit_symbol(modules, address, &symbol))
+    if (options->no_names)
         return;
-    place->function_offset = address - symbol.start_vaddr;
-    name_function(modules, options, &symbol, place);
+    if (stack_jit_symbol(modules, address, &symbol)) {
+        place->function_offset = address - symbol.start_vaddr;
+        name_function(modules, options, &symbol, place);
+        return;
+    }
+    const struct stack_made *made = stack_made_at(modules, frame);
+    if (made && made->count)
+        name_by_machine(modules, options, made, level, address, place);
+}
+
+size_t stack_level_count(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame)
+{
+    const struct stack_made *made = options->no_names ? NULL : stack_made_at(modules, frame);
+    return made && made->count ? made->count : 1;
 }
 
 // Bytecode: pc is where it is interpreted, not behind a call.
@@ -76,11 +105,11 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
                          const struct qut_frame *frame, struct stack_module *module, struct stack_place *place)
 {
     struct stack_dex_place dex = {0};
-    struct symbol symbol;
-    if (!options->no_names && stack_made_symbol(modules, frame->pc, &symbol)) {
+    const struct stack_made *made = options->no_names ? NULL : stack_made_at(modules, frame);
+    if (made && made->count) {
         if (module)
             place->pc = frame->pc - stack_module_base(module);
-        name_function(modules, options, &symbol, place);
+        name_by_machine(modules, options, made, 0, frame->pc, place);
         return;
     }
     if (!options->no_names)
@@ -97,9 +126,9 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
 }
 
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
-                    size_t index, struct stack_place *place)
+                    size_t index, size_t level, struct stack_place *place)
 {
-    struct stack_module *module = stack_module_at(modules, frame->lookup_pc);
+    struct stack_module *module = stack_module_at(modules, frame->flags & QUT_FRAME_DEX ? frame->pc : frame->lookup_pc);
     *place = (struct stack_place){.pc = frame->pc, .module = module};
     if (frame->flags & QUT_FRAME_DEX) {
         describe_dex(modules, options, frame, module, place);
@@ -115,7 +144,7 @@ void stack_describe(struct stack_modules *modules, const struct stack_options *o
     // The registers of a thread have the Thumb bit apart from pc, unless they were written down with it (frame 0).
     bool has_bit = (frame->flags & QUT_FRAME_THUMB) && (index == 0 || !(frame->flags & QUT_FRAME_INTERRUPTED));
     if (is_jit) {
-        describe_jit(modules, options, vaddr, has_bit, place);
+        describe_jit(modules, options, frame, level, vaddr, has_bit, place);
         return;
     }
     place->pc = vaddr | (has_bit ? 1 : 0);
