@@ -29,26 +29,26 @@ def plain(name):
 
 
 def told_by_jstack(home, pid):
-    """{thread: [(method, "File.java:12")]}; "": no line is known there."""
+    """{(tid, name): [(method, "File.java:12")]}; "": no line is known there."""
     said = subprocess.run([f"{home}/jstack", str(pid)], capture_output=True, text=True, check=True).stdout
     threads = {}
     frames = []
     for line in said.splitlines():
-        if head := re.match(r'"([^"]*)" ', line):
-            frames = threads.setdefault(head.group(1), [])
+        if head := re.match(r'"([^"]*)" .*nid=(0x[0-9a-f]+|\d+)', line):
+            frames = threads.setdefault((int(head.group(2), 0), head.group(1)), [])
         elif frame := re.match(r"\tat (?:[\w.@-]+//?)?(.+)\(([^()]*)\)$", line):
             source = frame.group(2).split("/")[-1]
             frames.append((plain(frame.group(1)), source if ":" in source else ""))
-    return {name: frames for name, frames in threads.items() if frames}
+    return {thread: frames for thread, frames in threads.items() if frames}
 
 
 def stacks(options, *arguments):
-    """{thread: [frames]}, as qut stack tells them."""
+    """{tid: [frames]}, as qut stack tells them."""
     said = subprocess.run([os.path.join(options.build, "tracer/qut"), "stack", "--json", "--limit", "10000", *arguments],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if said.returncode != 0:
         raise RuntimeError(f"qut stack: {said.stderr}")
-    return {stack["threads"][0]["name"]: stack["frames"] for stack in json.loads(said.stdout)["stacks"]}
+    return {stack["threads"][0]["tid"]: stack["frames"] for stack in json.loads(said.stdout)["stacks"]}
 
 
 def methods(frames):
@@ -59,11 +59,6 @@ def methods(frames):
             line = f"{frame['file']}:{frame['line']}" if "line" in frame else ""
             found.append((plain(frame.get("function", "?")), line))
     return found
-
-
-def ours(threads):
-    """The kernel keeps 15 characters of a name."""
-    return {name: frames for name, frames in threads.items() if name.startswith("way-")}
 
 
 def method_lines():
@@ -105,8 +100,8 @@ def core_of(pid, work):
 def compare(what, expected, found):
     """A check: (good, text, [what is wrong])."""
     wrong = []
-    for name, frames in expected.items():
-        got = found.get(name, [])
+    for (tid, name), frames in expected.items():
+        got = methods(found.get(tid, []))
         if got == frames:
             continue
         differs = next((i for i, (one, other) in enumerate(zip(frames, got)) if one != other), min(len(frames), len(got)))
@@ -121,7 +116,7 @@ def check_running(options, pid, tid):
     lines = method_lines()
     wrong, levels = [], 0
     for _ in range(LOOKS[options.short]):
-        frames = stacks(options, "-p", str(pid), "--tid", str(tid))["spinner"]
+        frames = stacks(options, "-p", str(pid), "--tid", str(tid))[tid]
         levels += sum(frame.get("inlined", False) for frame in frames)
         if problem := problem_of_runner(frames, lines):
             wrong.append(problem)
@@ -129,28 +124,20 @@ def check_running(options, pid, tid):
     return (not wrong, f"running: {LOOKS[options.short]} looks, {len(wrong)} wrong, {levels} inlined frames", wrong)
 
 
-def tid_of(pid, name):
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8", errors="replace") as file:
-            if file.read().strip() == name:
-                return tid
-    raise RuntimeError(f"no thread {name}")
-
-
 def check_all(options, home, mode, work, pid):
     told = told_by_jstack(home, pid)
     seen = stacks(options, "-p", str(pid))
-    inlined = sum(frame.get("inlined", False) for frames in ours(seen).values() for frame in frames)
-    found = {name[:15]: methods(frames) for name, frames in seen.items()}
-    # The machine's own threads call nothing of Java's, or wait as ours do.
-    expected = {name[:15]: frames for name, frames in told.items() if name != "spinner"}
-    good, text, wrong = compare("against jstack", expected, found)
+    runner = next(tid for tid, name in told if name == "spinner")
+    # The machine's own threads wait as ours do.
+    expected = {thread: frames for thread, frames in told.items() if thread[0] != runner}
+    ours = [tid for tid, name in expected if name.startswith("way-")]
+    inlined = sum(frame.get("inlined", False) for tid in ours for frame in seen.get(tid, []))
+    good, text, wrong = compare("against jstack", expected, seen)
     is_inlining = mode == "lines, interpreter" or inlined >= 5
-    checks = [(good and len(ours(expected)) >= 8 and is_inlining, f"{text}, {inlined} of them inlined in ours", wrong),
-              check_running(options, pid, tid_of(pid, "spinner"))]
+    checks = [(good and len(ours) == 8 and is_inlining, f"{text}, {inlined} of our frames inlined", wrong),
+              check_running(options, pid, runner)]
     if not options.short and (core := core_of(pid, work)):
-        in_core = {name[:15]: methods(frames) for name, frames in stacks(options, "--core", core).items()}
-        checks.append(compare("core file", {name: frames for name, frames in expected.items()}, in_core))
+        checks.append(compare("core file", expected, stacks(options, "--core", core)))
     return checks
 
 
