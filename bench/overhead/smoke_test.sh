@@ -129,4 +129,25 @@ for way in again 1000 empty 100 beyond; do
 done
 expect "T=4;p=1000000;s=0;x=1', 'LD_PRELOAD': 'agent'.*T=0;p=10000000;s=3;x=1.*T=4;.*agent:e.* \\{\\}\$"
 
+run 0 0 "$here/kernel" --help
+expect '^usage: bench/overhead/kernel'
+run 2 2 "$here/kernel" --built /nowhere
+expect '^kernel: /nowhere/tracer/qut: not there'
+run 2 2 "$here/kernel" --built "$fake" --only nothing
+expect '^not measured: nothing: nothing is missing'
+cat >"$fake/calls.py" <<'END'
+import importlib.machinery, importlib.util, sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+loader = importlib.machinery.SourceFileLoader("kernel", f"{sys.argv[1]}/kernel")
+kernel = importlib.util.module_from_spec(importlib.util.spec_from_loader("kernel", loader))
+loader.exec_module(kernel)
+print(*(kernel.call_of(symbols) for symbols in (["copy", "ksys_read", "do_syscall_64"], ["__x64_sys_futex", "do_syscall_64"],
+      ["do_syscall_64"], ["clear", "exc_page_fault"], ["tick", "sysvec_apic"])))
+print(kernel.is_within("far", 0.3, 0.01, 0.5, 1000), kernel.is_within("near", 0.47, 0.02, 0.5, 1000))
+END
+run 0 0 python3 "$fake/calls.py" "$here"
+expect '^read futex entry page fault interrupt$'
+expect '^False True$'
+
 finish

@@ -185,6 +185,9 @@ class Server:
     good_ends = (0, -signal.SIGTERM, 128 + signal.SIGTERM)
     cpus, load_cpus = None, None  # all
 
+    def prepare(self):
+        """What begin() finds is as it was the first time."""
+
     def begin(self, wrap, environment):
         raise NotImplementedError
 
@@ -196,6 +199,7 @@ class Server:
         raise NotImplementedError
 
     def run(self, wrap, environment):
+        self.prepare()
         process = self.begin(wrap, environment)
         try:
             until(lambda: process.poll() is not None or self.is_there(), self.name)
@@ -331,7 +335,6 @@ class Postgres(Server):
         self.pgbench("-c", "2", "-t", str(self.transactions), "-n", "-b", "simple-update")
         return 2 * self.transactions
 
-    def run(self, wrap, environment):
+    def prepare(self):
         shutil.rmtree(f"{self.folder}/data", ignore_errors=True)
         quietly(["cp", "-a", f"{self.folder}/filled", f"{self.folder}/data"])
-        return super().run(wrap, environment)

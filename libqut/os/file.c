@@ -50,6 +50,21 @@ size_t os_read_at(int fd, uint64_t offset, void *bytes, size_t size)
     return done;
 }
 
+static bool may_be_not_theirs(int fd, uint32_t user_id)
+{
+    struct stat status;
+    return fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH) || (status.st_uid != 0 && status.st_uid != user_id);
+}
+
+int os_open_file_of(const char *path, uint32_t user_id, uint64_t *size)
+{
+    int fd = os_open_file(path, size);
+    if (fd < 0 || !may_be_not_theirs(fd, user_id))
+        return fd;
+    close(fd);
+    return -EPERM;
+}
+
 static int read_whole(int fd, size_t size, void **pages)
 {
     void *whole = os_pages(size, false);
@@ -63,35 +78,22 @@ static int read_whole(int fd, size_t size, void **pages)
     return 0;
 }
 
-static bool may_be_anothers(int fd, const void *context)
+static bool may_be_anothers(int fd)
 {
-    (void)context;
     struct stat status;
     if (fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH))
         return true;
     return geteuid() == 0 && (status.st_uid != 0 || (status.st_mode & S_IWGRP));
 }
 
-// context: the user's number.
-static bool may_be_not_theirs(int fd, const void *context)
+// Of an open file, or a failure to open it; closes it.
+static int read_file(int fd, uint64_t file_bytes, size_t max_bytes, void **pages, size_t *size)
 {
-    struct stat status;
-    return fstat(fd, &status) != 0 || (status.st_mode & S_IWOTH) ||
-           (status.st_uid != 0 && status.st_uid != *(const uint32_t *)context);
-}
-
-// `refuses` may be NULL.
-static int read_file(const char *path, bool (*refuses)(int fd, const void *context), const void *context,
-                     size_t max_bytes, void **pages, size_t *size)
-{
-    uint64_t file_bytes = 0;
-    int fd = os_open_file(path, &file_bytes);
     if (fd < 0)
         return fd;
-    int result = refuses && refuses(fd, context) ? -EPERM
-                 : file_bytes == 0               ? -ENODATA
-                 : file_bytes > max_bytes        ? -EFBIG
-                                                 : read_whole(fd, (size_t)file_bytes, pages);
+    int result = file_bytes == 0          ? -ENODATA
+                 : file_bytes > max_bytes ? -EFBIG
+                                          : read_whole(fd, (size_t)file_bytes, pages);
     close(fd);
     if (result == 0)
         *size = (size_t)file_bytes;
@@ -100,17 +102,27 @@ static int read_file(const char *path, bool (*refuses)(int fd, const void *conte
 
 int os_read_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
-    return read_file(path, NULL, NULL, max_bytes, pages, size);
+    uint64_t file_bytes = 0;
+    int fd = os_open_file(path, &file_bytes);
+    return read_file(fd, file_bytes, max_bytes, pages, size);
 }
 
 int os_read_own_file(const char *path, size_t max_bytes, void **pages, size_t *size)
 {
-    return read_file(path, may_be_anothers, NULL, max_bytes, pages, size);
+    uint64_t file_bytes = 0;
+    int fd = os_open_file(path, &file_bytes);
+    if (fd >= 0 && may_be_anothers(fd)) {
+        close(fd);
+        return -EPERM;
+    }
+    return read_file(fd, file_bytes, max_bytes, pages, size);
 }
 
 int os_read_file_of(const char *path, uint32_t user_id, size_t max_bytes, void **pages, size_t *size)
 {
-    return read_file(path, may_be_not_theirs, &user_id, max_bytes, pages, size);
+    uint64_t file_bytes = 0;
+    int fd = os_open_file_of(path, user_id, &file_bytes);
+    return read_file(fd, file_bytes, max_bytes, pages, size);
 }
 
 // Reads on until the end, however the size changes meanwhile.

@@ -18,6 +18,8 @@ int os_read_file_of(const char *path, uint32_t user_id, size_t max_bytes, void *
 // A file of which only parts are read: a descriptor (os_close_file) or -errno. Only regular files. *size may be
 // NULL.
 int os_open_file(const char *path, uint64_t *size);
+// The same, of a file that os_read_file_of would read.
+int os_open_file_of(const char *path, uint32_t user_id, uint64_t *size);
 void os_close_file(int fd);
 // Returns how many bytes from the start on could be read.
 size_t os_read_at(int fd, uint64_t offset, void *bytes, size_t size);

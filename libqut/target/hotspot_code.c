@@ -57,14 +57,31 @@ static bool name_by_hotspot(struct qut_target *target, uint64_t address, struct 
     return true;
 }
 
+static void give_out(const struct qut_made_code *found, struct qut_made_code *code, size_t size)
+{
+    memset(code, 0, size);
+    memcpy(code, found, size < sizeof *found ? size : sizeof *found);
+}
+
 bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size)
 {
     struct qut_made_code found;
-    if (!name_by_hotspot(target, address, &found) && !target_perf_map_find(target, address, &found))
-        return false;
-    memset(code, 0, size);
-    memcpy(code, &found, size < sizeof found ? size : sizeof found);
-    return true;
+    bool is_found = name_by_hotspot(target, address, &found) ||
+                    target_jit_dump_find(target, address, UINT64_MAX, &found) ||
+                    target_perf_map_find(target, address, &found);
+    if (is_found)
+        give_out(&found, code, size);
+    return is_found;
+}
+
+bool qut_target_made_code_of(struct qut_target *target, uint64_t address, uint64_t monotonic_ns,
+                             struct qut_made_code *code, size_t size)
+{
+    struct qut_made_code found;
+    bool is_found = target_jit_dump_find(target, address, monotonic_ns, &found);
+    if (is_found)
+        give_out(&found, code, size);
+    return is_found;
 }
 
 bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,

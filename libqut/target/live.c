@@ -113,15 +113,12 @@ static long inner_pid(pid_t pid)
     return status_number(pid, "NSpid", true);
 }
 
-// In the process's own /tmp, by its number there.
-static bool code_map(struct qut_target *target, char *path, uint32_t *user_id)
+static bool code_source(struct qut_target *target, struct target_code_source *source)
 {
     const struct target_live *live = target->source;
     long user = target_live_status_number(live->pid, "Uid"), inner = inner_pid(live->pid);
-    if (user < 0 || inner <= 0)
-        return false;
-    *user_id = (uint32_t)user;
-    return snprintf(path, PATH_MAX, "/proc/%d/root/tmp/perf-%ld.map", (int)live->memory_tid, inner) < PATH_MAX;
+    *source = (struct target_code_source){live->memory_tid, inner, (uint32_t)user};
+    return user >= 0 && inner > 0;
 }
 
 struct each_tid {
@@ -281,7 +278,7 @@ static const struct target_kind live_kind = {
     .retake = target_live_retake,
     .resume_thread = target_live_resume_thread,
     .stop = target_live_stop,
-    .code_map = code_map,
+    .code_source = code_source,
     .close = close_process,
 };
 

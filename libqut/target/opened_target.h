@@ -61,7 +61,15 @@ struct target_copy {
 
 struct qut_target;
 struct target_machine;
-struct target_perf_map;
+struct target_code_map;
+struct target_jit_dump;
+
+// A process that writes down what the code is called that it makes.
+struct target_code_source {
+    pid_t tid;      // of a thread whose /proc entry shows its files
+    long inner_pid; // as it knows itself, in the innermost namespace of pids
+    uint32_t user_id;
+};
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -81,9 +89,8 @@ struct target_kind {
     bool (*retake)(struct qut_target *target, struct qut_target_thread *thread);
     void (*resume_thread)(struct qut_target *target, struct qut_target_thread *thread);
     int (*stop)(struct qut_target *target, struct qut_target_error *error); // NULL: nothing moves
-    // Where the process's map of made code would be, as a path of PATH_MAX bytes, and whose it has to be. False: it is
-    // not known. NULL: there is none.
-    bool (*code_map)(struct qut_target *target, char *path, uint32_t *user_id);
+    // Where to look for files that name made code, and whose they have to be. False: it is not known. NULL: nowhere.
+    bool (*code_source)(struct qut_target *target, struct target_code_source *source);
     void (*close)(struct qut_target *target);
 };
 
@@ -124,7 +131,8 @@ struct qut_target {
     bool notes_overflow;
     struct target_copy *copy;         // NULL: memory is read as it is
     struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
-    struct target_perf_map *perf_map; // what they write for perf; NULL: not asked for
+    struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
+    struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;
@@ -210,6 +218,10 @@ bool target_jit_holds(struct qut_target *target);
 // A piece of code by the map that its process writes for perf (/tmp/perf-PID.map), the latest that has the address.
 bool target_perf_map_find(struct qut_target *target, uint64_t address, struct qut_made_code *code);
 void target_free_perf_map(struct qut_target *target);
+// ... by the file jit-PID.dump that it maps, perf's other form of map: as it was at a moment of the monotonic clock;
+// UINT64_MAX: as it is.
+bool target_jit_dump_find(struct qut_target *target, uint64_t address, uint64_t at_ns, struct qut_made_code *code);
+void target_free_jit_dump(struct qut_target *target);
 // Mappings have changed.
 void target_jit_new_maps(struct qut_target *target);
 void target_free_machine(struct qut_target *target);

@@ -36,6 +36,9 @@ struct collect_options {
     // What the process calls the code at an address that is in no module; false: it does not say. Asked in the thread
     // that collects, soon after the address was first sampled. NULL: nobody knows.
     bool (*name_code)(void *context, uint64_t address, struct collect_code *code);
+    // ... asked once more at the end of those it did not say, which is when some machines have written it down: what
+    // the code was called when it was sampled. NULL: not asked.
+    bool (*name_past_code)(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
     void *name_context;
 };
 

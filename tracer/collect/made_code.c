@@ -9,37 +9,56 @@
 // Opening reads the process's mappings: a millisecond or two.
 static const uint64_t wait_least_ns = 200000000, wait_most_ns = 10000000000;
 
+static void tell(const struct qut_made_code *found, struct collect_code *code)
+{
+    static_assert(sizeof code->name == sizeof found->name, "none is cut");
+    *code = (struct collect_code){.start = found->start, .end = found->end};
+    memcpy(code->name, found->name, sizeof code->name);
+}
+
 static bool ask(struct made_code *made, uint64_t address, struct collect_code *code)
 {
     struct qut_made_code found;
     if (!made->target || !qut_target_made_code(made->target, address, &found, sizeof found))
         return false;
-    static_assert(sizeof code->name == sizeof found.name, "none is cut");
-    *code = (struct collect_code){.start = found.start, .end = found.end};
-    memcpy(code->name, found.name, sizeof code->name);
+    tell(&found, code);
     return true;
 }
 
-// The libraries that a process had when it was opened are those that are asked.
+// The libraries that a process had when it was opened are those that are asked. Where it has ended, what was open
+// stays.
 static bool open_again(struct made_code *made)
 {
     uint64_t now_ns = base_clock_now_ns();
     if (now_ns < made->next_ns)
         return false;
-    collect_made_code_close(made);
     const struct qut_target_options options = {.size = sizeof options};
     struct qut_target_error error;
-    made->target = qut_target_process((pid_t)made->pid, &options, &error);
+    struct qut_target *target = qut_target_process((pid_t)made->pid, &options, &error);
     made->wait_ns = made->wait_ns < wait_least_ns ? wait_least_ns : made->wait_ns * 2;
     made->wait_ns = made->wait_ns > wait_most_ns ? wait_most_ns : made->wait_ns;
     made->next_ns = base_clock_now_ns() + made->wait_ns;
-    return made->target != NULL;
+    if (!target)
+        return false;
+    collect_made_code_close(made);
+    made->target = target;
+    return true;
 }
 
 bool collect_name_made_code(void *context, uint64_t address, struct collect_code *code)
 {
     struct made_code *made = context;
     return ask(made, address, code) || (open_again(made) && ask(made, address, code));
+}
+
+bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
+{
+    struct made_code *made = context;
+    struct qut_made_code found;
+    if (!made->target || !qut_target_made_code_of(made->target, address, met_ns, &found, sizeof found))
+        return false;
+    tell(&found, code);
+    return true;
 }
 
 void collect_made_code_close(struct made_code *made)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorded process calls code that it makes while it runs: read from its memory, as long as it lives.
+// What a recorded process calls code that it makes while it runs: read from its memory, as long as it lives, and from
+// what it writes for perf.
 #ifndef TRACER_COLLECT_MADE_CODE_H
 #define TRACER_COLLECT_MADE_CODE_H
 
@@ -13,8 +14,9 @@ struct made_code {
     uint64_t next_ns, wait_ns; // when it may be opened again: a machine that was not there may be by then
 };
 
-// As struct collect_options.name_code; context: a struct made_code, of the same thread.
+// As struct collect_options.name_code and name_past_code; context: a struct made_code, of the same thread.
 bool collect_name_made_code(void *context, uint64_t address, struct collect_code *code);
+bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
 void collect_made_code_close(struct made_code *made);
 
 #endif

@@ -117,10 +117,84 @@ static const char *machine_of(const struct trace *trace)
     return NULL;
 }
 
+// ---- what has no root
+
+// The outermost frame of a stack that ends before its root; the end itself, where no frame is known.
+static uint32_t outermost_of(const struct trace *trace, uint32_t node)
+{
+    while (trace->nodes[node].class_ != QUT_TRACE_CLASS_END && trace->nodes[node].parent) {
+        uint32_t parent = trace->nodes[node].parent;
+        if (trace->nodes[parent].class_ == QUT_TRACE_CLASS_END)
+            break;
+        node = parent;
+    }
+    return node;
+}
+
+static struct quality_end end_at(const struct trace *trace, const struct names *names, uint32_t outermost)
+{
+    const struct trace_node *node = &trace->nodes[outermost];
+    if (node->class_ == QUT_TRACE_CLASS_END)
+        return (struct quality_end){.why = outermost ? node->label : "[no stack]", .function = ""};
+    bool hangs_from_end = node->parent && trace->nodes[node->parent].class_ == QUT_TRACE_CLASS_END;
+    size_t count = names_count(names, outermost);
+    return (struct quality_end){.why = hangs_from_end ? trace->nodes[node->parent].label : "[no room]",
+                                .function = count ? names_at(names, outermost, count - 1)->function : ""};
+}
+
+static int ends_by_weight(const void *one, const void *other)
+{
+    const struct quality_end *a = one, *b = other;
+    return a->weight != b->weight ? (a->weight > b->weight ? -1 : 1) : strcmp(a->function, b->function);
+}
+
+static int ends_by_words(const void *one, const void *other)
+{
+    const struct quality_end *a = one, *b = other;
+    int order = strcmp(a->why, b->why);
+    return order ? order : strcmp(a->function, b->function);
+}
+
+// One function may have ended stacks at several addresses.
+static int find_ends(struct quality *quality, const struct trace *trace, const struct names *names,
+                     const uint64_t *cut_weight_of_node)
+{
+    size_t count = 0, merged = 0;
+    for (size_t i = 0; i < trace->node_count; i++)
+        count += cut_weight_of_node[i] != 0;
+    struct quality_end *ends = calloc(count + 1, sizeof *ends);
+    if (!ends)
+        return -1;
+    count = 0;
+    for (uint32_t i = 0; i < trace->node_count; i++) {
+        if (!cut_weight_of_node[i])
+            continue;
+        ends[count] = end_at(trace, names, i);
+        ends[count++].weight = cut_weight_of_node[i];
+    }
+    qsort(ends, count, sizeof *ends, ends_by_words);
+    for (size_t i = 0; i < count; i++) {
+        if (merged && ends_by_words(&ends[merged - 1], &ends[i]) == 0)
+            ends[merged - 1].weight += ends[i].weight;
+        else
+            ends[merged++] = ends[i];
+    }
+    qsort(ends, merged, sizeof *ends, ends_by_weight);
+    quality->end_count = merged < QUALITY_ENDS_MAX ? merged : QUALITY_ENDS_MAX;
+    memcpy(quality->ends, ends, quality->end_count * sizeof *ends);
+    free(ends);
+    return 0;
+}
+
 // ---- summing up
 
+// Of what is not good: where its time is.
+struct faults {
+    uint64_t *unnamed_of_module, *cut_of_node; // weights
+};
+
 static void weigh(struct quality *quality, const struct trace *trace, const struct names *names, const uint8_t *traits,
-                  uint64_t *weight_of_module)
+                  const struct faults *faults)
 {
     for (size_t t = 0; t < trace->thread_count; t++) {
         uint64_t unticked_ns =
@@ -140,6 +214,8 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
             quality->samples += weight ? sample->count : 0;
             if (trait & NODE_IS_WHOLE && !(sample->flags & QUT_TRACE_SAMPLE_CUT))
                 quality->of[QUALITY_WHOLE] += weight;
+            else if (weight)
+                faults->cut_of_node[outermost_of(trace, sample->node)] += weight;
             if (trait & NODE_IS_KERNEL)
                 quality->of[QUALITY_KERNEL] += weight;
             if (trait & NODE_IS_RUN_TIME)
@@ -151,7 +227,7 @@ static void weigh(struct quality *quality, const struct trace *trace, const stru
             else if (trait & NODE_IS_RUN_TIME)
                 quality->unnamed_run_time += weight;
             else if (sample->node && node->module != TRACE_NONE)
-                weight_of_module[node->module] += weight;
+                faults->unnamed_of_module[node->module] += weight;
         }
     }
     // Of what no tick met there is no stack that could be whole, or have a name.
@@ -180,15 +256,19 @@ int export_quality_make(struct quality *quality, const struct trace *trace, cons
 {
     *quality = (struct quality){.measure = trace->has_cpu_time ? MEASURE_CPU : MEASURE_SAMPLES};
     uint8_t *traits = traits_of(trace);
-    uint64_t *weight_of_module = calloc(trace->module_count + 1, sizeof *weight_of_module);
+    struct faults faults = {calloc(trace->module_count + 1, sizeof *faults.unnamed_of_module),
+                            calloc(trace->node_count + 1, sizeof *faults.cut_of_node)};
     int status = -1;
-    if (traits && weight_of_module) {
-        weigh(quality, trace, names, traits, weight_of_module);
+    if (traits && faults.unnamed_of_module && faults.cut_of_node) {
+        weigh(quality, trace, names, traits, &faults);
         count_losses(quality, trace);
         quality->machine = machine_of(trace);
-        status = find_unnamed(quality, trace, names, weight_of_module);
+        status = find_unnamed(quality, trace, names, faults.unnamed_of_module) == 0
+                     ? find_ends(quality, trace, names, faults.cut_of_node)
+                     : -1;
     }
     free(traits);
-    free(weight_of_module);
+    free(faults.unnamed_of_module);
+    free(faults.cut_of_node);
     return status;
 }

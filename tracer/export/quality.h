@@ -28,6 +28,14 @@ struct quality_unnamed {
 };
 enum { QUALITY_UNNAMED_MAX = 3 };
 
+// Where stacks end before their root.
+struct quality_end {
+    const char *why;      // of the trace: "[no module]"; of a stack without its innermost frames "[no room]"
+    const char *function; // of the names: of the outermost frame that is known; "": there is none
+    uint64_t weight;
+};
+enum { QUALITY_ENDS_MAX = 3 };
+
 struct quality {
     enum measure measure; // what `sum` is of: processor time, where the trace has it
     uint64_t sum;
@@ -35,6 +43,8 @@ struct quality {
     uint64_t of[QUALITY_COUNT], all[QUALITY_COUNT];      // a share is of / all; all 0: nothing can be said
     struct quality_unnamed unnamed[QUALITY_UNNAMED_MAX]; // most weight first
     size_t unnamed_count;
+    struct quality_end ends[QUALITY_ENDS_MAX]; // most weight first
+    size_t end_count;
     uint64_t unnamed_run_time; // weight of code made at run time that has no name
     const char *machine;       // the virtual machine that is there: "java"; NULL: none is known
 };

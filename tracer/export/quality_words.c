@@ -87,6 +87,20 @@ static void advise_run_time(const struct quality *quality, const struct teller *
                 export_quality_is_good(quality, QUALITY_WHOLE) ? "" : ", where some stacks end");
 }
 
+static void advise_ends(const struct quality *quality, const struct teller *teller)
+{
+    char ends[1024] = "";
+    for (size_t i = 0; i < quality->end_count; i++) {
+        const struct quality_end *end = &quality->ends[i];
+        size_t used = strlen(ends);
+        snprintf(ends + used, sizeof ends - used, "%s%.1f %% %s%s%.200s", i ? "; " : "",
+                 100 * (double)end->weight / (double)quality->sum, end->why, *end->function ? " behind " : "",
+                 end->function);
+    }
+    export_tell(teller, "%.1f %% of this time has only a part of its stack, which ends before its root: %s",
+                100 - 100 * export_quality_share(quality, QUALITY_WHOLE), ends);
+}
+
 static void advise_names(const struct quality *quality, const struct teller *teller)
 {
     for (size_t i = 0; i < quality->unnamed_count; i++) {
@@ -115,11 +129,7 @@ void export_quality_advise(const struct quality *quality, void (*say)(void *cont
     if (!is_whole || !is_named)
         advise_run_time(quality, &teller);
     if (!is_whole)
-        export_tell(
-            &teller,
-            "%.1f %% of this time has only a part of its stack: qut info --top names the frames at which stacks end, "
-            "[...], and why",
-            100 - 100 * export_quality_share(quality, QUALITY_WHOLE));
+        advise_ends(quality, &teller);
     if (!is_named)
         advise_names(quality, &teller);
     if (!export_quality_is_good(quality, QUALITY_LATE))
@@ -154,6 +164,15 @@ void export_quality_json(const struct quality *quality, struct base_json *json)
         base_json_real(json, "share", (double)quality->unnamed[i].weight / (double)(quality->sum ? quality->sum : 1),
                        6);
         base_json_string(json, "why", quality->unnamed[i].why);
+        base_json_close(json, '}');
+    }
+    base_json_close(json, ']');
+    base_json_open(json, "ends", '[');
+    for (size_t i = 0; i < quality->end_count; i++) {
+        base_json_open(json, NULL, '{');
+        base_json_string(json, "why", quality->ends[i].why);
+        base_json_string(json, "behind", quality->ends[i].function);
+        base_json_real(json, "share", (double)quality->ends[i].weight / (double)(quality->sum ? quality->sum : 1), 6);
         base_json_close(json, '}');
     }
     base_json_close(json, ']');

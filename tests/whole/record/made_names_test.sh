@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A JavaScript machine that writes a map for perf: its functions have names in recordings and stacks.
+# A JavaScript machine that writes a map for perf, or a jitdump: its functions have names in recordings and stacks.
 # Usage: made_names_test.sh QUT
 set -euo pipefail
 
@@ -23,8 +23,13 @@ const end = Date.now() + Number(process.argv[2]) * 1000;
 while (Date.now() < end) kept = descendTo(20) | 0;
 END
 
-"$qut" record -q -F 500 -o trace -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining main.js 2 >out 2>err || true
-"$qut" export trace -f collapsed -o - >stacks 2>/dev/null || true
+flags=(--interpreted-frames-native-stack --no-turbo-inlining)
+record_node() # FLAG SECONDS
+{
+    "$qut" record -q -F 500 -o trace -- node "$1" "${flags[@]}" main.js "$2" >out 2>err || true
+    "$qut" export trace -f collapsed -o - >stacks 2>/dev/null || true
+}
+record_node --perf-basic-prof 2
 chains() { grep -c 'descendTo.*;[^;]*descendTo.*;[^;]*innermost' stacks; }
 check 'a recording has the names of its stacks' [ "$(chains || true)" -gt 0 ]
 named() { awk '{ n = $NF; all += n; if (/innermost/) with += n } END { exit !(with > 0.8 * all) }' stacks; }
@@ -32,10 +37,20 @@ check 'most samples have them' named
 
 rm -f "/tmp/perf-$("$qut" info trace 2>/dev/null | sed -n 's/.*from  *process \([0-9]*\),.*/\1/p').map"
 
-node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining main.js 60 &
-machine=$!
-subjects+=("$machine")
-disown
+# Its last 2 MiB are written when it ends: here, all.
+record_node --perf-prof 2
+check 'a recording has names that were written at the end' [ "$(chains || true)" -gt 0 ]
+check 'most samples have them, too' named
+rm -f jit-*.dump
+
+start_node() # FLAG
+{
+    node "$1" "${flags[@]}" main.js 60 &
+    machine=$!
+    subjects+=("$machine")
+    disown
+}
+start_node --perf-basic-prof
 for _ in $(seq 100); do
     ! grep -q innermost "/tmp/perf-$machine.map" 2>/dev/null || break
     sleep 0.1

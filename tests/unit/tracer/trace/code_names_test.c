@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock_inline.h"
 #include "tests/support/run_suite.h"
 #include "tests/unit/tracer/trace/files.h"
 #include "tests/unit/tracer/trace/maker.h"
@@ -20,7 +21,9 @@ enum {
 // What the process knows: so many pieces of code, one behind the other, and one method's description.
 struct machine {
     unsigned code_count, asked;
-    uint64_t moved_bytes; // later code begins so much before the end of what was there
+    uint64_t moved_bytes;            // later code begins so much before the end of what was there
+    unsigned past_count, past_asked; // code behind that, which is told at the end only
+    uint64_t past_met_ns;
 };
 
 static bool name_code(void *context, uint64_t address, struct collect_code *code)
@@ -37,6 +40,19 @@ static bool name_code(void *context, uint64_t address, struct collect_code *code
     code->start = CODE + number * CODE_BYTES - (number ? machine->moved_bytes : 0);
     code->end = CODE + (number + 1) * CODE_BYTES;
     snprintf(code->name, sizeof code->name, "app.Main.method%u", (unsigned)number);
+    return true;
+}
+
+static bool name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
+{
+    struct machine *machine = context;
+    machine->past_asked++;
+    machine->past_met_ns = met_ns;
+    uint64_t number = (address - CODE) / CODE_BYTES;
+    if (address < CODE || number >= machine->code_count + machine->past_count)
+        return false;
+    *code = (struct collect_code){.start = CODE + number * CODE_BYTES, .end = CODE + (number + 1) * CODE_BYTES};
+    snprintf(code->name, sizeof code->name, "app.Main.late%u", (unsigned)number);
     return true;
 }
 
@@ -74,6 +90,7 @@ static struct trace collect_samples(struct machine *machine, const uint64_t *add
                                               .stop_fd = -1,
                                               .process_fd = -1,
                                               .name_code = machine ? name_code : NULL,
+                                              .name_past_code = name_past_code,
                                               .name_context = machine};
     char text[256];
     ck_assert_msg(collect(&collected, result, &error) == 0, "%s", base_error_text(&error, text, sizeof text));
@@ -167,6 +184,25 @@ START_TEST(names_without_room_are_counted)
 }
 END_TEST
 
+START_TEST(names_that_are_told_at_the_end)
+{
+    static const uint64_t addresses[] = {CODE + 5, CODE + 0x105, CODE + 0x185, UNKNOWN};
+    static const unsigned classes[] = {QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_JIT,
+                                       QUT_TRACE_CLASS_RAW};
+    struct machine machine = {.code_count = 1, .past_count = 1};
+    struct collect_result result;
+    uint64_t begin_ns = base_clock_now_ns();
+    struct trace trace = collect_samples(&machine, addresses, classes, 4, &result);
+    ck_assert_str_eq(name_of(&trace, CODE + 5), "app.Main.method0");
+    ck_assert_str_eq(name_of(&trace, CODE + 0x105), "app.Main.late1");
+    ck_assert_str_eq(name_of(&trace, CODE + 0x185), "app.Main.late1");
+    ck_assert_str_eq(name_of(&trace, UNKNOWN), "");
+    ck_assert_uint_eq(machine.past_asked, 2); // once for the code, once for what nobody knows
+    ck_assert(machine.past_met_ns >= begin_ns && machine.past_met_ns <= base_clock_now_ns());
+    trace_free(&trace);
+}
+END_TEST
+
 START_TEST(nobody_knows)
 {
     static const uint64_t address = CODE + 5;
@@ -187,6 +223,7 @@ int main(void)
     tcase_add_test(tcase, method_in_a_file);
     tcase_add_test(tcase, code_that_overlaps);
     tcase_add_test(tcase, names_without_room_are_counted);
+    tcase_add_test(tcase, names_that_are_told_at_the_end);
     tcase_add_test(tcase, nobody_knows);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
