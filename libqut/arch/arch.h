@@ -195,6 +195,29 @@ const struct arch_frame_edge *arch_frame_edge_at(const struct arch *arch, const 
 void arch_registers_from_block(const struct arch_register_layout *layout, const void *bytes,
                                struct arch_frame_regs *regs);
 
+// Where a frame of an interpreter says what it runs: the method's description at cfa + method_cfa_bytes; where its next
+// bytecode is, at cfa + bytecode_cfa_bytes, or in a register, where that is known. 0: it is no such frame.
+struct arch_interpreted {
+    int16_t method_cfa_bytes, bytecode_cfa_bytes;
+    uint8_t bytecode_reg;
+};
+
+// Both in one word, on architectures with addresses of 48 bits: the description's address, and above it the lower bits
+// of the bytecode's, which tell it in a method of up to 64 KiB. All 0: it is not known.
+enum { ARCH_METHOD_BITS = 48 };
+static inline uint64_t arch_interpreted_word(uint64_t method, uint64_t bytecode)
+{
+    return method >> ARCH_METHOD_BITS ? method : method | bytecode << ARCH_METHOD_BITS;
+}
+static inline uint64_t arch_interpreted_method(uint64_t word)
+{
+    return word & (((uint64_t)1 << ARCH_METHOD_BITS) - 1);
+}
+static inline uint16_t arch_interpreted_bytecode(uint64_t word)
+{
+    return (uint16_t)(word >> ARCH_METHOD_BITS);
+}
+
 extern const struct arch arch_x86_64, arch_aarch64, arch_arm, arch_x86, arch_riscv64;
 
 #endif

@@ -166,10 +166,10 @@ static bool interrupted_rule(const struct hotspot_machine *machine, const struct
 }
 
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule, int16_t *method_cfa_bytes)
+                        enum arch_pc_kind kind, struct qut_rule *rule, struct arch_interpreted *interpreted)
 {
     const struct arch *arch = memory->arch;
-    *method_cfa_bytes = 0;
+    *interpreted = (struct arch_interpreted){0};
     uint64_t lookup_pc = arch_lookup_pc(pc, kind);
     if (kind == ARCH_PC_RETURN && pc == machine->call_stub_return) {
         // cfa = fp + 2 words. What C++ expects to be kept lies in the stub's frame.
@@ -187,7 +187,10 @@ bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_
         else
             set_interpreted(machine, arch, rule);
         if (!place)
-            *method_cfa_bytes = (int16_t)(METHOD_CFA_WORDS * arch->word_bytes);
+            *interpreted = (struct arch_interpreted){.method_cfa_bytes = (int16_t)(METHOD_CFA_WORDS * arch->word_bytes),
+                                                     .bytecode_cfa_bytes =
+                                                         (int16_t)(machine->bytecode_cfa_words * arch->word_bytes),
+                                                     .bytecode_reg = machine->arch->bytecode_reg};
         return true;
     }
     struct hotspot_blob blob;

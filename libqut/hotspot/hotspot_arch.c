@@ -43,6 +43,7 @@ static const struct hotspot_arch known[] = {
         .call_stub_saved = {{RBX, -9}, {R12, -10}, {R13, -11}, {R14, -12}, {R15, -13}},
         .call_stub_saved_count = 5,
         .sender_sp_reg = R13,
+        .bytecode_reg = R13,
         .entry_ra_reg = RAX,
         .entry_pop = 0x58,
         .entry_bytes = {0x50, 0x55, 0x48, 0x8b, 0xec, 0x41, 0x55},

@@ -54,6 +54,7 @@ struct hotspot_arch {
     } call_stub_saved[8];
     uint8_t call_stub_saved_count;
     // ---- the interpreter
+    uint8_t bytecode_reg;  // while one stands: where the next bytecode is
     uint8_t sender_sp_reg; // while a frame is made: the caller's sp
     uint8_t entry_ra_reg;  // ... where ra was popped to
     uint8_t entry_pop;     // the instruction that pops it: one byte

@@ -68,6 +68,26 @@ static const struct wanted {
     {"Method", NULL, INTO(method_bytes)},
     {"Symbol", "_length", INTO(symbol_length)},
     {"Symbol", "_body", INTO(symbol_body)},
+    {"ConstMethod", NULL, INTO(const_bytes)},
+    {"ConstMethod", "_constMethod_size", INTO(const_words)},
+    {"ConstMethod", "_flags", INTO(const_flags)},
+    {"ConstMethod", "_flags._flags", INTO(const_flags)}, // from 21
+    {"ConstMethod", "_code_size", INTO(code_size)},
+    {"ConstantPool", "_source_file_name_index", INTO(pool_source)},
+    {"InstanceKlass", "_source_file_name_index", INTO(klass_source)}, // earlier
+    {"Method", "_access_flags", INTO(access_flags)},
+    {"Abstract_VM_Version", "_vm_major_version", INTO(vm_major)},
+    {"nmethod", "_compile_id", INTO(compile_id)},
+    {"nmethod", "_scopes_pcs_offset", INTO(places_offset)},
+    {"CompiledMethod", "_scopes_data_begin", INTO(scopes_begin)}, // to 22
+    {"nmethod", "_scopes_data_offset", INTO(scopes_offset)},      // from 23
+    {"nmethod", "_dependencies_offset", INTO(dependencies_offset)},
+    {"nmethod", "_metadata_offset", INTO(metadata_offset)},
+    {"nmethod", "_immutable_data", INTO(immutable)}, // from 23
+    {"nmethod", "_immutable_data_size", INTO(immutable_size)},
+    {"CodeBlob", "_mutable_data", INTO(mutable)}, // from 25
+    {"CodeBlob", "_mutable_data_size", INTO(mutable_size)},
+    {"CodeBlob", "_relocation_size", INTO(relocation_size)},
 };
 enum { NEEDED_COUNT = 24 }; // the rest is for names
 
@@ -98,7 +118,8 @@ static uint64_t wanted_of_type(const struct elf_art_memory *memory, uint64_t typ
     if (type_name != seen->address) {
         char name[NAME_BYTES_MAX];
         *seen = (struct type_seen){.address = type_name};
-        for (unsigned i = 0; i < WANTED_COUNT && read_name(memory, type_name, name); i++)
+        bool has_name = read_name(memory, type_name, name);
+        for (unsigned i = 0; i < WANTED_COUNT && has_name; i++)
             seen->wanted |= (uint64_t)(strcmp(name, wanted[i].type) == 0) << i;
     }
     return seen->wanted;

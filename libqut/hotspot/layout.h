@@ -29,6 +29,12 @@ struct hotspot_layout {
     // What names want; all may be missing.
     struct hotspot_field blob_name, blob_size, method, method_const, const_pool, const_name_index, pool, pool_holder,
         klass_name, klass_constants, symbol_length, symbol_body, method_bytes;
+    // ... lines
+    struct hotspot_field const_bytes, const_words, const_flags, code_size, pool_source, klass_source, access_flags,
+        vm_major;
+    // ... and what is inlined
+    struct hotspot_field compile_id, places_offset, scopes_begin, scopes_offset, dependencies_offset, metadata_offset,
+        immutable, immutable_size, mutable, mutable_size, relocation_size;
 };
 
 enum hotspot_fault hotspot_layout_read(const struct elf_art_memory *memory, uint64_t structs, uint64_t types,

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/hotspot/layout.h"
+#include "libqut/hotspot/inside.h"
 
 enum {
     SEGMENT_SHIFT_MIN = 4,
     SEGMENT_SHIFT_MAX = 16,
     HEAP_BYTES_MAX = 1 << 30 << 1, // 2 GiB: calls reach no further
-    FIELD_OFFSET_MAX = 1 << 12,
     BLOB_FIELD_OFFSET_MAX =
         (HOTSPOT_HEAD_BYTES - (int)sizeof(uint64_t)) / 2, // from the block to the blob, and within it
     INTERPRETER_BYTES_MAX = 16 << 20,
@@ -144,34 +143,6 @@ static bool take_blob_layout(const struct hotspot_layout *layout, struct hotspot
     return complete_bytes == 2 || complete_bytes == 4;
 }
 
-// Names are an extra: where one of these is missing there are none.
-static void take_name_layout(const struct hotspot_layout *layout, struct hotspot_name_layout *names)
-{
-    const struct {
-        const struct hotspot_field *from;
-        uint16_t *to;
-    } all[] = {
-        {&layout->blob_name, &names->blob_name},
-        {&layout->blob_size, &names->blob_size},
-        {&layout->method, &names->method},
-        {&layout->method_const, &names->method_const},
-        {&layout->const_pool, &names->const_pool},
-        {&layout->const_name_index, &names->const_name_index},
-        {&layout->pool, &names->pool_bytes},
-        {&layout->pool_holder, &names->pool_holder},
-        {&layout->klass_name, &names->klass_name},
-        {&layout->klass_constants, &names->klass_constants},
-        {&layout->method_bytes, &names->method_bytes},
-        {&layout->symbol_length, &names->symbol_length},
-        {&layout->symbol_body, &names->symbol_body},
-    };
-    names->is_known = layout->symbol_length.size_bytes == 2;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        names->is_known = names->is_known && all[i].from->at >= 0 && all[i].from->at <= FIELD_OFFSET_MAX;
-        *all[i].to = (uint16_t)all[i].from->at;
-    }
-}
-
 static bool offsets_can_be(const struct hotspot_layout *layout)
 {
     const struct hotspot_field *members[] = {
@@ -180,7 +151,7 @@ static bool offsets_can_be(const struct hotspot_layout *layout)
         &layout->space_high_boundary, &layout->queue_buffer, &layout->queue_limit, &layout->queue_end,
         &layout->codelet_size};
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-        if (members[i]->at > FIELD_OFFSET_MAX)
+        if (members[i]->at > HOTSPOT_FIELD_OFFSET_MAX)
             return false;
     return true;
 }
@@ -195,7 +166,7 @@ enum hotspot_fault hotspot_machine_read(const struct elf_art_memory *memory, uin
     enum hotspot_fault fault = hotspot_layout_read(memory, structs, types, &layout);
     if (fault == HOTSPOT_FINE && (!offsets_can_be(&layout) || !take_blob_layout(&layout, &machine->blob)))
         fault = HOTSPOT_UNKNOWN_LAYOUT;
-    take_name_layout(&layout, &machine->names);
+    hotspot_method_layouts(memory, &layout, machine);
     if (fault == HOTSPOT_FINE)
         fault = read_heaps(memory, &layout, machine);
     if (fault == HOTSPOT_FINE)

@@ -60,6 +60,24 @@ struct hotspot_name_layout {
     uint16_t klass_name, klass_constants, symbol_length, symbol_body;
 };
 
+// Offsets of what leads from a method to its lines. Layouts of names are needed, too.
+struct hotspot_line_layout {
+    bool is_known;
+    bool source_is_of_class;  // where the file's name is: in the class (earlier), else with the constants
+    bool has_digits_from_one; // compressed numbers: 0 stands for nothing, from 20 on
+    uint16_t const_bytes, const_words, const_flags, code_size, source_index, access_flags;
+};
+
+// ... and from compiled code to the methods inlined at each place: descriptions of places, of scopes, methods. From 25
+// on they are in memory of their own, before in the blob.
+struct hotspot_scope_layout {
+    bool is_known;
+    bool is_apart;
+    uint16_t compile_id;
+    uint16_t places_offset, scopes, places_end, methods; // apart: `scopes` is an offset there, else an address
+    uint16_t immutable, immutable_size, mutable, mutable_size, relocation_size;
+};
+
 // A piece of the interpreter in which a frame does not stand, or not yet.
 enum hotspot_shape {
     HOTSPOT_RA_ON_TOP = 0,   // ra = *sp; fp is the caller's
@@ -80,6 +98,9 @@ struct hotspot_machine {
     unsigned heap_count;
     struct hotspot_blob_layout blob;
     struct hotspot_name_layout names;
+    struct hotspot_line_layout lines;
+    struct hotspot_scope_layout scopes;
+    int16_t bytecode_cfa_words; // of the interpreter's frames
     uint64_t interpreter_start, interpreter_end;
     uint64_t call_stub_return;    // where methods return to that C++ has called
     struct hotspot_place *places; // ascending, apart; from malloc
@@ -127,10 +148,10 @@ bool hotspot_name_code(const struct hotspot_machine *machine, const struct elf_a
 
 // pc is where a frame stands: behind a call, or where it was interrupted. The rule is QUT_RULE_BODY_ONLY where an
 // interrupted method would be left by the size that its blob states: around some calls code pushes more, and a caller
-// that is none tells. *method_cfa_bytes: an interpreted frame has its method's address at cfa + this; 0: it is none.
+// that is none tells. *interpreted: where one of the interpreter's says what it runs; 0: it is none, or does not stand.
 // False: nothing is known of it. Signal-safe, where memory->read is.
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule, int16_t *method_cfa_bytes);
+                        enum arch_pc_kind kind, struct qut_rule *rule, struct arch_interpreted *interpreted);
 
 // ---- interpreter.c
 

@@ -71,11 +71,11 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
 }
 
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                          int16_t *method_cfa_bytes)
+                          struct arch_interpreted *interpreted)
 {
     const struct elf_art_memory memory = {
         .read = read_direct, .context = (void *)(uintptr_t)machine, .arch = &arch_native_arch};
-    return hotspot_frame_rule(machine, &memory, pc, kind, rule, method_cfa_bytes);
+    return hotspot_frame_rule(machine, &memory, pc, kind, rule, interpreted);
 }
 
 // ---- our thread

@@ -90,7 +90,7 @@ bool modules_is_code(uintptr_t pc);
 // not ready, our thread will look again. Signal-safe, between enter and leave; so is the rule of a frame of it.
 bool modules_machine_find(uintptr_t pc, struct runtime_code *code);
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                          int16_t *method_cfa_bytes);
+                          struct arch_interpreted *interpreted);
 
 // A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
 // look. Signal-safe.

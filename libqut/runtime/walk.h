@@ -55,10 +55,10 @@ struct runtime_walk_ops {
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
     uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
     enum runtime_call_site (*call_site)(void *context, uint64_t pc); // NULL: by read_code
-    // Of a frame in code OF_MACHINE. *method_cfa_bytes: the frame is interpreted, and says at cfa + this which method
-    // it is of; 0: not. False: nothing is known of it. NULL: there is no such code.
+    // Of a frame in code OF_MACHINE. *interpreted: where it says what it runs, if it is one of the
+    // interpreter's. False: nothing is known of it. NULL: there is no such code.
     bool (*machine_rule)(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                         int16_t *method_cfa_bytes);
+                         struct arch_interpreted *interpreted);
     // At a frame that its table refuses as a stack switch, walk->rule: its caller's pc and sp, and whether pc is exact.
     // Asked once for each such frame, from the innermost on. NULL: nothing is known of any.
     enum runtime_switch (*leave_switch)(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
@@ -85,11 +85,11 @@ struct runtime_walk {
     union {
         uint64_t trampoline_block;
         // While an interpreter's frame is left, and at the DEX frame behind it, which counts as classified: where the
-        // bytecode is, or its method; 0: not known. `regs` is then the caller's already.
+        // bytecode is, or arch_interpreted_word; 0: not known. `regs` is then the caller's already.
         uint64_t dex_pc;
     };
     struct qut_rule rule;
-    int16_t method_cfa_bytes; // as in machine_rule
+    struct arch_interpreted interpreted; // as of machine_rule
 };
 
 // What the code before a return address (without Thumb bit) says. Architectures whose calls are not known: all are.

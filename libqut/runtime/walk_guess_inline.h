@@ -13,7 +13,7 @@ RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struc
     struct runtime_code code = {0};
     ra = runtime_plain_pc(arch, ra);
     uint64_t lookup_pc = arch_lookup_pc(ra, ARCH_PC_RETURN);
-    int16_t method_cfa_bytes;
+    struct arch_interpreted interpreted;
     ops->find(context, lookup_pc, &code);
     rule->kind = QUT_RULE_HOLE;
     if (which == RUNTIME_CALLERS_OF_MACHINE && code.state != RUNTIME_CODE_OF_MACHINE)
@@ -21,7 +21,7 @@ RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struc
     if (code.state == RUNTIME_CODE_READY)
         runtime_table_rule(code.table, lookup_pc - code.load_bias, rule);
     if (code.state == RUNTIME_CODE_OF_MACHINE &&
-        ops->machine_rule(context, code.machine, ra, ARCH_PC_RETURN, rule, &method_cfa_bytes) && code.has_entries)
+        ops->machine_rule(context, code.machine, ra, ARCH_PC_RETURN, rule, &interpreted) && code.has_entries)
         return true;
     bool has_rule = rule->kind == QUT_RULE_FRAME && !(rule->flags & QUT_RULE_SIGNAL);
     if (!has_rule && code.frame_pointers == RUNTIME_FRAME_POINTERS_NOT)
@@ -140,7 +140,7 @@ RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const st
         return runtime_knows_sp(arch, walk) &&
                runtime_scan_for_caller(
                    arch, ops, context, walk,
-                   ops->machine_rule(context, code.machine, pc, walk->pc_kind, &walk->rule, &walk->method_cfa_bytes));
+                   ops->machine_rule(context, code.machine, pc, walk->pc_kind, &walk->rule, &walk->interpreted));
     if (walk->pc_kind == ARCH_PC_RETURN || !runtime_knows_sp(arch, walk))
         return code.frame_pointers && runtime_follow_frame_pointer(arch, ops, context, walk);
     const struct arch_frame_edge *edge =

@@ -63,13 +63,17 @@ RUNTIME_WALK_INLINE uint64_t runtime_plain_pc(const struct arch *arch, uint64_t 
 // Of the current frame, as it is given out.
 RUNTIME_WALK_INLINE uint64_t runtime_walk_pc(const struct arch *arch, const struct runtime_walk *walk)
 {
-    return walk->flags & QUT_FRAME_DEX ? walk->dex_pc : runtime_plain_pc(arch, walk->regs.pc);
+    if (walk->flags & QUT_FRAME_DEX)
+        return arch_interpreted_method(walk->dex_pc);
+    return runtime_plain_pc(arch, walk->regs.pc);
 }
 
 // ... and the address to look it up with: no machine code returns to bytecode.
 RUNTIME_WALK_INLINE uint64_t runtime_walk_lookup_pc(const struct arch *arch, const struct runtime_walk *walk)
 {
-    bool is_exact = walk->pc_kind == ARCH_PC_EXACT || (walk->flags & (QUT_FRAME_SIGNAL | QUT_FRAME_DEX));
+    if (walk->flags & QUT_FRAME_DEX)
+        return walk->dex_pc;
+    bool is_exact = walk->pc_kind == ARCH_PC_EXACT || (walk->flags & QUT_FRAME_SIGNAL);
     return arch_lookup_pc(runtime_walk_pc(arch, walk), is_exact ? ARCH_PC_EXACT : ARCH_PC_RETURN);
 }
 
@@ -255,7 +259,7 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     bool row_reaches_pc;
     walk->classified = true;
     walk->trampoline = NULL;
-    walk->method_cfa_bytes = 0;
+    walk->interpreted.method_cfa_bytes = 0;
     enum qut_end_reason found = runtime_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
 
     if (found == QUT_END_NOT) {
@@ -274,7 +278,7 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
         bool is_body_only = walk->rule.flags & QUT_RULE_BODY_ONLY && code.state == RUNTIME_CODE_READY;
         if (is_body_only && walk->pc_kind == ARCH_PC_EXACT)
             runtime_judge_body_only(arch, &code, walk);
-        if (walk->rule.dex_pc_reg != QUT_NO_REGISTER || walk->method_cfa_bytes)
+        if (walk->rule.dex_pc_reg != QUT_NO_REGISTER || walk->interpreted.method_cfa_bytes)
             walk->flags |= QUT_FRAME_INTERPRETER;
         return true;
     }
@@ -417,10 +421,8 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         walk->end.address = access.failed_address;
         return runtime_walk_ends(arch, walk, QUT_END_BAD_MEMORY);
     }
-    // A frame that is being made has not pushed it yet.
-    uint64_t method_at = cfa + (uint64_t)(int64_t)walk->method_cfa_bytes;
-    if (walk->method_cfa_bytes && (method_at < walk->regs.sp || !ops->read(context, method_at, &walk->dex_pc)))
-        walk->dex_pc = 0;
+    if (walk->interpreted.method_cfa_bytes)
+        walk->dex_pc = runtime_interpreted(arch, ops, context, walk, cfa);
     caller.pc = ops->strip(context, caller.pc);
     if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))
         return false;

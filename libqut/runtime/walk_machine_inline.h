@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of walk_inline.h: how a frame of a virtual machine's code is left, as the machine says, and what has to be true of
-// the caller before that is believed.
+// A part of walk_inline.h: how a frame of a virtual machine's code is left, as the machine says, and what has to be
+// true of the caller before that is believed.
 #ifndef QUT_RUNTIME_WALK_MACHINE_INLINE_H
 #define QUT_RUNTIME_WALK_MACHINE_INLINE_H
 
+enum { RUNTIME_METHOD_BYTES_MAX = 1 << 16 }; // of its bytecode
 enum runtime_callers { RUNTIME_CALLERS_ALL, RUNTIME_CALLERS_OF_MACHINE };
 
 // In walk_guess_inline.h.
@@ -36,7 +37,7 @@ RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, con
                                                     void *context, struct runtime_walk *walk, const void *machine)
 {
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), ra;
-    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule, &walk->method_cfa_bytes))
+    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule, &walk->interpreted))
         return false;
     bool is_sure = !(walk->rule.flags & QUT_RULE_BODY_ONLY) &&
                    !(walk->flags & QUT_FRAME_GUESSED && walk->rule.cfa.reg == arch->sp_reg);
@@ -53,6 +54,28 @@ RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, con
         return true;
     }
     return false;
+}
+
+// What a frame of the interpreter runs: arch_interpreted_word; 0: not known. Where its bytecode is stands in a
+// register, which C++ gives back to it, and was stored before a call that could want to know. When a method has
+// returned, the register is what that left there; then what was stored holds, which is of the same method. Native
+// methods store 0.
+RUNTIME_WALK_OUTLINE uint64_t runtime_interpreted(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                  void *context, const struct runtime_walk *walk, uint64_t cfa)
+{
+    const struct arch_interpreted *where = &walk->interpreted;
+    uint64_t method_at = cfa + (uint64_t)(int64_t)where->method_cfa_bytes, method, stored, kept;
+    uint64_t bytecode_at = cfa + (uint64_t)(int64_t)where->bytecode_cfa_bytes;
+    // A frame that is being made has not pushed them yet.
+    if (method_at < walk->regs.sp || !ops->read(context, method_at, &method))
+        return 0;
+    if (where->bytecode_cfa_bytes == 0 || bytecode_at < walk->regs.sp || !ops->read(context, bytecode_at, &stored) ||
+        stored == 0)
+        return method;
+    if (!runtime_register(arch, ops, context, walk, where->bytecode_reg, &kept) ||
+        kept - stored + RUNTIME_METHOD_BYTES_MAX >= (uint64_t)2 * RUNTIME_METHOD_BYTES_MAX)
+        kept = stored;
+    return arch_interpreted_word(method, kept);
 }
 
 #endif

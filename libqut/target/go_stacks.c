@@ -33,7 +33,7 @@ uint64_t target_thread_pointer(const struct arch *arch, const void *block)
 
 static const struct go_layout *layout_of(struct qut_target *target, struct target_image *image)
 {
-    const struct elf_art_memory memory = {read_any, target, target->arch, false};
+    const struct elf_art_memory memory = {.read = read_any, .context = target, .arch = target->arch};
     char version[GO_VERSION_BYTES];
     if (image->go_is_tried || image->table_state != TARGET_TABLE_READY)
         return &image->go;
@@ -57,7 +57,7 @@ static const struct go_layout *layout_of(struct qut_target *target, struct targe
 // The program is Go's, or a library of it.
 bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct go_thread *thread)
 {
-    const struct elf_art_memory memory = {read_any, target, target->arch, false};
+    const struct elf_art_memory memory = {.read = read_any, .context = target, .arch = target->arch};
     *thread = (struct go_thread){0};
     for (size_t i = 0; thread_pointer && i < target->image_count; i++) {
         const struct go_layout *layout = layout_of(target, target->images[i]);
@@ -78,7 +78,7 @@ enum runtime_switch target_go_leave(void *context, const struct runtime_walk *wa
 {
     struct qut_target *target = context;
     struct target_go *go = &target->go;
-    const struct elf_art_memory memory = {read_stack, target, target->arch, false};
+    const struct elf_art_memory memory = {.read = read_stack, .context = target, .arch = target->arch};
     struct go_caller caller;
     if (walk->rule.stack_switch == QUT_SWITCH_UNKNOWN)
         return RUNTIME_SWITCH_UNKNOWN;

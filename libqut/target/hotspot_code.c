@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libqut/hotspot/source.h"
 #include "libqut/target/machine.h"
 
 // Read once, or at each moment until the machine has started. NULL: there is none, or it is not known.
@@ -84,8 +85,100 @@ bool qut_target_made_code_of(struct qut_target *target, uint64_t address, uint64
 }
 
 bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                         int16_t *method_cfa_bytes)
+                         struct arch_interpreted *interpreted)
 {
     const struct qut_target *opened = target;
-    return hotspot_frame_rule(machine, &opened->machine->memory, pc, kind, rule, method_cfa_bytes);
+    return hotspot_frame_rule(machine, &opened->machine->memory, pc, kind, rule, interpreted);
+}
+
+void target_hotspot_identify(struct qut_target *target, struct qut_frame *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_interpreted = frames[i].flags & QUT_FRAME_DEX;
+        if (!is_interpreted && !(frames[i].flags & QUT_FRAME_JIT))
+            continue;
+        const struct hotspot_machine *machine = hotspot(target);
+        if (machine && (is_interpreted || hotspot_heap_at(machine, frames[i].lookup_pc)))
+            frames[i].code_id = hotspot_code_id(machine, &target->machine->memory, frames[i].lookup_pc);
+    }
+}
+
+// ---- levels
+
+static void put_level(const struct qut_made_level *level, struct qut_made_level *levels, size_t at, size_t max,
+                      size_t size)
+{
+    if (at >= max)
+        return;
+    uint8_t *to = (uint8_t *)levels + at * size;
+    memset(to, 0, size);
+    memcpy(to, level, size < sizeof *level ? size : sizeof *level);
+}
+
+static bool describe(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
+                     const struct hotspot_level *from, struct qut_made_level *level)
+{
+    static_assert(sizeof level->file == HOTSPOT_FILE_BYTES, "none is cut again");
+    struct hotspot_source source;
+    if (!hotspot_source_of(machine, memory, from, &source))
+        return false;
+    memcpy(level->name, source.method, sizeof level->name);
+    memcpy(level->file, source.file, sizeof level->file);
+    level->line = source.line;
+    return true;
+}
+
+// Of a level that cannot be named the others are not told either: which one is missing would not be seen.
+static size_t compiled_levels(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
+                              const struct qut_frame *frame, struct qut_made_level *levels, size_t max, size_t size)
+{
+    struct hotspot_levels found;
+    enum arch_pc_kind kind = frame->flags & QUT_FRAME_INTERRUPTED ? ARCH_PC_EXACT : ARCH_PC_RETURN;
+    if (!hotspot_levels_at(machine, memory, frame->pc, kind, &found))
+        return 0;
+    for (size_t i = 0; i < found.count; i++) {
+        struct qut_made_level level = {.start = found.start, .end = found.end};
+        level.flags = (i + 1 < found.count ? QUT_MADE_INLINED : 0u) | (found.is_near ? QUT_MADE_NEAR : 0u);
+        if (!describe(machine, memory, &found.items[i], &level))
+            return 0;
+        put_level(&level, levels, i, max, size);
+    }
+    return hotspot_levels_hold(machine, memory, frame->lookup_pc, &found) ? found.count : 0;
+}
+
+static size_t interpreted_level(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
+                                const struct qut_frame *frame, struct qut_made_level *levels, size_t max, size_t size)
+{
+    struct hotspot_level found;
+    struct qut_made_level level = {.start = frame->pc, .end = frame->pc + machine->names.method_bytes};
+    if (!hotspot_level_of_word(machine, memory, frame->lookup_pc, &found) || !describe(machine, memory, &found, &level))
+        return 0;
+    put_level(&level, levels, 0, max, size);
+    return 1;
+}
+
+size_t qut_target_made_levels(struct qut_target *target, const struct qut_frame *frame, struct qut_made_level *levels,
+                              size_t max, size_t size)
+{
+    const struct hotspot_machine *machine = hotspot(target);
+    struct qut_made_code code;
+    size_t count = 0;
+    bool is_interpreted = frame->flags & QUT_FRAME_DEX;
+    if (machine && (is_interpreted || hotspot_heap_at(machine, frame->lookup_pc))) {
+        const struct elf_art_memory *memory = &target->machine->memory;
+        if (frame->code_id && frame->code_id != hotspot_code_id(machine, memory, frame->lookup_pc))
+            return 0;
+        count = is_interpreted ? interpreted_level(machine, memory, frame, levels, max, size)
+                               : compiled_levels(machine, memory, frame, levels, max, size);
+        if (frame->code_id && frame->code_id != hotspot_code_id(machine, memory, frame->lookup_pc))
+            return 0;
+    }
+    if (count == 0 && !is_interpreted && qut_target_made_code(target, frame->lookup_pc, &code, sizeof code)) {
+        struct qut_made_level level = {.start = code.start, .end = code.end};
+        static_assert(sizeof level.name == sizeof code.name, "none is cut");
+        memcpy(level.name, code.name, sizeof level.name);
+        put_level(&level, levels, 0, max, size);
+        count = 1;
+    }
+    return count;
 }

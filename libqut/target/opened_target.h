@@ -233,7 +233,9 @@ bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code
 // Code of a machine that says itself how its frames are left: the same, and the rule of a frame of it.
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                         int16_t *method_cfa_bytes);
+                         struct arch_interpreted *interpreted);
+// Fills code_id of frames that stand in such code.
+void target_hotspot_identify(struct qut_target *target, struct qut_frame *frames, size_t count);
 // Why nothing is known of a machine that is there. False: there is none, or all is known.
 bool target_hotspot_reason(struct qut_target *target, char *reason, size_t size);
 // Why a pc in executable memory that belongs to no ELF image has no table. False: no code is made here.

@@ -190,6 +190,16 @@ static size_t walk_asleep(struct qut_target *target, struct qut_target_thread *t
     return no_frames(end, QUT_END_NO_PROGRESS);
 }
 
+static size_t walk_thread(struct qut_target *target, struct qut_target_thread *thread, struct qut_frame *frames,
+                          size_t max, struct qut_end *end)
+{
+    if (thread->state == TARGET_REGISTERS_NONE)
+        return no_frames(end, QUT_END_NO_REGISTER);
+    if (thread->state == TARGET_REGISTERS_READ)
+        return walk_stopped(target, thread, frames, max, end);
+    return walk_asleep(target, thread, frames, max, end);
+}
+
 size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame *frames, size_t max,
                        struct qut_end *end)
 {
@@ -208,9 +218,7 @@ size_t qut_target_walk(struct qut_target *target, size_t index, struct qut_frame
     if (thread->state == TARGET_REGISTERS_UNREAD)
         thread->state = target->kind->registers && target->kind->registers(target, thread) ? TARGET_REGISTERS_READ
                                                                                            : TARGET_REGISTERS_NONE;
-    if (thread->state == TARGET_REGISTERS_NONE)
-        return no_frames(end, QUT_END_NO_REGISTER);
-    if (thread->state == TARGET_REGISTERS_READ)
-        return walk_stopped(target, thread, frames, max, end);
-    return walk_asleep(target, thread, frames, max, end);
+    size_t count = walk_thread(target, thread, frames, max, end);
+    target_hotspot_identify(target, frames, count);
+    return count;
 }

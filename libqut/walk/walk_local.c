@@ -140,10 +140,10 @@ static uint64_t strip(void *context, uint64_t pc)
 }
 
 static bool machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
-                         int16_t *method_cfa_bytes)
+                         struct arch_interpreted *interpreted)
 {
     (void)context;
-    return modules_machine_rule(machine, (uintptr_t)pc, kind, rule, method_cfa_bytes);
+    return modules_machine_rule(machine, (uintptr_t)pc, kind, rule, interpreted);
 }
 
 // Code whose frames are sized by it has read it: so may we, unless the kernel has switched vectors off since. It never

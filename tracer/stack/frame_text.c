@@ -59,17 +59,46 @@ static bool counts_from_mapping(const struct qut_module_info *info)
     return !*info->path || strncmp(name, "anonymous:", 10) == 0 || (*info->file_path && !info->deleted);
 }
 
-static void describe_jit(struct stack_modules *modules, const struct stack_options *options, uint64_t address,
-                         uint64_t thumb_bit, struct stack_place *place)
+// An inlined method has no code of its own, and no distance from where that begins.
+static void name_by_machine(struct stack_modules *modules, const struct stack_options *options,
+                            const struct stack_made *made, size_t level, uint64_t address, struct stack_place *place)
+{
+    const struct qut_made_level *of = &made->levels[level];
+    const struct symbol symbol = {.name = of->name, .name_length = strlen(of->name)};
+    name_function(modules, options, &symbol, place);
+    place->file = *of->file ? of->file : NULL;
+    place->line = of->line;
+    place->is_inlined = of->flags & QUT_MADE_INLINED;
+    place->is_near = of->flags & QUT_MADE_NEAR;
+    if (!place->is_inlined)
+        place->function_offset = address - of->start;
+}
+
+static void describe_jit(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame, size_t level, uint64_t address, uint64_t thumb_bit,
+                         struct stack_place *place)
 {
     const struct qut_module_info *info = &place->module->info;
     place->is_address = !counts_from_mapping(info);
     place->pc = (place->is_address ? address : address - info->start) | thumb_bit;
     struct symbol symbol;
-    if (options->no_names || !stack_jit_symbol(modules, address, &symbol))
+    if (options->no_names)
         return;
-    place->function_offset = address - symbol.start_vaddr;
-    name_function(modules, options, &symbol, place);
+    if (stack_jit_symbol(modules, address, &symbol)) {
+        place->function_offset = address - symbol.start_vaddr;
+        name_function(modules, options, &symbol, place);
+        return;
+    }
+    const struct stack_made *made = stack_made_at(modules, frame);
+    if (made && made->count)
+        name_by_machine(modules, options, made, level, address, place);
+}
+
+size_t stack_level_count(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame)
+{
+    const struct stack_made *made = options->no_names ? NULL : stack_made_at(modules, frame);
+    return made && made->count ? made->count : 1;
 }
 
 // Bytecode: pc is where it is interpreted, not behind a call.
@@ -77,11 +106,11 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
                          const struct qut_frame *frame, struct stack_module *module, struct stack_place *place)
 {
     struct stack_dex_place dex = {0};
-    struct symbol symbol;
-    if (!options->no_names && stack_made_symbol(modules, frame->pc, &symbol)) {
+    const struct stack_made *made = options->no_names ? NULL : stack_made_at(modules, frame);
+    if (made && made->count) {
         if (module)
             place->pc = frame->pc - stack_module_base(module);
-        name_function(modules, options, &symbol, place);
+        name_by_machine(modules, options, made, 0, frame->pc, place);
         return;
     }
     if (!options->no_names)
@@ -106,20 +135,20 @@ static void describe_python(struct stack_modules *modules, const struct stack_op
     *place = (struct stack_place){.pc = frame->pc};
     if (!function || options->no_names)
         return;
-    place->source = function->file;
+    place->file = function->file;
     place->line = target_python_line(frame->lookup_pc);
     place->function = function->name ? strdup(function->name) : NULL;
     modules->no_memory |= function->name && !place->function;
 }
 
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
-                    size_t index, struct stack_place *place)
+                    size_t index, size_t level, struct stack_place *place)
 {
     if (frame->flags & QUT_FRAME_PYTHON) {
         describe_python(modules, options, frame, place);
         return;
     }
-    struct stack_module *module = stack_module_at(modules, frame->lookup_pc);
+    struct stack_module *module = stack_module_at(modules, frame->flags & QUT_FRAME_DEX ? frame->pc : frame->lookup_pc);
     *place = (struct stack_place){.pc = frame->pc, .module = module};
     if (frame->flags & QUT_FRAME_DEX) {
         describe_dex(modules, options, frame, module, place);
@@ -135,7 +164,7 @@ void stack_describe(struct stack_modules *modules, const struct stack_options *o
     // The registers of a thread have the Thumb bit apart from pc, unless they were written down with it (frame 0).
     bool has_bit = (frame->flags & QUT_FRAME_THUMB) && (index == 0 || !(frame->flags & QUT_FRAME_INTERRUPTED));
     if (is_jit) {
-        describe_jit(modules, options, vaddr, has_bit, place);
+        describe_jit(modules, options, frame, level, vaddr, has_bit, place);
         return;
     }
     place->pc = vaddr | (has_bit ? 1 : 0);
@@ -171,10 +200,10 @@ uint64_t stack_place_offset(const struct stack_place *place)
 const char *stack_place_module(const struct stack_place *place, bool base_name, char *text, size_t text_size)
 {
     if (!place->module) {
-        if (place->source && place->line)
-            snprintf(text, text_size, "%s:%" PRIu32, place->source, place->line);
+        if (place->file && place->line)
+            snprintf(text, text_size, "%s:%" PRIu32, place->file, place->line);
         else
-            snprintf(text, text_size, "%s", place->source ? place->source : "<unknown>");
+            snprintf(text, text_size, "%s", place->file ? place->file : "<unknown>");
         return text;
     }
     const struct qut_module_info *info = &place->module->info;

@@ -18,13 +18,18 @@ struct stack_place {
     char *function;                    // allocated; NULL: not known
     char *mangled;                     // allocated; NULL: function is not demangled
     uint64_t function_offset;
-    const char *source; // NULL: no file, or not known; lives as long as the target
-    uint32_t line;      // in it; 0: not known
+    const char *file; // source file; NULL: not known. Until something else is described
+    uint32_t line;    // 0: not known
+    bool is_inlined;  // into the next level of the frame
+    bool is_near;     // file, line and inlined levels are of the next place that is described
 };
 
-// `index` is the frame's in its stack.
+// How many functions a frame stands for: one, and those that were inlined there.
+size_t stack_level_count(struct stack_modules *modules, const struct stack_options *options,
+                         const struct qut_frame *frame);
+// `index` is the frame's in its stack; level 0 is the innermost, the last one has the code.
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
-                    size_t index, struct stack_place *place);
+                    size_t index, size_t level, struct stack_place *place);
 void stack_place_free(struct stack_place *place);
 
 // Why the thread's stack has no more frames, in words. Returns text.

@@ -9,7 +9,7 @@ static uint64_t hash_of(const struct stack_thread *thread)
 {
     uint64_t hash = thread->count ^ (uint64_t)thread->end.reason << 32;
     for (size_t i = 0; i < thread->count; i++)
-        hash = base_hash_word(hash, thread->frames[i].pc);
+        hash = base_hash_word(hash, thread->frames[i].lookup_pc);
     return hash;
 }
 
@@ -19,7 +19,9 @@ static bool are_equal(const struct stack_thread *a, const struct stack_thread *b
         a->info.signal_number != b->info.signal_number || a->info.asleep_in != b->info.asleep_in)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (a->frames[i].pc != b->frames[i].pc || a->frames[i].flags != b->frames[i].flags)
+        // Of a method that is interpreted only the second tells where in it.
+        if (a->frames[i].pc != b->frames[i].pc || a->frames[i].lookup_pc != b->frames[i].lookup_pc ||
+            a->frames[i].flags != b->frames[i].flags)
             return false;
     return true;
 }

@@ -66,8 +66,7 @@ bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct sy
     size_t size;
     const void *bytes = qut_target_jit_symbols(modules->target, address, &size);
     const struct stack_jit_file *file = bytes ? file_of(modules, bytes, size) : NULL;
-    return file ? file->symbols && symbols_find(file->symbols, address, symbol)
-                : stack_made_symbol(modules, address, symbol);
+    return file && file->symbols && symbols_find(file->symbols, address, symbol);
 }
 
 void stack_jit_free(struct stack_modules *modules)

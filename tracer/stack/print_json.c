@@ -49,10 +49,10 @@ static const char *kind_of(const struct qut_frame *frame)
 }
 
 static void write_frame(struct base_json *json, const struct stack_report *report, const struct qut_frame *frame,
-                        size_t index)
+                        size_t index, size_t level)
 {
     struct stack_place place;
-    stack_describe(report->modules, report->options, frame, index, &place);
+    stack_describe(report->modules, report->options, frame, index, level, &place);
     base_json_open(json, NULL, '{');
     base_json_string(json, "kind", kind_of(frame));
     write_address(json, "pc", frame->pc);
@@ -61,16 +61,20 @@ static void write_frame(struct base_json *json, const struct stack_report *repor
         write_address(json, "module_pc", place.pc);
         write_module(json, &place);
     }
-    if (place.source)
-        base_json_string(json, "file", place.source);
-    if (place.line)
-        base_json_number(json, "line", place.line);
     if (place.function)
         base_json_string(json, "function", place.function);
-    if (place.function && !(frame->flags & QUT_FRAME_PYTHON))
+    if (place.function && !place.is_inlined && !(frame->flags & QUT_FRAME_PYTHON))
         base_json_number(json, "function_offset", place.function_offset);
     if (place.mangled)
         base_json_string(json, "mangled", place.mangled);
+    if (place.file)
+        base_json_string(json, "file", place.file);
+    if (place.line)
+        base_json_number(json, "line", place.line);
+    if (place.is_inlined)
+        base_json_bool(json, "inlined", true);
+    if (place.is_near)
+        base_json_bool(json, "near", true);
     if (frame->flags & QUT_FRAME_SIGNAL)
         base_json_bool(json, "signal_frame", true);
     if (frame->flags & QUT_FRAME_GUESSED)
@@ -138,8 +142,11 @@ void stack_print_json(const struct stack_report *report)
         base_json_open(&json, NULL, '{');
         write_threads(&json, report, group);
         base_json_open(&json, "frames", '[');
-        for (size_t i = 0; i < thread->count; i++)
-            write_frame(&json, report, &thread->frames[i], i);
+        for (size_t i = 0; i < thread->count; i++) {
+            size_t count = stack_level_count(report->modules, options, &thread->frames[i]);
+            for (size_t level = 0; level < count; level++)
+                write_frame(&json, report, &thread->frames[i], i, level);
+        }
         base_json_close(&json, ']');
         write_end(&json, report, thread);
         if (thread->python_reason)

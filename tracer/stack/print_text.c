@@ -73,17 +73,29 @@ static void print_header(const struct stack_report *report, size_t group, bool c
 // What follows "  #NN ", for one pc of a caller: threads share most of their frames.
 struct line {
     uint64_t pc, lookup_pc;
-    uint32_t flags;
+    uint32_t flags, code_id;
+    size_t level;
     char *text; // NULL: empty
     size_t size;
 };
 enum { LINES = 1 << 12 };
 
-static void print_place(FILE *out, const struct stack_report *report, const struct qut_frame *frame, size_t index)
+static void print_source(FILE *out, const struct stack_place *place)
+{
+    if (!place->file || !place->module) // without one, the file stands in its place
+        return;
+    fputc(' ', out);
+    cli_print_name(out, place->file);
+    if (place->line)
+        fprintf(out, ":%" PRIu32, place->line);
+}
+
+static void print_place(FILE *out, const struct stack_report *report, const struct qut_frame *frame, size_t index,
+                        size_t level)
 {
     struct stack_place place;
     char name[NAME_TEXT_BYTES];
-    stack_describe(report->modules, report->options, frame, index, &place);
+    stack_describe(report->modules, report->options, frame, index, level, &place);
     int digits = 2 * (int)qut_target_word_bytes(report->modules->target);
     fprintf(out, "pc %0*" PRIx64 "  ", digits, place.pc);
     // A snapshot has its files by their last names.
@@ -96,24 +108,34 @@ static void print_place(FILE *out, const struct stack_report *report, const stru
             fprintf(out, "+%" PRIu64, place.function_offset);
         fputc(')', out);
     }
+    print_source(out, &place);
     // The lines of a snapshot are compared with AOSP's to the last byte.
     const char *before_mark = report->options->snapshot ? "\n     " : "";
     if (frame->flags & QUT_FRAME_SIGNAL)
         fprintf(out, "%s [signal frame]", before_mark);
     if (frame->flags & QUT_FRAME_GUESSED)
         fprintf(out, "%s [guessed]", before_mark);
+    if (place.is_inlined)
+        fputs(" [inlined]", out);
+    if (place.is_near)
+        fputs(" [near]", out);
     fputc('\n', out);
     stack_place_free(&place);
 }
 
-static bool make_line(const struct stack_report *report, const struct qut_frame *frame, size_t index, struct line *line)
+static bool make_line(const struct stack_report *report, const struct qut_frame *frame, size_t index, size_t level,
+                      struct line *line)
 {
     free(line->text);
-    *line = (struct line){.pc = frame->pc, .lookup_pc = frame->lookup_pc, .flags = frame->flags};
+    *line = (struct line){.pc = frame->pc,
+                          .lookup_pc = frame->lookup_pc,
+                          .flags = frame->flags,
+                          .code_id = frame->code_id,
+                          .level = level};
     FILE *out = open_memstream(&line->text, &line->size);
     if (!out)
         return false;
-    print_place(out, report, frame, index);
+    print_place(out, report, frame, index, level);
     bool has_failed = ferror(out);
     if (fclose(out) == 0 && !has_failed && line->text) // glibc's streams may fail to hand over what they hold
         return true;
@@ -122,23 +144,23 @@ static bool make_line(const struct stack_report *report, const struct qut_frame 
     return false;
 }
 
-static void print_frame(const struct stack_report *report, const struct qut_frame *frame, size_t index,
-                        struct line *lines)
+static void print_frame(const struct stack_report *report, const struct qut_frame *frame, size_t index, size_t level,
+                        size_t shown, struct line *lines)
 {
-    fputs(index < 10 ? "  #0" : "  #", stdout);
+    fputs(shown < 10 ? "  #0" : "  #", stdout);
     char number[24];
     size_t at = sizeof number;
     number[--at] = ' ';
-    for (size_t rest = index; at == sizeof number - 1 || rest; rest /= 10)
+    for (size_t rest = shown; at == sizeof number - 1 || rest; rest /= 10)
         number[--at] = (char)('0' + rest % 10);
     fwrite(number + at, 1, sizeof number - at, stdout);
 
     // Frame 0 is counted in its own way; 2^32 divided by the golden ratio spreads the rest.
-    struct line *line = &lines[(uint32_t)frame->pc * 0x9e3779b1u >> 20];
-    bool fits =
-        line->text && line->pc == frame->pc && line->lookup_pc == frame->lookup_pc && line->flags == frame->flags;
-    if (index == 0 || (!fits && !make_line(report, frame, index, line)))
-        print_place(stdout, report, frame, index);
+    struct line *line = &lines[((uint32_t)frame->pc + (uint32_t)level) * 0x9e3779b1u >> 20];
+    bool fits = line->text && line->pc == frame->pc && line->lookup_pc == frame->lookup_pc &&
+                line->flags == frame->flags && line->code_id == frame->code_id && line->level == level;
+    if (index == 0 || (!fits && !make_line(report, frame, index, level, line)))
+        print_place(stdout, report, frame, index, level);
     else
         fwrite(line->text, 1, line->size, stdout);
 }
@@ -152,8 +174,12 @@ void stack_print_text(const struct stack_report *report)
         if (group > 0)
             fputc('\n', stdout);
         print_header(report, group, color);
-        for (size_t i = 0; i < thread->count; i++)
-            print_frame(report, &thread->frames[i], i, lines);
+        size_t shown = 0; // inlined ones count
+        for (size_t i = 0; i < thread->count; i++) {
+            size_t count = stack_level_count(report->modules, report->options, &thread->frames[i]);
+            for (size_t level = 0; level < count; level++)
+                print_frame(report, &thread->frames[i], i, level, shown++, lines);
+        }
         char text[NAME_TEXT_BYTES];
         if (thread->python_reason)
             printf("      python: %s\n", thread->python_reason);

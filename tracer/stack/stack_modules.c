@@ -123,6 +123,7 @@ void stack_modules_free(struct stack_modules *modules)
     base_vector_free(&modules->vector);
     base_hash_free(&modules->index);
     stack_jit_free(modules);
+    stack_made_free(modules);
     stack_dex_free(modules);
     *modules = (struct stack_modules){0};
 }

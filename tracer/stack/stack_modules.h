@@ -17,6 +17,13 @@ struct stack_module {
     unsigned dex_failures;   // how often no dex file was found in it
 };
 
+// What a virtual machine says of a frame of its code.
+struct stack_made {
+    struct qut_frame frame;
+    struct qut_made_level *levels; // innermost first
+    size_t count;                  // 0: nothing
+};
+
 struct stack_jit_file;   // a symbol file of a just-in-time compiler
 struct stack_dex_source; // dex files, in a file or in memory
 
@@ -24,9 +31,11 @@ struct stack_modules {
     struct qut_target *target;
     const char *debug_root;
     BASE_VECTOR(struct stack_module *);
-    struct base_hash_index index;                     // of them, by where they begin
-    BASE_VECTOR(struct stack_jit_file) jit_files;     // jit_names.c
-    BASE_VECTOR(struct qut_made_code *) made_codes;   // jit_names.c
+    struct base_hash_index index;                   // of them, by where they begin
+    BASE_VECTOR(struct stack_jit_file) jit_files;   // jit_names.c
+    BASE_VECTOR(struct qut_made_code *) made_codes; // jit_names.c
+    BASE_VECTOR(struct stack_made) made;            // made_levels.c
+    struct base_hash_index made_index;
     BASE_VECTOR(struct stack_dex_source) dex_sources; // dex_names.c
     unsigned dex_refused;                             // how many times no dex file could be had for bytecode
     struct stack_module *dex_first;                   // ... the first time, and why
@@ -48,13 +57,16 @@ bool stack_module_symbol(struct stack_modules *modules, struct stack_module *mod
 // The ELF header of an image that is mapped from `start` on. False where there is none to be read.
 bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct elf_head *head);
 
-// The function at an address, by the symbol file that a just-in-time compiler registered, else as a virtual machine
-// calls it. False where neither tells.
+// The function at an address, by the symbol file that a just-in-time compiler registered. False where none tells.
 bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);
 
 // Code, or a method that is interpreted, as a virtual machine calls it.
 bool stack_made_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);
 
+// The methods that a frame stands for. NULL: it is none of such code, or there is no memory. Until the next call.
+const struct stack_made *stack_made_at(struct stack_modules *modules, const struct qut_frame *frame);
+
+void stack_made_free(struct stack_modules *modules);
 void stack_jit_free(struct stack_modules *modules);
 void stack_modules_free(struct stack_modules *modules);
 

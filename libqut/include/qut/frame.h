@@ -43,9 +43,10 @@ enum qut_frame_flag {
     QUT_FRAME_GUESSED = 4,     // found without unwind information, from the frame pointer or the link register, or by
                                // a rule that need not hold at an interrupted instruction
     QUT_FRAME_THUMB = 8,       // arm: Thumb code (pc has bit 0 clear all the same)
-    // Android's virtual machine.
+    // Virtual machines.
     QUT_FRAME_DEX = 16, // no machine code: pc is where the bytecode is that the frame before it interprets. sp is
-                        // that of the frame behind it
+                        // that of the frame behind it. Of OpenJDK pc is the method's description; lookup_pc is that,
+                        // and in its upper 16 bits the lower 16 of where the bytecode is, as far as known
     QUT_FRAME_INTERPRETER = 32, // runs bytecode: where that is known, a DEX frame follows
     QUT_FRAME_MANAGED = 64,     // compiled Java code, of an OAT file or a JIT
     QUT_FRAME_JIT = 128,        // code that was made at run time, of whatever language
@@ -59,7 +60,7 @@ struct qut_frame {
     uint64_t lookup_pc; // inside the instruction that is running: look up symbols, lines and rules with this one
     uint64_t sp;        // the stack pointer in this frame
     uint32_t flags;     // enum qut_frame_flag
-    uint32_t zero;
+    uint32_t code_id;   // of code made at run time, where it is known (qut/target.h): what lay there; else 0
 };
 
 // "outermost frame", "table pending", ... Static text. [signal-safe]

@@ -132,6 +132,26 @@ QUT_API bool qut_target_made_code(struct qut_target *target, uint64_t address, s
 QUT_API bool qut_target_made_code_of(struct qut_target *target, uint64_t address, uint64_t monotonic_ns,
                                      struct qut_made_code *code, size_t size);
 
+// The methods that a frame of a virtual machine's code stands for, innermost first: those that a compiler has inlined
+// where it stands, then the one whose code it is, at the latest what the code there is called. Read from the machine's
+// memory as it is now; where that is not what the frame's code_id says, nothing is. Lines are told of OpenJDK's
+// methods. Returns how many there are, of which at most `max` are filled, the outermost left out; 0: nothing is known.
+// `size` is sizeof *levels.
+enum qut_made_flag {
+    QUT_MADE_INLINED = 1, // into the next one
+    QUT_MADE_NEAR = 2, // interrupted where the compiler describes nothing: what it says of the next place that it does.
+                       // Levels before the last, and the line, need not be right
+};
+struct qut_made_level {
+    uint64_t start, end; // of the code, of all levels of a frame the same
+    uint32_t flags;      // enum qut_made_flag
+    uint32_t line;       // 0: not known
+    char name[512];
+    char file[192]; // as the class says; "": not known
+};
+QUT_API size_t qut_target_made_levels(struct qut_target *target, const struct qut_frame *frame,
+                                      struct qut_made_level *levels, size_t max, size_t size);
+
 // The dex file that holds a dex pc, by the list that Android's runtime keeps (__dex_debug_descriptor): true, and where
 // in memory it is.
 QUT_API bool qut_target_dex_at(struct qut_target *target, uint64_t dex_pc, uint64_t *start, uint64_t *size);

@@ -36,6 +36,25 @@ enum {
     SYMBOL_LENGTH = 4,
     SYMBOL_BODY = 6,
     NAME_INDEX = 3,
+    FILE_INDEX = 4,
+    METHOD_ACCESS = 40, // ... and lines
+    CONST_WORDS = 24,
+    CONST_FLAGS = 28,
+    CONST_CODE_SIZE = 32,
+    POOL_SOURCE = 54,
+    BLOB_COMPILE_ID = 120, // ... and what is inlined
+    BLOB_PLACES = 124,
+    BLOB_DEPENDENCIES = 128,
+    BLOB_METADATA = 132,
+    BLOB_SCOPES_BEGIN = 136,
+    BLOB_IMMUTABLE = 144,
+    BLOB_IMMUTABLE_SIZE = 152,
+    BLOB_MUTABLE = 160,
+    BLOB_MUTABLE_SIZE = 168,
+    BLOB_RELOCATION_SIZE = 172,
+    BLOB_SCOPES = 176,
+    BLOB_TABLES = 0x400,
+    RELOCATION_BYTES = 24, // before methods
 };
 
 static size_t read_fake(void *context, uint64_t address, void *bytes, size_t size)
@@ -170,6 +189,29 @@ void fake_begin(struct fake_hotspot *fake, enum fake_release release, const char
     field(fake, without, "InstanceKlass", "_constants", "ConstantPool*", KLASS_CONSTANTS, 0);
     field(fake, without, "Symbol", "_length", "u2", SYMBOL_LENGTH, 0);
     field(fake, without, "Symbol", "_body", "u1", SYMBOL_BODY, 0);
+    field(fake, without, "ConstMethod", "_constMethod_size", "int", CONST_WORDS, 0);
+    field(fake, without, "ConstMethod", release == FAKE_17 ? "_flags" : "_flags._flags", "u2", CONST_FLAGS, 0);
+    field(fake, without, "ConstMethod", "_code_size", "u2", CONST_CODE_SIZE, 0);
+    field(fake, without, "ConstantPool", "_source_file_name_index", "u2", POOL_SOURCE, 0);
+    field(fake, without, "Method", "_access_flags", "AccessFlags", METHOD_ACCESS, 0);
+    field(fake, without, "nmethod", "_compile_id", "int", BLOB_COMPILE_ID, 0);
+    field(fake, without, "nmethod", "_scopes_pcs_offset", "int", BLOB_PLACES, 0);
+    if (release == FAKE_17) {
+        uint64_t major = take(fake, 4);
+        fake_put_int(fake, major, 17);
+        field(fake, without, "Abstract_VM_Version", "_vm_major_version", "int", 0, major);
+        field(fake, without, "CompiledMethod", "_scopes_data_begin", "address", BLOB_SCOPES_BEGIN, 0);
+        field(fake, without, "nmethod", "_dependencies_offset", "int", BLOB_DEPENDENCIES, 0);
+        field(fake, without, "nmethod", "_metadata_offset", "int", BLOB_METADATA, 0);
+    } else {
+        field(fake, without, "nmethod", "_scopes_data_offset", "int", BLOB_SCOPES, 0);
+        field(fake, without, "nmethod", "_immutable_data", "address", BLOB_IMMUTABLE, 0);
+        field(fake, without, "nmethod", "_immutable_data_size", "int", BLOB_IMMUTABLE_SIZE, 0);
+        field(fake, without, "CodeBlob", "_mutable_data", "address", BLOB_MUTABLE, 0);
+        field(fake, without, "CodeBlob", "_mutable_data_size", "int", BLOB_MUTABLE_SIZE, 0);
+        field(fake, without, "CodeBlob", "_relocation_size", "int", BLOB_RELOCATION_SIZE, 0);
+    }
+    type(fake, "ConstMethod", CONST_BYTES);
     type(fake, "CodeBlob", 104);
     type(fake, "ConstantPool", POOL_BYTES);
     type(fake, "Method", METHOD_BYTES);
@@ -225,9 +267,25 @@ static uint64_t symbol(struct fake_hotspot *fake, const char *string)
 
 uint64_t fake_method(struct fake_hotspot *fake, const char *class_name, const char *name)
 {
-    uint64_t method = take(fake, METHOD_BYTES), constant = take(fake, CONST_BYTES),
-             pool = take(fake, POOL_BYTES + 8 * (NAME_INDEX + 1)), klass = take(fake, KLASS_BYTES);
-    uint16_t index = NAME_INDEX;
+    return fake_method_of(fake, class_name, name, NULL, 0, NULL, 0);
+}
+
+uint64_t fake_method_of(struct fake_hotspot *fake, const char *class_name, const char *name, const char *file,
+                        uint16_t code_bytes, const uint8_t *lines, size_t lines_bytes)
+{
+    size_t const_bytes = (CONST_BYTES + code_bytes + lines_bytes + 7) / 8 * 8;
+    uint64_t method = take(fake, METHOD_BYTES), constant = take(fake, const_bytes),
+             pool = take(fake, POOL_BYTES + 8 * (FILE_INDEX + 1)), klass = take(fake, KLASS_BYTES);
+    uint16_t index = NAME_INDEX, file_index = file ? FILE_INDEX : 0, has_lines = lines_bytes != 0;
+    fake_put_int(fake, constant + CONST_WORDS, (int32_t)(const_bytes / 8));
+    fake_put(fake, constant + CONST_CODE_SIZE, &code_bytes, sizeof code_bytes);
+    fake_put(fake, constant + CONST_FLAGS, &has_lines, sizeof has_lines);
+    if (lines_bytes)
+        fake_put(fake, constant + CONST_BYTES + code_bytes, lines, lines_bytes);
+    fake_put(fake, pool + POOL_SOURCE, &file_index, sizeof file_index);
+    if (file)
+        fake_put_word(fake, pool + POOL_BYTES + 8 * FILE_INDEX, symbol(fake, file));
+    fake->constant = constant;
     fake_put_word(fake, method + METHOD_CONST, constant);
     fake_put_word(fake, constant + CONST_POOL, pool);
     fake_put(fake, constant + CONST_NAME_INDEX, &index, sizeof index);
@@ -244,6 +302,39 @@ void fake_name_blob(struct fake_hotspot *fake, uint64_t block, const char *name,
     uint64_t blob = block + block_header_bytes(fake);
     fake_put_word(fake, blob + BLOB_NAME, text(fake, name));
     fake_put_word(fake, blob + BLOB_METHOD, method);
+}
+
+void fake_scopes(struct fake_hotspot *fake, uint64_t block, int32_t compile_id, const struct fake_scopes *scopes)
+{
+    enum { PLACE_BYTES = 16 };
+    uint64_t blob = block + block_header_bytes(fake), methods_bytes = 8 * scopes->method_count,
+             places_bytes = PLACE_BYTES * scopes->place_count, scopes_bytes = (scopes->bytes_count + 7) / 8 * 8;
+    bool is_apart = fake->release != FAKE_17;
+    uint64_t immutable = is_apart ? take(fake, places_bytes + scopes_bytes) : 0;
+    uint64_t mutable = is_apart ? take(fake, RELOCATION_BYTES + methods_bytes) : 0;
+    uint64_t methods = is_apart ? mutable + RELOCATION_BYTES : blob + BLOB_TABLES;
+    uint64_t bytes = is_apart ? immutable + places_bytes : methods + methods_bytes;
+    uint64_t places = is_apart ? immutable : bytes + scopes_bytes;
+    for (size_t i = 0; i < scopes->method_count; i++)
+        fake_put_word(fake, methods + 8 * i, scopes->methods[i]);
+    fake_put(fake, bytes, scopes->bytes, scopes->bytes_count);
+    for (size_t i = 0; i < scopes->place_count; i++)
+        fake_put(fake, places + PLACE_BYTES * i, scopes->places[i], sizeof scopes->places[i]);
+    fake_put_int(fake, blob + BLOB_COMPILE_ID, compile_id);
+    fake_put_int(fake, blob + BLOB_PLACES, is_apart ? 0 : (int32_t)(places - blob));
+    fake_put_int(fake, blob + BLOB_DEPENDENCIES, (int32_t)(places + places_bytes - blob));
+    fake_put_int(fake, blob + BLOB_METADATA, (int32_t)(methods - blob));
+    fake_put_word(fake, blob + BLOB_SCOPES_BEGIN, bytes);
+    fake_put_word(fake, blob + BLOB_IMMUTABLE, immutable);
+    fake_put_int(fake, blob + BLOB_IMMUTABLE_SIZE, (int32_t)(places_bytes + scopes_bytes));
+    fake_put_word(fake, blob + BLOB_MUTABLE, mutable);
+    fake_put_int(fake, blob + BLOB_MUTABLE_SIZE, (int32_t)(RELOCATION_BYTES + methods_bytes));
+    fake_put_int(fake, blob + BLOB_RELOCATION_SIZE, RELOCATION_BYTES);
+    fake_put_int(fake, blob + BLOB_SCOPES, (int32_t)places_bytes);
+    fake->scopes_at = bytes;
+    fake->places_at = places;
+    fake->methods_at = methods;
+    fake->compile_id_at = blob + BLOB_COMPILE_ID;
 }
 
 uint64_t fake_interpreter(struct fake_hotspot *fake, uint64_t address, const void *code, size_t code_bytes)

@@ -23,7 +23,8 @@ struct fake_hotspot {
     uint64_t next;           // where there is room for more data
     uint64_t structs, types; // as they are exported
     uint64_t queue, call_stub_at, heap_object;
-    uint64_t pool; // of the last method's constants
+    uint64_t pool, constant;                                  // of the last method
+    uint64_t scopes_at, places_at, methods_at, compile_id_at; // of the last fake_scopes
     unsigned field_count, type_count;
     struct elf_art_memory memory;
 };
@@ -35,6 +36,19 @@ uint64_t fake_blob(struct fake_hotspot *fake, uint64_t block, uint64_t block_byt
                    const void *code, size_t code_bytes);
 // A method's description: of a class "java/lang/String".
 uint64_t fake_method(struct fake_hotspot *fake, const char *class_name, const char *name);
+// ... with a source file (NULL: none), so many bytes of bytecode, and a table of lines behind it (0 bytes: none).
+uint64_t fake_method_of(struct fake_hotspot *fake, const char *class_name, const char *name, const char *file,
+                        uint16_t code_bytes, const uint8_t *lines, size_t lines_bytes);
+// What a compiler says of places in a blob's code: {offset, offset of its scope}, scopes, and methods.
+struct fake_scopes {
+    const int32_t (*places)[2];
+    size_t place_count;
+    const uint8_t *bytes;
+    size_t bytes_count;
+    const uint64_t *methods;
+    size_t method_count;
+};
+void fake_scopes(struct fake_hotspot *fake, uint64_t block, int32_t compile_id, const struct fake_scopes *scopes);
 // What a blob is called, and whose code it has; 0: no method's.
 void fake_name_blob(struct fake_hotspot *fake, uint64_t block, const char *name, uint64_t method);
 // The queue of codelets: one codelet, of this code behind its header.

@@ -57,12 +57,12 @@ static enum hotspot_fault start(enum fake_release release, const char *without)
     return hotspot_machine_read(&fake.memory, fake.structs, fake.types, &machine);
 }
 
-static int16_t method_cfa_bytes; // of the last rule
+static struct arch_interpreted interpreted; // of the last rule
 
 static struct qut_rule rule_at(uint64_t pc, enum arch_pc_kind kind)
 {
     struct qut_rule rule = {0};
-    if (!hotspot_frame_rule(&machine, &fake.memory, pc, kind, &rule, &method_cfa_bytes))
+    if (!hotspot_frame_rule(&machine, &fake.memory, pc, kind, &rule, &interpreted))
         rule.kind = QUT_RULE_HOLE;
     return rule;
 }
@@ -134,7 +134,9 @@ TEST(interpreted_frame)
     check_rule(17, interpreter + 17, ARCH_PC_EXACT, RBP, 16, -16);
     check_rule(17, interpreter + 2, ARCH_PC_RETURN, RBP, 16, -16); // wherever it is returned to, a frame stands
     const struct qut_rule body = rule_at(interpreter + 17, ARCH_PC_EXACT);
-    CHECK(method_cfa_bytes == -40, "method at %d", method_cfa_bytes);
+    CHECK(interpreted.method_cfa_bytes == -40, "method at %d", interpreted.method_cfa_bytes);
+    CHECK(interpreted.bytecode_cfa_bytes == -80 && interpreted.bytecode_reg == R13, "bytecode at %d",
+          interpreted.bytecode_cfa_bytes);
     CHECK(body.sp.how == QUT_REG_AT_CFA && body.sp.offset_bytes == -24, "sp %d %d", body.sp.how, body.sp.offset_bytes);
     const struct {
         int offset;

@@ -140,7 +140,7 @@ END_TEST
 START_TEST(interpreted_frame_says_its_method)
 {
     begin_in_method(0);
-    world.method_cfa_bytes = -16;
+    world.interpreted.method_cfa_bytes = -16;
     put_return(FRAME_WORDS - 1, NATIVE + 0x105);
     world_put(&world, FRAME_WORDS - 2, 0x7f0000001238);
     ck_assert_uint_eq(go(ARCH_PC_EXACT), 3);
@@ -152,10 +152,38 @@ START_TEST(interpreted_frame_says_its_method)
 }
 END_TEST
 
+// Where its bytecode is: in the register, if what was stored is of the same method; 0: a native one has none.
+START_TEST(interpreted_frame_says_its_bytecode)
+{
+    enum { R13 = 13 };
+    static const uint64_t method = 0x7f0000001238, near = 0x7f1234567890, far = 0x7f1234587890;
+    static const struct {
+        uint64_t stored, kept;
+        uint16_t bytecode;
+    } forms[] = {{near, near + 0x11, 0x78a1},
+                 {near, near - 0x7000, 0x0890},
+                 {near, far, 0x7890},
+                 {near, 0, 0x7890},
+                 {0, near, 0}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        begin_in_method(0);
+        world.interpreted =
+            (struct arch_interpreted){.method_cfa_bytes = -16, .bytecode_cfa_bytes = -24, .bytecode_reg = R13};
+        put_return(FRAME_WORDS - 1, NATIVE + 0x105);
+        world_put(&world, FRAME_WORDS - 2, method);
+        world_put(&world, FRAME_WORDS - 3, forms[i].stored);
+        world_set(&world, R13, forms[i].kept);
+        ck_assert_uint_eq(go(ARCH_PC_EXACT), 3);
+        ck_assert_uint_eq(frames[1].pc, method);
+        ck_assert_uint_eq(frames[1].lookup_pc, method | (uint64_t)forms[i].bytecode << 48);
+    }
+}
+END_TEST
+
 START_TEST(interpreted_frame_that_is_being_made)
 {
     begin_in_method(0);
-    world.method_cfa_bytes = -8 * FRAME_WORDS; // below sp
+    world.interpreted.method_cfa_bytes = -8 * FRAME_WORDS; // below sp
     put_return(FRAME_WORDS - 1, NATIVE + 0x105);
     world_set(&world, world.arch->sp_reg, world_stack_address(&world, 1));
     world.machine_rule.cfa.offset_bytes -= 8;
@@ -181,6 +209,6 @@ int main(void)
                             entries_need_no_call_before_them,    made_code_without_a_rule_ends_the_walk,
                             caller_that_leads_nowhere_is_none,   stub_is_left_by_what_lies_on_its_stack,
                             stub_that_keeps_a_frame_pointer,     interpreted_frame_says_its_method,
-                            interpreted_frame_that_is_being_made};
+                            interpreted_frame_says_its_bytecode, interpreted_frame_that_is_being_made};
     return run_steps("machine", tests, sizeof tests / sizeof tests[0]);
 }

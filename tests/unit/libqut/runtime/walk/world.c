@@ -100,10 +100,10 @@ static void world_find(void *context, uint64_t pc, struct runtime_code *code)
 }
 
 static bool world_machine_rule(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind,
-                               struct qut_rule *rule, int16_t *method_cfa_bytes)
+                               struct qut_rule *rule, struct arch_interpreted *interpreted)
 {
     const struct world *world = context;
-    *method_cfa_bytes = world->method_cfa_bytes;
+    *interpreted = world->interpreted;
     *rule = world->machine_rule;
     if (pc - WORLD_TEXT < world->machine_rules)
         return false;

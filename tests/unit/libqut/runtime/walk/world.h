@@ -26,7 +26,7 @@ struct world {
     // Offsets: code of a virtual machine; what has rules of it; where no calls return.
     uint32_t machine_start, machine_end, machine_rules, machine_entries;
     struct qut_rule machine_rule;
-    int16_t method_cfa_bytes; // of frames by it
+    struct arch_interpreted interpreted; // frames by it
     uint8_t code[WORLD_TEXT_BYTES];
     uint8_t stack[WORLD_STACK_BYTES];
     struct arch_frame_regs regs; // where walks begin
