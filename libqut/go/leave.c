@@ -31,8 +31,10 @@ static bool is_on_any(const struct go_thread *thread, uint64_t sp)
     return go_is_on(&thread->user, sp) || go_is_on(&thread->system, sp) || go_is_on(&thread->signal, sp);
 }
 
-// As the goroutine's record says.
-static enum go_found by_record(const struct go_thread *thread, bool may_be_new, struct go_caller *caller)
+// As the record of the thread's goroutine says, which may be another one by now than was left. One that was interrupted
+// by morestack as its first function began stands as if it had not begun; behind that call there is code of the same
+// function.
+static enum go_found by_record(const struct go_thread *thread, struct go_caller *caller)
 {
     if (!thread->curg)
         return GO_OUTERMOST;
@@ -40,7 +42,7 @@ static enum go_found by_record(const struct go_thread *thread, bool may_be_new, 
         return GO_UNKNOWN;
     *caller = (struct go_caller){.pc = thread->user_pc,
                                  .sp = thread->user_sp,
-                                 .is_exact = may_be_new && thread->user.high - thread->user_sp <= NEW_STACK_BYTES};
+                                 .is_exact = thread->user.high - thread->user_sp <= NEW_STACK_BYTES};
     return GO_CALLER;
 }
 
@@ -68,7 +70,7 @@ static enum go_found leave_mcall(const struct go_thread *thread, const struct el
     if (go_is_on(&thread->user, frame->sp))
         return by_cfa(memory, cfa, caller);
     uint64_t pushed = thread->system_sp - frame->sp;
-    return pushed == 0 || pushed == PUSHED_BYTES ? by_record(thread, true, caller) : GO_UNKNOWN;
+    return pushed == 0 || pushed == PUSHED_BYTES ? by_record(thread, caller) : GO_UNKNOWN;
 }
 
 static enum go_found leave_gogo(const struct go_thread *thread, const struct elf_art_memory *memory,
@@ -80,7 +82,7 @@ static enum go_found leave_gogo(const struct go_thread *thread, const struct elf
     struct go_thread taken = *thread;
     taken.user_sp = frame->sp;
     bool is_taken = frame->is_exact && (thread->user_sp == 0 || thread->user_sp == frame->sp);
-    return is_taken ? by_record(&taken, true, caller) : GO_UNKNOWN;
+    return is_taken ? by_record(&taken, caller) : GO_UNKNOWN;
 }
 
 static enum go_found leave_call_c(const struct go_thread *thread, const struct elf_art_memory *memory,
@@ -144,7 +146,7 @@ enum go_found go_leave(struct go_walk *walk, const struct elf_art_memory *memory
     case QUT_SWITCH_MORE_STACK:
         if (go_is_on(&thread->user, frame->sp))
             return by_cfa(memory, cfa, caller);
-        return frame->sp == thread->system_sp && thread->curg ? by_record(thread, false, caller) : GO_UNKNOWN;
+        return frame->sp == thread->system_sp ? by_record(thread, caller) : GO_UNKNOWN;
     case QUT_SWITCH_GOGO: return leave_gogo(thread, memory, frame, cfa, caller);
     case QUT_SWITCH_CALL_C: return leave_call_c(thread, memory, frame, cfa, caller);
     case QUT_SWITCH_CALLED_BY_C: return leave_called_by_c(thread, memory, frame, cfa, caller);

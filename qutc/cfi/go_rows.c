@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "qutc/cfi/go_switch.h"
+#include "qutc/input/go_special.h"
 
 enum {
     DEPTH_BYTES_MAX = 1 << 30,
@@ -25,15 +25,15 @@ static struct qut_reg_rule at_cfa(int64_t offset_bytes)
 // Where the function has pushed `depth_bytes`. On x86 a call pushes the return address: cfa = sp + depth + word;
 // ra = *(cfa - word). Else the first thing that is pushed lies lowest: cfa = sp + depth; ra = *sp, or in its register.
 static struct qut_rule rule_at(const struct arch *arch, const struct input_go_function *function,
-                               const struct cfi_go_special *special, int64_t depth_bytes)
+                               const struct input_go_special *special, int64_t depth_bytes)
 {
     struct qut_rule rule = {.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER};
     int64_t word = arch->word_bytes;
     rule.cfa.reg = arch->sp_reg;
     rule.cfa.offset_bytes = (int32_t)(depth_bytes + (arch->ra_in_register ? 0 : word));
-    if (special->manner == CFI_GO_INTERRUPTED)
+    if (special->manner == INPUT_GO_INTERRUPTED)
         rule.flags = QUT_RULE_SIGNAL;
-    if (function->flags & INPUT_GO_TOP_FRAME && special->manner != CFI_GO_ON_SIGNAL)
+    if (function->flags & INPUT_GO_TOP_FRAME && special->manner != INPUT_GO_ON_SIGNAL)
         rule.ra.how = QUT_REG_UNDEFINED;
     else if (!arch->ra_in_register)
         rule.ra = at_cfa(-word);
@@ -63,7 +63,7 @@ static int put(struct reader *reader, uint64_t start, const struct qut_rule *rul
 }
 
 // Where the function goes on with another stack. cfa is where its frame ends on the one that it was called on.
-static struct qut_rule switch_at(const struct arch *arch, const struct cfi_go_special *special, int64_t depth_bytes)
+static struct qut_rule switch_at(const struct arch *arch, const struct input_go_special *special, int64_t depth_bytes)
 {
     struct qut_rule rule = cfi_rule_refused(QUT_REFUSED_STACK_SWITCH);
     if (special->which == QUT_SWITCH_UNKNOWN)
@@ -76,7 +76,7 @@ static struct qut_rule switch_at(const struct arch *arch, const struct cfi_go_sp
 
 // Whether the function's depth is what put_kept takes it for: one where sp is kept, and the same as long as it is.
 static bool kept_depth(const struct input_go_functions *functions, const struct input_go_function *function,
-                       const struct cfi_go_special *special, int64_t *kept_bytes)
+                       const struct input_go_special *special, int64_t *kept_bytes)
 {
     struct input_go_sp sp;
     bool is_one = true, is_found = false;
@@ -95,7 +95,7 @@ static bool kept_depth(const struct input_go_functions *functions, const struct 
 // The row from `start` on. Code behind the function's return that has the whole frame was jumped to from where sp is
 // kept (1.19: nanotime1, where there is no vdso).
 static struct qut_rule kept_rule(const struct reader *reader, const struct input_go_function *function,
-                                 const struct cfi_go_special *special, const struct input_go_sp *sp, uint64_t start,
+                                 const struct input_go_special *special, const struct input_go_sp *sp, uint64_t start,
                                  bool is_behind)
 {
     bool is_kept = (start >= special->kept_start && start < special->kept_end) || is_behind;
@@ -104,8 +104,8 @@ static struct qut_rule kept_rule(const struct reader *reader, const struct input
 }
 
 static int put_kept(struct reader *reader, const struct input_go_functions *functions,
-                    const struct input_go_function *function, const struct cfi_go_special *special, int64_t kept_bytes,
-                    uint64_t *reached)
+                    const struct input_go_function *function, const struct input_go_special *special,
+                    int64_t kept_bytes, uint64_t *reached)
 {
     const uint64_t cuts[] = {special->kept_start, special->kept_end};
     struct input_go_sp sp;
@@ -130,7 +130,7 @@ static int put_kept(struct reader *reader, const struct input_go_functions *func
 
 // 0, or -1; what is malformed is a hole from there on.
 static int read_function(struct reader *reader, const struct input_go_functions *functions,
-                         const struct input_go_function *function, struct cfi_go_special *special, bool *is_malformed)
+                         const struct input_go_function *function, struct input_go_special *special, bool *is_malformed)
 {
     const struct qut_rule hole = cfi_rule_hole();
     struct input_go_sp sp;
@@ -147,7 +147,7 @@ static int read_function(struct reader *reader, const struct input_go_functions 
     while (!is_kept && input_go_sp_next(&sp)) {
         if (sp.depth_bytes < 0 || sp.depth_bytes > DEPTH_BYTES_MAX)
             break;
-        struct qut_rule rule = special->manner == CFI_GO_SWITCHES
+        struct qut_rule rule = special->manner == INPUT_GO_SWITCHES
                                    ? switch_at(reader->arch, special, sp.depth_bytes)
                                    : rule_at(reader->arch, function, special, sp.depth_bytes);
         if (put(reader, sp.start, &rule) != 0)
@@ -176,9 +176,9 @@ int cfi_go_rows(const struct input_image *image, enum cfi_go_part part, uint64_t
         }
         if (function.sp_offset == 0)
             continue; // C code: what describes it is elsewhere
-        struct cfi_go_special special;
-        cfi_go_special(image, &functions, &function, &special);
-        if (part == CFI_GO_SPECIALS && special.manner != CFI_GO_SWITCHES && special.manner != CFI_GO_INTERRUPTED)
+        struct input_go_special special;
+        input_go_special(image, &functions, &function, &special);
+        if (part == CFI_GO_SPECIALS && special.manner != INPUT_GO_SWITCHES && special.manner != INPUT_GO_INTERRUPTED)
             continue;
         if (read_function(&reader, &functions, &function, &special, &is_malformed) != 0)
             return -1;

@@ -273,12 +273,14 @@ static bool make_room(struct attach_session *session)
     session->frames = malloc(ATTACH_FRAMES_MAX * sizeof *session->frames);
     pieces[0].bytes = malloc(ATTACH_STACK_BYTES);
     pieces[1].bytes = malloc(ATTACH_SECOND_BYTES);
-    if (!session->frames || !pieces[0].bytes || !pieces[1].bytes)
+    pieces[2].bytes = malloc(ATTACH_SECOND_BYTES);
+    if (!session->frames || !pieces[0].bytes || !pieces[1].bytes || !pieces[2].bytes)
         return false;
     // Touched now, so that no page of it is made while a thread stands still.
     memset(session->frames, 0, ATTACH_FRAMES_MAX * sizeof *session->frames);
     memset(pieces[0].bytes, 1, ATTACH_STACK_BYTES);
     memset(pieces[1].bytes, 1, ATTACH_SECOND_BYTES);
+    memset(pieces[2].bytes, 1, ATTACH_SECOND_BYTES);
     return true;
 }
 
@@ -383,6 +385,7 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
     free(session->frames);
     free(session->taken.copy.pieces[0].bytes);
     free(session->taken.copy.pieces[1].bytes);
+    free(session->taken.copy.pieces[2].bytes);
     free(session);
     return status;
 }

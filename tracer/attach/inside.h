@@ -30,7 +30,7 @@
 enum {
     ATTACH_BLOCK_BYTES = 1024,      // of registers
     ATTACH_STACK_BYTES = 256 << 10, // of a stack that are copied at most
-    ATTACH_SECOND_BYTES = 64 << 10, // of a second one
+    ATTACH_SECOND_BYTES = 64 << 10, // of a second one, and a third
     ATTACH_FRAMES_MAX = 4096,
 };
 
@@ -39,7 +39,7 @@ struct attach_taken {
     _Alignas(8) uint8_t block[ATTACH_BLOCK_BYTES];
     size_t block_bytes;
     struct arch_frame_regs regs;
-    struct target_copy copy; // pieces have room for ATTACH_STACK_BYTES, ATTACH_SECOND_BYTES
+    struct target_copy copy; // pieces have room for ATTACH_STACK_BYTES, the others for ATTACH_SECOND_BYTES
 };
 
 // What the kernel says of a thread.
@@ -75,6 +75,7 @@ struct attach_thread {
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
     uint64_t stack_top;
     uint64_t second_start;        // 0: none; else where another piece begins that walks came to
+    uint64_t thread_pointer;      // when it was last stopped; 0: it was not, or it is not known
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
     struct attach_kernel_time kernel_time;
     // ---- sleepers.c

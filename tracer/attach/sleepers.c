@@ -80,8 +80,8 @@ static bool slept_on(struct attach_session *session, struct attach_thread *threa
            strcmp(now.text, sleep->text) == 0;
 }
 
-// Only pc and sp are known of a sleeper. Where that is not enough it is stopped after all, once for this sleep, if
-// nothing in it notices that.
+// Only pc and sp are known of a sleeper, and what it told before. Where that is not enough it is stopped after all,
+// once for this sleep, if nothing in it notices that.
 static bool walk_sleeper(struct attach_session *session, struct attach_thread *thread, const struct target_sleep *sleep,
                          struct attach_sample *sample)
 {
@@ -102,8 +102,9 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
     regs->reg[session->target->arch->sp_reg] = sleep->sp;
     sample->frame_count = attach_walk(session, thread, &sample->end);
     result->asleep++;
-    if (sample->end.reason != QUT_END_NO_REGISTER ||
-        target_live_wake(session->target, thread->tid, sleep, &name) != TARGET_WAKE_UNSEEN)
+    bool needs_more = sample->end.reason == QUT_END_NO_REGISTER ||
+                      (sample->end.reason == QUT_END_REFUSED && sample->end.refusal == QUT_REFUSED_STACK_SWITCH);
+    if (!needs_more || target_live_wake(session->target, thread->tid, sleep, &name) != TARGET_WAKE_UNSEEN)
         return true;
     result->asleep--;
     if (attach_take(session, thread, looked_ns) != ATTACH_TOOK) {

@@ -25,10 +25,17 @@ enum {
     WAIT_MAX_NS = 20000000,     // then others wait too long for their turn
     TOP_SLACK_BYTES = 256,      // where another outermost frame may begin
     SECOND_BELOW_BYTES = 4096,  // a second stack, from a little below where a walk came to
+    SYSTEM_ABOVE_BYTES = 4096,  // what C code has on a thread's stack before Go's begins
     UNKNOWN_STACK_BYTES = 16384 // where nothing is known of what is mapped
 };
 
 // ---- the copy
+
+// A goroutine's stack, or that of its thread's signal handlers: they say themselves how far they go.
+static bool is_other_stack(const struct go_thread *go, uint64_t sp)
+{
+    return go->is_known && (go_is_on(&go->user, sp) || go_is_on(&go->signal, sp));
+}
 
 static void copy_piece(struct attach_session *session, struct target_window *piece, uint64_t start, uint64_t size)
 {
@@ -37,20 +44,50 @@ static void copy_piece(struct attach_session *session, struct target_window *pie
     piece->size = size ? os_read_process(live->memory_tid, live->memory_fd, start, piece->bytes, (size_t)size) : 0;
 }
 
+// A Go program's other stack. All of it, if it is small, as most are; else from where the thread left it, or changed to
+// it. (The clock's functions change from a stack without a word in its record: larger ones are cut there.)
+static void copy_other_stack(struct attach_session *session, uint64_t sp)
+{
+    struct target_copy *copy = &session->taken.copy;
+    uint64_t start;
+    const struct go_stack *other = go_other_stack(&copy->go, sp, &start);
+    copy->pieces[2].size = 0;
+    if (!other)
+        return;
+    if (other->high - other->low <= ATTACH_SECOND_BYTES || !go_is_on(other, start))
+        start = other->low;
+    uint64_t size = other->high - start;
+    copy_piece(session, &copy->pieces[2], start, size < ATTACH_SECOND_BYTES ? size : ATTACH_SECOND_BYTES);
+}
+
+// Where the copy of the stack at sp ends.
+static uint64_t end_of_stack(const struct attach_session *session, const struct attach_thread *thread, uint64_t sp,
+                             uint64_t start)
+{
+    const struct go_thread *go = &session->taken.copy.go;
+    uint64_t end = thread->stack_top;
+    if (is_other_stack(go, sp)) {
+        end = go_is_on(&go->user, sp) ? go->user.high : go->signal.high;
+    } else if (go->is_known && end && end < go->system.high + SYSTEM_ABOVE_BYTES) {
+        end = go->system.high + SYSTEM_ABOVE_BYTES;
+    }
+    if (end > sp && end - start <= ATTACH_STACK_BYTES)
+        return end;
+    const struct target_map *map = target_maps_find(&session->target->maps, sp);
+    return map ? map->end : start + UNKNOWN_STACK_BYTES;
+}
+
 void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp)
 {
     struct target_copy *copy = &session->taken.copy;
+    target_go_thread(session->target, thread->thread_pointer, &copy->go);
     uint64_t start = (sp - RED_ZONE_BYTES) & ~(uint64_t)7;
-    uint64_t end = thread->stack_top;
-    if (end <= sp || end - start > ATTACH_STACK_BYTES) {
-        const struct target_map *map = target_maps_find(&session->target->maps, sp);
-        end = map ? map->end : start + UNKNOWN_STACK_BYTES;
-    }
-    uint64_t size = end - start;
+    uint64_t size = end_of_stack(session, thread, sp, start) - start;
     copy_piece(session, &copy->pieces[0], start, size < ATTACH_STACK_BYTES ? size : ATTACH_STACK_BYTES);
     if (copy->pieces[0].size == 0) // what is below may not be mapped
         copy_piece(session, &copy->pieces[0], sp, UNKNOWN_STACK_BYTES);
     copy_piece(session, &copy->pieces[1], thread->second_start, thread->second_start ? ATTACH_SECOND_BYTES : 0);
+    copy_other_stack(session, sp);
 }
 
 // ---- the stop
@@ -105,6 +142,13 @@ static uint64_t sp_of(const struct attach_session *session)
     return sp;
 }
 
+static void copy_all(struct attach_session *session, struct attach_thread *thread)
+{
+    thread->thread_pointer = target_thread_pointer(session->target->arch, session->taken.block);
+    attach_copy_stack(session, thread, sp_of(session));
+    attach_python_take(session, thread);
+}
+
 static void count_call(struct attach_session *session, const struct attach_thread *thread, enum attach_call call,
                        uint64_t fd, uint64_t since_ns)
 {
@@ -135,10 +179,8 @@ static enum attach_took copy_and_let_go(struct attach_session *session, struct a
     enum attach_call call;
     uint64_t fd = 0;
     bool got = read_registers(session, thread, &call, &fd);
-    if (got && wanted) {
-        attach_copy_stack(session, thread, sp_of(session));
-        attach_python_take(session, thread);
-    }
+    if (got && wanted)
+        copy_all(session, thread);
     os_trace_detach(thread->tid, stop->signal_number);
     uint64_t now_ns = os_now_ns();
     session->still_ns = still_since(session, stop);
@@ -277,6 +319,8 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))
         count = walk_once(session, end);
     const struct target_window *piece = &copy->pieces[0];
+    if (is_other_stack(&copy->go, session->taken.regs.reg[session->target->arch->sp_reg]))
+        return count;
     if (end->reason == QUT_END_OUTERMOST) {
         thread->stack_top = copy->reached + TOP_SLACK_BYTES;
     } else if (end->reason == QUT_END_BAD_MEMORY) {

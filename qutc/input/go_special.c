@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "qutc/cfi/go_switch.h"
+#include "qutc/input/go_special.h"
 
 #include <string.h>
 
@@ -10,20 +10,20 @@ static const struct {
     uint8_t manner, which;
     bool is_prefix;
 } known[] = {
-    {"runtime.systemstack", CFI_GO_SWITCHES, QUT_SWITCH_SYSTEM_STACK, false},
-    {"runtime.mcall", CFI_GO_SWITCHES, QUT_SWITCH_MCALL, false},
-    {"runtime.morestack", CFI_GO_SWITCHES, QUT_SWITCH_MORE_STACK, false},
-    {"runtime.gogo", CFI_GO_SWITCHES, QUT_SWITCH_GOGO, false},
-    {"gogo", CFI_GO_SWITCHES, QUT_SWITCH_GOGO, false},
-    {"runtime.asmcgocall", CFI_GO_SWITCHES, QUT_SWITCH_CALL_C, false},
-    {"runtime.cgocallback", CFI_GO_SWITCHES, QUT_SWITCH_CALLED_BY_C, false},
-    {"runtime.asyncPreempt", CFI_GO_INTERRUPTED, 0, false},
-    {"runtime.sigpanic", CFI_GO_INTERRUPTED, 0, false},
-    {"runtime.sigpanic0", CFI_GO_INTERRUPTED, 0, false},
+    {"runtime.systemstack", INPUT_GO_SWITCHES, QUT_SWITCH_SYSTEM_STACK, false},
+    {"runtime.mcall", INPUT_GO_SWITCHES, QUT_SWITCH_MCALL, false},
+    {"runtime.morestack", INPUT_GO_SWITCHES, QUT_SWITCH_MORE_STACK, false},
+    {"runtime.gogo", INPUT_GO_SWITCHES, QUT_SWITCH_GOGO, false},
+    {"gogo", INPUT_GO_SWITCHES, QUT_SWITCH_GOGO, false},
+    {"runtime.asmcgocall", INPUT_GO_SWITCHES, QUT_SWITCH_CALL_C, false},
+    {"runtime.cgocallback", INPUT_GO_SWITCHES, QUT_SWITCH_CALLED_BY_C, false},
+    {"runtime.asyncPreempt", INPUT_GO_INTERRUPTED, 0, false},
+    {"runtime.sigpanic", INPUT_GO_INTERRUPTED, 0, false},
+    {"runtime.sigpanic0", INPUT_GO_INTERRUPTED, 0, false},
     // What handlers return to: sigreturn, from Go 1.20 on sigreturn__sigaction. Its bytes tell what it is.
-    {"runtime.sigreturn", CFI_GO_INTERRUPTED, 0, true},
-    {"runtime.sigtramp", CFI_GO_ON_SIGNAL, 0, false},
-    {"runtime.cgoSigtramp", CFI_GO_ON_SIGNAL, 0, false},
+    {"runtime.sigreturn", INPUT_GO_INTERRUPTED, 0, true},
+    {"runtime.sigtramp", INPUT_GO_ON_SIGNAL, 0, false},
+    {"runtime.cgoSigtramp", INPUT_GO_ON_SIGNAL, 0, false},
 };
 
 // Of x86-64: mov %rsp, %REG; ...; mov %REG, %rsp. C code keeps these registers.
@@ -51,7 +51,7 @@ static size_t only_place(struct base_bytes code, const uint8_t bytes[MOVE_BYTES]
 }
 
 static void find_kept(const struct input_image *image, const struct input_go_function *function,
-                      struct cfi_go_special *special)
+                      struct input_go_special *special)
 {
     uint64_t size = function->end - function->start;
     if (size > FUNCTION_BYTES_MAX)
@@ -72,13 +72,13 @@ static void find_kept(const struct input_image *image, const struct input_go_fun
     }
 }
 
-void cfi_go_special(const struct input_image *image, const struct input_go_functions *functions,
-                    const struct input_go_function *function, struct cfi_go_special *special)
+void input_go_special(const struct input_image *image, const struct input_go_functions *functions,
+                      const struct input_go_function *function, struct input_go_special *special)
 {
     struct base_bytes name = functions->names;
     name.data += function->name_offset;
     name.size -= function->name_offset;
-    *special = (struct cfi_go_special){0};
+    *special = (struct input_go_special){0};
     // What is known is known of x86-64's code; elsewhere functions that write sp are refused, by their mark.
     bool is_known_arch = !image->arch->ra_in_register && image->arch->word_bytes == 8;
     for (size_t i = 0; is_known_arch && i < sizeof known / sizeof *known; i++) {
@@ -86,15 +86,15 @@ void cfi_go_special(const struct input_image *image, const struct input_go_funct
         if (name.size < length || memcmp(name.data, known[i].name, length) != 0)
             continue;
         // Functions of Go that only call the one in assembly have its name, too.
-        if (known[i].manner == CFI_GO_SWITCHES && !(function->flags & INPUT_GO_WRITES_SP))
+        if (known[i].manner == INPUT_GO_SWITCHES && !(function->flags & INPUT_GO_WRITES_SP))
             return;
-        special->manner = (enum cfi_go_manner)known[i].manner;
+        special->manner = (enum input_go_manner)known[i].manner;
         special->which = (enum qut_stack_switch)known[i].which;
         return;
     }
     if (!(function->flags & INPUT_GO_WRITES_SP) || function->flags & INPUT_GO_TOP_FRAME)
         return;
-    special->manner = CFI_GO_SWITCHES;
+    special->manner = INPUT_GO_SWITCHES;
     if (is_known_arch)
         find_kept(image, function, special);
 }
