@@ -156,7 +156,8 @@ static void start_walks(void)
     static struct qutc_provide_options provide = {.size = sizeof provide};
     struct qut_options options = {.size = sizeof options, .compile = qutc_compile_for_qut, .compile_context = &provide};
     struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    if (qut_start(&options) != 0 || qut_wait(WAIT_MS) != 0 || sigaction(SIGPROF, &action, NULL) != 0)
+    if (qut_start(&options) != 0 || qut_refresh() < 0 || qut_wait(WAIT_MS) != 0 ||
+        sigaction(SIGPROF, &action, NULL) != 0)
         judge_give_up("libqut does not start");
 }
 

@@ -212,7 +212,8 @@ static void print_kept(const struct kept *kept)
     printf("]}");
 }
 
-static bool is_executable(uint64_t pc)
+// Executable stacks (libart asks for them) are no code.
+static bool is_code(uint64_t pc)
 {
     char line[512], mode[8] = "";
     unsigned long start, end;
@@ -222,7 +223,7 @@ static bool is_executable(uint64_t pc)
         is_found = sscanf(line, "%lx-%lx %7s", &start, &end, mode) == 3 && pc >= start && pc < end;
     if (file)
         fclose(file);
-    return is_found && mode[2] == 'x';
+    return is_found && mode[2] == 'x' && mode[1] != 'w';
 }
 
 // Walks whose last frame is no code, and which nothing marks: the frame before it was left by a wrong rule.
@@ -230,7 +231,7 @@ static unsigned count_strays(void)
 {
     unsigned strays = 0;
     for (unsigned i = 0; i < PLACES; i++)
-        if (seen.cut[i].unmarked && !is_executable(seen.cut[i].pc))
+        if (seen.cut[i].unmarked && !is_code(seen.cut[i].pc))
             strays += seen.cut[i].unmarked;
     return strays;
 }
