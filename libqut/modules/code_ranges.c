@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executable memory that no loader listed: where a virtual machine puts the code it makes. Walks ask only whether an
-// address lies in some, and only where libqut may follow frame pointers.
+// What is mapped, as /proc/self/maps has it: images that no loader lists (unlisted.c), and which memory is executable,
+// where a virtual machine puts the code it makes. Read by our thread, when a walk has met code that is not known.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/modules/registry.h"
+#include "libqut/modules/unlisted.h"
 
 enum {
     READ_EVERY_MS = 20,     // at most so often,
     READ_PART_OF_TIME = 50, // and for so small a part of one core
+    // Where walks meet only code that was there the last time: an image may have been put in its place.
+    READ_AGAIN_MS = 1000,
+    READ_AGAIN_PART_OF_TIME = 500,
 };
 
 struct range {
@@ -23,11 +26,24 @@ struct code_ranges {
 };
 static_assert(offsetof(struct code_ranges, retired) == 0, "freed by its node");
 
-static _Atomic(struct code_ranges *) current; // NULL: nothing is asked for
+enum wanted { WANTED_NOT, WANTED_AGAIN, WANTED };
+
+static _Atomic(struct code_ranges *) current; // NULL: not started
 static _Atomic uint32_t wanted;
-static uint64_t due_ns; // under work
+static bool has_frame_pointers;       // constant between start and stop
+static uint64_t due_ns, due_again_ns; // under work
 
 // ---- walks
+
+static void want(enum wanted how)
+{
+    uint32_t now = atomic_load_explicit(&wanted, memory_order_relaxed);
+    while (now < how)
+        if (atomic_compare_exchange_weak_explicit(&wanted, &now, how, memory_order_acq_rel, memory_order_relaxed)) {
+            modules_registry_ring();
+            return;
+        }
+}
 
 bool modules_is_code(uintptr_t pc)
 {
@@ -42,12 +58,14 @@ bool modules_is_code(uintptr_t pc)
         else
             high = middle;
     }
-    if (low < ranges->count && ranges->items[low].start <= pc)
-        return true;
-    if (!atomic_load_explicit(&wanted, memory_order_relaxed) &&
-        atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
-        modules_registry_ring();
-    return false;
+    bool is_known = low < ranges->count && ranges->items[low].start <= pc;
+    want(is_known ? WANTED_AGAIN : WANTED);
+    return is_known && has_frame_pointers;
+}
+
+void modules_want_mappings(void)
+{
+    want(WANTED);
 }
 
 // ---- our thread
@@ -66,9 +84,8 @@ static struct code_ranges *new_ranges(size_t capacity)
     return ranges;
 }
 
-static int add(void *context, uintptr_t start, uintptr_t end)
+static int add(struct code_ranges **ranges, uintptr_t start, uintptr_t end)
 {
-    struct code_ranges **ranges = context;
     struct range *last = (*ranges)->count ? &(*ranges)->items[(*ranges)->count - 1] : NULL;
     if (last && last->end == start) {
         last->end = end;
@@ -94,44 +111,95 @@ static void replace(struct code_ranges *ranges)
         modules_registry_push_retired(&old->retired);
 }
 
-void modules_code_ranges_start(bool are_wanted)
+void modules_code_ranges_start(bool with_frame_pointers)
 {
-    replace(are_wanted ? new_ranges(1) : NULL);
-    atomic_store_explicit(&wanted, are_wanted, memory_order_relaxed);
-    due_ns = 0;
+    has_frame_pointers = with_frame_pointers;
+    atomic_store_explicit(&wanted, with_frame_pointers ? WANTED : WANTED_NOT, memory_order_relaxed);
+    due_ns = due_again_ns = 0;
+    replace(new_ranges(1));
+}
+
+void modules_code_ranges_stop(void)
+{
+    replace(NULL);
+    atomic_store_explicit(&wanted, WANTED_NOT, memory_order_relaxed);
+}
+
+struct reading {
+    struct code_ranges *ranges;
+    struct modules_unlisted unlisted;
+};
+
+static int see(void *context, const struct os_map_line *line)
+{
+    struct reading *reading = context;
+    int result = modules_unlisted_see(&reading->unlisted, line);
+    return result == 0 && line->is_executable ? add(&reading->ranges, line->start, line->end) : result;
+}
+
+// What the loader has listed since would seem to be listed by nobody.
+static bool is_loader_known(void)
+{
+    return os_is_generation(&modules_registry.loader) || modules_registry_scan() >= 0;
+}
+
+static void read_mappings(struct reading *reading, const struct code_ranges *known)
+{
+    if (!is_loader_known() || os_each_mapping(see, reading) != 0) {
+        modules_scan_free(&reading->unlisted.scan);
+        return;
+    }
+    const struct code_ranges *ranges = reading->ranges;
+    if (ranges->count != known->count ||
+        memcmp(ranges->items, known->items, known->count * sizeof known->items[0]) != 0) {
+        os_lock(&modules_registry.lock);
+        replace(reading->ranges);
+        os_unlock(&modules_registry.lock);
+        reading->ranges = NULL;
+    }
+    modules_unlisted_take(&reading->unlisted);
+}
+
+static uint64_t next_ns(uint64_t begin_ns, uint64_t now_ns, uint64_t every_ms, uint64_t part_of_time)
+{
+    uint64_t rest_ns = (now_ns - begin_ns) * part_of_time;
+    return now_ns + (rest_ns > every_ms * 1000000u ? rest_ns : every_ms * 1000000u);
 }
 
 void modules_code_ranges_read(void)
 {
-    struct code_ranges *known = atomic_load_explicit(&current, memory_order_relaxed), *ranges;
+    struct code_ranges *known = atomic_load_explicit(&current, memory_order_relaxed);
     if (!known)
         return;
     // What is asked for from here on may have come after it was read.
-    atomic_store_explicit(&wanted, 0, memory_order_relaxed);
+    atomic_store_explicit(&wanted, WANTED_NOT, memory_order_relaxed);
     uint64_t begin_ns = os_now_ns();
-    ranges = new_ranges(known->count + 16);
-    bool is_new = ranges && os_each_code_mapping(add, &ranges) == 0 &&
-                  (ranges->count != known->count ||
-                   memcmp(ranges->items, known->items, known->count * sizeof known->items[0]) != 0);
-    if (is_new) {
-        os_lock(&modules_registry.lock);
-        replace(ranges);
-        os_unlock(&modules_registry.lock);
-    } else {
-        free(ranges);
+    struct reading *reading = calloc(1, sizeof *reading);
+    uint8_t *buffer = malloc(MODULES_SCAN_BUFFER_BYTES);
+    struct code_ranges *ranges = new_ranges(known->count + 16);
+    if (reading && buffer && ranges) {
+        reading->ranges = ranges;
+        reading->unlisted.scan.buffer = buffer;
+        read_mappings(reading, known);
+        ranges = reading->ranges;
     }
-    uint64_t now_ns = os_now_ns(), rest_ns = (now_ns - begin_ns) * READ_PART_OF_TIME;
-    due_ns = now_ns + (rest_ns > READ_EVERY_MS * 1000000u ? rest_ns : READ_EVERY_MS * 1000000u);
+    free(ranges);
+    free(buffer);
+    free(reading);
+    uint64_t now_ns = os_now_ns();
+    due_ns = next_ns(begin_ns, now_ns, READ_EVERY_MS, READ_PART_OF_TIME);
+    due_again_ns = next_ns(begin_ns, now_ns, READ_AGAIN_MS, READ_AGAIN_PART_OF_TIME);
 }
 
 bool modules_code_ranges_step(int *wait_ms)
 {
     *wait_ms = -1;
-    if (!atomic_load_explicit(&wanted, memory_order_acquire) || !atomic_load_explicit(&current, memory_order_relaxed))
+    uint32_t how = atomic_load_explicit(&wanted, memory_order_acquire);
+    if (how == WANTED_NOT || !atomic_load_explicit(&current, memory_order_relaxed))
         return false;
-    uint64_t now_ns = os_now_ns();
-    if (now_ns < due_ns) {
-        *wait_ms = (int)((due_ns - now_ns + 999999u) / 1000000u);
+    uint64_t now_ns = os_now_ns(), due = how == WANTED ? due_ns : due_again_ns;
+    if (now_ns < due) {
+        *wait_ms = (int)((due - now_ns + 999999u) / 1000000u);
         return false;
     }
     modules_code_ranges_read();

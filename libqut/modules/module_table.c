@@ -86,7 +86,9 @@ int modules_record_compile_table(const struct modules_record *record, struct run
     };
     size_t size = 0;
     void *image = NULL;
-    if (!is_mapped || !mapping->is_there) {
+    // Where nothing tells whether the file is what was mapped, and no loader did so.
+    bool is_file_unsure = identity->is_unlisted && !identity->has_oat_identity && identity->build_id_size == 0;
+    if (!is_mapped || !mapping->is_there || is_file_unsure) {
         size = (size_t)image_size(identity);
         image = size ? copy_image(identity, size) : NULL;
         request.memory = image;

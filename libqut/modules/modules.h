@@ -13,7 +13,19 @@
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
-enum { MODULES_CANARY_BYTES = 8 };
+enum { MODULES_CANARY_BYTES = 8, MODULES_SAMPLES = 8 };
+
+// Words of an image's code, evenly apart.
+struct modules_samples {
+    uintptr_t start, end; // of what they are taken from
+    uint64_t words[MODULES_SAMPLES];
+};
+
+static inline uintptr_t modules_sample_at(const struct modules_samples *samples, unsigned index)
+{
+    uintptr_t bytes = samples->end - samples->start, last = bytes > sizeof(uint64_t) ? bytes - sizeof(uint64_t) : 0;
+    return samples->start + last / (MODULES_SAMPLES - 1) * index;
+}
 
 struct module {
     uintptr_t start, end;     // addresses of its first to its last executable byte
@@ -23,7 +35,9 @@ struct module {
     bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
     uintptr_t canary_address; // of bytes of its build-id, or its OAT checksum; 0: it cannot be confirmed
     uint8_t canary[MODULES_CANARY_BYTES];
-    uint64_t code_base; // of `start`, in code space (code_space.h); 0: it has no place there
+    uint64_t code_base;                    // of `start`, in code space (code_space.h); 0: it has no place there
+    const struct modules_samples *samples; // in place of a canary; NULL: none
+    uint32_t unlisted; // no loader lists it, nor tells that it goes: each walk has to confirm it; 0: one does
 };
 
 struct runtime_shared_rules;
@@ -82,9 +96,12 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc);
 // Whether the module is, now, what the list says. Signal-safe; a system call or two.
 bool module_confirm(const struct module *module, uintptr_t pc);
 
-// Whether memory of no module is executable, as far as is known, and frame pointers may be followed through it. Else
-// our thread will look whether it is. Signal-safe, between enter and leave.
+// Of memory of no module: whether it is executable, as far as is known, and frame pointers may be followed through it.
+// If it is not known, our thread will look what is there, and whether it is an image that no loader lists. Signal-safe,
+// between enter and leave.
 bool modules_is_code(uintptr_t pc);
+// What is mapped is not what it was. Signal-safe.
+void modules_want_mappings(void);
 
 // Code that a virtual machine made and says all about: true, and *code is filled. Else, if there is a machine that was
 // not ready, our thread will look again. Signal-safe, between enter and leave; so is the rule of a frame of it.

@@ -199,13 +199,16 @@ int qut_refresh(void)
     }
     ensure_thread();
     atomic_store_explicit(&registry->wanted, 1, memory_order_release);
+    os_lock(&registry->work);
+    if (atomic_load_explicit(&registry->started, memory_order_relaxed))
+        modules_code_ranges_read();
+    os_unlock(&registry->work);
     int wait_ms;
     while (modules_registry_step(&wait_ms) != MODULES_STEP_NOTHING) {
     }
     os_lock(&registry->work);
     if (atomic_load_explicit(&registry->started, memory_order_relaxed)) {
         modules_jit_refresh();
-        modules_code_ranges_read();
         modules_registry_reclaim(WALK_PATIENCE_MS);
     }
     os_unlock(&registry->work);

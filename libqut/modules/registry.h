@@ -29,9 +29,11 @@ struct modules_identity {
     uint64_t load_bias, entry;
     uintptr_t map_start, link_map; // 0 where unknown
     uint64_t is_permanent;         // 0 or 1, as all flags here: so that there is no padding
+    uint64_t is_unlisted;          // no loader lists it
     uintptr_t canary_address;
     uint8_t canary[MODULES_CANARY_BYTES];
     uint64_t content_hash; // of what is mapped and not written to, where nothing else tells it from its successor
+    struct modules_samples samples; // of what no loader lists and has no canary; else all 0
     uint32_t build_id_size;
     uint8_t build_id[ELF_BUILD_ID_MAX];
     uint32_t header_count;
@@ -53,6 +55,7 @@ struct modules_record {
     enum runtime_code_state state;
     bool seen;                               // by the scan under way
     bool counted;                            // its table came into use
+    uint32_t unlisted;                       // its number among those that no loader lists; 0: it is listed
     uint64_t jit_descriptor;                 // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
     uint64_t met_ns;
@@ -151,10 +154,15 @@ int modules_registry_scan(void);
 void modules_record_free(struct modules_record *record);
 void modules_registry_tell_gone(struct modules_record *record); // under lock
 
+// Whether any of [start, end) is in one of the image's segments of code.
+bool modules_has_code(const struct modules_identity *identity, uintptr_t start, uintptr_t end);
+
 // ---- code_ranges.c
 
-// Nothing is known of what is executable, and it is wanted or not. Under lock.
-void modules_code_ranges_start(bool are_wanted);
+// Nothing is known of what is executable. It is read at once if frame pointers may be followed there, else when a walk
+// asks. Under lock.
+void modules_code_ranges_start(bool has_frame_pointers);
+void modules_code_ranges_stop(void); // the same
 // Now. Under work, without lock.
 void modules_code_ranges_read(void);
 // If a walk asked for it and it is due. False: it is not; *wait_ms: until it will be, -1: never. The same.

@@ -9,21 +9,9 @@
 #include "libqut/elf/dynamic_symbol.h"
 #include "libqut/modules/code_space.h"
 #include "libqut/modules/jit_registry.h"
+#include "libqut/modules/scan.h"
 
-enum { NOTE_BYTES_MAX = 4096, READ_BYTES = 1 << 16, HEADERS_READ = 32 };
-
-struct found {
-    struct modules_identity identity;
-    char *name;
-    uintptr_t dynamic; // of its dynamic section; 0: it has none
-    uint64_t jit_descriptor, hotspot_structs, hotspot_types;
-};
-
-struct scan {
-    struct found *found;
-    size_t count, capacity;
-    uint8_t *buffer; // READ_BYTES
-};
+enum { NOTE_BYTES_MAX = 4096, HEADERS_READ = 32 };
 
 // ---- one module
 
@@ -69,7 +57,7 @@ static void read_header(struct modules_identity *identity, const ElfW(Phdr) * he
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)arch_native_arch.has_thumb;
 }
 
-static void take_header(struct found *found, const ElfW(Phdr) * header, uint8_t *buffer)
+static void take_header(struct modules_found *found, const ElfW(Phdr) * header, uint8_t *buffer)
 {
     struct modules_identity *identity = &found->identity;
     if (header->p_type == PT_LOAD && identity->header_count < MODULES_HEADERS_MAX) {
@@ -82,7 +70,7 @@ static void take_header(struct found *found, const ElfW(Phdr) * header, uint8_t 
     }
 }
 
-static void identify(struct found *found, const struct os_module *module, uint8_t *buffer)
+static void identify(struct modules_found *found, const struct os_module *module, uint8_t *buffer)
 {
     struct modules_identity *identity = &found->identity;
     ElfW(Phdr) headers[HEADERS_READ];
@@ -103,18 +91,17 @@ static void identify(struct found *found, const struct os_module *module, uint8_
             read_header(identity, &identity->headers[i]);
 }
 
-static int collect(void *context, const struct os_module *module)
+int modules_scan_add(struct modules_scan *scan, const struct os_module *module)
 {
-    struct scan *scan = context;
     if (scan->count == scan->capacity) {
         size_t capacity = scan->capacity ? scan->capacity * 2 : 64;
-        struct found *found = realloc(scan->found, capacity * sizeof *found);
+        struct modules_found *found = realloc(scan->found, capacity * sizeof *found);
         if (!found)
             return -ENOMEM;
         scan->found = found;
         scan->capacity = capacity;
     }
-    struct found *found = &scan->found[scan->count];
+    struct modules_found *found = &scan->found[scan->count];
     memset(found, 0, sizeof *found);
     identify(found, module, scan->buffer);
     if (found->identity.end == 0)
@@ -124,6 +111,11 @@ static int collect(void *context, const struct os_module *module)
         return -ENOMEM;
     scan->count++;
     return 0;
+}
+
+static int collect(void *context, const struct os_module *module)
+{
+    return modules_scan_add(context, module);
 }
 
 // ---- records
@@ -147,8 +139,9 @@ void modules_registry_tell_gone(struct modules_record *record)
         watch->goes(record);
 }
 
-static struct modules_record *new_record(struct found *found)
+static struct modules_record *new_record(struct modules_found *found)
 {
+    static uint32_t unlisted; // under lock
     struct modules_record *record = calloc(1, sizeof *record);
     if (!record)
         return NULL;
@@ -159,6 +152,9 @@ static struct modules_record *new_record(struct found *found)
     record->hotspot_structs = found->hotspot_structs;
     record->hotspot_types = found->hotspot_types;
     record->state = RUNTIME_CODE_PENDING;
+    if (record->identity.is_unlisted && ++unlisted == 0)
+        unlisted = 1;
+    record->unlisted = record->identity.is_unlisted ? unlisted : 0;
     record->met_ns = os_now_ns();
     record->code_base = modules_code_space_of(&record->identity, record->name);
     record->retired = (struct modules_retired){.free = free_record_node};
@@ -191,16 +187,38 @@ static int by_start(const void *a, const void *b)
     return (start > other) - (start < other);
 }
 
+// Whether what was found is where the record says that something else is.
+static bool is_overlaid(const struct modules_record *record, const struct modules_scan *scan)
+{
+    for (size_t i = 0; i < scan->count; i++)
+        if (modules_has_code(&scan->found[i].identity, record->identity.start, record->identity.end))
+            return true;
+    return false;
+}
+
+// Those of the other kind: they stay, but what no loader listed goes where one does now. Returns how many.
+static size_t keep_others(struct modules_registry *registry, const struct modules_scan *scan, bool are_unlisted,
+                          struct modules_record **records)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < registry->record_count; i++) {
+        struct modules_record *record = registry->records[i];
+        record->seen = record->identity.is_unlisted != are_unlisted && (are_unlisted || !is_overlaid(record, scan));
+        if (record->seen)
+            records[count++] = record;
+    }
+    return count;
+}
+
 // Puts the records of what was found in place of those that are known, which are retired where they were not found
 // again. All or nothing. Under lock.
-static int merge(struct modules_registry *registry, struct scan *scan)
+static int merge(struct modules_registry *registry, struct modules_scan *scan, bool are_unlisted)
 {
-    struct modules_record **records = malloc((scan->count + 1) * sizeof(struct modules_record *));
+    size_t most = scan->count + registry->record_count + 1;
+    struct modules_record **records = malloc(most * sizeof(struct modules_record *));
     if (!records)
         return -ENOMEM;
-    for (size_t i = 0; i < registry->record_count; i++)
-        registry->records[i]->seen = false;
-    size_t count = 0;
+    size_t others = keep_others(registry, scan, are_unlisted, records), count = others;
     int changes = 0;
     for (size_t i = 0; i < scan->count; i++) {
         struct modules_record *record = find_known(registry, &scan->found[i].identity);
@@ -213,7 +231,7 @@ static int merge(struct modules_registry *registry, struct scan *scan)
         record->seen = true;
         records[count++] = record;
     }
-    bool complete = count == scan->count;
+    bool complete = count == others + scan->count;
     qsort(records, count, sizeof(struct modules_record *), by_start);
 
     struct modules_record **old_records = registry->records;
@@ -245,31 +263,32 @@ static int merge(struct modules_registry *registry, struct scan *scan)
     return changes;
 }
 
-static int list_modules(struct scan *scan, struct os_generation *generation)
+static int list_modules(struct modules_scan *scan, struct os_generation *generation)
 {
-    scan->buffer = malloc(READ_BYTES);
+    scan->buffer = malloc(MODULES_SCAN_BUFFER_BYTES);
     if (!scan->buffer)
         return -ENOMEM;
     int result = os_each_module(collect, scan, generation);
     for (size_t i = 0; i < scan->count && result == 0; i++)
         if (scan->found[i].identity.build_id_size == 0 && !scan->found[i].identity.is_permanent)
-            modules_identify_content(&scan->found[i].identity, scan->found[i].dynamic, scan->buffer, READ_BYTES);
+            modules_identify_content(&scan->found[i].identity, scan->found[i].dynamic, scan->buffer,
+                                     MODULES_SCAN_BUFFER_BYTES);
     free(scan->buffer);
     return result;
 }
 
-static uint64_t find_symbol(const struct found *found, const char *name)
+static uint64_t find_symbol(const struct modules_found *found, const char *name)
 {
     return elf_art_find_symbol(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, name);
 }
 
 // What virtual machines publish. Under work, so that the records do not change.
-static void find_machines(struct modules_registry *registry, struct scan *scan)
+static void find_machines(struct modules_registry *registry, struct modules_scan *scan)
 {
     for (size_t i = 0; i < registry->record_count; i++)
         registry->records[i]->seen = false;
     for (size_t i = 0; i < scan->count; i++) {
-        struct found *found = &scan->found[i];
+        struct modules_found *found = &scan->found[i];
         if (!found->dynamic || find_known(registry, &found->identity))
             continue;
         found->jit_descriptor = find_symbol(found, "__jit_debug_descriptor");
@@ -279,28 +298,41 @@ static void find_machines(struct modules_registry *registry, struct scan *scan)
     }
 }
 
+int modules_scan_take(struct modules_scan *scan, const struct os_generation *loader)
+{
+    struct modules_registry *registry = &modules_registry;
+    find_machines(registry, scan);
+    os_lock(&registry->lock);
+    struct os_generation last = registry->loader;
+    if (loader)
+        registry->loader = *loader;
+    int result = merge(registry, scan, !loader);
+    if (result < 0)
+        registry->loader = last;
+    os_unlock(&registry->lock);
+    if (result < 0)
+        return result;
+    modules_machine_take_records();
+    return modules_jit_take_records() ? result : -ENOMEM;
+}
+
+void modules_scan_free(struct modules_scan *scan)
+{
+    for (size_t i = 0; i < scan->count; i++)
+        free(scan->found[i].name);
+    free(scan->found);
+}
+
 int modules_registry_scan(void)
 {
     struct modules_registry *registry = &modules_registry;
-    struct scan scan = {0};
+    struct modules_scan scan = {0};
     // What is asked for from here on may have been loaded after the list was taken: another scan.
     atomic_exchange_explicit(&registry->wanted, 0, memory_order_acq_rel);
     struct os_generation before;
     int result = list_modules(&scan, &before);
-    if (result == 0) {
-        find_machines(registry, &scan);
-        os_lock(&registry->lock);
-        struct os_generation last = registry->loader;
-        registry->loader = before;
-        result = merge(registry, &scan);
-        if (result < 0)
-            registry->loader = last;
-        os_unlock(&registry->lock);
-    }
-    for (size_t i = 0; i < scan.count; i++)
-        free(scan.found[i].name);
-    free(scan.found);
-    if (result >= 0)
-        modules_machine_take_records();
-    return result >= 0 && !modules_jit_take_records() ? -ENOMEM : result;
+    if (result == 0)
+        result = modules_scan_take(&scan, &before);
+    modules_scan_free(&scan);
+    return result;
 }

@@ -71,7 +71,30 @@ int os_mapping_at(uintptr_t address, struct os_mapping *mapping)
     return result;
 }
 
-int os_each_code_mapping(int (*each)(void *context, uintptr_t start, uintptr_t end), void *context)
+// "start-end rwxp offset major:minor inode   path". False: it is none.
+static bool parse_map_line(const char *at, struct os_map_line *line)
+{
+    char *next;
+    line->start = (uintptr_t)strtoull(at, &next, 16);
+    if (*next != '-')
+        return false;
+    line->end = (uintptr_t)strtoull(next + 1, &next, 16);
+    if (line->end <= line->start || strnlen(next, 6) < 6)
+        return false;
+    line->is_readable = next[1] == 'r';
+    line->is_executable = next[3] == 'x';
+    line->offset_bytes = strtoull(next + 6, &next, 16);
+    uint64_t device_major = strtoull(next, &next, 16);
+    if (*next != ':')
+        return false;
+    line->device = device_major << 32 | strtoull(next + 1, &next, 16);
+    line->inode = strtoull(next, &next, 10);
+    line->path = next + strspn(next, " ");
+    line->path_bytes = strcspn(line->path, "\n");
+    return true;
+}
+
+int os_each_mapping(int (*each)(void *context, const struct os_map_line *line), void *context)
 {
     enum { MAPS_BYTES_MAX = 64 << 20 };
     char *text;
@@ -79,14 +102,12 @@ int os_each_code_mapping(int (*each)(void *context, uintptr_t start, uintptr_t e
     int result = os_read_text("/proc/self/maps", MAPS_BYTES_MAX, &text, &size);
     if (result != 0)
         return result;
-    for (char *line = text; *line && result == 0;) {
-        char *next, *end_of_line = strchr(line, '\n');
-        unsigned long long start = strtoull(line, &next, 16);
-        unsigned long long end = *next == '-' ? strtoull(next + 1, &next, 16) : 0;
-        // "start-end rwxp ..."
-        if (end > start && strnlen(next, 4) == 4 && next[3] == 'x')
-            result = each(context, (uintptr_t)start, (uintptr_t)end);
-        line = end_of_line ? end_of_line + 1 : text + size;
+    for (char *at = text; *at && result == 0;) {
+        struct os_map_line line;
+        char *end_of_line = strchr(at, '\n');
+        if (parse_map_line(at, &line))
+            result = each(context, &line);
+        at = end_of_line ? end_of_line + 1 : text + size;
     }
     free(text);
     return result;

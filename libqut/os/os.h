@@ -205,9 +205,16 @@ struct os_mapping {
     char path[4096]; // "" where there is none
 };
 int os_mapping_at(uintptr_t address, struct os_mapping *mapping);
-// Calls each for every executable mapping, ascending, until it returns non-zero; returns that, 0 or -errno. Not
-// signal-safe.
-int os_each_code_mapping(int (*each)(void *context, uintptr_t start, uintptr_t end), void *context);
+// A line of it.
+struct os_map_line {
+    uintptr_t start, end;
+    uint64_t offset_bytes, device, inode; // inode 0: it is no file's
+    bool is_readable, is_executable;
+    const char *path; // as it stands there, up to path_bytes; "" where there is none
+    size_t path_bytes;
+};
+// Calls each for every mapping, ascending, until it returns non-zero; returns that, 0 or -errno. Not signal-safe.
+int os_each_mapping(int (*each)(void *context, const struct os_map_line *line), void *context);
 // A path as it stands in maps, made what the file is called: the kernel writes a line feed as \012, and nothing else
 // that way.
 void os_maps_unescape(char *path);

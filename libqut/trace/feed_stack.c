@@ -20,7 +20,8 @@ static inline const struct module *find_module(struct feed_stack *stack, uintptr
     if (module && pc >= module->start && pc < module->end)
         return module;
     module = stack->modules ? modules_at(stack->modules, pc) : NULL;
-    if (!module || module->code_base == 0 || (!stack->is_up_to_date && !module_confirm(module, pc)))
+    if (!module || module->code_base == 0 ||
+        ((!stack->is_up_to_date || module->unlisted) && !module_confirm(module, pc)))
         return NULL;
     stack->last = module;
     return module;

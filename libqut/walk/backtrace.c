@@ -225,6 +225,7 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
     b->max = max;
     b->count = b->slow_count = b->forgot = 0;
     b->local.jit = (struct modules_jit_asked){0};
+    b->local.unlisted = 0;
     begin_slowly(b, capture, ucontext);
     struct runtime_thread *thread = runtime_thread_self();
     const struct modules *modules = f       ? f->modules

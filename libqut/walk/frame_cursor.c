@@ -7,6 +7,7 @@
 struct cursor {
     struct runtime_walk walk;
     struct modules_jit_asked jit;
+    uint32_t unlisted; // walk_local.h
 };
 static_assert(sizeof(struct cursor) <= sizeof(struct qut_cursor), "the cursor's size is part of the ABI");
 
@@ -15,9 +16,10 @@ static struct runtime_walk *walk_of(struct qut_cursor *cursor)
     return &((struct cursor *)cursor->opaque)->walk;
 }
 
-static struct modules_jit_asked *asked_of(struct qut_cursor *cursor)
+static void has_asked_nothing(struct qut_cursor *cursor)
 {
-    return &((struct cursor *)cursor->opaque)->jit;
+    ((struct cursor *)cursor->opaque)->jit = (struct modules_jit_asked){0};
+    ((struct cursor *)cursor->opaque)->unlisted = 0;
 }
 
 // capture.S calls it.
@@ -26,13 +28,13 @@ void walk_cursor_captured(struct qut_cursor *cursor, const struct arch_capture *
 void walk_cursor_captured(struct qut_cursor *cursor, const struct arch_capture *capture)
 {
     walk_local_begin_at_capture(walk_of(cursor), capture);
-    *asked_of(cursor) = (struct modules_jit_asked){0};
+    has_asked_nothing(cursor);
 }
 
 void qut_cursor_context(struct qut_cursor *cursor, const void *ucontext)
 {
     walk_local_begin_at_context(walk_of(cursor), ucontext);
-    *asked_of(cursor) = (struct modules_jit_asked){0};
+    has_asked_nothing(cursor);
 }
 
 // Between two calls nothing is held: each finds the modules anew.
@@ -41,14 +43,16 @@ static bool enter(struct walk_local *local, struct qut_cursor *cursor, uintptr_t
     struct runtime_thread *thread = runtime_thread_self();
     struct runtime_walk *walk = walk_of(cursor);
     walk_local_begin(local, thread, modules_enter(thread), (uintptr_t)walk->regs.sp, here);
-    local->jit = *asked_of(cursor);
+    local->jit = ((const struct cursor *)cursor->opaque)->jit;
+    local->unlisted = ((const struct cursor *)cursor->opaque)->unlisted;
     local->jit.held = NULL; // the list may be another one by now, in the same place
     return local->modules || walk_local_not_started(walk);
 }
 
 static void leave(const struct walk_local *local, struct qut_cursor *cursor)
 {
-    *asked_of(cursor) = local->jit;
+    ((struct cursor *)cursor->opaque)->jit = local->jit;
+    ((struct cursor *)cursor->opaque)->unlisted = local->unlisted;
     modules_leave(local->thread);
 }
 

@@ -29,7 +29,7 @@ static void drop_modules(struct modules_registry *registry, int patience_ms)
     os_lock(&registry->lock);
     atomic_store_explicit(&registry->started, 0, memory_order_release);
     modules_registry_unpublish();
-    modules_code_ranges_start(false);
+    modules_code_ranges_stop();
     modules_jit_drop();
     modules_machine_drop();
     for (size_t i = 0; i < registry->record_count; i++) {

@@ -8,7 +8,7 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
 {
     uintptr_t pc = key - 1;
     const struct module *module = modules_at(modules, pc);
-    if (!module || module->code.state != RUNTIME_CODE_READY)
+    if (!module || module->code.state != RUNTIME_CODE_READY || module->unlisted)
         return false;
     const struct qut_table *table = module->code.table;
     uint64_t vaddr = pc - module->code.load_bias, row_end;

@@ -110,11 +110,31 @@ static enum runtime_call_site call_site(void *context, uint64_t pc)
     return site;
 }
 
+// Nothing tells when it goes. But what stands on the stack does not: once a walk.
+static bool confirm_unlisted(struct walk_local *local, const struct module *module, uintptr_t pc)
+{
+    if (local->unlisted == module->unlisted)
+        return true;
+    if (!module_confirm(module, pc)) {
+        modules_want_mappings();
+        return false;
+    }
+    local->unlisted = module->unlisted;
+    return true;
+}
+
+static bool holds(struct walk_local *local, const struct module *module, uintptr_t pc)
+{
+    if (module->unlisted)
+        return confirm_unlisted(local, module, pc);
+    return local->up_to_date || module == local->confirmed || module_confirm(module, pc);
+}
+
 static void find_code(void *context, uint64_t pc, struct runtime_code *code)
 {
     struct walk_local *local = context;
     const struct module *module = modules_at(local->modules, (uintptr_t)pc);
-    if (module && (local->up_to_date || module == local->confirmed || module_confirm(module, (uintptr_t)pc))) {
+    if (module && holds(local, module, (uintptr_t)pc)) {
         local->confirmed = module;
         *code = module->code;
         return;

@@ -19,6 +19,7 @@ struct walk_local {
     struct runtime_thread *thread; // NULL: not registered
     const struct modules *modules;
     bool up_to_date;              // every answer of `modules` holds; else each is confirmed
+    uint32_t unlisted;            // the module that no loader lists and this walk has confirmed last; 0: none. As jit
     const void *confirmed;        // the module that was found last, or what modules_jit_find did
     struct modules_jit_asked jit; // filled by who begins the walk: it outlives what is begun again on the way
     // The part of the stack that is known to be there: read directly.

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts Android's virtual machine, runs the rig's program in three threads, and walks each of them at random instants,
+// in a signal handler. The rest is in judge.c. One line of JSON says what was seen; run starts this.
+//
+// usage: art_walks SECONDS WALKS DEX [JAR] -- OPTION OF THE MACHINE...
+//
+//   DEX    the program's bytecode, to know where its methods' lies in memory
+//   JAR    the program is loaded from there, with its odex; else it is on the boot class path
+#include "judge.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <qut/qut.h>
+#include <qutc/provide.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+#define NOINLINE __attribute__((noinline))
+
+enum { THREADS = 3, SHADOW_BYTES = 4096, PERIOD_NS = 400000, FRAMES_MAX = 256, WAIT_MS = 60000 };
+
+static JavaVM *machine;
+static jclass worker;
+static jmethodID called_from_native, called_by_sort;
+static struct shadow *shadows; // SHADOW_BYTES apart, below 2 GiB: the program writes there
+static _Atomic unsigned walk_count, walks_wanted;
+static volatile int sink;
+
+static struct shadow *shadow_of(unsigned thread)
+{
+    return (struct shadow *)((char *)shadows + (size_t)thread * SHADOW_BYTES);
+}
+
+// ---- what the program calls
+
+static NOINLINE int busy(int rounds)
+{
+    int sum = 0;
+    for (int i = 0; i < rounds; i++) {
+        sum = (int)((unsigned)sum * 31u + (unsigned)i);
+        __asm__ volatile("" : "+r"(sum));
+    }
+    return sum;
+}
+
+static NOINLINE int call_from_depth(JNIEnv *env, jlong shadow, int depth)
+{
+    if (depth > 0) {
+        int result = call_from_depth(env, shadow, depth - 1);
+        __asm__ volatile("" : "+r"(result));
+        return result;
+    }
+    sink += busy(200);
+    int result = (*env)->CallStaticIntMethod(env, worker, called_from_native, shadow, 3);
+    sink += busy(100);
+    return result;
+}
+
+static jint JNICALL native_cb(JNIEnv *env, jclass class, jlong shadow, jint depth)
+{
+    (void)class;
+    return call_from_depth(env, shadow, depth & 3);
+}
+
+static __thread JNIEnv *sort_env;
+static __thread jlong sort_shadow;
+
+static int compare(const void *a, const void *b)
+{
+    int difference = *(const int *)a - *(const int *)b;
+    return (*sort_env)->CallStaticIntMethod(sort_env, worker, called_by_sort, sort_shadow, difference);
+}
+
+static jint JNICALL native_sort(JNIEnv *env, jclass class, jlong shadow, jint which)
+{
+    int values[8] = {5, 2, 7, 1, 8, 3, 6, 4};
+    (void)class;
+    sort_env = env;
+    sort_shadow = shadow;
+    qsort(values, 8, sizeof *values, compare);
+    return values[which & 7];
+}
+
+static jint JNICALL native_spin(JNIEnv *env, jclass class, jlong shadow, jint more)
+{
+    (void)env, (void)class, (void)shadow;
+    return busy(300 + more);
+}
+
+static jint JNICALL native_fast(JNIEnv *env, jclass class, jlong shadow, jint more)
+{
+    (void)env, (void)class, (void)shadow;
+    return busy(200 + more);
+}
+
+static jint native_critical(jlong shadow, jint more)
+{
+    (void)shadow;
+    return busy(200 + more);
+}
+
+// ---- walks
+
+static __thread int own_index = -1;
+static __thread struct qut_frame own_frames[FRAMES_MAX];
+
+static void on_tick(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int saved = errno;
+    if (own_index < 0 || walk_count >= walks_wanted)
+        return;
+    walk_count++;
+    struct qut_cursor cursor;
+    struct qut_end end;
+    unsigned count = 0;
+    qut_cursor_context(&cursor, context);
+    do
+        qut_cursor_frame(&cursor, &own_frames[count++]);
+    while (count < FRAMES_MAX && qut_cursor_next(&cursor));
+    qut_cursor_end(&cursor, &end);
+    judge_walk(own_frames, count, &end, shadow_of((unsigned)own_index));
+    errno = saved;
+}
+
+static void walk_this_thread(unsigned index)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+    struct itimerspec every = {{0, PERIOD_NS}, {0, PERIOD_NS}};
+    timer_t timer;
+    qut_thread_register();
+    own_index = (int)index;
+    event.sigev_notify_thread_id = gettid();
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &every, NULL) != 0)
+        judge_give_up("no timer");
+}
+
+static void JNICALL native_here(JNIEnv *env, jclass class, jlong shadow)
+{
+    (void)env, (void)class;
+    walk_this_thread((unsigned)(((uintptr_t)shadow - (uintptr_t)shadows) / SHADOW_BYTES));
+}
+
+static void start_walks(void)
+{
+    static struct qutc_provide_options provide = {.size = sizeof provide};
+    struct qut_options options = {.size = sizeof options, .compile = qutc_compile_for_qut, .compile_context = &provide};
+    struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    if (qut_start(&options) != 0 || qut_refresh() < 0 || qut_wait(WAIT_MS) != 0 ||
+        sigaction(SIGPROF, &action, NULL) != 0)
+        judge_give_up("libqut does not start");
+}
+
+// ---- the machine
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void *stop_in_time(void *seconds)
+{
+    double begun_s = now_s();
+    while (now_s() - begun_s < *(double *)seconds && walk_count < walks_wanted)
+        usleep(20000);
+    for (unsigned i = 0; i < THREADS; i++)
+        shadow_of(i)->stop = 1;
+    return NULL;
+}
+
+static void register_natives(JNIEnv *env, jclass threads)
+{
+    // JNI takes what it calls as data.
+    static const JNINativeMethod of_worker[] = {{"cb", "(JI)I", (void *)native_cb},
+                                                {"sort", "(JI)I", (void *)native_sort},
+                                                {"spin", "(JI)I", (void *)native_spin},
+                                                {"fast", "(JI)I", (void *)native_fast},
+                                                {"crit", "(JI)I", (void *)native_critical}};
+    static const JNINativeMethod of_threads[] = {{"here", "(J)V", (void *)native_here}};
+    if ((*env)->RegisterNatives(env, worker, of_worker, 5) != 0 ||
+        (*env)->RegisterNatives(env, threads, of_threads, 1) != 0)
+        judge_give_up("RegisterNatives");
+    called_from_native = (*env)->GetStaticMethodID(env, worker, "fromNative", "(JI)I");
+    called_by_sort = (*env)->GetStaticMethodID(env, worker, "cmp", "(JI)I");
+}
+
+static JNIEnv *start_machine(char **strings, int count)
+{
+    enum { OPTIONS_MAX = 48 };
+    JavaVMOption options[OPTIONS_MAX];
+    JNIEnv *env;
+    for (int i = 0; i < count && i < OPTIONS_MAX; i++)
+        options[i] = (JavaVMOption){.optionString = strings[i]};
+    JavaVMInitArgs arguments = {JNI_VERSION_1_6, count, options, JNI_TRUE};
+    if (count > OPTIONS_MAX || JNI_CreateJavaVM(&machine, &env, &arguments) != 0)
+        judge_give_up("JNI_CreateJavaVM");
+    return env;
+}
+
+int main(int argc, char **argv)
+{
+    int machine_at = 4;
+    while (machine_at < argc && strcmp(argv[machine_at], "--") != 0)
+        machine_at++;
+    if (argc < 5 || machine_at == argc)
+        judge_give_up("usage");
+    static double seconds;
+    seconds = atof(argv[1]);
+    walks_wanted = (unsigned)atoi(argv[2]);
+    const char *jar = machine_at > 4 ? argv[4] : NULL;
+    JNIEnv *env = start_machine(argv + machine_at + 1, argc - machine_at - 1);
+    shadows =
+        mmap(NULL, SHADOW_BYTES * THREADS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    if (shadows == MAP_FAILED)
+        judge_give_up("no memory");
+    worker = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "W"));
+    jclass threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
+    register_natives(env, threads);
+    judge_place_methods(env, jar, argv[3]);
+    start_walks();
+    jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
+    jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
+    for (unsigned i = 1; i < THREADS; i++)
+        (*env)->CallStaticVoidMethod(env, threads, go, (jlong)(uintptr_t)shadow_of(i));
+    walk_this_thread(0);
+    pthread_t stopper;
+    if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
+        judge_give_up("no thread");
+    (*env)->CallStaticIntMethod(env, worker, run, (jlong)(uintptr_t)shadow_of(0), 0);
+    if ((*env)->ExceptionCheck(env))
+        judge_give_up("the program threw");
+    walks_wanted = 0;
+    signal(SIGPROF, SIG_IGN);
+    usleep(20000); // handlers that have begun
+    judge_report();
+    _exit(0); // the machine is not asked to end: its other threads run
+}
