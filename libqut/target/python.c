@@ -48,8 +48,16 @@ static void search(struct qut_target *target, struct target_machine *machine, st
     if (found == python->found)
         return;
     python->found = found;
-    if (found)
-        read_runtime(machine, python, image);
+    if (!found)
+        return;
+    read_runtime(machine, python, image);
+    python->text_start = python->text_end = 0;
+    for (size_t i = 0; i < target->range_count; i++)
+        if (python->runtime.evaluator_start - target->ranges[i].start <
+            target->ranges[i].end - target->ranges[i].start) {
+            python->text_start = target->ranges[i].start;
+            python->text_end = target->ranges[i].end;
+        }
 }
 
 bool target_python_look(struct qut_target *target)

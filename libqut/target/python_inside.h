@@ -9,6 +9,7 @@ struct content;
 
 struct target_python {
     struct cpython_runtime runtime;
+    uint64_t text_start, text_end;             // of the code that the evaluator lies in
     uint64_t found;                            // where _PyRuntime was seen last; 0: there is none
     enum cpython_fault fault;                  // UNKNOWN_VERSION, or FINE
     struct target_python_function **functions; // from number 1 on

@@ -89,17 +89,30 @@ static bool has_two_states(const struct cpython_stack *taken)
     return taken->group_count && taken->groups[0].state != taken->groups[taken->group_count - 1].state;
 }
 
-// Frames that have the size of an evaluator's, and lie outside of it: compilers put what is rarely run elsewhere, under
-// a name that stripped files do not have. All frames of one function have one size.
+// Whether a frame that has the size of an evaluator's lies outside of it, in the same code: compilers put what is
+// rarely run elsewhere, under a name that stripped files do not have. All frames of one function have one size.
 static bool has_other_part(const struct merging *merging, size_t evaluator)
 {
+    const struct target_python *python = merging->python;
     if (evaluator + 1 >= merging->count)
         return false;
     uint64_t size = merging->native[evaluator + 1].sp - merging->native[evaluator].sp;
-    for (size_t i = 0; i + 1 < merging->count; i++)
-        if (!is_evaluator(merging, i) && merging->native[i + 1].sp - merging->native[i].sp == size)
+    for (size_t i = 0; i + 1 < merging->count; i++) {
+        uint64_t pc = merging->native[i].lookup_pc;
+        if (!is_evaluator(merging, i) && merging->native[i + 1].sp - merging->native[i].sp == size &&
+            pc >= python->text_start && pc < python->text_end)
             return true;
+    }
     return false;
+}
+
+// Whether a function may be about to begin or to end: the evaluator itself was interrupted, or calls only what checks
+// its result, which calls one function more.
+static bool may_be_between(const struct merging *merging, size_t evaluator)
+{
+    enum { CHECKS = 2 };
+    return evaluator <= CHECKS || is_interrupted(merging, evaluator) || is_interrupted(merging, evaluator - CHECKS) ||
+           is_interrupted(merging, evaluator - 1);
 }
 
 // One group for each evaluator. Returns whether that is not certain.
@@ -119,7 +132,9 @@ static size_t place_by_count(struct merging *merging)
     if (merging->is_whole && evaluators != taken->group_count + skip)
         return evaluators;
     // Which of two interpreters called the other is not told either: the newer one is taken first.
-    bool is_uncertain = !merging->is_whole || has_two_states(taken) || has_other_part(merging, first);
+    // One that is not recognized, and one that has none, would make up for each other.
+    bool may_make_up = skip == 0 && may_be_between(merging, first) && has_other_part(merging, first);
+    bool is_uncertain = !merging->is_whole || has_two_states(taken) || may_make_up;
     for (size_t i = first + skip; i < merging->count && next < taken->group_count; i++)
         if (is_evaluator(merging, i)) {
             merging->places[next] = (int32_t)i;

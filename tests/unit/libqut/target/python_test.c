@@ -26,6 +26,7 @@ static void set_up(void)
     python.runtime.evaluator_start = EVALUATOR;
     python.runtime.evaluator_end = EVALUATOR + 0x100;
     python.runtime.layout.form = CPYTHON_ENTRY_FRAMES;
+    python.text_end = OTHER + 1;
     for (size_t i = 0; i < FUNCTIONS; i++)
         function_list[i] = &functions[i];
     target = (struct qut_target){.python = &python};
@@ -186,6 +187,15 @@ START_TEST(by_count)
     group(-1, 1, 0);
     group(-1, 1, 0);
     expect("nE1?nE2?n", false, FRAMES_MAX);
+    walk("nnnElEn", QUT_END_OUTERMOST); // then the innermost would have to be between functions
+    group(-1, 1, 0);
+    group(-1, 1, 0);
+    expect("nnnE1nE2n", true, FRAMES_MAX);
+    python.text_end = EVALUATOR; // or it is of another library
+    walk("nElEn", QUT_END_OUTERMOST);
+    group(-1, 1, 0);
+    group(-1, 1, 0);
+    expect("nE1nE2n", true, FRAMES_MAX);
     walk("nEnE", QUT_END_NO_TABLE);
     group(-1, 1, 0);
     group(-1, 1, 0);
