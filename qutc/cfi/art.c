@@ -164,6 +164,11 @@ static int mark_interpreter(const struct rewriting *w, const struct input_image 
     return is_marked(w, places->at[INTERPRETER]) ? 0 : rewrite_range(w, image, range, add_dex_pc);
 }
 
+bool cfi_art_is_mended(const struct input_image *image, uint64_t vaddr, const struct qut_rule *rule)
+{
+    return is_libart(image->name) && cfi_art_is_proven(image, vaddr, rule);
+}
+
 bool cfi_art_has_dex_pc(const struct input_image *image, uint64_t vaddr, uint8_t reg)
 {
     if (!is_libart(image->name) || reg != cfi_oat_arch(image->arch)->dex_pc_reg)
@@ -202,6 +207,8 @@ int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t 
         return 0;
     struct places places = {0};
     find_places(image, &places);
+    if (cfi_art_mend_rows(image, text_start, rules, rows, error) != 0)
+        return -1;
     struct rewriting w = {text_start, text_end, rules, rows, error};
     return mark_interpreter(&w, image, &places) != 0 || refuse_tracing(&w, image, &places) != 0 ? -1 : 0;
 }

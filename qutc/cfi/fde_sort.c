@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "qutc/cfi/fde_sort.h"
+#include "qutc/cfi/frame_section.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/encoded_pointer_inline.h"
 #include "qutc/cfi/dwarf_constants.h"
-#include "qutc/cfi/fde_sort.h"
 
 enum { NO_CIE = UINT32_MAX };
 

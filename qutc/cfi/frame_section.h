@@ -37,7 +37,7 @@ struct cfi_fde {
 struct cfi_frame_records {
     BASE_VECTOR(struct cfi_cie) cies;
     struct cfi_fde *fdes; // as they stand in the section; reserved once, for as many as it has room for
-    uint32_t *fde_order;  // in which to run them (see fde_sort.h); NULL: as they stand
+    uint32_t *fde_order;  // in which to run them (cfi_fdes_order); NULL: as they stand
     size_t fde_count, fde_capacity;
     struct base_hash_index cie_index; // by offset
 
@@ -57,5 +57,12 @@ static inline const struct cfi_fde *cfi_fde_at(const struct cfi_frame_records *r
 {
     return &records->fdes[records->fde_order ? records->fde_order[i] : i];
 }
+
+// ---- fde_sort.c
+
+// The order in which FDEs are to be run: ascending by start; at equal starts the later in the section comes first, so
+// that the earlier one, put on top of it, wins. Linear. *order (count indexes) is NULL where they stand in that order
+// already; else the caller frees it. Returns -1 where memory lacks.
+int cfi_fdes_order(const struct cfi_fde *fdes, size_t count, uint32_t **order);
 
 #endif

@@ -300,10 +300,14 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
         if (outcome == SAME)
             outcome = compare_at(v, expected, last_pc, rule, &depends_on_pc, text, sizeof text);
     }
-    if (outcome == SAME)
+    if (outcome == SAME) {
         result->exact++;
-    else
+    } else if (outcome == WRONG && cfi_art_is_mended(v->image, pc, rule)) {
+        result->rows--; // where the code contradicts what is read, readers do not count
+        result->abstained++;
+    } else {
         add_finding(v, pc, end, outcome == DISPUTED, rule, text);
+    }
 }
 
 // The table's rule at pc and where its row ends, at most `limit`.
