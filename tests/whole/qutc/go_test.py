@@ -95,10 +95,10 @@ def compare(stripped, whole):
         if should is None:
             continue
         depth = re.match(r"\w+[+-](\d+)$", should[0])
-        if is_ == should:
+        if is_ and "STACK_SWITCH" in is_[0]:  # of the whole program, too, whose rule would be one of one stack
+            kind = "switch" if is_ == should else "different"
+        elif is_ == should:
             kind = "equal"
-        elif is_ and "STACK_SWITCH" in is_[0]:
-            kind = "switch"
         elif is_ and is_[0] == should[0] and is_[1] == "undefined":
             kind = "outermost"
         elif depth and (int(depth[1]) > NONSENSE_BYTES or "-" in should[0]):
