@@ -40,6 +40,7 @@ struct go_stack {
 // What a thread's records say.
 struct go_thread {
     bool is_known;
+    bool has_none; // it has no g, as far as can be seen: a thread of C code's, which is on its one stack
     uint64_t curg; // 0: it runs no goroutine
     struct go_stack system, signal, user;
     uint64_t system_sp;        // g0.sched.sp

@@ -138,7 +138,12 @@ enum go_found go_leave(struct go_walk *walk, const struct elf_art_memory *memory
     struct go_thread *thread = &walk->thread;
     uint64_t cfa = frame->sp + (uint64_t)(int64_t)frame->cfa_bytes;
     *caller = (struct go_caller){0};
-    if (!thread->is_known || frame->cfa_bytes < WORD || frame->sp % WORD)
+    if (frame->cfa_bytes < WORD || frame->sp % WORD)
+        return GO_UNKNOWN;
+    // It gets its g now, or has given it back.
+    if (thread->has_none && frame->which == QUT_SWITCH_CALLED_BY_C)
+        return by_cfa(memory, cfa, caller);
+    if (!thread->is_known)
         return GO_UNKNOWN;
     switch (frame->which) {
     case QUT_SWITCH_SYSTEM_STACK: return leave_system_stack(thread, memory, frame, cfa, caller);

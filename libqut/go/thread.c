@@ -80,5 +80,6 @@ bool go_thread_read(const struct elf_art_memory *memory, const struct go_layout 
     for (unsigned i = TLS_WORDS - 1; i-- > 0;)
         if (words[i] && take_thread(memory, layout, words[i], thread))
             return true;
+    *thread = (struct go_thread){.has_none = words[TLS_WORDS - 1] == 0};
     return false;
 }

@@ -61,8 +61,8 @@ bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct
     *thread = (struct go_thread){0};
     for (size_t i = 0; thread_pointer && i < target->image_count; i++) {
         const struct go_layout *layout = layout_of(target, target->images[i]);
-        if (layout->is_known && go_thread_read(&memory, layout, thread_pointer, thread))
-            return true;
+        if (layout->is_known)
+            return go_thread_read(&memory, layout, thread_pointer, thread);
     }
     return false;
 }

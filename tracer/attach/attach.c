@@ -267,20 +267,24 @@ static void *collect_in_thread(void *context)
     return NULL;
 }
 
+static size_t piece_bytes(unsigned piece)
+{
+    return piece == 0 ? ATTACH_STACK_BYTES : ATTACH_SECOND_BYTES;
+}
+
 static bool make_room(struct attach_session *session)
 {
     struct target_window *pieces = session->taken.copy.pieces;
     session->frames = malloc(ATTACH_FRAMES_MAX * sizeof *session->frames);
-    pieces[0].bytes = malloc(ATTACH_STACK_BYTES);
-    pieces[1].bytes = malloc(ATTACH_SECOND_BYTES);
-    pieces[2].bytes = malloc(ATTACH_SECOND_BYTES);
-    if (!session->frames || !pieces[0].bytes || !pieces[1].bytes || !pieces[2].bytes)
+    bool is_there = session->frames;
+    for (unsigned i = 0; i < TARGET_COPY_PIECES; i++)
+        is_there &= (pieces[i].bytes = malloc(piece_bytes(i))) != NULL;
+    if (!is_there)
         return false;
     // Touched now, so that no page of it is made while a thread stands still.
     memset(session->frames, 0, ATTACH_FRAMES_MAX * sizeof *session->frames);
-    memset(pieces[0].bytes, 1, ATTACH_STACK_BYTES);
-    memset(pieces[1].bytes, 1, ATTACH_SECOND_BYTES);
-    memset(pieces[2].bytes, 1, ATTACH_SECOND_BYTES);
+    for (unsigned i = 0; i < TARGET_COPY_PIECES; i++)
+        memset(pieces[i].bytes, 1, piece_bytes(i));
     return true;
 }
 
@@ -383,9 +387,8 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
     if (session->target)
         qut_target_close(session->target);
     free(session->frames);
-    free(session->taken.copy.pieces[0].bytes);
-    free(session->taken.copy.pieces[1].bytes);
-    free(session->taken.copy.pieces[2].bytes);
+    for (unsigned i = 0; i < TARGET_COPY_PIECES; i++)
+        free(session->taken.copy.pieces[i].bytes);
     free(session);
     return status;
 }

@@ -44,20 +44,29 @@ static void copy_piece(struct attach_session *session, struct target_window *pie
     piece->size = size ? os_read_process(live->memory_tid, live->memory_fd, start, piece->bytes, (size_t)size) : 0;
 }
 
+static void copy_go_stack(struct attach_session *session, struct target_window *piece, const struct go_stack *stack,
+                          uint64_t start)
+{
+    if (stack->high - stack->low <= ATTACH_SECOND_BYTES || !go_is_on(stack, start))
+        start = stack->low;
+    uint64_t size = stack->high - start;
+    copy_piece(session, piece, start, size < ATTACH_SECOND_BYTES ? size : ATTACH_SECOND_BYTES);
+}
+
 // A Go program's other stack. All of it, if it is small, as most are; else from where the thread left it, or changed to
-// it. (The clock's functions change from a stack without a word in its record: larger ones are cut there.)
-static void copy_other_stack(struct attach_session *session, uint64_t sp)
+// it. (The clock's functions change from a stack without a word in its record: larger ones are cut there.) From the
+// stack of signal handlers it may go to either: what runs on the system stack lies around where it is changed to.
+static void copy_other_stacks(struct attach_session *session, uint64_t sp)
 {
     struct target_copy *copy = &session->taken.copy;
+    const struct go_thread *go = &copy->go;
     uint64_t start;
-    const struct go_stack *other = go_other_stack(&copy->go, sp, &start);
-    copy->pieces[2].size = 0;
-    if (!other)
-        return;
-    if (other->high - other->low <= ATTACH_SECOND_BYTES || !go_is_on(other, start))
-        start = other->low;
-    uint64_t size = other->high - start;
-    copy_piece(session, &copy->pieces[2], start, size < ATTACH_SECOND_BYTES ? size : ATTACH_SECOND_BYTES);
+    const struct go_stack *other = go_other_stack(go, sp, &start);
+    copy->pieces[2].size = copy->pieces[3].size = 0;
+    if (other)
+        copy_go_stack(session, &copy->pieces[2], other, start);
+    if (go->is_known && go_is_on(&go->signal, sp))
+        copy_go_stack(session, &copy->pieces[3], &go->system, go->system_sp - ATTACH_SECOND_BYTES / 2);
 }
 
 // Where the copy of the stack at sp ends.
@@ -87,7 +96,7 @@ void attach_copy_stack(struct attach_session *session, const struct attach_threa
     if (copy->pieces[0].size == 0) // what is below may not be mapped
         copy_piece(session, &copy->pieces[0], sp, UNKNOWN_STACK_BYTES);
     copy_piece(session, &copy->pieces[1], thread->second_start, thread->second_start ? ATTACH_SECOND_BYTES : 0);
-    copy_other_stack(session, sp);
+    copy_other_stacks(session, sp);
 }
 
 // ---- the stop
@@ -319,15 +328,16 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))
         count = walk_once(session, end);
     const struct target_window *piece = &copy->pieces[0];
-    if (is_other_stack(&copy->go, session->taken.regs.reg[session->target->arch->sp_reg]))
-        return count;
+    bool is_other = is_other_stack(&copy->go, session->taken.regs.reg[session->target->arch->sp_reg]);
     if (end->reason == QUT_END_OUTERMOST) {
-        thread->stack_top = copy->reached + TOP_SLACK_BYTES;
+        if (!is_other)
+            thread->stack_top = copy->reached + TOP_SLACK_BYTES;
     } else if (end->reason == QUT_END_BAD_MEMORY) {
         bool is_behind = end->address >= piece->start && end->address - piece->start < 2 * ATTACH_STACK_BYTES;
         if (!is_behind) // of another stack, which a signal frame led to: next time it is copied, too
             thread->second_start = end->address > SECOND_BELOW_BYTES ? end->address - SECOND_BELOW_BYTES : 0;
-        thread->stack_top = 0;
+        if (!is_other)
+            thread->stack_top = 0;
     }
     return attach_python_merge(session, count, end);
 }
