@@ -314,7 +314,8 @@ static int record(struct attach_session *session, struct attach_error *error)
                                                 .notes = tell_notes,
                                                 .notes_context = session,
                                                 .name_code = collect_name_made_code,
-                                                .name_past_code = collect_name_past_code},
+                                                .name_past_code = collect_name_past_code,
+                                                .levels_of_code = collect_levels_of_made_code},
                                     .made_code = {.pid = (uint32_t)session->options->pid}};
     collecting.options.name_context = &collecting.made_code;
     pthread_t collector;

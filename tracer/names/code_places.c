@@ -53,8 +53,8 @@ static bool key_of(struct names_places *places, const struct trace *trace, const
     if (!module)
         return true;
     if (module->flags & QUT_TRACE_MODULE_JIT) {
-        key->way = NAMES_BY_LABEL;
-        key->pc = (uintptr_t)module->path;
+        key->way = module->level_count ? NAMES_BY_LEVELS : NAMES_BY_LABEL;
+        key->pc = module->level_count ? (uintptr_t)module : (uintptr_t)module->path;
         return true;
     }
     key->way = node->class_ == QUT_TRACE_CLASS_DEX      ? NAMES_BY_METHOD

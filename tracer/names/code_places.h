@@ -11,6 +11,7 @@ enum names_way { // how a place is named
     NAMES_BY_SYMBOL_SIGNAL, // the frame that the kernel made for a signal
     NAMES_BY_METHOD,        // bytecode
     NAMES_BY_LABEL,         // it is one already: `pc` is the label's address
+    NAMES_BY_LEVELS,        // a machine told what is there: `pc` is the trace_module's address
     NAMES_BY_ADDRESS,       // nothing is known but where it is
 };
 
