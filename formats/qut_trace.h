@@ -287,7 +287,7 @@ struct qut_trace_module {
     uint32_t path;                    // string id
     uint32_t flags;
     uint32_t build_id_bytes;
-    uint32_t zero;
+    uint32_t levels; // string id. With JIT, of one place in code (code_bytes 1): functions and lines there; 0: not told
     uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
 };
 static_assert(sizeof(struct qut_trace_module) == 128, "shared");

@@ -323,7 +323,8 @@ static int record(struct attach_session *session, struct attach_error *error)
                     .notes = tell_notes,
                     .notes_context = session,
                     .name_code = attach_name_code,
-                    .name_past_code = attach_name_past_code},
+                    .name_past_code = attach_name_past_code,
+                    .levels_of_code = attach_levels_of_code},
         .naming = {.python = &session->python, .made_code = {.pid = (uint32_t)session->options->pid}}};
     collecting.options.name_context = &collecting.naming;
     pthread_t collector;

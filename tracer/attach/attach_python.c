@@ -147,6 +147,12 @@ bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, str
     return !target_python_is_number(address) && collect_name_past_code(&naming->made_code, address, met_ns, code);
 }
 
+size_t attach_levels_of_code(void *context, uint64_t address, struct collect_level *levels)
+{
+    struct attach_naming *naming = context;
+    return target_python_is_number(address) ? 0 : collect_levels_of_made_code(&naming->made_code, address, levels);
+}
+
 // ---- the walk
 
 size_t attach_python_merge(struct attach_session *session, size_t count, struct qut_end *end)

@@ -191,13 +191,12 @@ static uint32_t frame_node(struct attach_store *store, uint32_t parent, const st
     unsigned class = frame->flags & QUT_FRAME_SIGNAL ? QUT_TRACE_CLASS_SIGNAL : QUT_TRACE_CLASS_CODE;
     const struct attach_module *module =
         frame->flags & (QUT_FRAME_DEX | QUT_FRAME_JIT | QUT_FRAME_PYTHON) ? NULL : module_at(store, frame->lookup_pc);
-    uint64_t code = module ? frame->pc - module->start + module->code_base : 0;
+    uint64_t code = module ? frame->lookup_pc - module->start + module->code_base : 0;
     if (!module) {
-        bool is_python = frame->flags & QUT_FRAME_PYTHON;
         class = frame->flags & (QUT_FRAME_DEX | QUT_FRAME_PYTHON) ? QUT_TRACE_CLASS_DEX
                 : frame->flags & QUT_FRAME_JIT                    ? QUT_TRACE_CLASS_JIT
                                                                   : QUT_TRACE_CLASS_RAW;
-        code = segment_raw(&store->segment, is_python ? frame->lookup_pc : frame->pc);
+        code = segment_raw(&store->segment, frame->lookup_pc);
         *cut = QUT_TRACE_CUT_RAW;
         if (code == 0)
             return 0;

@@ -6,7 +6,10 @@
 
 #include "base/clock_inline.h"
 
-enum { UNNAMED_MAX = 1 << 20 };
+enum {
+    UNNAMED_MAX = 1 << 20,
+    PLACES_MAX = 1 << 18,
+};
 
 // Behind the last that begins at or before the address.
 static size_t behind(const struct code_names *names, uint64_t address)
@@ -73,16 +76,59 @@ static void take(struct code_names *names, struct collect_code *code, uint64_t a
     names->dropped += !add(names, code, met_ns);
 }
 
+// What has no more than a name is told by that.
+static bool is_more(const struct collect_level *levels, size_t count)
+{
+    return count > 1 || (count == 1 && *levels->file);
+}
+
+static void keep_levels(struct code_names *names, uint64_t address, size_t count)
+{
+    struct code_places *places = &names->places;
+    const struct code_place place = {address, base_clock_now_ns(), (uint32_t)places->levels.count, (uint32_t)count};
+    if (!BASE_RESERVE(places, 1) || !BASE_RESERVE(&places->levels, count)) {
+        names->dropped++;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        *BASE_ADD(&places->levels) =
+            (struct code_level){.function = base_interner_add(&places->strings, places->room[i].function),
+                                .file = base_interner_add(&places->strings, places->room[i].file),
+                                .line = places->room[i].line};
+    *BASE_ADD(places) = place;
+}
+
+// True: the place is told. Each is met once.
+static bool meet_place(struct code_names *names, uint64_t address)
+{
+    const struct collect_options *options = names->options;
+    struct code_places *places = &names->places;
+    if (!options->levels_of_code || places->count == PLACES_MAX)
+        return false;
+    if (!places->room)
+        places->room = malloc(COLLECT_LEVELS_MAX * sizeof *places->room);
+    size_t count = places->room ? options->levels_of_code(options->name_context, address, places->room) : 0;
+    if (!is_more(places->room, count))
+        return false;
+    keep_levels(names, address, count);
+    return true;
+}
+
 void collect_code_names_meet(struct code_names *names, uint64_t address)
 {
     struct collect_code code;
     const struct collect_options *options = names->options;
-    if (!options->name_code || has_name(names, address))
+    bool is_interpreted = address >> COLLECT_ADDRESS_BITS;
+    if (!options->name_code || (is_interpreted && meet_place(names, address)))
         return;
-    if (options->name_code(options->name_context, address, &code))
-        take(names, &code, address, base_clock_now_ns());
-    else
-        note_unnamed(names, address);
+    if (!has_name(names, address)) {
+        if (options->name_code(options->name_context, address, &code))
+            take(names, &code, address, base_clock_now_ns());
+        else
+            note_unnamed(names, address);
+    }
+    if (!is_interpreted && has_name(names, address))
+        meet_place(names, address);
 }
 
 void collect_code_names_end(struct code_names *names)
@@ -102,5 +148,9 @@ void collect_code_names_free(struct code_names *names)
     for (size_t i = 0; i < names->count; i++)
         free(names->items[i].text);
     base_vector_free(&names->unnamed.vector);
+    base_vector_free(&names->places.vector);
+    base_vector_free(&names->places.levels.vector);
+    base_interner_free(&names->places.strings);
+    free(names->places.room);
     base_vector_free(&names->vector);
 }

@@ -299,6 +299,9 @@ static void write_code_names(struct collector *collector)
     collect_code_names_end(&collector->code_names);
     if (collect_file_tables_write_code_names(&collector->tables, &collector->result->code_names_left, &error) != 0)
         note_failure(collector, &error);
+    else if (collect_file_tables_write_code_places(&collector->tables, &collector->result->code_names_left, &error) !=
+             0)
+        note_failure(collector, &error);
     collector->result->code_names_left += collector->code_names.dropped;
 }
 

@@ -19,6 +19,17 @@ struct collect_code {
     char name[512];
 };
 
+// A function at a place of such code.
+struct collect_level {
+    uint32_t line; // 0: not known
+    char function[512];
+    char file[192]; // "": not known
+};
+enum {
+    COLLECT_LEVELS_MAX = 64,
+    COLLECT_ADDRESS_BITS = 48, // more than an address: where in a method that is interpreted
+};
+
 struct collect_options {
     int segment_fd;
     int file_fd;          // a regular file, empty
@@ -40,6 +51,10 @@ struct collect_options {
     // ... asked once more at the end of those it did not say, which is when some machines have written it down: what
     // the code was called when it was sampled. NULL: not asked.
     bool (*name_past_code)(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
+    // The functions at an address of code that has a name so: those that are inlined there, innermost first, then the
+    // one that has the code, with their lines. How many, at most COLLECT_LEVELS_MAX; 0: no more is known than the name.
+    // NULL: never.
+    size_t (*levels_of_code)(void *context, uint64_t address, struct collect_level *levels);
     void *name_context;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/collect/file_tables.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 enum { STRING_BLOCK_BYTES = 1 << 20, MODULE_BLOCK_COUNT = 4096, THREAD_BLOCK_COUNT = 1024 };
 enum { HEAD_BYTES = 8 }; // before modules and strings: where they belong
 enum { CODE_NAMES_AT_ONCE = 64, CODE_STRING_BYTES_MAX = sizeof(((struct collect_code *)0)->name) + 8 };
+enum { LEVELS_TEXT_BYTES = COLLECT_LEVELS_MAX * 33 + 1, PIECE_BYTES = 256 << 10 };
 
 int collect_file_tables_begin(struct file_tables *tables, struct trace_file *file,
                               const struct trace_segment_view *view, struct code_names *code_names,
@@ -159,6 +162,12 @@ static uint32_t put_string(uint8_t *to, const char *text)
     return size;
 }
 
+// Of a place in a method that is interpreted, where the method is described.
+static uint64_t plain_address(uint64_t address)
+{
+    return address & (((uint64_t)1 << COLLECT_ADDRESS_BITS) - 1);
+}
+
 // Strings first, so that each module's path is there.
 static int write_name_pieces(struct file_tables *tables, const struct code_name *names, size_t count,
                              struct base_error *error)
@@ -170,7 +179,7 @@ static int write_name_pieces(struct file_tables *tables, const struct code_name 
     for (size_t i = 0; i < count && status == 0; i++) {
         modules[i] = (struct qut_trace_module){.code_bytes = names[i].end - names[i].start,
                                                .start = names[i].start,
-                                               .start_vaddr = names[i].start,
+                                               .start_vaddr = plain_address(names[i].start),
                                                .load_ns = names[i].met_ns,
                                                .path = (first + size) / 4,
                                                .flags = QUT_TRACE_MODULE_JIT |
@@ -206,6 +215,96 @@ int collect_file_tables_write_code_names(struct file_tables *tables, uint64_t *l
         next += count;
     }
     return 0;
+}
+
+// ---- places in code
+
+// "FUNCTION FILE LINE;" of each level: string ids.
+static void put_levels(const struct code_places *places, const struct code_place *place, const uint32_t *ids,
+                       char *text)
+{
+    *text = 0;
+    for (uint32_t i = 0; i < place->count; i++) {
+        const struct code_level *level = &places->levels.items[place->first + i];
+        text +=
+            sprintf(text, "%" PRIu32 " %" PRIu32 " %" PRIu32 ";", ids[level->function], ids[level->file], level->line);
+    }
+}
+
+// From *next on, as many as fit into one piece. Their ids; false: the file has no room for more.
+static bool put_place_strings(struct file_tables *tables, const struct code_places *places, size_t *next, uint32_t *ids,
+                              struct base_error *error, int *status)
+{
+    uint8_t *strings = (uint8_t *)tables->texts;
+    uint32_t first = (tables->string_bytes + 3) & ~3u, size = 0;
+    for (; *next < places->strings.count && size + CODE_STRING_BYTES_MAX <= PIECE_BYTES; ++*next) {
+        const char *text = base_interner_text(&places->strings, (uint32_t)*next);
+        ids[*next] = *text ? (first + size) / 4 : 0;
+        size += *text ? put_string(strings + size, text) : 0;
+    }
+    if ((uint64_t)first + size > tables->view->string_bytes)
+        return false;
+    *status = size ? write_at(tables, QUT_TRACE_FILE_STRINGS, first, strings, size, error) : 0;
+    tables->string_bytes = first + size;
+    return *status == 0;
+}
+
+static bool put_places(struct file_tables *tables, const struct code_places *places, size_t *next, const uint32_t *ids,
+                       struct base_error *error, int *status)
+{
+    struct qut_trace_module modules[CODE_NAMES_AT_ONCE] = {0};
+    uint8_t *strings = (uint8_t *)tables->texts;
+    uint32_t first = (tables->string_bytes + 3) & ~3u, size = 0, count = 0;
+    char text[LEVELS_TEXT_BYTES];
+    for (; *next + count < places->count && count < CODE_NAMES_AT_ONCE; count++) {
+        const struct code_place *place = &places->items[*next + count];
+        put_levels(places, place, ids, text);
+        modules[count] = (struct qut_trace_module){
+            .code_bytes = 1,
+            .start = place->address,
+            .start_vaddr = plain_address(place->address),
+            .load_ns = place->met_ns,
+            .path = ids[places->levels.items[place->first + place->count - 1].function],
+            .levels = (first + size) / 4,
+            .flags = QUT_TRACE_MODULE_JIT,
+        };
+        size += put_string(strings + size, text);
+    }
+    if ((uint64_t)first + size > tables->view->string_bytes ||
+        tables->module_count + count > tables->view->module_capacity)
+        return false;
+    *status = write_at(tables, QUT_TRACE_FILE_STRINGS, first, strings, size, error);
+    if (*status == 0)
+        *status =
+            write_at(tables, QUT_TRACE_FILE_MODULES, tables->module_count, modules, count * sizeof *modules, error);
+    tables->string_bytes = first + size;
+    tables->module_count += count;
+    *next += count;
+    return *status == 0;
+}
+
+int collect_file_tables_write_code_places(struct file_tables *tables, uint64_t *left, struct base_error *error)
+{
+    const struct code_places *places = &tables->code_names->places;
+    int status = 0;
+    size_t strings = 0, next = 0;
+    static_assert((size_t)CODE_NAMES_AT_ONCE * (LEVELS_TEXT_BYTES + 8) <= PIECE_BYTES, "a piece has room for them");
+    if (places->count == 0)
+        return 0;
+    uint32_t *ids = calloc(places->strings.count + 1, sizeof *ids);
+    tables->texts = malloc(PIECE_BYTES);
+    if (!ids || !tables->texts || places->strings.has_failed)
+        status = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for places in code");
+    bool has_room = status == 0;
+    while (has_room && strings < places->strings.count)
+        has_room = put_place_strings(tables, places, &strings, ids, error, &status);
+    while (has_room && next < places->count)
+        has_room = put_places(tables, places, &next, ids, error, &status);
+    *left += places->count - next;
+    free(ids);
+    free(tables->texts);
+    tables->texts = NULL;
+    return status;
 }
 
 static int write_changed_threads(struct file_tables *tables, size_t count, struct base_error *error)

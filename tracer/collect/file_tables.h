@@ -11,6 +11,7 @@
 struct file_tables {
     struct trace_file *file;
     const struct trace_segment_view *view;
+    char *texts;                   // while places in code are written
     struct code_names *code_names; // told of each raw pc that comes into the file
     struct qut_trace_module *modules;
     uint8_t *strings;
@@ -32,6 +33,8 @@ int collect_file_tables_write(struct file_tables *tables, struct base_error *err
 // Names of code as modules, behind all those of the segment: once, when nothing follows in it. As many as have room;
 // *left: those that have none.
 int collect_file_tables_write_code_names(struct file_tables *tables, uint64_t *left, struct base_error *error);
+// Behind them, likewise: what is known of places in that code. *left grows.
+int collect_file_tables_write_code_places(struct file_tables *tables, uint64_t *left, struct base_error *error);
 // Threads, as given; and the header and the counters, as they are now or as given.
 int collect_file_tables_write_threads(struct file_tables *tables, const struct qut_trace_file_thread *threads,
                                       size_t count, struct base_error *error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/collect/made_code.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -59,6 +60,41 @@ bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, st
         return false;
     tell(&found, code);
     return true;
+}
+
+// A place in a trace is inside the instruction that ran: a call ends behind it. Where none does, the thread was
+// interrupted.
+static size_t ask_levels(struct made_code *made, uint64_t address, struct qut_made_level *found)
+{
+    const uint64_t method = address & (((uint64_t)1 << COLLECT_ADDRESS_BITS) - 1);
+    struct qut_frame frame = {.pc = address + 1, .lookup_pc = address, .flags = QUT_FRAME_JIT};
+    if (address != method) {
+        frame.pc = method;
+        frame.flags = QUT_FRAME_DEX;
+    }
+    size_t count = qut_target_made_levels(made->target, &frame, found, COLLECT_LEVELS_MAX, sizeof *found);
+    if (count > 1 || (count == 1 && found->line) || (frame.flags & QUT_FRAME_DEX))
+        return count;
+    frame.pc = address;
+    frame.flags |= QUT_FRAME_INTERRUPTED;
+    return qut_target_made_levels(made->target, &frame, found, COLLECT_LEVELS_MAX, sizeof *found);
+}
+
+size_t collect_levels_of_made_code(void *context, uint64_t address, struct collect_level *levels)
+{
+    struct made_code *made = context;
+    struct qut_made_level *found = made->target || open_again(made) ? malloc(COLLECT_LEVELS_MAX * sizeof *found) : NULL;
+    size_t count = found ? ask_levels(made, address, found) : 0;
+    count = count <= COLLECT_LEVELS_MAX ? count : 0;
+    for (size_t i = 0; i < count; i++) {
+        static_assert(sizeof levels->function == sizeof found->name && sizeof levels->file == sizeof found->file,
+                      "none is cut");
+        levels[i].line = found[i].line;
+        memcpy(levels[i].function, found[i].name, sizeof levels[i].function);
+        memcpy(levels[i].file, found[i].file, sizeof levels[i].file);
+    }
+    free(found);
+    return count;
 }
 
 void collect_made_code_close(struct made_code *made)

@@ -17,6 +17,8 @@ struct made_code {
 // As struct collect_options.name_code and name_past_code; context: a struct made_code, of the same thread.
 bool collect_name_made_code(void *context, uint64_t address, struct collect_code *code);
 bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
+// As struct collect_options.levels_of_code.
+size_t collect_levels_of_made_code(void *context, uint64_t address, struct collect_level *levels);
 void collect_made_code_close(struct made_code *made);
 
 #endif

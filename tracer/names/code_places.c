@@ -54,9 +54,9 @@ static bool key_of(struct names_places *places, const struct trace *trace, const
         return true;
     if (module->flags & QUT_TRACE_MODULE_JIT) {
         bool has_lines = module->flags & QUT_TRACE_MODULE_LINES;
-        key->way = has_lines ? NAMES_BY_SOURCE : NAMES_BY_LABEL;
+        key->way = module->level_count ? NAMES_BY_LEVELS : has_lines ? NAMES_BY_SOURCE : NAMES_BY_LABEL;
         key->line = has_lines && with_lines && node->pc > module->start ? (uint32_t)(node->pc - module->start) : 0;
-        key->pc = (uintptr_t)module->path;
+        key->pc = module->level_count ? (uintptr_t)module : (uintptr_t)module->path;
         return true;
     }
     key->way = node->class_ == QUT_TRACE_CLASS_DEX      ? NAMES_BY_METHOD

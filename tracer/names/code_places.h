@@ -12,6 +12,7 @@ enum names_way { // how a place is named
     NAMES_BY_METHOD,        // bytecode
     NAMES_BY_LABEL,         // it is one already: `pc` is the label's address
     NAMES_BY_SOURCE,        // likewise, "function\nsource file"
+    NAMES_BY_LEVELS,        // a machine told what is there: `pc` is the trace_module's address
     NAMES_BY_ADDRESS,       // nothing is known but where it is
 };
 

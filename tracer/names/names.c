@@ -251,6 +251,23 @@ static void name_by_source(struct naming *naming, const struct names_key *key, s
     name->line = key->line;
 }
 
+// As the virtual machine told them when the code ran.
+static void name_levels(struct naming *naming, const struct names_key *key)
+{
+    const struct trace_module *module = (const struct trace_module *)(uintptr_t)key->pc;
+    const char *none = keep(naming, "");
+    for (uint32_t i = naming->options.inlined ? 0 : module->level_count - 1; i < module->level_count; i++) {
+        const struct trace_level *level = &module->levels[i];
+        struct name name = {.module = none, .is_known = true, .is_inlined = i + 1 < module->level_count};
+        name.function = keep(naming, level->function);
+        if (naming->options.lines && level->file) {
+            name.file = keep(naming, level->file);
+            name.line = level->line;
+        }
+        names_add(naming->names, key->place, name);
+    }
+}
+
 static void name_rest(struct naming *naming, const struct names_key *keys, size_t count)
 {
     static const char kernel[] = "[kernel]"; // as labels of QUT_TRACE_CLASS_KERNEL begin
@@ -258,6 +275,12 @@ static void name_rest(struct naming *naming, const struct names_key *keys, size_
     size_t unknown = 0;
     for (size_t i = 0; i < count && !naming->names->no_memory; i++) {
         struct name name = {.module = none, .is_known = true};
+        if (keys[i].way == NAMES_BY_LEVELS) {
+            name_levels(naming, &keys[i]);
+            naming->done++;
+            tell_progress(naming);
+            continue;
+        }
         if (keys[i].way == NAMES_BY_LABEL) {
             const char *label = (const char *)(uintptr_t)keys[i].pc;
             const struct names_readable made =

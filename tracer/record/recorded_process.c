@@ -106,6 +106,7 @@ static void *run(void *context)
                                             .notes_context = process,
                                             .name_code = collect_name_made_code,
                                             .name_past_code = collect_name_past_code,
+                                            .levels_of_code = collect_levels_of_made_code,
                                             .name_context = &process->made_code};
     process->made_code = (struct made_code){.pid = process->pid};
     process->status = collect(&options, &process->result, &process->error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,34 @@ uint32_t trace_place_of_address(const struct places *places, enum place_kind kin
     return find(places, &places->by_address[kind], false, address);
 }
 
+// "FUNCTION FILE LINE;" of each, string ids. Of one that is not sound nothing counts but the module's name.
+static bool take_level(struct image *image, const char **at, struct trace_level *level)
+{
+    uint32_t ids[2], line;
+    int bytes = 0;
+    if (sscanf(*at, "%9" SCNu32 " %9" SCNu32 " %9" SCNu32 ";%n", &ids[0], &ids[1], &line, &bytes) != 3 || bytes == 0)
+        return false;
+    *at += bytes;
+    const char *file = trace_image_string(image, ids[1]);
+    *level = (struct trace_level){trace_image_string(image, ids[0]), *file ? file : NULL, *file ? line : 0};
+    return *level->function != '\0';
+}
+
+static void take_levels(struct image *image, const char *text, struct trace_module *to)
+{
+    enum { LEVELS_MAX = 256 };
+    size_t count = 0;
+    for (const char *at = text; (at = strchr(at, ';')) != NULL; at++)
+        count++;
+    struct trace_level *levels =
+        count && count <= LEVELS_MAX ? trace_memory_take(image->memory, count, sizeof *levels) : NULL;
+    for (size_t i = 0; levels && i < count; i++)
+        if (!take_level(image, &text, &levels[i]))
+            return;
+    to->levels = levels;
+    to->level_count = levels ? (uint32_t)count : 0;
+}
+
 static void take_module(struct image *image, size_t index, struct trace_module *to)
 {
     const struct qut_trace_module *from = &image->modules[index];
@@ -125,6 +154,8 @@ static void take_module(struct image *image, size_t index, struct trace_module *
         .build_id_bytes = from->build_id_bytes,
     };
     memcpy(to->build_id, from->build_id, sizeof to->build_id);
+    if (from->levels && (from->flags & QUT_TRACE_MODULE_JIT))
+        take_levels(image, trace_image_string(image, from->levels), to);
     const uint64_t code_space = (uint64_t)1 << QUT_TRACE_CODE_BITS;
     bool is_sound = from->build_id_bytes <= QUT_TRACE_BUILD_ID_BYTES && from->code_base < code_space &&
                     (!from->code_base || from->code_bytes <= code_space - from->code_base);

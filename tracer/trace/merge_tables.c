@@ -66,6 +66,22 @@ static uint32_t put_module(struct merger *merger, struct trace_module module)
     return index;
 }
 
+static bool put_levels(struct merger *merger, struct trace_module *module)
+{
+    if (module->level_count == 0)
+        return true;
+    struct trace_level *levels = trace_memory_take(merger->memory, module->level_count, sizeof *levels);
+    for (uint32_t i = 0; levels && i < module->level_count; i++) {
+        const struct trace_level *from = &module->levels[i];
+        levels[i] = (struct trace_level){trace_merge_text(merger, from->function), trace_merge_text(merger, from->file),
+                                         from->line};
+        if (!levels[i].function || (from->file && !levels[i].file))
+            return false;
+    }
+    module->levels = levels;
+    return levels != NULL;
+}
+
 bool trace_merge_modules(struct merger *merger, const struct trace *part)
 {
     if (!BASE_RESERVE(&merger->module_map, part->module_count + 1))
@@ -73,7 +89,7 @@ bool trace_merge_modules(struct merger *merger, const struct trace *part)
     for (size_t i = 0; i < part->module_count; i++) {
         struct trace_module module = part->modules[i];
         module.path = trace_merge_text(merger, module.path);
-        if (!module.path)
+        if (!module.path || !put_levels(merger, &module))
             return false;
         merger->module_map.items[i] = put_module(merger, module);
         if (merger->module_map.items[i] == TRACE_NONE)

@@ -14,6 +14,13 @@
 
 enum { TRACE_NONE = UINT32_MAX };
 
+// A function at a place in code that was made at run time.
+struct trace_level {
+    const char *function;
+    const char *file; // NULL: not known
+    uint32_t line;    // 0: not known
+};
+
 struct trace_module {
     uint64_t code_base, code_bytes; // in code space; code_base 0: it has none (JIT, FILE)
     uint64_t start, start_vaddr; // its first byte of code: address in memory, virtual address (or offset) in its file
@@ -22,6 +29,8 @@ struct trace_module {
     uint32_t flags;              // enum qut_trace_module_flag
     uint32_t build_id_bytes;
     uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
+    const struct trace_level *levels; // JIT, of one place: innermost first, the last has the code
+    uint32_t level_count;             // 0: they are not told
 };
 
 // What a module's code is of: its path; of an interpreter's function the source file, "" where none is known.

@@ -143,7 +143,7 @@ def check_all(options, home, mode, work, pid):
 
 def run_mode(options, home, mode, work):
     subprocess.run([f"{home}/javac", "-d", work, os.path.join(HERE, "Lines.java")], check=True)
-    command = [f"{home}/java", "-Xmx64m", *MODES[mode], "-cp", work, "Lines", str(ALIVE_S)]
+    command = [f"{home}/java", "-Xmx64m", "-Xbatch", *MODES[mode], "-cp", work, "Lines", str(ALIVE_S)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as java:
         try:
             if java.stdout.readline() != "warm\n":

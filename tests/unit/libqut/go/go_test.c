@@ -42,7 +42,7 @@ static size_t read_fake(void *context, uint64_t address, void *bytes, size_t siz
     return size;
 }
 
-static const struct elf_art_memory memory = {read_fake, NULL, NULL, false};
+static const struct elf_art_memory memory = {.read = read_fake};
 
 static void put(uint64_t address, uint64_t word)
 {
