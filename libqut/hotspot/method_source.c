@@ -90,11 +90,11 @@ bool hotspot_source_of(const struct hotspot_machine *machine, const struct elf_a
         !hotspot_name_method(&machine->names, memory, level->method, source->method))
         return false;
     int32_t bytecode = level->bytecode == -1 ? 0 : level->bytecode;
-    if (!machine->lines.is_known || bytecode < 0 || !read_code(machine, memory, level->method, &code) ||
-        code.is_native || (uint64_t)bytecode >= code.end - code.begin)
+    if (!machine->lines.is_known || !read_code(machine, memory, level->method, &code) || code.is_native)
         return true;
     find_file(machine, memory, code.constant, source->file);
-    source->line = source->file[0] ? find_line(machine, memory, &code, bytecode) : 0;
+    if (source->file[0] && bytecode >= 0 && (uint64_t)bytecode < code.end - code.begin)
+        source->line = find_line(machine, memory, &code, bytecode);
     // What was read of constants that went meanwhile is nothing of this method's.
     if (!hotspot_read_pointer(memory, level->method + machine->names.method_const, &constant) ||
         constant != code.constant) {

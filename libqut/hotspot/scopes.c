@@ -75,27 +75,37 @@ static bool read_tables(const struct hotspot_machine *machine, const struct elf_
            is_extent(tables->methods, tables->methods_end, METHODS_BYTES_MAX);
 }
 
-// The first place at or behind an offset of the code: the scope's offset, 0: none. The first and the last entry are
-// none.
-static bool find_place(const struct elf_art_memory *memory, const struct tables *tables, int64_t offset,
-                       enum arch_pc_kind kind, int32_t *scope, bool *is_near)
+struct place {
+    int32_t offset, scope; // of the code; scope 0: none
+};
+
+static bool read_place(const struct elf_art_memory *memory, const struct tables *tables, uint64_t index,
+                       struct place *place)
+{
+    int32_t words[2];
+    if (!elf_art_read(memory, tables->places + index * PLACE_BYTES, words, sizeof words) || words[1] < 0)
+        return false;
+    *place = (struct place){words[0], words[1]};
+    return true;
+}
+
+// The first place at or behind an offset of the code, and the one before it. The first and the last entry are none.
+static bool find_places(const struct elf_art_memory *memory, const struct tables *tables, int64_t offset,
+                        struct place *before, struct place *at)
 {
     uint64_t low = 0, count = (tables->places_end - tables->places) / PLACE_BYTES, high = count;
-    int32_t place[2];
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (!elf_art_read(memory, tables->places + middle * PLACE_BYTES, place, sizeof place))
+        if (!read_place(memory, tables, middle, at))
             return false;
-        if (place[0] < offset)
+        if (at->offset < offset)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low + 1 >= count || !elf_art_read(memory, tables->places + low * PLACE_BYTES, place, sizeof place))
-        return false;
-    *scope = place[1];
-    *is_near = place[0] != offset;
-    return place[1] >= 0 && (!*is_near || kind == ARCH_PC_EXACT);
+    *before = (struct place){0};
+    return low + 1 < count && read_place(memory, tables, low, at) &&
+           (low < 2 || read_place(memory, tables, low - 1, before));
 }
 
 static bool read_level(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
@@ -114,14 +124,57 @@ static bool read_level(const struct hotspot_machine *machine, const struct elf_a
                                 &level->method);
 }
 
-// False: it does not lead to the method that was compiled.
-static bool read_levels(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
-                        const struct tables *tables, uint32_t scope, struct hotspot_levels *levels)
+// 0: it does not lead to the method that was compiled.
+static unsigned read_levels(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
+                            const struct tables *tables, int32_t scope, uint64_t method, struct hotspot_level *levels)
 {
-    for (levels->count = 0; scope != 0 && levels->count < HOTSPOT_LEVELS_MAX; levels->count++)
-        if (!read_level(machine, memory, tables, scope, &levels->items[levels->count], &scope))
-            return false;
-    return scope == 0 && levels->count && levels->items[levels->count - 1].method == levels->method;
+    uint32_t at = (uint32_t)scope;
+    unsigned count = 0;
+    for (; at != 0 && count < HOTSPOT_LEVELS_MAX; count++)
+        if (!read_level(machine, memory, tables, at, &levels[count], &at))
+            return 0;
+    return at == 0 && count && levels[count - 1].method == method ? count : 0;
+}
+
+// Between two places only what both have is known: the methods that they are in by the same calls. Of the innermost of
+// these the bytecode is that of the second place, and that of the first one is kept beside it.
+static void keep_common(struct hotspot_levels *levels, const struct hotspot_level *before, unsigned before_count)
+{
+    unsigned common = 0, most = before_count < levels->count ? before_count : levels->count;
+    bool is_same = true; // so far, from the outermost on
+    while (common < most && is_same) {
+        const struct hotspot_level *one = &levels->items[levels->count - 1 - common],
+                                   *other = &before[before_count - 1 - common];
+        if (one->method != other->method)
+            break;
+        is_same = one->bytecode == other->bytecode;
+        levels->bytecode_before = other->bytecode;
+        common++;
+    }
+    levels->is_near = !is_same || common != levels->count || common != before_count;
+    if (common == 0) { // no place before
+        common = 1;
+        levels->bytecode_before = HOTSPOT_NO_BYTECODE;
+    }
+    memmove(levels->items, levels->items + levels->count - common, common * sizeof levels->items[0]);
+    levels->count = common;
+}
+
+static bool read_scopes(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
+                        enum arch_pc_kind kind, struct hotspot_levels *levels)
+{
+    struct tables tables;
+    struct place before, at;
+    struct hotspot_level levels_before[HOTSPOT_LEVELS_MAX];
+    int64_t offset = (int64_t)(pc - levels->start);
+    if (!read_tables(machine, memory, levels->blob, &tables) || !find_places(memory, &tables, offset, &before, &at) ||
+        (at.offset != offset && kind == ARCH_PC_RETURN))
+        return false;
+    levels->count = read_levels(machine, memory, &tables, at.scope, levels->method, levels->items);
+    if (levels->count && at.offset != offset)
+        keep_common(levels, levels_before,
+                    read_levels(machine, memory, &tables, before.scope, levels->method, levels_before));
+    return levels->count != 0;
 }
 
 // Which method's code it is, now.
@@ -151,14 +204,9 @@ static bool read_head(const struct hotspot_machine *machine, const struct elf_ar
 bool hotspot_levels_at(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
                        enum arch_pc_kind kind, struct hotspot_levels *levels)
 {
-    struct tables tables;
-    int32_t scope;
     if (!read_head(machine, memory, arch_lookup_pc(pc, kind), levels))
         return false;
-    bool has_scope = read_tables(machine, memory, levels->blob, &tables) &&
-                     find_place(memory, &tables, (int64_t)(pc - levels->start), kind, &scope, &levels->is_near) &&
-                     read_levels(machine, memory, &tables, (uint32_t)scope, levels);
-    if (!has_scope) {
+    if (!read_scopes(machine, memory, pc, kind, levels)) {
         levels->count = 1;
         levels->is_near = false;
         levels->items[0] = (struct hotspot_level){levels->method, HOTSPOT_NO_BYTECODE};

@@ -27,7 +27,9 @@ struct hotspot_levels {
     uint64_t blob, start, end; // of its code
     uint64_t method;
     int32_t compile_id;
-    bool is_near; // interrupted, where nothing is described: the next place that is
+    bool is_near; // interrupted between two places that differ: the methods that both are in, and the innermost one's
+                  // bytecode is that of the second place
+    int32_t bytecode_before; // ... of the first place
     unsigned count;
     struct hotspot_level items[HOTSPOT_LEVELS_MAX];
 };

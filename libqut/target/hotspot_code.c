@@ -128,6 +128,15 @@ static bool describe(const struct hotspot_machine *machine, const struct elf_art
     return true;
 }
 
+// Both places may be of one line.
+static bool is_near(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
+                    const struct hotspot_levels *found, uint32_t line)
+{
+    const struct hotspot_level before = {found->items[0].method, found->bytecode_before};
+    struct hotspot_source source;
+    return found->is_near && (!line || !hotspot_source_of(machine, memory, &before, &source) || source.line != line);
+}
+
 // Of a level that cannot be named the others are not told either: which one is missing would not be seen.
 static size_t compiled_levels(const struct hotspot_machine *machine, const struct elf_art_memory *memory,
                               const struct qut_frame *frame, struct qut_made_level *levels, size_t max, size_t size)
@@ -138,9 +147,10 @@ static size_t compiled_levels(const struct hotspot_machine *machine, const struc
         return 0;
     for (size_t i = 0; i < found.count; i++) {
         struct qut_made_level level = {.start = found.start, .end = found.end};
-        level.flags = (i + 1 < found.count ? QUT_MADE_INLINED : 0u) | (found.is_near ? QUT_MADE_NEAR : 0u);
+        level.flags = i + 1 < found.count ? QUT_MADE_INLINED : 0;
         if (!describe(machine, memory, &found.items[i], &level))
             return 0;
+        level.flags |= i == 0 && is_near(machine, memory, &found, level.line) ? QUT_MADE_NEAR : 0;
         put_level(&level, levels, i, max, size);
     }
     return hotspot_levels_hold(machine, memory, frame->lookup_pc, &found) ? found.count : 0;

@@ -128,7 +128,8 @@ def read_pprof(path):
         assert len(values) == len(types)
         frames = [locations[number] for number in packed(part[1])]
         samples.append({'values': values, 'labels': labels,
-                        'stack': [name for frame in frames for name, _ in frame['lines']]})
+                        'stack': [name for frame in frames for name, _ in frame['lines']],
+                        'lines': [line for frame in frames for line in frame['lines']]})
     used = {number for part in map(message, fields[2]) for number in packed(part[1])}
     return {'types': types, 'samples': samples, 'mappings': mappings, 'locations': locations, 'functions': functions,
             'used': used, 'comments': [strings[number] for number in fields.get(13, [])],

@@ -89,7 +89,7 @@ size_t collect_levels_of_made_code(void *context, uint64_t address, struct colle
     for (size_t i = 0; i < count; i++) {
         static_assert(sizeof levels->function == sizeof found->name && sizeof levels->file == sizeof found->file,
                       "none is cut");
-        levels[i].line = found[i].line;
+        levels[i].line = found[i].flags & QUT_MADE_NEAR ? 0 : found[i].line; // what is sure
         memcpy(levels[i].function, found[i].name, sizeof levels[i].function);
         memcpy(levels[i].file, found[i].file, sizeof levels[i].file);
     }

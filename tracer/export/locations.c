@@ -77,7 +77,8 @@ uint64_t export_location_address(const struct trace *trace, uint32_t node)
     if (at->module == TRACE_NONE)
         return at->pc;
     const struct trace_module *module = &trace->modules[at->module];
-    if (module->flags & QUT_TRACE_MODULE_JIT && at->pc >= module->start) // no file: it may be an address already
+    // No file: it may be an address already; of a method that is interpreted it is its description's.
+    if (module->flags & QUT_TRACE_MODULE_JIT && (at->pc >= module->start || at->class_ == QUT_TRACE_CLASS_DEX))
         return at->pc;
     return module->start + (at->pc - module->start_vaddr);
 }

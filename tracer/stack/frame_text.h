@@ -21,7 +21,7 @@ struct stack_place {
     const char *file; // source file; NULL: not known. Until something else is described
     uint32_t line;    // 0: not known
     bool is_inlined;  // into the next level of the frame
-    bool is_near;     // file, line and inlined levels are of the next place that is described
+    bool is_near;     // the line is that of the next place that the compiler describes
 };
 
 // How many functions a frame stands for: one, and those that were inlined there.

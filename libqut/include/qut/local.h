@@ -58,8 +58,9 @@ QUT_API void qut_thread_unregister(void);
 
 // The stack of the caller, innermost first: frame 0 is the function that calls. Each pc lies inside the instruction
 // that runs in its frame (for a caller, the call): look it up as it is, never with one subtracted. Returns the number
-// of frames, at most max. `end` may be NULL. Behind the frame of an interpreter of Android's virtual machine comes one
-// for the bytecode, whose pc lies in no module; qut_cursor_frame tells which are such (QUT_FRAME_DEX).
+// of frames, at most max. `end` may be NULL. Behind the frame of an interpreter of a virtual machine comes one
+// for the bytecode, whose pc lies in no module; qut_cursor_frame tells which are such (QUT_FRAME_DEX), and frame.h what
+// it is: lookup_pc.
 // [signal-safe; any thread; uses less than 1 KiB of stack]
 QUT_API size_t qut_backtrace(uintptr_t *pcs, size_t max, struct qut_end *end);
 

@@ -120,15 +120,16 @@ QUT_API const void *qut_target_jit_symbols(struct qut_target *target, uint64_t a
 
 // What a virtual machine calls the code at an address. OpenJDK's is read from its memory: "java.lang.String.hashCode",
 // or what its stub or interpreter is called; the address may be that of a method's description, which frames of
-// interpreted methods have. Of others: what they write into a jitdump or into /tmp/perf-PID.map, if they were asked to. As
-// it is now: a machine that lives may unload it, and use the memory again. False: nothing is known. `size` is sizeof *code.
+// interpreted methods have. Of others: what they write into a jitdump or into /tmp/perf-PID.map, if they were asked to.
+// As it is now: a machine that lives may unload it, and use the memory again. False: nothing is known. `size` is sizeof
+// *code.
 struct qut_made_code {
     uint64_t start, end; // of the code with this name
     char name[512];      // cut, if it is longer
 };
 QUT_API bool qut_target_made_code(struct qut_target *target, uint64_t address, struct qut_made_code *code, size_t size);
-// What it was called at a moment that has passed, by the monotonic clock: from a jitdump, which tells when code was made.
-// Also when the process has ended, if the file was there when the target was opened.
+// What it was called at a moment that has passed, by the monotonic clock: from a jitdump, which tells when code was
+// made. Also when the process has ended, if the file was there when the target was opened.
 QUT_API bool qut_target_made_code_of(struct qut_target *target, uint64_t address, uint64_t monotonic_ns,
                                      struct qut_made_code *code, size_t size);
 
@@ -139,8 +140,8 @@ QUT_API bool qut_target_made_code_of(struct qut_target *target, uint64_t address
 // `size` is sizeof *levels.
 enum qut_made_flag {
     QUT_MADE_INLINED = 1, // into the next one
-    QUT_MADE_NEAR = 2, // interrupted where the compiler describes nothing: what it says of the next place that it does.
-                       // Levels before the last, and the line, need not be right
+    QUT_MADE_NEAR = 2,    // interrupted between two places that the compiler describes, which differ: methods that both
+                          // are in are told. The line is the second one's; methods inlined further in may be missing
 };
 struct qut_made_level {
     uint64_t start, end; // of the code, of all levels of a frame the same

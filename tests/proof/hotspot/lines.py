@@ -7,10 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ALIVE_S = 300
+sys.path.insert(0, os.path.join(HERE, "../../support"))
+import export_formats  # noqa: E402 pylint: disable=wrong-import-position
+ALIVE_S = 900
 LOOKS = {True: 20, False: 200}  # at the thread that runs; of the short form
 DEPTH = 13
 MODES = {
@@ -71,9 +74,10 @@ def method_lines():
     return {name: range(number, max(end, number + 1)) for (number, name), end in zip(starts, ends)}
 
 
-def problem_of_runner(frames, lines):
-    """None: spin, descend 13 times, work, and what is inlined into that; or on the way there."""
-    chain = [(method, source) for method, source in methods(frames) if re.match(r"Lines\.\w+$", method)]
+def problem_of_runner(found, lines):
+    """None: spin, descend 13 times, work, and what is inlined into that; or on the way there. Where the innermost method
+    was interrupted, what is inlined further in may be missing, and its line."""
+    chain = [(method, source) for method, source in found if re.match(r"Lines\.\w+$", method)]
     names = [method[len("Lines."):] for method, _ in chain if "lambda" not in method]
     text = " ".join(names)
     if not re.fullmatch(r"(((third )?second )?first )?work (descend ){%d}spin|(descend ){0,%d}spin" % (DEPTH, DEPTH), text):
@@ -118,10 +122,32 @@ def check_running(options, pid, tid):
     for _ in range(LOOKS[options.short]):
         frames = stacks(options, "-p", str(pid), "--tid", str(tid))[tid]
         levels += sum(frame.get("inlined", False) for frame in frames)
-        if problem := problem_of_runner(frames, lines):
+        if problem := problem_of_runner(methods(frames), lines):
             wrong.append(problem)
         time.sleep(0.01)
     return (not wrong, f"running: {LOOKS[options.short]} looks, {len(wrong)} wrong, {levels} inlined frames", wrong)
+
+
+def check_recorded(options, what, arguments, work):
+    """The runner's samples in a recording, with functions and lines as pprof has them."""
+    trace, profile = os.path.join(work, "lines.qtrace"), os.path.join(work, "lines.pb.gz")
+    for command in (["record", "-F", "500", "-o", trace, *arguments],
+                    ["export", trace, "-f", "pprof", "--lines", "--thread", "spinner", "-o", profile]):
+        done = subprocess.run([os.path.join(options.build, "tracer/qut"), *command], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"qut {command[0]}: {done.stderr[-300:]}")
+    lines, wrong, count, told = method_lines(), [], 0, 0
+    for sample in export_formats.read_pprof(profile)["samples"]:
+        found = [(plain(name), f"Lines.java:{line}" if line else "") for name, line in sample["lines"]]
+        if not any(name == "Lines.spin" for name, _ in found):
+            continue  # it starts, or is compiled
+        count += 1
+        told += sum(source != "" for name, source in found if name.startswith("Lines."))
+        if problem := problem_of_runner(found, lines):
+            wrong.append(problem)
+    return (count > 0 and told > count and len(wrong) <= 0.01 * count,
+            f"{what}: {count} stacks, {len(wrong)} wrong, {told} lines", wrong)
 
 
 def check_all(options, home, mode, work, pid):
@@ -136,6 +162,7 @@ def check_all(options, home, mode, work, pid):
     is_inlining = mode == "lines, interpreter" or inlined >= 5
     checks = [(good and len(ours) == 8 and is_inlining, f"{text}, {inlined} of our frames inlined", wrong),
               check_running(options, pid, runner)]
+    checks.append(check_recorded(options, "recorded from outside", ["-p", str(pid), "--duration", "2"], work))
     if not options.short and (core := core_of(pid, work)):
         checks.append(compare("core file", expected, stacks(options, "--core", core)))
     return checks
@@ -148,6 +175,8 @@ def run_mode(options, home, mode, work):
         try:
             if java.stdout.readline() != "warm\n":
                 raise RuntimeError("it did not get warm")
-            return check_all(options, home, mode, work, java.pid)
+            checks = check_all(options, home, mode, work, java.pid)
         finally:
             os.kill(java.pid, signal.SIGKILL)
+    inside = ["--", *command[:-1], "4"]
+    return checks if options.short else checks + [check_recorded(options, "recorded from inside", inside, work)]

@@ -24,6 +24,7 @@ struct machine {
     uint64_t moved_bytes;            // later code begins so much before the end of what was there
     unsigned past_count, past_asked; // code behind that, which is told at the end only
     uint64_t past_met_ns;
+    bool has_levels;
 };
 
 static bool name_code(void *context, uint64_t address, struct collect_code *code)
@@ -54,6 +55,21 @@ static bool name_past_code(void *context, uint64_t address, uint64_t met_ns, str
     *code = (struct collect_code){.start = CODE + number * CODE_BYTES, .end = CODE + (number + 1) * CODE_BYTES};
     snprintf(code->name, sizeof code->name, "app.Main.late%u", (unsigned)number);
     return true;
+}
+
+// Of one place two functions, of a place in a method that is interpreted its line.
+static const uint64_t interpreted_place = (uint64_t)0x1234 << 48 | METHOD;
+
+static size_t levels_of_code(void *context, uint64_t address, struct collect_level *levels)
+{
+    if (!((struct machine *)context)->has_levels)
+        return 0;
+    if (address == interpreted_place)
+        levels[0] = (struct collect_level){.line = 7, .function = "app.Main.interpreted", .file = "Main.java"};
+    levels[1] = (struct collect_level){.line = 70, .function = "app.Main.method0", .file = "Main.java"};
+    if (address == CODE + 5)
+        levels[0] = (struct collect_level){.function = "app.Other.inlined"};
+    return address == CODE + 5 ? 2 : address == interpreted_place;
 }
 
 static uint32_t add_node(struct segment *segment, uint64_t address, unsigned class)
@@ -91,6 +107,7 @@ static struct trace collect_samples(struct machine *machine, const uint64_t *add
                                               .process_fd = -1,
                                               .name_code = machine ? name_code : NULL,
                                               .name_past_code = name_past_code,
+                                              .levels_of_code = levels_of_code,
                                               .name_context = machine};
     char text[256];
     ck_assert_msg(collect(&collected, result, &error) == 0, "%s", base_error_text(&error, text, sizeof text));
@@ -203,6 +220,35 @@ START_TEST(names_that_are_told_at_the_end)
 }
 END_TEST
 
+START_TEST(places_have_lines)
+{
+    static const uint64_t addresses[] = {CODE + 5, CODE + 0x85, interpreted_place};
+    static const unsigned classes[] = {QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_DEX};
+    struct machine machine = {.code_count = 1, .has_levels = true};
+    struct collect_result result;
+    struct trace trace = collect_samples(&machine, addresses, classes, 3, &result);
+    ck_assert_uint_eq(trace.module_count, 3);
+    ck_assert_str_eq(name_of(&trace, CODE + 5), "app.Main.method0");
+    ck_assert_str_eq(name_of(&trace, CODE + 0x85), "app.Main.method0");
+    ck_assert_str_eq(name_of(&trace, METHOD), "app.Main.interpreted"); // an address again
+    for (size_t i = 1; i < trace.node_count; i++) {
+        const struct trace_module *module = &trace.modules[trace.nodes[i].module];
+        const struct trace_level *levels = module->levels;
+        ck_assert_uint_eq(module->level_count, trace.nodes[i].pc == CODE + 5 ? 2 : trace.nodes[i].pc == METHOD ? 1 : 0);
+        if (module->level_count == 2) {
+            ck_assert_str_eq(levels[0].function, "app.Other.inlined");
+            ck_assert_ptr_null(levels[0].file);
+            ck_assert_str_eq(levels[1].file, "Main.java");
+            ck_assert_uint_eq(levels[1].line, 70);
+        }
+        if (module->level_count == 1)
+            ck_assert_uint_eq(levels[0].line, 7);
+    }
+    ck_assert(trace.is_complete);
+    trace_free(&trace);
+}
+END_TEST
+
 START_TEST(nobody_knows)
 {
     static const uint64_t address = CODE + 5;
@@ -224,6 +270,7 @@ int main(void)
     tcase_add_test(tcase, code_that_overlaps);
     tcase_add_test(tcase, names_without_room_are_counted);
     tcase_add_test(tcase, names_that_are_told_at_the_end);
+    tcase_add_test(tcase, places_have_lines);
     tcase_add_test(tcase, nobody_knows);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
