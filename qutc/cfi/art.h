@@ -11,7 +11,7 @@
 // - Android 7.0 to 8.1: the interpreter's frames get the register that holds the dex pc. Later versions mark it.
 // - up to Android 13: return addresses that method tracing put in place of the true ones are refused, so that a walk
 //   ends there with the reason.
-// - x86 and x86-64: rows that the code proves wrong are mended, or refused (art_code.c).
+// - x86-64: rows that the code proves wrong are mended, or refused (art_code.c).
 int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end, struct cfi_rule_set *rules,
                  struct cfi_row_list *rows, struct base_error *error);
 
@@ -24,7 +24,7 @@ bool cfi_art_is_mended(const struct input_image *image, uint64_t vaddr, const st
 
 // ---- art_code.c: rows of a libart's assembly that its code contradicts
 
-// Mends the finished rows of x86 and x86-64, where what the instructions do to sp proves another cfa than the unwind
+// Mends the finished rows of x86-64, where what the instructions do to sp proves another cfa than the unwind
 // information states, or none. `text_start` is that of the rows. 0, or -1 with *error filled (no memory).
 //
 // - What `ret` takes from the stack is the return address: there the cfa is sp and a word. Backwards from there it is known

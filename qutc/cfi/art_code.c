@@ -115,6 +115,13 @@ static int take(struct mender *m, const struct instruction *at, unsigned effect)
     return result;
 }
 
+// It pushes an address, to be popped or to be returned to: that is not known. (A push of a number looks alike here.)
+static bool is_call_of_next(const struct cfi_oat_instruction *in)
+{
+    enum { CALL_BYTES = 5 };
+    return in->size_bytes == CALL_BYTES && in->sp_change_bytes < 0 && in->access_count == 0;
+}
+
 // From one row to the next. What cannot be read is passed over: it proves nothing.
 static int take_row(struct mender *m, uint32_t start_rel, uint32_t end_rel, uint32_t rule_id)
 {
@@ -136,6 +143,8 @@ static int take_row(struct mender *m, uint32_t start_rel, uint32_t end_rel, uint
         const struct instruction now = {start_rel + at, in.size_bytes, rule_id, in.sp_change_bytes};
         if (take(m, &now, in.effect) != 0)
             return -1;
+        if (is_call_of_next(&in))
+            begin_block(m);
         at += in.size_bytes;
     }
     return 0;
@@ -163,10 +172,11 @@ static int apply(struct mender *m, struct cfi_row_list *rows)
     return 0;
 }
 
-// Where a call pushes the return address, a return says where it lies.
+// Where a call pushes the return address, a return says where it lies. Of 32-bit x86 no runtime was walked to see
+// whether what is proven is so.
 static bool is_told_by_returns(const struct arch *arch)
 {
-    return !arch->ra_in_register && cfi_oat_arch(arch)->read;
+    return !arch->ra_in_register && arch->word_bytes == 8 && cfi_oat_arch(arch)->read;
 }
 
 int cfi_art_mend_rows(const struct input_image *image, uint64_t text_start, struct cfi_rule_set *rules,
@@ -202,7 +212,7 @@ bool cfi_art_is_proven(const struct input_image *image, uint64_t vaddr, const st
         cfi_oat_read(cfi_oat_arch(arch)->read, (struct base_bytes){code.data + at, code.size - at}, &in);
         if (in.effect == CFI_OAT_RETURN)
             return cfa_bytes == arch->word_bytes;
-        if (in.size_bytes == 0 || in.effect == CFI_OAT_LEAVES || in.effect == CFI_OAT_SP_LOST)
+        if (in.size_bytes == 0 || in.effect == CFI_OAT_LEAVES || in.effect == CFI_OAT_SP_LOST || is_call_of_next(&in))
             return false;
         cfa_bytes -= in.sp_change_bytes;
         at += in.size_bytes;

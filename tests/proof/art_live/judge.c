@@ -94,7 +94,7 @@ static bool is_whole(const uint32_t *walked, unsigned count, const struct shadow
         return count <= depth + 1;
     if (same != count)
         return false;
-    return count == depth - 1 || shadow->ids[count] == THROWS || (count && shadow->ids[count - 1] == CATCHES);
+    return count + 1 == depth || shadow->ids[count] == THROWS || (count && shadow->ids[count - 1] == CATCHES);
 }
 
 static bool is_right_so_far(const uint32_t *walked, unsigned count, const struct shadow *shadow, unsigned depth)
@@ -109,6 +109,11 @@ static bool is_right_so_far(const uint32_t *walked, unsigned count, const struct
                 return true;
         }
     return false;
+}
+
+static bool is_like(const uint32_t *walked, unsigned count, const struct shadow *shadow, unsigned depth, bool is_root)
+{
+    return is_root ? is_whole(walked, count, shadow, depth) : is_right_so_far(walked, count, shadow, depth);
 }
 
 static void note_cut(const struct qut_end *end)
@@ -150,8 +155,10 @@ void judge_walk(const struct qut_frame *frames, unsigned count, const struct qut
     bool is_root = end->reason == QUT_END_OUTERMOST, is_marked = end->guessed_frame != QUT_NO_GUESS;
     for (unsigned i = 0; i < count; i++)
         flags |= frames[i].flags;
-    bool is_right =
-        is_root ? is_whole(walked, walked_count, shadow, depth) : is_right_so_far(walked, walked_count, shadow, depth);
+    bool is_right = is_like(walked, walked_count, shadow, depth, is_root);
+    // Compiled code that was interrupted may not have put its method there yet.
+    if (!is_right && walked_count && (frames[0].flags & QUT_FRAME_MANAGED) && method_of(&frames[0]))
+        is_right = is_like(walked + 1, walked_count - 1, shadow, depth, is_root);
     seen.walks++;
     seen.root += is_root;
     seen.marked += is_marked;
