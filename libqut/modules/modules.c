@@ -21,16 +21,6 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc)
     return modules->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
-static bool samples_hold(const struct modules_samples *samples)
-{
-    bool hold = true;
-    for (unsigned i = 0; i < MODULES_SAMPLES && hold; i++) {
-        uint64_t now;
-        hold = os_read_self(modules_sample_at(samples, i), &now, sizeof now) == sizeof now && now == samples->words[i];
-    }
-    return hold;
-}
-
 bool module_confirm(const struct module *module, uintptr_t pc)
 {
     // Without a build-id or an OAT file's checksum nothing that is quickly read tells it from another library, loaded
@@ -39,8 +29,6 @@ bool module_confirm(const struct module *module, uintptr_t pc)
     uint8_t now[MODULES_CANARY_BYTES];
     if (module->is_permanent)
         return true;
-    if (module->samples)
-        return samples_hold(module->samples);
     return module->canary_address && (module->unlisted || os_confirm_module(pc, module->map_start, module->link_map)) &&
            os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
            memcmp(now, module->canary, sizeof now) == 0;
@@ -79,7 +67,6 @@ static struct module module_of(const struct modules_record *record)
         .is_permanent = identity->is_permanent,
         .canary_address = identity->canary_address,
         .code_base = record->code_base,
-        .samples = identity->samples.end ? &identity->samples : NULL,
         .unlisted = record->unlisted,
     };
     memcpy(module.canary, identity->canary, sizeof module.canary);

@@ -13,19 +13,7 @@
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
-enum { MODULES_CANARY_BYTES = 8, MODULES_SAMPLES = 8 };
-
-// Words of an image's code, evenly apart.
-struct modules_samples {
-    uintptr_t start, end; // of what they are taken from
-    uint64_t words[MODULES_SAMPLES];
-};
-
-static inline uintptr_t modules_sample_at(const struct modules_samples *samples, unsigned index)
-{
-    uintptr_t bytes = samples->end - samples->start, last = bytes > sizeof(uint64_t) ? bytes - sizeof(uint64_t) : 0;
-    return samples->start + last / (MODULES_SAMPLES - 1) * index;
-}
+enum { MODULES_CANARY_BYTES = 8 };
 
 struct module {
     uintptr_t start, end;     // addresses of its first to its last executable byte
@@ -35,9 +23,8 @@ struct module {
     bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
     uintptr_t canary_address; // of bytes of its build-id, or its OAT checksum; 0: it cannot be confirmed
     uint8_t canary[MODULES_CANARY_BYTES];
-    uint64_t code_base;                    // of `start`, in code space (code_space.h); 0: it has no place there
-    const struct modules_samples *samples; // in place of a canary; NULL: none
-    uint32_t unlisted; // no loader lists it, nor tells that it goes: each walk has to confirm it; 0: one does
+    uint64_t code_base; // of `start`, in code space (code_space.h); 0: it has no place there
+    uint32_t unlisted;  // no loader lists it, nor tells that it goes: each walk has to confirm it; 0: one does
 };
 
 struct runtime_shared_rules;

@@ -33,7 +33,6 @@ struct modules_identity {
     uintptr_t canary_address;
     uint8_t canary[MODULES_CANARY_BYTES];
     uint64_t content_hash; // of what is mapped and not written to, where nothing else tells it from its successor
-    struct modules_samples samples; // of what no loader lists and has no canary; else all 0
     uint32_t build_id_size;
     uint8_t build_id[ELF_BUILD_ID_MAX];
     uint32_t header_count;

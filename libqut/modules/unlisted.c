@@ -5,6 +5,7 @@
 #include "libqut/modules/unlisted.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libqut/arch/native.h"
@@ -92,16 +93,6 @@ static void limit_to(struct modules_identity *identity, const struct unlisted_ma
         identity->end = code->end;
 }
 
-// What walks can compare, where there is neither a build-id nor a checksum.
-static void take_samples(struct modules_identity *identity)
-{
-    struct modules_samples *samples = &identity->samples;
-    samples->start = identity->start;
-    samples->end = identity->end;
-    for (unsigned i = 0; i < MODULES_SAMPLES; i++)
-        os_read_self(modules_sample_at(samples, i), &samples->words[i], sizeof samples->words[i]);
-}
-
 static int add_image(struct modules_unlisted *unlisted, const struct unlisted_mapping *head,
                      const struct unlisted_mapping *code, const ElfW(Ehdr) * elf, uint64_t load_bias)
 {
@@ -124,8 +115,11 @@ static int add_image(struct modules_unlisted *unlisted, const struct unlisted_ma
     limit_to(&found->identity, code);
     if (found->identity.build_id_size == 0)
         modules_identify_content(&found->identity, found->dynamic, scan->buffer, MODULES_SCAN_BUFFER_BYTES);
-    if (found->identity.canary_address == 0)
-        take_samples(&found->identity);
+    // Another one in its place could not be told from it by a walk: as good as unknown.
+    if (found->identity.canary_address == 0) {
+        free(found->name);
+        scan->count = count;
+    }
     return 0;
 }
 
