@@ -158,6 +158,13 @@ static int read_function(struct reader *reader, const struct input_go_functions 
     return put(reader, reached, &hole);
 }
 
+// Other than .debug_frame says: that knows of no end of a stack, no other stack, and nothing that was interrupted.
+static bool is_special(const struct input_go_function *function, const struct input_go_special *special)
+{
+    bool is_end = function->flags & INPUT_GO_TOP_FRAME && special->manner != INPUT_GO_ON_SIGNAL;
+    return is_end || special->manner == INPUT_GO_SWITCHES || special->manner == INPUT_GO_INTERRUPTED;
+}
+
 int cfi_go_rows(const struct input_image *image, enum cfi_go_part part, uint64_t text_start, uint64_t text_end,
                 struct cfi_rule_set *rules, struct cfi_row_list *rows, struct cfi_go_counts *counts,
                 struct base_error *error)
@@ -178,7 +185,7 @@ int cfi_go_rows(const struct input_image *image, enum cfi_go_part part, uint64_t
             continue; // C code: what describes it is elsewhere
         struct input_go_special special;
         input_go_special(image, &functions, &function, &special);
-        if (part == CFI_GO_SPECIALS && special.manner != INPUT_GO_SWITCHES && special.manner != INPUT_GO_INTERRUPTED)
+        if (part == CFI_GO_SPECIALS && !is_special(&function, &special))
             continue;
         if (read_function(&reader, &functions, &function, &special, &is_malformed) != 0)
             return -1;

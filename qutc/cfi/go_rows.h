@@ -14,7 +14,7 @@ struct cfi_go_counts {
 
 enum cfi_go_part {
     CFI_GO_ALL,
-    CFI_GO_SPECIALS, // only those of which .debug_frame says what is not so: on another stack, or interrupted
+    CFI_GO_SPECIALS, // only those of which .debug_frame says what is not so
 };
 
 // Rows of a Go program's own functions, by the table that its runtime walks with: exact at each instruction. Functions

@@ -176,6 +176,8 @@ START_TEST(interpreted_frame_says_its_bytecode)
         ck_assert_uint_eq(go(ARCH_PC_EXACT), 3);
         ck_assert_uint_eq(frames[1].pc, method);
         ck_assert_uint_eq(frames[1].lookup_pc, method | (uint64_t)forms[i].bytecode << 48);
+        if (i + 1 < sizeof forms / sizeof forms[0])
+            world_free(&world);
     }
 }
 END_TEST
