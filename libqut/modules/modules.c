@@ -21,7 +21,8 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc)
     return modules->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
-static bool samples_hold(const struct modules_samples *samples)
+// A function of its own: others need no room for it.
+__attribute__((noinline)) static bool samples_hold(const struct modules_samples *samples)
 {
     bool hold = true;
     for (unsigned i = 0; i < MODULES_SAMPLES && hold; i++) {
