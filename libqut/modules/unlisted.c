@@ -73,7 +73,7 @@ static bool find_load_bias(const struct unlisted_mapping *head, const struct unl
     for (unsigned i = 0; i < count; i++) {
         if (headers[i].p_type != PT_LOAD || headers[i].p_offset > PAGE_MASK)
             continue;
-        *load_bias = (uint64_t)head->start - (headers[i].p_vaddr - headers[i].p_offset);
+        *load_bias = (uintptr_t)(head->start - (uintptr_t)(headers[i].p_vaddr - headers[i].p_offset));
         for (unsigned j = 0; j < count; j++)
             if (begins_segment(head, code, &headers[j], *load_bias))
                 return true;
