@@ -68,7 +68,7 @@ struct cpython_layout {
     uint16_t text_length, text_state, text_ascii_data, text_data;
 };
 
-enum { CPYTHON_OWNED_BY_THREAD = 0, CPYTHON_OWNED_BY_STACK = 3 };
+enum { CPYTHON_OWNED_BY_THREAD = 0, CPYTHON_OWNED_BY_GENERATOR = 1, CPYTHON_OWNED_BY_STACK = 3 };
 
 // By the version's second number. From 3.13 on the interpreter itself says where things are, at `runtime`. False: it is
 // not known.

@@ -116,7 +116,7 @@ static bool meet_place(struct code_names *names, uint64_t address)
 
 void collect_code_names_meet(struct code_names *names, uint64_t address)
 {
-    struct collect_code code;
+    struct collect_code code = {0};
     const struct collect_options *options = names->options;
     bool is_interpreted = address >> COLLECT_ADDRESS_BITS;
     if (!options->name_code || (is_interpreted && meet_place(names, address)))
@@ -133,7 +133,7 @@ void collect_code_names_meet(struct code_names *names, uint64_t address)
 
 void collect_code_names_end(struct code_names *names)
 {
-    struct collect_code code;
+    struct collect_code code = {0};
     const struct collect_options *options = names->options;
     for (size_t i = 0; options->name_past_code && i < names->unnamed.count; i++) {
         const struct unnamed_code *unnamed = &names->unnamed.items[i];

@@ -177,13 +177,13 @@ static int write_name_pieces(struct file_tables *tables, const struct code_name 
     uint32_t first = (tables->string_bytes + 3) & ~3u, size = 0;
     int status = modules && strings ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for names of code");
     for (size_t i = 0; i < count && status == 0; i++) {
-        modules[i] = (struct qut_trace_module){.code_bytes = names[i].end - names[i].start,
-                                               .start = names[i].start,
-                                               .start_vaddr = plain_address(names[i].start),
-                                               .load_ns = names[i].met_ns,
-                                               .path = (first + size) / 4,
-                                               .flags = QUT_TRACE_MODULE_JIT |
-                                                        (names[i].has_lines ? QUT_TRACE_MODULE_LINES : 0u)};
+        modules[i] = (struct qut_trace_module){
+            .code_bytes = names[i].end - names[i].start,
+            .start = names[i].start,
+            .start_vaddr = names[i].has_lines ? names[i].start : plain_address(names[i].start),
+            .load_ns = names[i].met_ns,
+            .path = (first + size) / 4,
+            .flags = QUT_TRACE_MODULE_JIT | (names[i].has_lines ? QUT_TRACE_MODULE_LINES : 0u)};
         size += put_string(strings + size, names[i].text);
     }
     if (status == 0)
