@@ -11,6 +11,7 @@ enum {
 
 struct reader {
     const struct arch *arch;
+    enum cfi_go_part part;
     struct cfi_rule_set *rules;
     struct cfi_row_list *rows;
     uint64_t text_start, text_end;
@@ -99,8 +100,10 @@ static struct qut_rule kept_rule(const struct reader *reader, const struct input
                                  bool is_behind)
 {
     bool is_kept = (start >= special->kept_start && start < special->kept_end) || is_behind;
-    return is_kept ? switch_at(reader->arch, special, sp->depth_bytes)
-                   : rule_at(reader->arch, function, special, sp->depth_bytes);
+    if (is_kept)
+        return switch_at(reader->arch, special, sp->depth_bytes);
+    return reader->part == CFI_GO_SPECIALS ? cfi_rule_hole()
+                                           : rule_at(reader->arch, function, special, sp->depth_bytes);
 }
 
 static int put_kept(struct reader *reader, const struct input_go_functions *functions,
@@ -169,7 +172,7 @@ int cfi_go_rows(const struct input_image *image, enum cfi_go_part part, uint64_t
                 struct cfi_rule_set *rules, struct cfi_row_list *rows, struct cfi_go_counts *counts,
                 struct base_error *error)
 {
-    struct reader reader = {image->arch, rules, rows, text_start, text_end, error};
+    struct reader reader = {image->arch, part, rules, rows, text_start, text_end, error};
     struct input_go_functions functions;
     if (!input_go_find(image, &functions))
         return 0;

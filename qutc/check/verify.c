@@ -247,6 +247,13 @@ static void note_refused(struct check_verify_result *result, const struct qut_ru
     result->refused_by_reason[rule->reason < QUT_REFUSAL_END ? rule->reason : 0]++;
 }
 
+// Go's own table says where stacks end, and what was interrupted and not called; its .debug_frame knows of neither.
+static bool is_beyond_judges(const struct verification *v, const struct qut_rule *rule)
+{
+    return v->table->header->flags & QUT_TABLE_FROM_GOPCLNTAB && rule->kind == QUT_RULE_FRAME &&
+           (rule->ra.how == QUT_REG_UNDEFINED || rule->flags & QUT_RULE_SIGNAL);
+}
+
 static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
                            const struct expectation *expected)
 {
@@ -286,7 +293,7 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
         note_refused(result, rule);
         return;
     }
-    if (!expected->spoke) {
+    if (!expected->spoke || is_beyond_judges(v, rule)) {
         result->abstained++;
         return;
     }

@@ -46,7 +46,7 @@ struct check_verify_result {
     uint64_t refused; // the table refuses where a judge has a row
     uint64_t wrong;
     uint64_t disputed;  // the judges of one section contradict each other
-    uint64_t abstained; // intervals that no judge could judge: not rows
+    uint64_t abstained; // intervals that no judge could judge: not rows; of Go programs also what none knows of
     uint64_t
         plt_leaf; // intervals of .plt sections without information, for which the table has the leaf rule: not rows
     uint64_t oat_headers; // intervals of an OAT file's methods that only their headers describe: no judge reads those

@@ -269,7 +269,7 @@ static void *collect_in_thread(void *context)
 
 static size_t piece_bytes(unsigned piece)
 {
-    return piece == 0 ? ATTACH_STACK_BYTES : ATTACH_SECOND_BYTES;
+    return piece == 0 || piece == 2 ? ATTACH_STACK_BYTES : ATTACH_SECOND_BYTES;
 }
 
 static bool make_room(struct attach_session *session)

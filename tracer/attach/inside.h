@@ -39,7 +39,7 @@ struct attach_taken {
     _Alignas(8) uint8_t block[ATTACH_BLOCK_BYTES];
     size_t block_bytes;
     struct arch_frame_regs regs;
-    struct target_copy copy; // pieces have room for ATTACH_STACK_BYTES, the others for ATTACH_SECOND_BYTES
+    struct target_copy copy; // pieces 0 and 2 have room for ATTACH_STACK_BYTES, the others for ATTACH_SECOND_BYTES
 };
 
 // What the kernel says of a thread.

@@ -45,12 +45,12 @@ static void copy_piece(struct attach_session *session, struct target_window *pie
 }
 
 static void copy_go_stack(struct attach_session *session, struct target_window *piece, const struct go_stack *stack,
-                          uint64_t start)
+                          uint64_t start, uint64_t most_bytes)
 {
     if (stack->high - stack->low <= ATTACH_SECOND_BYTES || !go_is_on(stack, start))
         start = stack->low;
     uint64_t size = stack->high - start;
-    copy_piece(session, piece, start, size < ATTACH_SECOND_BYTES ? size : ATTACH_SECOND_BYTES);
+    copy_piece(session, piece, start, size < most_bytes ? size : most_bytes);
 }
 
 // A Go program's other stack. All of it, if it is small, as most are; else from where the thread left it, or changed to
@@ -64,9 +64,10 @@ static void copy_other_stacks(struct attach_session *session, uint64_t sp)
     const struct go_stack *other = go_other_stack(go, sp, &start);
     copy->pieces[2].size = copy->pieces[3].size = 0;
     if (other)
-        copy_go_stack(session, &copy->pieces[2], other, start);
+        copy_go_stack(session, &copy->pieces[2], other, start, ATTACH_STACK_BYTES);
     if (go->is_known && go_is_on(&go->signal, sp))
-        copy_go_stack(session, &copy->pieces[3], &go->system, go->system_sp - ATTACH_SECOND_BYTES / 2);
+        copy_go_stack(session, &copy->pieces[3], &go->system, go->system_sp - ATTACH_SECOND_BYTES / 2,
+                      ATTACH_SECOND_BYTES);
 }
 
 // Where the copy of the stack at sp ends.

@@ -310,8 +310,8 @@ void fake_scopes(struct fake_hotspot *fake, uint64_t block, int32_t compile_id, 
     uint64_t blob = block + block_header_bytes(fake), methods_bytes = 8 * scopes->method_count,
              places_bytes = PLACE_BYTES * scopes->place_count, scopes_bytes = (scopes->bytes_count + 7) / 8 * 8;
     bool is_apart = fake->release != FAKE_17;
-    uint64_t immutable = is_apart ? take(fake, places_bytes + scopes_bytes) : 0;
-    uint64_t mutable = is_apart ? take(fake, RELOCATION_BYTES + methods_bytes) : 0;
+    uint64_t immutable = is_apart ? take(fake, (size_t)(places_bytes + scopes_bytes)) : 0;
+    uint64_t mutable = is_apart ? take(fake, (size_t)(RELOCATION_BYTES + methods_bytes)) : 0;
     uint64_t methods = is_apart ? mutable + RELOCATION_BYTES : blob + BLOB_TABLES;
     uint64_t bytes = is_apart ? immutable + places_bytes : methods + methods_bytes;
     uint64_t places = is_apart ? immutable : bytes + scopes_bytes;
