@@ -202,7 +202,7 @@ START_TEST(the_thread_finds_it)
         if (end.reason == QUT_END_OUTERMOST)
             break;
         ck_assert(end.reason == QUT_END_NO_MODULE || end.reason == QUT_END_TABLE_PENDING);
-        ck_assert(is_inside(&image, end.pc - 1));
+        ck_assert(is_inside(&image, (uintptr_t)end.pc - 1));
         nanosleep(&pause, NULL);
     }
     expect_whole(&image);
