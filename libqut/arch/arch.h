@@ -198,7 +198,7 @@ void arch_registers_from_block(const struct arch_register_layout *layout, const 
 // Where a frame of an interpreter says what it runs: the method's description at cfa + method_cfa_bytes; where its next
 // bytecode is, at cfa + bytecode_cfa_bytes, or in a register, where that is known. 0: it is no such frame.
 struct arch_interpreted {
-    int16_t method_cfa_bytes, bytecode_cfa_bytes;
+    int8_t method_cfa_bytes, bytecode_cfa_bytes;
     uint8_t bytecode_reg;
 };
 

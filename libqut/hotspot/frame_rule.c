@@ -187,9 +187,9 @@ bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_
         else
             set_interpreted(machine, arch, rule);
         if (!place)
-            *interpreted = (struct arch_interpreted){.method_cfa_bytes = (int16_t)(METHOD_CFA_WORDS * arch->word_bytes),
+            *interpreted = (struct arch_interpreted){.method_cfa_bytes = (int8_t)(METHOD_CFA_WORDS * arch->word_bytes),
                                                      .bytecode_cfa_bytes =
-                                                         (int16_t)(machine->bytecode_cfa_words * arch->word_bytes),
+                                                         (int8_t)(machine->bytecode_cfa_words * arch->word_bytes),
                                                      .bytecode_reg = machine->arch->bytecode_reg};
         return true;
     }
