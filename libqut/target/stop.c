@@ -42,6 +42,13 @@ static bool is_traced_already(const struct qut_target *target, pid_t tid)
     return false;
 }
 
+// One that has ended, but whose process has not, cannot be seized and needs not be.
+static bool has_ended(const struct qut_target *target, pid_t tid, int result)
+{
+    char state = result == -ESRCH ? 0 : target_live_thread_state(target->source, tid);
+    return state == 0 || state == 'Z' || state == 'X';
+}
+
 static int ask(void *context, pid_t tid)
 {
     struct stopping *stopping = context;
@@ -55,9 +62,7 @@ static int ask(void *context, pid_t tid)
     int result = target_live_ask(target, thread);
     if (result == 0)
         return 0;
-    char state = result == -ESRCH ? 0 : target_live_thread_state(target->source, tid);
-    // One that has ended, but whose process has not, cannot be seized and needs not be.
-    if (state != 0 && state != 'Z' && state != 'X' && !is_traced_already(target, tid))
+    if (!has_ended(target, tid, result) && !is_traced_already(target, tid))
         stopping->worst_error = result;
     target->thread_count--;
     return 0;
@@ -101,9 +106,11 @@ static void note_all(struct stopping *stopping)
         target_live_resume_thread(target, thread);
         thread->state = TARGET_REGISTERS_UNREAD;
         thread->info.asleep_in = NULL;
-        if (result == 0)
+        if (result == 0) {
+            stopping->worst_error = 0; // the one before was about to end
             break;
-        if (result != -ESRCH && target_live_thread_state(live, thread->info.tid) != 'Z')
+        }
+        if (!has_ended(target, thread->info.tid, result))
             stopping->worst_error = result;
     }
     target->longest_ns = 0;
