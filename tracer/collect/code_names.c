@@ -63,8 +63,10 @@ static bool has_name(const struct code_names *names, uint64_t address)
 
 static void note_unnamed(struct code_names *names, uint64_t address)
 {
-    if (names->unnamed.count == UNNAMED_MAX || !BASE_RESERVE(&names->unnamed, 1))
+    if (names->unnamed.count == UNNAMED_MAX || !BASE_RESERVE(&names->unnamed, 1)) {
+        names->dropped++; // it cannot be asked for at the end
         return;
+    }
     *BASE_ADD(&names->unnamed) = (struct unnamed_code){address, base_clock_now_ns()};
 }
 
