@@ -132,9 +132,10 @@ struct arch {
     } system_calls[2];
     uint8_t result_reg;
     uint8_t call_number_reg; // still has a call's number behind it; 0: none has, see arch_call_behind
-    // Where kernels look at a call's result after a stop (others decide before it): its arguments' registers, where
-    // core_registers have its number, and the number of clone. 0: they do not.
-    uint8_t call_argument_regs[4], call_number_offset, clone_number;
+    uint8_t clone_number;
+    // Where kernels look at a call's result after a stop (others decide before it): its arguments' registers, and where
+    // core_registers have its number. 0: they do not.
+    uint8_t call_argument_regs[4], call_number_offset;
     enum qut_arch_id tracee_id;   // 32-bit processes that it can stop as its own; QUT_ARCH_NONE: none
     const char *telling_register; // its line in a dump of registers tells the architecture: no other has the name
     const struct arch_register_layout *core_registers;     // what ptrace and core files give

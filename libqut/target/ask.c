@@ -148,7 +148,7 @@ bool target_live_registers(struct qut_target *target, struct qut_target_thread *
         size != layout->size_bytes)
         return false;
     arch_registers_from_block(layout, bytes, &thread->regs);
-    thread->is_newborn = target_live_is_newborn(target->arch, bytes);
+    thread->is_newborn = target_live_has_just_begun(target, bytes);
     thread->thread_pointer = target_thread_pointer(target->arch, bytes);
 
     uint64_t masks[2]; // of data and of code addresses

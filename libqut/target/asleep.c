@@ -54,6 +54,8 @@ void target_live_fall_asleep(const struct qut_target *target, struct qut_target_
     thread->regs.valid = (uint64_t)1 << target->arch->sp_reg;
     thread->state = TARGET_REGISTERS_ASLEEP;
     thread->info.asleep_in = call;
+    // New threads sleep in the call that made them, too, where all processors are busy.
+    thread->is_newborn = target_live_is_clone(target->arch, sleep->number);
 }
 
 static int add_sleeper(void *context, pid_t tid)

@@ -54,8 +54,12 @@ enum target_wake target_live_wake(struct qut_target *target, pid_t tid, const st
 bool target_live_can_mend(const struct arch *arch, const struct target_sleep *sleep);
 // The call that was stopped would return EINTR: true, and the block was changed so that it begins anew.
 bool target_live_mend_call(const struct arch *arch, void *block);
+bool target_live_is_clone(const struct arch *arch, int64_t number);
 // Whether it has just come out of the call that made it: where its stack begins, which no unwind information says.
-bool target_live_is_newborn(const struct arch *arch, const void *block);
+// `code` ends at its pc.
+bool target_live_is_newborn(const struct arch *arch, const void *block, const uint8_t *code, size_t code_bytes);
+// The same, of a thread of this target.
+bool target_live_has_just_begun(struct qut_target *target, const void *block);
 
 // ---- asleep.c
 

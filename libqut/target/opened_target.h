@@ -30,7 +30,7 @@ struct qut_target_thread {
     int pending_signal;      // of a live thread: has arrived, and is delivered when it goes on
     bool traced, stopped;
     bool keeps_result; // of its system call, as the kernel makes it: by options, or it was stopped before
-    bool is_newborn;
+    bool is_newborn; // or sleeps in the call that makes threads, as the one that calls it may, too
     char asleep[TARGET_SLEEP_TEXT_BYTES]; // with TARGET_REGISTERS_ASLEEP: the system call it sleeps in, as /proc words
                                           // it
 };

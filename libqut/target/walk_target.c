@@ -137,14 +137,21 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
     return count;
 }
 
-static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
+// A new thread's stack begins where no rule is. Of the thread that made it, the caller stands on top of the stack.
+static size_t walk_and_end(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
                            size_t max, struct qut_end *end)
 {
-    target->go = (struct target_go){.thread_pointer = thread->thread_pointer};
     size_t count = walk_frames(target, &thread->regs, frames, max, end);
     if (count == 1 && end->reason == QUT_END_NO_ROW && thread->is_newborn)
         end->reason = QUT_END_OUTERMOST;
     return count;
+}
+
+static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
+                           size_t max, struct qut_end *end)
+{
+    target->go = (struct target_go){.thread_pointer = thread->thread_pointer};
+    return walk_and_end(target, thread, frames, max, end);
 }
 
 static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
@@ -159,7 +166,7 @@ static bool walk_noted(struct qut_target *target, struct qut_target_thread *thre
 {
     target->notes = target->note_room;
     target->go = (struct target_go){0};
-    *count = walk_frames(target, &thread->regs, frames, max, end);
+    *count = walk_and_end(target, thread, frames, max, end);
     bool holds = target_words_hold(target) && target_jit_holds(target) && target->kind->still_asleep(target, thread);
     target->notes = NULL;
     return holds;

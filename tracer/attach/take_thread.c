@@ -323,7 +323,7 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     const struct target_copy *copy = &session->taken.copy;
     size_t count = walk_once(session, end);
     if (count == 1 && end->reason == QUT_END_NO_ROW && session->taken.block_bytes &&
-        target_live_is_newborn(session->target->arch, session->taken.block))
+        target_live_has_just_begun(session->target, session->taken.block))
         end->reason = QUT_END_OUTERMOST;
     // Something may have been loaded since we looked last. The copy is what it was.
     if (end->reason != QUT_END_OUTERMOST && attach_refresh(session, true))

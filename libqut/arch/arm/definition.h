@@ -24,7 +24,7 @@ extern const struct arch_trampoline arch_arm_trampolines[14];
         .glob_dat_relocation = R_ARM_GLOB_DAT, .has_exidx = true,                                                      \
         .plt_header = {20, 4, -4, 0xe52de004} /* str lr, [sp, #-4]! */,                                                \
         .system_calls = {{4, {0x00, 0x00, 0x00, 0xef}}, {2, {0x00, 0xdf}}} /* svc #0 of Arm and Thumb */,              \
-        .result_reg = 0 /* r0 */, .call_number_reg = 7 /* r7 */, .telling_register = "r0",                             \
+        .result_reg = 0 /* r0 */, .call_number_reg = 7 /* r7 */, .clone_number = 120, .telling_register = "r0",        \
     }
 
 #endif

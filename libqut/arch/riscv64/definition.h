@@ -26,8 +26,9 @@ extern const struct arch_call_site arch_riscv64_call_sites[ARCH_RISCV64_CALL_SIT
         .pc_reg = QUT_NO_REGISTER, .int64_alignment_bytes = 8, .jump_slot_relocation = R_RISCV_JUMP_SLOT,              \
         .glob_dat_relocation = R_RISCV_64, .plt_header = {32, 0, 0, 0},                                                \
         .system_calls = {{4, {0x73, 0x00, 0x00, 0x00}}} /* ecall */, .result_reg = 10 /* a0 */,                        \
-        .call_number_reg = 17 /* a7 */, .telling_register = "ra", .frame_record = {true, true, -1, -2, 0},             \
-        .call_sites = arch_riscv64_call_sites, .call_site_count = ARCH_RISCV64_CALL_SITES,                             \
+        .call_number_reg = 17 /* a7 */, .clone_number = 220, .telling_register = "ra",                                 \
+        .frame_record = {true, true, -1, -2, 0}, .call_sites = arch_riscv64_call_sites,                                \
+        .call_site_count = ARCH_RISCV64_CALL_SITES,                                                                    \
     }
 
 #endif

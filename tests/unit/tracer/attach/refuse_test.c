@@ -291,9 +291,22 @@ START_TEST(calls)
     block.words[R10] = 0x100; // MSG_WAITALL
     ck_assert_int_eq(attach_mend_call(&arch_x86_64, &block, &fd), ATTACH_CALL_SHORT);
     block = block_of(CLONE, 0);
-    ck_assert(target_live_is_newborn(&arch_x86_64, &block));
+    ck_assert(target_live_is_newborn(&arch_x86_64, &block, NULL, 0));
     block.words[RAX] = 77;
-    ck_assert(!target_live_is_newborn(&arch_x86_64, &block));
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block, NULL, 0));
+    // Interrupted in user mode: mov $435, %eax; syscall; test %rax, %rax; jl; je. The kernel knows of no call any more.
+    uint8_t code[] = {0x90, 0xb8, 0xb3, 0x01, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13, 0x74, 0x01, 0x90, 0x90};
+    enum { CALL_END = 8, JUMPS_END = 15 };
+    block = block_of(-1, 0);
+    ck_assert(target_live_is_newborn(&arch_x86_64, &block, code, CALL_END));
+    ck_assert(target_live_is_newborn(&arch_x86_64, &block, code, JUMPS_END));
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block, code, sizeof code));
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block, code, CALL_END - 1));
+    block.words[RAX] = 77;
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block, code, CALL_END));
+    block.words[RAX] = 0;
+    code[2] = 0xb2; // another call
+    ck_assert(!target_live_is_newborn(&arch_x86_64, &block, code, CALL_END));
 }
 END_TEST
 
