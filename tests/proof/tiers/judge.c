@@ -61,7 +61,7 @@ static void judge_truth(const struct play *play, const uintptr_t *pcs, size_t co
     struct qut_end outer_end = play->outer_end;
     if (outer_end.guessed_frame != QUT_NO_GUESS)
         outer_end.guessed_frame += (uint32_t)play->depth + OWN - OUTER_OWN;
-    size_t all = known_count(play) + OWN;
+    size_t all = play->depth + play->outer_sure_count + OWN;
     bool cut = all > play->walk_max;
     for (size_t i = OWN; i < count && i < all; i++)
         if (pcs[i] != known(play, i - OWN))
@@ -69,6 +69,12 @@ static void judge_truth(const struct play *play, const uintptr_t *pcs, size_t co
                               (size_t)known(play, i - OWN), (size_t)play->depth, (int)outer_end.guessed_frame);
     if (play->may_lose_fp && end->reason == QUT_END_NO_REGISTER && count < all)
         return;
+    if (outer_end.guessed_frame != QUT_NO_GUESS && !cut) {
+        if (count < all || end->guessed_frame != outer_end.guessed_frame)
+            note_wrong("%zu frames and %s, guess %d; not at least %zu, guess %d", count,
+                       qut_end_reason_name(end->reason), (int)end->guessed_frame, all, (int)outer_end.guessed_frame);
+        return;
+    }
     if (count != (cut ? play->walk_max : all) || (cut ? end->reason != QUT_END_LIMIT : !same_end(end, &outer_end)))
         note_wrong("%zu frames and %s, not %zu; at most %zu", count, qut_end_reason_name(end->reason), all,
                    play->walk_max);
@@ -152,20 +158,34 @@ static void judge_nodes(unsigned mode, const uintptr_t *pcs, size_t count, const
 
 // ---- walks
 
-static void compare(const struct level *level)
+// How many frames walks must have in common: all, but where a guess has led astray: what it found there may be what the
+// walks before left behind.
+static size_t comparable(const struct play *play, const struct level *level)
 {
+    unsigned plain = MODES - 1;
+    uint32_t guessed_frame = level->ends[plain].guessed_frame;
+    bool is_astray = guessed_frame != QUT_NO_GUESS &&
+                     !play_is_outer_part(play, level->pcs[plain], level->counts[plain], level->ends[plain].reason);
+    return is_astray ? (size_t)guessed_frame + 1 : SIZE_MAX;
+}
+
+static void compare(const struct play *play, const struct level *level)
+{
+    size_t comparable_count = comparable(play, level);
     for (unsigned mode = 0; mode + 1 < MODES; mode++) {
         size_t count = level->counts[MODES - 1];
-        if (level->counts[mode] != count)
+        bool is_whole = comparable_count == SIZE_MAX;
+        if (is_whole ? level->counts[mode] != count
+                     : level->counts[mode] < (count < comparable_count ? count : comparable_count))
             return note_wrong("tiers %u: %zu frames, %s; without: %zu, %s", level->tiers[mode], level->counts[mode],
                               qut_end_reason_name(level->ends[mode].reason), count,
                               qut_end_reason_name(level->ends[MODES - 1].reason));
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count && i < comparable_count; i++)
             if (level->pcs[mode][i] != level->pcs[MODES - 1][i])
                 return note_wrong("tiers %u: frame %zu of %zu is at %#zx; without: %#zx", level->tiers[mode], i, count,
                                   (size_t)level->pcs[mode][i], (size_t)level->pcs[MODES - 1][i]);
         const struct qut_end *end = &level->ends[mode], *right = &level->ends[MODES - 1];
-        if (!same_end(end, right))
+        if (is_whole ? !same_end(end, right) : end->guessed_frame != right->guessed_frame)
             return note_wrong("tiers %u: end %s at %#zx, refusal %u, address %#zx, guess %u; without: %s at %#zx, "
                               "refusal %u, address %#zx, guess %u",
                               level->tiers[mode], qut_end_reason_name(end->reason), (size_t)end->pc,
@@ -234,7 +254,7 @@ void play_judge(struct play *play)
     volatile unsigned mode_count = MODES;
     for (unsigned i = 0; i < mode_count; i++)
         walk(level, i, play, NULL, play->walk_max);
-    compare(level);
+    compare(play, level);
     judge_truth(play, level->pcs[0], level->counts[0], &level->ends[0]);
     leave_level(level);
     judge_memory(play);
@@ -247,7 +267,7 @@ void play_judge_context(struct play *play, const void *ucontext)
     volatile unsigned mode_count = MODES;
     for (unsigned i = 0; i < mode_count; i++)
         walk(level, i, play, ucontext, PLAY_PCS_MAX);
-    compare(level);
+    compare(play, level);
     // Interrupted code can lie anywhere, and not all of it has rules: a guess may lead astray.
     const struct qut_end *end = &level->ends[0];
     bool is_true = play_is_outer_part(play, level->pcs[0], level->counts[0], end->reason);

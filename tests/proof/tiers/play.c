@@ -143,6 +143,10 @@ __attribute__((noinline)) static void note_outer(struct play *play)
     static uintptr_t pcs[PLAY_OUTER_MAX + OWN];
     size_t count = walk_without_shortcuts(pcs, PLAY_OUTER_MAX + OWN, &play->outer_end);
     play->outer_count = count > OWN ? count - OWN : 0;
+    // The first one that a guess led to is what a register said; what lies behind it rests on a stack pointer that may
+    // be wrong.
+    size_t sure = (size_t)play->outer_end.guessed_frame + 1; // more than all, without a guess
+    play->outer_sure_count = sure > OWN && sure < count ? sure - OWN : play->outer_count;
     for (size_t i = 0; i < play->outer_count; i++)
         play->outer[i] = pcs[i + OWN];
 }

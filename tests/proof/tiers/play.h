@@ -61,6 +61,7 @@ struct play {
     // Beneath them, innermost first: what called the play's root.
     uintptr_t outer[PLAY_OUTER_MAX];
     size_t outer_count;
+    size_t outer_sure_count; // of these, those that no guess led to
     struct qut_end outer_end;
     uintptr_t sink;
 };
