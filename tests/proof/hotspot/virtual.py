@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual threads, for run: the calls of Virtual.java against the samples of its carrier, inside and from outside. What has
+not come back from the heap is not seen; the walk passes the return barrier, and comes to the carrier's own frames."""
+import os
+import re
+import subprocess
+
+FIRST_RELEASE = 21
+DEPTH = 30
+WARM_UP_S = 3
+ALIVE_S = 120
+SAMPLES_MIN = 200
+WRONG_MAX = 0.001
+ON_THE_WAY_MAX = 0.02
+KEPT = ["leaf", "work", "whole", "split", "run"]
+COMPILED = ["-XX:CompileCommand=quiet"] + [f"-XX:CompileCommand=dontinline,Virtual.{name}" for name in KEPT]
+MODES = {
+    "virtual threads": COMPILED,
+    "virtual threads, small heap": COMPILED + ["-Xmx16m", "-XX:+UseSerialGC"],
+    "virtual threads, interpreter": ["-Xint"],
+}
+SHORT_MODES = ["virtual threads"]
+CARRIER = ["java.lang.VirtualThread.runContinuation", "java.util.concurrent.ForkJoinWorkerThread.run"]
+BARRIER = re.compile(r"StubRoutines|Continuation")
+
+
+def problem_of(names):
+    """None: as the program makes it. False: on its way down or up."""
+    ours = [name.removeprefix("Virtual.") for name in names if name.startswith("Virtual.") and "$$" not in name]
+    rest = names[len(names) - 1 - names[::-1].index(f"Virtual.{ours[-1]}") + 1:]
+    carrier = [name for name in rest if name in CARRIER]
+    if carrier != CARRIER:
+        return f"behind {ours[-1]}: " + " ".join(rest[:8])
+    inner = [name for name in ours if name in ("leaf", "work")]
+    if inner not in (["work"], ["leaf", "work"]):
+        return False
+    calls = ours[len(inner):]
+    if calls == ["whole"] * (DEPTH + 1) + ["run"]:
+        return None
+    # Of split so many as came back from the heap, then the barrier; all, if it was not left there.
+    if calls == ["split"] * (DEPTH + 1) + ["run"]:
+        return None
+    if calls and set(calls) == {"split"} and len(calls) <= DEPTH and BARRIER.search(rest[0]):
+        return None
+    return "calls: " + " ".join(ours)
+
+
+def judge(way, blocks):
+    """blocks: of each sample, the names of its frames, the innermost first."""
+    wrong, on_the_way, total, split = [], 0, 0, 0
+    for names in blocks:
+        if not any(name in ("Virtual.whole", "Virtual.split") for name in names):
+            continue
+        problem = problem_of([name for name in names if name != "Interpreter"])
+        total += 1
+        on_the_way += problem is False
+        split += names.count("Virtual.split") in range(1, DEPTH)
+        if problem:
+            wrong.append(problem)
+    good = total >= SAMPLES_MIN and split > total / 10 and len(wrong) <= WRONG_MAX * total + 1 and \
+        on_the_way <= ON_THE_WAY_MAX * total + 1
+    return (good, f"{way}: {total} samples of the virtual thread, {split} at the return barrier, {on_the_way} on the way "
+            f"down or up, {len(wrong)} wrong", wrong)
+
+
+def samples_of(options, trace):
+    tool = os.path.join(options.build, "tracer/qut")
+    said = subprocess.run([tool, "export", trace, "-f", "perf-script", "--no-inlines", "-o", "-"], capture_output=True,
+                          text=True, errors="replace", timeout=300, check=False)
+    begin = None
+    for block in said.stdout.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        head = re.search(r" (\d+\.\d+):", lines[0])
+        if not head:
+            continue
+        begin = begin or float(head.group(1))
+        if float(head.group(1)) - begin > WARM_UP_S:
+            yield [line.split(None, 2)[1] for line in lines[1:] if line.strip()]
+
+
+def run_mode(options, home, mode, work):
+    tool = os.path.join(options.build, "tracer/qut")
+    here = os.path.dirname(os.path.abspath(__file__))
+    subprocess.run([f"{home}/javac", "-d", work, os.path.join(here, "Virtual.java")], check=True)
+    seconds = WARM_UP_S + options.seconds
+    command = [f"{home}/java", *MODES[mode], "-cp", work, "Virtual"]
+    trace = os.path.join(work, "virtual.qtrace")
+    subprocess.run([tool, "record", "-o", trace, "--", *command, str(seconds)], stdin=subprocess.DEVNULL,
+                   capture_output=True, timeout=ALIVE_S, check=True)
+    checks = [judge("inside", samples_of(options, trace))]
+    os.unlink(trace)
+    program = subprocess.Popen([*command, str(ALIVE_S)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        subprocess.run([tool, "record", "--duration", str(seconds), "-o", trace, "-p", str(program.pid)],
+                       capture_output=True, timeout=ALIVE_S, check=True)
+        checks.append(judge("outside", samples_of(options, trace)))
+    finally:
+        program.kill()
+        program.wait(timeout=60)
+    return checks
