@@ -88,6 +88,7 @@ static const struct wanted {
     {"CodeBlob", "_mutable_data", INTO(mutable)}, // from 25
     {"CodeBlob", "_mutable_data_size", INTO(mutable_size)},
     {"CodeBlob", "_relocation_size", INTO(relocation_size)},
+    {"Threads", "_thread_list", INTO(threads)}, // to 8: later there are lists
 };
 enum { NEEDED_COUNT = 24 }; // the rest is for names
 
@@ -130,9 +131,11 @@ static uint8_t number_bytes(const struct elf_art_memory *memory, uint64_t type_s
     char name[NAME_BYTES_MAX];
     if (!read_name(memory, type_string, name))
         return 0;
-    return strcmp(name, "int16_t") == 0 || strcmp(name, "u2") == 0 || strcmp(name, "short") == 0 ? 2
-           : strcmp(name, "int") == 0                                                            ? 4
-                                                                                                 : 0;
+    static const char *const shorts[] = {"int16_t", "u2", "short", "unsigned short"}; // the last: to 11
+    for (size_t i = 0; i < sizeof shorts / sizeof shorts[0]; i++)
+        if (strcmp(name, shorts[i]) == 0)
+            return 2;
+    return strcmp(name, "int") == 0 ? 4 : 0;
 }
 
 static void take_field(const struct elf_art_memory *memory, const struct struct_entry *entry, uint64_t of_type,

@@ -17,6 +17,7 @@ struct hotspot_layout {
     // static
     struct hotspot_field heaps, heap; // an array of heaps; JDK 8: the only one
     struct hotspot_field interpreter, call_stub_return;
+    struct hotspot_field threads; // the first; JDK 8
     // members
     struct hotspot_field array_length, array_data;
     struct hotspot_field heap_memory, heap_segment_map, heap_segment_shift;

@@ -10,9 +10,8 @@
 enum {
     SEGMENT_SHIFT_MIN = 4,
     SEGMENT_SHIFT_MAX = 16,
-    HEAP_BYTES_MAX = 1 << 30 << 1, // 2 GiB: calls reach no further
-    BLOB_FIELD_OFFSET_MAX =
-        (HOTSPOT_HEAD_BYTES - (int)sizeof(uint64_t)) / 2, // from the block to the blob, and within it
+    HEAP_BYTES_MAX = 1 << 30 << 1,                                      // 2 GiB: calls reach no further
+    HEAD_FIELD_OFFSET_MAX = HOTSPOT_HEAD_BYTES - (int)sizeof(uint64_t), // from the block on
     INTERPRETER_BYTES_MAX = 16 << 20,
 };
 
@@ -97,7 +96,17 @@ static enum hotspot_fault read_heaps(const struct elf_art_memory *memory, const 
     return fault;
 }
 
-// The interpreter is made last: its queue of codelets then is as long as its buffer, which was cut to that.
+// Whether the interpreter is made. Its queue of codelets then is as long as its buffer, which was cut to that. JDK 8
+// does not cut it, and enters its first thread after that.
+static bool is_made(const struct elf_art_memory *memory, const struct hotspot_layout *layout, int32_t limit,
+                    int32_t end)
+{
+    uint64_t thread;
+    if (layout->heaps.at != HOTSPOT_MISSING || layout->threads.at == HOTSPOT_MISSING)
+        return limit == end;
+    return end > 0 && end <= limit && read_word(memory, 0, &layout->threads, &thread) && thread != 0;
+}
+
 static enum hotspot_fault read_interpreter(const struct elf_art_memory *memory, const struct hotspot_layout *layout,
                                            struct hotspot_machine *machine)
 {
@@ -111,12 +120,12 @@ static enum hotspot_fault read_interpreter(const struct elf_art_memory *memory, 
     if (!read_word(memory, queue, &layout->queue_buffer, &machine->interpreter_start) ||
         !read_int(memory, queue, &layout->queue_limit, &limit) || !read_int(memory, queue, &layout->queue_end, &end))
         return HOTSPOT_UNREADABLE;
-    if (limit != end)
+    if (!is_made(memory, layout, limit, end))
         return HOTSPOT_STARTING;
-    if (limit <= 0 || limit > INTERPRETER_BYTES_MAX || !hotspot_heap_at(machine, machine->interpreter_start) ||
+    if (end <= 0 || end > INTERPRETER_BYTES_MAX || !hotspot_heap_at(machine, machine->interpreter_start) ||
         !hotspot_heap_at(machine, machine->call_stub_return))
         return HOTSPOT_UNKNOWN_LAYOUT;
-    machine->interpreter_end = machine->interpreter_start + (uint32_t)limit;
+    machine->interpreter_end = machine->interpreter_start + (uint32_t)end;
     return HOTSPOT_FINE;
 }
 
@@ -124,10 +133,12 @@ static bool take_blob_layout(const struct hotspot_layout *layout, struct hotspot
 {
     bool is_pointer = layout->blob_code_begin.at != HOTSPOT_MISSING;
     const struct hotspot_field *code = is_pointer ? &layout->blob_code_begin : &layout->blob_code_offset;
-    const struct hotspot_field *fields[] = {&layout->block_used, code, &layout->blob_frame_size,
-                                            &layout->blob_frame_complete, &layout->block};
+    const struct hotspot_field *fields[] = {code, &layout->blob_frame_size, &layout->blob_frame_complete};
+    if (layout->block_used.at < 0 || layout->block_used.at > HEAD_FIELD_OFFSET_MAX || layout->block.at < 0 ||
+        layout->block.at > HEAD_FIELD_OFFSET_MAX)
+        return false;
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (fields[i]->at < 0 || fields[i]->at > BLOB_FIELD_OFFSET_MAX)
+        if (fields[i]->at < 0 || fields[i]->at > HEAD_FIELD_OFFSET_MAX - layout->block.at)
             return false;
     unsigned complete_bytes = layout->blob_frame_complete.size_bytes;
     uint16_t begin = (uint16_t)layout->block.at;

@@ -10,6 +10,13 @@
 //
 // `sp` is where, in what `pcs` leads to, pairs begin of a change of depth (zigzag, from -1 on) and how many instruction
 // quanta it lasts, both LEB128; a change of 0 that is not the first ends them.
+//
+// From 1.26 on `text` is 0, and stands in a record of the runtime's that the linker makes (.go.module; its pointers are
+// filled in, relocations or not):
+//
+//   ... | first pc of a function, last pc, text | ...      words, all of them addresses
+//
+// Where among its fields is told by the entries: the distances between these three are the first and the last one.
 #include "qutc/input/go_functions.h"
 
 #include "qutc/input/image_store.h"
@@ -30,7 +37,29 @@ static struct base_bytes from(struct base_bytes table, uint64_t offset)
     return cursor.failed ? (struct base_bytes){0} : base_read_bytes(&cursor, base_cursor_left(&cursor));
 }
 
-bool input_go_open(struct input_go_functions *functions, struct base_bytes table)
+// 0: it is not there.
+static uint64_t text_in_module(struct base_bytes module, unsigned word_bytes, uint64_t first_pc, uint64_t last_pc)
+{
+    struct base_cursor cursor = base_cursor(module);
+    uint64_t first = base_read_uint(&cursor, word_bytes), last = base_read_uint(&cursor, word_bytes);
+    while (!cursor.failed) {
+        uint64_t text = base_read_uint(&cursor, word_bytes);
+        if (!cursor.failed && text && first - text == first_pc && last - text == last_pc)
+            return text;
+        first = last;
+        last = text;
+    }
+    return 0;
+}
+
+static uint64_t pc_of_entry(const struct input_go_functions *functions, uint64_t index)
+{
+    struct base_cursor entry = base_cursor(functions->entries);
+    base_cursor_skip(&entry, index * 2 * functions->word_bytes);
+    return base_read_uint(&entry, functions->word_bytes);
+}
+
+bool input_go_open(struct input_go_functions *functions, struct base_bytes table, struct base_bytes module)
 {
     struct base_cursor cursor = base_cursor(table);
     uint32_t magic = base_read_u32(&cursor);
@@ -52,8 +81,7 @@ bool input_go_open(struct input_go_functions *functions, struct base_bytes table
     base_read_uint(&cursor, word_bytes);
     uint64_t deltas = base_read_uint(&cursor, word_bytes);
     uint64_t entries = base_read_uint(&cursor, word_bytes);
-    // Where a linker fills in the beginning of the text when the program is loaded, it is not known here.
-    if (cursor.failed || units < names || (!is_old && !functions->text_start))
+    if (cursor.failed || units < names)
         return false;
     functions->names = from(table, names);
     if (functions->names.size > units - names)
@@ -64,7 +92,10 @@ bool input_go_open(struct input_go_functions *functions, struct base_bytes table
     uint64_t most = functions->entries.size / (2 * functions->word_bytes);
     if (functions->count > most)
         functions->count = most;
-    return functions->count && functions->names.size;
+    if (!is_old && !functions->text_start)
+        functions->text_start =
+            text_in_module(module, word_bytes, pc_of_entry(functions, 0), pc_of_entry(functions, functions->count));
+    return functions->count && functions->names.size && (is_old || functions->text_start);
 }
 
 bool input_go_at(const struct input_go_functions *functions, uint64_t index, struct input_go_function *function)
@@ -126,8 +157,13 @@ bool input_go_find(const struct input_image *image, struct input_go_functions *f
 {
     const struct input_elf *elf = &image->store->elf;
     const struct input_elf_section *section = input_elf_find(elf, ".gopclntab");
-    struct base_bytes bytes;
+    struct base_bytes bytes, module;
     if (!section) // of a position-independent executable
         section = input_elf_find(elf, ".data.rel.ro.gopclntab");
-    return section && input_elf_section_bytes(elf, section, &bytes, NULL) == 0 && input_go_open(functions, bytes);
+    if (!section || input_elf_section_bytes(elf, section, &bytes, NULL) != 0)
+        return false;
+    section = input_elf_find(elf, ".go.module");
+    if (!section || input_elf_section_bytes(elf, section, &module, NULL) != 0)
+        module = (struct base_bytes){0};
+    return input_go_open(functions, bytes, module);
 }

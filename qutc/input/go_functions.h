@@ -38,8 +38,9 @@ struct input_go_function {
 
 // The image's. False: it has none, or one that input_go_open does not know.
 bool input_go_find(const struct input_image *image, struct input_go_functions *functions);
-// False: it is no such table, or one of another version.
-bool input_go_open(struct input_go_functions *functions, struct base_bytes table);
+// `module` is what .go.module holds, or nothing: from 1.26 on it alone says where the text begins. False: it is no such
+// table, or one of another version.
+bool input_go_open(struct input_go_functions *functions, struct base_bytes table, struct base_bytes module);
 // One of functions->count. False: it is malformed.
 bool input_go_at(const struct input_go_functions *functions, uint64_t index, struct input_go_function *function);
 

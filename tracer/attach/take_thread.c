@@ -49,7 +49,9 @@ static void copy_go_stack(struct attach_session *session, struct target_window *
 {
     if (stack->high - stack->low <= ATTACH_SECOND_BYTES || !go_is_on(stack, start))
         start = stack->low;
-    uint64_t size = stack->high - start;
+    // The last call into C stands close to where Go says that the system stack begins, and is known by words above it.
+    bool is_system = stack == &session->taken.copy.go.system;
+    uint64_t size = stack->high - start + (is_system ? SYSTEM_ABOVE_BYTES : 0);
     copy_piece(session, piece, start, size < most_bytes ? size : most_bytes);
 }
 

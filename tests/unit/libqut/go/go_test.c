@@ -94,8 +94,8 @@ static enum go_found leave(enum qut_stack_switch which, uint64_t sp, bool is_exa
 
 TEST(versions)
 {
-    static const char *const known[] = {"go1.17", "go1.19.8", "go1.21rc2", "go1.24.1 X:nocoverageredesign", "go1.26"};
-    static const char *const unknown[] = {"go1.16.5", "go1.27", "go2.0", "devel +abc",
+    static const char *const known[] = {"go1.17", "go1.19.8", "go1.21rc2", "go1.24.1 X:nocoverageredesign", "go1.27.3"};
+    static const char *const unknown[] = {"go1.16.5", "go1.28", "go2.0", "devel +abc",
                                           "go1.",     "go",     "",      "go1.99999999999"};
     struct go_layout found;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -19,6 +19,8 @@ static const char *const names[] = {"runtime.rt0", "main.work", "main.(*T).Metho
 static const uint64_t starts[] = {0x00, 0x40, 0x100, 0x180}; // the last: the end
 enum { COUNT = sizeof names / sizeof *names };
 
+static const struct base_bytes none; // a program without .go.module
+
 static void put(struct table *table, size_t at, uint64_t value, unsigned bytes)
 {
     memcpy(table->bytes + at, &value, bytes);
@@ -68,7 +70,7 @@ START_TEST(each_form)
 {
     struct table table = make(forms[_i].magic, forms[_i].word);
     struct input_go_functions functions;
-    ck_assert(input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    ck_assert(input_go_open(&functions, (struct base_bytes){table.bytes, table.size}, none));
     ck_assert_uint_eq(functions.count, COUNT);
     for (unsigned i = 0; i < COUNT; i++) {
         struct input_go_function function;
@@ -85,10 +87,36 @@ START_TEST(what_is_not_known)
     struct table table = make(0xfffffff1, 8);
     struct input_go_functions functions;
     put(&table, 0, 0xfffffff7, 4);
-    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}, none));
     table = make(0xfffffff1, 8);
-    put(&table, 8 + 2 * 8, 0, 8); // the text's beginning comes with the loader
-    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}));
+    put(&table, 8 + 2 * 8, 0, 8); // the text's beginning stands elsewhere
+    ck_assert(!input_go_open(&functions, (struct base_bytes){table.bytes, table.size}, none));
+}
+END_TEST
+
+START_TEST(text_in_the_module)
+{
+    enum { FIELDS = 8, END = 0x180 };
+    struct input_go_functions functions;
+    struct input_go_function function;
+    for (unsigned word = 4; word <= 8; word += 4) {
+        struct table table = make(0xfffffff1, word);
+        put(&table, 8 + 2 * word, 0, word);
+        // What else stands there must not be taken for it: a pc twice, distances of the wrong sign.
+        const uint64_t fields[FIELDS] = {TEXT, TEXT, TEXT + END, TEXT, TEXT, TEXT + END, TEXT, TEXT + END};
+        struct table module = {.size = 0};
+        for (unsigned i = 0; i < FIELDS; i++)
+            put(&module, i * word, fields[i], word);
+        const struct base_bytes whole = {table.bytes, table.size}, bytes = {module.bytes, module.size};
+        ck_assert(input_go_open(&functions, whole, bytes));
+        ck_assert_uint_eq(functions.text_start, TEXT);
+        ck_assert(input_go_at(&functions, 1, &function));
+        ck_assert_uint_eq(function.start, TEXT + starts[1]);
+        // Cut before the three are whole; and not filled in.
+        ck_assert(!input_go_open(&functions, whole, (struct base_bytes){module.bytes, 3 * word + 1}));
+        memset(module.bytes, 0, module.size);
+        ck_assert(!input_go_open(&functions, whole, bytes));
+    }
 }
 END_TEST
 
@@ -98,7 +126,7 @@ static void read_all(const uint8_t *bytes, size_t size)
     struct input_go_function function;
     uint8_t *exact = malloc(size + 1); // so that a sanitizer sees a byte too much
     memcpy(exact, bytes, size);
-    if (input_go_open(&functions, (struct base_bytes){exact, size}))
+    if (input_go_open(&functions, (struct base_bytes){exact, size}, none))
         for (uint64_t i = 0; i < functions.count; i++)
             if (input_go_at(&functions, i, &function)) {
                 ck_assert(function.end > function.start);
@@ -152,6 +180,7 @@ int main(void)
     TCase *tests = tcase_create("go_functions");
     tcase_add_loop_test(tests, each_form, 0, sizeof forms / sizeof *forms);
     tcase_add_test(tests, what_is_not_known);
+    tcase_add_test(tests, text_in_the_module);
     tcase_add_loop_test(tests, spoiled, 0, sizeof forms / sizeof *forms);
     tcase_add_test(tests, of_an_image_without_symbols);
     Suite *suite = suite_create("go_functions");
