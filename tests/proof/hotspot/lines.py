@@ -31,9 +31,9 @@ def plain(name):
     return re.sub(r"[+/]0x[0-9a-f]+", "", name)
 
 
-def told_by_jstack(home, pid):
+def told_by_jstack(jdk, pid):
     """{(tid, name): [(method, "File.java:12")]}; "": no line is known there."""
-    said = subprocess.run([f"{home}/jstack", str(pid)], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([*jdk.tool("jstack"), str(pid)], capture_output=True, text=True, check=True).stdout
     threads = {}
     frames = []
     for line in said.splitlines():
@@ -150,8 +150,8 @@ def check_recorded(options, what, arguments, work):
             f"{what}: {count} stacks, {len(wrong)} wrong, {told} lines", wrong)
 
 
-def check_all(options, home, mode, work, pid):
-    told = told_by_jstack(home, pid)
+def check_all(options, jdk, mode, work, pid):
+    told = told_by_jstack(jdk, pid)
     seen = stacks(options, "-p", str(pid))
     runner = next(tid for tid, name in told if name == "spinner")
     # The machine's own threads wait as ours do.
@@ -168,14 +168,14 @@ def check_all(options, home, mode, work, pid):
     return checks
 
 
-def run_mode(options, home, mode, work):
-    subprocess.run([f"{home}/javac", "-d", work, os.path.join(HERE, "Lines.java")], check=True)
-    command = [f"{home}/java", "-Xmx64m", "-Xbatch", *MODES[mode], "-cp", work, "Lines", str(ALIVE_S)]
+def run_mode(options, jdk, mode, work):
+    subprocess.run([*jdk.tool("javac"), "-d", work, os.path.join(HERE, "Lines.java")], check=True)
+    command = [*jdk.tool("java"), "-Xmx64m", "-Xbatch", *MODES[mode], "-cp", work, "Lines", str(ALIVE_S)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as java:
         try:
             if java.stdout.readline() != "warm\n":
                 raise RuntimeError("it did not get warm")
-            checks = check_all(options, home, mode, work, java.pid)
+            checks = check_all(options, jdk, mode, work, java.pid)
         finally:
             os.kill(java.pid, signal.SIGKILL)
     inside = ["--", *command[:-1], "4"]
