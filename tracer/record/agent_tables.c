@@ -91,11 +91,15 @@ static void *copy_memory(const struct tables_job *job)
     return bytes;
 }
 
-// Its path, as it is found from here: in a container, by way of the process's own root.
+// Its path, as it is found from here. In a container, or another root, a file of the same name here may be another one.
 static void find_file(const struct tables_job *job, char *path, size_t size)
 {
+    struct stat here, there;
     snprintf(path, size, "/proc/%" PRIu32 "/root%s", job->pid, job->asked.path);
-    if (!job->pid || job->asked.path[0] != '/' || access(job->asked.path, R_OK) == 0 || access(path, R_OK) != 0)
+    bool is_there = job->pid && job->asked.path[0] == '/' && stat(path, &there) == 0 && access(path, R_OK) == 0;
+    bool is_same =
+        is_there && stat(job->asked.path, &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    if (!is_there || is_same)
         snprintf(path, size, "%s", job->asked.path);
 }
 

@@ -219,6 +219,20 @@ for how in 'unshare --net' 'unshare --pid --fork' 'unshare --mount' 'unshare --u
     fi
 done
 
+# As in a container: the path is another file here.
+cp /bin/true other
+sorter=$(command -v sort)
+in_other_place='mount --bind "$1" "$2" && exec "$2" --parallel=1 -R numbers'
+seq 60000 >numbers
+if unshare --mount sh -c 'mount --bind "$1" "$2"' sh "$sorter" "$PWD/other" 2>/dev/null; then
+    expect 'another file there' 0 '^[0-9]' 'samples' \
+        record -o other.trace unshare --mount sh -c "$in_other_place" sh "$sorter" "$PWD/other"
+    says 'tables are of the file that ran' other.trace \
+        'sum(due(p) for p in processes) > 50 and t["present_samples"] > 10 * sum(t["cut"].values())'
+else
+    skip 'another file there' 'is not allowed'
+fi
+
 # ---- a recording that goes on can be read
 mkfifo hold
 exec {hold}<>hold
