@@ -5,7 +5,11 @@
 #include "libqut/runtime/walk.h"
 #include "libqut/target/opened_target.h"
 
-enum { ATTEMPTS_MAX = 16 }; // at a thread that sleeps now and again
+enum {
+    ATTEMPTS_MAX = 16,       // at a thread that sleeps now and again
+    PAGE_BYTES = 4096,       // or a part of one
+    ZEROS_LEAST_BYTES = 256, // on a stack: fewer may be true
+};
 
 static const struct target_code_range *find_range(struct qut_target *target, uint64_t pc)
 {
@@ -147,11 +151,31 @@ static size_t walk_and_end(struct qut_target *target, const struct qut_target_th
     return count;
 }
 
+// What gdb cannot read of a process is zeros in the core file that it writes (seen with gcore 13 and stacks of
+// OpenJDK's threads), and a return address of zero means the outermost frame elsewhere.
+static void doubt_zeros(struct qut_target *target, const struct qut_target_thread *thread, size_t count,
+                        struct qut_end *end)
+{
+    uint8_t bytes[PAGE_BYTES];
+    uint64_t sp = thread->regs.reg[target->arch->sp_reg];
+    size_t size = PAGE_BYTES - (size_t)(sp % PAGE_BYTES);
+    if (target->kind->stop || count != 1 || end->reason != QUT_END_OUTERMOST || size < ZEROS_LEAST_BYTES ||
+        target->kind->read(target, sp, bytes, size) != size)
+        return;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return;
+    end->reason = QUT_END_BAD_MEMORY;
+    end->address = sp;
+}
+
 static size_t walk_stopped(struct qut_target *target, const struct qut_target_thread *thread, struct qut_frame *frames,
                            size_t max, struct qut_end *end)
 {
     target->go = (struct target_go){.thread_pointer = thread->thread_pointer};
-    return walk_and_end(target, thread, frames, max, end);
+    size_t count = walk_and_end(target, thread, frames, max, end);
+    doubt_zeros(target, thread, count, end);
+    return count;
 }
 
 static size_t no_frames(struct qut_end *end, enum qut_end_reason reason)
