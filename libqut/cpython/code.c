@@ -59,7 +59,8 @@ bool cpython_code_of(const struct cpython_runtime *runtime, uint64_t address, co
     if (!cpython_is_pointer(address) || got < cpython_code_bytes(runtime) ||
         cpython_word(bytes, layout->object_type) != runtime->code_type)
         return false;
-    uint64_t references = cpython_word(bytes, 0);
+    // From 3.14 on flags stand above the count.
+    uint64_t references = cpython_word(bytes, 0) & (layout->minor >= 14 ? UINT32_MAX : UINT64_MAX);
     if (references == 0 || references > REFERENCES_MAX)
         return false;
     *code = (struct cpython_code){

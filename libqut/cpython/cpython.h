@@ -52,11 +52,13 @@ enum cpython_lines { CPYTHON_LINES_DELTAS, CPYTHON_LINES_RANGES, CPYTHON_LINES_P
 enum { CPYTHON_STATE_BYTES = 320 };
 struct cpython_layout {
     uint8_t minor, form, lines;
-    uint8_t executable_tag; // bits of a code object's address in a frame that are none
+    uint8_t executable_tag;    // bits of a code object's address in a frame that are none
+    uint8_t generator_running; // the state of a generator that runs
     uint16_t runtime_interpreters;
     uint16_t interpreter_next, interpreter_threads;
     uint16_t thread_next, thread_interpreter, thread_id;
     uint16_t thread_native_id;                       // 0: there is none
+    uint16_t thread_base_frame;                      // behind the outermost one; 0: nothing is there
     uint16_t thread_frame;                           // the innermost frame, or the evaluator's record
     uint16_t thread_root_record;                     // the outermost record is part of the thread state
     uint16_t thread_chunk, thread_top, thread_limit; // of the memory that frames lie in; 0: not so

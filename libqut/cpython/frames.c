@@ -172,13 +172,14 @@ static enum cpython_fault read_frame(struct taking *taking, uint64_t address, st
 }
 
 // A generator's frame that others run on top of is being executed: its state, the last of four bytes in the word before
-// the frame, is 0 then in every version. Seen in 3.11: an evaluator that was stopped before it had set whom its frame
-// returns to, and the old word led to a generator that was not running.
+// the frame, says so. Seen in 3.11: an evaluator that was stopped before it had set whom its frame returns to, and the
+// old word led to a generator that was not running.
 static bool is_suspended(struct taking *taking, uint64_t address)
 {
     enum { STATE_BEFORE_FRAME = 5 };
     uint8_t state;
-    return !view_read(&taking->view, address - STATE_BEFORE_FRAME, &state, sizeof state) || state != 0;
+    return !view_read(&taking->view, address - STATE_BEFORE_FRAME, &state, sizeof state) ||
+           state != taking->layout->generator_running;
 }
 
 // In memory that has been given up.
@@ -274,10 +275,11 @@ static enum cpython_fault take_records(struct taking *taking, uint64_t record, u
     return CPYTHON_FINE;
 }
 
-static enum cpython_fault take_shims(struct taking *taking, uint64_t frame)
+// `base`: the thread's own frame of no function, behind all others.
+static enum cpython_fault take_shims(struct taking *taking, uint64_t frame, uint64_t base)
 {
     struct cpython_stack *stack = taking->stack;
-    while (frame != 0) {
+    while (frame != 0 && frame != base) {
         size_t first = stack->frame_count;
         uint64_t next = 0, shim;
         enum cpython_fault fault = take_group(taking, frame, false, &next, &shim);
@@ -310,7 +312,9 @@ static enum cpython_fault take_state(struct taking *taking, uint64_t state, cons
     case CPYTHON_FRAME_OBJECTS: return take_objects(taking, frame);
     case CPYTHON_ENTRY_FRAMES:
     case CPYTHON_RECORDED_SHIMS: return take_records(taking, frame, state + layout->thread_root_record);
-    case CPYTHON_SHIMS: return take_shims(taking, frame);
+    case CPYTHON_SHIMS:
+        return take_shims(taking, frame,
+                          layout->thread_base_frame ? cpython_word(bytes, layout->thread_base_frame) : 0);
     }
     return CPYTHON_UNKNOWN_VERSION;
 }
