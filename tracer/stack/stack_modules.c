@@ -6,7 +6,6 @@
 
 #include "libqut/os/os.h"
 #include "libqut/target/opened_target.h"
-#include "tracer/stack/dex_names.h"
 
 static const size_t memory_image_max_bytes = (size_t)256 << 20;
 
@@ -73,7 +72,7 @@ static struct input_image *open_memory(struct stack_modules *modules, const stru
 {
     bool is_kernels = info->path[0] == '[', incomplete;
     struct elf_head head;
-    if ((!is_kernels && !info->deleted) || !stack_head_in_memory(modules, info->start, &head))
+    if ((!is_kernels && !info->deleted) || !managed_head_in_memory(modules->target, info->start, &head))
         return NULL;
     struct input_image *image = NULL;
     const struct input_image_options options = {.debug_root = modules->debug_root, .as_mapped = !is_kernels};
@@ -124,6 +123,6 @@ void stack_modules_free(struct stack_modules *modules)
     base_hash_free(&modules->index);
     stack_jit_free(modules);
     stack_made_free(modules);
-    stack_dex_free(modules);
+    managed_dex_free(&modules->dex);
     *modules = (struct stack_modules){0};
 }

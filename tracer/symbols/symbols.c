@@ -200,6 +200,7 @@ static void get_name(const struct symbols *symbols, const struct entry *entry, s
     if (version && version != symbol->name)
         symbol->name_length = (size_t)(version - symbol->name);
     symbol->start_vaddr = entry->start;
+    symbol->end_vaddr = entry->end;
     symbol->has_size = entry->end > entry->start;
 }
 

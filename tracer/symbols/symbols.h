@@ -11,6 +11,7 @@ struct symbol {
     const char *name; // as in the file, not demangled; lives as long as the index
     size_t name_length;
     uint64_t start_vaddr; // on arm without the Thumb bit
+    uint64_t end_vaddr;   // start_vaddr: no size is given
     bool has_size;
 };
 
