@@ -103,6 +103,28 @@ static void read_symbols(struct stack_modules *modules, struct stack_module *mod
     modules->no_memory |= image && !module->symbols;
 }
 
+// Compiled Java code without symbols.
+static bool find_method(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
+                        struct symbol *symbol)
+{
+    const struct input_image *image = symbols_image(module->symbols);
+    const struct qut_module_info *info = &module->info;
+    if (!image->oat.present || !*info->file_path)
+        return false;
+    if (!module->oat_is_read) {
+        struct base_error error = {0};
+        // What stands before the module's own path is where the other system's root is.
+        size_t length = strlen(info->file_path), own = strlen(info->path);
+        bool is_below = length > own && strcmp(info->file_path + length - own, info->path) == 0;
+        char *root = strndup(info->file_path, is_below ? length - own : 0);
+        module->oat_is_read = true;
+        module->oat = root ? dex_oat_open(image, info->file_path, root, &error) : NULL;
+        modules->no_memory |= !root || error.reason == BASE_ERR_NO_MEMORY;
+        free(root);
+    }
+    return module->oat && dex_oat_find(module->oat, vaddr, symbol);
+}
+
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct symbol *symbol)
 {
@@ -110,13 +132,15 @@ bool stack_module_symbol(struct stack_modules *modules, struct stack_module *mod
         module->is_read = true;
         read_symbols(modules, module);
     }
-    return module->symbols && symbols_find(module->symbols, vaddr, symbol);
+    return module->symbols &&
+           (symbols_find(module->symbols, vaddr, symbol) || find_method(modules, module, vaddr, symbol));
 }
 
 void stack_modules_free(struct stack_modules *modules)
 {
     for (size_t i = 0; i < modules->count; i++) {
         symbols_free(modules->items[i]->symbols);
+        dex_oat_free(modules->items[i]->oat);
         free(modules->items[i]);
     }
     base_vector_free(&modules->vector);

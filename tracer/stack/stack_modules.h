@@ -7,6 +7,7 @@
 
 #include "base/hash_index.h"
 #include "base/vector.h"
+#include "tracer/dex/oat_methods.h"
 #include "tracer/managed/dex_at.h"
 #include "tracer/symbols/symbols.h"
 
@@ -14,6 +15,8 @@ struct stack_module {
     struct qut_module_info info;
     bool is_read;            // symbols were looked for
     struct symbols *symbols; // NULL: there are none to be had
+    bool oat_is_read;
+    struct dex_oat *oat; // methods of an OAT file that symbols do not name; NULL: none
 };
 
 // What a virtual machine says of a frame of its code.

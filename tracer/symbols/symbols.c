@@ -184,6 +184,11 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
+const struct input_image *symbols_image(const struct symbols *symbols)
+{
+    return symbols->image;
+}
+
 size_t symbols_count(const struct symbols *symbols)
 {
     return symbols->count;

@@ -30,6 +30,8 @@ bool symbols_find(const struct symbols *symbols, uint64_t vaddr, struct symbol *
 // Whether the image has Go's own table, which tells of all its functions without any symbol.
 bool symbols_has_go_functions(const struct input_image *image);
 
+const struct input_image *symbols_image(const struct symbols *symbols);
+
 size_t symbols_count(const struct symbols *symbols);
 
 #endif

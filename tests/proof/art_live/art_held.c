@@ -212,13 +212,13 @@ int main(int argc, char **argv)
     register_natives(env, threads);
     jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
     jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
+    char line[64];
+    say(line, (size_t)snprintf(line, sizeof line, "ready %d\n", (int)getpid()));
     for (unsigned i = 1; i < THREADS; i++)
         (*env)->CallStaticVoidMethod(env, threads, go, (jlong)(uintptr_t)shadow_of(i));
     pthread_t stopper;
     if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
         judge_give_up("no thread");
-    char line[64];
-    say(line, (size_t)snprintf(line, sizeof line, "ready %d\n", (int)getpid()));
     (*env)->CallStaticIntMethod(env, worker, run, (jlong)(uintptr_t)shadow_of(0), 0);
     if ((*env)->ExceptionCheck(env))
         judge_give_up("the program threw");
