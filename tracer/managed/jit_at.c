@@ -237,7 +237,7 @@ static bool was_there(struct managed_jit *jit, const struct managed_jit_list *li
             return false;
         known_ns = file->known_ns < known_ns ? file->known_ns : known_ns;
     }
-    return known_ns <= since_ns || list->unsure_ns < since_ns;
+    return known_ns <= since_ns || list->unsure_ns == 0 || list->unsure_ns < since_ns;
 }
 
 bool managed_jit_at(struct managed_jit *jit, const struct elf_art_memory *memory, uint64_t address, uint64_t since_ns,

@@ -19,7 +19,7 @@ struct managed_jit_list {
     uint64_t descriptor_address;
     struct art_jit_descriptor descriptor;
     bool is_read;
-    uint64_t unsure_ns; // up to here something may have been registered and removed unseen
+    uint64_t unsure_ns; // up to here something may have been registered and removed unseen; 0: nothing ever
     BASE_VECTOR(struct managed_jit_file *) files;
     BASE_VECTOR(struct managed_jit_file *) gone; // as they were found to be gone
 };
