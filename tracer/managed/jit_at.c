@@ -39,13 +39,22 @@ static bool is_same(const struct art_jit_entry *one, const struct art_jit_entry 
            one->symfile_address == other->symfile_address && one->symfile_bytes == other->symfile_bytes;
 }
 
+void managed_jit_drop_lists(struct managed_jit *jit)
+{
+    for (unsigned i = 0; i < jit->list_count; i++)
+        jit->lists[i].is_current = false;
+}
+
 void managed_jit_add_list(struct managed_jit *jit, uint64_t descriptor_address)
 {
     for (unsigned i = 0; i < jit->list_count; i++)
-        if (jit->lists[i].descriptor_address == descriptor_address)
+        if (jit->lists[i].descriptor_address == descriptor_address) {
+            jit->lists[i].is_current = true;
             return;
+        }
     if (jit->list_count < MANAGED_JIT_LISTS_MAX)
-        jit->lists[jit->list_count++] = (struct managed_jit_list){.descriptor_address = descriptor_address};
+        jit->lists[jit->list_count++] =
+            (struct managed_jit_list){.descriptor_address = descriptor_address, .is_current = true};
 }
 
 // ---- a look
@@ -246,6 +255,8 @@ bool managed_jit_at(struct managed_jit *jit, const struct elf_art_memory *memory
     struct symbol symbol = {0};
     for (unsigned i = 0; i < jit->list_count; i++) {
         struct managed_jit_list *list = &jit->lists[i];
+        if (!list->is_current)
+            continue;
         look(jit, memory, list);
         const struct managed_jit_file *best = newest(jit, list, address, &symbol);
         if (!best || !was_there(jit, list, best, &symbol, address, since_ns))

@@ -19,6 +19,7 @@ struct managed_jit_list {
     uint64_t descriptor_address;
     struct art_jit_descriptor descriptor;
     bool is_read;
+    bool is_current;    // it is asked
     uint64_t unsure_ns; // up to here something may have been registered and removed unseen; 0: nothing ever
     BASE_VECTOR(struct managed_jit_file *) files;
     BASE_VECTOR(struct managed_jit_file *) gone; // as they were found to be gone
@@ -37,7 +38,9 @@ struct managed_jit_name {
     size_t length;
 };
 
-// A list to look at. Those that are known stay.
+// A list to look at: those that are known stay, and are asked again. A process may become another program, whose lists
+// are elsewhere, if it has any: so each time all are dropped, and those added that it has now.
+void managed_jit_drop_lists(struct managed_jit *jit);
 void managed_jit_add_list(struct managed_jit *jit, uint64_t descriptor_address);
 
 // The code that was at an address at some moment between since_ns (CLOCK_MONOTONIC, the clock of Android's timestamps)

@@ -22,6 +22,7 @@ static bool name_jit(struct managed_names *names, struct qut_target *target, uin
     if (!machine)
         return false;
     target_machine_search(machine);
+    managed_jit_drop_lists(&names->jit);
     for (unsigned i = 0; i < machine->list_count[TARGET_MACHINE_CODE]; i++)
         managed_jit_add_list(&names->jit, machine->lists[TARGET_MACHINE_CODE][i].descriptor_address);
     if (!managed_jit_at(&names->jit, &machine->memory, address, since_ns, &found))

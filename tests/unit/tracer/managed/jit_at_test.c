@@ -133,6 +133,10 @@ START_TEST(the_process_has_ended)
     list.hole = FAKE_DESCRIPTOR;
     expect(CODE, 0, "W.one");
     expect(CODE + CODE_BYTES, 0, NULL);
+    managed_jit_drop_lists(&jit); // it has become another program
+    expect(CODE, 0, NULL);
+    managed_jit_add_list(&jit, FAKE_DESCRIPTOR);
+    expect(CODE, 0, "W.one");
 }
 END_TEST
 
