@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "formats/elf_wide_inline.h"
-#include "qutc/input/go_functions.h"
 #include "qutc/input/elf_file.h"
+#include "qutc/input/go_functions.h"
 #include "qutc/input/image_store.h"
 #include "qutc/input/symbol_sections.h"
 #include "tracer/symbols/sort.h"

@@ -81,9 +81,9 @@ static NOINLINE void hold(const struct shadow *shadow, uint64_t from_ns, const c
         sink += NUMBER;                                                                                                \
     }
 PLACE(0)
-PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6)
-    PLACE(7) static void (*const places[])(const struct shadow *, uint64_t) = {
-        held_at_0, held_at_1, held_at_2, held_at_3, held_at_4, held_at_5, held_at_6, held_at_7};
+PLACE(1)
+PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7) static void (*const places[])(const struct shadow *, uint64_t) = {
+    held_at_0, held_at_1, held_at_2, held_at_3, held_at_4, held_at_5, held_at_6, held_at_7};
 
 static int pass(jlong shadow, int more)
 {
