@@ -26,6 +26,27 @@ int input_oat_find_starts(const struct input_image *image, enum input_oat_naming
                           struct input_oat_starts *starts, struct base_error *error);
 void input_oat_starts_free(struct input_oat_starts *starts);
 
+// Which method's code is where, as those tables say: a method is told by its class's place among its dex file's
+// classes, and its own among that class's methods. The same code may be several methods'. A header has to confirm each.
+struct input_oat_method {
+    uint64_t vaddr; // without the Thumb bit
+    uint32_t dex;   // index in dexes
+    uint32_t class_index, number;
+};
+struct input_oat_dex {
+    struct base_bytes location; // in the image's own memory: "/system/framework/services.jar!classes2.dex"
+    uint32_t checksum;          // as the dex file's header has it
+    uint32_t offset;            // in the vdex file; before 8.0 from oatdata on
+};
+struct input_oat_methods {
+    BASE_VECTOR(struct input_oat_method); // as they are met
+    BASE_VECTOR(struct input_oat_dex) dexes;
+};
+// Fails for want of memory only. Without tables there are none.
+int input_oat_find_methods(const struct input_image *image, struct input_oat_methods *methods,
+                           struct base_error *error);
+void input_oat_methods_free(struct input_oat_methods *methods);
+
 // Starts of trampolines that the header names: code that jumps through the current thread. At most `max`.
 unsigned input_oat_find_trampolines(const struct input_image *image, uint64_t *vaddrs, unsigned max);
 

@@ -27,12 +27,20 @@ enum {
     DEX_CLASS_COUNT_AT = 96,
 };
 
+struct class_place {
+    uint32_t offset; // of OatClass
+    uint32_t dex, class_index;
+};
+
+// What it is of is told to `methods`, where it begins to `starts`; one of them is NULL.
 struct tables {
     const struct input_image *image;
     struct base_bytes data;
     uint32_t version;
-    uint64_t left_elements;        // of class_offsets: as many as the data has room for
-    BASE_VECTOR(uint32_t) classes; // offsets of OatClass
+    uint64_t left_elements; // of class_offsets: as many as the data has room for
+    BASE_VECTOR(struct class_place) classes;
+    struct input_oat_starts *starts;
+    struct input_oat_methods *methods;
 };
 
 static struct base_cursor at(const struct tables *t, uint64_t offset)
@@ -43,7 +51,7 @@ static struct base_cursor at(const struct tables *t, uint64_t offset)
 }
 
 // Names are paths, or a marker of where the dex file came from: printable.
-static bool read_name(struct base_cursor *c)
+static bool read_name(struct base_cursor *c, struct base_bytes *read)
 {
     uint32_t size = base_read_u32(c);
     if (size == 0 || size > NAME_BYTES_MAX)
@@ -52,20 +60,21 @@ static bool read_name(struct base_cursor *c)
     for (size_t i = 0; i < name.size; i++)
         if (name.data[i] < 0x20 || name.data[i] == 0x7f)
             return false;
+    *read = name;
     return name.size > 0;
 }
 
-static int add_class(struct tables *t, uint32_t offset, struct base_error *error)
+static int add_class(struct tables *t, struct class_place class, struct base_error *error)
 {
-    uint32_t *place = BASE_ADD(&t->classes);
+    struct class_place *place = BASE_ADD(&t->classes);
     if (!place)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "oatdata", offset, "%zu classes", t->classes.count);
-    *place = offset;
+        return base_fail(error, BASE_ERR_NO_MEMORY, "oatdata", class.offset, "%zu classes", t->classes.count);
+    *place = class;
     return 0;
 }
 
 // The array ends where the first OatClass begins that one of its own elements names.
-static int read_class_offsets(struct tables *t, uint64_t offset, uint64_t count, struct base_error *error)
+static int read_class_offsets(struct tables *t, uint32_t dex, uint64_t offset, uint64_t count, struct base_error *error)
 {
     struct base_cursor c = at(t, offset);
     uint64_t end = t->data.size;
@@ -76,14 +85,14 @@ static int read_class_offsets(struct tables *t, uint64_t offset, uint64_t count,
             continue;
         if (class_offset < end)
             end = class_offset;
-        if (add_class(t, class_offset, error) != 0)
+        if (add_class(t, (struct class_place){class_offset, dex, (uint32_t)i}, error) != 0)
             return -1;
     }
     return 0;
 }
 
 // 6.0: the array follows, with as many elements as the dex file has classes, which lies in the same data.
-static int read_inline_class_offsets(struct tables *t, struct base_cursor *c, uint32_t dex_offset,
+static int read_inline_class_offsets(struct tables *t, uint32_t number, struct base_cursor *c, uint32_t dex_offset,
                                      struct base_error *error)
 {
     struct base_cursor dex = at(t, dex_offset);
@@ -96,7 +105,7 @@ static int read_inline_class_offsets(struct tables *t, struct base_cursor *c, ui
         return 0;
     uint64_t offset = base_cursor_offset(c);
     base_cursor_skip(c, (uint64_t)count * 4);
-    return c->failed ? 0 : read_class_offsets(t, offset, count, error);
+    return c->failed ? 0 : read_class_offsets(t, number, offset, count, error);
 }
 
 // The next OatDexFile begins behind one to twelve offsets that do not concern us: where a name follows.
@@ -104,7 +113,8 @@ static bool find_next(struct base_cursor *c)
 {
     for (unsigned i = 0; i <= FURTHER_OFFSETS_MAX; i++) {
         struct base_cursor probe = *c;
-        if (read_name(&probe) && probe.at[-1] != 0)
+        struct base_bytes name;
+        if (read_name(&probe, &name) && probe.at[-1] != 0)
             return true;
         base_cursor_skip(c, 4);
     }
@@ -116,6 +126,14 @@ static bool is_dex_magic(const struct base_cursor *c)
     return base_cursor_left(c) >= 8 && (memcmp(c->at, "dex\n", 4) == 0 || memcmp(c->at, "cdex", 4) == 0);
 }
 
+static int add_dex(struct tables *t, struct input_oat_dex dex, struct base_error *error)
+{
+    struct input_oat_dex *place = t->methods ? BASE_ADD(&t->methods->dexes) : NULL;
+    if (place)
+        *place = dex;
+    return place || !t->methods ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "oatdata", 0, "a list of dex files");
+}
+
 static int read_dex_files(struct tables *t, uint64_t offset, uint32_t count, struct base_error *error)
 {
     enum { MAGIC = 8, SHA1 = 20 };
@@ -123,35 +141,58 @@ static int read_dex_files(struct tables *t, uint64_t offset, uint32_t count, str
     for (uint32_t i = 0; i < count && !c.failed; i++) {
         if (i && t->version > 64 && !find_next(&c))
             return 0;
-        if (!read_name(&c))
+        struct base_bytes name;
+        if (!read_name(&c, &name))
             return 0;
         bool has_magic = is_dex_magic(&c);
-        base_cursor_skip(&c, has_magic ? MAGIC + 4 + SHA1 : 4);
+        base_cursor_skip(&c, has_magic ? MAGIC : 0);
+        uint32_t checksum = base_read_u32(&c);
+        base_cursor_skip(&c, has_magic ? SHA1 : 0);
         uint32_t dex_offset = base_read_u32(&c);
+        if (add_dex(t, (struct input_oat_dex){name, checksum, dex_offset}, error) != 0)
+            return -1;
         if (t->version == 64) {
-            if (read_inline_class_offsets(t, &c, dex_offset, error) != 0)
+            if (read_inline_class_offsets(t, i, &c, dex_offset, error) != 0)
                 return -1;
             continue;
         }
         uint32_t class_offsets = base_read_u32(&c);
-        if (!c.failed && class_offsets % 4 == 0 && read_class_offsets(t, class_offsets, CLASSES_MAX, error) != 0)
+        if (!c.failed && class_offsets % 4 == 0 && read_class_offsets(t, i, class_offsets, CLASSES_MAX, error) != 0)
             return -1;
     }
     return 0;
 }
 
-static int add_code(struct tables *t, struct input_oat_starts *starts, uint32_t code_offset, struct base_error *error)
+static int add_code(struct tables *t, const struct class_place *class, uint32_t number, uint32_t code_offset,
+                    struct base_error *error)
 {
+    uint64_t vaddr = t->image->oat.data.start + code_offset;
     if (code_offset == 0)
         return 0;
-    return input_oat_add_start(t->image, starts, t->image->oat.data.start + code_offset, 0, error);
+    if (!t->methods)
+        return input_oat_add_start(t->image, t->starts, vaddr, 0, error);
+    vaddr -= t->image->arch->has_thumb ? vaddr & 1 : 0;
+    struct input_oat_method *method = BASE_ADD(t->methods);
+    if (!method)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "oatdata", 0, "%zu methods", t->methods->count);
+    *method = (struct input_oat_method){vaddr, class->dex, class->class_index, number};
+    return 0;
 }
 
-static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct input_oat_starts *starts,
-                      struct base_error *error)
+// The number of the next method that the bitmap has, from *number on. NULL: all of them.
+static bool next_method(const struct base_bytes *bitmap, uint32_t *number)
+{
+    while (bitmap && *number / 8 < bitmap->size && !(bitmap->data[*number / 8] >> (*number % 8) & 1))
+        ++*number;
+    return !bitmap || *number / 8 < bitmap->size;
+}
+
+static int read_class(struct tables *t, const struct class_place *class, uint64_t limit, struct base_error *error)
 {
     enum { ALL = 0, SOME = 1 };
-    struct base_cursor c = at(t, offset);
+    struct base_cursor c = at(t, class->offset);
+    struct base_bytes bitmap = {0};
+    uint32_t number = 0;
     base_cursor_skip(&c, 2);
     uint16_t type = base_read_u16(&c);
     if (type != ALL && type != SOME)
@@ -166,61 +207,91 @@ static int read_class(struct tables *t, uint32_t offset, uint64_t limit, struct 
         uint32_t bitmap_bytes = says_count ? (uint32_t)((count + 31) / 32 * 4) : base_read_u32(&c);
         if (bitmap_bytes % 4 || bitmap_bytes > METHODS_MAX / 8 || base_cursor_offset(&c) + bitmap_bytes > limit)
             return 0;
-        uint32_t compiled = 0;
-        for (uint32_t i = 0; i < bitmap_bytes; i += 4)
-            compiled += (uint32_t)__builtin_popcount(base_read_u32(&c));
-        count = compiled;
+        bitmap = base_read_bytes(&c, bitmap_bytes);
+        count = METHODS_MAX;
     }
-    for (uint64_t i = 0; i < count && !c.failed && base_cursor_offset(&c) + 4 <= limit; i++)
-        if (add_code(t, starts, base_read_u32(&c), error) != 0)
+    for (uint64_t i = 0; i < count && !c.failed && base_cursor_offset(&c) + 4 <= limit; i++, number++)
+        if (!next_method(type == SOME ? &bitmap : NULL, &number))
+            break;
+        else if (add_code(t, class, number, base_read_u32(&c), error) != 0)
             return -1;
     return 0;
 }
 
 static int by_offset(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    const struct class_place *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
 // Each OatClass ends where the next begins at the latest, so that the work is linear whatever the tables say.
-static int read_classes(struct tables *t, struct input_oat_starts *starts, struct base_error *error)
+static int read_classes(struct tables *t, struct base_error *error)
 {
     if (t->classes.count == 0)
         return 0;
     qsort(t->classes.items, t->classes.count, sizeof *t->classes.items, by_offset);
     for (size_t i = 0; i < t->classes.count; i++) {
-        if (i && t->classes.items[i] == t->classes.items[i - 1])
+        const struct class_place *class = &t->classes.items[i];
+        if (i && class->offset == class[-1].offset)
             continue;
         size_t next = i + 1;
-        while (next < t->classes.count && t->classes.items[next] == t->classes.items[i])
+        while (next < t->classes.count && t->classes.items[next].offset == class->offset)
             next++;
-        uint64_t limit = next < t->classes.count ? t->classes.items[next] : t->data.size;
-        if (read_class(t, t->classes.items[i], limit, starts, error) != 0)
+        // One that several classes have says of none whose methods they are.
+        if (t->methods && next > i + 1)
+            continue;
+        uint64_t limit = next < t->classes.count ? t->classes.items[next].offset : t->data.size;
+        if (read_class(t, class, limit, error) != 0)
             return -1;
     }
     return 0;
 }
 
-int input_oat_add_classes(const struct input_image *image, struct input_oat_starts *starts, struct base_error *error)
+static int read_tables(struct tables *t, struct base_error *error)
 {
     enum { DEX_COUNT_AT = 20, DEX_FILES_AT = 24, OLD_STRINGS_AT = 72, OLD_STRINGS_BYTES_AT = 68 };
-    struct tables t = {.image = image, .data = input_oat_data(image), .version = image->oat.version};
-    if (t.version < 64 || image->oat.code.end == 0)
+    t->data = input_oat_data(t->image);
+    t->version = t->image->oat.version;
+    if (t->version < 64 || t->image->oat.code.end == 0)
         return 0;
-    struct base_cursor c = at(&t, DEX_COUNT_AT);
+    struct base_cursor c = at(t, DEX_COUNT_AT);
     uint32_t dex_count = base_read_u32(&c);
     uint64_t offset = base_read_u32(&c);
-    if (t.version < 131) { // before 8.1 they followed the header's strings
-        c = at(&t, OLD_STRINGS_BYTES_AT);
+    if (t->version < 131) { // before 8.1 they followed the header's strings
+        c = at(t, OLD_STRINGS_BYTES_AT);
         offset = (uint64_t)OLD_STRINGS_AT + base_read_u32(&c);
     }
-    t.left_elements = t.data.size / 4;
+    t->left_elements = t->data.size / 4;
     int result = 0;
     if (!c.failed && dex_count <= DEX_FILES_MAX)
-        result = read_dex_files(&t, offset, dex_count, error);
+        result = read_dex_files(t, offset, dex_count, error);
     if (result == 0)
-        result = read_classes(&t, starts, error);
-    base_vector_free(&t.classes.vector);
+        result = read_classes(t, error);
+    base_vector_free(&t->classes.vector);
     return result;
+}
+
+int input_oat_add_classes(const struct input_image *image, struct input_oat_starts *starts, struct base_error *error)
+{
+    struct tables tables = {.image = image, .starts = starts};
+    return read_tables(&tables, error);
+}
+
+int input_oat_find_methods(const struct input_image *image, struct input_oat_methods *methods, struct base_error *error)
+{
+    *methods = (struct input_oat_methods){0};
+    if (!image->oat.present)
+        return 0;
+    struct tables tables = {.image = image, .methods = methods};
+    int result = read_tables(&tables, error);
+    if (result != 0)
+        input_oat_methods_free(methods);
+    return result;
+}
+
+void input_oat_methods_free(struct input_oat_methods *methods)
+{
+    base_vector_free(&methods->vector);
+    base_vector_free(&methods->dexes.vector);
+    *methods = (struct input_oat_methods){0};
 }

@@ -133,12 +133,12 @@ static bool name_function(struct attach_python *python, uint64_t address, struct
     return is_known;
 }
 
-bool attach_name_code(void *context, uint64_t address, struct collect_code *code)
+bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct attach_naming *naming = context;
     *code = (struct collect_code){0};
     return target_python_is_number(address) ? name_function(naming->python, address, code)
-                                            : collect_name_made_code(&naming->made_code, address, code);
+                                            : collect_name_made_code(&naming->made_code, address, since_ns, code);
 }
 
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)

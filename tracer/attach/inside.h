@@ -238,7 +238,7 @@ void attach_python_take(struct attach_session *session, const struct attach_thre
 // Into session->frames. Returns how many there are then.
 size_t attach_python_merge(struct attach_session *session, size_t count, struct qut_end *end);
 // As struct collect_options.name_code, name_past_code and levels_of_code; context: a struct attach_naming.
-bool attach_name_code(void *context, uint64_t address, struct collect_code *code);
+bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code);
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);
 size_t attach_levels_of_code(void *context, uint64_t address, struct collect_level *levels);
 

@@ -32,6 +32,7 @@ static bool add(struct code_names *names, const struct collect_code *code, uint6
         .end = code->end,
         .met_ns = met_ns,
         .has_lines = code->has_lines,
+        .may_move = code->may_move,
         .text = strdup(code->name),
     };
     if (!name.text || !BASE_RESERVE(names, 1)) {
@@ -55,10 +56,16 @@ static void make_room(struct code_names *names, struct collect_code *code, uint6
         code->end = names->items[at].start;
 }
 
-static bool has_name(const struct code_names *names, uint64_t address)
+// NULL: it has none.
+static const struct code_name *name_of(const struct code_names *names, uint64_t address)
 {
     size_t at = behind(names, address);
-    return at > 0 && address < names->items[at - 1].end;
+    return at > 0 && address < names->items[at - 1].end ? &names->items[at - 1] : NULL;
+}
+
+static bool has_name(const struct code_names *names, uint64_t address)
+{
+    return name_of(names, address) != NULL;
 }
 
 static void note_unnamed(struct code_names *names, uint64_t address)
@@ -116,6 +123,37 @@ static bool meet_place(struct code_names *names, uint64_t address)
     return true;
 }
 
+// One address inside of what has another name.
+static void set_apart(struct code_names *names, struct collect_code *code, const char *text, uint64_t address,
+                      uint64_t met_ns)
+{
+    if (text)
+        strcpy(code->name, text);
+    code->start = address;
+    code->end = address + 1;
+    names->dropped += !add(names, code, met_ns);
+}
+
+// Where code was that may have moved, other addresses keep the name.
+static void ask_again(struct code_names *names, uint64_t address)
+{
+    struct collect_code code = {0};
+    const struct code_name *old = name_of(names, address);
+    bool is_told = names->options->name_code(names->options->name_context, address, names->since_ns, &code);
+    if (is_told && strcmp(code.name, old->text) == 0)
+        return;
+    set_apart(names, &code, is_told ? NULL : "[unknown method]", address, base_clock_now_ns());
+}
+
+void collect_code_names_pass(struct code_names *names, uint64_t start_ns)
+{
+    // From outside a stack is stored a little after its thread went on.
+    const uint64_t slack_ns = 100000000;
+    names->since_ns = names->pass_ns ? names->pass_ns : start_ns;
+    names->since_ns -= names->since_ns < slack_ns ? names->since_ns : slack_ns;
+    names->pass_ns = base_clock_now_ns();
+}
+
 void collect_code_names_meet(struct code_names *names, uint64_t address)
 {
     struct collect_code code = {0};
@@ -123,8 +161,11 @@ void collect_code_names_meet(struct code_names *names, uint64_t address)
     bool is_interpreted = address >> COLLECT_ADDRESS_BITS;
     if (!options->name_code || (is_interpreted && meet_place(names, address)))
         return;
-    if (!has_name(names, address)) {
-        if (options->name_code(options->name_context, address, &code))
+    const struct code_name *known = name_of(names, address);
+    if (known && known->may_move && !is_interpreted) {
+        ask_again(names, address);
+    } else if (!known) {
+        if (options->name_code(options->name_context, address, names->since_ns, &code))
             take(names, &code, address, base_clock_now_ns());
         else
             note_unnamed(names, address);
@@ -137,10 +178,13 @@ void collect_code_names_end(struct code_names *names)
 {
     struct collect_code code = {0};
     const struct collect_options *options = names->options;
-    for (size_t i = 0; options->name_past_code && i < names->unnamed.count; i++) {
+    for (size_t i = 0; i < names->unnamed.count; i++) {
         const struct unnamed_code *unnamed = &names->unnamed.items[i];
-        if (!has_name(names, unnamed->address) &&
-            options->name_past_code(options->name_context, unnamed->address, unnamed->met_ns, &code))
+        const struct code_name *later = name_of(names, unnamed->address);
+        if (later && later->may_move)
+            set_apart(names, &code, "[unknown method]", unnamed->address, unnamed->met_ns);
+        else if (!later && options->name_past_code &&
+                 options->name_past_code(options->name_context, unnamed->address, unnamed->met_ns, &code))
             take(names, &code, unnamed->address, unnamed->met_ns);
     }
 }

@@ -11,7 +11,7 @@
 
 struct code_name {
     uint64_t start, end, met_ns;
-    bool has_lines;
+    bool has_lines, may_move;
     char *text;
 };
 
@@ -46,8 +46,12 @@ struct code_names {
     struct unnamed_codes unnamed;  // as they were met
     struct code_places places;     // as they were met
     uint64_t dropped;              // for which there was no memory
+    uint64_t pass_ns, since_ns;    // when the tables were last looked at, and the time before
 };
 
+// The segment's addresses are looked at: those that are met now came since the time before. start_ns: since when there
+// can be any.
+void collect_code_names_pass(struct code_names *names, uint64_t start_ns);
 // An address that is in no module.
 void collect_code_names_meet(struct code_names *names, uint64_t address);
 // No more will be met.

@@ -16,6 +16,7 @@
 struct collect_code {
     uint64_t start, end;
     bool has_lines; // as QUT_TRACE_MODULE_LINES
+    bool may_move;  // other code may be put there: each address in it is asked for
     char name[512];
 };
 
@@ -46,8 +47,8 @@ struct collect_options {
     const struct trace_note *(*notes)(void *context, size_t *count);
     void *notes_context;
     // What the process calls the code at an address that is in no module; false: it does not say. Asked in the thread
-    // that collects, soon after the address was first sampled. NULL: nobody knows.
-    bool (*name_code)(void *context, uint64_t address, struct collect_code *code);
+    // that collects, soon after the address was first sampled, and not before since_ns. NULL: nobody knows.
+    bool (*name_code)(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code);
     // ... asked once more at the end of those it did not say, which is when some machines have written it down: what
     // the code was called when it was sampled. NULL: not asked.
     bool (*name_past_code)(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);

@@ -143,6 +143,7 @@ static int write_strings(struct file_tables *tables, struct base_error *error)
 int collect_file_tables_write(struct file_tables *tables, struct base_error *error)
 {
     const struct trace_segment_view *view = tables->view;
+    collect_code_names_pass(tables->code_names, view->header.start_ns);
     if (write_modules(tables, error) != 0 || write_strings(tables, error) != 0 ||
         write_words(tables, QUT_TRACE_FILE_RAW, trace_segment_raw(view), view->raw_count, tables->raw,
                     &tables->raw_count, error) != 0)

@@ -17,13 +17,28 @@ static void tell(const struct qut_made_code *found, struct collect_code *code)
     memcpy(code->name, found->name, sizeof code->name);
 }
 
-static bool ask(struct made_code *made, uint64_t address, struct collect_code *code)
+static bool ask(struct made_code *made, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct qut_made_code found;
-    if (!made->target || !qut_target_made_code(made->target, address, &found, sizeof found))
+    struct managed_name name;
+    static_assert(sizeof code->name == sizeof name.text, "none is cut");
+    if (!made->target)
         return false;
-    tell(&found, code);
+    if (qut_target_made_code(made->target, address, &found, sizeof found)) {
+        tell(&found, code);
+        return true;
+    }
+    if (!managed_name_at(&made->managed, made->target, address, since_ns, &name))
+        return false;
+    *code = (struct collect_code){.start = name.start, .end = name.end, .may_move = name.may_move};
+    memcpy(code->name, name.text, sizeof code->name);
     return true;
+}
+
+static void close_target(struct made_code *made)
+{
+    qut_target_close(made->target);
+    made->target = NULL;
 }
 
 // The libraries that a process had when it was opened are those that are asked. Where it has ended, what was open
@@ -41,15 +56,15 @@ static bool open_again(struct made_code *made)
     made->next_ns = base_clock_now_ns() + made->wait_ns;
     if (!target)
         return false;
-    collect_made_code_close(made);
+    close_target(made);
     made->target = target;
     return true;
 }
 
-bool collect_name_made_code(void *context, uint64_t address, struct collect_code *code)
+bool collect_name_made_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct made_code *made = context;
-    return ask(made, address, code) || (open_again(made) && ask(made, address, code));
+    return ask(made, address, since_ns, code) || (open_again(made) && ask(made, address, since_ns, code));
 }
 
 bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
@@ -99,6 +114,6 @@ size_t collect_levels_of_made_code(void *context, uint64_t address, struct colle
 
 void collect_made_code_close(struct made_code *made)
 {
-    qut_target_close(made->target);
-    made->target = NULL;
+    close_target(made);
+    managed_names_free(&made->managed);
 }

@@ -192,31 +192,54 @@ static int find_code(const struct dex *dex, uint64_t at, struct dex_code *code, 
     return 0;
 }
 
-static int read_methods(const struct dex *dex, struct base_cursor *cursor, uint64_t count, dex_take_fn take,
-                        void *context, struct base_error *error)
+// What is done with methods.
+struct each {
+    const struct dex *dex;
+    bool is_declared; // all are taken, without their code
+    dex_take_fn take;
+    void *context;
+    uint32_t class_index;
+};
+
+static int take_method(const struct each *each, struct dex_code *code, uint64_t offset, struct base_error *error)
 {
-    struct dex_code code;
+    if (each->is_declared)
+        return each->take(each->context, code, error);
+    if (!offset)
+        return 0;
+    if (find_code(each->dex, offset, code, error) != 0)
+        return -1;
+    return code->end > code->start ? each->take(each->context, code, error) : 0;
+}
+
+static int read_methods(const struct each *each, struct base_cursor *cursor, uint64_t count, uint32_t *number,
+                        struct base_error *error)
+{
+    const struct dex *dex = each->dex;
     uint64_t method = 0;
     for (uint64_t i = 0; i < count && !cursor->failed; i++) {
         uint64_t step = base_read_uleb(cursor);
-        base_read_uleb(cursor); // access flags
+        uint64_t flags = base_read_uleb(cursor);
         uint64_t offset = base_read_uleb(cursor);
         if (cursor->failed)
             break;
         if (step >= dex->methods.count || (method += step) >= dex->methods.count)
             return base_fail(error, BASE_ERR_MALFORMED, section, dex->data_offset + base_cursor_offset(cursor),
                              "class data: method %ju of %u", (uintmax_t)(method + step), dex->methods.count);
-        code.method = (uint32_t)method;
-        if (offset &&
-            (find_code(dex, offset, &code, error) != 0 || (code.end > code.start && take(context, &code, error) != 0)))
+        struct dex_code code = {.method = (uint32_t)method,
+                                .class_index = each->class_index,
+                                .flags = (uint32_t)flags,
+                                .number = (*number)++};
+        if (take_method(each, &code, offset, error) != 0)
             return -1;
     }
     return 0;
 }
 
-static int read_class(const struct dex *dex, uint64_t at, uint64_t *budget_bytes, dex_take_fn take, void *context,
-                      struct base_error *error)
+static int read_class(const struct each *each, uint64_t at, uint64_t *budget_bytes, struct base_error *error)
 {
+    const struct dex *dex = each->dex;
+    uint32_t number = 0;
     struct base_cursor cursor = base_cursor(dex->data);
     base_cursor_seek(&cursor, at);
     uint64_t fields = base_read_uleb(&cursor), instance_fields = base_read_uleb(&cursor);
@@ -226,8 +249,8 @@ static int read_class(const struct dex *dex, uint64_t at, uint64_t *budget_bytes
             base_read_uleb(&cursor); // step of the index
             base_read_uleb(&cursor); // access flags
         }
-    if (read_methods(dex, &cursor, direct, take, context, error) != 0 ||
-        read_methods(dex, &cursor, virtual, take, context, error) != 0)
+    if (read_methods(each, &cursor, direct, &number, error) != 0 ||
+        read_methods(each, &cursor, virtual, &number, error) != 0)
         return -1;
     if (cursor.failed)
         return base_fail(error, BASE_ERR_TRUNCATED, section, dex->data_offset + at, "class data");
@@ -239,9 +262,9 @@ static int read_class(const struct dex *dex, uint64_t at, uint64_t *budget_bytes
     return 0;
 }
 
-int dex_each_method(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
-                    struct base_error *error)
+static int read_classes(struct each *each, uint64_t *budget_bytes, struct base_error *error)
 {
+    const struct dex *dex = each->dex;
     struct base_cursor classes = base_cursor(dex->ids);
     base_cursor_seek(&classes, dex->classes.offset);
     uint64_t table_bytes = (uint64_t)dex->classes.count * CLASS_DEF_BYTES;
@@ -252,10 +275,25 @@ int dex_each_method(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn t
         base_cursor_skip(&classes, CLASS_DATA_OFFSET);
         uint32_t at = base_read_u32(&classes);
         base_cursor_skip(&classes, CLASS_DEF_BYTES - CLASS_DATA_OFFSET - 4);
-        if (at && read_class(dex, at, budget_bytes, take, context, error) != 0)
+        each->class_index = i;
+        if (at && read_class(each, at, budget_bytes, error) != 0)
             return -1;
     }
     return 0;
+}
+
+int dex_each_method(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
+                    struct base_error *error)
+{
+    struct each each = {.dex = dex, .take = take, .context = context};
+    return read_classes(&each, budget_bytes, error);
+}
+
+int dex_each_declared(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
+                      struct base_error *error)
+{
+    struct each each = {.dex = dex, .is_declared = true, .take = take, .context = context};
+    return read_classes(&each, budget_bytes, error);
 }
 
 // Modified UTF-8: as UTF-8 but for NUL and what lies beyond 16 bits. Ends at its NUL.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 
 enum {
+    DEX_FLAG_NATIVE = 0x100,
     DEX_HEADER_BYTES = 0x70,           // that all have
     DEX_IDENTITY_BYTES = 32,           // magic, checksum and signature: equal in no two files
     DEX_CONTAINER_HEADER_BYTES = 0x78, // 041
@@ -45,8 +46,11 @@ uint64_t dex_extent(struct base_bytes header, uint64_t *before_bytes);
 
 // Where the code of one method is: in the bytes that the dex file was read from. Abstract and native methods have none.
 struct dex_code {
-    uint64_t start, end;
-    uint32_t method; // index in methods
+    uint64_t start, end;  // equal: it has none, or dex_each_declared does not say
+    uint32_t method;      // index in methods
+    uint32_t class_index; // of the class definition
+    uint32_t flags;       // access flags, as the dex file has them
+    uint32_t number;      // among the class's methods: the direct ones, then the virtual ones
 };
 // Returns 0; or -1, and *error, which ends it.
 typedef int (*dex_take_fn)(void *context, const struct dex_code *code, struct base_error *error);
@@ -56,6 +60,10 @@ typedef int (*dex_take_fn)(void *context, const struct dex_code *code, struct ba
 // enough. Returns 0, or -1 with *error filled.
 int dex_each_method(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
                     struct base_error *error);
+
+// The same of every method that a class defines, also abstract and native ones; where its code is is not looked for.
+int dex_each_declared(const struct dex *dex, uint64_t *budget_bytes, dex_take_fn take, void *context,
+                      struct base_error *error);
 
 // "java.util.Arrays.binarySearch": allocated. NULL: without memory, or the dex file has no such name.
 char *dex_method_name(const struct dex *dex, uint32_t method);

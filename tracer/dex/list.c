@@ -54,6 +54,7 @@ struct dex_section {
     uint64_t start, size;
     uint32_t count;        // of dex files
     uint32_t prefix_bytes; // in front of each: where its quickening table is
+    uint64_t checksums_at; // one for each dex file
 };
 
 // Header, checksums, dex files.
@@ -62,6 +63,7 @@ static void read_vdex_006(struct base_cursor *cursor, struct dex_section *dex)
     dex->count = base_read_u32(cursor);
     dex->size = base_read_u32(cursor);
     base_cursor_skip(cursor, 8); // sizes of verifier dependencies, quickening information
+    dex->checksums_at = base_cursor_offset(cursor);
     base_cursor_skip(cursor, (uint64_t)dex->count * 4);
     dex->start = base_cursor_offset(cursor);
 }
@@ -73,6 +75,7 @@ static void read_vdex_019(struct base_cursor *cursor, bool has_class_paths, stru
     dex->count = base_read_u32(cursor);
     base_cursor_skip(cursor, 4);                       // size of verifier dependencies
     base_cursor_skip(cursor, has_class_paths ? 8 : 0); // sizes of class path checksums, class loader context
+    dex->checksums_at = base_cursor_offset(cursor);
     base_cursor_skip(cursor, (uint64_t)dex->count * 4);
     if (cursor->failed || memcmp(version.data, "000", 4) == 0) {
         dex->count = 0;
@@ -92,8 +95,10 @@ static void read_vdex_027(struct base_cursor *cursor, struct dex_section *dex)
     uint32_t sections = base_read_u32(cursor);
     for (uint32_t i = 0; i < sections && i < SECTIONS_MAX && !cursor->failed; i++) {
         uint32_t kind = base_read_u32(cursor), offset = base_read_u32(cursor), size = base_read_u32(cursor);
-        if (kind == CHECKSUMS)
+        if (kind == CHECKSUMS) {
             dex->count = size / 4;
+            dex->checksums_at = offset;
+        }
         if (kind != DEX_FILES)
             continue;
         dex->start = offset;
@@ -147,6 +152,17 @@ int dex_list_vdex(struct dex_list *list, struct base_bytes file, struct base_err
 {
     *list = (struct dex_list){0};
     return finish(list, add_vdex(list, file, error));
+}
+
+bool dex_list_vdex_checksum(struct base_bytes file, size_t index, uint32_t *checksum)
+{
+    struct dex_section section = {0};
+    if (read_vdex(file, &section, NULL) != 0 || index >= section.count)
+        return false;
+    struct base_cursor cursor = base_cursor(file);
+    base_cursor_seek(&cursor, section.checksums_at + index * 4);
+    *checksum = base_read_u32(&cursor);
+    return !cursor.failed;
 }
 
 int dex_list_search(struct dex_list *list, struct base_bytes file, struct base_error *error)

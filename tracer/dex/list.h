@@ -21,6 +21,10 @@ int dex_list_at(struct dex_list *list, struct base_bytes file, uint64_t offset, 
 // fault: they are in the APK.
 int dex_list_vdex(struct dex_list *list, struct base_bytes file, struct base_error *error);
 
+// What a .vdex file notes of its dex file number `index`: where that was taken from an archive, the CRC-32 that its
+// entry has, else the checksum of the dex file's header. OAT files note the same. False: there is none.
+bool dex_list_vdex_checksum(struct base_bytes file, size_t index, uint32_t *checksum);
+
 // An OAT file of Android 7 or older has its dex files inside, at offsets that each version notes elsewhere: they are
 // found by their headers, at multiples of 4.
 int dex_list_search(struct dex_list *list, struct base_bytes file, struct base_error *error);

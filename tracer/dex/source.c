@@ -34,17 +34,30 @@ static int need(struct input_file_map *map, uint64_t from, uint64_t size, struct
     return 0;
 }
 
+// An entry by its name, or else by an offset in it.
+struct wanted_entry {
+    const char *name;
+    uint64_t offset;
+};
+
 // False also for entries that are no dex files by their names.
-static bool holds(struct input_file_map *map, const struct input_zip_entry *entry, uint64_t wanted, uint64_t *offset)
+static bool holds(struct input_file_map *map, const struct input_zip_entry *entry, const struct wanted_entry *wanted,
+                  uint64_t *offset)
 {
+    if (wanted->name)
+        return input_zip_is_stored(entry) && entry->name.size == strlen(wanted->name) &&
+               memcmp(entry->name.data, wanted->name, entry->name.size) == 0 &&
+               need(map, entry->local_offset, INPUT_ZIP_LOCAL_BYTES_MAX, NULL) == 0 &&
+               input_zip_find_data(map->bytes, entry, offset);
     return input_zip_is_stored(entry) && entry->name.size > 4 &&
-           memcmp(entry->name.data + entry->name.size - 4, ".dex", 4) == 0 && entry->local_offset < wanted &&
-           wanted - entry->local_offset < entry->size_bytes + INPUT_ZIP_LOCAL_BYTES_MAX &&
+           memcmp(entry->name.data + entry->name.size - 4, ".dex", 4) == 0 && entry->local_offset < wanted->offset &&
+           wanted->offset - entry->local_offset < entry->size_bytes + INPUT_ZIP_LOCAL_BYTES_MAX &&
            need(map, entry->local_offset, INPUT_ZIP_LOCAL_BYTES_MAX, NULL) == 0 &&
-           input_zip_find_data(map->bytes, entry, offset) && wanted >= *offset && wanted - *offset < entry->size_bytes;
+           input_zip_find_data(map->bytes, entry, offset) && wanted->offset >= *offset &&
+           wanted->offset - *offset < entry->size_bytes;
 }
 
-static int find_entry(struct dex_source *source, uint64_t wanted, struct base_error *error)
+static int find_entry(struct dex_source *source, const struct wanted_entry *wanted, struct base_error *error)
 {
     struct base_bytes file = source->map.bytes;
     uint64_t tail = file.size < INPUT_ZIP_TAIL_BYTES_MAX ? file.size : INPUT_ZIP_TAIL_BYTES_MAX;
@@ -66,17 +79,18 @@ static int find_entry(struct dex_source *source, uint64_t wanted, struct base_er
         return need(&source->map, offset, entry.size_bytes, error);
     }
     return next < 0 ? -1
-                    : base_fail(error, BASE_ERR_UNSUPPORTED, input_zip_directory_name, wanted,
-                                "no stored dex file at that offset");
+                    : base_fail(error, BASE_ERR_UNSUPPORTED, input_zip_directory_name, wanted->offset,
+                                "no stored dex file %s", wanted->name ? wanted->name : "at that offset");
 }
 
-static int open_file(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error)
+static int open_file(struct dex_source *source, const char *path, const struct wanted_entry *wanted,
+                     struct base_error *error)
 {
     if (input_file_map_open(&source->map, path, 0, 0, INPUT_FILE_READ, error) != 0 ||
         need(&source->map, 0, 4, error) != 0)
         return -1;
     source->bytes = source->map.bytes;
-    int result = begins(source->bytes, "PK\003\004") ? find_entry(source, offset, error)
+    int result = begins(source->bytes, "PK\003\004") ? find_entry(source, wanted, error)
                                                      : need(&source->map, 0, source->bytes.size, error);
     if (result != 0 || make_index(source, error) != 0)
         return -1;
@@ -87,8 +101,21 @@ static int open_file(struct dex_source *source, const char *path, uint64_t offse
 
 int dex_source_open(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error)
 {
+    const struct wanted_entry wanted = {.offset = offset};
     *source = (struct dex_source){.map = {.fd = -1}};
-    int result = open_file(source, path, offset, error);
+    int result = open_file(source, path, &wanted, error);
+    if (result != 0)
+        dex_source_close(source);
+    return result;
+}
+
+int dex_source_open_entry(struct dex_source *source, const char *path, const char *entry, struct base_error *error)
+{
+    const struct wanted_entry wanted = {.name = entry};
+    *source = (struct dex_source){.map = {.fd = -1}};
+    int result = open_file(source, path, &wanted, error);
+    if (result == 0 && !source->entry)
+        result = base_fail(error, BASE_ERR_UNSUPPORTED, "dex", 0, "no archive");
     if (result != 0)
         dex_source_close(source);
     return result;

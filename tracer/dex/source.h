@@ -23,6 +23,9 @@ struct dex_source {
 // nothing to close.
 int dex_source_open(struct dex_source *source, const char *path, uint64_t offset, struct base_error *error);
 
+// The dex file that is a stored entry of an archive, by its name.
+int dex_source_open_entry(struct dex_source *source, const char *path, const char *entry, struct base_error *error);
+
 // The same of a copy of memory, from malloc, which is taken over, also on failure.
 int dex_source_open_memory(struct dex_source *source, uint8_t *memory, size_t size, struct base_error *error);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "qutc/input/image_store.h"
@@ -61,6 +62,23 @@ static bool find_symbol(struct names_file *file, const struct symbols *symbols, 
            (symbol->has_size || !names_starts_between(starts_of(file), symbol->start_vaddr, vaddr));
 }
 
+// Java code of an OAT file without symbols.
+static bool find_compiled(struct names_file *file, uint64_t vaddr, struct symbol *symbol)
+{
+    if (!file->image || !file->image->oat.present)
+        return false;
+    if (!file->oat_is_read) {
+        struct base_error error = {0};
+        const char *entry;
+        char *path = names_locate_path(file->options, file->module->path, &entry);
+        file->oat_is_read = true;
+        file->oat = path && !*entry ? dex_oat_open(file->image, path, file->options->system_root, &error) : NULL;
+        file->no_memory |= !path || error.reason == BASE_ERR_NO_MEMORY;
+        free(path);
+    }
+    return file->oat && dex_oat_find(file->oat, vaddr, symbol);
+}
+
 bool names_file_symbol(struct names_file *file, uint64_t vaddr, struct symbol *symbol)
 {
     if (file->module->flags & QUT_TRACE_MODULE_FILE) {
@@ -69,7 +87,8 @@ bool names_file_symbol(struct names_file *file, uint64_t vaddr, struct symbol *s
     }
     if (!file->is_opened)
         open_file(file);
-    return find_symbol(file, file->debug_symbols, vaddr, symbol) || find_symbol(file, file->symbols, vaddr, symbol);
+    return find_symbol(file, file->debug_symbols, vaddr, symbol) || find_symbol(file, file->symbols, vaddr, symbol) ||
+           find_compiled(file, vaddr, symbol);
 }
 
 bool names_file_start(struct names_file *file, uint64_t vaddr, uint64_t *start_vaddr)
@@ -155,5 +174,6 @@ void names_file_close(struct names_file *file)
     symbols_free(file->symbols);
     symbols_free(file->debug_symbols);
     names_dex_free(file->dex);
+    dex_oat_free(file->oat);
     *file = (struct names_file){0};
 }

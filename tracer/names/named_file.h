@@ -4,6 +4,7 @@
 #ifndef TRACER_NAMES_NAMED_FILE_H
 #define TRACER_NAMES_NAMED_FILE_H
 
+#include "tracer/dex/oat_methods.h"
 #include "tracer/names/inlines.h"
 #include "tracer/names/names.h"
 #include "tracer/names/plt_names.h"
@@ -32,6 +33,8 @@ struct names_file {
     bool inlines_are_opened;
     struct names_inlines *inlines; // NULL: no debug information
     struct names_dex *dex;
+    bool oat_is_read;
+    struct dex_oat *oat;     // compiled methods that symbols do not name; NULL: none
     char why[NAMES_WHY_MAX]; // names are missing; "": they are not
     bool no_memory;          // something of the file was not read for want of it
 };

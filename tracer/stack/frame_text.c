@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "libqut/target/python.h"
-#include "tracer/stack/dex_names.h"
 #include "tracer/symbols/demangle.h"
 
 // Thumb has calls of two and of four bytes. The second half of the latter begins with two set bits, which no call of
@@ -101,11 +100,24 @@ size_t stack_level_count(struct stack_modules *modules, const struct stack_optio
     return made && made->count ? made->count : 1;
 }
 
+static void find_dex(struct stack_modules *modules, struct stack_module *module, uint64_t dex_pc,
+                     struct managed_dex_place *dex)
+{
+    struct base_error error = {0};
+    modules->dex.target = modules->target;
+    if (!managed_dex_at(&modules->dex, module ? &module->info : NULL, dex_pc, dex, &error) &&
+        modules->dex_refused++ == 0) {
+        modules->dex_first = module;
+        modules->dex_first_error = error;
+    }
+    modules->no_memory |= modules->dex.no_memory;
+}
+
 // Bytecode: pc is where it is interpreted, not behind a call.
 static void describe_dex(struct stack_modules *modules, const struct stack_options *options,
                          const struct qut_frame *frame, struct stack_module *module, struct stack_place *place)
 {
-    struct stack_dex_place dex = {0};
+    struct managed_dex_place dex = {0};
     const struct stack_made *made = options->no_names ? NULL : stack_made_at(modules, frame);
     if (made && made->count) {
         if (module)
@@ -114,7 +126,7 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
         return;
     }
     if (!options->no_names)
-        stack_dex_at(modules, module, frame->pc, &dex);
+        find_dex(modules, module, frame->pc, &dex);
     if (module)
         place->pc = frame->pc - stack_module_base(module);
     if (dex.entry && module) {
@@ -123,7 +135,7 @@ static void describe_dex(struct stack_modules *modules, const struct stack_optio
         place->pc = frame->pc - dex.entry_start;
     }
     place->function = dex.method;
-    place->function_offset = dex.code_offset;
+    place->function_offset = dex.end ? frame->pc - dex.start : 0;
 }
 
 // A function of CPython: it is in no module, but in a source file.

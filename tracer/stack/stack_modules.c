@@ -6,7 +6,6 @@
 
 #include "libqut/os/os.h"
 #include "libqut/target/opened_target.h"
-#include "tracer/stack/dex_names.h"
 
 static const size_t memory_image_max_bytes = (size_t)256 << 20;
 
@@ -73,7 +72,7 @@ static struct input_image *open_memory(struct stack_modules *modules, const stru
 {
     bool is_kernels = info->path[0] == '[', incomplete;
     struct elf_head head;
-    if ((!is_kernels && !info->deleted) || !stack_head_in_memory(modules, info->start, &head))
+    if ((!is_kernels && !info->deleted) || !managed_head_in_memory(modules->target, info->start, &head))
         return NULL;
     struct input_image *image = NULL;
     const struct input_image_options options = {.debug_root = modules->debug_root, .as_mapped = !is_kernels};
@@ -104,6 +103,28 @@ static void read_symbols(struct stack_modules *modules, struct stack_module *mod
     modules->no_memory |= image && !module->symbols;
 }
 
+// Compiled Java code without symbols.
+static bool find_method(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
+                        struct symbol *symbol)
+{
+    const struct input_image *image = symbols_image(module->symbols);
+    const struct qut_module_info *info = &module->info;
+    if (!image->oat.present || !*info->file_path)
+        return false;
+    if (!module->oat_is_read) {
+        struct base_error error = {0};
+        // What stands before the module's own path is where the other system's root is.
+        size_t length = strlen(info->file_path), own = strlen(info->path);
+        bool is_below = length > own && strcmp(info->file_path + length - own, info->path) == 0;
+        char *root = strndup(info->file_path, is_below ? length - own : 0);
+        module->oat_is_read = true;
+        module->oat = root ? dex_oat_open(image, info->file_path, root, &error) : NULL;
+        modules->no_memory |= !root || error.reason == BASE_ERR_NO_MEMORY;
+        free(root);
+    }
+    return module->oat && dex_oat_find(module->oat, vaddr, symbol);
+}
+
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct symbol *symbol)
 {
@@ -111,19 +132,21 @@ bool stack_module_symbol(struct stack_modules *modules, struct stack_module *mod
         module->is_read = true;
         read_symbols(modules, module);
     }
-    return module->symbols && symbols_find(module->symbols, vaddr, symbol);
+    return module->symbols &&
+           (symbols_find(module->symbols, vaddr, symbol) || find_method(modules, module, vaddr, symbol));
 }
 
 void stack_modules_free(struct stack_modules *modules)
 {
     for (size_t i = 0; i < modules->count; i++) {
         symbols_free(modules->items[i]->symbols);
+        dex_oat_free(modules->items[i]->oat);
         free(modules->items[i]);
     }
     base_vector_free(&modules->vector);
     base_hash_free(&modules->index);
     stack_jit_free(modules);
     stack_made_free(modules);
-    stack_dex_free(modules);
+    managed_dex_free(&modules->dex);
     *modules = (struct stack_modules){0};
 }

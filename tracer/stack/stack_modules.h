@@ -7,14 +7,16 @@
 
 #include "base/hash_index.h"
 #include "base/vector.h"
-#include "libqut/elf/elf_head.h"
+#include "tracer/dex/oat_methods.h"
+#include "tracer/managed/dex_at.h"
 #include "tracer/symbols/symbols.h"
 
 struct stack_module {
     struct qut_module_info info;
     bool is_read;            // symbols were looked for
     struct symbols *symbols; // NULL: there are none to be had
-    unsigned dex_failures;   // how often no dex file was found in it
+    bool oat_is_read;
+    struct dex_oat *oat; // methods of an OAT file that symbols do not name; NULL: none
 };
 
 // What a virtual machine says of a frame of its code.
@@ -24,8 +26,7 @@ struct stack_made {
     size_t count;                  // 0: nothing
 };
 
-struct stack_jit_file;   // a symbol file of a just-in-time compiler
-struct stack_dex_source; // dex files, in a file or in memory
+struct stack_jit_file; // a symbol file of a just-in-time compiler
 
 struct stack_modules {
     struct qut_target *target;
@@ -36,9 +37,9 @@ struct stack_modules {
     BASE_VECTOR(struct qut_made_code *) made_codes; // jit_names.c
     BASE_VECTOR(struct stack_made) made;            // made_levels.c
     struct base_hash_index made_index;
-    BASE_VECTOR(struct stack_dex_source) dex_sources; // dex_names.c
-    unsigned dex_refused;                             // how many times no dex file could be had for bytecode
-    struct stack_module *dex_first;                   // ... the first time, and why
+    struct managed_dex dex;
+    unsigned dex_refused;           // how many times no dex file could be had for bytecode
+    struct stack_module *dex_first; // ... the first time, and why
     struct base_error dex_first_error;
     bool no_memory; // for a name that there is, or may be
 };
@@ -53,9 +54,6 @@ uint64_t stack_module_base(const struct stack_module *module);
 // False where no function is known there.
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct symbol *symbol);
-
-// The ELF header of an image that is mapped from `start` on. False where there is none to be read.
-bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct elf_head *head);
 
 // The function at an address, by the symbol file that a just-in-time compiler registered. False where none tells.
 bool stack_jit_symbol(struct stack_modules *modules, uint64_t address, struct symbol *symbol);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "formats/elf_wide_inline.h"
-#include "qutc/input/go_functions.h"
 #include "qutc/input/elf_file.h"
+#include "qutc/input/go_functions.h"
 #include "qutc/input/image_store.h"
 #include "qutc/input/symbol_sections.h"
 #include "tracer/symbols/sort.h"
@@ -184,6 +184,11 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
+const struct input_image *symbols_image(const struct symbols *symbols)
+{
+    return symbols->image;
+}
+
 size_t symbols_count(const struct symbols *symbols)
 {
     return symbols->count;
@@ -200,6 +205,7 @@ static void get_name(const struct symbols *symbols, const struct entry *entry, s
     if (version && version != symbol->name)
         symbol->name_length = (size_t)(version - symbol->name);
     symbol->start_vaddr = entry->start;
+    symbol->end_vaddr = entry->end;
     symbol->has_size = entry->end > entry->start;
 }
 

@@ -11,6 +11,7 @@ struct symbol {
     const char *name; // as in the file, not demangled; lives as long as the index
     size_t name_length;
     uint64_t start_vaddr; // on arm without the Thumb bit
+    uint64_t end_vaddr;   // start_vaddr: no size is given
     bool has_size;
 };
 
@@ -28,6 +29,8 @@ bool symbols_find(const struct symbols *symbols, uint64_t vaddr, struct symbol *
 
 // Whether the image has Go's own table, which tells of all its functions without any symbol.
 bool symbols_has_go_functions(const struct input_image *image);
+
+const struct input_image *symbols_image(const struct symbols *symbols);
 
 size_t symbols_count(const struct symbols *symbols);
 

@@ -25,12 +25,19 @@ struct machine {
     unsigned past_count, past_asked; // code behind that, which is told at the end only
     uint64_t past_met_ns;
     bool has_levels;
+    bool has_moved; // there has been other code at CODE + 0x20, and nobody knows which at CODE + 0x30
 };
 
-static bool name_code(void *context, uint64_t address, struct collect_code *code)
+static bool name_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct machine *machine = context;
     machine->asked++;
+    ck_assert_uint_le(since_ns, base_clock_now_ns());
+    if (machine->has_moved && address != CODE + 5) {
+        *code = (struct collect_code){.start = CODE, .end = CODE + CODE_BYTES, .may_move = true};
+        snprintf(code->name, sizeof code->name, "app.Main.newer");
+        return address == CODE + 0x20;
+    }
     if (address >= METHOD && address < METHOD + METHOD_BYTES) {
         *code = (struct collect_code){.start = METHOD, .end = METHOD + METHOD_BYTES, .name = "app.Main.interpreted"};
         return true;
@@ -40,6 +47,7 @@ static bool name_code(void *context, uint64_t address, struct collect_code *code
         return false;
     code->start = CODE + number * CODE_BYTES - (number ? machine->moved_bytes : 0);
     code->end = CODE + (number + 1) * CODE_BYTES;
+    code->may_move = machine->has_moved;
     snprintf(code->name, sizeof code->name, "app.Main.method%u", (unsigned)number);
     return true;
 }
@@ -177,6 +185,22 @@ START_TEST(code_that_overlaps)
 }
 END_TEST
 
+START_TEST(code_that_moves)
+{
+    // In the order in which the segment has them, which is any.
+    static const uint64_t addresses[] = {CODE + 5, CODE + 0x20, CODE + 0x30};
+    static const unsigned classes[] = {QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_JIT, QUT_TRACE_CLASS_JIT};
+    struct machine machine = {.code_count = 1, .has_moved = true};
+    struct collect_result result;
+    struct trace trace = collect_samples(&machine, addresses, classes, 3, &result);
+    ck_assert_str_eq(name_of(&trace, CODE + 5), "app.Main.method0");
+    ck_assert_str_eq(name_of(&trace, CODE + 0x20), "app.Main.newer");
+    ck_assert_str_eq(name_of(&trace, CODE + 0x30), "[unknown method]");
+    ck_assert_uint_eq(machine.asked, 3);
+    trace_free(&trace);
+}
+END_TEST
+
 START_TEST(names_without_room_are_counted)
 {
     enum { COUNT = 4000 };
@@ -268,6 +292,7 @@ int main(void)
     tcase_add_test(tcase, code_and_methods_have_names);
     tcase_add_test(tcase, method_in_a_file);
     tcase_add_test(tcase, code_that_overlaps);
+    tcase_add_test(tcase, code_that_moves);
     tcase_add_test(tcase, names_without_room_are_counted);
     tcase_add_test(tcase, names_that_are_told_at_the_end);
     tcase_add_test(tcase, places_have_lines);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/elf/elf_head.h"
-#include "tracer/stack/stack_modules.h"
+#include "tracer/managed/dex_at.h"
 
 struct memory_image {
     struct qut_target *target;
@@ -13,8 +12,8 @@ static size_t read_memory(void *context, uint64_t position, void *bytes, size_t 
     return qut_target_read(image->target, image->start + position, bytes, size);
 }
 
-bool stack_head_in_memory(const struct stack_modules *modules, uint64_t start, struct elf_head *head)
+bool managed_head_in_memory(struct qut_target *target, uint64_t start, struct elf_head *head)
 {
-    struct memory_image memory = {modules->target, start};
+    struct memory_image memory = {target, start};
     return elf_head_read(head, read_memory, &memory);
 }
