@@ -83,6 +83,7 @@ struct target_code_source {
     uint32_t user_id;
 };
 struct target_python;
+struct target_v8;
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -152,6 +153,7 @@ struct qut_target {
     struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
     struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
     struct target_python *python;     // CPython; NULL: not asked for
+    struct target_v8 *v8;             // V8; NULL: not asked for
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;
@@ -252,6 +254,7 @@ void target_free_perf_map(struct qut_target *target);
 bool target_jit_dump_find(struct qut_target *target, uint64_t address, uint64_t at_ns, struct qut_made_code *code);
 void target_free_jit_dump(struct qut_target *target);
 void target_free_python(struct qut_target *target);
+void target_free_v8(struct qut_target *target);
 // Mappings have changed.
 void target_jit_new_maps(struct qut_target *target);
 void target_free_machine(struct qut_target *target);
