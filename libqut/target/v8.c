@@ -173,6 +173,15 @@ static struct target_v8 *begin(struct qut_target *target, struct target_v8_stack
     return target->v8;
 }
 
+// The machine maps its builtins a second time, near the code that it makes: V8 12 on.
+static bool is_its_image(const struct target_v8 *v8, const struct target_image *image)
+{
+    return image == v8->image ||
+           (image->build_id_size && image->build_id_size == v8->image->build_id_size &&
+            memcmp(image->build_id, v8->image->build_id, image->build_id_size) == 0) ||
+           (image->inode && image->inode == v8->image->inode && image->device == v8->image->device);
+}
+
 // Made by the machine: in no image, or in its own where that has no rules.
 static bool is_its_code(const struct qut_target *target, uint64_t pc, bool *is_made)
 {
@@ -189,7 +198,7 @@ static bool is_its_code(const struct qut_target *target, uint64_t pc, bool *is_m
         return false;
     const struct target_image *image = ranges[low].image;
     *is_made = !image->is_elf;
-    return *is_made || (image == target->v8->image && image->table_state == TARGET_TABLE_READY &&
+    return *is_made || (is_its_image(target->v8, image) && image->table_state == TARGET_TABLE_READY &&
                         !target_has_row(&image->stored.table, pc - image->load_bias));
 }
 
