@@ -28,6 +28,19 @@ int32_t v8_type_of_map(const struct v8_layout *layout, const struct elf_art_memo
     return address && elf_art_read(memory, address + (uint64_t)layout->map_type, &type, sizeof type) ? type : -1;
 }
 
+// A collector copies an object, then leaves the new address, without a tag, in place of its map.
+bool v8_read_object(const struct elf_art_memory *memory, uint64_t *address, void *bytes, size_t size)
+{
+    uint64_t moved;
+    if (!*address || !elf_art_read(memory, *address, bytes, size))
+        return false;
+    memcpy(&moved, bytes, sizeof moved);
+    if (moved & V8_TAG_MASK || !v8_object(moved | V8_OBJECT_TAG))
+        return true;
+    *address = moved;
+    return elf_art_read(memory, moved, bytes, size);
+}
+
 int32_t v8_type_of(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address)
 {
     uint64_t map;
@@ -51,7 +64,7 @@ static bool read_scope(const struct v8_layout *layout, const struct elf_art_memo
                        struct scope *scope)
 {
     uint64_t words[4]; // map, flags, number of parameters, of variables
-    if (!elf_art_read(memory, address, words, sizeof words) ||
+    if (!v8_read_object(memory, &address, words, sizeof words) ||
         v8_type_of_map(layout, memory, words[0]) != layout->scope_type)
         return false;
     // A number up to V8 12, later half a word.
@@ -112,7 +125,7 @@ static bool read_script(const struct v8_layout *layout, const struct elf_art_mem
     uint8_t bytes[SCRIPT_BYTES];
     if (layout->script_line_ends + ID_OFFSET + 8 > SCRIPT_BYTES ||
         layout->script_name + LINE_OFFSET + 8 > SCRIPT_BYTES || layout->script_source + 8 > SCRIPT_BYTES ||
-        !elf_art_read(memory, address, bytes, sizeof bytes) ||
+        !v8_read_object(memory, &address, bytes, sizeof bytes) ||
         v8_type_of_map(layout, memory, v8_word(bytes, 0)) != layout->script_type)
         return false;
     uint64_t id = field(bytes, layout->script_line_ends + ID_OFFSET);
@@ -148,12 +161,12 @@ bool v8_read_function(const struct v8_layout *layout, const struct elf_art_memor
     struct scope scope;
     *function = (struct v8_function){.start = -1};
     if (layout->function_shared + 8 > FUNCTION_BYTES || layout->shared_name + 8 > SHARED_BYTES ||
-        layout->shared_script + 8 > SHARED_BYTES || !elf_art_read(memory, address, bytes, FUNCTION_BYTES))
+        layout->shared_script + 8 > SHARED_BYTES || !v8_read_object(memory, &address, bytes, FUNCTION_BYTES))
         return false;
     int32_t type = v8_type_of_map(layout, memory, v8_word(bytes, 0));
     uint64_t shared = v8_object(field(bytes, layout->function_shared));
     if (type < layout->function_type || type >= layout->function_type + FUNCTION_TYPES || !shared ||
-        !elf_art_read(memory, shared, bytes, SHARED_BYTES) ||
+        !v8_read_object(memory, &shared, bytes, SHARED_BYTES) ||
         v8_type_of_map(layout, memory, v8_word(bytes, 0)) != layout->shared_type)
         return false;
     // The name itself, as long as nothing more is known; a number: it has none.

@@ -45,4 +45,7 @@ static inline int32_t v8_number(uint64_t word)
 // The type of an object whose first word is that.
 int32_t v8_type_of_map(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t map);
 
+// An object's first bytes. Where it was moved just now, its first word is where it is: *address becomes that.
+bool v8_read_object(const struct elf_art_memory *memory, uint64_t *address, void *bytes, size_t size);
+
 #endif

@@ -3,7 +3,12 @@
 // it and that in the source, as numbers of 7 bits to a byte, lowest first, whose lowest bit is the sign.
 #include "libqut/v8/inside.h"
 
-enum { TABLE_BYTES_MAX = 1 << 18, PIECE_BYTES = 512, LENGTH_OFFSET = 8, ARRAY_DATA = 16 };
+enum {
+    TABLE_BYTES_MAX = 1 << 18,
+    PIECE_BYTES = 512,
+    ARRAY_DATA = 16,
+    ARRAY_WORDS = 6, // of bytecodes, before the first of them
+};
 
 struct stream {
     const struct elf_art_memory *memory;
@@ -52,17 +57,19 @@ static int32_t position_of(int64_t place)
 int32_t v8_position_at(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t bytecodes,
                        uint32_t offset)
 {
-    uint64_t word, head[2];
-    if (!layout->bytecodes_positions || v8_type_of(layout, memory, bytecodes) != layout->bytecodes_type ||
-        !elf_art_read(memory, bytecodes + (uint64_t)layout->bytecodes_positions, &word, sizeof word) ||
-        !v8_object(word) || !elf_art_read(memory, v8_object(word), head, sizeof head))
+    uint64_t head[2], array[ARRAY_WORDS];
+    size_t at_word = (size_t)layout->bytecodes_positions / 8;
+    if (at_word == 0 || at_word >= ARRAY_WORDS || !v8_read_object(memory, &bytecodes, array, sizeof array) ||
+        v8_type_of_map(layout, memory, array[0]) != layout->bytecodes_type)
+        return -1;
+    uint64_t table = v8_object(array[at_word]);
+    if (!v8_read_object(memory, &table, head, sizeof head))
         return -1;
     int32_t type = v8_type_of_map(layout, memory, head[0]);
     if (type < 0 || (type != layout->byte_array_type && type != layout->trusted_byte_array_type) ||
         !v8_is_number(head[1]) || v8_number(head[1]) <= 0 || v8_number(head[1]) > TABLE_BYTES_MAX)
         return -1;
-    struct stream stream = {
-        .memory = memory, .address = v8_object(word) + ARRAY_DATA, .left = (size_t)v8_number(head[1])};
+    struct stream stream = {.memory = memory, .address = table + ARRAY_DATA, .left = (size_t)v8_number(head[1])};
     int64_t at = 0, place = 0, code, source;
     int32_t found = -1;
     // A place that is no statement has its distance as -distance - 1.

@@ -26,11 +26,13 @@ struct head {
     uint8_t bytes[HEAD_BYTES];
 };
 
-static bool read_head(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address,
+static bool read_head(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t *address,
                       struct head *head)
 {
-    // Short strings may end a page.
-    size_t got = address ? memory->read(memory->context, address, head->bytes, sizeof head->bytes) : 0;
+    uint64_t first[2]; // no string is shorter; it may end a page
+    if (!v8_read_object(memory, address, first, sizeof first))
+        return false;
+    size_t got = memory->read(memory->context, *address, head->bytes, sizeof head->bytes);
     if (got < (size_t)layout->string_length + 4 || layout->string_length + 4 > HEAD_BYTES)
         return false;
     memset(head->bytes + got, 0, sizeof head->bytes - got);
@@ -65,16 +67,17 @@ bool v8_find_characters(const struct v8_layout *layout, const struct elf_art_mem
                         struct v8_characters *characters)
 {
     struct head head, second;
-    for (unsigned step = 0; step < PENDING_MAX && read_head(layout, memory, address, &head); step++) {
+    for (unsigned step = 0; step < PENDING_MAX && read_head(layout, memory, &address, &head); step++) {
         if (characters_of(layout, address, &head, characters))
             return true;
         int representation = head.type & REPRESENTATION;
         if (representation == THIN) {
             address = reference(&head, layout->thin_actual);
-        } else if (representation == CONS &&
-                   read_head(layout, memory, reference(&head, layout->cons_second), &second) &&
-                   second.length == 0) { // it was made flat
-            address = reference(&head, layout->cons_first);
+        } else if (representation == CONS) {
+            uint64_t rest = reference(&head, layout->cons_second);
+            if (!read_head(layout, memory, &rest, &second) || second.length != 0)
+                return false;
+            address = reference(&head, layout->cons_first); // it was made flat
         } else
             return false;
     }
@@ -142,7 +145,7 @@ bool v8_read_text(const struct v8_layout *layout, const struct elf_art_memory *m
         struct pending next = pending[--depth];
         struct v8_characters characters;
         struct head head;
-        if (node == NODES_MAX || !read_head(layout, memory, next.address, &head) || next.skip > head.length)
+        if (node == NODES_MAX || !read_head(layout, memory, &next.address, &head) || next.skip > head.length)
             return false;
         if (next.count > head.length - next.skip)
             next.count = head.length - next.skip;
