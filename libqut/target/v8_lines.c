@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of scripts, counted in their text while the process goes on: it counts if the script is there, with the same
 // text at the same place, before and after.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,4 +115,26 @@ uint32_t target_v8_line_of(struct qut_target *target, uint32_t number, int32_t p
     }
     uint64_t line = 1 + (uint64_t)low + (script->seen.first_line > 0 ? (uint64_t)script->seen.first_line : 0);
     return line < 1u << TARGET_V8_LINE_BITS ? (uint32_t)line : 0;
+}
+
+void target_v8_name(struct qut_target *target, struct target_v8_stack *stack)
+{
+    struct target_v8 *v8 = target->v8;
+    for (size_t i = 0; v8 && i < stack->count; i++) {
+        struct target_v8_place *place = &stack->places[i];
+        if (!place->function)
+            continue;
+        struct target_v8_function *function = v8->functions[place->function - 1];
+        place->line = target_v8_line_of(target, function->script, place->position);
+        if (function->is_finished)
+            continue;
+        char name[48];
+        uint32_t line = target_v8_line_of(target, function->script, function->start);
+        if (line)
+            snprintf(name, sizeof name, "(anonymous:%u)", (unsigned)line);
+        else
+            strcpy(name, "(anonymous)");
+        function->name = strdup(name);
+        function->is_finished = true;
+    }
 }

@@ -60,15 +60,10 @@ struct scope {
     uint64_t at; // field behind those of the variables, from the object's beginning
 };
 
-static bool read_scope(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address,
-                       struct scope *scope)
+// By its first words: map, flags, number of parameters, of variables.
+static bool scope_of(const struct v8_layout *layout, const uint64_t words[4], struct scope *scope)
 {
-    uint64_t words[4]; // map, flags, number of parameters, of variables
-    if (!v8_read_object(memory, &address, words, sizeof words) ||
-        v8_type_of_map(layout, memory, words[0]) != layout->scope_type)
-        return false;
     // A number up to V8 12, later half a word.
-    scope->address = address;
     scope->flags = (uint32_t)words[1] ? (uint32_t)words[1] : (uint32_t)(words[1] >> V8_NUMBER_SHIFT);
     if (!v8_is_number(words[3]) || v8_number(words[3]) < 0 || v8_number(words[3]) > VARIABLES_MAX)
         return false;
@@ -78,6 +73,29 @@ static bool read_scope(const struct v8_layout *layout, const struct elf_art_memo
     if (scope->flags & SCOPE_HAS_CLASS_VARIABLE)
         scope->at += 8;
     return true;
+}
+
+size_t v8_scope_name_at(const struct v8_layout *layout, const uint8_t *bytes, size_t size)
+{
+    uint64_t words[4];
+    struct scope scope;
+    if (size < sizeof words)
+        return 0;
+    memcpy(words, bytes, sizeof words);
+    bool has_name = scope_of(layout, words, &scope) &&
+                    (scope.flags >> SCOPE_FUNCTION_SHIFT & 3 || scope.flags & SCOPE_HAS_INFERRED_NAME);
+    return has_name ? (size_t)scope.at : 0;
+}
+
+static bool read_scope(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address,
+                       struct scope *scope)
+{
+    uint64_t words[4];
+    if (!v8_read_object(memory, &address, words, sizeof words) ||
+        v8_type_of_map(layout, memory, words[0]) != layout->scope_type)
+        return false;
+    scope->address = address;
+    return scope_of(layout, words, scope);
 }
 
 static bool read_text_at(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address,

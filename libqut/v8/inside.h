@@ -48,4 +48,8 @@ int32_t v8_type_of_map(const struct v8_layout *layout, const struct elf_art_memo
 // An object's first bytes. Where it was moved just now, its first word is where it is: *address becomes that.
 bool v8_read_object(const struct elf_art_memory *memory, uint64_t *address, void *bytes, size_t size);
 
+// Where a scope has its function's name, or the name that the machine made for it, by its first bytes; 0: it has none.
+// What is no scope has none that is one.
+size_t v8_scope_name_at(const struct v8_layout *layout, const uint8_t *bytes, size_t size);
+
 #endif

@@ -70,7 +70,7 @@ int32_t v8_position_at(const struct v8_layout *layout, const struct elf_art_memo
         !v8_is_number(head[1]) || v8_number(head[1]) <= 0 || v8_number(head[1]) > TABLE_BYTES_MAX)
         return -1;
     struct stream stream = {.memory = memory, .address = table + ARRAY_DATA, .left = (size_t)v8_number(head[1])};
-    int64_t at = 0, place = 0, code, source;
+    int64_t at = -1, place = 0, code, source; // before the first bytecode
     int32_t found = -1;
     // A place that is no statement has its distance as -distance - 1.
     while ((stream.left || stream.at < stream.got) && next_number(&stream, &code) && next_number(&stream, &source)) {

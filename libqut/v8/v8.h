@@ -47,9 +47,9 @@ bool v8_layout_read(const struct v8_symbols *symbols, const struct elf_art_memor
 
 // ---- frame.c
 
-// What a frame of JavaScript holds.
+// What a frame holds.
 struct v8_frame {
-    uint64_t function;  // address of the JSFunction
+    uint64_t function;  // address of the JSFunction; 0: it is one of the machine's own, marked as that
     uint64_t bytecodes; // address of what is interpreted; 0: nothing is
     uint32_t offset;    // in it: of the call that the frame is in
 };
@@ -80,6 +80,20 @@ bool v8_holds_script(const struct v8_layout *layout, const struct elf_art_memory
                      const struct v8_script *script);
 // The type of the object at an address, as its map has it; -1: it is none.
 int32_t v8_type_of(const struct v8_layout *layout, const struct elf_art_memory *memory, uint64_t address);
+
+// What a function's name rests on: bytes of the objects that lead to it, each found by the one before.
+enum { V8_PROOF_FUNCTION = 0, V8_PROOF_SHARED, V8_PROOF_NAME, V8_PROOF_TEXT, V8_PROOF_STEPS };
+enum { V8_PROOF_BYTES_MAX = 96 };
+struct v8_proof {
+    uint64_t address[V8_PROOF_STEPS]; // 0: there is none
+    uint8_t got[V8_PROOF_STEPS];
+    uint8_t function[40], shared[48], name[V8_PROOF_BYTES_MAX], text[32];
+};
+// For reading the bytes of a step.
+void *v8_proof_bytes(struct v8_proof *proof, unsigned step);
+size_t v8_proof_size(unsigned step);
+// They were read. What changes without being another function is cleared, and the next step's address is found.
+void v8_proof_lead(const struct v8_layout *layout, struct v8_proof *proof, unsigned step);
 
 // ---- text.c
 

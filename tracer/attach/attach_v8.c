@@ -64,7 +64,7 @@ static void publish_names(struct attach_session *session)
     struct attach_v8 *v8 = &session->v8;
     for (size_t i = 0; i < v8->stack->count; i++) {
         uint32_t number = v8->stack->places[i].function;
-        if (number <= v8->known && v8->names.items[v8->base + number - 1])
+        if (number == 0 || (number <= v8->known && v8->names.items[v8->base + number - 1]))
             continue;
         const struct target_v8_function *function = target_v8_function(session->target, number);
         pthread_mutex_lock(&v8->lock);
