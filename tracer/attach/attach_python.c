@@ -6,7 +6,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/target/python.h"
-#include "libqut/target/v8.h"
+#include "libqut/script/script.h"
 #include "tracer/attach/inside.h"
 
 enum {
@@ -143,7 +143,7 @@ bool attach_name_code(void *context, uint64_t address, struct collect_code *code
 {
     struct attach_naming *naming = context;
     *code = (struct collect_code){0};
-    if (target_v8_is_number(address))
+    if (script_is_number(address))
         return attach_v8_name(naming->v8, address, code);
     return target_python_is_number(address) ? name_function(naming->python, address, code)
                                             : collect_name_made_code(&naming->made_code, address, code);
@@ -151,7 +151,7 @@ bool attach_name_code(void *context, uint64_t address, struct collect_code *code
 
 static bool is_number(uint64_t address)
 {
-    return target_python_is_number(address) || target_v8_is_number(address);
+    return target_python_is_number(address) || script_is_number(address);
 }
 
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libqut/os/os.h"
-#include "libqut/target/v8.h"
+#include "libqut/script/script.h"
 #include "tracer/attach/inside.h"
 
 enum { SEARCH_EACH_NS = 200000000 }; // it may be loaded later
@@ -14,7 +14,7 @@ enum { SEARCH_EACH_NS = 200000000 }; // it may be loaded later
 void attach_v8_open(struct attach_session *session)
 {
     pthread_mutex_init(&session->v8.lock, NULL);
-    session->v8.stack = target_v8_stack_new();
+    session->v8.stack = script_stack_new();
     attach_v8_new_target(session);
 }
 
@@ -24,7 +24,7 @@ void attach_v8_new_target(struct attach_session *session)
     v8->base = v8->names.count;
     v8->known = 0;
     v8->is_taken = false;
-    v8->is_there = v8->stack && target_v8_look(session->target);
+    v8->is_there = v8->stack && script_look(session->target);
     v8->looked_ns = os_now_ns();
 }
 
@@ -34,7 +34,7 @@ void attach_v8_close(struct attach_session *session)
     for (size_t i = 0; i < v8->names.count; i++)
         free(v8->names.items[i]);
     base_vector_free(&v8->names.vector);
-    target_v8_stack_free(v8->stack);
+    script_stack_free(v8->stack);
     v8->stack = NULL;
     pthread_mutex_destroy(&v8->lock);
 }
@@ -45,7 +45,7 @@ void attach_v8_prepare(struct attach_session *session)
     v8->is_taken = false;
     if (!v8->stack || v8->is_there || session->now_ns < v8->looked_ns + SEARCH_EACH_NS)
         return;
-    v8->is_there = target_v8_look(session->target);
+    v8->is_there = script_look(session->target);
     v8->looked_ns = os_now_ns();
 }
 
@@ -55,7 +55,7 @@ void attach_v8_take(struct attach_session *session)
     const struct target_window *piece = &session->taken.copy.pieces[0];
     v8->is_taken = v8->is_there;
     if (v8->is_taken)
-        target_v8_take_copy(session->target, piece->bytes, piece->size, piece->start, v8->stack);
+        script_take_copy(session->target, piece->bytes, piece->size, piece->start, v8->stack);
 }
 
 // Of the functions of the stack that was taken.
@@ -66,7 +66,7 @@ static void publish_names(struct attach_session *session)
         uint32_t number = v8->stack->places[i].function;
         if (number == 0 || (number <= v8->known && v8->names.items[v8->base + number - 1]))
             continue;
-        const struct target_v8_function *function = target_v8_function(session->target, number);
+        const struct script_function *function = script_function(session->target, number);
         pthread_mutex_lock(&v8->lock);
         for (; v8->known < number && BASE_RESERVE(&v8->names, 1); v8->known++)
             *BASE_ADD(&v8->names) = NULL;
@@ -78,10 +78,10 @@ static void publish_names(struct attach_session *session)
 
 bool attach_v8_name(struct attach_v8 *v8, uint64_t address, struct collect_code *code)
 {
-    uint32_t number = target_v8_number(address);
+    uint32_t number = script_number(address);
     bool is_known = false;
-    code->start = TARGET_V8_BASE | (uint64_t)number << TARGET_V8_LINE_BITS;
-    code->end = code->start + (1u << TARGET_V8_LINE_BITS);
+    code->start = SCRIPT_BASE | (uint64_t)number << SCRIPT_LINE_BITS;
+    code->end = code->start + (1u << SCRIPT_LINE_BITS);
     code->has_lines = true;
     pthread_mutex_lock(&v8->lock);
     if (number > 0 && number <= v8->names.count && v8->names.items[number - 1]) {
@@ -97,11 +97,11 @@ size_t attach_v8_merge(struct attach_session *session, size_t count, struct qut_
     struct attach_v8 *v8 = &session->v8;
     if (!v8->is_taken)
         return count;
-    target_v8_name(session->target, v8->stack);
+    script_name(session->target, v8->stack);
     publish_names(session);
-    size_t merged = target_v8_merge(session->target, v8->stack, session->frames, count, ATTACH_FRAMES_MAX, end);
+    size_t merged = script_merge(session->target, v8->stack, session->frames, count, ATTACH_FRAMES_MAX, end);
     for (size_t i = 0; v8->base && i < merged; i++) // of the programs before this one
         if (session->frames[i].flags & QUT_FRAME_SCRIPT)
-            session->frames[i].lookup_pc += (uint64_t)v8->base << TARGET_V8_LINE_BITS;
+            session->frames[i].lookup_pc += (uint64_t)v8->base << SCRIPT_LINE_BITS;
     return merged;
 }

@@ -115,9 +115,9 @@ struct attach_python {
     BASE_VECTOR(char *) names; // by number; NULL: not known
 };
 // What is read of V8, likewise.
-struct target_v8_stack;
+struct script_stack;
 struct attach_v8 {
-    struct target_v8_stack *stack;
+    struct script_stack *stack;
     bool is_there, is_taken;
     uint64_t looked_ns;
     size_t known, base;

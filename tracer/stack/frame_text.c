@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/script/script.h"
 #include "libqut/target/python.h"
-#include "libqut/target/v8.h"
 #include "tracer/stack/dex_names.h"
 #include "tracer/symbols/demangle.h"
 
@@ -146,12 +146,12 @@ static void describe_python(struct stack_modules *modules, const struct stack_op
 static void describe_script(struct stack_modules *modules, const struct stack_options *options,
                             const struct qut_frame *frame, struct stack_place *place)
 {
-    const struct target_v8_function *function = target_v8_function(modules->target, target_v8_number(frame->lookup_pc));
+    const struct script_function *function = script_function(modules->target, script_number(frame->lookup_pc));
     *place = (struct stack_place){.pc = frame->pc};
     if (!function || options->no_names)
         return;
     place->file = function->file;
-    place->line = target_v8_line(frame->lookup_pc);
+    place->line = script_line(frame->lookup_pc);
     place->function = function->name ? strdup(function->name) : NULL;
     modules->no_memory |= function->name && !place->function;
 }

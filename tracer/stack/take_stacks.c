@@ -11,7 +11,7 @@
 struct room {
     struct qut_frame *frames;
     struct target_python_stack *python; // NULL: there is no CPython
-    struct target_v8_stack *v8;         // NULL: there is no V8
+    struct script_stack *v8;            // NULL: there is no V8
 };
 
 // False: no memory.
@@ -27,8 +27,8 @@ static bool walk_thread(struct qut_target *target, size_t index, const struct ro
             return false;
     }
     if (count > 0 && room->v8) {
-        target_v8_take_frames(target, frames, count, room->v8);
-        thread->v8 = target_v8_stack_copy(room->v8);
+        script_take_frames(target, frames, count, room->v8);
+        thread->v8 = script_stack_copy(room->v8);
         if (!thread->v8)
             return false;
     }
@@ -106,9 +106,9 @@ static bool merge_v8(struct qut_target *target, size_t limit, struct stack_threa
     if (!frames)
         return false;
     thread->frames = frames;
-    target_v8_name(target, thread->v8);
-    thread->count = target_v8_merge(target, thread->v8, frames, thread->count, most, &thread->end);
-    target_v8_stack_free(thread->v8);
+    script_name(target, thread->v8);
+    thread->count = script_merge(target, thread->v8, frames, thread->count, most, &thread->end);
+    script_stack_free(thread->v8);
     thread->v8 = NULL;
     return true;
 }
@@ -134,8 +134,8 @@ static bool name_all(struct qut_target *target, size_t limit, struct stack_take 
 // Once before the process is stopped, since files are read for it; and once when it is.
 static bool look_for_machines(struct qut_target *target, struct room *room)
 {
-    if (target_v8_look(target) && !room->v8) {
-        room->v8 = target_v8_stack_new();
+    if (script_look(target) && !room->v8) {
+        room->v8 = script_stack_new();
         if (!room->v8)
             return false;
     }
@@ -157,7 +157,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
     *take = (struct stack_take){0};
     struct room room = {.frames = malloc(options->limit * sizeof *room.frames)};
     if (!room.frames || !look_for_machines(target, &room)) {
-        target_v8_stack_free(room.v8);
+        script_stack_free(room.v8);
         free(room.frames);
         return no_memory(options, error);
     }
@@ -175,7 +175,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
         if (!name_all(target, options->limit, take))
             result = no_memory(options, error);
     }
-    target_v8_stack_free(room.v8);
+    script_stack_free(room.v8);
     target_python_stack_free(room.python);
     free(room.frames);
     return result;
@@ -186,7 +186,7 @@ void stack_take_free(struct stack_take *take)
     for (size_t i = 0; i < take->count; i++) {
         free(take->threads[i].frames);
         target_python_stack_free(take->threads[i].python);
-        target_v8_stack_free(take->threads[i].v8);
+        script_stack_free(take->threads[i].v8);
     }
     free(take->threads);
     *take = (struct stack_take){0};

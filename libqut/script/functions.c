@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/v8_inside.h"
+#include "libqut/script/inside.h"
 
 enum { HASH_BITS = 14, SCRIPTS_MAX = 1 << 18 };
 
@@ -44,12 +44,12 @@ static bool is_text(const char *kept, const char *text)
 }
 
 // Where it was seen last is kept up to date. 0: there is no room.
-static uint32_t intern_script(struct target_v8 *v8, const struct v8_function *function)
+static uint32_t intern_script(struct script_machine *v8, const struct v8_function *function)
 {
     const struct v8_script *seen = &function->script;
     unsigned hash = hash_of(function->file, (uint32_t)seen->id, (uint32_t)seen->first_line);
     for (uint32_t i = v8->script_heads ? v8->script_heads[hash] : 0; i; i = v8->scripts[i - 1]->older) {
-        struct target_v8_script *script = v8->scripts[i - 1];
+        struct script_source *script = v8->scripts[i - 1];
         if (script->seen.id != seen->id || script->seen.first_line != seen->first_line ||
             !is_text(script->file, function->file))
             continue;
@@ -63,7 +63,7 @@ static uint32_t intern_script(struct target_v8 *v8, const struct v8_function *fu
     void *items = v8->scripts;
     bool has_room = make_room(&items, &v8->script_capacity, v8->script_count, &v8->script_heads, SCRIPTS_MAX);
     v8->scripts = items;
-    struct target_v8_script *script = has_room ? calloc(1, sizeof *script) : NULL;
+    struct script_source *script = has_room ? calloc(1, sizeof *script) : NULL;
     if (!script)
         return 0;
     script->seen = *seen;
@@ -73,12 +73,12 @@ static uint32_t intern_script(struct target_v8 *v8, const struct v8_function *fu
     return v8->script_heads[hash] = (uint32_t)v8->script_count;
 }
 
-uint32_t target_v8_intern(struct target_v8 *v8, const struct v8_function *function)
+uint32_t script_intern(struct script_machine *v8, const struct v8_function *function)
 {
     uint32_t script = function->script.address ? intern_script(v8, function) : 0;
     unsigned hash = hash_of(function->name, script, (uint32_t)function->start);
     for (uint32_t i = v8->function_heads ? v8->function_heads[hash] : 0; i; i = v8->functions[i - 1]->older) {
-        const struct target_v8_function *known = v8->functions[i - 1];
+        const struct script_function *known = v8->functions[i - 1];
         // One without a name is given another text.
         if (known->script == script && known->start == function->start &&
             (*function->name ? is_text(known->name, function->name) : !known->name || *known->name == '('))
@@ -86,9 +86,9 @@ uint32_t target_v8_intern(struct target_v8 *v8, const struct v8_function *functi
     }
     void *items = v8->functions;
     bool has_room =
-        make_room(&items, &v8->function_capacity, v8->function_count, &v8->function_heads, TARGET_V8_FUNCTIONS_MAX);
+        make_room(&items, &v8->function_capacity, v8->function_count, &v8->function_heads, SCRIPT_FUNCTIONS_MAX);
     v8->functions = items;
-    struct target_v8_function *made = has_room ? calloc(1, sizeof *made) : NULL;
+    struct script_function *made = has_room ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return 0;
     made->name = *function->name ? strdup(function->name) : NULL;
@@ -101,7 +101,7 @@ uint32_t target_v8_intern(struct target_v8 *v8, const struct v8_function *functi
     return v8->function_heads[hash] = (uint32_t)v8->function_count;
 }
 
-void target_v8_free_functions(struct target_v8 *v8)
+void script_free_functions(struct script_machine *v8)
 {
     for (size_t i = 0; i < v8->function_count; i++) {
         free(v8->functions[i]->name);
@@ -119,8 +119,8 @@ void target_v8_free_functions(struct target_v8 *v8)
     free(v8->script_heads);
 }
 
-const struct target_v8_function *target_v8_function(const struct qut_target *target, uint32_t number)
+const struct script_function *script_function(const struct qut_target *target, uint32_t number)
 {
-    const struct target_v8 *v8 = target->v8;
+    const struct script_machine *v8 = target->v8;
     return v8 && number && number <= v8->function_count ? v8->functions[number - 1] : NULL;
 }

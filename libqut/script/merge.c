@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/v8_inside.h"
+#include "libqut/script/inside.h"
 
-static const struct target_v8_place *place_at(const struct target_v8_stack *stack, uint64_t frame_pointer)
+static const struct script_place *place_at(const struct script_stack *stack, uint64_t frame_pointer)
 {
     size_t low = 0, high = stack->count;
     while (low < high) {
@@ -42,26 +42,26 @@ static bool is_near_edge(const struct qut_target *target, uint64_t pc)
     return false;
 }
 
-static const struct target_v8_place *place_of(const struct qut_target *target, const struct target_v8_stack *stack,
-                                              const struct qut_frame *frames, size_t count, size_t index, bool *is_made)
+static const struct script_place *place_of(const struct qut_target *target, const struct script_stack *stack,
+                                           const struct qut_frame *frames, size_t count, size_t index, bool *is_made)
 {
-    uint64_t pointer = target_v8_pointer_of(frames, count, index);
-    const struct target_v8_place *place = pointer ? place_at(stack, pointer) : NULL;
-    if (!place || !target_v8_is_its_code(target, frames[index].lookup_pc, is_made))
+    uint64_t pointer = script_pointer_of(frames, count, index);
+    const struct script_place *place = pointer ? place_at(stack, pointer) : NULL;
+    if (!place || !script_is_its_code(target, frames[index].lookup_pc, is_made))
         return NULL;
     bool is_interrupted = frames[index].flags & QUT_FRAME_INTERRUPTED;
     return *is_made && is_interrupted && is_near_edge(target, frames[index].lookup_pc) ? NULL : place;
 }
 
 // Behind a call the frame says where it is. An interrupted one does so of the call before.
-static uint64_t lookup_of(const struct target_v8_place *place, const struct qut_frame *frame)
+static uint64_t lookup_of(const struct script_place *place, const struct qut_frame *frame)
 {
     uint32_t line = frame->flags & QUT_FRAME_INTERRUPTED ? 0 : place->line;
-    return TARGET_V8_BASE | (uint64_t)place->function << TARGET_V8_LINE_BITS | line;
+    return SCRIPT_BASE | (uint64_t)place->function << SCRIPT_LINE_BITS | line;
 }
 
 // Interrupted code of the machine itself may keep no frame: what is there then is its caller's.
-static bool proves_caller(const struct target_v8_place *place, const struct qut_frame *frame, bool is_made)
+static bool proves_caller(const struct script_place *place, const struct qut_frame *frame, bool is_made)
 {
     return place && (is_made || !(frame->flags & QUT_FRAME_INTERRUPTED));
 }
@@ -75,8 +75,8 @@ static uint32_t first_guess(const struct qut_frame *frames, size_t count)
 }
 
 // From the outermost frame on, so that each is moved once.
-size_t target_v8_merge(struct qut_target *target, struct target_v8_stack *stack, struct qut_frame *frames, size_t count,
-                       size_t max, struct qut_end *end)
+size_t script_merge(struct qut_target *target, struct script_stack *stack, struct qut_frame *frames, size_t count,
+                    size_t max, struct qut_end *end)
 {
     struct qut_frame *native = stack->count ? malloc((count + 1) * sizeof *native) : NULL;
     size_t more = 0;
@@ -88,14 +88,14 @@ size_t target_v8_merge(struct qut_target *target, struct target_v8_stack *stack,
     }
     memcpy(native, frames, count * sizeof *native);
     for (size_t i = 0; i < count; i++) {
-        const struct target_v8_place *place = place_of(target, stack, frames, count, i, &is_made);
+        const struct script_place *place = place_of(target, stack, frames, count, i, &is_made);
         more += place && place->function && !is_made;
         if (proves_caller(place, &frames[i], is_made))
             native[i + 1].flags &= ~(uint32_t)QUT_FRAME_GUESSED;
     }
     size_t whole = count + more, to = whole;
     for (size_t i = count; i-- > 0;) {
-        const struct target_v8_place *place = place_of(target, stack, native, count, i, &is_made);
+        const struct script_place *place = place_of(target, stack, native, count, i, &is_made);
         struct qut_frame frame = native[i];
         bool has_function = place && place->function;
         stack->named += has_function;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/v8_inside.h"
+#include "libqut/script/inside.h"
 
 enum { TEXT_BYTES_MAX = 64 << 20, PIECE_BYTES = 1 << 16, END_BYTES = 256 };
 
-static void forget_lines(struct target_v8_script *script)
+static void forget_lines(struct script_source *script)
 {
     free(script->line_starts);
     script->line_starts = NULL;
@@ -18,14 +18,14 @@ static void forget_lines(struct target_v8_script *script)
 }
 
 struct reading {
-    struct target_v8_script *script;
+    struct script_source *script;
     bool has_failed;
 };
 
 static void note_line(void *context, uint32_t position)
 {
     struct reading *reading = context;
-    struct target_v8_script *script = reading->script;
+    struct script_source *script = reading->script;
     if (script->line_count == script->line_capacity) {
         size_t wanted = script->line_capacity ? script->line_capacity * 2 : 256;
         uint32_t *more = realloc(script->line_starts, wanted * sizeof *more);
@@ -55,7 +55,7 @@ static bool hash_ends(const struct elf_art_memory *memory, const struct v8_chara
 }
 
 static bool count_lines(const struct elf_art_memory *memory, const struct v8_characters *text,
-                        struct target_v8_script *script)
+                        struct script_source *script)
 {
     struct reading reading = {script, false};
     struct v8_line_count lines = {0};
@@ -73,7 +73,8 @@ static bool count_lines(const struct elf_art_memory *memory, const struct v8_cha
 }
 
 // False: it is not there any more, or cannot be read.
-static bool read_lines(const struct target_v8 *v8, const struct elf_art_memory *memory, struct target_v8_script *script)
+static bool read_lines(const struct script_machine *v8, const struct elf_art_memory *memory,
+                       struct script_source *script)
 {
     struct v8_characters text, after;
     uint64_t hash, hash_after;
@@ -91,12 +92,12 @@ static bool read_lines(const struct target_v8 *v8, const struct elf_art_memory *
            after.count == text.count && hash_ends(memory, &after, &hash_after) && hash_after == hash;
 }
 
-uint32_t target_v8_line_of(struct qut_target *target, uint32_t number, int32_t position)
+uint32_t script_line_of(struct qut_target *target, uint32_t number, int32_t position)
 {
-    struct target_v8 *v8 = target->v8;
+    struct script_machine *v8 = target->v8;
     if (!number || number > v8->script_count || position < 0)
         return 0;
-    struct target_v8_script *script = v8->scripts[number - 1];
+    struct script_source *script = v8->scripts[number - 1];
     if (!script->is_read && !script->is_unread) {
         script->is_read = read_lines(v8, &target->machine->memory, script);
         script->is_unread = !script->is_read;
@@ -114,22 +115,22 @@ uint32_t target_v8_line_of(struct qut_target *target, uint32_t number, int32_t p
             high = middle;
     }
     uint64_t line = 1 + (uint64_t)low + (script->seen.first_line > 0 ? (uint64_t)script->seen.first_line : 0);
-    return line < 1u << TARGET_V8_LINE_BITS ? (uint32_t)line : 0;
+    return line < 1u << SCRIPT_LINE_BITS ? (uint32_t)line : 0;
 }
 
-void target_v8_name(struct qut_target *target, struct target_v8_stack *stack)
+void script_name(struct qut_target *target, struct script_stack *stack)
 {
-    struct target_v8 *v8 = target->v8;
+    struct script_machine *v8 = target->v8;
     for (size_t i = 0; v8 && i < stack->count; i++) {
-        struct target_v8_place *place = &stack->places[i];
+        struct script_place *place = &stack->places[i];
         if (!place->function)
             continue;
-        struct target_v8_function *function = v8->functions[place->function - 1];
-        place->line = target_v8_line_of(target, function->script, place->position);
+        struct script_function *function = v8->functions[place->function - 1];
+        place->line = script_line_of(target, function->script, place->position);
         if (function->is_finished)
             continue;
         char name[48];
-        uint32_t line = target_v8_line_of(target, function->script, function->start);
+        uint32_t line = script_line_of(target, function->script, function->start);
         if (line)
             snprintf(name, sizeof name, "(anonymous:%u)", (unsigned)line);
         else

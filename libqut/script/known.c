@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/v8_inside.h"
+#include "libqut/script/inside.h"
 
 static unsigned slot_of(uint64_t value, unsigned bits)
 {
     return (unsigned)((value >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
 }
 
-struct target_v8_known *target_v8_known(struct target_v8 *v8)
+struct script_known *script_known(struct script_machine *v8)
 {
     if (!v8->known)
         v8->known = calloc(1, sizeof *v8->known);
@@ -22,7 +22,7 @@ struct target_v8_known *target_v8_known(struct target_v8 *v8)
 // One read of the bytes that each proof's step names, of all that have one.
 static void read_all(const struct elf_art_memory *memory, struct v8_proof *proofs, size_t count, unsigned step)
 {
-    struct elf_art_piece pieces[TARGET_V8_ASKED_MAX];
+    struct elf_art_piece pieces[SCRIPT_ASKED_MAX];
     size_t piece_count = 0;
     for (size_t i = 0; i < count; i++)
         if (proofs[i].address[step])
@@ -36,35 +36,35 @@ static void read_all(const struct elf_art_memory *memory, struct v8_proof *proof
             proofs[i].got[step] = (uint8_t)pieces[piece++].got;
 }
 
-static uint32_t number_of(struct target_v8 *v8, const struct elf_art_memory *memory, const struct v8_proof *proof)
+static uint32_t number_of(struct script_machine *v8, const struct elf_art_memory *memory, const struct v8_proof *proof)
 {
-    struct target_v8_known_function *known = &v8->known->functions[slot_of(proof->address[0], TARGET_V8_KNOWN_BITS)];
+    struct script_known_function *known = &v8->known->functions[slot_of(proof->address[0], SCRIPT_KNOWN_BITS)];
     struct v8_function function;
     if (memcmp(&known->proof, proof, sizeof *proof) == 0)
         return known->number;
     memcpy(&known->proof, proof, sizeof *proof); // compared with what lies between its fields
     known->number =
-        v8_read_function(&v8->layout, memory, proof->address[0], &function) ? target_v8_intern(v8, &function) : 0;
+        v8_read_function(&v8->layout, memory, proof->address[0], &function) ? script_intern(v8, &function) : 0;
     return known->number;
 }
 
 // Of the places from `first` on, as many as fit. Returns where that ends.
-static size_t know_functions(struct target_v8 *v8, const struct elf_art_memory *memory, struct target_v8_stack *stack,
+static size_t know_functions(struct script_machine *v8, const struct elf_art_memory *memory, struct script_stack *stack,
                              size_t first)
 {
-    struct target_v8_known *known = v8->known;
+    struct script_known *known = v8->known;
     size_t asked = 0, end = first;
-    uint32_t numbers[TARGET_V8_ASKED_MAX];
+    uint32_t numbers[SCRIPT_ASKED_MAX];
     memset(known->slots, 0, sizeof known->slots);
     for (; end < stack->count; end++) {
         uint64_t address = known->frames[end].function;
         if (!address)
             continue;
-        unsigned slot = slot_of(address, TARGET_V8_SLOT_BITS);
+        unsigned slot = slot_of(address, SCRIPT_SLOT_BITS);
         while (known->slots[slot] && known->proofs[known->slots[slot] - 1].address[0] != address)
-            slot = (slot + 1) % TARGET_V8_SLOTS;
+            slot = (slot + 1) % SCRIPT_SLOTS;
         if (!known->slots[slot]) {
-            if (asked == TARGET_V8_ASKED_MAX)
+            if (asked == SCRIPT_ASKED_MAX)
                 break;
             memset(&known->proofs[asked], 0, sizeof known->proofs[asked]);
             known->proofs[asked].address[0] = address;
@@ -86,25 +86,25 @@ static size_t know_functions(struct target_v8 *v8, const struct elf_art_memory *
 
 // Bytecode of one function at one address is the same. That where it stands was kept later on is seen by the reference
 // to the table.
-static void know_positions(struct target_v8 *v8, const struct elf_art_memory *memory, struct target_v8_stack *stack)
+static void know_positions(struct script_machine *v8, const struct elf_art_memory *memory, struct script_stack *stack)
 {
-    struct target_v8_known *known = v8->known;
-    struct elf_art_piece pieces[TARGET_V8_ASKED_MAX];
-    uint64_t heads[TARGET_V8_ASKED_MAX];
-    size_t places[TARGET_V8_ASKED_MAX], asked = 0;
+    struct script_known *known = v8->known;
+    struct elf_art_piece pieces[SCRIPT_ASKED_MAX];
+    uint64_t heads[SCRIPT_ASKED_MAX];
+    size_t places[SCRIPT_ASKED_MAX], asked = 0;
     for (size_t i = 0; i <= stack->count; i++) {
-        if (i == stack->count || asked == TARGET_V8_ASKED_MAX) {
+        if (i == stack->count || asked == SCRIPT_ASKED_MAX) {
             if (asked)
                 elf_art_read_pieces(memory, pieces, asked);
             for (size_t j = 0; j < asked; j++) {
-                struct target_v8_place *place = &stack->places[places[j]];
+                struct script_place *place = &stack->places[places[j]];
                 const struct v8_frame *frame = &known->frames[places[j]];
-                struct target_v8_known_position *position =
-                    &known->positions[slot_of(frame->bytecodes ^ (uint64_t)frame->offset << 20, TARGET_V8_KNOWN_BITS)];
+                struct script_known_position *position =
+                    &known->positions[slot_of(frame->bytecodes ^ (uint64_t)frame->offset << 20, SCRIPT_KNOWN_BITS)];
                 uint64_t table = pieces[j].got == sizeof heads[j] ? heads[j] : 0;
                 if (position->bytecodes != frame->bytecodes || position->offset != frame->offset ||
                     position->function != place->function || position->table != table)
-                    *position = (struct target_v8_known_position){
+                    *position = (struct script_known_position){
                         frame->bytecodes, table, frame->offset, place->function,
                         v8_position_at(&v8->layout, memory, frame->bytecodes, frame->offset)};
                 place->position = position->position;
@@ -121,7 +121,7 @@ static void know_positions(struct target_v8 *v8, const struct elf_art_memory *me
     }
 }
 
-void target_v8_know(struct target_v8 *v8, const struct elf_art_memory *memory, struct target_v8_stack *stack)
+void script_know(struct script_machine *v8, const struct elf_art_memory *memory, struct script_stack *stack)
 {
     for (size_t first = 0; first < stack->count;)
         first = know_functions(v8, memory, stack, first);

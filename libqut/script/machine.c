@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/target/v8_inside.h"
+#include "libqut/script/inside.h"
 
 // ---- where it is
 
@@ -19,7 +19,7 @@ static uint64_t find_export(void *context, const char *name)
     return target_machine_export(exports->machine, exports->image, name, &size_bytes);
 }
 
-static void search(struct qut_target *target, struct target_machine *machine, struct target_v8 *v8)
+static void search(struct qut_target *target, struct target_machine *machine, struct script_machine *v8)
 {
     struct target_image *image = NULL;
     for (size_t i = 0; i < target->range_count && !image; i++)
@@ -38,13 +38,24 @@ static void search(struct qut_target *target, struct target_machine *machine, st
     v8->is_known = v8_layout_read(&symbols, &machine->memory, &v8->layout, &v8->missing);
 }
 
-bool target_v8_look(struct qut_target *target)
+static void free_machine(struct qut_target *target)
+{
+    if (!target->v8)
+        return;
+    script_free_functions(target->v8);
+    free(target->v8->known);
+    free(target->v8);
+    target->v8 = NULL;
+}
+
+bool script_look(struct qut_target *target)
 {
     struct target_machine *machine = target_machine(target);
     if (!machine)
         return false;
     if (!target->v8)
         target->v8 = calloc(1, sizeof *target->v8);
+    target->free_v8 = free_machine;
     if (!target->v8)
         return false;
     target_machine_search(machine);
@@ -52,30 +63,20 @@ bool target_v8_look(struct qut_target *target)
     return target->v8->is_known;
 }
 
-void target_free_v8(struct qut_target *target)
-{
-    if (!target->v8)
-        return;
-    target_v8_free_functions(target->v8);
-    free(target->v8->known);
-    free(target->v8);
-    target->v8 = NULL;
-}
-
 // ---- one thread
 
-struct target_v8_stack *target_v8_stack_new(void)
+struct script_stack *script_stack_new(void)
 {
-    struct target_v8_stack *stack = calloc(1, sizeof *stack);
+    struct script_stack *stack = calloc(1, sizeof *stack);
     if (stack)
-        stack->places = calloc(TARGET_V8_PLACES_MAX, sizeof *stack->places);
+        stack->places = calloc(SCRIPT_PLACES_MAX, sizeof *stack->places);
     if (stack && stack->places)
         return stack;
     free(stack);
     return NULL;
 }
 
-void target_v8_stack_free(struct target_v8_stack *stack)
+void script_stack_free(struct script_stack *stack)
 {
     if (!stack)
         return;
@@ -83,9 +84,9 @@ void target_v8_stack_free(struct target_v8_stack *stack)
     free(stack);
 }
 
-struct target_v8_stack *target_v8_stack_copy(const struct target_v8_stack *stack)
+struct script_stack *script_stack_copy(const struct script_stack *stack)
 {
-    struct target_v8_stack *copy = calloc(1, sizeof *copy);
+    struct script_stack *copy = calloc(1, sizeof *copy);
     if (!copy)
         return NULL;
     *copy = *stack;
