@@ -42,8 +42,8 @@ struct script_stack *script_stack_copy(const struct script_stack *stack);
 
 // Looks for the machine where that was not done since mappings have changed. False: there is none that is known.
 bool script_look(struct qut_target *target);
-// Of frames that were walked just now, of a thread that stands still.
-void script_take_frames(struct qut_target *target, const struct qut_frame *frames, size_t count,
+// Of a thread of the target's list, and its frames as they were walked just now. One that sleeps has to sleep on.
+void script_take_thread(struct qut_target *target, size_t index, const struct qut_frame *frames, size_t count,
                         struct script_stack *stack);
 // Of a copy of its stack, which is walked later: of all that could be a frame.
 void script_take_copy(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t address,

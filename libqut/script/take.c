@@ -60,7 +60,7 @@ static void add(struct qut_target *target, struct script_known *known, struct sc
     stack->places[stack->count++] = (struct script_place){.frame_pointer = frame_pointer, .position = -1};
 }
 
-void script_take_frames(struct qut_target *target, const struct qut_frame *frames, size_t count,
+static void take_frames(struct qut_target *target, const struct qut_frame *frames, size_t count,
                         struct script_stack *stack)
 {
     struct script_known *known = begin(target, stack);
@@ -74,6 +74,20 @@ void script_take_frames(struct qut_target *target, const struct qut_frame *frame
     }
     if (known)
         script_know(target->v8, &target->machine->memory, stack);
+}
+
+void script_take_thread(struct qut_target *target, size_t index, const struct qut_frame *frames, size_t count,
+                        struct script_stack *stack)
+{
+    stack->count = stack->named = 0;
+    if (index >= target->thread_count)
+        return;
+    const struct qut_target_thread *thread = &target->threads[index];
+    take_frames(target, frames, count, stack);
+    // One that woke meanwhile has other frames there by now.
+    if (thread->state != TARGET_REGISTERS_READ && target->kind->still_asleep &&
+        !target->kind->still_asleep(target, thread))
+        stack->count = 0;
 }
 
 void script_take_copy(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t address,

@@ -27,7 +27,7 @@ static bool walk_thread(struct qut_target *target, size_t index, const struct ro
             return false;
     }
     if (count > 0 && room->v8) {
-        script_take_frames(target, frames, count, room->v8);
+        script_take_thread(target, index, frames, count, room->v8);
         thread->v8 = script_stack_copy(room->v8);
         if (!thread->v8)
             return false;
