@@ -45,6 +45,7 @@ static bool is_near_edge(const struct qut_target *target, uint64_t pc)
 static const struct script_place *place_of(const struct qut_target *target, const struct script_stack *stack,
                                            const struct qut_frame *frames, size_t count, size_t index, bool *is_made)
 {
+    *is_made = false;
     uint64_t pointer = script_pointer_of(frames, count, index);
     const struct script_place *place = pointer ? place_at(stack, pointer) : NULL;
     if (!place || !script_is_its_code(target, frames[index].lookup_pc, is_made))

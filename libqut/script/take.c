@@ -82,7 +82,7 @@ void script_take_thread(struct qut_target *target, size_t index, const struct qu
     stack->count = stack->named = 0;
     if (index >= target->thread_count)
         return;
-    const struct qut_target_thread *thread = &target->threads[index];
+    struct qut_target_thread *thread = &target->threads[index];
     take_frames(target, frames, count, stack);
     // One that woke meanwhile has other frames there by now.
     if (thread->state != TARGET_REGISTERS_READ && target->kind->still_asleep &&
