@@ -6,7 +6,7 @@
 enum {
     DYNAMIC_ENTRIES_MAX = 512,
     CHAIN_MAX = 1 << 16, // of a hash table: a list that is not sound ends here
-    NAME_BYTES_MAX = 64,
+    NAME_BYTES_MAX = 96,
 };
 
 struct image {

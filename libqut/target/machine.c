@@ -45,6 +45,7 @@ static const char *const names[TARGET_EXPORT_COUNT] = {
     [TARGET_EXPORT_HOTSPOT_STRUCTS] = "gHotSpotVMStructs",
     [TARGET_EXPORT_HOTSPOT_TYPES] = "gHotSpotVMTypes",
     [TARGET_EXPORT_CPYTHON] = "_PyRuntime",
+    [TARGET_EXPORT_V8] = "v8dbg_off_fp_function",
 };
 
 // An image's file, read by virtual address.

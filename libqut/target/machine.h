@@ -19,6 +19,7 @@ enum target_machine_export {
     TARGET_EXPORT_HOTSPOT_STRUCTS = TARGET_MACHINE_SUBJECTS,
     TARGET_EXPORT_HOTSPOT_TYPES,
     TARGET_EXPORT_CPYTHON,
+    TARGET_EXPORT_V8,
     TARGET_EXPORT_COUNT,
 };
 static_assert(TARGET_EXPORT_COUNT == sizeof((struct target_image *)0)->exports / sizeof(uint64_t), "one each");

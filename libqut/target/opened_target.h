@@ -30,7 +30,7 @@ struct qut_target_thread {
     int pending_signal;      // of a live thread: has arrived, and is delivered when it goes on
     bool traced, stopped;
     bool keeps_result; // of its system call, as the kernel makes it: by options, or it was stopped before
-    bool is_newborn; // or sleeps in the call that makes threads, as the one that calls it may, too
+    bool is_newborn;   // or sleeps in the call that makes threads, as the one that calls it may, too
     char asleep[TARGET_SLEEP_TEXT_BYTES]; // with TARGET_REGISTERS_ASLEEP: the system call it sleeps in, as /proc words
                                           // it
 };
@@ -83,6 +83,7 @@ struct target_code_source {
     uint32_t user_id;
 };
 struct target_python;
+struct script_machine;
 
 struct target_kind {
     // Memory as it is in the target; files do not count. Returns how many bytes from the start on.
@@ -152,6 +153,8 @@ struct qut_target {
     struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
     struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
     struct target_python *python;     // CPython; NULL: not asked for
+    struct script_machine *v8;        // V8; NULL: not asked for
+    void (*free_v8)(struct qut_target *target);
     // The file whose bytes stand for memory, open.
     struct target_image *open_image;
     int open_fd;

@@ -70,6 +70,8 @@ void qut_target_close(struct qut_target *target)
     target_free_perf_map(target);
     target_free_jit_dump(target);
     target_free_python(target);
+    if (target->free_v8)
+        target->free_v8(target);
     target_free_images(target);
     target_maps_free(&target->maps);
     for (unsigned i = 0; i < TARGET_STACK_WINDOWS; i++)

@@ -33,7 +33,7 @@ struct target_image {
     bool file_is_another; // the file at its path has another build-id or OAT identity
     struct elf_head *head;
     bool exports_are_known;
-    uint64_t exports[5]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
+    uint64_t exports[6]; // addresses of what it exports as enum target_machine_export has it; 0: nothing
     struct go_layout go; // of its runtime's records
     bool go_is_tried;
     // Its table.

@@ -305,6 +305,7 @@ static int record(struct attach_session *session, struct attach_error *error)
         return -1;
     attach_make_tables(session);
     attach_python_open(session);
+    attach_v8_open(session);
     if (!make_room(session))
         return attach_fail(error, "%d: out of memory", (int)session->options->pid);
     if (attach_store_open(session, error) != 0)
@@ -313,19 +314,20 @@ static int record(struct attach_session *session, struct attach_error *error)
     int segment_fd = fcntl(session->store.segment.fd, F_DUPFD_CLOEXEC, 0);
     if (segment_fd < 0)
         return attach_fail(error, "%d: no descriptor for samples: %s", (int)session->options->pid, strerror(errno));
-    struct collecting collecting = {
-        .options = {.segment_fd = segment_fd,
-                    .file_fd = session->options->file_fd,
-                    .follow = true,
-                    .live = session->options->live,
-                    .stop_fd = -1,
-                    .process_fd = -1,
-                    .notes = tell_notes,
-                    .notes_context = session,
-                    .name_code = attach_name_code,
-                    .name_past_code = attach_name_past_code,
-                    .levels_of_code = attach_levels_of_code},
-        .naming = {.python = &session->python, .made_code = {.pid = (uint32_t)session->options->pid}}};
+    struct collecting collecting = {.options = {.segment_fd = segment_fd,
+                                                .file_fd = session->options->file_fd,
+                                                .follow = true,
+                                                .live = session->options->live,
+                                                .stop_fd = -1,
+                                                .process_fd = -1,
+                                                .notes = tell_notes,
+                                                .notes_context = session,
+                                                .name_code = attach_name_code,
+                                                .name_past_code = attach_name_past_code,
+                                                .levels_of_code = attach_levels_of_code},
+                                    .naming = {.v8 = &session->v8,
+                                               .python = &session->python,
+                                               .made_code = {.pid = (uint32_t)session->options->pid}}};
     collecting.options.name_context = &collecting.naming;
     pthread_t collector;
     sigset_t all, before;
@@ -385,6 +387,7 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
         close(session->process_fd);
     attach_store_close(session);
     attach_python_close(session);
+    attach_v8_close(session);
     if (session->target)
         qut_target_close(session->target);
     free(session->frames);

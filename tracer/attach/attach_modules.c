@@ -92,6 +92,7 @@ static bool reopen(struct attach_session *session)
     qut_target_close(old);
     session->result->execs++;
     attach_python_new_target(session);
+    attach_v8_new_target(session);
     session->known_links = 1;
     for (size_t i = 0; i < session->threads.count; i++)
         session->threads.items[i].stack_top = session->threads.items[i].second_start = 0;

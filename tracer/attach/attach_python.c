@@ -6,6 +6,7 @@
 
 #include "libqut/os/os.h"
 #include "libqut/target/python.h"
+#include "libqut/script/script.h"
 #include "tracer/attach/inside.h"
 
 enum {
@@ -67,13 +68,13 @@ void attach_python_take(struct attach_session *session, const struct attach_thre
 // ---- names, for the thread that collects
 
 // "function\nfile". A path that does not fit is known by its end.
-static char *text_of(const struct target_python_function *function)
+char *attach_name_in_file(const char *name, const char *file)
 {
     struct collect_code code;
-    if (!function->name)
+    if (!name)
         return NULL;
-    const char *file = function->file ? function->file : "";
-    size_t name_bytes = strnlen(function->name, sizeof code.name / 2), file_bytes = strlen(file);
+    file = file ? file : "";
+    size_t name_bytes = strnlen(name, sizeof code.name / 2), file_bytes = strlen(file);
     size_t most = sizeof code.name - name_bytes - 2;
     char *text = malloc(sizeof code.name);
     if (!text)
@@ -83,13 +84,18 @@ static char *text_of(const struct target_python_function *function)
         file = slash && strlen(slash + 1) <= most ? slash + 1 : "";
         file_bytes = strlen(file);
     }
-    memcpy(text, function->name, name_bytes);
+    memcpy(text, name, name_bytes);
     text[name_bytes] = '\n';
     memcpy(text + name_bytes + 1, file, file_bytes + 1);
     for (size_t i = 0; i < name_bytes; i++)
         if (text[i] == '\n')
             text[i] = ' ';
     return text;
+}
+
+static char *text_of(const struct target_python_function *function)
+{
+    return attach_name_in_file(function->name, function->file);
 }
 
 static bool is_published(const struct attach_python *python, uint32_t number)
@@ -137,20 +143,27 @@ bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct
 {
     struct attach_naming *naming = context;
     *code = (struct collect_code){0};
+    if (script_is_number(address))
+        return attach_v8_name(naming->v8, address, code);
     return target_python_is_number(address) ? name_function(naming->python, address, code)
                                             : collect_name_made_code(&naming->made_code, address, since_ns, code);
+}
+
+static bool is_number(uint64_t address)
+{
+    return target_python_is_number(address) || script_is_number(address);
 }
 
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
 {
     struct attach_naming *naming = context;
-    return !target_python_is_number(address) && collect_name_past_code(&naming->made_code, address, met_ns, code);
+    return !is_number(address) && collect_name_past_code(&naming->made_code, address, met_ns, code);
 }
 
 size_t attach_levels_of_code(void *context, uint64_t address, struct collect_level *levels)
 {
     struct attach_naming *naming = context;
-    return target_python_is_number(address) ? 0 : collect_levels_of_made_code(&naming->made_code, address, levels);
+    return is_number(address) ? 0 : collect_levels_of_made_code(&naming->made_code, address, levels);
 }
 
 // ---- the walk

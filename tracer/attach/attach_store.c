@@ -186,16 +186,17 @@ struct qut_trace_thread *attach_store_slot(struct attach_session *session, struc
 static uint32_t frame_node(struct attach_store *store, uint32_t parent, const struct qut_frame *frame,
                            enum qut_trace_cut *cut)
 {
+    enum { FUNCTION = QUT_FRAME_PYTHON | QUT_FRAME_SCRIPT }; // known by a number
     unsigned bits = (frame->flags & QUT_FRAME_INTERRUPTED ? QUT_TRACE_NODE_EXACT : 0u) |
                     (frame->flags & QUT_FRAME_GUESSED ? QUT_TRACE_NODE_GUESSED : 0u);
     unsigned class = frame->flags & QUT_FRAME_SIGNAL ? QUT_TRACE_CLASS_SIGNAL : QUT_TRACE_CLASS_CODE;
     const struct attach_module *module =
-        frame->flags & (QUT_FRAME_DEX | QUT_FRAME_JIT | QUT_FRAME_PYTHON) ? NULL : module_at(store, frame->lookup_pc);
+        frame->flags & (QUT_FRAME_DEX | QUT_FRAME_JIT | FUNCTION) ? NULL : module_at(store, frame->lookup_pc);
     uint64_t code = module ? frame->lookup_pc - module->start + module->code_base : 0;
     if (!module) {
-        class = frame->flags & (QUT_FRAME_DEX | QUT_FRAME_PYTHON) ? QUT_TRACE_CLASS_DEX
-                : frame->flags & QUT_FRAME_JIT                    ? QUT_TRACE_CLASS_JIT
-                                                                  : QUT_TRACE_CLASS_RAW;
+        class = frame->flags & (QUT_FRAME_DEX | FUNCTION) ? QUT_TRACE_CLASS_DEX
+                : frame->flags & QUT_FRAME_JIT            ? QUT_TRACE_CLASS_JIT
+                                                          : QUT_TRACE_CLASS_RAW;
         code = segment_raw(&store->segment, frame->lookup_pc);
         *cut = QUT_TRACE_CUT_RAW;
         if (code == 0)

@@ -9,6 +9,7 @@
 //   attach_store.c       stacks -> segment
 //   attach_modules.c     what is mapped, tables, exec
 //   attach_python.c      functions of CPython
+//   attach_v8.c          functions of JavaScript
 //   interrupted_calls.c  what a system call that was interrupted comes to
 //   refuse.c             why not, and what to do
 #ifndef TRACER_ATTACH_INSIDE_H
@@ -113,8 +114,19 @@ struct attach_python {
     pthread_mutex_t lock;      // of the names
     BASE_VECTOR(char *) names; // by number; NULL: not known
 };
+// What is read of V8, likewise.
+struct script_stack;
+struct attach_v8 {
+    struct script_stack *stack;
+    bool is_there, is_taken;
+    uint64_t looked_ns;
+    size_t known, base;
+    pthread_mutex_t lock;
+    BASE_VECTOR(char *) names;
+};
 // For the thread that collects.
 struct attach_naming {
+    struct attach_v8 *v8;
     struct attach_python *python;
     struct made_code made_code; // the session's target is for the one that stops threads
 };
@@ -129,6 +141,7 @@ struct attach_session {
     struct attach_taken taken;
     struct qut_frame *frames;
     struct attach_python python;
+    struct attach_v8 v8;
     struct attach_times stops;
     struct attach_patience patience;
     struct attach_place place;
@@ -226,7 +239,23 @@ void attach_poll_asked(struct attach_session *session);
 // At the end: waits until all have been let go.
 void attach_release_asked(struct attach_session *session);
 
+// ---- attach_v8.c
+
+void attach_v8_open(struct attach_session *session);
+// The target is another program's.
+void attach_v8_new_target(struct attach_session *session);
+void attach_v8_close(struct attach_session *session);
+// Before a thread is asked to stop; while it stands still, of the copy of its stack; into the frames of its walk.
+void attach_v8_prepare(struct attach_session *session);
+void attach_v8_take(struct attach_session *session);
+size_t attach_v8_merge(struct attach_session *session, size_t count, struct qut_end *end);
+// As attach_name_code, of a number.
+bool attach_v8_name(struct attach_v8 *v8, uint64_t address, struct collect_code *code);
+
 // ---- attach_python.c
+
+// "function\nfile"; a path that does not fit is known by its end. NULL: it has no name, or no memory.
+char *attach_name_in_file(const char *name, const char *file);
 
 void attach_python_open(struct attach_session *session);
 // The process became another program.

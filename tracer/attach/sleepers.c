@@ -91,8 +91,10 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
     const char *name;
     thread->sleep_is_poked = false;
     attach_python_prepare(session, thread);
+    attach_v8_prepare(session);
     attach_copy_stack(session, thread, sleep->sp);
     attach_python_take(session, thread);
+    attach_v8_take(session);
     if (!slept_on(session, thread, sleep)) {
         result->missed_woke++;
         return false;

@@ -159,6 +159,7 @@ static void copy_all(struct attach_session *session, struct attach_thread *threa
     thread->thread_pointer = target_thread_pointer(session->target->arch, session->taken.block);
     attach_copy_stack(session, thread, sp_of(session));
     attach_python_take(session, thread);
+    attach_v8_take(session);
 }
 
 static void count_call(struct attach_session *session, const struct attach_thread *thread, enum attach_call call,
@@ -270,6 +271,7 @@ static enum attach_took take(struct attach_session *session, struct attach_threa
 enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns)
 {
     attach_python_prepare(session, thread);
+    attach_v8_prepare(session);
     attach_patience_hurry(&session->patience, true);
     enum attach_took took = take(session, thread, looked_ns);
     if (session->asked_count == 0) // else it stops at any moment, and waits for us then
@@ -342,5 +344,6 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
         if (!is_other)
             thread->stack_top = 0;
     }
+    count = attach_v8_merge(session, count, end);
     return attach_python_merge(session, count, end);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/script/script.h"
 #include "libqut/target/python.h"
 #include "tracer/symbols/demangle.h"
 
@@ -153,11 +154,29 @@ static void describe_python(struct stack_modules *modules, const struct stack_op
     modules->no_memory |= function->name && !place->function;
 }
 
+// ... of JavaScript likewise, whether it has code or is interpreted.
+static void describe_script(struct stack_modules *modules, const struct stack_options *options,
+                            const struct qut_frame *frame, struct stack_place *place)
+{
+    const struct script_function *function = script_function(modules->target, script_number(frame->lookup_pc));
+    *place = (struct stack_place){.pc = frame->pc};
+    if (!function || options->no_names)
+        return;
+    place->file = function->file;
+    place->line = script_line(frame->lookup_pc);
+    place->function = function->name ? strdup(function->name) : NULL;
+    modules->no_memory |= function->name && !place->function;
+}
+
 void stack_describe(struct stack_modules *modules, const struct stack_options *options, const struct qut_frame *frame,
                     size_t index, size_t level, struct stack_place *place)
 {
     if (frame->flags & QUT_FRAME_PYTHON) {
         describe_python(modules, options, frame, place);
+        return;
+    }
+    if (frame->flags & QUT_FRAME_SCRIPT) {
+        describe_script(modules, options, frame, place);
         return;
     }
     struct stack_module *module = stack_module_at(modules, frame->flags & QUT_FRAME_DEX ? frame->pc : frame->lookup_pc);

@@ -39,6 +39,8 @@ static const char *kind_of(const struct qut_frame *frame)
 {
     if (frame->flags & QUT_FRAME_PYTHON)
         return "python";
+    if (frame->flags & QUT_FRAME_SCRIPT)
+        return "javascript";
     if (frame->flags & QUT_FRAME_DEX)
         return "dex";
     if (frame->flags & QUT_FRAME_INTERPRETER)
@@ -63,7 +65,7 @@ static void write_frame(struct base_json *json, const struct stack_report *repor
     }
     if (place.function)
         base_json_string(json, "function", place.function);
-    if (place.function && !place.is_inlined && !(frame->flags & QUT_FRAME_PYTHON))
+    if (place.function && !place.is_inlined && !(frame->flags & (QUT_FRAME_PYTHON | QUT_FRAME_SCRIPT)))
         base_json_number(json, "function_offset", place.function_offset);
     if (place.mangled)
         base_json_string(json, "mangled", place.mangled);

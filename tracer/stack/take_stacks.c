@@ -11,6 +11,7 @@
 struct room {
     struct qut_frame *frames;
     struct target_python_stack *python; // NULL: there is no CPython
+    struct script_stack *v8;            // NULL: there is no V8
 };
 
 // False: no memory.
@@ -23,6 +24,12 @@ static bool walk_thread(struct qut_target *target, size_t index, const struct ro
         target_python_take_thread(target, index, room->python);
         thread->python = target_python_stack_copy(room->python);
         if (!thread->python)
+            return false;
+    }
+    if (count > 0 && room->v8) {
+        script_take_thread(target, index, frames, count, room->v8);
+        thread->v8 = script_stack_copy(room->v8);
+        if (!thread->v8)
             return false;
     }
     thread->frames = malloc((count + 1) * sizeof *frames);
@@ -90,6 +97,22 @@ static bool merge_python(struct qut_target *target, size_t limit, struct stack_t
     return true;
 }
 
+// ... of JavaScript.
+static bool merge_v8(struct qut_target *target, size_t limit, struct stack_thread *thread)
+{
+    size_t most = thread->count + thread->v8->count;
+    most = most < limit ? most : limit;
+    struct qut_frame *frames = realloc(thread->frames, (most + 1) * sizeof *frames);
+    if (!frames)
+        return false;
+    thread->frames = frames;
+    script_name(target, thread->v8);
+    thread->count = script_merge(target, thread->v8, frames, thread->count, most, &thread->end);
+    script_stack_free(thread->v8);
+    thread->v8 = NULL;
+    return true;
+}
+
 // Names are asked for once no thread waits. What was not walked is dropped.
 static bool name_all(struct qut_target *target, size_t limit, struct stack_take *take)
 {
@@ -102,14 +125,20 @@ static bool name_all(struct qut_target *target, size_t limit, struct stack_take 
         take->threads[take->count] = take->threads[i];
         struct stack_thread *thread = &take->threads[take->count++];
         qut_target_thread(target, i, &thread->info);
+        done = (!thread->v8 || merge_v8(target, limit, thread)) && done;
         done = (!thread->python || merge_python(target, limit, thread)) && done;
     }
     return done;
 }
 
 // Once before the process is stopped, since files are read for it; and once when it is.
-static bool look_for_python(struct qut_target *target, struct room *room)
+static bool look_for_machines(struct qut_target *target, struct room *room)
 {
+    if (script_look(target) && !room->v8) {
+        room->v8 = script_stack_new();
+        if (!room->v8)
+            return false;
+    }
     if (!target_python_look(target) || room->python)
         return true;
     room->python = target_python_stack_new();
@@ -127,7 +156,8 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
 {
     *take = (struct stack_take){0};
     struct room room = {.frames = malloc(options->limit * sizeof *room.frames)};
-    if (!room.frames || !look_for_python(target, &room)) {
+    if (!room.frames || !look_for_machines(target, &room)) {
+        script_stack_free(room.v8);
         free(room.frames);
         return no_memory(options, error);
     }
@@ -137,7 +167,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
     int result = stops ? qut_target_stop(target, error) : 0;
     if (result == 0) {
         // Half of the threads would look like all of them.
-        if (!look_for_python(target, &room) || !take_all(target, options, &room, take))
+        if (!look_for_machines(target, &room) || !take_all(target, options, &room, take))
             result = no_memory(options, error);
         if (stops)
             qut_target_resume(target);
@@ -145,6 +175,7 @@ int stack_take(struct qut_target *target, const struct stack_options *options, s
         if (!name_all(target, options->limit, take))
             result = no_memory(options, error);
     }
+    script_stack_free(room.v8);
     target_python_stack_free(room.python);
     free(room.frames);
     return result;
@@ -155,6 +186,7 @@ void stack_take_free(struct stack_take *take)
     for (size_t i = 0; i < take->count; i++) {
         free(take->threads[i].frames);
         target_python_stack_free(take->threads[i].python);
+        script_stack_free(take->threads[i].v8);
     }
     free(take->threads);
     *take = (struct stack_take){0};

@@ -5,6 +5,7 @@
 
 #include <qut/target.h>
 
+#include "libqut/script/script.h"
 #include "libqut/target/python.h"
 #include "tracer/stack/stack_options.h"
 
@@ -15,6 +16,7 @@ struct stack_thread {
     struct qut_end end;
     bool is_walked;                     // true
     struct target_python_stack *python; // until it is among the frames; NULL: none
+    struct script_stack *v8;            // likewise
     const char *python_reason;          // why functions of CPython are missing or uncertain; NULL: none are
 };
 

@@ -53,6 +53,8 @@ enum qut_frame_flag {
     QUT_FRAME_PYTHON = 256,     // no machine code: a function that the evaluator before it runs. sp is that of the
                                 // native frame behind it; pc is its instruction's address, or its code object's;
                                 // lookup_pc is no address, but a number for its name and line
+    QUT_FRAME_SCRIPT = 512,     // a function of JavaScript; lookup_pc is such a number, too. pc is in its code, or, with
+                                // the machine's own code in the frame before, that frame's
 };
 
 struct qut_frame {
