@@ -147,6 +147,8 @@ int feed_maintain(void);
 void feed_tell_raw(struct feed *feed, uint32_t index, uintptr_t pc); // signal-safe
 // Under work.
 void feed_look_at_threads(struct feed *feed);
+// What functions are called that were met and have no name yet. Under work.
+void feed_name_functions(struct feed *feed);
 // What the process is called by now: a server writes over its arguments. Signal-safe.
 void feed_look_at_command(struct feed *feed);
 

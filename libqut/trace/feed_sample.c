@@ -4,6 +4,7 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/os/task.h"
+#include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 #include "libqut/trace/feed_sample.h"
 
@@ -149,6 +150,17 @@ static inline void skip(struct feed_stack *stack, size_t wanted_count)
     stack->skip_count = wanted_count < most ? wanted_count : most;
 }
 
+// What an interpreter runs, behind its frames. Then the stack is not the one that the thread remembers.
+__attribute__((noinline)) static void add_functions(struct feed_scratch *scratch, const void *ucontext,
+                                                    const struct arch_capture *capture)
+{
+    size_t count = python_merge(&scratch->notes, scratch->stack.count, capture, ucontext);
+    if (count == 0)
+        return;
+    scratch->stack.count = count;
+    scratch->stack.thread = NULL;
+}
+
 // A hit that began: walks, stores, ends it.
 static inline __attribute__((always_inline)) int sample(struct feed_scratch *scratch, const void *ucontext,
                                                         const struct qut_event *event,
@@ -163,6 +175,8 @@ static inline __attribute__((always_inline)) int sample(struct feed_scratch *scr
     if (!ucontext && event->skip_frames)
         skip(&scratch->stack, event->skip_frames);
     scratch->stack.thread = scratch->entry.thread;
+    if (python_is_there())
+        add_functions(scratch, ucontext, capture);
     scratch->stack.pcs = notes->pcs;
     scratch->stack.flags = notes->flags;
     scratch->stack.noted_count = notes->noted_count;

@@ -66,29 +66,12 @@ void attach_python_take(struct attach_session *session, const struct attach_thre
 
 // ---- names, for the thread that collects
 
-// "function\nfile". A path that does not fit is known by its end.
 static char *text_of(const struct target_python_function *function)
 {
     struct collect_code code;
-    if (!function->name)
-        return NULL;
-    const char *file = function->file ? function->file : "";
-    size_t name_bytes = strnlen(function->name, sizeof code.name / 2), file_bytes = strlen(file);
-    size_t most = sizeof code.name - name_bytes - 2;
-    char *text = malloc(sizeof code.name);
-    if (!text)
-        return NULL;
-    if (file_bytes > most) {
-        const char *slash = strrchr(file, '/');
-        file = slash && strlen(slash + 1) <= most ? slash + 1 : "";
-        file_bytes = strlen(file);
-    }
-    memcpy(text, function->name, name_bytes);
-    text[name_bytes] = '\n';
-    memcpy(text + name_bytes + 1, file, file_bytes + 1);
-    for (size_t i = 0; i < name_bytes; i++)
-        if (text[i] == '\n')
-            text[i] = ' ';
+    char *text = function->name ? malloc(sizeof code.name) : NULL;
+    if (text)
+        cpython_function_text(function->name, function->file ? function->file : "", text, sizeof code.name);
     return text;
 }
 
