@@ -10,12 +10,14 @@
 
 enum { HASH_BITS = 12, STEPS_MAX = 64 };
 
-enum state { EMPTY, READY, DOUBLE };
-
 struct function {
-    _Atomic uint32_t state; // enum state
-    uint32_t older;         // the next one with this hash; 0: none
-    uint32_t told;          // the mark with which it was told last
+    uint32_t older; // the next one with this hash; 0: none
+    // Of the trace that it was met in last; of the one that it was told for last.
+    _Atomic uint32_t met;
+    uint32_t told;
+    // In the list of those that are to be told, from met_now on.
+    _Atomic uint32_t is_listed;
+    uint32_t next;
     struct cpython_code code;
     uint64_t table_hash;
     char name[CPYTHON_NAME_BYTES], file[CPYTHON_NAME_BYTES];
@@ -24,7 +26,7 @@ struct function {
 static struct function *functions; // from number 1 on
 static _Atomic uint32_t *heads;    // by hash
 static _Atomic uint32_t next_number = 1;
-static _Atomic uint32_t has_new; // some are not told
+static _Atomic uint32_t met_now; // 0: none
 
 bool python_functions_prepare(void)
 {
@@ -105,10 +107,27 @@ static uint32_t new_number(void)
     return number;
 }
 
-static void tell_later(void)
+// Our thread takes all of the list at once, so a number is in it once, at one place.
+static void tell_later(struct function *function, uint32_t number)
 {
-    if (atomic_exchange_explicit(&has_new, 1, memory_order_acq_rel) == 0)
+    if (atomic_exchange_explicit(&function->is_listed, 1, memory_order_acq_rel))
+        return;
+    function->next = atomic_load_explicit(&met_now, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&met_now, &function->next, number, memory_order_acq_rel,
+                                                  memory_order_relaxed)) {
+    }
+    if (function->next == 0)
         modules_registry_ring();
+}
+
+static uint32_t meet(uint32_t number, uint32_t mark)
+{
+    struct function *function = &functions[number];
+    if (number != PYTHON_NONE && atomic_load_explicit(&function->met, memory_order_relaxed) != mark) {
+        atomic_store_explicit(&function->met, mark, memory_order_release);
+        tell_later(function, number);
+    }
+    return number;
 }
 
 static uint32_t add(_Atomic uint32_t *head, uint32_t first, const struct wanted *wanted)
@@ -125,18 +144,15 @@ static uint32_t add(_Atomic uint32_t *head, uint32_t first, const struct wanted 
     // Release: who finds the number finds the function.
     while (!atomic_compare_exchange_strong_explicit(head, &first, number, memory_order_acq_rel, memory_order_acquire)) {
         uint32_t found = find(first, function->older, wanted); // another thread was quicker
-        if (found != PYTHON_NONE || ++tries == STEPS_MAX) {
-            atomic_store_explicit(&function->state, DOUBLE, memory_order_release);
+        if (found != PYTHON_NONE || ++tries == STEPS_MAX)
             return found;
-        }
         function->older = first;
     }
-    atomic_store_explicit(&function->state, READY, memory_order_release);
-    tell_later();
     return number;
 }
 
-uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code)
+uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
+                            uint32_t mark)
 {
     uint64_t hash = (code->address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
     _Atomic uint32_t *head = &heads[hash >> (64 - HASH_BITS)];
@@ -149,9 +165,9 @@ uint32_t python_function_of(const struct python_known *known, struct python_room
         is_read = true;
     }
     uint32_t first = atomic_load_explicit(head, memory_order_acquire), found = find(first, 0, &wanted);
-    if (found != PYTHON_NONE || (!is_read && !read_texts(known, room, code)))
-        return found;
-    return add(head, first, &wanted);
+    if (found == PYTHON_NONE && (is_read || read_texts(known, room, code)))
+        found = add(head, first, &wanted);
+    return meet(found, mark);
 }
 
 // ---- our thread
@@ -167,29 +183,21 @@ static void tell_one(struct function *function, uint32_t number,
 void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
                  void *context)
 {
-    static uint32_t last_mark, first_untold;
+    static uint32_t last_mark;
     if (!functions || !heads)
         return;
-    bool is_other = mark != last_mark;
-    if (!is_other && atomic_load_explicit(&has_new, memory_order_acquire) == 0)
-        return;
-    atomic_store_explicit(&has_new, 0, memory_order_release);
-    if (is_other) {
-        first_untold = 1;
+    if (mark != last_mark)
         tell(context, PYTHON_PC_BASE, (uint64_t)1 << PYTHON_LINE_BITS, "[unknown function]\n");
-    }
     last_mark = mark;
-    uint32_t end = atomic_load_explicit(&next_number, memory_order_relaxed);
-    bool is_gap = false; // that one which is being made will fill
-    for (uint32_t number = first_untold; number < end; number++) {
+    uint32_t number = atomic_exchange_explicit(&met_now, 0, memory_order_acq_rel);
+    for (uint32_t steps = 0; number != 0 && steps < PYTHON_FUNCTIONS_MAX; steps++) {
         struct function *function = &functions[number];
-        uint32_t state = atomic_load_explicit(&function->state, memory_order_acquire);
-        if (state == READY && function->told != mark) {
+        uint32_t next = function->next;
+        atomic_store_explicit(&function->is_listed, 0, memory_order_seq_cst);
+        if (atomic_load_explicit(&function->met, memory_order_seq_cst) == mark && function->told != mark) {
             tell_one(function, number, tell, context);
             function->told = mark;
         }
-        is_gap = is_gap || state == EMPTY;
-        if (!is_gap)
-            first_untold = number + 1;
+        number = next;
     }
 }

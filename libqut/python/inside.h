@@ -36,6 +36,7 @@ struct python_room {
     _Atomic uint32_t is_taken;
     struct cpython_stack stack;
     struct cpython_merging merging;
+    uint32_t mark;
     struct qut_cursor cursor;
     // Code objects of some of the frames: where each has its slot; as they are in memory; what they are.
     uint8_t slots[PYTHON_SLOTS]; // number of the code object, from 1 on; 0: none
@@ -53,12 +54,22 @@ struct python_room {
     struct cpython_view view;
 };
 
+// What became of walks that had functions to find.
+enum python_count {
+    PYTHON_MERGED,    // ... found them
+    PYTHON_UNCERTAIN, // of these: which native frames run them is not certain, or some are missing
+    PYTHON_UNKNOWN,   // its thread was not known yet
+    PYTHON_BUSY,      // too many threads at once
+    PYTHON_NO_ROOM,   // functions that have no number, since there were too many
+    PYTHON_COUNTS
+};
+
 // ---- functions.c
 
 bool python_functions_prepare(void);
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
-uint32_t python_function_of(const struct python_known *known, struct python_room *room,
-                            const struct cpython_code *code);
+uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
+                            uint32_t mark);
 
 // ---- lines.c
 

@@ -3,6 +3,7 @@
 // but it may be half made (libqut/cpython/frames.c), so nothing is read that the kernel has not looked at first.
 #include <string.h>
 
+#include "libqut/host/host.h"
 #include "libqut/os/task.h"
 #include "libqut/python/inside.h"
 #include "libqut/runtime/walking_thread.h"
@@ -15,9 +16,17 @@ void python_add_count(enum python_count which)
     atomic_fetch_add_explicit(&counts[which], 1, memory_order_relaxed);
 }
 
-uint64_t python_count(enum python_count which)
+static uint64_t count_of(enum python_count which)
 {
     return atomic_load_explicit(&counts[which], memory_order_relaxed);
+}
+
+struct python_sums python_sums(void)
+{
+    return (struct python_sums){
+        .merged = count_of(PYTHON_MERGED),
+        .uncertain = count_of(PYTHON_UNCERTAIN) + count_of(PYTHON_UNKNOWN) + count_of(PYTHON_BUSY),
+    };
 }
 
 // ---- rooms
@@ -165,7 +174,7 @@ static void read_codes(const struct python_known *known, struct python_room *roo
             else if (cpython_is_internal(&code))
                 room->numbers[i] = PYTHON_INTERNAL_NUMBER;
             else
-                room->numbers[i] = python_function_of(known, room, &code);
+                room->numbers[i] = python_function_of(known, room, &code, room->mark);
             if (is_code)
                 room->codes[i] = code;
         }
@@ -281,7 +290,7 @@ static size_t take_and_merge(const struct python_known *known, struct python_roo
 }
 
 size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
-                    const void *ucontext)
+                    const void *ucontext, uint32_t mark)
 {
     const struct python_known *known = atomic_load_explicit(&python_known, memory_order_seq_cst);
     if (!known || count == 0 || count > PYTHON_NATIVE_MAX || !notes->modules)
@@ -297,6 +306,7 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
         python_add_count(is_known ? PYTHON_BUSY : PYTHON_UNKNOWN);
         return 0;
     }
+    room->mark = mark;
     size_t merged = take_and_merge(known, room, tid, notes, count, capture, ucontext);
     give_room(room);
     return merged;

@@ -37,31 +37,20 @@ static inline bool python_is_there(void)
     return __builtin_expect(atomic_load_explicit(&python_known, memory_order_relaxed) != NULL, 0);
 }
 
-// The calling thread's functions, into the walk of `count` frames that it has just taken, which may be cut then. How
-// many frames there are then; 0: all is as it was. Between modules_enter and modules_leave.
-// Signal-safe; takes less than 2 KiB of stack.
+// The calling thread's functions, met for the trace with that mark, into the walk of `count` frames that it has just
+// taken, which may be cut then. How many frames there are then; 0: all is as it was. Between modules_enter and
+// modules_leave. Signal-safe; takes less than 2 KiB of stack.
 size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
-                    const void *ucontext);
+                    const void *ucontext, uint32_t mark);
 
 // ---- our thread
 
 // Looks for the interpreter, and lists its threads where a handler asked for it. In how many ms it is due again; -1:
 // when the bell rings. Under work.
 int python_look(void);
-// Calls tell for each function that was met and not told since it was called with another mark. Under work.
+// Calls tell for each function that was met for the trace with that mark, and not told yet. Under work.
 void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
                  void *context);
-
-// What became of walks that had functions to find.
-enum python_count {
-    PYTHON_MERGED,    // ... found them
-    PYTHON_UNCERTAIN, // of these: which native frames run them is not certain, or some are missing
-    PYTHON_UNKNOWN,   // its thread was not known yet
-    PYTHON_BUSY,      // too many threads at once
-    PYTHON_NO_ROOM,   // functions that have no number, since there were too many
-    PYTHON_COUNTS
-};
-uint64_t python_count(enum python_count which);
 
 #pragma GCC visibility pop
 

@@ -135,6 +135,9 @@ uint32_t feed_stack_node(struct feed_stack *stack, uint32_t base, bool *is_cut);
 // Of one frame; 0: no room.
 uint32_t feed_frame_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);
 void feed_begin_stack(struct feed_stack *stack);
+// What an interpreter runs, behind its frames, of the walk that the thread has just taken notes of. Then the stack is
+// not the one that the thread remembers.
+void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture);
 
 // ---- feed_modules.c; under the registry's lock
 

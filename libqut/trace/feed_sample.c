@@ -150,17 +150,6 @@ static inline void skip(struct feed_stack *stack, size_t wanted_count)
     stack->skip_count = wanted_count < most ? wanted_count : most;
 }
 
-// What an interpreter runs, behind its frames. Then the stack is not the one that the thread remembers.
-__attribute__((noinline)) static void add_functions(struct feed_scratch *scratch, const void *ucontext,
-                                                    const struct arch_capture *capture)
-{
-    size_t count = python_merge(&scratch->notes, scratch->stack.count, capture, ucontext);
-    if (count == 0)
-        return;
-    scratch->stack.count = count;
-    scratch->stack.thread = NULL;
-}
-
 // A hit that began: walks, stores, ends it.
 static inline __attribute__((always_inline)) int sample(struct feed_scratch *scratch, const void *ucontext,
                                                         const struct qut_event *event,
@@ -176,7 +165,7 @@ static inline __attribute__((always_inline)) int sample(struct feed_scratch *scr
         skip(&scratch->stack, event->skip_frames);
     scratch->stack.thread = scratch->entry.thread;
     if (python_is_there())
-        add_functions(scratch, ucontext, capture);
+        feed_add_functions(scratch, ucontext, capture);
     scratch->stack.pcs = notes->pcs;
     scratch->stack.flags = notes->flags;
     scratch->stack.noted_count = notes->noted_count;

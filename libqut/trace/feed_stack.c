@@ -88,6 +88,16 @@ static inline unsigned flags_of(const struct feed_stack *stack, size_t frame)
     return frame == 0 && stack->is_interrupted ? flags | QUT_FRAME_INTERRUPTED : flags;
 }
 
+void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture)
+{
+    struct feed_stack *stack = &scratch->stack;
+    size_t count = python_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
+    if (count == 0)
+        return;
+    stack->count = count;
+    stack->thread = NULL;
+}
+
 // ---- with the walk's memory
 
 // Frames from *next inwards have to be looked up; what they hang from is returned.

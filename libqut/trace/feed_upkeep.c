@@ -141,6 +141,10 @@ static void describe_told(struct feed *feed)
 static void name_function(void *context, uint64_t start, uint64_t bytes, const char *text)
 {
     struct feed *feed = context;
+    const struct segment *segment = &feed->segment;
+    // Modules need theirs: what is without one here is a number.
+    if (__atomic_load_n(&segment->header->module_count, __ATOMIC_RELAXED) >= segment->module_capacity / 4 * 3)
+        return;
     const struct qut_trace_module module = {.code_bytes = bytes,
                                             .start = start,
                                             .start_vaddr = start,
