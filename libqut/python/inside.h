@@ -15,6 +15,7 @@ enum {
     PYTHON_NATIVE_MAX = 4096,
     PYTHON_CODES_MAX = 64, // code objects that are looked at at once
     PYTHON_SLOTS = 256,
+    PYTHON_PARTS = 6,             // of what a code object leads to: of each object its length, and what it holds
     PYTHON_TABLE_BYTES = 1 << 16, // of a table of lines
     PYTHON_FUNCTIONS_MAX = 1 << 14,
     PYTHON_NONE = 0,                  // a function that is not known
@@ -43,7 +44,9 @@ struct python_room {
     unsigned code_count;
     struct os_part parts[PYTHON_CODES_MAX];
     struct cpython_code codes[PYTHON_CODES_MAX];
+    bool is_code[PYTHON_CODES_MAX];
     uint32_t numbers[PYTHON_CODES_MAX];
+    struct os_part content_parts[PYTHON_CODES_MAX * PYTHON_PARTS];
     uint8_t heads[PYTHON_CODES_MAX][CPYTHON_CODE_BYTES];
     char name[CPYTHON_NAME_BYTES], file[CPYTHON_NAME_BYTES];
     uint64_t pcs[CPYTHON_FRAMES_MAX]; // of each frame; 0: it is not shown
@@ -70,6 +73,10 @@ bool python_functions_prepare(void);
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
 uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                             uint32_t mark);
+
+// The same of all code objects of the room, where no version tells one from another: with one system call, those that
+// are what was met last at their places. Of others the number is PYTHON_NONE. Signal-safe.
+void python_find_unversioned(const struct python_known *known, struct python_room *room, uint32_t mark);
 
 // ---- lines.c
 

@@ -161,26 +161,36 @@ static size_t gather_codes(struct python_room *room, size_t first, size_t code_b
 static void read_codes(const struct python_known *known, struct python_room *room, size_t code_bytes)
 {
     uint8_t *heads = &room->heads[0][0];
+    memset(room->is_code, 0, sizeof room->is_code);
     for (unsigned first = 0; first < room->code_count;) {
         size_t got = os_read_parts(&room->parts[first], room->code_count - first, heads + first * code_bytes);
-        unsigned whole = (unsigned)(got / code_bytes), end = first + whole;
-        for (unsigned i = first; i < room->code_count && i <= end; i++) {
-            uint64_t address = room->codes[i].address;
+        unsigned end = first + (unsigned)(got / code_bytes);
+        for (unsigned i = first; i < end; i++) {
             struct cpython_code code;
-            bool is_code =
-                i < end && cpython_code_of(&known->runtime, address, heads + i * code_bytes, code_bytes, &code);
-            if (!is_code)
-                room->numbers[i] = PYTHON_NONE;
-            else if (cpython_is_internal(&code))
-                room->numbers[i] = PYTHON_INTERNAL_NUMBER;
-            else
-                room->numbers[i] = python_function_of(known, room, &code, room->mark);
-            if (is_code)
+            room->is_code[i] =
+                cpython_code_of(&known->runtime, room->codes[i].address, heads + i * code_bytes, code_bytes, &code);
+            if (room->is_code[i])
                 room->codes[i] = code;
         }
         first = end + 1; // that one could not be read
     }
 }
+
+static void number_codes(const struct python_known *known, struct python_room *room)
+{
+    memset(room->numbers, 0, sizeof room->numbers);
+    if (!known->runtime.layout.code_version)
+        python_find_unversioned(known, room, room->mark);
+    for (unsigned i = 0; i < room->code_count; i++) {
+        if (!room->is_code[i])
+            continue;
+        if (cpython_is_internal(&room->codes[i]))
+            room->numbers[i] = PYTHON_INTERNAL_NUMBER;
+        else if (room->numbers[i] == PYTHON_NONE)
+            room->numbers[i] = python_function_of(known, room, &room->codes[i], room->mark);
+    }
+}
+static_assert(PYTHON_NONE == 0, "cleared");
 
 static uint64_t pc_of(const struct python_known *known, struct python_room *room, const struct cpython_frame *frame,
                       bool *is_missing)
@@ -204,6 +214,7 @@ static bool know_functions(const struct python_known *known, struct python_room 
     for (size_t first = 0, end; first < stack->frame_count && code_bytes <= CPYTHON_CODE_BYTES; first = end) {
         end = gather_codes(room, first, code_bytes);
         read_codes(known, room, code_bytes);
+        number_codes(known, room);
         for (size_t i = first; i < end; i++)
             room->pcs[i] = pc_of(known, room, &stack->frames[i], &is_missing);
     }
