@@ -154,6 +154,7 @@ struct cpython_merging {
     // What is found, of each group: the native frame before it; whether that is not certain.
     int32_t places[CPYTHON_GROUPS_MAX];
     bool is_guessed[CPYTHON_GROUPS_MAX];
+    bool has_unplaced; // groups that belong to no frame of a whole walk: of another thread, or not as they are now
 };
 
 bool cpython_has_evaluator(const struct cpython_merging *merging);

@@ -149,6 +149,7 @@ static bool place_rest(struct cpython_merging *merging)
     }
     if (!any)
         return false;
+    merging->has_unplaced = !is_certain;
     int32_t place = is_certain || last == NOWHERE ? (int32_t)merging->count - 1 : last;
     for (size_t i = 0; i < taken->group_count; i++)
         if (merging->places[i] == NOWHERE) {
@@ -168,6 +169,7 @@ bool cpython_has_evaluator(const struct cpython_merging *merging)
 
 bool cpython_place(struct cpython_merging *merging)
 {
+    merging->has_unplaced = false;
     for (size_t i = 0; i < merging->taken->group_count; i++) {
         merging->places[i] = NOWHERE;
         merging->is_guessed[i] = false;

@@ -67,7 +67,7 @@ enum python_count {
     PYTHON_COUNTS
 };
 
-// ---- functions.c
+// ---- numbers.c
 
 bool python_functions_prepare(void);
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
@@ -90,7 +90,7 @@ uint32_t python_line_of(const struct python_known *known, struct python_room *ro
 extern const struct elf_art_memory python_memory; // this process's own
 void python_want_look(void);                      // signal-safe
 
-// ---- merge.c
+// ---- own_stack.c
 
 bool python_rooms_prepare(void);
 void python_add_count(enum python_count which); // signal-safe

@@ -4,8 +4,8 @@
 // and line. What tells a function from all others is kept when it is first met, while its frame holds it.
 //
 //   look.c       our thread: where the interpreter is, and which thread state is whose
-//   merge.c      handlers: a thread's functions among its frames
-//   functions.c  handlers: which number a function has; our thread: what it is called
+//   own_stack.c  handlers: a thread's functions among its frames
+//   numbers.c    handlers: which number a function has; our thread: what it is called
 //   lines.c      handlers: lines of instructions
 #ifndef QUT_PYTHON_PYTHON_H
 #define QUT_PYTHON_PYTHON_H

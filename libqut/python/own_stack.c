@@ -268,7 +268,10 @@ static size_t merge_in(const struct python_known *known, struct python_room *roo
     bool is_certain = cpython_place(merging);
     if (!is_certain || is_uncertain || room->stack.fault != CPYTHON_FINE)
         python_add_count(PYTHON_UNCERTAIN);
-    if (room->stack.frame_count == 0)
+    // The thread may be in an interpreter that was not there when states were listed.
+    if (!is_certain && os_now_ns() >= known->look_again_ns)
+        python_want_look();
+    if (room->stack.frame_count == 0 || merging->has_unplaced)
         return 0;
     struct putting putting = {.room = room, .notes = notes};
     cpython_each_merged(merging, put, &putting);
