@@ -70,6 +70,7 @@ enum python_count {
 // ---- numbers.c
 
 bool python_functions_prepare(void);
+void python_functions_after_fork(void);
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
 uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                             uint32_t mark);

@@ -298,6 +298,17 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
 
 // ---- our thread
 
+// The list may end in the middle, where a thread was about to add to it. What is met again is told again.
+void python_functions_after_fork(void)
+{
+    uint32_t end = functions ? atomic_load_explicit(&next_number, memory_order_relaxed) : 0;
+    atomic_store_explicit(&met_now, 0, memory_order_relaxed);
+    for (uint32_t number = 1; number < end; number++) {
+        atomic_store_explicit(&functions[number].is_listed, 0, memory_order_relaxed);
+        atomic_store_explicit(&functions[number].met, 0, memory_order_relaxed);
+    }
+}
+
 static void tell_one(struct function *function, uint32_t number,
                      void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text), void *context)
 {

@@ -55,6 +55,13 @@ static void give_room(struct python_room *room)
     atomic_store_explicit(&room->is_taken, 0, memory_order_release);
 }
 
+void python_after_fork(void)
+{
+    for (unsigned i = 0; rooms && i < PYTHON_ROOMS; i++)
+        atomic_store_explicit(&rooms[i].is_taken, 0, memory_order_relaxed);
+    python_functions_after_fork();
+}
+
 // ---- whether there is something to do
 
 static bool knows(const struct python_known *known, uint32_t tid)

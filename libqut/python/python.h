@@ -52,6 +52,9 @@ int python_look(void);
 void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
                  void *context);
 
+// In a child after fork: threads that took their functions, or told of one, have stayed behind.
+void python_after_fork(void);
+
 #pragma GCC visibility pop
 
 #endif

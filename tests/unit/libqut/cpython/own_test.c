@@ -314,7 +314,9 @@ TEST(frames_that_lead_nowhere)
     put_in_place();
     CHECK(functions_with(frame, &named) == 0, "a cycle");
     // Code objects that are none, were freed, or lead to no text.
-    uint64_t shim = fake_frame(&fake, 0, 0, CPYTHON_OWNED_BY_STACK, false);
+    _Alignas(8) volatile uint8_t own[SHIM_BYTES] = {0};
+    uint64_t shim = (uint64_t)(uintptr_t)own;
+    own[layout->frame_owner] = CPYTHON_OWNED_BY_STACK;
     for (int what = 0; what < 5; what++) {
         uint64_t code = code_of("spoiled");
         set_version(code, 1000 + (uint32_t)what);
@@ -327,6 +329,11 @@ TEST(frames_that_lead_nowhere)
         int functions = functions_with(frame, &named);
         CHECK(functions == 1 && named == (what == 4), "%d: %d, %d named", what, functions, named);
     }
+    // The frames of another stack.
+    frame = fake_frame(&fake, codes[0], fake_frame(&fake, 0, 0, CPYTHON_OWNED_BY_STACK, false), CPYTHON_OWNED_BY_THREAD,
+                       false);
+    put_in_place();
+    CHECK(functions_with(frame, &named) == 0, "not of this stack");
     end();
 }
 
