@@ -222,6 +222,7 @@ void agent_tell_counts_after_fork(void)
 void agent_tell_counts(bool wait)
 {
     struct qut_sampling_counters now;
+    struct python_sums python = python_sums();
     qut_sampling_get_counters(&now, sizeof now);
     struct agent_channel_counts sum = {.due = now.due,
                                        .taken = now.taken,
@@ -232,7 +233,9 @@ void agent_tell_counts(bool wait)
                                        .threads_failed = now.threads_failed + agent_threads_without_room(),
                                        .eintr_seen = now.eintr_seen,
                                        .locks_untold = locks_untold(),
-                                       .asked = now.asked};
+                                       .asked = now.asked,
+                                       .python_stacks = python.merged,
+                                       .python_uncertain = python.uncertain};
     struct agent_channel_counts counts = {.due = sum.due - told.due,
                                           .taken = sum.taken - told.taken,
                                           .late = sum.late - told.late,
@@ -242,7 +245,9 @@ void agent_tell_counts(bool wait)
                                           .threads_failed = sum.threads_failed - told.threads_failed,
                                           .eintr_seen = sum.eintr_seen - told.eintr_seen,
                                           .locks_untold = sum.locks_untold - told.locks_untold,
-                                          .asked = sum.asked - told.asked};
+                                          .asked = sum.asked - told.asked,
+                                          .python_stacks = sum.python_stacks - told.python_stacks,
+                                          .python_uncertain = sum.python_uncertain - told.python_uncertain};
     fill_head(&counts.head, AGENT_CHANNEL_ADD);
     int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
     if (fd < 0)

@@ -126,7 +126,8 @@ struct agent_channel_counts {
     uint64_t due, taken, late, kernel, lost, strays, threads_failed, eintr_seen;
     uint64_t locks_untold; // waits whose holder or waker the table of locks had no room for
     uint64_t asked;        // ticks that would have been due at the pace that was asked for
-    uint64_t zero[6];
+    uint64_t python_stacks, python_uncertain; // samples, as python_sums() has them
+    uint64_t zero[4];
 };
 
 struct agent_channel_left {
@@ -160,6 +161,7 @@ static_assert(sizeof(struct agent_channel_counts) == 48 + 16 * 8, "shared");
 static_assert(offsetof(struct agent_channel_counts, due) == 48, "shared");
 static_assert(offsetof(struct agent_channel_counts, locks_untold) == 112, "shared");
 static_assert(offsetof(struct agent_channel_counts, asked) == 120, "shared");
+static_assert(offsetof(struct agent_channel_counts, python_stacks) == 128, "shared");
 static_assert(sizeof(struct agent_channel_left) == 64, "shared");
 static_assert(offsetof(struct agent_channel_left, why) == 48, "shared");
 static_assert(offsetof(struct agent_channel_left, is_child) == 56, "shared");

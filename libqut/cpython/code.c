@@ -11,6 +11,7 @@ enum {
     TEXT_ASCII = 64,
     TEXT_UNITS_MAX = CPYTHON_NAME_BYTES,
 };
+static_assert((int)CPYTHON_TEXT_ROOM_BYTES == 4 * (int)TEXT_UNITS_MAX, "there is room for the widest");
 // What a live object counts. The memory of one that was freed holds something else there, and all else as it was.
 #define REFERENCES_MAX ((uint64_t)UINT32_MAX)
 // What is called length, and is more than this, is none.
@@ -127,8 +128,14 @@ static bool put(char *text, size_t text_size, size_t *at, uint32_t character)
 bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        char *text, size_t text_size)
 {
+    uint8_t room[CPYTHON_TEXT_ROOM_BYTES];
+    return cpython_read_text_with(runtime, memory, address, text, text_size, room);
+}
+
+bool cpython_read_text_with(const struct cpython_runtime *runtime, const struct elf_art_memory *memory,
+                            uint64_t address, char *text, size_t text_size, uint8_t *units)
+{
     const struct cpython_layout *layout = &runtime->layout;
-    uint8_t units[4 * TEXT_UNITS_MAX];
     struct block block;
     *text = 0;
     if (!read_block(memory, address, &block) || block.size < TEXT_HEAD_BYTES)
@@ -152,4 +159,20 @@ bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_a
     }
     text[at] = 0;
     return at > 0;
+}
+
+void cpython_function_text(const char *name, const char *file, char *text, size_t text_size)
+{
+    size_t name_bytes = strnlen(name, text_size / 2), file_bytes = strlen(file), most = text_size - name_bytes - 2;
+    if (file_bytes > most) {
+        const char *slash = strrchr(file, '/');
+        file = slash && strlen(slash + 1) <= most ? slash + 1 : "";
+        file_bytes = strlen(file);
+    }
+    memcpy(text, name, name_bytes);
+    text[name_bytes] = '\n';
+    memcpy(text + name_bytes + 1, file, file_bytes + 1);
+    for (size_t i = 0; i < name_bytes; i++)
+        if (text[i] == '\n')
+            text[i] = ' ';
 }

@@ -12,6 +12,8 @@
 #ifndef QUT_CPYTHON_CPYTHON_H
 #define QUT_CPYTHON_CPYTHON_H
 
+#include <qut/frame.h>
+
 #include "libqut/elf/image_memory.h"
 
 enum {
@@ -20,6 +22,8 @@ enum {
     CPYTHON_STATES_MAX = 8,     // thread states of one native thread: one for each interpreter that it is in
     CPYTHON_THREADS_MAX = 8192, // of a process
     CPYTHON_NAME_BYTES = 512,
+    CPYTHON_TEXT_ROOM_BYTES = 4 * CPYTHON_NAME_BYTES,
+    CPYTHON_PAGE_BYTES = 4096,
     CPYTHON_PAGES = 8,        // of memory that are kept while a thread stands still
     CPYTHON_CODE_BYTES = 256, // of a code object: all that is read of it. It may be smaller, and end a mapping
 };
@@ -111,8 +115,17 @@ struct cpython_group {
     uint32_t state; // number of the thread state: groups of one state follow each other, innermost first
 };
 
+// What memory was read while a thread stands still.
+struct cpython_view {
+    const struct elf_art_memory *memory;
+    uint64_t starts[CPYTHON_PAGES]; // 0: none
+    unsigned next;
+    uint8_t bytes[CPYTHON_PAGES][CPYTHON_PAGE_BYTES];
+};
+
 // The functions that a thread is in, innermost first.
 struct cpython_stack {
+    struct cpython_view *view;    // to work with: too large for a stack
     enum cpython_fault fault;     // what was taken before it is sound
     bool is_entering;             // the innermost evaluator's group is being made, or given up
     struct cpython_frame *frames; // room for CPYTHON_FRAMES_MAX
@@ -125,9 +138,38 @@ struct cpython_stack {
     int32_t pages_tid;
 };
 
-// The thread stands still, or sleeps.
+// The thread stands still, or sleeps, or is the caller. Signal-safe, where memory->read is.
 void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, int32_t tid,
                   struct cpython_stack *stack);
+
+// ---- merge.c
+
+// Functions among the native frames of their thread's walk: each group behind its evaluator's frame. Nothing is
+// allocated; signal-safe.
+struct cpython_merging {
+    const struct cpython_runtime *runtime;
+    uint64_t text_start, text_end; // of the code that the evaluator lies in
+    const struct cpython_stack *taken;
+    const struct qut_frame *native; // lookup_pc, sp and flags count
+    size_t count;
+    bool is_whole; // the walk came to the outermost frame
+    // What is found, of each group: the native frame before it; whether that is not certain.
+    int32_t places[CPYTHON_GROUPS_MAX];
+    bool is_guessed[CPYTHON_GROUPS_MAX];
+    bool has_unplaced; // groups that belong to no frame of a whole walk: of another thread, or not as they are now
+};
+
+bool cpython_has_evaluator(const struct cpython_merging *merging);
+// Finds the places. False: which native frames run which functions is not certain.
+bool cpython_place(struct cpython_merging *merging);
+// Calls put for every native frame and every function, innermost first, until it returns false.
+struct cpython_item {
+    bool is_function, is_guessed;
+    size_t index; // of the native frame; of a function: in taken->frames
+    uint64_t sp;  // of the native frame; of a function: of the one behind its evaluator's
+};
+void cpython_each_merged(const struct cpython_merging *merging, bool (*put)(void *context, const struct cpython_item *),
+                         void *context);
 
 // ---- code.c
 
@@ -154,6 +196,11 @@ static inline bool cpython_is_internal(const struct cpython_code *code)
 // A string, as UTF-8, cut to fit. False: it is none, or cannot be read.
 bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                        char *text, size_t text_size);
+// The same with room for CPYTHON_TEXT_ROOM_BYTES to work with: in handlers.
+bool cpython_read_text_with(const struct cpython_runtime *runtime, const struct elf_art_memory *memory,
+                            uint64_t address, char *text, size_t text_size, uint8_t *room);
+// "function\nfile", as traces have it (QUT_TRACE_MODULE_LINES). A path that does not fit is known by its end.
+void cpython_function_text(const char *name, const char *file, char *text, size_t text_size);
 // The bytes of an object. Returns how many; 0: none, or they do not fit.
 size_t cpython_read_bytes(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                           uint8_t *bytes, size_t size);

@@ -10,21 +10,15 @@
 #include "libqut/cpython/inside.h"
 
 enum {
-    PAGE_BYTES = 4096,
+    PAGE_BYTES = CPYTHON_PAGE_BYTES,
     FRAME_BYTES = 80,         // what all versions have of an interpreter's frame
     FRAME_OBJECT_BYTES = 112, // of a frame object
 };
 
 // Frames lie near each other: memory is read by pages, which are kept as long as the thread stands still. Those that
 // the thread needed last time are read first, all at once.
-struct view {
-    const struct elf_art_memory *memory;
-    uint64_t starts[CPYTHON_PAGES]; // 0: none
-    unsigned next;
-    uint8_t bytes[CPYTHON_PAGES][PAGE_BYTES];
-};
-
-static void view_begin(struct view *view, const struct elf_art_memory *memory, const uint64_t pages[CPYTHON_PAGES])
+static void view_begin(struct cpython_view *view, const struct elf_art_memory *memory,
+                       const uint64_t pages[CPYTHON_PAGES])
 {
     struct elf_art_piece pieces[CPYTHON_PAGES];
     size_t count = 0;
@@ -41,7 +35,7 @@ static void view_begin(struct view *view, const struct elf_art_memory *memory, c
             view->starts[i] = pages[i];
 }
 
-static const uint8_t *view_page(struct view *view, uint64_t start)
+static const uint8_t *view_page(struct cpython_view *view, uint64_t start)
 {
     for (unsigned i = 0; i < CPYTHON_PAGES; i++)
         if (view->starts[i] == start)
@@ -57,7 +51,7 @@ static const uint8_t *view_page(struct view *view, uint64_t start)
     return view->bytes[i];
 }
 
-static bool view_read(struct view *view, uint64_t address, void *bytes, size_t size)
+static bool view_read(struct cpython_view *view, uint64_t address, void *bytes, size_t size)
 {
     uint8_t *to = bytes;
     while (size > 0) {
@@ -75,7 +69,7 @@ static bool view_read(struct view *view, uint64_t address, void *bytes, size_t s
     return true;
 }
 
-static bool read_word(struct view *view, uint64_t address, uint64_t *word)
+static bool read_word(struct cpython_view *view, uint64_t address, uint64_t *word)
 {
     return view_read(view, address, word, sizeof *word);
 }
@@ -86,7 +80,7 @@ struct taking {
     uint64_t chunk, top, limit; // of the memory that frames lie in
     // A list that comes back to where it was.
     uint64_t mark, steps;
-    struct view view;
+    struct cpython_view *view;
 };
 
 static bool comes_back(struct taking *taking, uint64_t address)
@@ -129,7 +123,7 @@ static enum cpython_fault take_objects(struct taking *taking, uint64_t frame)
     while (frame != 0) {
         if (!cpython_is_pointer(frame) || comes_back(taking, frame))
             return CPYTHON_TORN;
-        if (!view_read(&taking->view, frame, bytes, sizeof bytes))
+        if (!view_read(taking->view, frame, bytes, sizeof bytes))
             return CPYTHON_UNREADABLE;
         int64_t last = cpython_half(bytes, layout->frame_instruction);
         last *= layout->lines == CPYTHON_LINES_RANGES ? 2 : 1; // 3.10 counts units
@@ -159,7 +153,7 @@ static enum cpython_fault read_frame(struct taking *taking, uint64_t address, st
     uint8_t bytes[FRAME_BYTES];
     if (!cpython_is_pointer(address) || comes_back(taking, address))
         return CPYTHON_TORN;
-    if (!view_read(&taking->view, address, bytes, sizeof bytes))
+    if (!view_read(taking->view, address, bytes, sizeof bytes))
         return CPYTHON_UNREADABLE;
     *frame = (struct frame){
         .code = cpython_word(bytes, layout->frame_code),
@@ -178,7 +172,7 @@ static bool is_suspended(struct taking *taking, uint64_t address)
 {
     enum { STATE_BEFORE_FRAME = 5 };
     uint8_t state;
-    return !view_read(&taking->view, address - STATE_BEFORE_FRAME, &state, sizeof state) ||
+    return !view_read(taking->view, address - STATE_BEFORE_FRAME, &state, sizeof state) ||
            state != taking->layout->generator_running;
 }
 
@@ -256,14 +250,14 @@ static enum cpython_fault take_records(struct taking *taking, uint64_t record, u
         return CPYTHON_FINE;
     if (!cpython_is_pointer(record))
         return CPYTHON_TORN;
-    if (!read_word(&taking->view, record + layout->record_frame, &frame))
+    if (!read_word(taking->view, record + layout->record_frame, &frame))
         return CPYTHON_UNREADABLE;
     while (record != root) {
-        if (!read_word(&taking->view, record + layout->record_previous, &previous))
+        if (!read_word(taking->view, record + layout->record_previous, &previous))
             return CPYTHON_UNREADABLE;
         if (!cpython_is_pointer(previous) || previous == record)
             return CPYTHON_TORN;
-        if (!read_word(&taking->view, previous + layout->record_frame, &expected))
+        if (!read_word(taking->view, previous + layout->record_frame, &expected))
             return CPYTHON_UNREADABLE;
         enum cpython_fault fault = take_recorded(taking, record, frame, expected, is_innermost);
         if (fault != CPYTHON_FINE)
@@ -325,19 +319,16 @@ static bool is_still(const struct taking *taking, const struct cpython_thread *k
     return now->interpreter == known->interpreter && now->descriptor == known->descriptor &&
            now->native == known->native &&
            (taking->layout->thread_native_id ||
-            cpython_thread_of_descriptor(taking->view.memory, now->descriptor) == known->tid);
+            cpython_thread_of_descriptor(taking->view->memory, now->descriptor) == known->tid);
 }
 
 void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, int32_t tid,
                   struct cpython_stack *stack)
 {
-    struct taking taking; // its pages are not to be cleared
-    taking.layout = &runtime->layout;
-    taking.stack = stack;
-    taking.chunk = taking.top = taking.limit = 0;
+    struct taking taking = {.layout = &runtime->layout, .stack = stack, .view = stack->view};
     if (stack->pages_tid != tid)
         memset(stack->pages, 0, sizeof stack->pages);
-    view_begin(&taking.view, memory, stack->pages);
+    view_begin(taking.view, memory, stack->pages);
     stack->fault = CPYTHON_NO_THREAD;
     stack->frame_count = stack->group_count = 0;
     stack->state_count = 0;
@@ -348,7 +339,7 @@ void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_me
         struct cpython_thread now;
         if (known->tid != tid)
             continue;
-        if (view_read(&taking.view, known->state, bytes, sizeof bytes))
+        if (view_read(taking.view, known->state, bytes, sizeof bytes))
             cpython_state_of(&runtime->layout, known->state, bytes, &now);
         else if (!cpython_read_state(&runtime->layout, memory, known->state, bytes, &now))
             continue;
@@ -360,6 +351,6 @@ void cpython_take(const struct cpython_runtime *runtime, const struct elf_art_me
         if (fault == CPYTHON_TOO_MANY)
             break;
     }
-    memcpy(stack->pages, taking.view.starts, sizeof stack->pages);
+    memcpy(stack->pages, taking.view->starts, sizeof stack->pages);
     stack->pages_tid = tid;
 }

@@ -36,6 +36,13 @@ uint64_t feed_collector_ns(void);
 // A process is about to end without destructors: what it and the calling thread are called by now. Signal-safe.
 void feed_look_at_names(void);
 
+// Samples with functions of an interpreter (libqut/python); and those that lack some, or have them where they need not
+// belong. Signal-safe.
+struct python_sums {
+    uint64_t merged, uncertain;
+};
+struct python_sums python_sums(void);
+
 // Before the library is unloaded: nothing is stored any more, or ever will be. What stays for the process's life goes
 // as well.
 void feed_forget(void);

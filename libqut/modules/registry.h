@@ -57,6 +57,7 @@ struct modules_record {
     uint32_t unlisted;                       // its number among those that no loader lists; 0: it is listed
     uint64_t jit_descriptor;                 // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
+    uintptr_t python_dynamic;                // address of its dynamic section, if it exports _PyRuntime; 0: it does not
     uint64_t met_ns;
     uint64_t code_base;        // code_space.h
     uint32_t watch_generation; // the watch's own

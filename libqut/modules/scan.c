@@ -151,6 +151,7 @@ static struct modules_record *new_record(struct modules_found *found)
     record->jit_descriptor = found->jit_descriptor;
     record->hotspot_structs = found->hotspot_structs;
     record->hotspot_types = found->hotspot_types;
+    record->python_dynamic = found->is_python ? found->dynamic : 0;
     record->state = RUNTIME_CODE_PENDING;
     if (record->identity.is_unlisted && ++unlisted == 0)
         unlisted = 1;
@@ -295,6 +296,7 @@ static void find_machines(struct modules_registry *registry, struct modules_scan
         found->hotspot_structs = find_symbol(found, "gHotSpotVMStructs");
         if (found->hotspot_structs)
             found->hotspot_types = find_symbol(found, "gHotSpotVMTypes");
+        found->is_python = find_symbol(found, "_PyRuntime") != 0;
     }
 }
 

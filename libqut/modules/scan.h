@@ -12,6 +12,7 @@ struct modules_found {
     char *name;
     uintptr_t dynamic; // of its dynamic section; 0: it has none
     uint64_t jit_descriptor, hotspot_structs, hotspot_types;
+    bool is_python;
 };
 
 struct modules_scan {

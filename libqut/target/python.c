@@ -97,8 +97,9 @@ struct target_python_stack *target_python_stack_new(void)
         return NULL;
     stack->taken.frames = calloc(CPYTHON_FRAMES_MAX, sizeof *stack->taken.frames);
     stack->taken.groups = calloc(CPYTHON_GROUPS_MAX, sizeof *stack->taken.groups);
+    stack->taken.view = malloc(sizeof *stack->taken.view);
     stack->functions = calloc(CPYTHON_FRAMES_MAX, sizeof *stack->functions);
-    if (stack->taken.frames && stack->taken.groups && stack->functions)
+    if (stack->taken.frames && stack->taken.groups && stack->taken.view && stack->functions)
         return stack;
     target_python_stack_free(stack);
     return NULL;
@@ -110,6 +111,7 @@ void target_python_stack_free(struct target_python_stack *stack)
         return;
     free(stack->taken.frames);
     free(stack->taken.groups);
+    free(stack->taken.view);
     free(stack->functions);
     free(stack);
 }
@@ -121,6 +123,7 @@ struct target_python_stack *target_python_stack_copy(const struct target_python_
     if (!copy)
         return NULL;
     *copy = *stack;
+    copy->taken.view = NULL; // nothing more is taken
     copy->taken.frames = malloc((taken->frame_count + 1) * sizeof *taken->frames);
     copy->taken.groups = malloc((taken->group_count + 1) * sizeof *taken->groups);
     copy->functions = malloc((taken->frame_count + 1) * sizeof *stack->functions);

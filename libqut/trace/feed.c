@@ -72,6 +72,7 @@ static void close_feed(struct modules_retired *retired)
     if (feed->is_given_up) {
         segment_unmap(&feed->segment);
     } else if (!feed->is_unmapped) {
+        feed_name_functions(feed);
         feed_look_at_threads(feed);
         feed_look_at_command(feed);
         feed_keep_counts(&feed->segment);

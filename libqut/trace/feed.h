@@ -135,6 +135,9 @@ uint32_t feed_stack_node(struct feed_stack *stack, uint32_t base, bool *is_cut);
 // Of one frame; 0: no room.
 uint32_t feed_frame_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc, unsigned frame_flags);
 void feed_begin_stack(struct feed_stack *stack);
+// What an interpreter runs, behind its frames, of the walk that the thread has just taken notes of. Then the stack is
+// not the one that the thread remembers.
+void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture);
 
 // ---- feed_modules.c; under the registry's lock
 
@@ -147,6 +150,8 @@ int feed_maintain(void);
 void feed_tell_raw(struct feed *feed, uint32_t index, uintptr_t pc); // signal-safe
 // Under work.
 void feed_look_at_threads(struct feed *feed);
+// What functions are called that were met and have no name yet. Under work.
+void feed_name_functions(struct feed *feed);
 // What the process is called by now: a server writes over its arguments. Signal-safe.
 void feed_look_at_command(struct feed *feed);
 

@@ -9,6 +9,7 @@
 
 #include "libqut/os/process.h"
 #include "libqut/os/task.h"
+#include "libqut/python/python.h"
 #include "libqut/trace/feed.h"
 
 void feed_before_fork(void)
@@ -88,6 +89,8 @@ void feed_in_child(void)
     atomic_store_explicit(&feed_control, 0, memory_order_relaxed);
     feed_all = NULL;
     feed_fork_ends(true);
+    if (python_is_there())
+        python_after_fork();
     struct runtime_thread *thread = runtime_thread_self();
     if (thread)
         thread->node_generation = 0;

@@ -5,6 +5,7 @@
 //   the last stack      else its pcs are compared, from the outermost frame on
 //
 #include "libqut/modules/jit.h"
+#include "libqut/python/python.h"
 #include "libqut/runtime/tiers.h"
 #include "libqut/trace/feed.h"
 
@@ -48,7 +49,7 @@ __attribute__((noinline)) static uint32_t raw_node(struct feed_stack *stack, uin
         stack->cut = QUT_TRACE_CUT_RAW;
         return 0;
     }
-    if (class == QUT_TRACE_CLASS_DEX)
+    if (class == QUT_TRACE_CLASS_DEX && !python_is_pc(pc))
         feed_tell_raw(feed, index, pc);
     return segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
 }
@@ -85,6 +86,16 @@ static inline unsigned flags_of(const struct feed_stack *stack, size_t frame)
 {
     unsigned flags = frame < stack->noted_count ? stack->flags[frame] & (unsigned)SPECIAL : 0;
     return frame == 0 && stack->is_interrupted ? flags | QUT_FRAME_INTERRUPTED : flags;
+}
+
+void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture)
+{
+    struct feed_stack *stack = &scratch->stack;
+    size_t count = python_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
+    if (count == 0)
+        return;
+    stack->count = count;
+    stack->thread = NULL;
 }
 
 // ---- with the walk's memory

@@ -4,6 +4,7 @@
 
 #include "libqut/host/host.h"
 #include "libqut/os/task.h"
+#include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 
 enum { LOOK_EVERY_MS = 1000 };
@@ -135,6 +136,28 @@ static void describe_told(struct feed *feed)
     }
 }
 
+// ---- functions of an interpreter, which have numbers for pcs
+
+static void name_function(void *context, uint64_t start, uint64_t bytes, const char *text)
+{
+    struct feed *feed = context;
+    const struct segment *segment = &feed->segment;
+    // Modules need theirs: what is without one here is a number.
+    if (__atomic_load_n(&segment->header->module_count, __ATOMIC_RELAXED) >= segment->module_capacity / 4 * 3)
+        return;
+    const struct qut_trace_module module = {.code_bytes = bytes,
+                                            .start = start,
+                                            .start_vaddr = start,
+                                            .load_ns = os_now_ns(),
+                                            .flags = QUT_TRACE_MODULE_JIT | QUT_TRACE_MODULE_LINES};
+    segment_module_add(&feed->segment, &module, text);
+}
+
+void feed_name_functions(struct feed *feed)
+{
+    python_tell(feed->generation, name_function, feed);
+}
+
 // ---- now and then
 
 int feed_maintain(void)
@@ -144,6 +167,8 @@ int feed_maintain(void)
     if (!feed)
         return -1;
     describe_told(feed);
+    int python_ms = python_look();
+    feed_name_functions(feed);
     uint64_t now_ns = os_now_ns();
     bool is_wanted = atomic_exchange_explicit(&feed->is_short_of_slots, 0, memory_order_acq_rel) != 0;
     if (is_wanted || now_ns - feed->looked_ns >= (uint64_t)LOOK_EVERY_MS * 1000000u) {
@@ -151,7 +176,7 @@ int feed_maintain(void)
         feed_look_at_threads(feed);
         feed_look_at_command(feed);
     }
-    return LOOK_EVERY_MS;
+    return python_ms >= 0 && python_ms < LOOK_EVERY_MS ? python_ms : LOOK_EVERY_MS;
 }
 
 uint64_t feed_collector_ns(void)

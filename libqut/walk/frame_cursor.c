@@ -2,6 +2,7 @@
 // One frame at a time. Nothing is remembered between the calls but the walk itself, and what it has asked.
 #include <qut/local.h>
 
+#include "libqut/walk/noted_walk.h"
 #include "libqut/walk/walk_local.h"
 
 struct cursor {
@@ -35,6 +36,14 @@ void qut_cursor_context(struct qut_cursor *cursor, const void *ucontext)
 {
     walk_local_begin_at_context(walk_of(cursor), ucontext);
     has_asked_nothing(cursor);
+}
+
+void walk_cursor_at(struct qut_cursor *cursor, const struct arch_capture *capture, const void *ucontext)
+{
+    if (ucontext)
+        qut_cursor_context(cursor, ucontext);
+    else
+        walk_cursor_captured(cursor, capture);
 }
 
 // Between two calls nothing is held: each finds the modules anew.

@@ -25,6 +25,10 @@ struct walk_noted_walk {
 // which are the caller's. Until the latter, what walk_nodes gives stays as it is. Signal-safe.
 size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
 
+// A cursor where such a walk begins, in the caller's memory. Signal-safe.
+struct qut_cursor;
+void walk_cursor_at(struct qut_cursor *cursor, const struct arch_capture *capture, const void *ucontext);
+
 #pragma GCC visibility pop
 
 #endif

@@ -71,25 +71,9 @@ void attach_python_take(struct attach_session *session, const struct attach_thre
 char *attach_name_in_file(const char *name, const char *file)
 {
     struct collect_code code;
-    if (!name)
-        return NULL;
-    file = file ? file : "";
-    size_t name_bytes = strnlen(name, sizeof code.name / 2), file_bytes = strlen(file);
-    size_t most = sizeof code.name - name_bytes - 2;
-    char *text = malloc(sizeof code.name);
-    if (!text)
-        return NULL;
-    if (file_bytes > most) {
-        const char *slash = strrchr(file, '/');
-        file = slash && strlen(slash + 1) <= most ? slash + 1 : "";
-        file_bytes = strlen(file);
-    }
-    memcpy(text, name, name_bytes);
-    text[name_bytes] = '\n';
-    memcpy(text + name_bytes + 1, file, file_bytes + 1);
-    for (size_t i = 0; i < name_bytes; i++)
-        if (text[i] == '\n')
-            text[i] = ' ';
+    char *text = name ? malloc(sizeof code.name) : NULL;
+    if (text)
+        cpython_function_text(name, file ? file : "", text, sizeof code.name);
     return text;
 }
 

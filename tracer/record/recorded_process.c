@@ -78,6 +78,10 @@ static const struct trace_note *make_notes(void *context, size_t *count)
         add_number(process, count, "threads-without-ticks", added->threads_failed);
         add_number(process, count, "eintr-seen", added->eintr_seen);
         add_number(process, count, "locks-untold", added->locks_untold);
+        if (added->python_stacks || added->python_uncertain) {
+            add_number(process, count, "python-stacks", added->python_stacks);
+            add_number(process, count, "python-uncertain", added->python_uncertain);
+        }
     }
     pthread_mutex_unlock(&process->mutex);
     return process->notes;

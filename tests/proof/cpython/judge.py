@@ -35,6 +35,7 @@ class Frame:
 @dataclass
 class Verdict:
     total: int = 0
+    samples: int = 0
     named: int = 0  # have functions
     whole: int = 0  # from where the program begins to a function of its own
     frames: int = 0

@@ -365,6 +365,7 @@ def main():
     threads = [threading.Thread(target=run, args=(name,)) for name in names[1:]]
     for thread in threads:
         thread.start()
+    print(f"began {time.monotonic()}", flush=True)
     print("ready", flush=True)
     run(names[0])  # -> run
     for thread in threads:

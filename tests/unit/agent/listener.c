@@ -61,6 +61,8 @@ static void add(struct agent_channel_counts *to, const struct agent_channel_coun
     to->threads_failed += counts->threads_failed;
     to->eintr_seen += counts->eintr_seen;
     to->locks_untold += counts->locks_untold;
+    to->python_stacks += counts->python_stacks;
+    to->python_uncertain += counts->python_uncertain;
 }
 
 static void take_packet(struct listener_run *run, int fd, const char *token)

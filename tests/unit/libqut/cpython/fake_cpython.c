@@ -75,7 +75,7 @@ void fake_begin(struct fake_cpython *fake, unsigned minor)
         fake_put(fake, fake->state + layout->thread_native_id, FAKE_TID);
     if (layout->thread_root_record)
         fake_set_innermost(fake, fake_root(fake));
-    fake->stack = (struct cpython_stack){.frames = fake->frames, .groups = fake->groups};
+    fake->stack = (struct cpython_stack){.view = &fake->view, .frames = fake->frames, .groups = fake->groups};
 }
 
 uint64_t fake_text(struct fake_cpython *fake, const void *units, size_t count, unsigned width)

@@ -16,6 +16,7 @@ struct fake_cpython {
     struct cpython_thread threads[CPYTHON_THREADS_MAX];
     struct cpython_frame frames[CPYTHON_FRAMES_MAX];
     struct cpython_group groups[CPYTHON_GROUPS_MAX];
+    struct cpython_view view;
     struct cpython_stack stack;
 };
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of instructions. A table is read while a frame holds its function, when one of its instructions is first met;
+// then the answer is in one word, which any thread may replace by another one's.
+#include "libqut/python/inside.h"
+
+enum { KNOWN_BITS = 14, UNIT_BITS = 20, NUMBER_SHIFT = PYTHON_LINE_BITS + UNIT_BITS };
+
+// number | unit | line; 0: none. Beyond what a word has room for, nothing is remembered.
+static _Atomic uint64_t *known_lines;
+
+bool python_lines_prepare(void)
+{
+    if (!known_lines)
+        known_lines = os_reserve(sizeof *known_lines << KNOWN_BITS);
+    return known_lines != NULL;
+}
+
+static uint32_t read_line(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
+                          uint32_t offset_bytes)
+{
+    const struct cpython_layout *layout = &known->runtime.layout;
+    uint64_t length;
+    // A table may be empty, and then all is on the first line.
+    if (!elf_art_read(&python_memory, code->lines + layout->object_size, &length, sizeof length) ||
+        length > sizeof room->table ||
+        !elf_art_read(&python_memory, code->lines + layout->bytes_data, room->table, (size_t)length))
+        return 0;
+    uint32_t line =
+        cpython_line_at((enum cpython_lines)layout->lines, room->table, (size_t)length, code->first_line, offset_bytes);
+    return line < 1u << PYTHON_LINE_BITS ? line : 0;
+}
+
+uint32_t python_line_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
+                        uint32_t number, uint64_t instruction)
+{
+    uint64_t offset = instruction;
+    if (known->runtime.layout.form != CPYTHON_FRAME_OBJECTS)
+        offset = instruction > code->instructions ? instruction - code->instructions : 0; // none has run yet: 0
+    if (offset >= code->instruction_bytes)
+        return 0;
+    uint64_t unit = offset / 2;
+    if (unit >> UNIT_BITS)
+        return read_line(known, room, code, (uint32_t)offset);
+    uint64_t key = (uint64_t)number << UNIT_BITS | unit;
+    _Atomic uint64_t *word = &known_lines[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS)];
+    uint64_t there = atomic_load_explicit(word, memory_order_relaxed);
+    if (there >> PYTHON_LINE_BITS == key)
+        return (uint32_t)there & ((1u << PYTHON_LINE_BITS) - 1);
+    uint32_t line = read_line(known, room, code, (uint32_t)offset);
+    atomic_store_explicit(word, key << PYTHON_LINE_BITS | line, memory_order_relaxed);
+    return line;
+}
+static_assert((uint64_t)PYTHON_FUNCTIONS_MAX << NUMBER_SHIFT >> NUMBER_SHIFT == PYTHON_FUNCTIONS_MAX,
+              "a word has room");

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of CPython in this process's own samples: taken by the thread that is sampled, in its handler, and put
+// among the native frames of its walk (libqut/cpython says how). No names there: a frame becomes a number of function
+// and line. What tells a function from all others is kept when it is first met, while its frame holds it.
+//
+//   look.c       our thread: where the interpreter is, and which thread state is whose
+//   own_stack.c  handlers: a thread's functions among its frames
+//   numbers.c    handlers: which number a function has; our thread: what it is called
+//   lines.c      handlers: lines of instructions
+#ifndef QUT_PYTHON_PYTHON_H
+#define QUT_PYTHON_PYTHON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "libqut/walk/noted_walk.h"
+
+#pragma GCC visibility push(hidden)
+
+// What a frame's pc is: no address, since those have 57 bits at most, but as in a trace from outside
+// (libqut/target/python.h).
+//   bits 20 to 47  the function's number; 0: it is not known
+//   bits 0 to 19   the line; 0: not known
+#define PYTHON_PC_BASE ((uint64_t)0x5059 << 48)
+enum { PYTHON_LINE_BITS = 20 };
+static inline bool python_is_pc(uint64_t pc)
+{
+    return pc >> 48 == PYTHON_PC_BASE >> 48;
+}
+
+struct python_known;
+extern _Atomic(struct python_known *) python_known; // NULL: no interpreter
+
+// Whether there is something to be merged. Signal-safe.
+static inline bool python_is_there(void)
+{
+    return __builtin_expect(atomic_load_explicit(&python_known, memory_order_relaxed) != NULL, 0);
+}
+
+// The calling thread's functions, met for the trace with that mark, into the walk of `count` frames that it has just
+// taken, which may be cut then. How many frames there are then; 0: all is as it was. Between modules_enter and
+// modules_leave. Signal-safe; takes less than 2 KiB of stack.
+size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
+                    const void *ucontext, uint32_t mark);
+
+// ---- our thread
+
+// Looks for the interpreter, and lists its threads where a handler asked for it. In how many ms it is due again; -1:
+// when the bell rings. Under work.
+int python_look(void);
+// Calls tell for each function that was met for the trace with that mark, and not told yet. Under work.
+void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
+                 void *context);
+
+// In a child after fork: threads that took their functions, or told of one, have stayed behind.
+void python_after_fork(void);
+
+#pragma GCC visibility pop
+
+#endif
