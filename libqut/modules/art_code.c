@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of ART's JIT without debug info (libqut/art/jit_code.h): where its caches are, by the names of mappings, which
+// our thread reads when walks meet code that is not known.
+#include <stdlib.h>
+#include <string.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/modules/jit_registry.h"
+#include "libqut/modules/machine_code.h"
+
+struct art_code {
+    struct modules_retired retired;
+    size_t count;
+    struct modules_art_cache {
+        struct modules_machine machine;
+        struct art_jit_cache cache;
+    } items[MODULES_ART_CACHES_MAX];
+};
+static_assert(offsetof(struct art_code, retired) == 0, "freed by its node");
+static_assert(offsetof(struct modules_art_cache, machine) == 0, "found by it");
+
+static _Atomic(struct art_code *) current; // NULL: none
+
+// ---- walks
+
+bool modules_art_find(uintptr_t pc, struct runtime_code *code)
+{
+    const struct art_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    for (size_t i = 0; known && i < known->count; i++) {
+        if (!art_jit_cache_has(&known->items[i].cache, pc))
+            continue;
+        *code = (struct runtime_code){
+            .state = RUNTIME_CODE_OF_MACHINE,
+            .frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED,
+            .is_called_by_all = true,
+            .machine = &known->items[i].machine,
+        };
+        return true;
+    }
+    return false;
+}
+
+bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum arch_pc_kind kind,
+                      struct qut_rule *rule)
+{
+    const struct modules_art_cache *item = (const struct modules_art_cache *)machine;
+    return art_jit_frame_rule(&item->cache, &modules_jit_own_memory, pc, kind, rule);
+}
+
+// ---- our thread
+
+static void free_code(struct modules_retired *retired)
+{
+    free(retired);
+}
+
+void modules_art_see(struct modules_art_reading *reading, const struct os_map_line *line)
+{
+    // The data of a cache lies before its code.
+    bool is_cache = art_jit_knows(&arch_native_arch) && art_jit_is_cache_name(line->path) && line->is_readable;
+    if (!is_cache) {
+        reading->data_end = 0;
+        return;
+    }
+    if (!line->is_executable) {
+        if (reading->data_end != line->start)
+            reading->data_start = line->start;
+        reading->data_end = line->end;
+        return;
+    }
+    struct art_jit_cache *last = reading->count ? &reading->items[reading->count - 1] : NULL;
+    if (last && last->code_end == line->start)
+        last->code_end = line->end;
+    else if (reading->data_end == line->start && reading->count < MODULES_ART_CACHES_MAX)
+        reading->items[reading->count++] = (struct art_jit_cache){reading->data_start, line->start, line->end};
+}
+
+static bool is_same(const struct art_code *known, const struct modules_art_reading *reading)
+{
+    size_t count = known ? known->count : 0;
+    bool same = count == reading->count;
+    for (size_t i = 0; same && i < count; i++)
+        same = memcmp(&known->items[i].cache, &reading->items[i], sizeof reading->items[i]) == 0;
+    return same;
+}
+
+// Under lock.
+static void replace(struct art_code *code)
+{
+    struct art_code *old = atomic_exchange_explicit(&current, code, memory_order_seq_cst);
+    if (old)
+        modules_registry_push_retired(&old->retired);
+}
+
+void modules_art_take(const struct modules_art_reading *reading)
+{
+    if (is_same(atomic_load_explicit(&current, memory_order_relaxed), reading))
+        return;
+    struct art_code *code = reading->count ? calloc(1, sizeof *code) : NULL;
+    if (reading->count && !code)
+        return;
+    if (code)
+        code->retired.free = free_code;
+    for (size_t i = 0; i < reading->count; i++)
+        code->items[code->count++] =
+            (struct modules_art_cache){.machine = {MODULES_MACHINE_ART}, .cache = reading->items[i]};
+    os_lock(&modules_registry.lock);
+    replace(code);
+    os_unlock(&modules_registry.lock);
+}
+
+void modules_art_drop(void)
+{
+    replace(NULL);
+}
