@@ -8,9 +8,6 @@
 
 enum {
     ALIGNMENT = 16, // of code, and of chunks
-    HEAD_AT = 24,   // before the code: the chunk's size and flags
-    HEADER_AT = 8,
-    WINDOW_BYTES = 256, // read at once while a method is looked for
     SEARCH_BYTES_MAX = 1 << 18,
     CHUNK_BYTES_MIN = 32, // so much more a chunk can have that nothing would fit behind
     FRAME_BYTES_MAX = 1 << 20,
@@ -80,11 +77,11 @@ static bool read_info(const struct art_jit_cache *cache, const struct elf_art_me
 static bool read_method(const struct art_jit_cache *cache, const struct elf_art_memory *memory, uint64_t start,
                         const uint8_t *before, struct art_jit_method *method)
 {
-    uint64_t head = word_at(before), header = word_at(before + HEAD_AT - HEADER_AT), next;
+    uint64_t head = word_at(before), header = word_at(before + ART_JIT_CHUNK_AT - ART_JIT_HEADER_AT), next;
     uint32_t code_bytes = (uint32_t)(header >> 32) & ~CODE_TO_BE_LEFT;
     if (!is_chunk_of(head, code_bytes) || code_bytes > cache->code_end - start)
         return false;
-    uint64_t next_at = start - HEAD_AT + (head & ~CHUNK_FLAGS);
+    uint64_t next_at = start - ART_JIT_CHUNK_AT + (head & ~CHUNK_FLAGS);
     if (next_at > cache->code_end - sizeof next || !elf_art_read(memory, next_at, &next, sizeof next) ||
         !(next & CHUNK_BEFORE_IN_USE))
         return false;
@@ -93,30 +90,34 @@ static bool read_method(const struct art_jit_cache *cache, const struct elf_art_
     return read_info(cache, memory, method);
 }
 
-bool art_jit_method_at(const struct art_jit_cache *cache, const struct elf_art_memory *memory, uint64_t address,
-                       struct art_jit_method *method)
+bool art_jit_method_at(const struct art_jit_cache *cache, const struct elf_art_memory *memory,
+                       struct art_jit_scratch *scratch, uint64_t address, struct art_jit_method *method)
 {
-    uint8_t window[WINDOW_BYTES];
+    uint8_t *window = scratch->window;
     uint64_t start = address & ~(uint64_t)(ALIGNMENT - 1);
     if (!art_jit_cache_has(cache, address) || !art_jit_knows(memory->arch))
         return false;
-    while (start >= cache->code_start + HEAD_AT && address - start < SEARCH_BYTES_MAX) {
+    while (start >= cache->code_start + ART_JIT_CHUNK_AT && address - start < SEARCH_BYTES_MAX) {
         uint64_t above = start - cache->code_start;
-        size_t size = above < WINDOW_BYTES ? (size_t)above : WINDOW_BYTES;
+        size_t size = above < sizeof scratch->window ? (size_t)above : sizeof scratch->window;
         if (!elf_art_read(memory, start - size, window, size))
             return false;
         const uint8_t *end = window + size;
-        for (; end - window >= HEAD_AT; end -= ALIGNMENT, start -= ALIGNMENT)
-            if (read_method(cache, memory, start, end - HEAD_AT, method))
+        for (; end - window >= ART_JIT_CHUNK_AT; end -= ALIGNMENT, start -= ALIGNMENT)
+            if (read_method(cache, memory, start, end - ART_JIT_CHUNK_AT, method))
                 return address - start < method->code_bytes;
     }
     return false;
 }
 
-bool art_jit_frame_rule(const struct art_jit_cache *cache, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule)
+bool art_jit_frame_rule(const struct art_jit_cache *cache, const struct elf_art_memory *memory,
+                        struct art_jit_scratch *scratch, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule)
 {
     struct art_jit_method method;
-    return art_jit_method_at(cache, memory, arch_lookup_pc(pc, kind), &method) &&
-           art_jit_method_rule(memory, &method, pc, kind, rule);
+    struct art_jit_frame frame;
+    if (!art_jit_method_at(cache, memory, scratch, arch_lookup_pc(pc, kind), &method) ||
+        !art_jit_frame_at(memory, scratch, &method, pc, kind, &frame))
+        return false;
+    art_jit_set_rule(memory->arch, &frame, rule);
+    return true;
 }

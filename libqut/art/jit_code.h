@@ -17,6 +17,7 @@
 #ifndef QUT_ART_JIT_CODE_H
 #define QUT_ART_JIT_CODE_H
 
+#include "libqut/art/instruction.h"
 #include "libqut/elf/image_memory.h"
 
 struct art_jit_cache {
@@ -33,25 +34,68 @@ bool art_jit_knows(const struct arch *arch);
 // Whether a mapping of this name is one of the JIT's: of memory of its own, or a part of an anonymous one.
 bool art_jit_is_cache_name(const char *path);
 
+enum { ART_JIT_CHUNK_AT = 24, ART_JIT_HEADER_AT = 8 }; // bytes before the code: the chunk's size, the header
+
 struct art_jit_method {
     uint64_t start, info_address;
     uint32_t code_bytes, frame_bytes, core_mask;
 };
 
-// What all functions here are for: pc is where a frame stands, behind a call, or where it was interrupted. The rule
-// holds at that very instruction. False: nothing is known of it. Signal-safe where memory->read is.
-bool art_jit_frame_rule(const struct art_jit_cache *cache, const struct elf_art_memory *memory, uint64_t pc,
-                        enum arch_pc_kind kind, struct qut_rule *rule);
-
-// The method at an address.
-bool art_jit_method_at(const struct art_jit_cache *cache, const struct elf_art_memory *memory, uint64_t address,
-                       struct art_jit_method *method);
+// A frame at one instruction.
+struct art_jit_frame {
+    int32_t cfa_bytes;  // caller's sp = sp + this
+    uint32_t saved;     // registers in their places: numbers of the instruction set
+    uint32_t core_mask; // all that have one
+};
 
 // ---- jit_frame.c
 
+// Between two instructions.
+struct art_jit_state {
+    int32_t cfa_bytes;
+    uint32_t saved;
+};
+
+// Where a branch goes that is not taken in the body's state.
+struct art_jit_branch {
+    uint32_t at;
+    struct art_jit_state state;
+};
+
+enum { ART_JIT_BRANCHES_MAX = 8, ART_JIT_WINDOW_BYTES = 1024 };
+struct art_jit_follower {
+    const struct arch *arch;
+    const struct art_jit_arch *jit;
+    const struct art_jit_method *method;
+    struct art_jit_state body, now;
+    bool has_body;
+    bool in_block; // else the last instruction went on elsewhere
+    bool is_behind_call;
+    unsigned pending_count;
+    struct art_jit_branch pending[ART_JIT_BRANCHES_MAX];
+};
+
+// What would be too much for a signal handler's stack.
+struct art_jit_scratch {
+    uint8_t window[ART_JIT_WINDOW_BYTES]; // of memory
+    struct art_jit_follower follower;
+    struct art_instruction instruction;
+};
+
+// What the functions here are for: pc is where a frame stands, behind a call, or where it was interrupted. The rule
+// holds at that very instruction. False: nothing is known of it. Signal-safe where memory->read is.
+bool art_jit_frame_rule(const struct art_jit_cache *cache, const struct elf_art_memory *memory,
+                        struct art_jit_scratch *scratch, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule);
+
+// The method at an address.
+bool art_jit_method_at(const struct art_jit_cache *cache, const struct elf_art_memory *memory,
+                       struct art_jit_scratch *scratch, uint64_t address, struct art_jit_method *method);
+
 // By the instructions from the method's first on.
-bool art_jit_method_rule(const struct elf_art_memory *memory, const struct art_jit_method *method, uint64_t pc,
-                         enum arch_pc_kind kind, struct qut_rule *rule);
+bool art_jit_frame_at(const struct elf_art_memory *memory, struct art_jit_scratch *scratch,
+                      const struct art_jit_method *method, uint64_t pc, enum arch_pc_kind kind,
+                      struct art_jit_frame *frame);
+void art_jit_set_rule(const struct arch *arch, const struct art_jit_frame *frame, struct qut_rule *rule);
 
 // What ART makes of an architecture. Masks are by the numbers of the instruction set.
 struct art_jit_arch {

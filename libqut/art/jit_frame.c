@@ -8,45 +8,16 @@
 #include "libqut/art/instruction.h"
 #include "libqut/art/jit_code.h"
 
-enum {
-    NUMBERS = 32,
-    WINDOW_BYTES = 96,
-    PENDING_MAX = 8,
-    ARGUMENT_BYTES_MAX = 1 << 16,
-};
+enum { NUMBERS = 32, ARGUMENT_BYTES_MAX = 1 << 16 };
 
-// Between two instructions.
-struct state {
-    int32_t cfa_bytes; // caller's sp = sp + this
-    uint32_t saved;    // registers in their places
-};
-
-// Where a branch goes that is not taken in the body's state.
-struct pending {
-    uint32_t at;
-    struct state state;
-};
-
-struct follower {
-    const struct arch *arch;
-    const struct art_jit_arch *jit;
-    const struct art_jit_method *method;
-    struct state body, now;
-    bool has_body;
-    bool in_block; // else the last instruction went on elsewhere
-    bool is_behind_call;
-    unsigned pending_count;
-    struct pending pending[PENDING_MAX];
-};
-
-static bool same(struct state a, struct state b)
+static bool same(struct art_jit_state a, struct art_jit_state b)
 {
     return a.cfa_bytes == b.cfa_bytes && a.saved == b.saved;
 }
 
-static struct state entry_state(const struct arch *arch, const struct art_jit_arch *jit)
+static struct art_jit_state entry_state(const struct arch *arch, const struct art_jit_arch *jit)
 {
-    return (struct state){arch->word_bytes, 1u << jit->ra_number};
+    return (struct art_jit_state){arch->word_bytes, 1u << jit->ra_number};
 }
 
 // Words below the caller's sp: the return address is next to it, then the others, the highest number first. 0: it has
@@ -61,25 +32,26 @@ static unsigned place_of(const struct art_jit_arch *jit, uint32_t core_mask, uns
     return 2 + (unsigned)__builtin_popcount(above);
 }
 
-static void set_rule(const struct follower *f, struct qut_rule *rule)
+void art_jit_set_rule(const struct arch *arch, const struct art_jit_frame *frame, struct qut_rule *rule)
 {
+    const struct art_jit_arch *jit = art_jit_arch(arch);
     memset(rule, 0, sizeof *rule);
     rule->kind = QUT_RULE_FRAME;
     rule->dex_pc_reg = QUT_NO_REGISTER;
-    rule->cfa.reg = f->arch->sp_reg;
-    rule->cfa.offset_bytes = f->now.cfa_bytes;
-    rule->ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -f->arch->word_bytes};
-    for (unsigned number = 0; number < f->jit->ra_number; number++) {
-        int slot = arch_slot(f->arch, number < 8 ? f->jit->dwarf_numbers[number] : number);
-        int32_t place = (int32_t)place_of(f->jit, f->method->core_mask, number);
-        if (slot >= 0 && f->now.saved >> number & 1)
+    rule->cfa.reg = arch->sp_reg;
+    rule->cfa.offset_bytes = frame->cfa_bytes;
+    rule->ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -arch->word_bytes};
+    for (unsigned number = 0; jit && number < jit->ra_number; number++) {
+        int slot = arch_slot(arch, number < 8 ? jit->dwarf_numbers[number] : number);
+        int32_t place = (int32_t)place_of(jit, frame->core_mask, number);
+        if (slot >= 0 && frame->saved >> number & 1)
             rule->tracked[slot] =
-                (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(place * f->arch->word_bytes)};
+                (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -(place * arch->word_bytes)};
     }
 }
 
 // At the start of an instruction. False where it is reached in two ways that contradict each other.
-static bool arrive(struct follower *f, uint32_t at)
+static bool arrive(struct art_jit_follower *f, uint32_t at)
 {
     bool is_new_block = !f->in_block;
     if (is_new_block)
@@ -100,19 +72,19 @@ static bool arrive(struct follower *f, uint32_t at)
 }
 
 // Where a branch leads back to, its state was met already.
-static bool remember_branch(struct follower *f, const struct art_instruction *in, uint32_t at)
+static bool remember_branch(struct art_jit_follower *f, const struct art_instruction *in, uint32_t at)
 {
-    struct state usual = f->has_body ? f->body : entry_state(f->arch, f->jit);
+    struct art_jit_state usual = f->has_body ? f->body : entry_state(f->arch, f->jit);
     if (!in->branches || in->branch_bytes <= 0 || same(f->now, usual))
         return true;
-    if (f->pending_count == PENDING_MAX)
+    if (f->pending_count == ART_JIT_BRANCHES_MAX)
         return false;
-    f->pending[f->pending_count++] = (struct pending){at + (uint32_t)in->branch_bytes, f->now};
+    f->pending[f->pending_count++] = (struct art_jit_branch){at + (uint32_t)in->branch_bytes, f->now};
     return true;
 }
 
 // False where the code contradicts its header: it stores a register that it has not saved.
-static bool move_words(struct follower *f, const struct art_instruction *in)
+static bool move_words(struct art_jit_follower *f, const struct art_instruction *in)
 {
     for (unsigned i = 0; i < in->access_count; i++) {
         unsigned reg = in->access[i].reg;
@@ -130,9 +102,9 @@ static bool move_words(struct follower *f, const struct art_instruction *in)
 }
 
 // False where the instruction does what we do not follow.
-static bool follow(struct follower *f, const struct art_instruction *in, uint32_t at)
+static bool follow(struct art_jit_follower *f, const struct art_instruction *in, uint32_t at)
 {
-    struct state entry = entry_state(f->arch, f->jit);
+    struct art_jit_state entry = entry_state(f->arch, f->jit);
     if (in->size_bytes == 0 || in->effect == ART_SP_LOST || !move_words(f, in))
         return false;
     f->now.cfa_bytes -= in->sp_change_bytes;
@@ -155,38 +127,38 @@ static bool follow(struct follower *f, const struct art_instruction *in, uint32_
     return remember_branch(f, in, at);
 }
 
-bool art_jit_method_rule(const struct elf_art_memory *memory, const struct art_jit_method *method, uint64_t pc,
-                         enum arch_pc_kind kind, struct qut_rule *rule)
+bool art_jit_frame_at(const struct elf_art_memory *memory, struct art_jit_scratch *scratch,
+                      const struct art_jit_method *method, uint64_t pc, enum arch_pc_kind kind,
+                      struct art_jit_frame *frame)
 {
     const struct art_jit_arch *jit = art_jit_arch(memory->arch);
     if (!jit || pc < method->start || pc - method->start > method->code_bytes)
         return false;
-    struct follower f = {.arch = memory->arch, .jit = jit, .method = method, .in_block = true};
-    struct art_instruction in;
-    uint8_t window[WINDOW_BYTES];
+    struct art_jit_follower *f = &scratch->follower;
+    struct art_instruction *in = &scratch->instruction;
     uint32_t target = (uint32_t)(pc - method->start), window_at = 0, window_end = 0;
-    f.now = entry_state(f.arch, jit);
-    f.body = method->frame_bytes <= f.arch->word_bytes
-                 ? f.now
-                 : (struct state){(int32_t)method->frame_bytes, method->core_mask | 1u << jit->ra_number};
-    f.has_body = same(f.now, f.body);
-    for (uint32_t at = 0; at < target; at += in.size_bytes) {
+    *f = (struct art_jit_follower){.arch = memory->arch, .jit = jit, .method = method, .in_block = true};
+    f->now = entry_state(f->arch, jit);
+    f->body = method->frame_bytes <= f->arch->word_bytes
+                  ? f->now
+                  : (struct art_jit_state){(int32_t)method->frame_bytes, method->core_mask | 1u << jit->ra_number};
+    f->has_body = same(f->now, f->body);
+    for (uint32_t at = 0; at < target; at += in->size_bytes) {
         if (window_end - at < ART_X86_BYTES_MAX && window_end < method->code_bytes) {
-            uint32_t left = method->code_bytes - at;
-            size_t got =
-                memory->read(memory->context, method->start + at, window, left < sizeof window ? left : sizeof window);
+            uint32_t left = method->code_bytes - at, most = sizeof scratch->window;
             window_at = at;
-            window_end = at + (uint32_t)got;
+            window_end = at + (uint32_t)memory->read(memory->context, method->start + at, scratch->window,
+                                                     left < most ? left : most);
         }
-        if (!arrive(&f, at))
+        if (!arrive(f, at))
             return false;
-        art_read_x86(window + (at - window_at), window_end - at, true, &in);
-        if (!follow(&f, &in, at) || in.size_bytes > target - at)
+        art_read_x86(scratch->window + (at - window_at), window_end - at, true, in);
+        if (!follow(f, in, at) || in->size_bytes > target - at)
             return false;
     }
     // Behind a call its state holds, whatever else leads there.
-    if (kind == ARCH_PC_RETURN ? !f.is_behind_call : !arrive(&f, target))
+    if (kind == ARCH_PC_RETURN ? !f->is_behind_call : !arrive(f, target))
         return false;
-    set_rule(&f, rule);
+    *frame = (struct art_jit_frame){f->now.cfa_bytes, f->now.saved, method->core_mask};
     return true;
 }

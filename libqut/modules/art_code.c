@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/modules/art_memo.h"
 #include "libqut/modules/jit_registry.h"
 #include "libqut/modules/machine_code.h"
+
+enum { SCRATCHES = 64 };
 
 struct art_code {
     struct modules_retired retired;
@@ -40,11 +43,41 @@ bool modules_art_find(uintptr_t pc, struct runtime_code *code)
     return false;
 }
 
+// A walk takes one where it does not know a frame yet, or was interrupted in it, and gives it back at once. Where all
+// are taken, by so many threads at the same time, or by those that were there before a fork, the walk ends there.
+static struct scratch {
+    _Atomic uint32_t is_taken;
+    struct art_jit_scratch scratch;
+} scratches[SCRATCHES];
+
+static __attribute__((noinline)) bool find_frame(const struct art_jit_cache *cache, uintptr_t pc,
+                                                 enum arch_pc_kind kind, struct art_jit_frame *frame)
+{
+    const struct elf_art_memory *memory = &modules_jit_own_memory;
+    struct art_jit_method method;
+    struct scratch *taken = scratches, *end = scratches + SCRATCHES;
+    while (taken < end && atomic_exchange_explicit(&taken->is_taken, 1, memory_order_acquire) != 0)
+        taken++;
+    if (taken == end)
+        return false;
+    bool is_found = art_jit_method_at(cache, memory, &taken->scratch, arch_lookup_pc(pc, kind), &method) &&
+                    art_jit_frame_at(memory, &taken->scratch, &method, pc, kind, frame);
+    atomic_store_explicit(&taken->is_taken, 0, memory_order_release);
+    if (is_found && kind == ARCH_PC_RETURN)
+        modules_art_remember(pc, &method, frame);
+    return is_found;
+}
+
 bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum arch_pc_kind kind,
                       struct qut_rule *rule)
 {
     const struct modules_art_cache *item = (const struct modules_art_cache *)machine;
-    return art_jit_frame_rule(&item->cache, &modules_jit_own_memory, pc, kind, rule);
+    struct art_jit_frame frame;
+    bool is_known = kind == ARCH_PC_RETURN && modules_art_recall(pc, &frame);
+    if (!is_known && !find_frame(&item->cache, pc, kind, &frame))
+        return false;
+    art_jit_set_rule(&arch_native_arch, &frame, rule);
+    return true;
 }
 
 // ---- our thread

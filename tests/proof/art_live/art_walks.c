@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,44 @@ static jint native_critical(jlong shadow, jint more)
 static __thread int own_index = -1;
 static __thread struct qut_frame own_frames[FRAMES_MAX];
 
+// How much stack a walk takes: one of many is walked again, above painted bytes.
+enum { PAINTED_BYTES = 4096, PAINT = 0xa7, MEASURE_EACH = 16 };
+static _Atomic unsigned stack_bytes;
+static __thread uintptr_t own_pcs[FRAMES_MAX];
+
+static NOINLINE void measure(const void *context)
+{
+    volatile unsigned char painted[PAINTED_BYTES];
+    for (unsigned i = 0; i < PAINTED_BYTES; i++)
+        painted[i] = PAINT;
+    __asm__ volatile("" : : "r"(painted), "r"(context) : "memory");
+}
+
+static NOINLINE void walk_again(const void *context)
+{
+    struct qut_end end;
+    qut_backtrace_context(context, own_pcs, FRAMES_MAX, &end);
+}
+
+static NOINLINE unsigned count_lost(void)
+{
+    volatile unsigned char painted[PAINTED_BYTES];
+    unsigned at = 256; // what this function's own calls are told to leave alone
+    __asm__ volatile("" : : "r"(painted) : "memory");
+    while (at < PAINTED_BYTES && painted[at] == PAINT)
+        at++;
+    return PAINTED_BYTES - at;
+}
+
+static void measure_stack(const void *context)
+{
+    measure(context);
+    walk_again(context);
+    unsigned bytes = count_lost(), most = stack_bytes;
+    while (bytes > most && !atomic_compare_exchange_weak(&stack_bytes, &most, bytes))
+        ;
+}
+
 static void on_tick(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
@@ -130,6 +169,8 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     while (count < FRAMES_MAX && qut_cursor_next(&cursor));
     qut_cursor_end(&cursor, &end);
     judge_walk(own_frames, count, &end, shadow_of((unsigned)own_index));
+    if (walk_count % MEASURE_EACH == 0)
+        measure_stack(context);
     errno = saved;
 }
 
@@ -244,6 +285,6 @@ int main(int argc, char **argv)
     walks_wanted = 0;
     signal(SIGPROF, SIG_IGN);
     usleep(20000); // handlers that have begun
-    judge_report();
+    judge_report(stack_bytes);
     _exit(0); // the machine is not asked to end: its other threads run
 }

@@ -243,11 +243,11 @@ static unsigned count_strays(void)
     return strays;
 }
 
-void judge_report(void)
+void judge_report(unsigned stack_bytes)
 {
     printf("{\"walks\": %u, \"root\": %u, \"wrong\": %u, \"wrong_unmarked\": %u, \"marked\": %u", seen.walks, seen.root,
            seen.wrong, seen.wrong_unmarked, seen.marked);
-    printf(", \"strays\": %u", count_strays());
+    printf(", \"strays\": %u, \"stack_bytes\": %u", count_strays(), stack_bytes);
     printf(", \"compiled\": %u, \"jit\": %u, \"interpreted\": %u, \"cut\": [", seen.managed, seen.jit,
            seen.interpreted);
     bool is_first = true;

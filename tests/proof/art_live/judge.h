@@ -23,7 +23,7 @@ void judge_place_methods(JNIEnv *env, const char *jar, const char *dex_path);
 jclass judge_find_class(JNIEnv *env, const char *jar, const char *name);
 
 // One line of JSON.
-void judge_report(void);
+void judge_report(unsigned stack_bytes);
 void judge_give_up(const char *why) __attribute__((noreturn));
 
 #endif
