@@ -139,7 +139,9 @@ TEST(each_instruction_has_its_frame)
         CHECK(seen == expected[i].cfa_bytes, "%u: %d, not %d", expected[i].at, seen, expected[i].cfa_bytes);
     }
     CHECK(cfa_at(start + 25, ARCH_PC_RETURN) == 64 && cfa_at(start + 47, ARCH_PC_RETURN) == 64, "behind calls");
-    CHECK(cfa_at(start + 28, ARCH_PC_RETURN) == -1, "behind what is no call");
+    CHECK(cfa_at(start + 28, ARCH_PC_RETURN) == 64, "behind what can fault");
+    CHECK(cfa_at(start + 37, ARCH_PC_RETURN) == -1, "behind a return");
+    CHECK(cfa_at(start + 33, ARCH_PC_RETURN) == -1, "on the way out");
     CHECK(cfa_at(start + 9, ARCH_PC_EXACT) == -1, "within an instruction");
 }
 
