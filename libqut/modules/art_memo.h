@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 // Of a return address. True: the same method stands there as then, by the chunk and the header before it, by what its
-// CodeInfo begins with, and by the call before pc. One system call. Signal-safe.
+// CodeInfo begins with, and by the call before pc. Seven small system calls. Signal-safe.
 bool modules_art_recall(uintptr_t pc, struct art_jit_frame *frame);
 // Signal-safe.
 void modules_art_remember(uintptr_t pc, const struct art_jit_method *method, const struct art_jit_frame *frame);

@@ -4,6 +4,7 @@
 //
 // usage: art_walks SECONDS WALKS DEX [JAR] -- OPTION OF THE MACHINE...
 //
+//   WALKS  0: none; the process says where its methods and its account are, for one that walks it from outside
 //   DEX    the program's bytecode, to know where its methods' lies in memory
 //   JAR    the program is loaded from there, with its odex; else it is on the boot class path
 #include "judge.h"
@@ -179,6 +180,12 @@ static void walk_this_thread(unsigned index)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec every = {{0, PERIOD_NS}, {0, PERIOD_NS}};
     timer_t timer;
+    if (walks_wanted == 0) {
+        printf("{\"thread\": %u, \"tid\": %d, \"shadow\": %llu}\n", index, (int)gettid(),
+               (unsigned long long)(uintptr_t)shadow_of(index));
+        fflush(stdout);
+        return;
+    }
     qut_thread_register();
     own_index = (int)index;
     event.sigev_notify_thread_id = gettid();
@@ -214,7 +221,7 @@ static double now_s(void)
 static void *stop_in_time(void *seconds)
 {
     double begun_s = now_s();
-    while (now_s() - begun_s < *(double *)seconds && walk_count < walks_wanted)
+    while (now_s() - begun_s < *(double *)seconds && (walk_count < walks_wanted || walks_wanted == 0))
         usleep(20000);
     for (unsigned i = 0; i < THREADS; i++)
         shadow_of(i)->stop = 1;
@@ -270,7 +277,10 @@ int main(int argc, char **argv)
     jclass threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
     register_natives(env, threads);
     judge_place_methods(env, jar, argv[3]);
-    start_walks();
+    if (walks_wanted)
+        start_walks();
+    else
+        judge_print_methods();
     jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
     jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
     for (unsigned i = 1; i < THREADS; i++)

@@ -331,6 +331,16 @@ void judge_place_methods(JNIEnv *env, const char *jar, const char *dex_path)
     }
 }
 
+void judge_print_methods(void)
+{
+    printf("{\"methods\": [");
+    for (unsigned i = 0; i < METHODS; i++)
+        printf("%s[%u, %llu, %llu, %llu]", i ? ", " : "", names[i].id, (unsigned long long)methods[i].art_method,
+               (unsigned long long)methods[i].code_start, (unsigned long long)methods[i].code_end);
+    printf("]}\n");
+    fflush(stdout);
+}
+
 static jobject of_class(JNIEnv *env, jclass class)
 {
     jobject object = class ? (*env)->AllocObject(env, class) : NULL;
