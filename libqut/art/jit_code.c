@@ -30,7 +30,8 @@ bool art_jit_knows(const struct arch *arch)
 
 bool art_jit_is_cache_name(const char *path)
 {
-    return strstr(path, "jit-cache") || strstr(path, "jit-code-cache") || strstr(path, "jit-zygote-cache");
+    return strstr(path, "jit-cache") || strstr(path, "data-code-cache") || strstr(path, "jit-code-cache") ||
+           strstr(path, "jit-zygote-cache");
 }
 
 static uint64_t word_at(const uint8_t *bytes)
@@ -38,6 +39,19 @@ static uint64_t word_at(const uint8_t *bytes)
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
     return word;
+}
+
+bool art_jit_is_space(const struct elf_art_memory *memory, uint64_t code_start)
+{
+    // A chunk of its own, and the least address that the space has.
+    enum { HEAD_AT = 8, LEAST_AT = 40, BYTES = 48, SPACE_BYTES_MIN = 0x200, SPACE_BYTES_MAX = 0x800 };
+    uint8_t bytes[BYTES], next[sizeof(uint64_t)];
+    if (!elf_art_read(memory, code_start, bytes, sizeof bytes))
+        return false;
+    uint64_t head = word_at(bytes + HEAD_AT), size = head & ~CHUNK_FLAGS;
+    return (head & CHUNK_FLAGS) == (CHUNK_IN_USE | CHUNK_BEFORE_IN_USE) && size >= SPACE_BYTES_MIN &&
+           size <= SPACE_BYTES_MAX && word_at(bytes + LEAST_AT) == code_start &&
+           elf_art_read(memory, code_start + size + HEAD_AT, next, sizeof next) && word_at(next) & CHUNK_BEFORE_IN_USE;
 }
 
 // Whether a chunk in use has the size that this code needs: its header and a word of the next chunk with it.

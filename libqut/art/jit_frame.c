@@ -156,10 +156,11 @@ bool art_jit_frame_at(const struct elf_art_memory *memory, struct art_jit_scratc
         if (!follow(f, in, at) || in->size_bytes > target - at)
             return false;
     }
-    // Behind a call its state holds, whatever else leads there. So it does behind a load through a null pointer, which
-    // ART lets return to what throws the exception.
-    bool may_return = f->in_block && (f->is_behind_call || same(f->now, f->body));
-    if (kind == ARCH_PC_RETURN ? !may_return : !arrive(f, target))
+    // Behind a call its state holds, whatever else leads there. Two kinds of return addresses have no call before: ART
+    // lets a load through a null pointer return behind it, from what throws the exception, and goes to where one is
+    // caught as if it returned there. Both happen in the body.
+    bool is_called = kind == ARCH_PC_RETURN && f->in_block && f->is_behind_call;
+    if (!is_called && (!arrive(f, target) || (kind == ARCH_PC_RETURN && !same(f->now, f->body))))
         return false;
     *frame = (struct art_jit_frame){f->now.cfa_bytes, f->now.saved, method->core_mask};
     return true;

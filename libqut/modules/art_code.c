@@ -87,24 +87,36 @@ static void free_code(struct modules_retired *retired)
     free(retired);
 }
 
+static enum modules_art_line kind_of(const struct os_map_line *line)
+{
+    if (!line->is_readable || !art_jit_knows(&arch_native_arch))
+        return MODULES_ART_NONE;
+    if (art_jit_is_cache_name(line->path))
+        return MODULES_ART_NAMED;
+    return line->inode == 0 && !line->path[0] ? MODULES_ART_NAMELESS : MODULES_ART_NONE;
+}
+
 void modules_art_see(struct modules_art_reading *reading, const struct os_map_line *line)
 {
-    // The data of a cache lies before its code.
-    bool is_cache = art_jit_knows(&arch_native_arch) && art_jit_is_cache_name(line->path) && line->is_readable;
-    if (!is_cache) {
-        reading->data_end = 0;
+    enum modules_art_line kind = kind_of(line);
+    bool goes_on = kind == reading->last && line->start == reading->last_end;
+    bool follows_data = goes_on && reading->last_is_data;
+    reading->last = kind;
+    reading->last_end = line->end;
+    reading->last_is_data = !line->is_executable;
+    if (kind == MODULES_ART_NONE)
         return;
-    }
+    // The data of a cache lies before its code.
     if (!line->is_executable) {
-        if (reading->data_end != line->start)
+        if (!follows_data)
             reading->data_start = line->start;
-        reading->data_end = line->end;
         return;
     }
     struct art_jit_cache *last = reading->count ? &reading->items[reading->count - 1] : NULL;
-    if (last && last->code_end == line->start)
+    if (last && goes_on && last->code_end == line->start)
         last->code_end = line->end;
-    else if (reading->data_end == line->start && reading->count < MODULES_ART_CACHES_MAX)
+    else if (follows_data && reading->count < MODULES_ART_CACHES_MAX &&
+             (kind == MODULES_ART_NAMED || art_jit_is_space(&modules_jit_own_memory, line->start)))
         reading->items[reading->count++] = (struct art_jit_cache){reading->data_start, line->start, line->end};
 }
 

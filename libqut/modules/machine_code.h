@@ -22,8 +22,11 @@ bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum 
 
 // Mappings, ascending, as our thread reads them. The caches are taken when all were seen.
 enum { MODULES_ART_CACHES_MAX = 4 }; // a process's own, and that of the one it was forked from
+enum modules_art_line { MODULES_ART_NONE = 0, MODULES_ART_NAMED, MODULES_ART_NAMELESS };
 struct modules_art_reading {
-    uint64_t data_start, data_end;
+    enum modules_art_line last; // the mapping before
+    bool last_is_data;
+    uint64_t last_end, data_start;
     size_t count;
     struct art_jit_cache items[MODULES_ART_CACHES_MAX];
 };

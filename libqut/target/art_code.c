@@ -4,34 +4,40 @@
 
 #include "libqut/target/machine.h"
 
-static bool is_cache(const struct target_map *map)
+static bool is_nameless(const struct target_map *map)
 {
-    return map->readable && art_jit_is_cache_name(map->path);
+    return map->inode == 0 && !map->path[0];
+}
+
+static bool is_like(const struct target_map *map, const struct target_map *other)
+{
+    return map->readable && (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path));
 }
 
 // The cache whose code lies at an address: its data lies before it.
-static bool find_cache(const struct target_maps *maps, uint64_t pc, struct art_jit_cache *cache)
+static bool find_cache(const struct target_machine *machine, uint64_t pc, struct art_jit_cache *cache)
 {
+    const struct target_maps *maps = &machine->target->maps;
     const struct target_map *map = target_maps_find(maps, pc);
-    if (!map || !map->executable || !is_cache(map))
+    if (!map || !map->executable || !is_like(map, map))
         return false;
     const struct target_map *first = map, *last = map, *end = maps->items + maps->count;
-    while (first > maps->items && first[-1].end == first->start && first[-1].executable && is_cache(&first[-1]))
+    while (first > maps->items && first[-1].end == first->start && first[-1].executable && is_like(&first[-1], map))
         first--;
-    while (last + 1 < end && last[1].start == last->end && last[1].executable && is_cache(&last[1]))
+    while (last + 1 < end && last[1].start == last->end && last[1].executable && is_like(&last[1], map))
         last++;
     const struct target_map *data = first;
-    while (data > maps->items && data[-1].end == data->start && !data[-1].executable && is_cache(&data[-1]))
+    while (data > maps->items && data[-1].end == data->start && !data[-1].executable && is_like(&data[-1], map))
         data--;
     *cache = (struct art_jit_cache){data->start, first->start, last->end};
-    return data != first;
+    return data != first && (!is_nameless(map) || art_jit_is_space(&machine->memory, first->start));
 }
 
 bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code *code)
 {
     struct art_jit_cache cache;
     struct target_machine *machine = target_machine(target);
-    if (!machine || !art_jit_knows(target->arch) || !find_cache(&target->maps, pc, &cache))
+    if (!machine || !art_jit_knows(target->arch) || !find_cache(machine, pc, &cache))
         return false;
     unsigned i = 0;
     while (i < machine->art_cache_count && memcmp(&machine->art_caches[i], &cache, sizeof cache) != 0)

@@ -140,7 +140,7 @@ TEST(each_instruction_has_its_frame)
     }
     CHECK(cfa_at(start + 25, ARCH_PC_RETURN) == 64 && cfa_at(start + 47, ARCH_PC_RETURN) == 64, "behind calls");
     CHECK(cfa_at(start + 28, ARCH_PC_RETURN) == 64, "behind what can fault");
-    CHECK(cfa_at(start + 37, ARCH_PC_RETURN) == -1, "behind a return");
+    CHECK(cfa_at(start + 37, ARCH_PC_RETURN) == 64, "behind a return: an exception is caught there");
     CHECK(cfa_at(start + 33, ARCH_PC_RETURN) == -1, "on the way out");
     CHECK(cfa_at(start + 9, ARCH_PC_EXACT) == -1, "within an instruction");
 }
@@ -333,6 +333,23 @@ TEST(any_bytes_are_survived)
     }
 }
 
+TEST(spaces_without_a_name)
+{
+    begin();
+    CHECK(!art_jit_is_space(&memory, CODE_START), "zeros");
+    put(DATA_BYTES + 8, 0x3b3, 8);
+    put(DATA_BYTES + 40, CODE_START, 8);
+    CHECK(!art_jit_is_space(&memory, CODE_START), "nothing behind it");
+    put(DATA_BYTES + 0x3b0 + 8, 0x163, 8);
+    CHECK(art_jit_is_space(&memory, CODE_START), "as in ART 11");
+    put(DATA_BYTES + 40, CODE_START + 16, 8);
+    CHECK(!art_jit_is_space(&memory, CODE_START), "of another place");
+    put(DATA_BYTES + 40, CODE_START, 8);
+    put(DATA_BYTES + 8, UINT64_MAX & ~(uint64_t)4, 8);
+    CHECK(!art_jit_is_space(&memory, CODE_START), "size");
+    CHECK(!art_jit_is_space(&memory, 16) && !art_jit_is_space(&memory, UINT64_MAX), "no memory");
+}
+
 TEST(names_of_mappings)
 {
     CHECK(art_jit_is_cache_name("/memfd:jit-cache (deleted)"), "10 and later");
@@ -352,6 +369,7 @@ int main(void)
     RUN(headers_in_code_are_none);
     RUN(nothing_beyond_the_cache_is_asked_for);
     RUN(any_bytes_are_survived);
+    RUN(spaces_without_a_name);
     RUN(names_of_mappings);
     return tap_finish();
 }
