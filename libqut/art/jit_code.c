@@ -28,10 +28,13 @@ bool art_jit_knows(const struct arch *arch)
     return art_jit_arch(arch) != NULL;
 }
 
-bool art_jit_is_cache_name(const char *path)
+bool art_jit_is_cache_name(const char *path, size_t path_bytes)
 {
-    return strstr(path, "jit-cache") || strstr(path, "data-code-cache") || strstr(path, "jit-code-cache") ||
-           strstr(path, "jit-zygote-cache");
+    static const char *const names[] = {"jit-cache", "jit-code-cache", "data-code-cache", "jit-zygote-cache"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (memmem(path, path_bytes, names[i], strlen(names[i])))
+            return true;
+    return false;
 }
 
 static uint64_t word_at(const uint8_t *bytes)

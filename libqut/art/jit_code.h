@@ -32,7 +32,7 @@ static inline bool art_jit_cache_has(const struct art_jit_cache *cache, uint64_t
 // Whether this code is known on an architecture.
 bool art_jit_knows(const struct arch *arch);
 // Whether a mapping of this name is one of the JIT's: of memory of its own, or a part of an anonymous one.
-bool art_jit_is_cache_name(const char *path);
+bool art_jit_is_cache_name(const char *path, size_t path_bytes);
 // Where the kernel keeps no names and gives no shared memory: whether code begins with what dlmalloc keeps of a space.
 bool art_jit_is_space(const struct elf_art_memory *memory, uint64_t code_start);
 

@@ -91,9 +91,9 @@ static enum modules_art_line kind_of(const struct os_map_line *line)
 {
     if (!line->is_readable || !art_jit_knows(&arch_native_arch))
         return MODULES_ART_NONE;
-    if (art_jit_is_cache_name(line->path))
+    if (art_jit_is_cache_name(line->path, line->path_bytes))
         return MODULES_ART_NAMED;
-    return line->inode == 0 && !line->path[0] ? MODULES_ART_NAMELESS : MODULES_ART_NONE;
+    return line->inode == 0 && line->path_bytes == 0 ? MODULES_ART_NAMELESS : MODULES_ART_NONE;
 }
 
 void modules_art_see(struct modules_art_reading *reading, const struct os_map_line *line)

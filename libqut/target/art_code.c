@@ -11,7 +11,7 @@ static bool is_nameless(const struct target_map *map)
 
 static bool is_like(const struct target_map *map, const struct target_map *other)
 {
-    return map->readable && (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path));
+    return map->readable && (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path, strlen(map->path)));
 }
 
 // The cache whose code lies at an address: its data lies before it.

@@ -350,12 +350,18 @@ TEST(spaces_without_a_name)
     CHECK(!art_jit_is_space(&memory, 16) && !art_jit_is_space(&memory, UINT64_MAX), "no memory");
 }
 
+static bool is_name(const char *path)
+{
+    return art_jit_is_cache_name(path, strlen(path));
+}
+
 TEST(names_of_mappings)
 {
-    CHECK(art_jit_is_cache_name("/memfd:jit-cache (deleted)"), "10 and later");
-    CHECK(art_jit_is_cache_name("[anon:dalvik-jit-code-cache]"), "one mapping");
-    CHECK(art_jit_is_cache_name("/memfd:/jit-zygote-cache (deleted)"), "zygote");
-    CHECK(!art_jit_is_cache_name("/usr/lib/libc.so.6") && !art_jit_is_cache_name(""), "others");
+    CHECK(is_name("/memfd:jit-cache (deleted)"), "10 and later");
+    CHECK(is_name("[anon:dalvik-jit-code-cache]") && is_name("[anon:dalvik-data-code-cache]"), "anonymous");
+    CHECK(is_name("/memfd:/jit-zygote-cache (deleted)"), "zygote");
+    CHECK(!is_name("/usr/lib/libc.so.6") && !is_name(""), "others");
+    CHECK(!art_jit_is_cache_name("/bin/x\n1-2 r-xs 0 0:0 1 /memfd:jit-cache", 6), "the next line's");
 }
 
 int main(void)
