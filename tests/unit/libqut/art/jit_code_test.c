@@ -25,7 +25,7 @@ static size_t read_fake(void *context, uint64_t address, void *to, size_t size)
     size_t end = unreadable_at ? unreadable_at : sizeof bytes;
     if (address < DATA_START || at >= end)
         return 0;
-    size = size < end - at ? size : end - at;
+    size = size < end - at ? size : (size_t)(end - at);
     memcpy(to, bytes + at, size);
     return size;
 }
