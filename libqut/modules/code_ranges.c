@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/modules/machine_code.h"
 #include "libqut/modules/unlisted.h"
 
 enum {
@@ -122,18 +123,21 @@ void modules_code_ranges_start(bool with_frame_pointers)
 void modules_code_ranges_stop(void)
 {
     replace(NULL);
+    modules_art_drop();
     atomic_store_explicit(&wanted, WANTED_NOT, memory_order_relaxed);
 }
 
 struct reading {
     struct code_ranges *ranges;
     struct modules_unlisted unlisted;
+    struct modules_art_reading art;
 };
 
 static int see(void *context, const struct os_map_line *line)
 {
     struct reading *reading = context;
     int result = modules_unlisted_see(&reading->unlisted, line);
+    modules_art_see(&reading->art, line);
     return result == 0 && line->is_executable ? add(&reading->ranges, line->start, line->end) : result;
 }
 
@@ -157,6 +161,7 @@ static void read_mappings(struct reading *reading, const struct code_ranges *kno
         os_unlock(&modules_registry.lock);
         reading->ranges = NULL;
     }
+    modules_art_take(&reading->art);
     modules_unlisted_take(&reading->unlisted);
 }
 

@@ -7,15 +7,20 @@
 #include "libqut/arch/native.h"
 #include "libqut/hotspot/machine.h"
 #include "libqut/modules/jit_registry.h"
+#include "libqut/modules/machine_code.h"
 #include "libqut/modules/registry.h"
 
 enum { READ_EVERY_MS = 20 }; // while it starts: reading takes a thousand system calls, half a millisecond
 
 struct machine_code {
     struct modules_retired retired;
-    struct hotspot_machine machine;
+    struct hotspot_code {
+        struct modules_machine machine;
+        struct hotspot_machine hotspot;
+    } code;
 };
 static_assert(offsetof(struct machine_code, retired) == 0, "freed by its node");
+static_assert(offsetof(struct hotspot_code, machine) == 0, "found by it");
 
 static _Atomic(struct machine_code *) current; // NULL: none, or not ready
 static _Atomic uint32_t is_there;              // a machine that was not read yet
@@ -57,15 +62,15 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
         if (atomic_load_explicit(&is_there, memory_order_relaxed) &&
             atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
             modules_registry_ring();
-        return false;
+        return modules_art_find(pc, code);
     }
-    if (!hotspot_heap_at(&known->machine, pc))
-        return false;
+    if (!hotspot_heap_at(&known->code.hotspot, pc))
+        return modules_art_find(pc, code);
     *code = (struct runtime_code){
         .state = RUNTIME_CODE_OF_MACHINE,
         .frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED,
-        .has_entries = hotspot_is_interpreter(&known->machine, pc),
-        .machine = &known->machine,
+        .has_entries = hotspot_is_interpreter(&known->code.hotspot, pc),
+        .machine = &known->code.machine,
     };
     return true;
 }
@@ -73,9 +78,13 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                           struct arch_interpreted *interpreted)
 {
+    const struct modules_machine *known = machine;
+    if (known->kind == MODULES_MACHINE_ART)
+        return modules_art_rule(known, pc, kind, rule);
+    const struct hotspot_machine *hotspot = &((const struct hotspot_code *)known)->hotspot;
     const struct elf_art_memory memory = {
-        .read = read_direct, .context = (void *)(uintptr_t)machine, .arch = &arch_native_arch};
-    return hotspot_frame_rule(machine, &memory, pc, kind, rule, interpreted);
+        .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
+    return hotspot_frame_rule(hotspot, &memory, pc, kind, rule, interpreted);
 }
 
 // ---- our thread
@@ -83,7 +92,7 @@ bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind k
 static void free_code(struct modules_retired *retired)
 {
     struct machine_code *code = (struct machine_code *)retired;
-    hotspot_machine_free(&code->machine);
+    hotspot_machine_free(&code->code.hotspot);
     free(code);
 }
 
@@ -135,7 +144,7 @@ bool modules_machine_step(int *wait_ms)
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
     struct machine_code *code = calloc(1, sizeof *code);
     enum hotspot_fault fault =
-        code ? hotspot_machine_read(&modules_jit_own_memory, structs, types, &code->machine) : HOTSPOT_NO_MEMORY;
+        code ? hotspot_machine_read(&modules_jit_own_memory, structs, types, &code->code.hotspot) : HOTSPOT_NO_MEMORY;
     if (fault == HOTSPOT_FINE) {
         code->retired.free = free_code;
         os_lock(&modules_registry.lock);

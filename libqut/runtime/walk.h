@@ -36,6 +36,7 @@ struct runtime_code {
     uint8_t frame_flags;           // QUT_FRAME_JIT, QUT_FRAME_MANAGED: what frames of this code are
     uint8_t frame_pointers;        // enum runtime_frame_pointers
     bool has_entries;              // OF_MACHINE: returns may lead to where no call stands before
+    bool is_called_by_all;         // OF_MACHINE: by code of images, too; and no frame of it is guessed at
     const void *machine;           // OF_MACHINE: for machine_rule
 };
 

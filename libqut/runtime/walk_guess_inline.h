@@ -119,11 +119,12 @@ RUNTIME_WALK_OUTLINE bool runtime_scan_for_caller(const struct arch *arch, const
         return runtime_leave_unframed(arch, ops, context, walk, edge->saved_words == 1);
     uint64_t word = arch->word_bytes, at = walk->regs.sp, ra;
     bool is_near = walk->regs.tracked[0] - walk->regs.sp < RUNTIME_STUB_WORDS_MAX * word;
-    if (!has_size && is_near && runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, &ra) &&
+    if (!has_size && is_near &&
+        runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, &ra) &&
         runtime_follow_frame_pointer(arch, ops, context, walk))
         return true;
     for (unsigned i = 0; i < (has_size ? 1 : RUNTIME_SCANNED_WORDS_MAX); i++, at += word)
-        if (runtime_returns_to_machine(arch, ops, context, at, &ra))
+        if (runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, &ra))
             return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     return false;
 }
@@ -137,7 +138,7 @@ RUNTIME_WALK_OUTLINE bool runtime_guess_caller(const struct arch *arch, const st
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc);
     ops->find(context, arch_lookup_pc(pc, walk->pc_kind), &code);
     if (code.state == RUNTIME_CODE_OF_MACHINE)
-        return runtime_knows_sp(arch, walk) &&
+        return !code.is_called_by_all && runtime_knows_sp(arch, walk) &&
                runtime_scan_for_caller(
                    arch, ops, context, walk,
                    ops->machine_rule(context, code.machine, pc, walk->pc_kind, &walk->rule, &walk->interpreted));

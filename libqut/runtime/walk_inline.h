@@ -237,7 +237,7 @@ RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arc
     case RUNTIME_CODE_NO_TABLE: return QUT_END_NO_TABLE;
     case RUNTIME_CODE_OF_MACHINE:
         *row_reaches_pc = true;
-        return runtime_find_machine_rule(arch, ops, context, walk, code->machine) ? QUT_END_NOT : QUT_END_NO_ROW;
+        return runtime_find_machine_rule(arch, ops, context, walk, code) ? QUT_END_NOT : QUT_END_NO_ROW;
     case RUNTIME_CODE_READY: break;
     }
     if (code->table->header->flags & QUT_TABLE_MANAGED)

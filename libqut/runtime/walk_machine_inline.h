@@ -14,15 +14,18 @@ RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struc
 // Whether the word at `at` is a return address to code of a machine, and with cfa = at + word leads on: where the
 // caller's rule is one by sp, another such address lies where it says. Old return addresses lie about in stacks.
 RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                     void *context, uint64_t at, uint64_t *ra)
+                                                     void *context, uint64_t at, enum runtime_callers which,
+                                                     uint64_t *ra)
 {
     struct qut_rule rule;
     uint64_t outer;
     if (!ops->read(context, at, ra))
         return false;
     *ra = ops->strip(context, *ra);
-    if (!runtime_is_caller(arch, ops, context, &rule, *ra, RUNTIME_CALLERS_OF_MACHINE))
+    if (!runtime_is_caller(arch, ops, context, &rule, *ra, which))
         return false;
+    if (which == RUNTIME_CALLERS_ALL)
+        return true;
     if (rule.kind != QUT_RULE_FRAME || rule.cfa.reg != arch->sp_reg)
         return true;
     return ops->read(context, at + (uint64_t)(int64_t)rule.cfa.offset_bytes, &outer) &&
@@ -34,18 +37,20 @@ RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, co
 // sp is guessed. Where it does not, the body may have pushed more: HotSpot's comparison of strings does, around its
 // loops, and so do calls of some stubs. The caller that is found then is a guess.
 RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                    void *context, struct runtime_walk *walk, const void *machine)
+                                                    void *context, struct runtime_walk *walk,
+                                                    const struct runtime_code *code)
 {
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), ra;
-    if (!ops->machine_rule(context, machine, pc, walk->pc_kind, &walk->rule, &walk->interpreted))
+    if (!ops->machine_rule(context, code->machine, pc, walk->pc_kind, &walk->rule, &walk->interpreted))
         return false;
     bool is_sure = !(walk->rule.flags & QUT_RULE_BODY_ONLY) &&
                    !(walk->flags & QUT_FRAME_GUESSED && walk->rule.cfa.reg == arch->sp_reg);
     if (is_sure)
         return true;
+    enum runtime_callers which = code->is_called_by_all ? RUNTIME_CALLERS_ALL : RUNTIME_CALLERS_OF_MACHINE;
     uint64_t at = walk->regs.sp + (uint64_t)(int64_t)walk->rule.cfa.offset_bytes - arch->word_bytes;
     for (unsigned pushed = 0; pushed <= RUNTIME_PUSHED_WORDS_MAX; pushed++, at += arch->word_bytes) {
-        if (!runtime_returns_to_machine(arch, ops, context, at, &ra))
+        if (!runtime_returns_to_machine(arch, ops, context, at, which, &ra))
             continue;
         if (pushed) {
             walk->rule.cfa.offset_bytes += (int32_t)(pushed * arch->word_bytes);

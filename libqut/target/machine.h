@@ -6,11 +6,15 @@
 
 #include <qut/frame.h>
 
+#include "libqut/art/jit_code.h"
 #include "libqut/art/jit_list.h"
 #include "libqut/hotspot/machine.h"
 #include "libqut/target/opened_target.h"
 
-enum { TARGET_MACHINE_CANDIDATES_MAX = 64 }; // symbol files that are asked for one pc
+enum {
+    TARGET_MACHINE_CANDIDATES_MAX = 64, // symbol files that are asked for one pc
+    TARGET_ART_CACHES_MAX = 4,
+};
 
 // Lists that virtual machines keep for debuggers, and what they export.
 enum target_machine_subject { TARGET_MACHINE_CODE = 0, TARGET_MACHINE_DEX, TARGET_MACHINE_SUBJECTS };
@@ -80,6 +84,8 @@ struct target_machine {
     struct hotspot_machine hotspot;
     enum hotspot_fault hotspot_fault; // STARTING: not read
     uint64_t hotspot_moment;          // when it was tried last
+    struct art_jit_cache art_caches[TARGET_ART_CACHES_MAX];
+    unsigned art_cache_count;
 };
 
 // ---- machine.c

@@ -235,6 +235,11 @@ uint64_t target_thread_pointer(const struct arch *arch, const void *block);
 bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 // Code of a machine that says itself how its frames are left: the same, and the rule of a frame of it.
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code);
+// Code of ART's JIT that no symbol file covers: true, and *code is filled.
+bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code *code);
+// Of a frame in code of a virtual machine's, whichever it is.
+bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                         struct arch_interpreted *interpreted);
 bool target_hotspot_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                          struct arch_interpreted *interpreted);
 // Fills code_id of frames that stand in such code.

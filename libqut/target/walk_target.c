@@ -37,7 +37,11 @@ static const struct target_code_range *find_range(struct qut_target *target, uin
 static void find_made_code(struct qut_target *target, struct target_image *image, uint64_t pc,
                            struct runtime_code *code)
 {
-    if (target_find_jit(target, pc, code) || target_find_hotspot(target, pc, code))
+    // A group of methods has holes where methods were that are gone or have files of their own.
+    bool has_table = target_find_jit(target, pc, code);
+    if (has_table && target_has_row(code->table, pc))
+        return;
+    if (target_find_hotspot(target, pc, code) || target_find_art(target, pc, code) || has_table)
         return;
     if (!target_jit_reason(target, pc, image->reason, sizeof image->reason) &&
         !target_hotspot_reason(target, image->reason, sizeof image->reason))
@@ -89,7 +93,7 @@ static const struct runtime_walk_ops ops = {
     .find = find_code,
     .strip = strip,
     .vector_bytes = vector_bytes,
-    .machine_rule = target_hotspot_rule,
+    .machine_rule = target_machine_rule,
     .leave_switch = target_go_leave,
 };
 

@@ -95,7 +95,7 @@ static int take(struct mender *m, const struct instruction *at, unsigned effect)
 {
     if (m->lost_id != at->rule_id)
         m->lost_id = CFI_RULE_HOLE_ID;
-    if (m->lost_id != CFI_RULE_HOLE_ID && effect != CFI_OAT_RETURN) {
+    if (m->lost_id != CFI_RULE_HOLE_ID && effect != ART_RETURN) {
         struct qut_rule refused = cfi_rule_refused(QUT_REFUSED_STACK_SWITCH);
         if (add_mend(m, at, &refused) != 0)
             return -1;
@@ -105,18 +105,18 @@ static int take(struct mender *m, const struct instruction *at, unsigned effect)
         m->count = BLOCK_MAX / 2;
     }
     m->block[m->count++] = *at;
-    int result = effect == CFI_OAT_RETURN && m->lost_id == CFI_RULE_HOLE_ID ? prove_block(m) : 0;
-    if (effect == CFI_OAT_SP_LOST && counts_with_sp(m, &m->rules->rules[at->rule_id]))
+    int result = effect == ART_RETURN && m->lost_id == CFI_RULE_HOLE_ID ? prove_block(m) : 0;
+    if (effect == ART_SP_LOST && counts_with_sp(m, &m->rules->rules[at->rule_id]))
         m->lost_id = at->rule_id; // if it holds behind it, too
-    else if (effect == CFI_OAT_RETURN || effect == CFI_OAT_LEAVES)
+    else if (effect == ART_RETURN || effect == ART_LEAVES)
         m->lost_id = CFI_RULE_HOLE_ID;
-    if (effect == CFI_OAT_RETURN || effect == CFI_OAT_LEAVES || effect == CFI_OAT_SP_LOST)
+    if (effect == ART_RETURN || effect == ART_LEAVES || effect == ART_SP_LOST)
         begin_block(m);
     return result;
 }
 
 // It pushes an address, to be popped or to be returned to: that is not known. (A push of a number looks alike here.)
-static bool is_call_of_next(const struct cfi_oat_instruction *in)
+static bool is_call_of_next(const struct art_instruction *in)
 {
     enum { CALL_BYTES = 5 };
     return in->size_bytes == CALL_BYTES && in->sp_change_bytes < 0 && in->access_count == 0;
@@ -133,7 +133,7 @@ static int take_row(struct mender *m, uint32_t start_rel, uint32_t end_rel, uint
         return 0;
     struct base_bytes code = input_image_some(m->image, m->text_start + start_rel, end_rel - start_rel);
     for (uint32_t at = 0; at < code.size;) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(read, (struct base_bytes){code.data + at, code.size - at}, &in);
         if (in.size_bytes == 0) {
             begin_block(m);
@@ -208,11 +208,11 @@ bool cfi_art_is_proven(const struct input_image *image, uint64_t vaddr, const st
     int32_t cfa_bytes = rule->cfa.offset_bytes;
     struct base_bytes code = input_image_some(image, vaddr, (uint64_t)BLOCK_MAX * INSTRUCTION_BYTES_MAX);
     for (size_t at = 0, count = 0; at < code.size && count < BLOCK_MAX; count++) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(cfi_oat_arch(arch)->read, (struct base_bytes){code.data + at, code.size - at}, &in);
-        if (in.effect == CFI_OAT_RETURN)
+        if (in.effect == ART_RETURN)
             return cfa_bytes == arch->word_bytes;
-        if (in.size_bytes == 0 || in.effect == CFI_OAT_LEAVES || in.effect == CFI_OAT_SP_LOST || is_call_of_next(&in))
+        if (in.size_bytes == 0 || in.effect == ART_LEAVES || in.effect == ART_SP_LOST || is_call_of_next(&in))
             return false;
         cfa_bytes -= in.sp_change_bytes;
         at += in.size_bytes;

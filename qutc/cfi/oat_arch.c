@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/oat_code.h"
 
+static void read_x86(struct base_bytes code, struct art_instruction *instruction)
+{
+    art_read_x86(code.data, code.size, false, instruction);
+}
+
+static void read_x86_64(struct base_bytes code, struct art_instruction *instruction)
+{
+    art_read_x86(code.data, code.size, true, instruction);
+}
+
 // Callee-saved are not those that ART has uses of its own for: the thread, the state of the collector. The register of
 // the dex pc is the same in all versions that have this interpreter.
 static const uint8_t low_of_x86_64[8] = {0, 2, 1, 3, 7, 6, 4, 5};
 
 static const struct cfi_oat_arch archs[QUT_ARCH_END] = {
-    [QUT_ARCH_X86_64] = {.read = cfi_oat_read_x86_64,
+    [QUT_ARCH_X86_64] = {.read = read_x86_64,
                          .may_save_core = 0x1f028, // rbx rbp r12-r15
                          .may_save_fp = 0xf000,    // xmm12-15
                          .callee_saves = 0xf028,
@@ -31,7 +41,7 @@ static const struct cfi_oat_arch archs[QUT_ARCH_END] = {
                       .ra_number = 14,
                       .method_alignment_bytes = 8,
                       .dex_pc_reg = 4},
-    [QUT_ARCH_X86] = {.read = cfi_oat_read_x86,
+    [QUT_ARCH_X86] = {.read = read_x86,
                       .may_save_core = 0x1e0, // ebp esi edi
                       .callee_saves = 0xe0,
                       .fp_bytes = 8,

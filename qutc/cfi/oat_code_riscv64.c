@@ -4,31 +4,31 @@
 
 enum { RA = 1, SP = 2 };
 
-static void writes(struct cfi_oat_instruction *in, unsigned reg)
+static void writes(struct art_instruction *in, unsigned reg)
 {
     if (reg == SP)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if (reg == RA)
-        in->effect = CFI_OAT_RA_LOST;
+        in->effect = ART_RA_LOST;
 }
 
-static void jump(struct cfi_oat_instruction *in, unsigned link, unsigned through)
+static void jump(struct art_instruction *in, unsigned link, unsigned through)
 {
     if (link == RA)
-        in->effect = CFI_OAT_CALL;
+        in->effect = ART_CALL;
     else if (link != 0)
-        in->effect = CFI_OAT_SP_LOST; // nothing that a compiler of methods writes
+        in->effect = ART_SP_LOST; // nothing that a compiler of methods writes
     else
-        in->effect = through == RA ? CFI_OAT_RETURN : CFI_OAT_LEAVES;
+        in->effect = through == RA ? ART_RETURN : ART_LEAVES;
 }
 
-static void move_word(struct cfi_oat_instruction *in, bool loads, unsigned reg, int32_t offset_bytes)
+static void move_word(struct art_instruction *in, bool loads, unsigned reg, int32_t offset_bytes)
 {
     in->loads = loads;
-    cfi_oat_add_access(in, reg, offset_bytes);
+    art_add_access(in, reg, offset_bytes);
 }
 
-static void read_wide(uint32_t word, struct cfi_oat_instruction *in)
+static void read_wide(uint32_t word, struct art_instruction *in)
 {
     unsigned to = word >> 7 & 31, from = word >> 15 & 31, function = word >> 12 & 7;
     int32_t immediate = (int32_t)word >> 20;
@@ -51,13 +51,13 @@ static void read_wide(uint32_t word, struct cfi_oat_instruction *in)
     case 0x6f: // jal
         jump(in, to, 0);
         if (to == 0)
-            cfi_oat_branch(in, cfi_oat_signed((word >> 11 & 0x100000) | (word & 0xff000) | (word >> 9 & 0x800) |
+            art_set_branch(in, cfi_oat_signed((word >> 11 & 0x100000) | (word & 0xff000) | (word >> 9 & 0x800) |
                                                   (word >> 20 & 0x7fe),
                                               21));
         break;
     case 0x67: jump(in, to, from); break; // jalr
     case 0x63:                            // branches
-        cfi_oat_branch(
+        art_set_branch(
             in, cfi_oat_signed((word >> 19 & 0x1000) | (word << 4 & 0x800) | (word >> 20 & 0x7e0) | (word >> 7 & 0x1e),
                                13));
         break;
@@ -68,7 +68,7 @@ static void read_wide(uint32_t word, struct cfi_oat_instruction *in)
     }
 }
 
-static void read_compressed(uint32_t half, struct cfi_oat_instruction *in)
+static void read_compressed(uint32_t half, struct art_instruction *in)
 {
     unsigned to = half >> 7 & 31, from = half >> 2 & 31;
     switch ((half & 3) << 3 | half >> 13) {
@@ -92,14 +92,14 @@ static void read_compressed(uint32_t half, struct cfi_oat_instruction *in)
     case 022: writes(in, to); break; // c.lwsp
     case 015:                        // c.j
         jump(in, 0, 0);
-        cfi_oat_branch(in, cfi_oat_signed((half >> 1 & 0x800) | (half << 2 & 0x400) | (half >> 1 & 0x300) |
+        art_set_branch(in, cfi_oat_signed((half >> 1 & 0x800) | (half << 2 & 0x400) | (half >> 1 & 0x300) |
                                               (half << 1 & 0x80) | (half >> 1 & 0x40) | (half << 3 & 0x20) |
                                               (half >> 7 & 0x10) | (half >> 2 & 0xe),
                                           12));
         break;
     case 016: // c.beqz, c.bnez
     case 017:
-        cfi_oat_branch(in, cfi_oat_signed((half >> 4 & 0x100) | (half << 1 & 0xc0) | (half << 3 & 0x20) |
+        art_set_branch(in, cfi_oat_signed((half >> 4 & 0x100) | (half << 1 & 0xc0) | (half << 3 & 0x20) |
                                               (half >> 7 & 0x18) | (half >> 2 & 6),
                                           9));
         break;
@@ -114,13 +114,13 @@ static void read_compressed(uint32_t half, struct cfi_oat_instruction *in)
         else if (to)
             jump(in, half >> 12 & 1, to);
         else
-            in->effect = CFI_OAT_LEAVES;
+            in->effect = ART_LEAVES;
         break;
     default: break; // the rest has registers 8 ... 15, floating-point ones, or branches
     }
 }
 
-void cfi_oat_read_riscv64(struct base_bytes code, struct cfi_oat_instruction *in)
+void cfi_oat_read_riscv64(struct base_bytes code, struct art_instruction *in)
 {
     struct base_cursor c = base_cursor(code);
     uint32_t word = base_read_u16(&c);

@@ -4,48 +4,48 @@
 
 enum { SP = 13, LR = 14, PC = 15 };
 
-static void writes(struct cfi_oat_instruction *in, unsigned reg)
+static void writes(struct art_instruction *in, unsigned reg)
 {
     if (reg == SP)
-        in->effect = CFI_OAT_SP_LOST;
-    else if (reg == LR && in->effect == CFI_OAT_PLAIN)
-        in->effect = CFI_OAT_RA_LOST;
+        in->effect = ART_SP_LOST;
+    else if (reg == LR && in->effect == ART_PLAIN)
+        in->effect = ART_RA_LOST;
     else if (reg == PC)
-        in->effect = CFI_OAT_LEAVES;
+        in->effect = ART_LEAVES;
 }
 
-static void push(struct cfi_oat_instruction *in, uint32_t list)
+static void push(struct art_instruction *in, uint32_t list)
 {
     int32_t offset = -4 * __builtin_popcount(list);
     in->sp_change_bytes = offset;
     for (unsigned reg = 0; reg < 16; reg++)
         if (list >> reg & 1) {
-            cfi_oat_add_access(in, reg, offset);
+            art_add_access(in, reg, offset);
             offset += 4;
         }
     if (list >> SP & 1 || list >> PC & 1)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
 }
 
-static void pop(struct cfi_oat_instruction *in, uint32_t list)
+static void pop(struct art_instruction *in, uint32_t list)
 {
     int32_t offset = 0;
     in->loads = true;
     for (unsigned reg = 0; reg < 16; reg++)
         if (list >> reg & 1) { // what is loaded into pc is the return address
-            cfi_oat_add_access(in, reg == PC ? LR : reg, offset);
+            art_add_access(in, reg == PC ? LR : reg, offset);
             offset += 4;
         }
     in->sp_change_bytes = offset;
     if (list >> SP & 1)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if (list >> PC & 1)
-        in->effect = CFI_OAT_RETURN;
+        in->effect = ART_RETURN;
     else if (list >> LR & 1)
-        in->effect = CFI_OAT_RA_LOST;
+        in->effect = ART_RA_LOST;
 }
 
-static void read_high_registers(uint32_t half, struct cfi_oat_instruction *in)
+static void read_high_registers(uint32_t half, struct art_instruction *in)
 {
     unsigned to = (half & 7) | (half >> 4 & 8), from = half >> 3 & 15;
     switch (half >> 8 & 3) {
@@ -54,19 +54,19 @@ static void read_high_registers(uint32_t half, struct cfi_oat_instruction *in)
     case 1: break;                 // cmp
     default:
         if (half & 0x80)
-            in->effect = CFI_OAT_CALL;
+            in->effect = ART_CALL;
         else
-            in->effect = from == LR ? CFI_OAT_RETURN : CFI_OAT_LEAVES;
+            in->effect = from == LR ? ART_RETURN : ART_LEAVES;
     }
 }
 
-static void read_half(uint32_t half, struct cfi_oat_instruction *in)
+static void read_half(uint32_t half, struct art_instruction *in)
 {
     if ((half & 0xfc00) == 0x4400) {
         read_high_registers(half, in);
     } else if ((half & 0xf000) == 0x9000) { // str, ldr with sp
         in->loads = half >> 11 & 1;
-        cfi_oat_add_access(in, half >> 8 & 7, (int32_t)(half & 0xff) * 4);
+        art_add_access(in, half >> 8 & 7, (int32_t)(half & 0xff) * 4);
     } else if ((half & 0xff00) == 0xb000) { // add, sub sp
         int32_t bytes = (int32_t)(half & 0x7f) * 4;
         in->sp_change_bytes = half & 0x80 ? -bytes : bytes;
@@ -75,29 +75,29 @@ static void read_half(uint32_t half, struct cfi_oat_instruction *in)
     } else if ((half & 0xfe00) == 0xbc00) {
         pop(in, (half & 0xff) | (half & 0x100) << 7);
     } else if ((half & 0xff00) == 0xde00 || (half & 0xff00) == 0xbe00) { // udf, bkpt
-        in->effect = CFI_OAT_LEAVES;
+        in->effect = ART_LEAVES;
     } else if ((half & 0xf800) == 0xe000) { // b
-        in->effect = CFI_OAT_LEAVES;
-        cfi_oat_branch(in, 4 + cfi_oat_signed(half, 11) * 2);
+        in->effect = ART_LEAVES;
+        art_set_branch(in, 4 + cfi_oat_signed(half, 11) * 2);
     } else if ((half & 0xf000) == 0xd000 && (half & 0xf00) != 0xf00) { // b.cond
-        cfi_oat_branch(in, 4 + cfi_oat_signed(half, 8) * 2);
+        art_set_branch(in, 4 + cfi_oat_signed(half, 8) * 2);
     } else if ((half & 0xf500) == 0xb100) { // cbz, cbnz
-        cfi_oat_branch(in, 4 + (int32_t)((half >> 2 & 0x3e) | (half >> 3 & 0x40)));
+        art_set_branch(in, 4 + (int32_t)((half >> 2 & 0x3e) | (half >> 3 & 0x40)));
     }
 }
 
-static void read_branch(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_branch(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     uint32_t sign = first >> 10 & 1, j1 = second >> 13 & 1, j2 = second >> 11 & 1, low = second & 0x7ff;
     if ((second & 0xd000) == 0xd000 || (second & 0xd001) == 0xc000) { // bl, blx
-        in->effect = CFI_OAT_CALL;
+        in->effect = ART_CALL;
     } else if ((second & 0xd000) == 0x9000) { // b
         uint32_t high = (sign << 2 | (j1 ^ sign ^ 1) << 1 | (j2 ^ sign ^ 1)) << 10 | (first & 0x3ff);
-        in->effect = CFI_OAT_LEAVES;
-        cfi_oat_branch(in, 4 + cfi_oat_signed(high << 11 | low, 24) * 2);
+        in->effect = ART_LEAVES;
+        art_set_branch(in, 4 + cfi_oat_signed(high << 11 | low, 24) * 2);
     } else if ((second & 0xd000) == 0x8000 && (first >> 7 & 7) != 7) { // b.cond
         uint32_t high = (sign << 2 | j2 << 1 | j1) << 6 | (first & 0x3f);
-        cfi_oat_branch(in, 4 + cfi_oat_signed(high << 11 | low, 20) * 2);
+        art_set_branch(in, 4 + cfi_oat_signed(high << 11 | low, 20) * 2);
     } else if ((first & 0xffe0) == 0xf3e0) { // mrs
         writes(in, second >> 8 & 15);
     }
@@ -120,7 +120,7 @@ static uint32_t modified_immediate(uint32_t first, uint32_t second)
     }
 }
 
-static void read_data(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_data(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     unsigned to = second >> 8 & 15;
     if (first >> 12 == 0xf && (second >> 15 & 1)) {
@@ -135,18 +135,18 @@ static void read_data(uint32_t first, uint32_t second, struct cfi_oat_instructio
         case 0xf10d: bytes = modified_immediate(first, second); break;
         case 0xf2ad:
         case 0xf20d: bytes = plain; break;
-        default: in->effect = CFI_OAT_SP_LOST; return;
+        default: in->effect = ART_SP_LOST; return;
         }
         if (bytes >> 24)
-            in->effect = CFI_OAT_SP_LOST;
+            in->effect = ART_SP_LOST;
         in->sp_change_bytes = first & 0x80 ? -(int32_t)(bytes & 0xffffff) : (int32_t)(bytes & 0xffffff);
     } else if (to == LR) {
-        in->effect = CFI_OAT_RA_LOST;
+        in->effect = ART_RA_LOST;
     }
 }
 
 // With an immediate offset and write-back, or with 12 bits of offset.
-static void read_load_store(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_load_store(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     bool is_load = first >> 4 & 1, is_word = (first & 0x60) == 0x40, is_vector_space = (first & 0xff10) == 0xf900;
     unsigned base = first & 15, reg = second >> 12;
@@ -163,25 +163,25 @@ static void read_load_store(uint32_t first, uint32_t second, struct cfi_oat_inst
         }
         if (is_word) {
             in->loads = is_load;
-            cfi_oat_add_access(in, reg == PC ? LR : reg, before ? offset : 0);
+            art_add_access(in, reg == PC ? LR : reg, before ? offset : 0);
             if (is_load && reg == PC && in->sp_change_bytes) {
-                in->effect = CFI_OAT_RETURN;
+                in->effect = ART_RETURN;
                 return;
             }
         }
     }
     if (is_vector_space && base == SP)
-        in->effect = CFI_OAT_SP_LOST;           // NEON structures, with write-back
+        in->effect = ART_SP_LOST;               // NEON structures, with write-back
     else if (is_load && (is_word || reg != PC)) // other loads into pc are hints
         writes(in, reg);
 }
 
-static void read_dual_or_exclusive(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_dual_or_exclusive(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     bool before = first >> 8 & 1, add = first >> 7 & 1, write_back = first >> 5 & 1, is_load = first >> 4 & 1;
     if (!before && !write_back) { // exclusives, table branches
         if ((first & 0xfff0) == 0xe8d0 && (second & 0xffe0) == 0xf000)
-            in->effect = CFI_OAT_SP_LOST; // its table follows, which is no code
+            in->effect = ART_SP_LOST; // its table follows, which is no code
         else if (is_load)
             writes(in, second >> 12);
         return;
@@ -191,8 +191,8 @@ static void read_dual_or_exclusive(uint32_t first, uint32_t second, struct cfi_o
         offset = add ? offset : -offset;
         in->sp_change_bytes = write_back ? offset : 0;
         in->loads = is_load;
-        cfi_oat_add_access(in, second >> 12, before ? offset : 0);
-        cfi_oat_add_access(in, second >> 8 & 15, before ? offset + 4 : 4);
+        art_add_access(in, second >> 12, before ? offset : 0);
+        art_add_access(in, second >> 8 & 15, before ? offset + 4 : 4);
     }
     if (is_load) {
         writes(in, second >> 12);
@@ -200,21 +200,21 @@ static void read_dual_or_exclusive(uint32_t first, uint32_t second, struct cfi_o
     }
 }
 
-static void read_multiple(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_multiple(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     if (first == 0xe92d)
         push(in, second);
     else if (first == 0xe8bd)
         pop(in, second);
     else if ((first & 15) == SP && first >> 5 & 1)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if (first >> 4 & 1)
         for (unsigned reg = SP; reg <= PC; reg++)
             if (second >> reg & 1)
                 writes(in, reg);
 }
 
-static void read_coprocessor(uint32_t first, uint32_t second, struct cfi_oat_instruction *in)
+static void read_coprocessor(uint32_t first, uint32_t second, struct art_instruction *in)
 {
     int32_t bytes = (int32_t)(second & 0xff) * 4;
     bool is_vfp = (second & 0x0e00) == 0x0a00;
@@ -223,7 +223,7 @@ static void read_coprocessor(uint32_t first, uint32_t second, struct cfi_oat_ins
     else if ((first & 0xffbf) == 0xecbd && is_vfp) // vpop
         in->sp_change_bytes = bytes;
     else if ((first & 0xee2f) == 0xec2d)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if ((first & 0xfff0) == 0xec50) { // to two core registers
         writes(in, second >> 12);
         writes(in, first & 15);
@@ -233,7 +233,7 @@ static void read_coprocessor(uint32_t first, uint32_t second, struct cfi_oat_ins
     }
 }
 
-static void read_one(struct base_bytes code, struct cfi_oat_instruction *in)
+static void read_one(struct base_bytes code, struct art_instruction *in)
 {
     struct base_cursor c = base_cursor(code);
     uint32_t first = base_read_u16(&c);
@@ -272,20 +272,20 @@ static void read_one(struct base_bytes code, struct cfi_oat_instruction *in)
 
 // Conditional instructions: up to four that follow an `it`. Compiled code moves numbers so; a frame that is undone on a
 // condition is none that we follow.
-static void judge_conditional(struct base_bytes code, struct cfi_oat_instruction *it)
+static void judge_conditional(struct base_bytes code, struct art_instruction *it)
 {
     unsigned left = 4 - (unsigned)__builtin_ctz(code.data[0] & 15u);
     for (size_t at = 2; left > 0 && at < code.size; left--) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(read_one, (struct base_bytes){code.data + at, code.size - at}, &in);
-        bool matters = in.sp_change_bytes || in.effect == CFI_OAT_RETURN || in.effect == CFI_OAT_LEAVES;
+        bool matters = in.sp_change_bytes || in.effect == ART_RETURN || in.effect == ART_LEAVES;
         if (in.size_bytes == 0 || matters)
-            it->effect = CFI_OAT_SP_LOST;
+            it->effect = ART_SP_LOST;
         at += in.size_bytes ? in.size_bytes : 2u;
     }
 }
 
-void cfi_oat_read_thumb(struct base_bytes code, struct cfi_oat_instruction *in)
+void cfi_oat_read_thumb(struct base_bytes code, struct art_instruction *in)
 {
     read_one(code, in);
     if (in->size_bytes == 2 && code.data[1] == 0xbf && code.data[0] & 15)

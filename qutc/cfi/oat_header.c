@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/oat_header.h"
 
+#include "libqut/art/varints.h"
 #include "qutc/cfi/oat_code.h"
 
 enum {
@@ -8,7 +9,6 @@ enum {
     STACK_ALIGNMENT = 16,         // of frames, in all instruction sets; CodeInfo counts in it
     FRAME_BYTES_MAX = 1 << 20,    // ART's stacks are not larger
     CODE_INFO_HEAD_BYTES = 8 * 5, // as many bytes as the longest list of varints has
-    INLINE_MAX = 11,
 };
 
 bool cfi_oat_format_of(uint32_t version, struct cfi_oat_format *format)
@@ -44,41 +44,9 @@ bool cfi_oat_format_of(uint32_t version, struct cfi_oat_format *format)
     return false;
 }
 
-struct bits {
-    struct base_bytes bytes;
-    size_t at;
-    bool failed;
-};
-
-static uint32_t read_bits(struct bits *bits, unsigned count)
-{
-    uint32_t value = 0;
-    if (bits->at + count > bits->bytes.size * 8) {
-        bits->failed = true;
-        return 0;
-    }
-    for (unsigned i = 0; i < count; i++, bits->at++)
-        value |= (uint32_t)(bits->bytes.data[bits->at / 8] >> (bits->at % 8) & 1) << i;
-    return value;
-}
-
-static void read_wide(struct bits *bits, uint32_t *value)
-{
-    if (*value > INLINE_MAX)
-        *value = read_bits(bits, (*value - INLINE_MAX) * 8);
-}
-
 bool cfi_oat_read_varints(struct base_bytes bytes, bool interleaved, uint32_t *values, unsigned count)
 {
-    struct bits bits = {.bytes = bytes};
-    for (unsigned i = 0; i < count; i++) {
-        values[i] = read_bits(&bits, 4);
-        if (!interleaved)
-            read_wide(&bits, &values[i]);
-    }
-    for (unsigned i = 0; interleaved && i < count; i++)
-        read_wide(&bits, &values[i]);
-    return !bits.failed;
+    return art_read_varints(bytes.data, bytes.size, interleaved, values, count);
 }
 
 static bool is_plausible(const struct cfi_oat_view *view, uint64_t code_offset, const struct cfi_oat_method *method)

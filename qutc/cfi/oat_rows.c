@@ -86,15 +86,15 @@ static int read_thunk(struct reader *r, uint64_t code_offset, uint32_t size_byte
     struct cfi_oat_method thunk = {0};
     bool leaves = false;
     for (unsigned i = 0; thunk.code_bytes < limit && !(leaves && !size_bytes); i++) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(read,
                      (struct base_bytes){r->view.code.data + code_offset + thunk.code_bytes, limit - thunk.code_bytes},
                      &in);
         bool is_harmless =
-            in.size_bytes && in.sp_change_bytes == 0 && (in.effect == CFI_OAT_PLAIN || in.effect == CFI_OAT_LEAVES);
+            in.size_bytes && in.sp_change_bytes == 0 && (in.effect == ART_PLAIN || in.effect == ART_LEAVES);
         if (!is_harmless || (!size_bytes && i == TRAMPOLINE_INSTRUCTIONS_MAX))
             return 0;
-        leaves |= in.effect == CFI_OAT_LEAVES;
+        leaves |= in.effect == ART_LEAVES;
         thunk.code_bytes += in.size_bytes;
     }
     if (!leaves || is_described(r, code_offset))

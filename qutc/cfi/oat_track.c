@@ -178,7 +178,7 @@ static bool held_at(const struct tracker *t, uint32_t at)
     return low > t->first_row && memcmp(&t->rules->rules[t->rows->rows[low - 1].rule_id], &now, sizeof now) == 0;
 }
 
-static bool remember_branch(struct tracker *t, const struct cfi_oat_instruction *in, uint32_t at)
+static bool remember_branch(struct tracker *t, const struct art_instruction *in, uint32_t at)
 {
     if (!in->branches || same(t->now, usual_state(t)))
         return true;
@@ -191,7 +191,7 @@ static bool remember_branch(struct tracker *t, const struct cfi_oat_instruction 
 }
 
 // False where the code contradicts its header: it stores a register that it has not saved, so that it is saving it.
-static bool move_words(struct tracker *t, const struct cfi_oat_instruction *in)
+static bool move_words(struct tracker *t, const struct art_instruction *in)
 {
     for (unsigned i = 0; i < in->access_count; i++) {
         unsigned reg = in->access[i].reg;
@@ -210,12 +210,12 @@ static bool move_words(struct tracker *t, const struct cfi_oat_instruction *in)
 }
 
 // False where the instruction does what we do not follow.
-static bool follow(struct tracker *t, const struct cfi_oat_instruction *in, uint32_t at)
+static bool follow(struct tracker *t, const struct art_instruction *in, uint32_t at)
 {
     bool ra_in_register = t->arch->ra_in_register && !(t->now.saved >> t->ra & 1);
-    if (in->size_bytes == 0 || in->effect == CFI_OAT_SP_LOST)
+    if (in->size_bytes == 0 || in->effect == ART_SP_LOST)
         return false;
-    if (ra_in_register && (in->effect == CFI_OAT_CALL || in->effect == CFI_OAT_RA_LOST))
+    if (ra_in_register && (in->effect == ART_CALL || in->effect == ART_RA_LOST))
         return false;
     if (!move_words(t, in))
         return false;
@@ -227,9 +227,9 @@ static bool follow(struct tracker *t, const struct cfi_oat_instruction *in, uint
     // A frame that is partly taken down is so for a return.
     bool in_epilogue = t->has_body && t->now.cfa_bytes < t->body.cfa_bytes;
     switch (in->effect) {
-    case CFI_OAT_CALL: return t->has_body && !in_epilogue;
-    case CFI_OAT_RETURN: t->in_block = false; return t->has_body && same(t->now, t->entry);
-    case CFI_OAT_LEAVES:
+    case ART_CALL: return t->has_body && !in_epilogue;
+    case ART_RETURN: t->in_block = false; return t->has_body && same(t->now, t->entry);
+    case ART_LEAVES:
         t->in_block = false;
         if (!same(t->now, t->entry) && (!t->has_body || in_epilogue))
             return false;
@@ -246,13 +246,13 @@ static bool lowers_sp_in_body(const struct arch *arch, struct base_bytes code)
     cfi_oat_read_fn read = cfi_oat_arch(arch)->read;
     bool has_called = false;
     for (size_t at = 0; at < code.size;) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(read, (struct base_bytes){code.data + at, code.size - at}, &in);
         if (in.size_bytes == 0)
             return true;
         if (has_called && in.sp_change_bytes < 0)
             return true;
-        has_called |= in.effect == CFI_OAT_CALL;
+        has_called |= in.effect == ART_CALL;
         at += in.size_bytes;
     }
     return false;
@@ -291,7 +291,7 @@ int cfi_oat_method_rows(const struct arch *arch, const struct cfi_oat_method *me
     int certainty = CFI_OAT_EXACT;
     assign_places(arch, method->core_mask, t.place);
     for (uint32_t at = 0; at < code.size && certainty == CFI_OAT_EXACT;) {
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         bool good = arrive(&t, at);
         if (good && put_state(&t, pc_rel + at) != 0)
             return -1;

@@ -4,6 +4,7 @@
 //
 // usage: art_walks SECONDS WALKS DEX [JAR] -- OPTION OF THE MACHINE...
 //
+//   WALKS  0: none; the process says where its methods and its account are, for one that walks it from outside
 //   DEX    the program's bytecode, to know where its methods' lies in memory
 //   JAR    the program is loaded from there, with its odex; else it is on the boot class path
 #include "judge.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +116,44 @@ static jint native_critical(jlong shadow, jint more)
 static __thread int own_index = -1;
 static __thread struct qut_frame own_frames[FRAMES_MAX];
 
+// How much stack a walk takes: one of many is walked again, above painted bytes.
+enum { PAINTED_BYTES = 4096, PAINT = 0xa7, MEASURE_EACH = 16 };
+static _Atomic unsigned stack_bytes;
+static __thread uintptr_t own_pcs[FRAMES_MAX];
+
+static NOINLINE void measure(const void *context)
+{
+    volatile unsigned char painted[PAINTED_BYTES];
+    for (unsigned i = 0; i < PAINTED_BYTES; i++)
+        painted[i] = PAINT;
+    __asm__ volatile("" : : "r"(painted), "r"(context) : "memory");
+}
+
+static NOINLINE void walk_again(const void *context)
+{
+    struct qut_end end;
+    qut_backtrace_context(context, own_pcs, FRAMES_MAX, &end);
+}
+
+static NOINLINE unsigned count_lost(void)
+{
+    volatile unsigned char painted[PAINTED_BYTES];
+    unsigned at = 256; // what this function's own calls are told to leave alone
+    __asm__ volatile("" : : "r"(painted) : "memory");
+    while (at < PAINTED_BYTES && painted[at] == PAINT)
+        at++;
+    return PAINTED_BYTES - at;
+}
+
+static void measure_stack(const void *context)
+{
+    measure(context);
+    walk_again(context);
+    unsigned bytes = count_lost(), most = stack_bytes;
+    while (bytes > most && !atomic_compare_exchange_weak(&stack_bytes, &most, bytes))
+        ;
+}
+
 static void on_tick(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
@@ -130,6 +170,8 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     while (count < FRAMES_MAX && qut_cursor_next(&cursor));
     qut_cursor_end(&cursor, &end);
     judge_walk(own_frames, count, &end, shadow_of((unsigned)own_index));
+    if (walk_count % MEASURE_EACH == 0)
+        measure_stack(context);
     errno = saved;
 }
 
@@ -138,6 +180,12 @@ static void walk_this_thread(unsigned index)
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
     struct itimerspec every = {{0, PERIOD_NS}, {0, PERIOD_NS}};
     timer_t timer;
+    if (walks_wanted == 0) {
+        printf("{\"thread\": %u, \"tid\": %d, \"shadow\": %llu}\n", index, (int)gettid(),
+               (unsigned long long)(uintptr_t)shadow_of(index));
+        fflush(stdout);
+        return;
+    }
     qut_thread_register();
     own_index = (int)index;
     event.sigev_notify_thread_id = gettid();
@@ -173,7 +221,7 @@ static double now_s(void)
 static void *stop_in_time(void *seconds)
 {
     double begun_s = now_s();
-    while (now_s() - begun_s < *(double *)seconds && walk_count < walks_wanted)
+    while (now_s() - begun_s < *(double *)seconds && (walk_count < walks_wanted || walks_wanted == 0))
         usleep(20000);
     for (unsigned i = 0; i < THREADS; i++)
         shadow_of(i)->stop = 1;
@@ -229,7 +277,10 @@ int main(int argc, char **argv)
     jclass threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
     register_natives(env, threads);
     judge_place_methods(env, jar, argv[3]);
-    start_walks();
+    if (walks_wanted)
+        start_walks();
+    else
+        judge_print_methods();
     jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
     jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
     for (unsigned i = 1; i < THREADS; i++)
@@ -244,6 +295,6 @@ int main(int argc, char **argv)
     walks_wanted = 0;
     signal(SIGPROF, SIG_IGN);
     usleep(20000); // handlers that have begun
-    judge_report();
+    judge_report(stack_bytes);
     _exit(0); // the machine is not asked to end: its other threads run
 }

@@ -243,11 +243,11 @@ static unsigned count_strays(void)
     return strays;
 }
 
-void judge_report(void)
+void judge_report(unsigned stack_bytes)
 {
     printf("{\"walks\": %u, \"root\": %u, \"wrong\": %u, \"wrong_unmarked\": %u, \"marked\": %u", seen.walks, seen.root,
            seen.wrong, seen.wrong_unmarked, seen.marked);
-    printf(", \"strays\": %u", count_strays());
+    printf(", \"strays\": %u, \"stack_bytes\": %u", count_strays(), stack_bytes);
     printf(", \"compiled\": %u, \"jit\": %u, \"interpreted\": %u, \"cut\": [", seen.managed, seen.jit,
            seen.interpreted);
     bool is_first = true;
@@ -329,6 +329,16 @@ void judge_place_methods(JNIEnv *env, const char *jar, const char *dex_path)
         method->code_start = item + ITEM_CODE_AT;
         method->code_end = method->code_start + UNIT_BYTES * *(const uint32_t *)(uintptr_t)(item + ITEM_UNITS_AT);
     }
+}
+
+void judge_print_methods(void)
+{
+    printf("{\"methods\": [");
+    for (unsigned i = 0; i < METHODS; i++)
+        printf("%s[%u, %llu, %llu, %llu]", i ? ", " : "", names[i].id, (unsigned long long)methods[i].art_method,
+               (unsigned long long)methods[i].code_start, (unsigned long long)methods[i].code_end);
+    printf("]}\n");
+    fflush(stdout);
 }
 
 static jobject of_class(JNIEnv *env, jclass class)

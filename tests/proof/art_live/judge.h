@@ -18,12 +18,13 @@ struct shadow {
 void judge_walk(const struct qut_frame *frames, unsigned count, const struct qut_end *end, const struct shadow *shadow);
 
 // Where walks met the program: which ArtMethod its methods have, and where their bytecode is mapped.
+void judge_print_methods(void); // after the next: one line of JSON, [[id, ArtMethod, bytecode, its end], ...]
 void judge_place_methods(JNIEnv *env, const char *jar, const char *dex_path);
 // Of the boot class path, or of the jar and its odex.
 jclass judge_find_class(JNIEnv *env, const char *jar, const char *name);
 
 // One line of JSON.
-void judge_report(void);
+void judge_report(unsigned stack_bytes);
 void judge_give_up(const char *why) __attribute__((noreturn));
 
 #endif

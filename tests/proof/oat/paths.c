@@ -32,14 +32,14 @@ bool paths_follow(const struct arch *arch, struct base_bytes code, int32_t *cfa_
     good = good && reach(&work, 0, arch->ra_in_register ? 0 : arch->word_bytes);
     while (good && work.count) {
         uint32_t at = work.at[--work.count];
-        struct cfi_oat_instruction in;
+        struct art_instruction in;
         cfi_oat_read(read, (struct base_bytes){code.data + at, code.size - at}, &in);
         int32_t after = cfa_bytes[at] - in.sp_change_bytes;
-        if (in.size_bytes == 0 || in.effect == CFI_OAT_SP_LOST)
+        if (in.size_bytes == 0 || in.effect == ART_SP_LOST)
             continue; // data, behind a call that does not return
         if (in.branches)
             good = reach(&work, (int64_t)at + in.branch_bytes, after);
-        if (good && in.effect != CFI_OAT_RETURN && in.effect != CFI_OAT_LEAVES)
+        if (good && in.effect != ART_RETURN && in.effect != ART_LEAVES)
             good = reach(&work, (int64_t)at + in.size_bytes, after);
     }
     free(work.at);

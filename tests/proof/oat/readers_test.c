@@ -178,18 +178,18 @@ static bool is_jump(const struct machine *m, const struct line *line)
 
 static void check_line(const struct machine *m, const struct line *line, const char *text, uint64_t *unknown)
 {
-    struct cfi_oat_instruction in;
+    struct art_instruction in;
     cfi_oat_read(cfi_oat_arch(arch_by_id(m->arch))->read, (struct base_bytes){line->bytes, line->size}, &in);
     if (in.size_bytes == 0) {
         ++*unknown;
         return;
     }
-    bool changes = in.sp_change_bytes != 0 || in.effect == CFI_OAT_SP_LOST;
+    bool changes = in.sp_change_bytes != 0 || in.effect == ART_SP_LOST;
     ck_assert_msg(in.size_bytes == line->size, "%u bytes: %s", in.size_bytes, text);
     ck_assert_msg(changes == m->changes_sp(line), "sp: %s", text);
-    ck_assert_msg((in.effect == CFI_OAT_CALL) == is_one_of(line->name, m->calls), "call: %s", text);
+    ck_assert_msg((in.effect == ART_CALL) == is_one_of(line->name, m->calls), "call: %s", text);
     if (m->returns[0])
-        ck_assert_msg((in.effect == CFI_OAT_RETURN) == is_one_of(line->name, m->returns), "return: %s", text);
+        ck_assert_msg((in.effect == ART_RETURN) == is_one_of(line->name, m->returns), "return: %s", text);
     if (is_jump(m, line))
         ck_assert_msg(in.branches && line->address + (uint64_t)(int64_t)in.branch_bytes == line->target, "to: %s",
                       text);

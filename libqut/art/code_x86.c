@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // x86 and x86-64, Intel SDM volume 2, appendix A. What compilers of Java code do not write is refused: far calls,
 // segments, I/O, AVX-512, 16-bit addresses.
-#include "qutc/cfi/oat_code.h"
+#include "libqut/art/instruction.h"
+
+#include <string.h>
 
 enum { SP = 4 };
 
@@ -18,8 +20,14 @@ enum shape {
     BAD,
 };
 
+// A read past the end gives 0, and so do all that follow.
+struct cursor {
+    const uint8_t *start, *at, *end;
+    bool failed;
+};
+
 struct decoder {
-    struct base_cursor c;
+    struct cursor c;
     bool is_64, half_operand, wide; // 66; REX.W
     unsigned rex;
     unsigned mode, middle, low; // of ModRM; middle and low with REX
@@ -27,9 +35,32 @@ struct decoder {
     int32_t displacement;
 };
 
+static void skip(struct cursor *c, size_t bytes)
+{
+    c->failed |= bytes > (size_t)(c->end - c->at);
+    c->at = c->failed ? c->end : c->at + bytes;
+}
+
+static unsigned read_u8(struct cursor *c)
+{
+    const uint8_t *at = c->at;
+    skip(c, 1);
+    return c->failed ? 0 : *at;
+}
+
+static uint32_t read_u32(struct cursor *c)
+{
+    const uint8_t *at = c->at;
+    uint32_t number = 0;
+    skip(c, sizeof number);
+    if (!c->failed)
+        memcpy(&number, at, sizeof number);
+    return number;
+}
+
 static void read_modrm(struct decoder *d)
 {
-    unsigned byte = base_read_u8(&d->c);
+    unsigned byte = read_u8(&d->c);
     d->mode = byte >> 6;
     d->middle = (byte >> 3 & 7) | (d->rex << 1 & 8);
     d->low = (byte & 7) | (d->rex << 3 & 8);
@@ -39,14 +70,14 @@ static void read_modrm(struct decoder *d)
         return;
     bool no_base = false;
     if ((byte & 7) == 4) {
-        unsigned sib = base_read_u8(&d->c), index = (sib >> 3 & 7) | (d->rex << 2 & 8);
+        unsigned sib = read_u8(&d->c), index = (sib >> 3 & 7) | (d->rex << 2 & 8);
         d->base = index == 4 ? (sib & 7) | (d->rex << 3 & 8) : 0xff;
         no_base = (sib & 7) == 5 && d->mode == 0;
     }
     if (d->mode == 1)
-        d->displacement = (int8_t)base_read_u8(&d->c);
+        d->displacement = (int8_t)read_u8(&d->c);
     else if (d->mode == 2 || no_base || (d->mode == 0 && (byte & 7) == 5))
-        d->displacement = (int32_t)base_read_u32(&d->c);
+        d->displacement = (int32_t)read_u32(&d->c);
     if (no_base)
         d->base = 0xff;
 }
@@ -152,46 +183,46 @@ static void read_operands(struct decoder *d, enum shape shape)
         read_modrm(d);
     switch (shape) {
     case M1:
-    case I1: base_cursor_skip(&d->c, 1); break;
+    case I1: skip(&d->c, 1); break;
     case MZ:
-    case IZ: base_cursor_skip(&d->c, number_bytes); break;
-    case R4: base_cursor_skip(&d->c, 4); break;
-    case IV: base_cursor_skip(&d->c, d->wide ? 8 : number_bytes); break;
-    case OFF: base_cursor_skip(&d->c, d->is_64 ? 8 : 4); break;
+    case IZ: skip(&d->c, number_bytes); break;
+    case R4: skip(&d->c, 4); break;
+    case IV: skip(&d->c, d->wide ? 8 : number_bytes); break;
+    case OFF: skip(&d->c, d->is_64 ? 8 : 4); break;
     default: break;
     }
 }
 
-static void push(const struct decoder *d, struct cfi_oat_instruction *in, unsigned reg)
+static void push(const struct decoder *d, struct art_instruction *in, unsigned reg)
 {
     int32_t word = d->is_64 ? 8 : 4;
     in->sp_change_bytes = -word;
     if (d->half_operand)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if (reg < 16)
-        cfi_oat_add_access(in, reg, -word);
+        art_add_access(in, reg, -word);
 }
 
-static void pop(const struct decoder *d, struct cfi_oat_instruction *in, unsigned reg)
+static void pop(const struct decoder *d, struct art_instruction *in, unsigned reg)
 {
     in->sp_change_bytes = d->is_64 ? 8 : 4;
     if (d->half_operand || reg == SP)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else if (reg < 16) {
         in->loads = true;
-        cfi_oat_add_access(in, reg, 0);
+        art_add_access(in, reg, 0);
     }
 }
 
 // 81, 83 with sp: what is added is the instruction's last bytes.
-static void add_to_sp(const struct decoder *d, struct cfi_oat_instruction *in, int32_t number)
+static void add_to_sp(const struct decoder *d, struct art_instruction *in, int32_t number)
 {
     unsigned operation = d->middle & 7;
     if (operation == 7) // cmp
         return;
     if ((operation != 0 && operation != 5) || d->wide != d->is_64 || d->half_operand || number <= -(1 << 24) ||
         number >= 1 << 24)
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     else
         in->sp_change_bytes = operation == 0 ? number : -number;
 }
@@ -205,20 +236,20 @@ static int32_t last_number(const struct decoder *d, unsigned bytes)
     return (int32_t)number;
 }
 
-static void branch(const struct decoder *d, struct cfi_oat_instruction *in, unsigned number_bytes)
+static void branch(const struct decoder *d, struct art_instruction *in, unsigned number_bytes)
 {
-    cfi_oat_branch(in, (int32_t)((uint32_t)base_cursor_offset(&d->c) + (uint32_t)last_number(d, number_bytes)));
+    art_set_branch(in, (int32_t)((uint32_t)(d->c.at - d->c.start) + (uint32_t)last_number(d, number_bytes)));
 }
 
-static void judge_ff(const struct decoder *d, struct cfi_oat_instruction *in)
+static void judge_ff(const struct decoder *d, struct art_instruction *in)
 {
     switch (d->middle & 7) {
-    case 2: in->effect = CFI_OAT_CALL; break;
-    case 4: in->effect = CFI_OAT_LEAVES; break;
+    case 2: in->effect = ART_CALL; break;
+    case 4: in->effect = ART_LEAVES; break;
     case 6: push(d, in, d->mode == 3 ? d->low : 16); break;
     case 3:
     case 5:
-    case 7: in->effect = CFI_OAT_SP_LOST; break;
+    case 7: in->effect = ART_SP_LOST; break;
     default: break;
     }
 }
@@ -246,11 +277,11 @@ static bool writes_sp(const struct decoder *d, unsigned op)
     }
 }
 
-static void judge(struct decoder *d, unsigned op, struct cfi_oat_instruction *in)
+static void judge(struct decoder *d, unsigned op, struct art_instruction *in)
 {
     if (!d->is_64 && op >= 0x40 && op <= 0x4f) {
         if ((op & 7) == SP)
-            in->effect = CFI_OAT_SP_LOST;
+            in->effect = ART_SP_LOST;
     } else if (op >= 0x50 && op <= 0x57) {
         push(d, in, (op & 7) | (d->rex << 3 & 8));
     } else if (op >= 0x58 && op <= 0x5f) {
@@ -264,15 +295,15 @@ static void judge(struct decoder *d, unsigned op, struct cfi_oat_instruction *in
     } else if (op == 0x8d && d->middle == SP) { // lea sp, [sp + displacement]
         if (d->base != SP || d->mode == 3 || d->wide != d->is_64 || d->displacement <= -(1 << 24) ||
             d->displacement >= 1 << 24)
-            in->effect = CFI_OAT_SP_LOST;
+            in->effect = ART_SP_LOST;
         else
             in->sp_change_bytes = d->displacement;
     } else if (op == 0x8f) {
         pop(d, in, d->mode == 3 ? d->low : 16);
     } else if (op == 0xc3) {
-        in->effect = CFI_OAT_RETURN;
+        in->effect = ART_RETURN;
     } else if (op == 0xcc || op == 0xe9 || op == 0xeb) {
-        in->effect = CFI_OAT_LEAVES;
+        in->effect = ART_LEAVES;
         if (op != 0xcc)
             branch(d, in, op == 0xeb ? 1 : 4);
     } else if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3)) {
@@ -281,16 +312,16 @@ static void judge(struct decoder *d, unsigned op, struct cfi_oat_instruction *in
         if (last_number(d, 4) == 0)
             in->sp_change_bytes = d->is_64 ? -8 : -4;
         else
-            in->effect = CFI_OAT_CALL;
+            in->effect = ART_CALL;
     } else if (((op & 0xf8) == 0xb8 || (op >= 0x91 && op <= 0x97)) && (op & 7) == SP && !(d->rex & 1)) {
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     } else if (op == 0xff && !writes_sp(d, op)) {
         judge_ff(d, in);
     } else if (writes_sp(d, op)) {
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     } else if ((op == 0x89 || op == 0x8b) && d->mode != 3 && d->base == SP && d->wide == d->is_64 && !d->half_operand) {
         in->loads = op == 0x8b; // 6.0's compiler saved registers so
-        cfi_oat_add_access(in, d->middle, d->displacement);
+        art_add_access(in, d->middle, d->displacement);
     }
 }
 
@@ -298,7 +329,7 @@ static void judge(struct decoder *d, unsigned op, struct cfi_oat_instruction *in
 static unsigned read_prefixes(struct decoder *d)
 {
     for (;;) {
-        unsigned byte = base_read_u8(&d->c);
+        unsigned byte = read_u8(&d->c);
         switch (byte) {
         case 0x66: d->half_operand = true; continue;
         case 0x26:
@@ -315,7 +346,7 @@ static unsigned read_prefixes(struct decoder *d)
         if (d->is_64 && (byte & 0xf0) == 0x40) {
             d->rex = byte & 15;
             d->wide = byte >> 3 & 1;
-            byte = base_read_u8(&d->c);
+            byte = read_u8(&d->c);
         }
         return byte;
     }
@@ -325,14 +356,14 @@ static unsigned read_prefixes(struct decoder *d)
 static bool read_vex(struct decoder *d, unsigned first)
 {
     unsigned map = 1;
-    unsigned byte = base_read_u8(&d->c);
+    unsigned byte = read_u8(&d->c);
     if (!d->is_64 && byte >> 6 != 3)
         return false; // les, lds
     if (first == 0xc4) {
         map = byte & 31;
-        base_cursor_skip(&d->c, 1);
+        skip(&d->c, 1);
     }
-    unsigned op = base_read_u8(&d->c);
+    unsigned op = read_u8(&d->c);
     enum shape shape = map == 1 ? shape_of_0f(op) : map == 2 ? M : map == 3 ? M1 : BAD;
     if (shape == BAD || shape == R4)
         return false;
@@ -341,11 +372,11 @@ static bool read_vex(struct decoder *d, unsigned first)
     return !(map == 2 && d->middle == SP && op >= 0xf0); // BMI: a general register is written
 }
 
-static bool read_0f(struct decoder *d, struct cfi_oat_instruction *in)
+static bool read_0f(struct decoder *d, struct art_instruction *in)
 {
-    unsigned op = base_read_u8(&d->c);
+    unsigned op = read_u8(&d->c);
     if (op == 0x38 || op == 0x3a) {
-        base_cursor_skip(&d->c, 1);
+        skip(&d->c, 1);
         read_operands(d, op == 0x38 ? M : M1);
         return true;
     }
@@ -358,19 +389,19 @@ static bool read_0f(struct decoder *d, struct cfi_oat_instruction *in)
     if (d->c.failed)
         return false;
     if (op == 0x0b)
-        in->effect = CFI_OAT_LEAVES;
+        in->effect = ART_LEAVES;
     else if (op >= 0x80 && op <= 0x8f)
         branch(d, in, 4);
     else if ((to_register && d->middle == SP) || (op == 0x7e && d->mode == 3 && d->low == SP))
-        in->effect = CFI_OAT_SP_LOST;
+        in->effect = ART_SP_LOST;
     return true;
 }
 
-static void read(struct base_bytes code, bool is_64, struct cfi_oat_instruction *in)
+void art_read_x86(const uint8_t *code, size_t size, bool is_64, struct art_instruction *in)
 {
-    enum { LONGEST = 15 };
-    code.size = code.size < LONGEST ? code.size : LONGEST;
-    struct decoder d = {.c = base_cursor(code), .is_64 = is_64};
+    memset(in, 0, offsetof(struct art_instruction, access));
+    size = size < ART_X86_BYTES_MAX ? size : ART_X86_BYTES_MAX;
+    struct decoder d = {.c = {code, code, code + size, false}, .is_64 = is_64};
     unsigned op = read_prefixes(&d);
     bool known = true;
     if (op == 0x0f) {
@@ -392,15 +423,5 @@ static void read(struct base_bytes code, bool is_64, struct cfi_oat_instruction 
             judge(&d, op, in);
     }
     if (known && !d.c.failed)
-        in->size_bytes = (uint8_t)base_cursor_offset(&d.c);
-}
-
-void cfi_oat_read_x86(struct base_bytes code, struct cfi_oat_instruction *in)
-{
-    read(code, false, in);
-}
-
-void cfi_oat_read_x86_64(struct base_bytes code, struct cfi_oat_instruction *in)
-{
-    read(code, true, in);
+        in->size_bytes = (uint8_t)(d.c.at - d.c.start);
 }

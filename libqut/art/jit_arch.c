@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libqut/art/jit_code.h"
+
+const struct art_jit_arch *art_jit_arch(const struct arch *arch)
+{
+    static const struct art_jit_arch x86_64 = {
+        .may_save_core = 0x1f028, // rbx rbp r12-r15, and the return address
+        .may_save_fp = 0xf000,    // xmm12-15
+        .callee_saves = 0xf028,
+        .ra_number = 16,
+        .dwarf_numbers = {0, 2, 1, 3, 7, 6, 4, 5},
+    };
+    return arch->id == QUT_ARCH_X86_64 ? &x86_64 : NULL;
+}

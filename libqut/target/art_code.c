@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code of ART's JIT in a target that no symbol file covers.
+#include <string.h>
+
+#include "libqut/target/machine.h"
+
+static bool is_nameless(const struct target_map *map)
+{
+    return map->inode == 0 && !map->path[0];
+}
+
+static bool is_like(const struct target_map *map, const struct target_map *other)
+{
+    return map->readable && (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path, strlen(map->path)));
+}
+
+// The cache whose code lies at an address: its data lies before it.
+static bool find_cache(const struct target_machine *machine, uint64_t pc, struct art_jit_cache *cache)
+{
+    const struct target_maps *maps = &machine->target->maps;
+    const struct target_map *map = target_maps_find(maps, pc);
+    if (!map || !map->executable || !is_like(map, map))
+        return false;
+    const struct target_map *first = map, *last = map, *end = maps->items + maps->count;
+    while (first > maps->items && first[-1].end == first->start && first[-1].executable && is_like(&first[-1], map))
+        first--;
+    while (last + 1 < end && last[1].start == last->end && last[1].executable && is_like(&last[1], map))
+        last++;
+    const struct target_map *data = first;
+    while (data > maps->items && data[-1].end == data->start && !data[-1].executable && is_like(&data[-1], map))
+        data--;
+    *cache = (struct art_jit_cache){data->start, first->start, last->end};
+    return data != first && (!is_nameless(map) || art_jit_is_space(&machine->memory, first->start));
+}
+
+bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code *code)
+{
+    struct art_jit_cache cache;
+    struct target_machine *machine = target_machine(target);
+    if (!machine || !art_jit_knows(target->arch) || !find_cache(machine, pc, &cache))
+        return false;
+    unsigned i = 0;
+    while (i < machine->art_cache_count && memcmp(&machine->art_caches[i], &cache, sizeof cache) != 0)
+        i++;
+    // Where there is no room the last one is another from now on: a walk asks for the rule at once.
+    if (i == machine->art_cache_count && machine->art_cache_count < TARGET_ART_CACHES_MAX)
+        machine->art_cache_count++;
+    i = i < TARGET_ART_CACHES_MAX ? i : TARGET_ART_CACHES_MAX - 1;
+    machine->art_caches[i] = cache;
+    *code = (struct runtime_code){
+        .state = RUNTIME_CODE_OF_MACHINE,
+        .frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED,
+        .is_called_by_all = true,
+        .machine = &machine->art_caches[i],
+    };
+    return true;
+}
+
+bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
+                         struct arch_interpreted *interpreted)
+{
+    const struct target_machine *known = ((const struct qut_target *)target)->machine;
+    if (machine == &known->hotspot)
+        return target_hotspot_rule(target, machine, pc, kind, rule, interpreted);
+    struct art_jit_scratch scratch;
+    return art_jit_frame_rule(machine, &known->memory, &scratch, pc, kind, rule);
+}
