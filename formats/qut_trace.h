@@ -319,6 +319,9 @@ enum qut_trace_class {
     QUT_TRACE_CLASS_KERNEL,   // no address: what the kernel did for the frame outside of it. enum qut_trace_kernel
     QUT_TRACE_CLASS_COUNT,
 };
+// A raw pc that is no address, but the number of a function and a line: what its upper bits are. Addresses have 57 bits
+// at most.
+enum { QUT_TRACE_NUMBER_SHIFT = 48, QUT_TRACE_NUMBER_PYTHON = 0x5059, QUT_TRACE_NUMBER_SCRIPT = 0x4a53 };
 enum qut_trace_kernel {
     QUT_TRACE_KERNEL_OTHER = 0, // neither a call nor a fault that is known: an interrupt, say
     QUT_TRACE_KERNEL_FAULT,     // a page fault, as far as one can know: the thread had some in that time

@@ -9,6 +9,8 @@
 #include "libqut/runtime/tiers.h"
 #include "libqut/trace/feed.h"
 
+static_assert(PYTHON_PC_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON, "as readers know it");
+
 // Frames with one of these are no plain callers.
 enum { SPECIAL = QUT_FRAME_INTERRUPTED | QUT_FRAME_SIGNAL | QUT_FRAME_GUESSED | QUT_FRAME_DEX | QUT_FRAME_JIT };
 

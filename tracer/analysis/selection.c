@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracer/analysis/agent_frames.h"
+#include "tracer/analysis/interpreter_frames.h"
 #include "tracer/analysis/weights.h"
 
 struct maker {
@@ -182,6 +183,8 @@ static void add_samples(struct maker *maker, const struct trace_thread *from, st
             continue;
         if (!maker->wanted->show_agent)
             sample->node = analysis_called_node(maker->from, sample->node);
+        if (!maker->wanted->show_interpreters)
+            sample->node = analysis_run_node(maker->from, sample->node);
         if (!is_counted(to, sample))
             weights.of[MEASURE_SAMPLES] = 0;
         memcpy(to->weights[trace->sample_count++], weights.of, sizeof weights.of);
@@ -292,13 +295,23 @@ static void choose_processes(struct maker *maker)
     }
 }
 
-static void leave_agent_out(struct maker *maker)
+static void leave_frames_out(struct maker *maker)
 {
     struct trace *trace = &maker->to->trace;
-    analysis_agent_leave_out(maker->from, trace->nodes);
-    for (size_t i = 0; i < trace->extra_count; i++)
-        if (trace->extras[i].key == QUT_TRACE_EXTRA_BEGIN_NODE && trace->extras[i].value < trace->node_count)
-            trace->extras[i].value = analysis_called_node(maker->from, (uint32_t)trace->extras[i].value);
+    const struct selection_wanted *wanted = maker->wanted;
+    if (!wanted->show_agent)
+        analysis_agent_leave_out(maker->from, trace->nodes);
+    if (!wanted->show_interpreters)
+        analysis_interpreters_leave_out(maker->from, trace->nodes);
+    for (size_t i = 0; i < trace->extra_count; i++) {
+        struct trace_extra *extra = &trace->extras[i];
+        if (extra->key != QUT_TRACE_EXTRA_BEGIN_NODE || extra->value >= trace->node_count)
+            continue;
+        if (!wanted->show_agent)
+            extra->value = analysis_called_node(maker->from, (uint32_t)extra->value);
+        if (!wanted->show_interpreters)
+            extra->value = analysis_run_node(maker->from, (uint32_t)extra->value);
+    }
 }
 
 static void set_time(struct selection *to, const struct trace *from, const struct selection_wanted *wanted)
@@ -326,8 +339,7 @@ int analysis_selection_make(struct selection *to, const struct trace *trace, con
     bool is_good = copy_trace(&maker);
     if (is_good) {
         choose_processes(&maker);
-        if (!wanted->show_agent)
-            leave_agent_out(&maker);
+        leave_frames_out(&maker);
         add_threads(&maker);
         weigh_time(to);
         set_measure(to);

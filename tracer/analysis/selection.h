@@ -31,10 +31,11 @@ struct selection_wanted {
     enum selection_kind kind;
     const uint32_t *pids; // pid_count 0: all
     size_t pid_count;
-    const char *thread; // a number, a name or a pattern of names (as of files); NULL: all
-    uint64_t from_ns;   // since the trace's start
-    uint64_t to_ns;     // UINT64_MAX: up to the end
-    bool show_agent;    // the agent's own frames too
+    const char *thread;     // a number, a name or a pattern of names (as of files); NULL: all
+    uint64_t from_ns;       // since the trace's start
+    uint64_t to_ns;         // UINT64_MAX: up to the end
+    bool show_agent;        // the agent's own frames too
+    bool show_interpreters; // their frames before the functions that they run, too
 };
 
 struct selection {

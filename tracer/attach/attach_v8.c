@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/qut_trace.h"
 #include "libqut/os/os.h"
 #include "libqut/script/script.h"
 #include "tracer/attach/inside.h"
+
+static_assert(SCRIPT_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT, "as readers know it");
 
 enum { SEARCH_EACH_NS = 200000000 }; // it may be loaded later
 

@@ -22,6 +22,7 @@ enum {
     ID_PIDS,
     ID_BETWEEN,
     ID_SHOW_AGENT,
+    ID_SHOW_INTERPRETERS,
     ID_NO_NAMES,
     ID_WEIGHT,
     ID_NO_SLICES,
@@ -80,6 +81,8 @@ static const struct cli_argument arguments[] = {
     {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
     {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
     {"show-agent", NULL, ID_SHOW_AGENT, SELECTS, "the frames of qut's own agent, too"},
+    {"show-interpreters", NULL, ID_SHOW_INTERPRETERS, SELECTS,
+     "the frames of interpreters before the functions that they run, too"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
      WEIGHTS ": what a stack counts for (default: as the kind has it; speedscope by wall: in the order of time)"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},
@@ -176,6 +179,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_THREAD: options->wanted.thread = value; return 0;
     case ID_BETWEEN: return cli_take_between(&options->wanted, value);
     case ID_SHOW_AGENT: options->wanted.show_agent = options->info.show_agent = true; return 0;
+    case ID_SHOW_INTERPRETERS: options->wanted.show_interpreters = true; return 0;
     case ID_NO_NAMES: options->no_names = true; return 0;
     case ID_WEIGHT: return take_weight(options, value);
     case ID_NO_SLICES: options->no_slices = true; return 0;

@@ -71,7 +71,7 @@ def judge(way, blocks):
 
 def samples_of(options, trace):
     tool = os.path.join(options.build, "tracer/qut")
-    said = subprocess.run([tool, "export", trace, "-f", "perf-script", "--no-inlines", "-o", "-"], capture_output=True,
+    said = subprocess.run([tool, "export", trace, "-f", "perf-script", "--no-inlines", "--show-interpreters", "-o", "-"], capture_output=True,
                           text=True, errors="replace", timeout=300, check=False)
     begin = None
     for block in said.stdout.split("\n\n"):

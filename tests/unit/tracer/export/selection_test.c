@@ -154,6 +154,50 @@ START_TEST(frames_of_the_agent)
 }
 END_TEST
 
+static uint64_t number_of(uint64_t whose, uint32_t function)
+{
+    return whose << QUT_TRACE_NUMBER_SHIFT | function;
+}
+
+START_TEST(frames_of_interpreters)
+{
+    const enum qut_trace_class dex = QUT_TRACE_CLASS_DEX, code = QUT_TRACE_CLASS_CODE;
+    const uint32_t none = TRACE_NONE;
+    uint32_t program = build_module(&build, &(struct trace_module){.path = "/bin/program"});
+    uint32_t main = build_node(&build, 0, code, 0, program, 1);
+    uint32_t outer = build_node(&build, main, dex, 0, none, number_of(QUT_TRACE_NUMBER_PYTHON, 1));
+    uint32_t inner = build_node(&build, outer, dex, 0, none, number_of(QUT_TRACE_NUMBER_PYTHON, 2));
+    uint32_t evaluator = build_node(&build, inner, code, 0, program, 2);
+    uint32_t kernel = build_node(&build, evaluator, QUT_TRACE_CLASS_KERNEL, 0, none, 16);
+    uint32_t called = build_node(&build, evaluator, code, 0, program, 3);
+    uint32_t method = build_node(&build, called, dex, 0, none, 0x7f0012345678); // Java's, by its address
+    uint32_t machine = build_node(&build, method, QUT_TRACE_CLASS_JIT, 0, none, 0x7f0000001000);
+    uint32_t script = build_node(&build, machine, dex, 0, none, number_of(QUT_TRACE_NUMBER_SCRIPT, 1));
+    uint32_t builtin = build_node(&build, script, code, 0, program, 4);
+    build_thread(&build, 17, "t", 1000, UINT64_MAX);
+    const uint32_t nodes[] = {evaluator, kernel, called, machine, builtin};
+    for (uint64_t i = 0; i < 5; i++)
+        take(2000 + i, QUT_TRACE_KIND_CPU, nodes[i]);
+    choose((struct selection_wanted){.kind = SELECTION_ALL});
+    const struct trace_sample *samples = selection.trace.samples;
+    const struct trace_node *shown = selection.trace.nodes;
+    ck_assert_uint_eq(samples[0].node, inner); // its time is the function's
+    ck_assert_uint_eq(samples[1].node, kernel);
+    ck_assert_uint_eq(shown[kernel].parent, inner);
+    ck_assert_uint_eq(shown[kernel].depth, 4);
+    ck_assert_uint_eq(shown[called].parent, inner);
+    ck_assert_uint_eq(shown[inner].parent, outer); // one evaluator runs both
+    ck_assert_uint_eq(samples[3].node, method);
+    ck_assert_uint_eq(shown[script].parent, method);
+    ck_assert_uint_eq(samples[4].node, builtin); // which JavaScript has called
+    ck_assert_uint_eq(shown[builtin].parent, script);
+    choose((struct selection_wanted){.kind = SELECTION_ALL, .show_interpreters = true});
+    ck_assert_uint_eq(selection.trace.samples[0].node, evaluator);
+    ck_assert_uint_eq(selection.trace.nodes[called].parent, evaluator);
+    ck_assert_uint_eq(selection.trace.nodes[called].depth, 5);
+}
+END_TEST
+
 static void count_line(void *context, const char *text)
 {
     ck_assert_uint_gt(strlen(text), 0);
@@ -208,6 +252,7 @@ int main(void)
     tcase_add_test(checked, threads);
     tcase_add_test(checked, time_cuts_runs_and_waits);
     tcase_add_test(checked, frames_of_the_agent);
+    tcase_add_test(checked, frames_of_interpreters);
     tcase_add_test(checked, time_that_no_tick_met);
     tcase_add_test(checked, what_there_is);
     Suite *suite = suite_create("selection");
