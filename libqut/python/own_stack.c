@@ -72,13 +72,19 @@ static bool knows(const struct python_known *known, uint32_t tid)
     return false;
 }
 
-static bool runs_evaluator(const struct python_known *known, const struct walk_noted_walk *notes, size_t count)
+static bool runs(const struct walk_noted_walk *notes, size_t count, uint64_t start, uint64_t end)
 {
     for (size_t i = 0; i < count; i++)
-        if (notes->pcs[i] - known->runtime.evaluator_start <
-            known->runtime.evaluator_end - known->runtime.evaluator_start)
+        if (notes->pcs[i] - start < end - start)
             return true;
     return false;
+}
+
+// As far as it is one piece: compilers put what is rarely run, or most often, elsewhere. Debian's 3.14 runs nearly all
+// of it outside of the symbol.
+static bool runs_evaluator(const struct python_known *known, const struct walk_noted_walk *notes, size_t count)
+{
+    return runs(notes, count, known->runtime.evaluator_start, known->runtime.evaluator_end);
 }
 
 // ---- native frames, with their stack pointers
@@ -318,10 +324,13 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
         return 0;
     uint32_t tid = os_thread_id();
     bool is_known = knows(known, tid);
-    if (!is_known && !runs_evaluator(known, notes, count))
+    // The interpreter's own code: it may be an evaluator, of a thread that was not there when states were listed.
+    if (!is_known && !runs(notes, count, known->text_start, known->text_end))
         return 0;
     if (os_now_ns() >= (is_known ? known->look_each_ns : known->look_again_ns))
         python_want_look();
+    if (!is_known && !runs_evaluator(known, notes, count))
+        return 0;
     struct python_room *room = is_known ? take_room(tid) : NULL;
     if (!room) {
         python_add_count(is_known ? PYTHON_BUSY : PYTHON_UNKNOWN);

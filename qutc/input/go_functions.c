@@ -40,6 +40,8 @@ static struct base_bytes from(struct base_bytes table, uint64_t offset)
 // 0: it is not there.
 static uint64_t text_in_module(struct base_bytes module, unsigned word_bytes, uint64_t first_pc, uint64_t last_pc)
 {
+    if (!module.size)
+        return 0;
     struct base_cursor cursor = base_cursor(module);
     uint64_t first = base_read_uint(&cursor, word_bytes), last = base_read_uint(&cursor, word_bytes);
     while (!cursor.failed) {

@@ -73,8 +73,9 @@ class Source:
 
 
 class Judge:
-    def __init__(self, minor):
+    def __init__(self, minor, is_stripped=False):
         self.minor = minor
+        self.is_stripped = is_stripped  # parts of its evaluator have no name
         self.subject = Source(os.path.join(HERE, "subject.py"))
         self.sub = Source(os.path.join(HERE, "sub.py"), 2)
 
@@ -85,7 +86,7 @@ class Judge:
     def source_of(self, frame):
         if os.path.basename(frame.file) == "subject.py":
             return self.subject
-        return self.sub if frame.file == "<string>" else None
+        return self.sub if frame.file in ("<string>", "<script>") else None
 
     def place_fault(self, frame):
         """Whether the function has the line."""
@@ -139,6 +140,8 @@ class Judge:
         for callee, caller in zip(own, own[1:]):
             if [index for index in pythons if callee < index < caller]:
                 continue
+            if stack[caller].line == 0:  # not known: code that had gone when it was asked for
+                continue
             kinds = self.link_kinds(stack[caller], stack[callee])
             if not kinds:
                 return f"{stack[caller]} does not call {stack[callee]}"
@@ -149,9 +152,11 @@ class Judge:
         seen.whole += stack[own[-1]].name in ROOTS or stack[own[-1]].name.endswith("run")
         if stack[own[-1]].name not in ROOTS:
             return f"begins with {stack[own[-1]]}"
+        if stack[-1].name.startswith("[") and stack[-1].name != "[unknown]":
+            return None  # the walk ended early, and says why: functions stand behind what there is of it
         for index in pythons:  # an evaluator before each group
             if index > 0 and not stack[index - 1].is_python and "EvalFrame" not in stack[index - 1].name and \
-                    not stack[index - 1].name.endswith(".cold"):
+                    not stack[index - 1].name.endswith(".cold") and not (self.is_stripped and stack[index - 1].name.startswith(("?", "python3."))):
                 return f"{stack[index]} behind {stack[index - 1]}"
         return None
 

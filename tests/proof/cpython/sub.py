@@ -1,4 +1,4 @@
-# What an interpreter inside the subject runs; its frames are called those of "<string>", one line further down.
+# What an interpreter inside the subject runs; its frames are called those of "<string>" (of "<script>" from 3.14 on), one line further down.
 import time
 
 
