@@ -324,12 +324,13 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
         return 0;
     uint32_t tid = os_thread_id();
     bool is_known = knows(known, tid);
-    // The interpreter's own code: it may be an evaluator, of a thread that was not there when states were listed.
-    if (!is_known && !runs(notes, count, known->text_start, known->text_end))
+    // Whatever is the interpreter's may be an evaluator, of a thread that was not there when states were listed.
+    bool has_evaluator = is_known || runs_evaluator(known, notes, count);
+    if (!has_evaluator && !runs(notes, count, known->text_start, known->text_end))
         return 0;
     if (os_now_ns() >= (is_known ? known->look_each_ns : known->look_again_ns))
         python_want_look();
-    if (!is_known && !runs_evaluator(known, notes, count))
+    if (!has_evaluator)
         return 0;
     struct python_room *room = is_known ? take_room(tid) : NULL;
     if (!room) {
