@@ -276,7 +276,7 @@ TEST(frames)
     begin();
     uint64_t words[6] = {number(54 - 1 + 9), BASE + 64 + TAG, number(1), BASE + 128 + TAG, BASE + 192 + TAG, 0};
     uint8_t raw[V8_FRAME_BYTES + 8];
-    struct v8_frame frame;
+    struct v8_frame frame = {0};
     words[5] = BASE + 4096;
     memcpy(raw, words, sizeof words);
     CHECK(v8_frame_of(&layout, raw, &frame) && frame.function == BASE + 128 && frame.bytecodes == BASE + 64 &&
@@ -404,7 +404,7 @@ TEST(layouts)
 {
     struct arch arch = {.word_bytes = 8};
     struct v8_layout read;
-    const char *missing;
+    const char *missing = NULL;
     begin();
     memory.arch = &arch;
     put(BASE + 8, 3);
