@@ -12,8 +12,9 @@
 // Prints "ready PID"; then for each time "held THREAD WHERE FROM NUMBER...", when it begins, and "gone THREAD FROM TO"
 // when it ends: FROM and TO in ns of CLOCK_MONOTONIC, the outermost method's number first; WHERE is the function that
 // the thread stays in, another one each time, so that a stack tells which time it is of.
-#include "judge.h"
+#include "machine.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,20 +25,11 @@
 
 #define NOINLINE __attribute__((noinline))
 
-enum { THREADS = 3, SHADOW_BYTES = 4096, DEPTH_MAX = 254, LINE_BYTES = 2048 };
+enum { DEPTH_MAX = 254, LINE_BYTES = 2048, PLACES = 8 };
 
-static JavaVM *machine;
-static jclass worker;
-static jmethodID called_from_native, called_by_sort;
-static struct shadow *shadows; // SHADOW_BYTES apart, below 2 GiB: the program writes there
 static uint64_t held_ns, every_ns;
 static __thread uint64_t next_ns;
 static volatile int sink;
-
-static struct shadow *shadow_of(unsigned thread)
-{
-    return (struct shadow *)((char *)shadows + (size_t)thread * SHADOW_BYTES);
-}
 
 static uint64_t now_ns(void)
 {
@@ -79,11 +71,19 @@ static NOINLINE void hold(const struct shadow *shadow, uint64_t from_ns, const c
     {                                                                                                                  \
         hold(shadow, from_ns, "held_at_" #NUMBER);                                                                     \
         sink += NUMBER;                                                                                                \
-    }
-PLACE(0)
-PLACE(1)
-PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7) static void (*const places[])(const struct shadow *, uint64_t) = {
-    held_at_0, held_at_1, held_at_2, held_at_3, held_at_4, held_at_5, held_at_6, held_at_7};
+    }                                                                                                                  \
+    static_assert(NUMBER < PLACES, "one each")
+PLACE(0);
+PLACE(1);
+PLACE(2);
+PLACE(3);
+PLACE(4);
+PLACE(5);
+PLACE(6);
+PLACE(7);
+
+static void (*const places[])(const struct shadow *, uint64_t) = {held_at_0, held_at_1, held_at_2, held_at_3,
+                                                                  held_at_4, held_at_5, held_at_6, held_at_7};
 
 static int pass(jlong shadow, int more)
 {
@@ -91,7 +91,7 @@ static int pass(jlong shadow, int more)
     if (!next_ns)
         next_ns = from_ns + every_ns;
     if (from_ns >= next_ns) {
-        places[held_count++ % 8]((const struct shadow *)(uintptr_t)shadow, from_ns);
+        places[held_count++ % PLACES]((const struct shadow *)(uintptr_t)shadow, from_ns);
         // Another time from other methods.
         next_ns = now_ns() + every_ns / 2 + (uint64_t)rand() % (every_ns + 1);
     }
@@ -104,7 +104,7 @@ static jint JNICALL native_cb(JNIEnv *env, jclass class, jlong shadow, jint dept
 {
     (void)class;
     pass(shadow, depth);
-    return (*env)->CallStaticIntMethod(env, worker, called_from_native, shadow, 3);
+    return (*env)->CallStaticIntMethod(env, machine.worker, machine.called_from_native, shadow, 3);
 }
 
 static __thread JNIEnv *sort_env;
@@ -114,7 +114,7 @@ static int compare(const void *a, const void *b)
 {
     int difference = *(const int *)a - *(const int *)b;
     pass(sort_shadow, 0);
-    return (*sort_env)->CallStaticIntMethod(sort_env, worker, called_by_sort, sort_shadow, difference);
+    return (*sort_env)->CallStaticIntMethod(sort_env, machine.worker, machine.called_by_sort, sort_shadow, difference);
 }
 
 static jint JNICALL native_sort(JNIEnv *env, jclass class, jlong shadow, jint which)
@@ -156,39 +156,14 @@ static void *stop_in_time(void *seconds)
     uint64_t until_ns = now_ns() + (uint64_t)(*(double *)seconds * 1e9);
     while (now_ns() < until_ns)
         usleep(20000);
-    for (unsigned i = 0; i < THREADS; i++)
-        shadow_of(i)->stop = 1;
+    for (unsigned i = 0; i < MACHINE_THREADS; i++)
+        machine_shadow(i)->stop = 1;
     return NULL;
 }
 
-static void register_natives(JNIEnv *env, jclass threads)
-{
-    // JNI takes what it calls as data.
-    static const JNINativeMethod of_worker[] = {{"cb", "(JI)I", (void *)native_cb},
-                                                {"sort", "(JI)I", (void *)native_sort},
-                                                {"spin", "(JI)I", (void *)native_spin},
-                                                {"fast", "(JI)I", (void *)native_fast},
-                                                {"crit", "(JI)I", (void *)native_critical}};
-    static const JNINativeMethod of_threads[] = {{"here", "(J)V", (void *)native_here}};
-    if ((*env)->RegisterNatives(env, worker, of_worker, 5) != 0 ||
-        (*env)->RegisterNatives(env, threads, of_threads, 1) != 0)
-        judge_give_up("RegisterNatives");
-    called_from_native = (*env)->GetStaticMethodID(env, worker, "fromNative", "(JI)I");
-    called_by_sort = (*env)->GetStaticMethodID(env, worker, "cmp", "(JI)I");
-}
-
-static JNIEnv *start_machine(char **strings, int count)
-{
-    enum { OPTIONS_MAX = 48 };
-    JavaVMOption options[OPTIONS_MAX];
-    JNIEnv *env;
-    for (int i = 0; i < count && i < OPTIONS_MAX; i++)
-        options[i] = (JavaVMOption){.optionString = strings[i]};
-    JavaVMInitArgs arguments = {JNI_VERSION_1_6, count, options, JNI_TRUE};
-    if (count > OPTIONS_MAX || JNI_CreateJavaVM(&machine, &env, &arguments) != 0)
-        judge_give_up("JNI_CreateJavaVM");
-    return env;
-}
+// JNI takes what it calls as data.
+static const struct machine_natives natives = {(void *)native_cb,   (void *)native_sort,     (void *)native_spin,
+                                               (void *)native_fast, (void *)native_critical, (void *)native_here};
 
 int main(int argc, char **argv)
 {
@@ -202,24 +177,17 @@ int main(int argc, char **argv)
     held_ns = (uint64_t)atoi(argv[2]) * 1000000u;
     every_ns = (uint64_t)atoi(argv[3]) * 1000000u;
     const char *jar = machine_at > 4 ? argv[4] : NULL;
-    JNIEnv *env = start_machine(argv + machine_at + 1, argc - machine_at - 1);
-    shadows =
-        mmap(NULL, SHADOW_BYTES * THREADS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    if (shadows == MAP_FAILED)
-        judge_give_up("no memory");
-    worker = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "W"));
-    jclass threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
-    register_natives(env, threads);
-    jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
-    jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
+    JNIEnv *env = machine_start(argv + machine_at + 1, argc - machine_at - 1, jar, &natives);
+    jmethodID go = (*env)->GetStaticMethodID(env, machine.threads, "go", "(J)V");
+    jmethodID run = (*env)->GetStaticMethodID(env, machine.worker, "run", "(JI)I");
     char line[64];
     say(line, (size_t)snprintf(line, sizeof line, "ready %d\n", (int)getpid()));
-    for (unsigned i = 1; i < THREADS; i++)
-        (*env)->CallStaticVoidMethod(env, threads, go, (jlong)(uintptr_t)shadow_of(i));
+    for (unsigned i = 1; i < MACHINE_THREADS; i++)
+        (*env)->CallStaticVoidMethod(env, machine.threads, go, (jlong)(uintptr_t)machine_shadow(i));
     pthread_t stopper;
     if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
         judge_give_up("no thread");
-    (*env)->CallStaticIntMethod(env, worker, run, (jlong)(uintptr_t)shadow_of(0), 0);
+    (*env)->CallStaticIntMethod(env, machine.worker, run, (jlong)(uintptr_t)machine_shadow(0), 0);
     if ((*env)->ExceptionCheck(env))
         judge_give_up("the program threw");
     usleep(100000); // the others

@@ -7,7 +7,7 @@
 //   WALKS  0: none; the process says where its methods and its account are, for one that walks it from outside
 //   DEX    the program's bytecode, to know where its methods' lies in memory
 //   JAR    the program is loaded from there, with its odex; else it is on the boot class path
-#include "judge.h"
+#include "machine.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,19 +29,10 @@
 #endif
 #define NOINLINE __attribute__((noinline))
 
-enum { THREADS = 3, SHADOW_BYTES = 4096, PERIOD_NS = 400000, FRAMES_MAX = 256, WAIT_MS = 60000 };
+enum { PERIOD_NS = 400000, FRAMES_MAX = 256, WAIT_MS = 60000 };
 
-static JavaVM *machine;
-static jclass worker;
-static jmethodID called_from_native, called_by_sort;
-static struct shadow *shadows; // SHADOW_BYTES apart, below 2 GiB: the program writes there
 static _Atomic unsigned walk_count, walks_wanted;
 static volatile int sink;
-
-static struct shadow *shadow_of(unsigned thread)
-{
-    return (struct shadow *)((char *)shadows + (size_t)thread * SHADOW_BYTES);
-}
 
 // ---- what the program calls
 
@@ -63,7 +54,7 @@ static NOINLINE int call_from_depth(JNIEnv *env, jlong shadow, int depth)
         return result;
     }
     sink += busy(200);
-    int result = (*env)->CallStaticIntMethod(env, worker, called_from_native, shadow, 3);
+    int result = (*env)->CallStaticIntMethod(env, machine.worker, machine.called_from_native, shadow, 3);
     sink += busy(100);
     return result;
 }
@@ -80,7 +71,7 @@ static __thread jlong sort_shadow;
 static int compare(const void *a, const void *b)
 {
     int difference = *(const int *)a - *(const int *)b;
-    return (*sort_env)->CallStaticIntMethod(sort_env, worker, called_by_sort, sort_shadow, difference);
+    return (*sort_env)->CallStaticIntMethod(sort_env, machine.worker, machine.called_by_sort, sort_shadow, difference);
 }
 
 static jint JNICALL native_sort(JNIEnv *env, jclass class, jlong shadow, jint which)
@@ -169,7 +160,7 @@ static void on_tick(int signal, siginfo_t *info, void *context)
         qut_cursor_frame(&cursor, &own_frames[count++]);
     while (count < FRAMES_MAX && qut_cursor_next(&cursor));
     qut_cursor_end(&cursor, &end);
-    judge_walk(own_frames, count, &end, shadow_of((unsigned)own_index));
+    judge_walk(own_frames, count, &end, machine_shadow((unsigned)own_index));
     if (walk_count % MEASURE_EACH == 0)
         measure_stack(context);
     errno = saved;
@@ -182,7 +173,7 @@ static void walk_this_thread(unsigned index)
     timer_t timer;
     if (walks_wanted == 0) {
         printf("{\"thread\": %u, \"tid\": %d, \"shadow\": %llu}\n", index, (int)gettid(),
-               (unsigned long long)(uintptr_t)shadow_of(index));
+               (unsigned long long)(uintptr_t)machine_shadow(index));
         fflush(stdout);
         return;
     }
@@ -196,7 +187,7 @@ static void walk_this_thread(unsigned index)
 static void JNICALL native_here(JNIEnv *env, jclass class, jlong shadow)
 {
     (void)env, (void)class;
-    walk_this_thread((unsigned)(((uintptr_t)shadow - (uintptr_t)shadows) / SHADOW_BYTES));
+    walk_this_thread((unsigned)(((uintptr_t)shadow - (uintptr_t)machine.shadows) / MACHINE_SHADOW_BYTES));
 }
 
 static void start_walks(void)
@@ -223,39 +214,14 @@ static void *stop_in_time(void *seconds)
     double begun_s = now_s();
     while (now_s() - begun_s < *(double *)seconds && (walk_count < walks_wanted || walks_wanted == 0))
         usleep(20000);
-    for (unsigned i = 0; i < THREADS; i++)
-        shadow_of(i)->stop = 1;
+    for (unsigned i = 0; i < MACHINE_THREADS; i++)
+        machine_shadow(i)->stop = 1;
     return NULL;
 }
 
-static void register_natives(JNIEnv *env, jclass threads)
-{
-    // JNI takes what it calls as data.
-    static const JNINativeMethod of_worker[] = {{"cb", "(JI)I", (void *)native_cb},
-                                                {"sort", "(JI)I", (void *)native_sort},
-                                                {"spin", "(JI)I", (void *)native_spin},
-                                                {"fast", "(JI)I", (void *)native_fast},
-                                                {"crit", "(JI)I", (void *)native_critical}};
-    static const JNINativeMethod of_threads[] = {{"here", "(J)V", (void *)native_here}};
-    if ((*env)->RegisterNatives(env, worker, of_worker, 5) != 0 ||
-        (*env)->RegisterNatives(env, threads, of_threads, 1) != 0)
-        judge_give_up("RegisterNatives");
-    called_from_native = (*env)->GetStaticMethodID(env, worker, "fromNative", "(JI)I");
-    called_by_sort = (*env)->GetStaticMethodID(env, worker, "cmp", "(JI)I");
-}
-
-static JNIEnv *start_machine(char **strings, int count)
-{
-    enum { OPTIONS_MAX = 48 };
-    JavaVMOption options[OPTIONS_MAX];
-    JNIEnv *env;
-    for (int i = 0; i < count && i < OPTIONS_MAX; i++)
-        options[i] = (JavaVMOption){.optionString = strings[i]};
-    JavaVMInitArgs arguments = {JNI_VERSION_1_6, count, options, JNI_TRUE};
-    if (count > OPTIONS_MAX || JNI_CreateJavaVM(&machine, &env, &arguments) != 0)
-        judge_give_up("JNI_CreateJavaVM");
-    return env;
-}
+// JNI takes what it calls as data.
+static const struct machine_natives natives = {(void *)native_cb,   (void *)native_sort,     (void *)native_spin,
+                                               (void *)native_fast, (void *)native_critical, (void *)native_here};
 
 int main(int argc, char **argv)
 {
@@ -268,28 +234,21 @@ int main(int argc, char **argv)
     seconds = atof(argv[1]);
     walks_wanted = (unsigned)atoi(argv[2]);
     const char *jar = machine_at > 4 ? argv[4] : NULL;
-    JNIEnv *env = start_machine(argv + machine_at + 1, argc - machine_at - 1);
-    shadows =
-        mmap(NULL, SHADOW_BYTES * THREADS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    if (shadows == MAP_FAILED)
-        judge_give_up("no memory");
-    worker = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "W"));
-    jclass threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
-    register_natives(env, threads);
+    JNIEnv *env = machine_start(argv + machine_at + 1, argc - machine_at - 1, jar, &natives);
     judge_place_methods(env, jar, argv[3]);
     if (walks_wanted)
         start_walks();
     else
         judge_print_methods();
-    jmethodID go = (*env)->GetStaticMethodID(env, threads, "go", "(J)V");
-    jmethodID run = (*env)->GetStaticMethodID(env, worker, "run", "(JI)I");
-    for (unsigned i = 1; i < THREADS; i++)
-        (*env)->CallStaticVoidMethod(env, threads, go, (jlong)(uintptr_t)shadow_of(i));
+    jmethodID go = (*env)->GetStaticMethodID(env, machine.threads, "go", "(J)V");
+    jmethodID run = (*env)->GetStaticMethodID(env, machine.worker, "run", "(JI)I");
+    for (unsigned i = 1; i < MACHINE_THREADS; i++)
+        (*env)->CallStaticVoidMethod(env, machine.threads, go, (jlong)(uintptr_t)machine_shadow(i));
     walk_this_thread(0);
     pthread_t stopper;
     if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
         judge_give_up("no thread");
-    (*env)->CallStaticIntMethod(env, worker, run, (jlong)(uintptr_t)shadow_of(0), 0);
+    (*env)->CallStaticIntMethod(env, machine.worker, run, (jlong)(uintptr_t)machine_shadow(0), 0);
     if ((*env)->ExceptionCheck(env))
         judge_give_up("the program threw");
     walks_wanted = 0;
