@@ -171,6 +171,17 @@ struct cpython_item {
 void cpython_each_merged(const struct cpython_merging *merging, bool (*put)(void *context, const struct cpython_item *),
                          void *context);
 
+// What stands for a function and a line where an address would: in no address space, since addresses have 57 bits at
+// most.
+//   bits 20 to 47  the function's number; 0: it is not known
+//   bits 0 to 19   the line; 0: not known
+#define CPYTHON_NUMBER_BASE ((uint64_t)0x5059 << 48)
+enum { CPYTHON_LINE_BITS = 20 };
+static inline bool cpython_is_number(uint64_t pc)
+{
+    return pc >> 48 == CPYTHON_NUMBER_BASE >> 48;
+}
+
 // ---- code.c
 
 // What tells a code object from another one at its address.

@@ -3,7 +3,7 @@
 // then the answer is in one word, which any thread may replace by another one's.
 #include "libqut/python/inside.h"
 
-enum { KNOWN_BITS = 14, UNIT_BITS = 20, NUMBER_SHIFT = PYTHON_LINE_BITS + UNIT_BITS };
+enum { KNOWN_BITS = 14, UNIT_BITS = 20, NUMBER_SHIFT = CPYTHON_LINE_BITS + UNIT_BITS };
 
 // number | unit | line; 0: none. Beyond what a word has room for, nothing is remembered.
 static _Atomic uint64_t *known_lines;
@@ -27,7 +27,7 @@ static uint32_t read_line(const struct python_known *known, struct python_room *
         return 0;
     uint32_t line =
         cpython_line_at((enum cpython_lines)layout->lines, room->table, (size_t)length, code->first_line, offset_bytes);
-    return line < 1u << PYTHON_LINE_BITS ? line : 0;
+    return line < 1u << CPYTHON_LINE_BITS ? line : 0;
 }
 
 uint32_t python_line_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
@@ -44,10 +44,10 @@ uint32_t python_line_of(const struct python_known *known, struct python_room *ro
     uint64_t key = (uint64_t)number << UNIT_BITS | unit;
     _Atomic uint64_t *word = &known_lines[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS)];
     uint64_t there = atomic_load_explicit(word, memory_order_relaxed);
-    if (there >> PYTHON_LINE_BITS == key)
-        return (uint32_t)there & ((1u << PYTHON_LINE_BITS) - 1);
+    if (there >> CPYTHON_LINE_BITS == key)
+        return (uint32_t)there & ((1u << CPYTHON_LINE_BITS) - 1);
     uint32_t line = read_line(known, room, code, (uint32_t)offset);
-    atomic_store_explicit(word, key << PYTHON_LINE_BITS | line, memory_order_relaxed);
+    atomic_store_explicit(word, key << CPYTHON_LINE_BITS | line, memory_order_relaxed);
     return line;
 }
 static_assert((uint64_t)PYTHON_FUNCTIONS_MAX << NUMBER_SHIFT >> NUMBER_SHIFT == PYTHON_FUNCTIONS_MAX,

@@ -314,7 +314,7 @@ static void tell_one(struct function *function, uint32_t number,
 {
     char text[CPYTHON_NAME_BYTES];
     cpython_function_text(function->name, function->file, text, sizeof text);
-    tell(context, PYTHON_PC_BASE | (uint64_t)number << PYTHON_LINE_BITS, (uint64_t)1 << PYTHON_LINE_BITS, text);
+    tell(context, CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS, (uint64_t)1 << CPYTHON_LINE_BITS, text);
 }
 
 void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
@@ -324,7 +324,7 @@ void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint
     if (!functions || !heads)
         return;
     if (mark != last_mark)
-        tell(context, PYTHON_PC_BASE, (uint64_t)1 << PYTHON_LINE_BITS, "[unknown function]\n");
+        tell(context, CPYTHON_NUMBER_BASE, (uint64_t)1 << CPYTHON_LINE_BITS, "[unknown function]\n");
     last_mark = mark;
     uint32_t number = atomic_exchange_explicit(&met_now, 0, memory_order_acq_rel);
     for (uint32_t steps = 0; number != 0 && steps < PYTHON_FUNCTIONS_MAX; steps++) {

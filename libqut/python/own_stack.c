@@ -215,7 +215,7 @@ static uint64_t pc_of(const struct python_known *known, struct python_room *room
     if (number != PYTHON_NONE)
         line = python_line_of(known, room, &room->codes[at - 1], number, frame->instruction);
     *is_missing = *is_missing || number == PYTHON_NONE;
-    return PYTHON_PC_BASE | (uint64_t)number << PYTHON_LINE_BITS | line;
+    return CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS | line;
 }
 
 // The frames' pcs. Whether some are not known.

@@ -13,20 +13,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "libqut/cpython/cpython.h"
 #include "libqut/walk/noted_walk.h"
 
 #pragma GCC visibility push(hidden)
 
-// What a frame's pc is: no address, since those have 57 bits at most, but as in a trace from outside
-// (libqut/target/python.h).
-//   bits 20 to 47  the function's number; 0: it is not known
-//   bits 0 to 19   the line; 0: not known
-#define PYTHON_PC_BASE ((uint64_t)0x5059 << 48)
-enum { PYTHON_LINE_BITS = 20 };
-static inline bool python_is_pc(uint64_t pc)
-{
-    return pc >> 48 == PYTHON_PC_BASE >> 48;
-}
+// What a frame's pc is: CPYTHON_NUMBER_BASE and what stands there, as in a trace from outside.
 
 struct python_known;
 extern _Atomic(struct python_known *) python_known; // NULL: no interpreter

@@ -12,17 +12,9 @@
 
 #include "libqut/cpython/cpython.h"
 
-// What lookup_pc of a frame of Python is: in no address space, since addresses have 57 bits at most.
-//   bits 20 to 47  the function's number
-//   bits 0 to 19   the line; 0: not known
-#define TARGET_PYTHON_BASE ((uint64_t)0x5059 << 48)
-enum { TARGET_PYTHON_LINE_BITS = 20, TARGET_PYTHON_FUNCTIONS_MAX = 1 << 20 };
+// What lookup_pc of a frame of Python is: CPYTHON_NUMBER_BASE and what stands there.
+enum { TARGET_PYTHON_FUNCTIONS_MAX = 1 << 20 };
 #define TARGET_PYTHON_INTERNAL UINT32_MAX
-
-static inline bool target_python_is_number(uint64_t lookup_pc)
-{
-    return lookup_pc >> 48 == TARGET_PYTHON_BASE >> 48;
-}
 
 struct target_python_stack {
     struct cpython_stack taken;
@@ -68,11 +60,11 @@ const struct target_python_function *target_python_function(const struct qut_tar
 size_t target_python_function_count(const struct qut_target *target);
 static inline uint32_t target_python_number(uint64_t lookup_pc)
 {
-    return (uint32_t)(lookup_pc >> TARGET_PYTHON_LINE_BITS & 0xfffffff);
+    return (uint32_t)(lookup_pc >> CPYTHON_LINE_BITS & 0xfffffff);
 }
 static inline uint32_t target_python_line(uint64_t lookup_pc)
 {
-    return (uint32_t)lookup_pc & ((1u << TARGET_PYTHON_LINE_BITS) - 1);
+    return (uint32_t)lookup_pc & ((1u << CPYTHON_LINE_BITS) - 1);
 }
 
 #endif

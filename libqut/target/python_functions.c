@@ -170,7 +170,7 @@ uint32_t target_python_line_of(const struct target_python *python, const struct 
         return 0;
     uint32_t line = cpython_line_at(python->runtime.layout.lines, function->lines, function->line_bytes,
                                     code->first_line, (uint32_t)offset);
-    return line < 1u << TARGET_PYTHON_LINE_BITS ? line : 0;
+    return line < 1u << CPYTHON_LINE_BITS ? line : 0;
 }
 
 const struct target_python_function *target_python_function(const struct qut_target *target, uint32_t number)

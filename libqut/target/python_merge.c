@@ -24,7 +24,7 @@ static struct qut_frame frame_of(const struct putting *putting, const struct cpy
     bool has_address = python->runtime.layout.form != CPYTHON_FRAME_OBJECTS;
     return (struct qut_frame){
         .pc = has_address ? taken->instruction : taken->code,
-        .lookup_pc = TARGET_PYTHON_BASE | (uint64_t)number << TARGET_PYTHON_LINE_BITS | line,
+        .lookup_pc = CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS | line,
         .sp = item->sp,
         .flags = QUT_FRAME_PYTHON | (item->is_guessed ? QUT_FRAME_GUESSED : 0u),
     };

@@ -9,7 +9,7 @@
 #include "libqut/runtime/tiers.h"
 #include "libqut/trace/feed.h"
 
-static_assert(PYTHON_PC_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON, "as readers know it");
+static_assert(CPYTHON_NUMBER_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON, "as readers know it");
 
 // Frames with one of these are no plain callers.
 enum { SPECIAL = QUT_FRAME_INTERRUPTED | QUT_FRAME_SIGNAL | QUT_FRAME_GUESSED | QUT_FRAME_DEX | QUT_FRAME_JIT };
@@ -51,7 +51,7 @@ __attribute__((noinline)) static uint32_t raw_node(struct feed_stack *stack, uin
         stack->cut = QUT_TRACE_CUT_RAW;
         return 0;
     }
-    if (class == QUT_TRACE_CLASS_DEX && !python_is_pc(pc))
+    if (class == QUT_TRACE_CLASS_DEX && !cpython_is_number(pc))
         feed_tell_raw(feed, index, pc);
     return segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "libqut/os/os.h"
-#include "libqut/target/python.h"
 #include "libqut/script/script.h"
+#include "libqut/target/python.h"
 #include "tracer/attach/inside.h"
 
 enum {
@@ -110,8 +110,8 @@ static bool name_function(struct attach_python *python, uint64_t address, struct
 {
     uint32_t number = target_python_number(address);
     bool is_known = number == 0;
-    code->start = TARGET_PYTHON_BASE | (uint64_t)number << TARGET_PYTHON_LINE_BITS;
-    code->end = code->start + (1u << TARGET_PYTHON_LINE_BITS);
+    code->start = CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS;
+    code->end = code->start + (1u << CPYTHON_LINE_BITS);
     code->has_lines = true;
     strcpy(code->name, "[unknown function]");
     pthread_mutex_lock(&python->lock);
@@ -129,13 +129,13 @@ bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct
     *code = (struct collect_code){0};
     if (script_is_number(address))
         return attach_v8_name(naming->v8, address, code);
-    return target_python_is_number(address) ? name_function(naming->python, address, code)
-                                            : collect_name_made_code(&naming->made_code, address, since_ns, code);
+    return cpython_is_number(address) ? name_function(naming->python, address, code)
+                                      : collect_name_made_code(&naming->made_code, address, since_ns, code);
 }
 
 static bool is_number(uint64_t address)
 {
-    return target_python_is_number(address) || script_is_number(address);
+    return cpython_is_number(address) || script_is_number(address);
 }
 
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
@@ -165,6 +165,6 @@ size_t attach_python_merge(struct attach_session *session, size_t count, struct 
     if (python->base) // of the programs before this one
         for (size_t i = 0; i < merged; i++)
             if (session->frames[i].flags & QUT_FRAME_PYTHON && target_python_number(session->frames[i].lookup_pc))
-                session->frames[i].lookup_pc += (uint64_t)python->base << TARGET_PYTHON_LINE_BITS;
+                session->frames[i].lookup_pc += (uint64_t)python->base << CPYTHON_LINE_BITS;
     return merged;
 }

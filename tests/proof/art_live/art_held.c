@@ -151,14 +151,11 @@ static void JNICALL native_here(JNIEnv *env, jclass class, jlong shadow)
 
 // ---- the machine
 
-static void *stop_in_time(void *seconds)
+static uint64_t until_ns;
+
+static bool is_over(void)
 {
-    uint64_t until_ns = now_ns() + (uint64_t)(*(double *)seconds * 1e9);
-    while (now_ns() < until_ns)
-        usleep(20000);
-    for (unsigned i = 0; i < MACHINE_THREADS; i++)
-        machine_shadow(i)->stop = 1;
-    return NULL;
+    return now_ns() >= until_ns;
 }
 
 // JNI takes what it calls as data.
@@ -172,24 +169,15 @@ int main(int argc, char **argv)
         machine_at++;
     if (argc < 5 || machine_at == argc)
         judge_give_up("usage");
-    static double seconds;
-    seconds = atof(argv[1]);
+    double seconds = atof(argv[1]);
     held_ns = (uint64_t)atoi(argv[2]) * 1000000u;
     every_ns = (uint64_t)atoi(argv[3]) * 1000000u;
     const char *jar = machine_at > 4 ? argv[4] : NULL;
     JNIEnv *env = machine_start(argv + machine_at + 1, argc - machine_at - 1, jar, &natives);
-    jmethodID go = (*env)->GetStaticMethodID(env, machine.threads, "go", "(J)V");
-    jmethodID run = (*env)->GetStaticMethodID(env, machine.worker, "run", "(JI)I");
     char line[64];
     say(line, (size_t)snprintf(line, sizeof line, "ready %d\n", (int)getpid()));
-    for (unsigned i = 1; i < MACHINE_THREADS; i++)
-        (*env)->CallStaticVoidMethod(env, machine.threads, go, (jlong)(uintptr_t)machine_shadow(i));
-    pthread_t stopper;
-    if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
-        judge_give_up("no thread");
-    (*env)->CallStaticIntMethod(env, machine.worker, run, (jlong)(uintptr_t)machine_shadow(0), 0);
-    if ((*env)->ExceptionCheck(env))
-        judge_give_up("the program threw");
+    until_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    machine_run(env, NULL, is_over);
     usleep(100000); // the others
     _exit(0);       // the machine is not asked to end: its other threads run
 }

@@ -209,14 +209,16 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void *stop_in_time(void *seconds)
+static double until_s;
+
+static bool is_over(void)
 {
-    double begun_s = now_s();
-    while (now_s() - begun_s < *(double *)seconds && (walk_count < walks_wanted || walks_wanted == 0))
-        usleep(20000);
-    for (unsigned i = 0; i < MACHINE_THREADS; i++)
-        machine_shadow(i)->stop = 1;
-    return NULL;
+    return now_s() >= until_s || (walks_wanted && walk_count >= walks_wanted);
+}
+
+static void walk_first_thread(void)
+{
+    walk_this_thread(0);
 }
 
 // JNI takes what it calls as data.
@@ -230,8 +232,7 @@ int main(int argc, char **argv)
         machine_at++;
     if (argc < 5 || machine_at == argc)
         judge_give_up("usage");
-    static double seconds;
-    seconds = atof(argv[1]);
+    double seconds = atof(argv[1]);
     walks_wanted = (unsigned)atoi(argv[2]);
     const char *jar = machine_at > 4 ? argv[4] : NULL;
     JNIEnv *env = machine_start(argv + machine_at + 1, argc - machine_at - 1, jar, &natives);
@@ -240,17 +241,8 @@ int main(int argc, char **argv)
         start_walks();
     else
         judge_print_methods();
-    jmethodID go = (*env)->GetStaticMethodID(env, machine.threads, "go", "(J)V");
-    jmethodID run = (*env)->GetStaticMethodID(env, machine.worker, "run", "(JI)I");
-    for (unsigned i = 1; i < MACHINE_THREADS; i++)
-        (*env)->CallStaticVoidMethod(env, machine.threads, go, (jlong)(uintptr_t)machine_shadow(i));
-    walk_this_thread(0);
-    pthread_t stopper;
-    if (pthread_create(&stopper, NULL, stop_in_time, &seconds) != 0)
-        judge_give_up("no thread");
-    (*env)->CallStaticIntMethod(env, machine.worker, run, (jlong)(uintptr_t)machine_shadow(0), 0);
-    if ((*env)->ExceptionCheck(env))
-        judge_give_up("the program threw");
+    until_s = now_s() + seconds;
+    machine_run(env, walk_first_thread, is_over);
     walks_wanted = 0;
     signal(SIGPROF, SIG_IGN);
     usleep(20000); // handlers that have begun

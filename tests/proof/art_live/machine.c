@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { OPTIONS_MAX = 48 };
 
@@ -51,4 +53,30 @@ JNIEnv *machine_start(char **options, int option_count, const char *jar, const s
     machine.threads = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "T"));
     register_natives(env, natives);
     return env;
+}
+
+static void *stop_in_time(void *is_over)
+{
+    while (!(*(bool (**)(void))is_over)())
+        usleep(20000);
+    for (unsigned i = 0; i < MACHINE_THREADS; i++)
+        machine_shadow(i)->stop = 1;
+    return NULL;
+}
+
+void machine_run(JNIEnv *env, void (*begin)(void), bool (*is_over)(void))
+{
+    jmethodID go = (*env)->GetStaticMethodID(env, machine.threads, "go", "(J)V");
+    jmethodID run = (*env)->GetStaticMethodID(env, machine.worker, "run", "(JI)I");
+    for (unsigned i = 1; i < MACHINE_THREADS; i++)
+        (*env)->CallStaticVoidMethod(env, machine.threads, go, (jlong)(uintptr_t)machine_shadow(i));
+    if (begin)
+        begin();
+    pthread_t stopper;
+    if (pthread_create(&stopper, NULL, stop_in_time, &is_over) != 0)
+        judge_give_up("no thread");
+    (*env)->CallStaticIntMethod(env, machine.worker, run, (jlong)(uintptr_t)machine_shadow(0), 0);
+    if ((*env)->ExceptionCheck(env))
+        judge_give_up("the program threw");
+    pthread_join(stopper, NULL);
 }

@@ -189,7 +189,7 @@ static void check_stack(int depth)
             const struct view_frame *frame = &frames[++i];
             const char *wanted = texts[(evaluator + k) % FUNCTIONS], *name = name_of(&view, frame->pc);
             CHECK(i < count && frame->class == QUT_TRACE_CLASS_DEX && strcmp(name, wanted) == 0 &&
-                      (frame->pc & ((1u << PYTHON_LINE_BITS) - 1)) == LINE,
+                      (frame->pc & ((1u << CPYTHON_LINE_BITS) - 1)) == LINE,
                   "evaluator %d of %d: %lx, \"%s\" and not \"%s\"", evaluator, depth, (unsigned long)frame->pc, name,
                   wanted);
             functions++;
