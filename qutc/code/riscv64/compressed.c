@@ -29,7 +29,7 @@ static void quadrant_0(struct code_instruction *in, const struct halves *h)
     case 1: break; // c.fld
     case 2: code_rv_load(in, h->lower, h->upper, h->word_offset, 4, true); break;
     case 3: code_rv_load(in, h->lower, h->upper, h->double_offset, 8, true); break;
-    case 4: { // c.lbu, c.lhu, c.lh, c.sb, c.sh
+    case 4: { // of bytes and half words
         unsigned operation = code_rv_field(half, 10, 3);
         uint32_t odd = code_rv_bits(half, 5, 1, 1), byte = odd | code_rv_field(half, 6, 1);
         if (operation == 0)
