@@ -160,6 +160,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, each_does_the_same_when_patched);
     tcase_add_test(tests, rounds_to_the_entry_are_entries);
     tcase_add_test(tests, too_far_is_said);
+    tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -123,6 +123,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, modules_are_wanted);
     tcase_add_test(tests, what_names_nothing_is_refused);
     tcase_add_test(tests, functions_are_selected);
+    tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
