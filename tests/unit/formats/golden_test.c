@@ -248,7 +248,7 @@ START_TEST(other_versions_are_refused)
                            "made by a newer QUT: unpack it with that one, or make its tables again with qutc compile"},
         [GOLDEN_SEGMENT] = {QUT_TRACE_VERSION, "made by an older QUT: read it with that one",
                             "made by a newer QUT: read it with that one"},
-        [GOLDEN_TRACE_FILE] = {QUT_TRACE_FILE_VERSION, "made by an older QUT: read it with that one",
+        [GOLDEN_TRACE_FILE] = {QUT_TRACE_FILE_VERSION_CALLS, "made by an older QUT: read it with that one",
                                "made by a newer QUT: read it with that one"},
     };
     expect_refusal((enum golden_file)_i, 0, formats[_i].older);
