@@ -173,7 +173,7 @@ enum {
 // What the part is of. Sums are as far as they were known when the block was written.
 struct qut_trace_file_calls {
     uint32_t pid;
-    uint32_t arch;             // enum qut_arch
+    uint32_t arch;             // enum qut_arch_id
     uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC
     uint64_t enters, exits;    // events in the part
     uint64_t lost_enters, lost_exits;

@@ -16,6 +16,7 @@ struct call_events_encoder {
     struct qut_trace_file_call_events head;
     struct stream streams[QUT_TRACE_FILE_CALL_STREAM_COUNT];
     uint64_t last_ticks;
+    uint32_t enters; // in the block
     bool is_written; // the next event begins a block
     struct call_list list;
 };
@@ -23,19 +24,20 @@ struct call_events_encoder {
 static void begin_block(struct call_events_encoder *encoder)
 {
     encoder->head.first_event += encoder->head.count;
-    encoder->head.count = 0;
+    encoder->head.count = encoder->enters = 0;
     for (unsigned i = 0; i < QUT_TRACE_FILE_CALL_STREAM_COUNT; i++)
         encoder->streams[i].count = 0;
     call_list_clear(&encoder->list);
     encoder->is_written = false;
 }
 
-struct call_events_encoder *call_events_encoder_new(uint32_t thread)
+struct call_events_encoder *call_events_encoder_new(uint32_t thread, uint64_t event_count)
 {
     struct call_events_encoder *encoder = calloc(1, sizeof *encoder);
     if (!encoder)
         return NULL;
     encoder->head.thread = thread;
+    encoder->head.first_event = event_count;
     begin_block(encoder);
     return encoder;
 }
@@ -85,6 +87,7 @@ static void encode(struct call_events_encoder *encoder, const struct qut_calls_e
     put(encoder, QUT_TRACE_FILE_CALL_TIMES, is_earlier ? encoder->last_ticks - ticks : ticks - encoder->last_ticks);
     encoder->last_ticks = ticks;
     encoder->head.count++;
+    encoder->enters += !is_exit;
     if (is_exit_of_last) {
         call_list_exit_last(list);
         return;
@@ -128,6 +131,11 @@ uint64_t call_events_told(const struct call_events_encoder *encoder)
     return encoder->head.first_event + encoder->head.count;
 }
 
+uint32_t call_events_enters(const struct call_events_encoder *encoder)
+{
+    return encoder->is_written ? 0 : encoder->enters;
+}
+
 void call_events_block(struct call_events_encoder *encoder, struct base_bytes pieces[CALL_EVENTS_PIECES])
 {
     pieces[0] = (struct base_bytes){(const uint8_t *)&encoder->head, sizeof encoder->head};
@@ -136,4 +144,10 @@ void call_events_block(struct call_events_encoder *encoder, struct base_bytes pi
         pieces[i + 1] = (struct base_bytes){encoder->streams[i].items, encoder->streams[i].count};
     }
     encoder->is_written = true;
+}
+
+void call_events_drop(struct call_events_encoder *encoder)
+{
+    encoder->head.count = 0;
+    begin_block(encoder);
 }

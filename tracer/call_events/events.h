@@ -68,6 +68,7 @@ struct call_events_thread {
 struct call_events {
     struct qut_trace_file_calls told; // the last CALLS
     bool has_told;
+    const char *command; // "": not known
     struct {
         BASE_VECTOR(struct call_events_module);
     } modules;
@@ -100,6 +101,8 @@ void call_events_free(struct call_events *calls);
 bool call_events_take(struct call_events *calls, unsigned type, struct base_bytes contents, bool *no_memory);
 // After the last block: sorts, and gives functions and threads that were not told an entry. False: no memory.
 bool call_events_settle(struct call_events *calls);
+// A copy that lives as long as the part, with a NUL behind it; NULL: no memory.
+uint8_t *call_events_keep(struct call_events *calls, const void *bytes, size_t size);
 
 // ---- what is in it
 

@@ -4,9 +4,7 @@
 
 #include "tracer/call_events/events.h"
 
-// tables.c. A copy that lives as long as the part, with a NUL behind it; NULL: no memory.
-uint8_t *call_events_keep(struct call_events *calls, const void *bytes, size_t size);
-// The thread of an index, which is added with those before it where it is not there; NULL: no memory.
+// tables.c. The thread of an index, which is added with those before it where it is not there; NULL: no memory.
 struct call_events_thread *call_events_thread_at(struct call_events *calls, uint32_t index);
 // The index of an id's function, which is added; CALL_EVENTS_NONE: no memory.
 uint32_t call_events_need(struct call_events *calls, uint32_t id);

@@ -7,7 +7,10 @@
 
 struct call_events *call_events_new(void)
 {
-    return calloc(1, sizeof(struct call_events));
+    struct call_events *calls = calloc(1, sizeof *calls);
+    if (calls)
+        calls->command = "";
+    return calls;
 }
 
 void call_events_free(struct call_events *calls)

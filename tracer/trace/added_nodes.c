@@ -165,7 +165,7 @@ static void take_threads(struct trace *trace, const struct call_events *calls)
 {
     struct trace_process *process = &trace->processes[trace->process_count];
     *process = (struct trace_process){.pid = calls->told.pid,
-                                      .command = "",
+                                      .command = calls->command,
                                       .arch = (uint8_t)calls->told.arch,
                                       .word_bytes = 8,
                                       .is_complete = true,
@@ -200,7 +200,7 @@ bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_
                             .is_complete = true,
                             .arch = (uint8_t)calls[0]->told.arch,
                             .pid = calls[0]->told.pid,
-                            .command = "",
+                            .command = calls[0]->command,
                             .start_ns = UINT64_MAX};
     if (!trace->memory)
         return false;

@@ -81,8 +81,13 @@ static bool take_calls(struct parts_reader *reader, struct image *image)
     struct call_events **place = trace_vector_add(&reader->calls);
     if (!place)
         return false;
-    *place = image->calls;
+    struct call_events *calls = *place = image->calls;
     image->calls = NULL;
+    const struct trace_note *notes = image->notes.items;
+    for (size_t i = 0; i < image->notes.count; i++)
+        if (notes[i].text && strcmp(notes[i].name, "command") == 0 &&
+            !(calls->command = (const char *)call_events_keep(calls, notes[i].text, strlen(notes[i].text))))
+            return false;
     char *const *damages = image->damages.items;
     for (size_t i = 0; i < image->damages.count; i++) {
         char **text = trace_vector_add(&reader->damages);
@@ -91,7 +96,7 @@ static bool take_calls(struct parts_reader *reader, struct image *image)
     }
     reader->damaged_blocks += image->damaged_blocks;
     reader->misses_calls |= !image->is_complete || image->damaged_blocks || image->is_truncated;
-    return call_events_settle(*place) && copy_notes(reader, image);
+    return call_events_settle(calls) && copy_notes(reader, image);
 }
 
 // -1: no memory. A part that is spoiled leaves the others.
