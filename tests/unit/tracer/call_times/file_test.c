@@ -10,8 +10,8 @@
 #include "formats/qut_table_check.h"
 #include "tests/support/run_suite.h"
 #include "tests/unit/tracer/call_times/story.h"
-#include "tests/unit/tracer/trace/files.h"
 #include "tracer/call_times/walk.h"
+#include "tracer/collect/collect.h"
 #include "tracer/trace/raw_trace.h"
 
 enum { MANY = 300000, DEPTH_MAX = 3000 };
@@ -77,7 +77,7 @@ static void expect_events(const struct call_events *calls, uint32_t thread, cons
 START_TEST(events_are_as_they_were)
 {
     struct story story;
-    const int fd = new_file();
+    const int fd = story_file();
     struct qut_calls_event *events = make_events(MANY, _i);
     story_begin(&story, fd);
     const uint32_t one = story_thread(&story, "one"), two = story_thread(&story, "a name that is too long");
@@ -91,7 +91,7 @@ START_TEST(events_are_as_they_were)
     ck_assert_uint_eq(sums.enters + sums.exits, 2 * MANY);
     story_end(&story);
 
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     ck_assert(trace.is_complete);
     ck_assert_uint_eq(trace.calls_count, 1);
     const struct call_events *calls = trace.calls[0];
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(tables_are_as_they_were)
 {
     struct story story;
-    const int fd = new_file();
+    const int fd = story_file();
     story_begin(&story, fd);
     const uint32_t thread = story_thread(&story, "one");
     const uint32_t second = story_thread(&story, "two");
@@ -122,7 +122,7 @@ START_TEST(tables_are_as_they_were)
     story_end(&story);
     ck_assert_int_eq(collect_append_notes(fd, &(struct trace_note){.name = "more", .value = 1}, 1, &error), 0);
 
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     const struct call_events *calls = trace.calls[0];
     uint64_t value;
     ck_assert_uint_eq(trace.process_count, 1);
@@ -160,7 +160,7 @@ static size_t bytes_of(int fd, uint8_t **bytes)
 static int make_small(void)
 {
     struct story story;
-    const int fd = new_file();
+    const int fd = story_file();
     struct qut_calls_event *events = make_events(3000, true);
     story_begin(&story, fd);
     const uint32_t threads[] = {story_thread(&story, "one"), story_thread(&story, "two")};
@@ -246,7 +246,7 @@ START_TEST(a_missing_block_is_a_loss)
     struct story story;
     uint8_t *bytes;
     struct base_error error = {0};
-    const int fd = new_file();
+    const int fd = story_file();
     struct qut_calls_event *events = make_events(3000, false);
     story_begin(&story, fd);
     const uint32_t thread = story_thread(&story, "one");
@@ -305,7 +305,7 @@ START_TEST(a_full_disk_costs_what_is_counted)
     setrlimit(RLIMIT_FSIZE, &limit);
     ck_assert_int_eq(collect_calls_events(story.calls, thread, events, 10, &error), 0);
     story_end(&story);
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     const struct call_events *calls = trace.calls[0];
     ck_assert_uint_gt(calls->lost_enters, 0);
     ck_assert_uint_eq(calls->enters + calls->exits + calls->lost_enters + calls->lost_exits, MANY + 10);

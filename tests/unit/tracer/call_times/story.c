@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "formats/qut_rule.h"
 
@@ -123,4 +124,20 @@ void story_tell(struct story *story, const uint32_t *threads, uint32_t thread_co
         const uint32_t of = depth >= 1000 ? threads[0] : threads[at];
         story_event(story, threads[at], function, slot_of(of, depth), is_exit, story->ns += STEP_NS);
     }
+}
+
+int story_file(void)
+{
+    const int fd = memfd_create("story", MFD_CLOEXEC);
+    if (fd < 0)
+        abort();
+    return fd;
+}
+
+struct trace story_read(int fd)
+{
+    struct base_error error = {0};
+    struct trace trace;
+    need(trace_read_fd(fd, "story", &trace, &error), &error);
+    return trace;
 }

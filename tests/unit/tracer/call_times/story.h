@@ -32,4 +32,8 @@ void story_end(struct story *story);
 // `threads` (0: nothing is told of it before), '!' loses one entry and one exit there, '.' ends the thread.
 void story_tell(struct story *story, const uint32_t *threads, uint32_t thread_count, const char *text);
 
+// A file in memory; and what trace_read makes of it.
+int story_file(void);
+struct trace story_read(int fd);
+
 #endif

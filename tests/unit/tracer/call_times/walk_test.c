@@ -8,7 +8,6 @@
 
 #include "tests/support/run_suite.h"
 #include "tests/unit/tracer/call_times/story.h"
-#include "tests/unit/tracer/trace/files.h"
 #include "tracer/call_times/walk.h"
 
 struct log {
@@ -117,12 +116,12 @@ START_TEST(a_story_is_found)
 {
     struct story story;
     struct log log = {0};
-    const int fd = new_file();
+    const int fd = story_file();
     story_begin(&story, fd);
     const uint32_t threads[] = {story_thread(&story, "one"), story_thread(&story, "two")};
     story_tell(&story, threads, 2, stories[_i].told);
     story_end(&story);
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     const struct call_times_account account = walk(&trace, &log);
     ck_assert_str_eq(log.text, stories[_i].found);
     ck_assert_uint_eq(account.exits_alone, stories[_i].exits_alone);
@@ -137,7 +136,7 @@ START_TEST(times_go_back_in_a_handler)
 {
     struct story story;
     struct log log = {0};
-    const int fd = new_file();
+    const int fd = story_file();
     story_begin(&story, fd);
     const uint32_t thread = story_thread(&story, "one");
     story_event(&story, thread, 'a', STORY_STACK, false, 100);
@@ -146,7 +145,7 @@ START_TEST(times_go_back_in_a_handler)
     story_event(&story, thread, 'a', STORY_STACK, true, 130);
     story.ns = 130;
     story_end(&story);
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     walk(&trace, &log);
     ck_assert_str_eq(log.text, "h<a returned 0/0, a- returned 30/0");
     trace_free(&trace);
@@ -246,7 +245,7 @@ static void step(struct program *program)
 START_TEST(a_program_is_found)
 {
     struct program *program = calloc(1, sizeof *program);
-    const int fd = new_file();
+    const int fd = story_file();
     srand((unsigned)_i + 1);
     program->has_coroutines = _i % 2;
     story_begin(&program->story, fd);
@@ -263,7 +262,7 @@ START_TEST(a_program_is_found)
             return_last(program, i % THREADS, &program->stacks[i]);
     story_end(&program->story);
 
-    struct trace trace = read_file(fd);
+    struct trace trace = story_read(fd);
     struct log log = {.how = calloc(CALLS_MAX, 1)};
     const struct call_times_account account = walk(&trace, &log);
     ck_assert_uint_eq(account.enters, program->calls);
