@@ -66,13 +66,14 @@ static inline bool calls_is_marked(const struct calls_marks *marks, uint64_t vad
 // Code that belongs together: what an FDE covers, or a symbol with a size where none does.
 struct calls_region {
     uint64_t start, end;
-    uint32_t fde;      // index in work->records; UINT32_MAX: none
-    bool is_entry;     // by its first row: the return address is on top
-    bool is_signal;    // the FDE says that a signal interrupted its caller
-    bool reads_return; // something in it touches the word of the return address
-    bool loops;        // jumps to its own entry
-    bool closed;       // its last instruction does not go on behind it
-    bool branched_to;  // conditional jumps of other functions lead to its start
+    uint32_t fde;       // index in work->records; UINT32_MAX: none
+    uint8_t mark_bytes; // of the endbr64 that it begins with, where indirect branches land; else 0
+    bool is_entry;      // by its first row: the return address is on top
+    bool is_signal;     // the FDE says that a signal interrupted its caller
+    bool reads_return;  // something in it touches the word of the return address
+    bool loops;         // jumps to its own entry
+    bool closed;        // its last instruction does not go on behind it
+    bool branched_to;   // conditional jumps of other functions lead to its start
 };
 
 // Nops between regions, which nothing leads to.

@@ -18,8 +18,8 @@ static int note_targets(struct calls_work *work, struct calls_region *from, cons
     if (in->flow >= CALLS_FLOW_JUMP && in->flow <= CALLS_FLOW_CALL) {
         calls_mark(&work->targets, in->target);
         bool is_own = from && in->target >= from->start && in->target < from->end;
-        // Code may name its own entry, or what is behind the mark that it begins with.
-        if (is_own && in->flow != CALLS_FLOW_CALL && in->target - from->start <= 4)
+        if (is_own && in->flow != CALLS_FLOW_CALL &&
+            (in->target == from->start || in->target == from->start + from->mark_bytes))
             from->loops = true;
         if (!is_own && (in->flow == CALLS_FLOW_CONDITION || in->flow == CALLS_FLOW_LOOP)) {
             struct calls_region *to = calls_region_at(work, in->target);
@@ -87,6 +87,8 @@ static int scan_region(struct calls_work *work, struct calls_region *region)
             at++;
             continue;
         }
+        if (at == 0 && in.is_landing_mark)
+            region->mark_bytes = in.length;
         go_to(&cursor, vaddr);
         if (touches_return(&cursor, &in))
             region->reads_return = true;
