@@ -16,6 +16,16 @@ static const struct code_arch archs[QUT_ARCH_END] = {
                       .call_number_reg = 0,
                       .clones = {120, 435},
                       .leaves = {1, 252, 173}},
+    [QUT_ARCH_AARCH64] = {.read = code_read_aarch64,
+                          .kept = 0xbff80000, // x19-x29, sp
+                          .call_number_reg = 8,
+                          .clones = {220, 435},
+                          .leaves = {93, 94, 139}},
+    [QUT_ARCH_RISCV64] = {.read = code_read_riscv64,
+                          .kept = 0x0ffc031c, // sp, gp, tp, s0-s11
+                          .call_number_reg = 17,
+                          .clones = {220, 435},
+                          .leaves = {93, 94, 139}},
 };
 
 const struct code_arch *code_arch(const struct arch *arch)
