@@ -97,7 +97,8 @@ typedef void (*code_read_fn)(struct base_bytes code, uint64_t vaddr, unsigned mo
 void code_read_x86_64(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
 void code_read_x86(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
 void code_read_aarch64(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
-// As they come: code_read_arm, code_read_riscv64.
+void code_read_riscv64(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
+// As it comes: code_read_arm.
 
 // What the follower must know of an architecture.
 struct code_arch {
