@@ -96,7 +96,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
 bool code_scan(struct code_walk *w, uint32_t pc)
 {
     bool is_new = scan_later(w, pc);
-    while (w->to_scan.count && !w->no_memory && w->instruction_count < CODE_INSTRUCTIONS_MAX)
+    while (w->to_scan.count && !w->no_memory && w->instruction_count < w->instructions_max)
         scan_block(w, w->to_scan.items[--w->to_scan.count]);
     return is_new;
 }
