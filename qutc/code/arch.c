@@ -3,6 +3,7 @@
 
 // An architecture without a decoder has nothing here.
 static const struct code_arch archs[QUT_ARCH_END] = {
+    [QUT_ARCH_ARM] = {.read = code_read_arm, .kept = 0x2ff0}, // r4-r11, sp
     [QUT_ARCH_RISCV64] = {.read = code_read_riscv64, .kept = 0x0ffc031c}, // sp, gp, tp, s0-s11
     [QUT_ARCH_AARCH64] = {.read = code_read_aarch64, .kept = 0xbff80000}, // x19-x29, sp
 };
