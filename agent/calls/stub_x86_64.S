@@ -31,7 +31,8 @@
         // As long as rsp is slot + 8.
         .macro  cfi_behind_the_call
         .cfi_def_cfa %rsp, 8
-        .cfi_offset %rip, -16 - DISTANCE
+        // offset_extended_sf: rip at cfa - 8 * (2 + 2^43). By hand: clang's .cfi_offset has 32 bits
+        .cfi_escape 0x11, 16, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x2
         .cfi_escape 0x16, 7, 2, 0x77, 0         // rsp = val_expression(breg7 0)
         .endm
 
