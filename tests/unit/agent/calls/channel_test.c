@@ -148,7 +148,6 @@ START_TEST(calls_of_a_process_that_is_gone_are_read)
     ck_assert_int_eq(calls_error, 0);
     thunks_drain();
     const struct thunks_sums *sums = thunks_sums();
-    fprintf(stderr,"used %u lost %lu %lu passed %lu %lu state %u gen %u\n", thunks_header()->rings_used,(unsigned long)thunks_header()->lost_enters,(unsigned long)thunks_header()->lost_exits,(unsigned long)thunks_header()->passed_misaligned,(unsigned long)thunks_header()->passed_no_shadow, thunks_ring(0)->state, thunks_ring(0)->generation);
     const uint64_t expected = CHANNEL_SUBJECT_CALLS + CHANNEL_SUBJECT_THREAD_CALLS;
     ck_assert_uint_eq(sums->enters[ID], expected);
     ck_assert_uint_eq(sums->exits[ID], expected);
