@@ -16,11 +16,14 @@
 #define MADV_WIPEONFORK 18
 #endif
 
+enum { PAGE_BYTES = 4096 };
+static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
 static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
 
 static uint64_t whole_pages(uint64_t size)
 {
-    return (size + 4095) / 4096 * 4096;
+    return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 static size_t area_bytes(uint32_t ring_count)
@@ -47,7 +50,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->rings_offset_bytes = rings;
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
-    header->shadow_distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+    header->shadow_distance = distance;
     header->state = QUT_CALLS_READY;
 }
 
@@ -167,15 +170,49 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     return fd;
 }
 
-void calls_end(void)
+// ---- the end
+
+static void *shadow_of(uint64_t granule)
+{
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - distance);
+}
+
+// Of a page of the shadow: some slot that it knows holds our address.
+static bool is_page_in_use(const uint64_t *shadow)
+{
+    enum { WORDS = PAGE_BYTES / sizeof(uint64_t) };
+    uint64_t slots[WORDS], any = 0;
+    for (unsigned i = 1; i < WORDS; i += 2)
+        any |= shadow[i];
+    if (any == 0)
+        return false;
+    if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
+        return false;
+    for (unsigned i = 1; i < WORDS; i += 2)
+        if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
+            return true;
+    return false;
+}
+
+static bool is_granule_in_use(uint64_t granule)
+{
+    const char *shadow = shadow_of(granule);
+    for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
+        if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
+            return true;
+    return false;
+}
+
+int calls_end(void)
 {
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
+        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
+            return -EBUSY;
+    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED)
-            munmap((void *)(uintptr_t)((i << QUT_CALLS_GRANULE_LOG2) - ((uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2)),
-                   (size_t)1 << QUT_CALLS_GRANULE_LOG2);
-    if (calls_area)
-        munmap(calls_area, area_bytes(calls_header->ring_count));
+            munmap(shadow_of(i), granule_bytes);
     if (calls_header) {
+        munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);
         munmap(calls_header, calls_header->total_bytes);
     }
@@ -184,13 +221,14 @@ void calls_end(void)
     calls_granules = NULL;
     calls_area = NULL;
     calls_header = NULL;
+    return 0;
 }
 
 int calls_shadow(uint64_t begin, uint64_t end)
 {
-    static const uint64_t lowest = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2, highest = (uint64_t)1 << 47;
+    static const uint64_t highest = (uint64_t)1 << 47;
     int error = make_granules();
-    if (begin <= lowest || end > highest || begin >= end)
+    if (begin <= distance || end > highest || begin >= end)
         return -EINVAL;
     for (uint64_t i = begin >> QUT_CALLS_GRANULE_LOG2; i <= (end - 1) >> QUT_CALLS_GRANULE_LOG2 && error == 0; i++)
         if (__atomic_load_n(&calls_granules[i], __ATOMIC_ACQUIRE) != QUT_CALLS_GRANULE_MAPPED)

@@ -22,8 +22,9 @@ struct calls_options {
 // machine has no stub, or the kernel cannot keep a child from the rings. Blocks.
 int calls_begin(const struct calls_options *options, uint64_t *memory_bytes);
 
-// No function jumps here any more, no slot holds the exit's address, no thread is in a stub: gives all memory back.
-void calls_end(void);
+// Gives all memory back. No function jumps here any more, and no thread is in a stub. -EBUSY: some call that has not
+// returned would return to the stub; nothing was done. The agent may be unloaded after 0 only. Blocks.
+int calls_end(void);
 
 // Maps the shadow of begin..end. 0; -EEXIST: something else is there; -EINVAL: no stack can be there; or -errno. Any
 // thread, also before calls_begin.
