@@ -16,6 +16,7 @@
 #include "agent/start.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
+#include "agent/traced_calls.h"
 #include "libqut/host/host.h"
 
 enum {
@@ -170,6 +171,8 @@ int qut_agent_eject(void)
     qut_stop();
     qut_thread_unregister();
     if (!all_are_out())
+        return -EBUSY;
+    if (!agent_traced_calls_end())
         return -EBUSY;
     feed_forget();
     agent_memory_end();

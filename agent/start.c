@@ -22,6 +22,7 @@
 #include "agent/suits.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
+#include "agent/traced_calls.h"
 #include "libqut/host/host.h"
 
 enum { TABLES_PATIENCE_MS = 2000 };
@@ -91,6 +92,7 @@ static bool go_on_in_child(void)
     agent_locks_after_fork();
     int error = tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork());
     if (error == 0) {
+        agent_traced_calls_begin(AGENT_BEGAN_BY_FORK);
         agent_hide_action_again();
         return true;
     }
@@ -104,6 +106,7 @@ static void after_fork_in_child(void)
 {
     agent_thread.tid = 0;
     agent_hide_after_fork();
+    agent_traced_calls_after_fork();
     if (atomic_load_explicit(&agent_recorded_pid, memory_order_relaxed) != 0) {
         atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         if (!go_on_in_child()) {
@@ -233,6 +236,7 @@ static int begin(enum agent_channel_begin how)
     }
     if (qut_sampling_signal() != 0)
         agent_hide_action(qut_sampling_signal());
+    agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
     if (how != AGENT_BEGAN_BY_INJECTION)
         atomic_store_explicit(&modules_registry_now_and_then, look_for_recorder, memory_order_release);

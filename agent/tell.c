@@ -84,7 +84,7 @@ static bool is_gone(int error)
 
 // By its abstract name, which needs no file system; else by its path, which needs no network namespace. Of two failures
 // the one that is told is that of a call which was denied.
-static int connect_to_recorder(int patience_s)
+int agent_tell_connect(int patience_s)
 {
     char name[8 + AGENT_TOKEN_BYTES] = "@qut-";
     memcpy(name + strlen(name), agent_settings.token, AGENT_TOKEN_BYTES);
@@ -96,7 +96,7 @@ static int connect_to_recorder(int patience_s)
 
 int agent_tell_reach(void)
 {
-    int fd = connect_to_recorder(COUNTS_PATIENCE_S);
+    int fd = agent_tell_connect(COUNTS_PATIENCE_S);
     if (fd >= 0)
         close(fd);
     return fd >= 0 || fd == -EAGAIN ? 0 : is_gone(fd) ? -ECONNREFUSED : fd;
@@ -109,7 +109,7 @@ bool agent_tell_is_heard(void)
 
 // ---- packets
 
-static void fill_head(struct agent_channel_head *head, enum agent_channel_type type)
+void agent_tell_fill_head(struct agent_channel_head *head, enum agent_channel_type type)
 {
     head->version = AGENT_VERSION;
     head->type = type;
@@ -121,7 +121,7 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-static int send_packet(int to_fd, const void *packet, size_t size, int passed_fd)
+int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd)
 {
     union control control = {.bytes = {0}};
     struct iovec part = {(void *)packet, size};
@@ -181,7 +181,7 @@ static int receive_answer(int from_fd, struct agent_channel_answer *answer, int 
 // ---- what is said
 
 // The system call that `error` is of, as far as that is known.
-static uint16_t failed_call(int error)
+uint16_t agent_tell_failed_call(int error)
 {
     uint32_t last = atomic_load_explicit(&os_last_failure, memory_order_relaxed);
     return error != 0 && (int)(last & 0xffff) == -error ? (uint16_t)(last >> 16) : 0;
@@ -194,14 +194,14 @@ int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigg
                                         .begin = begin,
                                         .trigger = trigger,
                                         .trigger_error = trigger_error,
-                                        .failed_call = failed_call(trigger_error),
+                                        .failed_call = agent_tell_failed_call(trigger_error),
                                         .tick_signal = (uint16_t)qut_sampling_signal()};
     struct agent_channel_answer answer;
-    fill_head(&hello.head, AGENT_CHANNEL_HELLO);
-    int fd = connect_to_recorder(HELLO_PATIENCE_S), passed_fd = -1;
+    agent_tell_fill_head(&hello.head, AGENT_CHANNEL_HELLO);
+    int fd = agent_tell_connect(HELLO_PATIENCE_S), passed_fd = -1;
     if (fd < 0)
         return fd;
-    int result = send_packet(fd, &hello, sizeof hello, segment_fd);
+    int result = agent_tell_send(fd, &hello, sizeof hello, segment_fd);
     if (result == 0)
         result = receive_answer(fd, &answer, &passed_fd);
     if (passed_fd >= 0)
@@ -248,12 +248,12 @@ void agent_tell_counts(bool wait)
                                           .asked = sum.asked - told.asked,
                                           .python_stacks = sum.python_stacks - told.python_stacks,
                                           .python_uncertain = sum.python_uncertain - told.python_uncertain};
-    fill_head(&counts.head, AGENT_CHANNEL_ADD);
-    int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
+    agent_tell_fill_head(&counts.head, AGENT_CHANNEL_ADD);
+    int fd = agent_tell_connect(COUNTS_PATIENCE_S), passed_fd = -1;
     if (fd < 0)
         return;
     struct agent_channel_answer answer;
-    if (send_packet(fd, &counts, sizeof counts, -1) == 0) {
+    if (agent_tell_send(fd, &counts, sizeof counts, -1) == 0) {
         told = sum;
         if (wait && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
             close(passed_fd);
@@ -283,12 +283,12 @@ void agent_tell_left(enum agent_left why, enum agent_tell_left who, int error)
     struct agent_channel_left left = {.why = why,
                                       .is_taken = who == AGENT_TELL_TAKEN_BACK,
                                       .is_child = who == AGENT_TELL_CHILD,
-                                      .failed_call = failed_call(error),
+                                      .failed_call = agent_tell_failed_call(error),
                                       .failed_error = (uint16_t)-error};
     struct agent_channel_answer answer;
-    fill_head(&left.head, AGENT_CHANNEL_LEFT);
-    int fd = connect_to_recorder(COUNTS_PATIENCE_S), passed_fd = -1;
-    int result = fd < 0 ? fd : send_packet(fd, &left, sizeof left, -1);
+    agent_tell_fill_head(&left.head, AGENT_CHANNEL_LEFT);
+    int fd = agent_tell_connect(COUNTS_PATIENCE_S), passed_fd = -1;
+    int result = fd < 0 ? fd : agent_tell_send(fd, &left, sizeof left, -1);
     // The recorder looks us up: not after the end.
     if (result == 0 && receive_answer(fd, &answer, &passed_fd) == 0 && passed_fd >= 0)
         close(passed_fd);
@@ -346,10 +346,10 @@ static int read_table(int fd, void **table, size_t *table_size)
 static int ask(const struct agent_channel_table *question, int bytes_fd, struct agent_channel_answer *answer,
                void **table, size_t *table_size)
 {
-    int table_fd = -1, fd = connect_to_recorder(TABLE_PATIENCE_S);
+    int table_fd = -1, fd = agent_tell_connect(TABLE_PATIENCE_S);
     if (fd < 0)
         return fd;
-    int result = send_packet(fd, question, sizeof *question, bytes_fd);
+    int result = agent_tell_send(fd, question, sizeof *question, bytes_fd);
     if (result == 0)
         result = receive_answer(fd, answer, &table_fd);
     if (result == 0)
@@ -369,7 +369,7 @@ int agent_tell_table(void *context, const struct qut_compile_request *request, v
     static struct agent_channel_table question; // one call at a time
     struct agent_channel_answer answer = {.reason = ""};
     memset(&question, 0, sizeof question);
-    fill_head(&question.head, AGENT_CHANNEL_TABLE);
+    agent_tell_fill_head(&question.head, AGENT_CHANNEL_TABLE);
     question.offset_bytes = request->offset_bytes;
     question.flags = request->flags;
     bool has_path = request->path[0] == '/' && strlen(request->path) < sizeof question.path;

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <qut/compiler.h>
 
@@ -38,6 +40,16 @@ bool agent_tell_is_heard(void);
 // A qut_compile_fn: asks the recorder.
 int agent_tell_table(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
                      char *reason, size_t reason_size);
+
+// ---- of which all of that is made
+
+// 0 or more: connected to the recorder, with timeouts; or -errno.
+int agent_tell_connect(int patience_s);
+void agent_tell_fill_head(struct agent_channel_head *head, enum agent_channel_type type);
+// With a descriptor, if that is not -1. 0 or -errno.
+int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd);
+// The system call that `error` is of, as far as that is known; else 0.
+uint16_t agent_tell_failed_call(int error);
 
 #pragma GCC visibility pop
 

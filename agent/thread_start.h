@@ -15,6 +15,8 @@ void agent_threads_after_fork(void);
 void agent_threads_pause_own(void);
 void agent_threads_resume_own(void);
 uint32_t agent_threads_own_tid(void); // of the agent's own thread, the last one that began; 0: there was none
+// A second thread of the agent's own has begun, and is not the one that is meant above.
+void agent_threads_set_own_tid(uint32_t tid);
 
 #pragma GCC visibility pop
 

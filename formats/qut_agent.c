@@ -29,6 +29,7 @@ static const struct field { // in the order of the text
     {'m', FIELD(metric_mask), UINT32_MAX},
     {'F', FIELD(follow), 1},
     {'N', FIELD(keep_newest), 1},
+    {'X', FIELD(call_ring_bytes), UINT64_MAX},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -93,6 +94,8 @@ static void put_field(struct writer *writer, const struct field *field, const st
     uint64_t value = load(at, field->size_bytes);
     if (value > field->most)
         writer->failed = true;
+    if (value == 0 && field->key == 'X') // came later: where it is not asked for, the text is what it was
+        return;
     put_key(writer, field->key);
     put_digits(writer, value);
 }

@@ -16,7 +16,7 @@
 #define AGENT_VARIABLE "QUT_AGENT"
 #define AGENT_FILE     "libqut-agent.so"
 // Beside the socket: "left-PID", a packet of an agent that may not connect.
-#define AGENT_NOTE     "left-"
+#define AGENT_NOTE "left-"
 
 enum {
     AGENT_VERSION = 1,
@@ -56,8 +56,10 @@ struct agent_settings {
     uint32_t sync;             // enum agent_sync
     uint32_t metric_mask;
     uint32_t group_count;
-    bool follow;      // children are recorded
-    bool keep_newest; // a flight recorder
+    uint64_t
+        call_ring_bytes; // calls are traced (qut_calls.h), with rings of this size for each thread; 0: they are not
+    bool follow;         // children are recorded
+    bool keep_newest;    // a flight recorder
     struct agent_group groups[AGENT_GROUPS_MAX];
 };
 
@@ -74,6 +76,11 @@ enum agent_channel_type {
     AGENT_CHANNEL_TABLE,
     AGENT_CHANNEL_ADD,
     AGENT_CHANNEL_LEFT,
+    AGENT_CHANNEL_CALLS,  // agent → tracer, and then on the same connection
+    AGENT_CHANNEL_MAP,    // tracer → agent
+    AGENT_CHANNEL_UNMAP,  // tracer → agent
+    AGENT_CHANNEL_SHADOW, // tracer → agent
+    AGENT_CHANNEL_MAPPED, // agent → tracer: what became of each of the three
     AGENT_CHANNEL_OK = 16,
     AGENT_CHANNEL_NO,
 };
@@ -124,18 +131,43 @@ struct agent_channel_table {
 struct agent_channel_counts {
     struct agent_channel_head head;
     uint64_t due, taken, late, kernel, lost, strays, threads_failed, eintr_seen;
-    uint64_t locks_untold; // waits whose holder or waker the table of locks had no room for
-    uint64_t asked;        // ticks that would have been due at the pace that was asked for
+    uint64_t locks_untold;                    // waits whose holder or waker the table of locks had no room for
+    uint64_t asked;                           // ticks that would have been due at the pace that was asked for
     uint64_t python_stacks, python_uncertain; // samples, as python_sums() has them
     uint64_t zero[4];
 };
 
 struct agent_channel_left {
     struct agent_channel_head head;
-    uint32_t why;      // enum agent_left
-    uint32_t is_taken; // back: exec failed
-    uint32_t is_child; // not the sender's next image, but a child that was begun with it
+    uint32_t why;                       // enum agent_left
+    uint32_t is_taken;                  // back: exec failed
+    uint32_t is_child;                  // not the sender's next image, but a child that was begun with it
     uint16_t failed_call, failed_error; // of AGENT_LEFT_FAILED: the system call, by its number, and its errno; or 0
+};
+
+// Calls can be traced: with the descriptor of the memory (qut_calls.h). Or they cannot: `error` says why.
+struct agent_channel_calls {
+    struct agent_channel_head head;
+    uint32_t pid;               // as the agent sees it
+    uint32_t begin;             // enum agent_channel_begin
+    int32_t error;              // 0, or -errno
+    uint16_t failed_call, zero; // the system call that `error` is of, by its number; 0: none, or not known
+    uint64_t memory_bytes;
+};
+
+struct agent_channel_map { // MAP, UNMAP, SHADOW
+    struct agent_channel_head head;
+    uint64_t begin, end; // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack
+    uint64_t size_bytes; // of MAP; a multiple of the page size
+    uint64_t number;     // comes back with the answer
+};
+
+struct agent_channel_mapped {
+    struct agent_channel_head head;
+    uint64_t address; // of MAP; else 0
+    uint64_t number;
+    int32_t error; // 0, or -errno
+    uint32_t zero;
 };
 
 struct agent_channel_answer {
@@ -166,6 +198,14 @@ static_assert(sizeof(struct agent_channel_left) == 64, "shared");
 static_assert(offsetof(struct agent_channel_left, why) == 48, "shared");
 static_assert(offsetof(struct agent_channel_left, is_child) == 56, "shared");
 static_assert(offsetof(struct agent_channel_left, failed_error) == 62, "shared");
+static_assert(sizeof(struct agent_channel_calls) == 72, "shared");
+static_assert(offsetof(struct agent_channel_calls, error) == 56, "shared");
+static_assert(offsetof(struct agent_channel_calls, memory_bytes) == 64, "shared");
+static_assert(sizeof(struct agent_channel_map) == 80, "shared");
+static_assert(offsetof(struct agent_channel_map, begin) == 48, "shared");
+static_assert(sizeof(struct agent_channel_mapped) == 72, "shared");
+static_assert(offsetof(struct agent_channel_mapped, address) == 48, "shared");
+static_assert(offsetof(struct agent_channel_mapped, error) == 64, "shared");
 static_assert(sizeof(struct agent_channel_answer) == 136, "shared");
 static_assert(offsetof(struct agent_channel_answer, reason) == 8, "shared");
 

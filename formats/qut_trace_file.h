@@ -16,6 +16,8 @@
 
 enum {
     QUT_TRACE_FILE_VERSION = 2,
+    QUT_TRACE_FILE_VERSION_CALLS =
+        3, // of a part of calls, which readers of version 2 refuse by that; other parts have 2
     QUT_TRACE_FILE_VERSION_OLDEST = 1, // that is read: it has no TREE, THREAD_PLANES, CHUNK_PLANES, supersedes_bytes
     QUT_TRACE_FILE_BLOCK_BYTES_MAX = 4 << 20, // unpacked; larger contents become several blocks
     QUT_TRACE_FILE_BLOCK_CHUNKS_MAX = 64,     // so many chunks a spoiled byte may cost
@@ -51,6 +53,15 @@ enum qut_trace_file_type {
     QUT_TRACE_FILE_TREE,          // struct qut_trace_file_tree, ...: nodes, each behind its parent
     QUT_TRACE_FILE_THREAD_PLANES, // THREADS, in planes
     QUT_TRACE_FILE_CHUNK_PLANES,  // struct qut_trace_file_planes, ...: chunks with nodes of the tree
+    // Of parts of calls; see the specification.
+    QUT_TRACE_FILE_CALLS,          // struct qut_trace_file_calls; the last one counts
+    QUT_TRACE_FILE_CALL_MODULES,   // struct qut_trace_file_call_module and its path, ...
+    QUT_TRACE_FILE_CALL_FUNCTIONS, // struct qut_trace_file_call_function and its name, ...
+    QUT_TRACE_FILE_CALL_THREADS,   // struct qut_trace_file_call_thread, ...
+    QUT_TRACE_FILE_CALL_CLOCKS,    // struct qut_trace_file_call_clock, ...
+    QUT_TRACE_FILE_CALL_LOSSES,    // struct qut_trace_file_call_loss, ...
+    QUT_TRACE_FILE_CALL_COUNTS,    // struct qut_trace_file_call_count, ...
+    QUT_TRACE_FILE_CALL_EVENTS,    // struct qut_trace_file_call_events, and streams
     QUT_TRACE_FILE_TYPE_END,
 };
 
@@ -148,6 +159,110 @@ enum {
     QUT_TRACE_FILE_NOTES_MAX = 1024,      // in one part
     QUT_TRACE_FILE_NOTE_BYTES_MAX = 8192, // of a name, of a text
 };
+
+// ---- parts of calls: exact entries and exits of functions (qut trace)
+
+enum {
+    QUT_TRACE_FILE_CALL_ID_BITS = 20,
+    QUT_TRACE_FILE_CALL_MODULES_MAX = 1 << 13,
+    QUT_TRACE_FILE_CALL_THREADS_MAX = 1 << 17,
+    QUT_TRACE_FILE_CALL_EVENTS_MAX = 1 << 16, // in a block
+    QUT_TRACE_FILE_CALL_OPEN_MAX = 1024, // calls that a block's code knows to be open; those further out are forgotten
+};
+
+// What the part is of. Sums are as far as they were known when the block was written.
+struct qut_trace_file_calls {
+    uint32_t pid;
+    uint32_t arch;             // enum qut_arch_id
+    uint64_t begin_ns, end_ns; // CLOCK_MONOTONIC
+    uint64_t enters, exits;    // events in the part
+    uint64_t lost_enters, lost_exits;
+    uint64_t misaligned; // entries that were not traced: their stack was not what the ABI says
+    uint64_t zero;
+};
+static_assert(sizeof(struct qut_trace_file_calls) == 72, "shared");
+
+// Numbered from 0 on, in the order in which they stand in the part.
+struct qut_trace_file_call_module {
+    uint64_t bias; // address in memory less virtual address in the file
+    uint32_t path_bytes;
+    uint32_t build_id_bytes;
+    uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
+};
+static_assert(sizeof(struct qut_trace_file_call_module) == 80, "shared");
+
+enum qut_trace_file_call_flag {
+    QUT_TRACE_FILE_CALL_COUNTED = 1, // it has, or had for a time, a count of its entries in place of events
+};
+
+struct qut_trace_file_call_function {
+    uint64_t vaddr; // of its entry, in its module's file
+    uint64_t size;  // 0: not known
+    uint32_t id;    // of its events; below 2^20
+    uint32_t module;
+    uint32_t flags;      // enum qut_trace_file_call_flag
+    uint32_t name_bytes; // of its symbol, as it is in the file; 0: it has none
+};
+static_assert(sizeof(struct qut_trace_file_call_function) == 32, "shared");
+
+// The last one of an index counts.
+struct qut_trace_file_call_thread {
+    uint32_t index; // from 0 on
+    uint32_t tid;
+    uint64_t start_ns, end_ns; // CLOCK_MONOTONIC: when it was seen first; UINT64_MAX: it lives
+    char name[QUT_TRACE_NAME_BYTES];
+};
+static_assert(sizeof(struct qut_trace_file_call_thread) == 40, "shared");
+
+// The same moment by the clock of the events and by CLOCK_MONOTONIC. Both ascend.
+struct qut_trace_file_call_clock {
+    uint64_t ticks;
+    uint64_t ns;
+};
+static_assert(sizeof(struct qut_trace_file_call_clock) == 16, "shared");
+
+// Events that a thread had no room for, before its event number `before_event` (from 0 on).
+struct qut_trace_file_call_loss {
+    uint32_t thread;
+    uint32_t zero;
+    uint64_t before_event;
+    uint64_t enters, exits;
+};
+static_assert(sizeof(struct qut_trace_file_call_loss) == 32, "shared");
+
+// Entries of a function that made no events. The last one of an id counts.
+struct qut_trace_file_call_count {
+    uint32_t id;
+    uint32_t zero;
+    uint64_t count;
+};
+static_assert(sizeof(struct qut_trace_file_call_count) == 16, "shared");
+
+enum qut_trace_file_call_stream {
+    QUT_TRACE_FILE_CALL_KINDS = 0, // a byte for each event: enum qut_trace_file_call_kind
+    QUT_TRACE_FILE_CALL_TIMES,     // LEB128: ticks since the event before
+    QUT_TRACE_FILE_CALL_IDS,       // LEB128, of those that are no QUT_TRACE_FILE_CALL_EXIT_LAST
+    QUT_TRACE_FILE_CALL_SLOTS,     // zigzag, likewise
+    QUT_TRACE_FILE_CALL_STREAM_COUNT,
+};
+
+enum qut_trace_file_call_kind {
+    QUT_TRACE_FILE_CALL_ENTER = 0,
+    QUT_TRACE_FILE_CALL_EXIT_LAST, // of the call that was entered last and is open
+    QUT_TRACE_FILE_CALL_EXIT,      // of another one
+    QUT_TRACE_FILE_CALL_KIND_COUNT,
+    QUT_TRACE_FILE_CALL_EARLIER = 4, // added: the time is before the event before's, by so much
+};
+
+// What a block of type CALL_EVENTS begins with: events of one thread, in the order in which it wrote them.
+struct qut_trace_file_call_events {
+    uint32_t thread;
+    uint32_t count;       // <= QUT_TRACE_FILE_CALL_EVENTS_MAX
+    uint64_t first_event; // how many of the thread's are before
+    uint64_t first_ticks;
+    uint32_t stream_bytes[QUT_TRACE_FILE_CALL_STREAM_COUNT];
+};
+static_assert(sizeof(struct qut_trace_file_call_events) == 40, "shared");
 
 enum qut_trace_file_end {
     QUT_TRACE_FILE_END_CLOSED = 1,  // the process closed its trace

@@ -6,6 +6,7 @@
 #include "agent/inside.h"
 #include "agent/real.h"
 #include "agent/thread_start.h"
+#include "agent/traced_calls.h"
 #include "libqut/host/host.h"
 
 // One that was joined is counted by the kernel for some microseconds more.
@@ -21,6 +22,7 @@ void agent_threads_pause_own(void)
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
     uint32_t tid = agent_threads_own_tid();
+    wait_until_gone(agent_traced_calls_leave());
     modules_registry_pause_thread();
     wait_until_gone(tid);
     agent_quiet_end(&quiet);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "agent/blocked.h"
+#include "agent/calls/calls.h"
 #include "agent/hide.h"
 #include "agent/inside.h"
 #include "agent/real.h"
 #include "agent/thread_start.h"
+#include "agent/traced_calls.h"
 #include "libqut/host/host.h"
 
 enum {
@@ -46,6 +48,11 @@ uint32_t agent_threads_own_tid(void)
     return atomic_load_explicit(&agents_tid, memory_order_relaxed);
 }
 
+void agent_threads_set_own_tid(uint32_t tid)
+{
+    atomic_store_explicit(&agents_tid, tid, memory_order_relaxed);
+}
+
 // A thread of ours has a table of descriptors of its own, which begins empty: what it opens takes no number from the
 // program, and no look finds it. And its own working directory, since setns wants that not to be shared.
 void agent_threads_begin_own(void)
@@ -78,6 +85,7 @@ static void last_ends(void)
 {
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
+    agent_traced_calls_leave();
     atomic_store_explicit(&is_paused, 1, memory_order_relaxed);
     modules_registry_pause_thread();
     agent_quiet_end(&quiet);
@@ -93,6 +101,7 @@ static void thread_ends(void *value)
         agent_leave();
     }
     agent_blocked_thread_ends();
+    calls_thread_ends();
     if (atomic_fetch_sub_explicit(&live_count, 1, memory_order_acq_rel) == 1)
         last_ends();
 }

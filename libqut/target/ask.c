@@ -2,6 +2,7 @@
 // One thread of a live process: asked to stop, or left asleep where being stopped would do harm; and let go.
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
@@ -26,7 +27,8 @@ static bool stays_asleep(struct qut_target *target, struct qut_target_thread *th
     if (wake == TARGET_WAKE_SEEN && !target->interrupt) {
         // SIGSTOP has ended its call already.
         thread->keeps_result = target_live_thread_state(live, tid) == 'T';
-        if (thread->keeps_result || target_live_can_mend(target->arch, &sleep))
+        if (thread->keeps_result || target_live_can_mend(target->arch, &sleep) ||
+            (target->restart_calls && strcmp(call, "ioctl") != 0))
             return false;
         target_live_fall_asleep(target, thread, &sleep, call);
         return true;

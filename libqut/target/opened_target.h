@@ -119,6 +119,8 @@ struct qut_target {
     bool pac_mask_given;
     uint64_t vector_bytes;                      // of one vector register; 0: not known
     bool interrupt, one_by_one, frame_pointers; // as in struct qut_target_options
+    bool restart_calls; // as interrupt, but calls begin anew where they would return EINTR, with all of their timeout;
+                        // ioctl, of which it is not known what was done by then, is left asleep
     // Options, copied.
     char *cache_directory, *sysroot;
     qut_compile_fn compile;

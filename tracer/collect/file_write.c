@@ -41,18 +41,31 @@ int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_t
     return collect_trace_file_begin_at(file, fd, 0, 0, header, now_ns, error);
 }
 
+static int begin(struct trace_file *file, struct qut_trace_file_header *begin, struct base_error *error)
+{
+    memcpy(begin->magic, QUT_TRACE_FILE_MAGIC, sizeof begin->magic);
+    begin->checksum = qut_table_checksum(begin, offsetof(struct qut_trace_file_header, checksum));
+    return write_all(file, (const uint8_t *)begin, sizeof *begin, error);
+}
+
 int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_bytes, uint64_t supersedes_bytes,
                                 const struct qut_trace_header *header, uint64_t now_ns, struct base_error *error)
 {
     *file = (struct trace_file){.fd = fd, .begin = begin_bytes, .level = LEVEL_QUICK};
-    struct qut_trace_file_header begin = {.version = QUT_TRACE_FILE_VERSION,
+    struct qut_trace_file_header first = {.version = QUT_TRACE_FILE_VERSION,
                                           .pid = header->pid,
                                           .begin_ns = now_ns,
                                           .supersedes_bytes = supersedes_bytes};
-    memcpy(begin.magic, QUT_TRACE_FILE_MAGIC, sizeof begin.magic);
-    memcpy(begin.identity, header->identity, sizeof begin.identity);
-    begin.checksum = qut_table_checksum(&begin, offsetof(struct qut_trace_file_header, checksum));
-    return write_all(file, (const uint8_t *)&begin, sizeof begin, error);
+    memcpy(first.identity, header->identity, sizeof first.identity);
+    return begin(file, &first, error);
+}
+
+int collect_trace_file_begin_calls(struct trace_file *file, int fd, uint64_t begin_bytes, uint32_t pid, uint64_t now_ns,
+                                   struct base_error *error)
+{
+    *file = (struct trace_file){.fd = fd, .begin = begin_bytes, .level = LEVEL_QUICK};
+    struct qut_trace_file_header first = {.version = QUT_TRACE_FILE_VERSION_CALLS, .pid = pid, .begin_ns = now_ns};
+    return begin(file, &first, error);
 }
 
 static int need_buffer(struct trace_file *file, size_t bytes, struct base_error *error)

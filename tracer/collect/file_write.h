@@ -29,6 +29,9 @@ int collect_trace_file_begin(struct trace_file *file, int fd, const struct qut_t
 // The same, behind `begin` bytes of other traces; of these it is to take the place of the last `supersedes_bytes`.
 int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin, uint64_t supersedes_bytes,
                                 const struct qut_trace_header *header, uint64_t now_ns, struct base_error *error);
+// A part of calls, behind so many bytes.
+int collect_trace_file_begin_calls(struct trace_file *file, int fd, uint64_t begin, uint32_t pid, uint64_t now_ns,
+                                   struct base_error *error);
 int collect_trace_file_block(struct trace_file *file, enum qut_trace_file_type type, const void *contents, size_t size,
                              uint32_t sample_count, struct base_error *error);
 // Contents in pieces, each packed by itself.

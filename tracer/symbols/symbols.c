@@ -23,6 +23,7 @@ struct entry {
     uint32_t section;      // index in its file, for those without a size
     uint8_t table;
     bool is_local;
+    bool is_resolver;
 };
 
 struct symbols {
@@ -93,6 +94,7 @@ static void add_table(struct symbols *symbols, unsigned table, names_fn is_wante
             .section = symbol.st_shndx,
             .table = (uint8_t)table,
             .is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL,
+            .is_resolver = ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC,
         };
     }
 }
@@ -207,6 +209,13 @@ static void get_name(const struct symbols *symbols, const struct entry *entry, s
     symbol->start_vaddr = entry->start;
     symbol->end_vaddr = entry->end;
     symbol->has_size = entry->end > entry->start;
+    symbol->is_resolver = entry->is_resolver;
+    symbol->is_local = entry->is_local;
+}
+
+void symbols_at(const struct symbols *symbols, size_t index, struct symbol *symbol)
+{
+    get_name(symbols, &symbols->entries[index], symbol);
 }
 
 static unsigned underscores(const struct symbols *symbols, const struct entry *entry)

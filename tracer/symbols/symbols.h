@@ -13,6 +13,8 @@ struct symbol {
     uint64_t start_vaddr; // on arm without the Thumb bit
     uint64_t end_vaddr;   // start_vaddr: no size is given
     bool has_size;
+    bool is_resolver; // the code is of an IFUNC: it says where the function is
+    bool is_local;
 };
 
 // Takes over the image, also when it fails. load_bias: see input_image_symbol_sections. An image without symbols gives
@@ -33,5 +35,7 @@ bool symbols_has_go_functions(const struct input_image *image);
 const struct input_image *symbols_image(const struct symbols *symbols);
 
 size_t symbols_count(const struct symbols *symbols);
+// All of them, by start: index below symbols_count. Names may be several for one start, and one may come twice.
+void symbols_at(const struct symbols *symbols, size_t index, struct symbol *symbol);
 
 #endif

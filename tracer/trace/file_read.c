@@ -278,7 +278,9 @@ static void read_blocks(struct reader *reader, bool segments)
         if (reader->unpacked_bytes > reader->unpacked_bytes_max)
             base_fail(&error, BASE_ERR_LIMIT, "", 0, "the file unpacks to more than it can have been made of");
         else if (trace_file_block_contents(&blocks[i], reader->room, &contents, &error) &&
-                 read[blocks[i].type](reader, contents))
+                 (trace_is_of_calls(blocks[i].type)
+                      ? trace_calls_read(reader->image, blocks[i].type, contents, &reader->no_memory)
+                      : read[blocks[i].type](reader, contents)))
             continue;
         reader->no_memory |= error.reason == BASE_ERR_NO_MEMORY;
         if (reader->no_memory)
@@ -383,11 +385,13 @@ static void set_overwritten(struct image *image)
     image->overwritten_least = 0;
 }
 
+// Or calls.
 static bool has_notes_only(const struct reader *reader)
 {
     const struct file_block *blocks = reader->blocks.blocks.items;
     for (size_t i = 0; i < reader->blocks.blocks.count; i++)
-        if (blocks[i].type != QUT_TRACE_FILE_NOTES && blocks[i].type != QUT_TRACE_FILE_TRAILER)
+        if (blocks[i].type != QUT_TRACE_FILE_NOTES && blocks[i].type != QUT_TRACE_FILE_TRAILER &&
+            !trace_is_of_calls(blocks[i].type))
             return false;
     return reader->blocks.blocks.count != 0;
 }
@@ -401,6 +405,8 @@ static int read_all(struct reader *reader, size_t size, struct base_error *error
     if (!reader->no_memory && !image->header.version && has_notes_only(reader)) {
         read_blocks(reader, false);
         check_trailer(reader, size);
+        if (image->calls && !reader->no_memory)
+            return 0; // as far as it goes
         image->is_notes_only = !reader->no_memory && reader->has_trailer && !image->is_truncated;
         if (image->is_notes_only)
             return 0;

@@ -293,3 +293,10 @@ bool trace_chunk_planes_read(struct image *image, struct base_bytes contents, bo
     free(planes);
     return is_good;
 }
+
+bool trace_calls_read(struct image *image, unsigned type, struct base_bytes contents, bool *no_memory)
+{
+    image->calls = image->calls ? image->calls : call_events_new();
+    *no_memory |= !image->calls;
+    return image->calls && call_events_take(image->calls, type, contents, no_memory);
+}

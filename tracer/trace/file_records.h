@@ -35,4 +35,11 @@ bool trace_records_join(struct trace_records_in *from, bool has_cpu_time, uint8_
 // tree's. False: malformed; or no memory, *no_memory set.
 bool trace_chunk_planes_read(struct image *image, struct base_bytes contents, bool *no_memory);
 
+// Of parts of calls. Adds to image->calls, as trace_chunk_planes_read does.
+static inline bool trace_is_of_calls(unsigned type)
+{
+    return type >= QUT_TRACE_FILE_CALLS && type <= QUT_TRACE_FILE_CALL_EVENTS;
+}
+bool trace_calls_read(struct image *image, unsigned type, struct base_bytes contents, bool *no_memory);
+
 #endif

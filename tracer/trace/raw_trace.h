@@ -5,6 +5,7 @@
 #define TRACER_TRACE_RAW_TRACE_H
 
 #include "formats/qut_trace_file.h"
+#include "tracer/call_events/events.h"
 #include "tracer/trace/trace_data.h"
 #include "tracer/trace/trace_memory.h"
 
@@ -40,12 +41,13 @@ struct image {
     // Samples that are neither in `chunks` nor damaged, because newer ones took their place. Where the two differ it
     // was a moving target, or a collector had some of them before.
     uint64_t overwritten_least, overwritten_most;
-    uint8_t end;          // enum qut_trace_file_end; 0: not known
-    bool is_notes_only;   // of a file: it is of no process
-    bool is_complete;     // closed, and all is here
-    bool is_truncated;    // its end is not here
-    bool may_miss_chunks; // a collector took some out of this segment
-    bool no_memory;       // for words that say what is damaged, or why a stack ends
+    uint8_t end;               // enum qut_trace_file_end; 0: not known
+    bool is_notes_only;        // of a file: it is of no process
+    struct call_events *calls; // of a part of calls; whoever takes the image over frees it. NULL: it is another one
+    bool is_complete;          // closed, and all is here
+    bool is_truncated;         // its end is not here
+    bool may_miss_chunks;      // a collector took some out of this segment
+    bool no_memory;            // for words that say what is damaged, or why a stack ends
 };
 
 enum { DAMAGES_MAX = 32 };
@@ -90,7 +92,12 @@ int trace_order_chunks(struct image *image, struct chunk_list *list, struct base
 // build.c. *trace stands in image->memory then.
 int trace_build(struct image *image, struct trace *trace, struct base_error *error);
 
-// unticked.c. Of a whole trace: its unticked_node, where there are such threads. False: there is no memory.
+// added_nodes.c. A trace without samples, of processes that have calls alone; and of a trace with calls: nodes for their
+// functions, its threads for theirs. False: there is no memory.
+bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_t count);
+bool trace_add_call_nodes(struct trace *trace);
+
+// Of a whole trace: its unticked_node, where there are such threads. False: there is no memory.
 bool trace_add_unticked(struct trace *trace);
 
 #endif

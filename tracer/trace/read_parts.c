@@ -14,8 +14,12 @@ struct parts_reader {
     bool is_merging;
     struct file_room room;
     struct trace_memory *own_memory;
-    struct trace_vector own_notes; // of the whole recording
-    uint64_t bad_count;            // parts of which nothing could be made
+    struct trace_vector own_notes; // of the whole recording, and of parts of calls
+    struct trace_vector calls;     // struct call_events *; the trace's in the end
+    struct trace_vector damages;   // char *, of parts of calls
+    uint64_t damaged_blocks;
+    bool misses_calls;
+    uint64_t bad_count; // parts of which nothing could be made
     struct base_error first_error;
     char first_bad[256];
 };
@@ -72,6 +76,29 @@ static void note_bad(struct parts_reader *reader, size_t offset, const struct ba
     }
 }
 
+static bool take_calls(struct parts_reader *reader, struct image *image)
+{
+    struct call_events **place = trace_vector_add(&reader->calls);
+    if (!place)
+        return false;
+    struct call_events *calls = *place = image->calls;
+    image->calls = NULL;
+    const struct trace_note *notes = image->notes.items;
+    for (size_t i = 0; i < image->notes.count; i++)
+        if (notes[i].text && strcmp(notes[i].name, "command") == 0 &&
+            !(calls->command = (const char *)call_events_keep(calls, notes[i].text, strlen(notes[i].text))))
+            return false;
+    char *const *damages = image->damages.items;
+    for (size_t i = 0; i < image->damages.count; i++) {
+        char **text = trace_vector_add(&reader->damages);
+        if (!text || !(*text = trace_memory_text(reader->own_memory, "%s", damages[i])))
+            return false;
+    }
+    reader->damaged_blocks += image->damaged_blocks;
+    reader->misses_calls |= !image->is_complete || image->damaged_blocks || image->is_truncated;
+    return call_events_settle(calls) && copy_notes(reader, image);
+}
+
 // -1: no memory. A part that is spoiled leaves the others.
 static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t offset, size_t size,
                      struct base_error *error)
@@ -83,16 +110,18 @@ static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t o
     struct trace part = {0};
     struct base_error why = {0};
     int status = trace_image_of_file(&image, &reader->room, bytes + offset, size, &why);
-    if (status == 0 && !image.is_notes_only)
+    const bool has_samples = status == 0 && !image.is_notes_only && !image.calls;
+    if (has_samples)
         status = trace_build(&image, &part, &why);
-    if (status == 0 && !image.is_notes_only) {
+    if (has_samples && status == 0) {
         part.memory = memory;
         return take_part(reader, &part, error);
     }
     if (status != 0)
         note_bad(reader, offset, &why);
-    else if (!copy_notes(reader, &image))
+    else if (image.calls ? !take_calls(reader, &image) : !copy_notes(reader, &image))
         status = no_memory(&why);
+    call_events_free(image.calls);
     trace_memory_free(memory);
     if (status == 0 || why.reason != BASE_ERR_NO_MEMORY)
         return 0;
@@ -100,20 +129,41 @@ static int read_part(struct parts_reader *reader, const uint8_t *bytes, size_t o
     return -1;
 }
 
-static bool add_bad(struct parts_reader *reader, struct trace *trace)
+static bool add_damage(struct trace *trace, const char *text, const char *more)
 {
     char **damages = trace_memory_take(trace->memory, trace->damage_count + 1, sizeof *damages);
-    char *text = trace_memory_text(trace->memory, "%s%s", reader->first_bad,
-                                   reader->bad_count > 1 ? "; and others behind it" : "");
-    if (!damages || !text)
+    char *copy = trace_memory_text(trace->memory, "%s%s", text, more);
+    if (!damages || !copy)
         return false;
     for (size_t i = 0; i < trace->damage_count; i++)
         damages[i] = trace->damages[i];
-    damages[trace->damage_count++] = text;
+    damages[trace->damage_count++] = copy;
     trace->damages = damages;
+    return true;
+}
+
+static bool add_bad(struct parts_reader *reader, struct trace *trace)
+{
     trace->damaged_blocks += reader->bad_count;
     trace->is_complete = false;
-    return true;
+    return add_damage(trace, reader->first_bad, reader->bad_count > 1 ? "; and others behind it" : "");
+}
+
+static bool add_calls(struct parts_reader *reader, struct trace *trace)
+{
+    char *const *damages = reader->damages.items;
+    trace->calls = trace_memory_take(trace->memory, reader->calls.count, sizeof *trace->calls);
+    if (!trace->calls)
+        return false;
+    memcpy(trace->calls, reader->calls.items, reader->calls.count * sizeof *trace->calls);
+    trace->calls_count = reader->calls.count; // which frees them from now on
+    reader->calls.count = 0;
+    trace->damaged_blocks += reader->damaged_blocks;
+    trace->is_complete = trace->is_complete && !reader->misses_calls;
+    for (size_t i = 0; i < reader->damages.count; i++)
+        if (!add_damage(trace, damages[i], ""))
+            return false;
+    return trace_add_call_nodes(trace);
 }
 
 static bool add_own_notes(struct parts_reader *reader, struct trace *trace)
@@ -148,13 +198,16 @@ static int end_reader(struct parts_reader *reader, size_t size, struct trace *tr
     } else if (reader->first.nodes) {
         *trace = reader->first;
         reader->first = (struct trace){0};
+    } else if (reader->calls.count) {
+        if (!trace_of_calls(trace, reader->calls.items, reader->calls.count))
+            return no_memory(error);
     } else {
         *error = reader->first_error;
         return reader->bad_count ? -1 : base_fail(error, BASE_ERR_MALFORMED, "", 0, "it has notes only, and no trace");
     }
     trace->file_bytes = size;
     if ((reader->bad_count && !add_bad(reader, trace)) || (reader->own_notes.count && !add_own_notes(reader, trace)) ||
-        !trace_add_unticked(trace)) {
+        (reader->calls.count && !add_calls(reader, trace)) || !trace_add_unticked(trace)) {
         trace_free(trace);
         return no_memory(error);
     }
@@ -188,9 +241,14 @@ int trace_read_file_bytes(const uint8_t *bytes, size_t size, struct trace *trace
     if (!reader.own_memory)
         return no_memory(error);
     reader.own_notes = trace_vector(reader.own_memory, sizeof(struct trace_note));
+    reader.calls = trace_vector(reader.own_memory, sizeof(struct call_events *));
+    reader.damages = trace_vector(reader.own_memory, sizeof(char *));
     int status = trace_file_room_make(&reader.room) ? read_all(&reader, bytes, size, trace, error) : no_memory(error);
     trace_file_room_free(&reader.room);
     trace_merge_free(&reader.merger);
+    struct call_events **calls = reader.calls.items;
+    for (size_t i = 0; i < reader.calls.count; i++) // that are not the trace's
+        call_events_free(calls[i]);
     trace_memory_free(reader.own_memory);
     return status;
 }

@@ -204,6 +204,10 @@ struct trace {
     uint64_t chunk_bytes; // of the chunks that are here, unpacked: headers and records
     size_t chunk_count;
 
+    // Exact calls, one for each process whose functions were traced: tracer/call_events. Their functions have nodes.
+    struct call_events **calls;
+    size_t calls_count;
+
     void *memory; // what all of the above stands in
 };
 

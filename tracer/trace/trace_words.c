@@ -2,6 +2,7 @@
 // What a trace's numbers are called, and whether they add up.
 #include <string.h>
 
+#include "tracer/call_events/events.h"
 #include "tracer/trace/trace_data.h"
 #include "tracer/trace/trace_memory.h"
 
@@ -171,6 +172,8 @@ struct trace_balance trace_balance(const struct trace *trace)
 
 void trace_free(struct trace *trace)
 {
+    for (size_t i = 0; i < trace->calls_count; i++)
+        call_events_free(trace->calls[i]);
     trace_memory_free(trace->memory);
     *trace = (struct trace){0};
 }

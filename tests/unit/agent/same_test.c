@@ -305,6 +305,12 @@ START_TEST(settings_are_this_text)
     struct agent_settings beyond = settings;
     beyond.signal_number = -1;
     ck_assert_uint_eq(agent_settings_write(&beyond, text, sizeof text), 0);
+    struct agent_settings seldom = settings, back;
+    seldom.call_ring_bytes = 65536; // written only where it is set
+    ck_assert_uint_gt(agent_settings_write(&seldom, text, sizeof text), 0);
+    ck_assert_ptr_nonnull(strstr(text, ";N=0;X=65536;g="));
+    ck_assert_int_eq(agent_settings_read(&back, text), 0);
+    ck_assert_uint_eq(back.call_ring_bytes, 65536);
 }
 END_TEST
 

@@ -3,10 +3,9 @@
 #ifndef TESTS_UNIT_TRACER_INJECT_PROCESS_H
 #define TESTS_UNIT_TRACER_INJECT_PROCESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
+#include "tests/support/process_look.h"
 #include "tests/unit/tracer/inject/subject.h"
 
 struct process {
@@ -18,11 +17,5 @@ struct process {
 struct process process_start(const char *program, const char *mode, const char *file);
 void process_goes_on(const struct process *process); // makes some more calls
 int process_end(struct process *process);            // told to; its exit status
-// From malloc.
-char *process_maps(pid_t pid);
-unsigned process_count(pid_t pid, const char *folder); // entries: "task", "fd"
-bool process_has_name_in_maps(pid_t pid, const char *name);
-// Of all bytes that it may execute.
-unsigned long process_code_hash(pid_t pid);
 
 #endif

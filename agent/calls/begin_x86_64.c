@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the memory of a traced process, and gives it back.
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/calls/calls.h"
+#include "agent/calls/inside.h"
+#include "formats/qut_rule.h"
+#include "libqut/host/host.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+enum { PAGE_BYTES = 4096 };
+static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
+static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
+
+static uint64_t whole_pages(uint64_t size)
+{
+    return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static size_t area_bytes(uint32_t ring_count)
+{
+    return whole_pages(sizeof(struct calls_area) + ring_count * sizeof(struct calls_own));
+}
+
+// The header of as many rings as fit.
+static void lay_out(struct qut_calls_header *header, const struct calls_options *options, uint32_t ring_count)
+{
+    const uint64_t directory = QUT_CALLS_HEADER_BYTES;
+    const uint64_t rings = whole_pages(directory + ring_count * sizeof(struct qut_calls_ring));
+    const uint64_t counts = rings + ring_count * options->ring_bytes;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, QUT_CALLS_MAGIC, sizeof header->magic);
+    header->version = QUT_CALLS_VERSION;
+    header->arch = QUT_ARCH_X86_64;
+    header->pid = (uint32_t)getpid();
+    header->ring_count = ring_count;
+    header->granule_shift = QUT_CALLS_GRANULE_LOG2;
+    header->cell_count = options->cell_count;
+    header->ring_bytes = options->ring_bytes;
+    header->directory_offset_bytes = directory;
+    header->rings_offset_bytes = rings;
+    header->counts_offset_bytes = counts;
+    header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
+    header->shadow_distance = distance;
+    header->state = QUT_CALLS_READY;
+}
+
+static uint64_t thread_pointer(void)
+{
+    uint64_t value;
+    __asm__("movq %%fs:0, %0" : "=r"(value));
+    return value;
+}
+
+static void fill_addresses(struct qut_calls_header *header)
+{
+    header->granules_address = (uint64_t)(uintptr_t)calls_granules;
+    header->enter_stub = (uint64_t)(uintptr_t)calls_enter;
+    header->count_stub = (uint64_t)(uintptr_t)calls_count;
+    header->exit_return = header->exit_begin = (uint64_t)(uintptr_t)calls_exit;
+    header->exit_end = (uint64_t)(uintptr_t)calls_exit_end;
+    header->stub_begin = (uint64_t)(uintptr_t)calls_stub_begin;
+    header->stub_end = (uint64_t)(uintptr_t)calls_stub_end;
+    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
+}
+
+static void *map(size_t size, int fd)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                    fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+// A file may not be longer than that: the kernel ends a process that tries. In a child of fork the table of granules
+// stays, since the shadow does.
+static uint64_t file_limit(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+// With half of the rings where there is no room for all of them.
+static int make_memory(const struct calls_options *options, struct qut_calls_header *header, int *made_fd)
+{
+    int fd = memfd_create("qut-calls", MFD_CLOEXEC);
+    if (fd < 0)
+        return os_failed(SYS_memfd_create);
+    int error = -EFBIG;
+    for (uint32_t count = options->ring_count; count > 0; count /= 2) {
+        lay_out(header, options, count);
+        if (header->total_bytes > file_limit())
+            continue;
+        if (ftruncate(fd, (off_t)header->total_bytes) != 0) {
+            error = os_failed(SYS_ftruncate);
+            break;
+        }
+        calls_header = map(header->total_bytes, fd);
+        if (calls_header) {
+            *made_fd = fd;
+            return 0;
+        }
+        error = os_failed(SYS_mmap);
+    }
+    close(fd);
+    return error;
+}
+
+static int make_area(uint32_t ring_count)
+{
+    const size_t size = area_bytes(ring_count);
+    struct calls_area *area = map(size, -1);
+    if (!area)
+        return os_failed(SYS_mmap);
+    if (madvise(area, size, MADV_WIPEONFORK) != 0) {
+        int error = os_failed(SYS_madvise);
+        munmap(area, size);
+        return error == -EINVAL ? -ENOSYS : error;
+    }
+    area->is_here = 1;
+    calls_area = area;
+    return 0;
+}
+
+static int make_granules(void)
+{
+    if (!calls_granules)
+        calls_granules = map(granules_bytes, -1);
+    return calls_granules ? 0 : os_failed(SYS_mmap);
+}
+
+int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
+{
+    struct qut_calls_header header;
+    int fd = -1;
+    if (options->ring_bytes < QUT_CALLS_RING_BYTES_MIN || options->ring_bytes > QUT_CALLS_RING_BYTES_MAX ||
+        (options->ring_bytes & (options->ring_bytes - 1)) != 0 || options->ring_count == 0 ||
+        options->ring_count > QUT_CALLS_RINGS_MAX || options->cell_count > QUT_CALLS_CELLS_MAX)
+        return -EINVAL;
+    if (calls_are_ours())
+        return -EALREADY;
+    int error = make_granules();
+    if (error != 0)
+        return error;
+    // Of the process that we were forked from. Threads keep what they had there, and find it zeroed.
+    calls_header = NULL;
+    calls_area = NULL;
+    error = make_memory(options, &header, &fd);
+    if (error != 0)
+        return error;
+    fill_addresses(&header);
+    memcpy(calls_header, &header, sizeof header);
+    calls_directory = (struct qut_calls_ring *)((char *)calls_header + header.directory_offset_bytes);
+    error = make_area(header.ring_count);
+    if (error != 0) {
+        munmap(calls_header, header.total_bytes);
+        calls_header = NULL;
+        close(fd);
+        return error;
+    }
+    *memory_bytes = header.total_bytes;
+    return fd;
+}
+
+// ---- the end
+
+static void *shadow_of(uint64_t granule)
+{
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - distance);
+}
+
+// Of a page of the shadow: some slot that it knows holds our address.
+static bool is_page_in_use(const uint64_t *shadow)
+{
+    enum { WORDS = PAGE_BYTES / sizeof(uint64_t) };
+    uint64_t slots[WORDS], any = 0;
+    for (unsigned i = 1; i < WORDS; i += 2)
+        any |= shadow[i];
+    if (any == 0)
+        return false;
+    if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
+        return false;
+    for (unsigned i = 1; i < WORDS; i += 2)
+        if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
+            return true;
+    return false;
+}
+
+static bool is_granule_in_use(uint64_t granule)
+{
+    const char *shadow = shadow_of(granule);
+    for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
+        if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
+            return true;
+    return false;
+}
+
+int calls_end(void)
+{
+    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
+        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
+            return -EBUSY;
+    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
+        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED)
+            munmap(shadow_of(i), granule_bytes);
+    if (calls_header) {
+        munmap(calls_area, area_bytes(calls_header->ring_count));
+        __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);
+        munmap(calls_header, calls_header->total_bytes);
+    }
+    if (calls_granules)
+        munmap(calls_granules, granules_bytes);
+    calls_granules = NULL;
+    calls_area = NULL;
+    calls_header = NULL;
+    return 0;
+}
+
+int calls_shadow(uint64_t begin, uint64_t end)
+{
+    static const uint64_t highest = (uint64_t)1 << 47;
+    int error = make_granules();
+    if (begin <= distance || end > highest || begin >= end)
+        return -EINVAL;
+    for (uint64_t i = begin >> QUT_CALLS_GRANULE_LOG2; i <= (end - 1) >> QUT_CALLS_GRANULE_LOG2 && error == 0; i++)
+        if (__atomic_load_n(&calls_granules[i], __ATOMIC_ACQUIRE) != QUT_CALLS_GRANULE_MAPPED)
+            error = calls_map_granule(i);
+    return error;
+}
+
+void calls_look_for_ended(void)
+{
+    if (!calls_are_ours())
+        return;
+    const uint32_t used = __atomic_load_n(&calls_header->rings_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used && i < calls_header->ring_count; i++) {
+        struct qut_calls_ring *entry = &calls_directory[i];
+        const uint32_t tid = __atomic_load_n(&entry->tid, __ATOMIC_RELAXED);
+        uint32_t taken = QUT_CALLS_RING_TAKEN;
+        if (tid == 0 || __atomic_load_n(&entry->state, __ATOMIC_RELAXED) != taken ||
+            syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH)
+            continue;
+        if (__atomic_load_n(&entry->tid, __ATOMIC_RELAXED) != tid) // it has come to another thread meanwhile
+            continue;
+        __atomic_compare_exchange_n(&entry->state, &taken, QUT_CALLS_RING_ENDED, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of traced functions, inside of the traced process: stubs that thunks jump to, and what they need. The memory is
+// that of formats/qut_calls.h. Traced functions run as if they were not, whatever happens here: without a ring events
+// are lost and counted, without a shadow calls pass by and are counted.
+//
+// Where there is no stub for the machine (no_stub.c), calls_begin fails.
+#ifndef AGENT_CALLS_CALLS_H
+#define AGENT_CALLS_CALLS_H
+
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+struct calls_options {
+    uint64_t ring_bytes; // a power of two
+    uint32_t ring_count; // at most: fewer where there is no room for them
+    uint32_t cell_count; // of each ring's table of counts
+};
+
+// Makes the memory, maps it, and fills in its header. Once in a process; again after calls_end, and in a child after
+// fork. Returns its descriptor, which is the caller's (the memory stays when it is closed), or -errno: -ENOSYS: this
+// machine has no stub, or the kernel cannot keep a child from the rings. Blocks.
+int calls_begin(const struct calls_options *options, uint64_t *memory_bytes);
+
+// Gives all memory back. No function jumps here any more, and no thread is in a stub. -EBUSY: some call that has not
+// returned would return to the stub; nothing was done. The agent may be unloaded after 0 only. Blocks.
+int calls_end(void);
+
+// Maps the shadow of begin..end. 0; -EEXIST: something else is there; -EINVAL: no stack can be there; or -errno. Any
+// thread, also before calls_begin.
+int calls_shadow(uint64_t begin, uint64_t end);
+
+// The rings of threads that are gone become ENDED. Any thread; a few system calls for each ring.
+void calls_look_for_ended(void);
+
+// The calling thread ends: its ring becomes ENDED. What it still calls is written into another one.
+void calls_thread_ends(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// For machines without a stub.
+#include <errno.h>
+
+#include "agent/calls/calls.h"
+
+int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
+{
+    (void)options;
+    (void)memory_bytes;
+    return -ENOSYS;
+}
+
+int calls_end(void)
+{
+    return 0;
+}
+
+int calls_shadow(uint64_t begin, uint64_t end)
+{
+    (void)begin;
+    (void)end;
+    return -ENOSYS;
+}
+
+void calls_look_for_ended(void) {}
+
+void calls_thread_ends(void) {}

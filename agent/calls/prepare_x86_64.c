@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stub calls where it cannot go on by itself: the first call on a stack, the first of a thread, a ring that is
+// full. The program may be anywhere: in malloc, in a signal handler, on a coroutine's stack, in a child of vfork. So
+// there are system calls only, made here; no lock; and general registers only (agent/meson.build), since nothing has
+// saved the others.
+#include <errno.h>
+#include <linux/mman.h>
+#include <sys/syscall.h>
+
+#include "agent/calls/calls.h"
+#include "agent/calls/inside.h"
+
+enum {
+    NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
+    OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
+};
+
+// Of a thread that has not asked for a ring yet, and of one that got none.
+static struct calls_own newcomer, nobody;
+_Thread_local struct calls_own *calls_own = &newcomer;
+uint8_t *calls_granules;
+struct calls_area *calls_area;
+struct qut_calls_header *calls_header;
+struct qut_calls_ring *calls_directory;
+
+static long call6(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static void add(qut_calls_u64 *count)
+{
+    __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
+// ---- shadow
+
+// Two threads may come at once, and one of them gets EEXIST: then the other has it mapped, and says so next.
+int calls_map_granule(uint64_t granule)
+{
+    static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+    static const long size = 1L << QUT_CALLS_GRANULE_LOG2;
+    uint8_t *state = &calls_granules[granule], unknown = QUT_CALLS_GRANULE_UNKNOWN;
+    const uint64_t begin = granule << QUT_CALLS_GRANULE_LOG2;
+    long error = -EINVAL;
+    if (begin > distance) { // a shadow at 0 cannot be
+        // PROT_READ | PROT_WRITE
+        const long at = (long)(begin - distance);
+        const long got =
+            call6(SYS_mmap, at, size, 1 | 2, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (got == at) {
+            __atomic_store_n(state, QUT_CALLS_GRANULE_MAPPED, __ATOMIC_RELEASE);
+            return 0;
+        }
+        if (got > 0) // a kernel that takes the address for a wish
+            call6(SYS_munmap, got, size, 0, 0, 0, 0);
+        error = got > 0 ? -EEXIST : got;
+    }
+    for (unsigned turn = 0; error == -EEXIST && turn < OTHERS_TURNS; turn++) {
+        if (__atomic_load_n(state, __ATOMIC_ACQUIRE) == QUT_CALLS_GRANULE_MAPPED)
+            return 0;
+        call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    __atomic_compare_exchange_n(state, &unknown, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return (int)error;
+}
+
+bool calls_prepare_stack(uint64_t slot)
+{
+    const uint64_t granule = slot >> QUT_CALLS_GRANULE_LOG2;
+    if (slot % 16 != 8) {
+        if (calls_are_ours())
+            add(&calls_header->passed_misaligned);
+        return false;
+    }
+    uint8_t state = __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE);
+    if (state == QUT_CALLS_GRANULE_MAPPED || (state == QUT_CALLS_GRANULE_UNKNOWN && calls_map_granule(granule) == 0))
+        return true;
+    if (calls_are_ours())
+        add(&calls_header->passed_no_shadow);
+    return false;
+}
+
+// ---- rings
+
+static void note_used(uint32_t count)
+{
+    uint32_t used = __atomic_load_n(&calls_header->rings_used, __ATOMIC_RELAXED);
+    while (used < count && !__atomic_compare_exchange_n(&calls_header->rings_used, &used, count, false,
+                                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        continue;
+}
+
+static bool take_entry(uint32_t index)
+{
+    struct qut_calls_ring *entry = &calls_directory[index];
+    struct calls_own *own = &calls_area->own[index];
+    uint32_t is_free = QUT_CALLS_RING_FREE;
+    if (!__atomic_compare_exchange_n(&entry->state, &is_free, QUT_CALLS_RING_TAKEN, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return false;
+    __atomic_store_n(&entry->tid, (uint32_t)call6(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&entry->generation, 1, __ATOMIC_RELAXED);
+    const uint64_t base = (uint64_t)calls_header;
+    own->entry = entry;
+    own->head_bytes = 0;
+    own->ring = base + calls_header->rings_offset_bytes + index * calls_header->ring_bytes;
+    own->mask_bytes = calls_header->ring_bytes - 1;
+    own->limit_bytes = calls_header->ring_bytes - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    own->counts = base + calls_header->counts_offset_bytes + index * (calls_header->cell_count * (uint64_t)8);
+    note_used(index + 1);
+    calls_own = own;
+    return true;
+}
+
+// With all signals blocked: a handler that comes in between would take another one for this thread.
+static bool take_ring(void)
+{
+    const uint64_t all = ~(uint64_t)0;
+    uint64_t before = 0;
+    bool is_taken = false;
+    if (call6(SYS_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof before, 0, 0) != 0) // SIG_BLOCK
+        return false;
+    if (calls_own->ring) // one has come before
+        is_taken = true;
+    for (uint32_t i = 0; i < calls_header->ring_count && !is_taken; i++)
+        is_taken = take_entry(i);
+    if (!is_taken)
+        calls_own = &nobody;
+    call6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
+    return is_taken;
+}
+
+// The thread has no ring: it is new, or in a child of fork, or there was none.
+static bool find_ring(void)
+{
+    static uint32_t asked;
+    if (!calls_are_ours())
+        return false;
+    if (calls_own == &nobody && __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED) % NOBODY_ASKS_AGAIN != 0)
+        return false;
+    return take_ring();
+}
+
+bool calls_prepare_room(bool is_exit)
+{
+    struct calls_own *own = calls_own;
+    if (!own->ring) {
+        if (find_ring())
+            return true;
+        if (calls_are_ours())
+            add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
+        return false;
+    }
+    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    const uint64_t tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
+    own->limit_bytes = tail * sizeof(struct qut_calls_event) + room;
+    if (__atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes)
+        return true;
+    add(is_exit ? &own->entry->lost_exits : &own->entry->lost_enters);
+    return false;
+}
+
+bool calls_prepare_counts(void)
+{
+    if (calls_own->counts || find_ring())
+        return true;
+    if (calls_are_ours())
+        add(&calls_header->uncounted);
+    return false;
+}
+
+// ---- the end of threads
+
+void calls_thread_ends(void)
+{
+    struct calls_own *own = calls_own;
+    if (!own->ring)
+        return;
+    struct qut_calls_ring *entry = own->entry;
+    calls_own = &newcomer;
+    __atomic_store_n(&entry->state, QUT_CALLS_RING_ENDED, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of traced functions, version 1: the memory that a traced process and its tracer share, the events in it, and
+// what a thunk hands to the stub. Pure data; specification: formats/qut_calls.md.
+//
+//   header | directory: one entry a ring | rings of events | cells of counts: one table a ring
+//
+// Everything is little-endian and found by offsets. Words that one side writes while the other reads are 4 or 8 bytes
+// and aligned.
+#ifndef QUT_FORMATS_QUT_CALLS_H
+#define QUT_FORMATS_QUT_CALLS_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUT_CALLS_MAGIC "QUTCall\x01"
+
+// 8 bytes aligned to 8 on every machine, 32-bit x86 included.
+typedef uint64_t __attribute__((aligned(8))) qut_calls_u64;
+
+enum {
+    QUT_CALLS_VERSION = 1,
+    QUT_CALLS_ID_BITS = 20,
+    QUT_CALLS_ID_MAX = (1 << QUT_CALLS_ID_BITS) - 1,
+    QUT_CALLS_HEADER_BYTES = 4096,
+    QUT_CALLS_RINGS_MAX = 4096,
+    QUT_CALLS_RING_BYTES_MIN = 4096,
+    QUT_CALLS_RING_BYTES_MAX = 1 << 28,
+    QUT_CALLS_CELLS_MAX = 1 << QUT_CALLS_ID_BITS,
+    // Free events that a writer leaves in a full ring: a handler may interrupt it after it has looked, and so on.
+    QUT_CALLS_SPARE_EVENTS = 128,
+};
+
+// ---- x86-64: where return addresses are kept, and what a thunk hands over
+
+enum {
+    QUT_CALLS_X86_64_SHADOW_LOG2 = 46, // the return address of `slot` is kept at slot - 2^46, its word 8 bytes below
+    QUT_CALLS_GRANULE_LOG2 = 24,       // the shadow is mapped in pieces of this size, for the stacks that are met
+    QUT_CALLS_GRANULES_LOG2 = 47 - QUT_CALLS_GRANULE_LOG2,
+
+    // From rsp, in a thunk as it jumps to a stub.
+    QUT_CALLS_THUNK_ID_AT = -16,        // u32: the function's id; count stub: its cell
+    QUT_CALLS_THUNK_MOVED_LOW_AT = -40, // u32, u32: where the moved prologue begins
+    QUT_CALLS_THUNK_MOVED_HIGH_AT = -36,
+    // In a block of thunks.
+    QUT_CALLS_BLOCK_ENTER_AT = 0, // u64: address of the enter stub
+    QUT_CALLS_BLOCK_COUNT_AT = 8, // u64: address of the count stub
+    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here
+    // In what the thread's own pointer (own_tls_offset) points to.
+    QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
+};
+
+enum qut_calls_granule { // one byte for 2^24 bytes of addresses, at granules_address of the process
+    QUT_CALLS_GRANULE_UNKNOWN = 0,
+    QUT_CALLS_GRANULE_MAPPED = 1,
+    QUT_CALLS_GRANULE_REFUSED = 2, // calls on stacks there are not traced, but counted
+};
+
+// ---- header
+
+enum qut_calls_state {
+    QUT_CALLS_READY = 1,
+    QUT_CALLS_ENDED = 2, // told by the process at its end; one that is killed does not tell
+};
+
+struct qut_calls_header {
+    uint8_t magic[8];
+    uint32_t version;
+    uint8_t arch; // enum qut_arch_id (formats/qut_rule.h)
+    uint8_t zero[3];
+    uint64_t total_bytes; // of this memory
+    uint32_t pid;
+    uint32_t ring_count;
+    uint32_t granule_shift; // QUT_CALLS_GRANULE_LOG2
+    uint32_t cell_count;    // of each ring's table of counts
+    uint64_t ring_bytes;    // of each ring; a power of two
+    uint64_t directory_offset_bytes, rings_offset_bytes, counts_offset_bytes;
+    uint64_t shadow_distance;
+    // Addresses in the process.
+    uint64_t mapped_address;   // of this header
+    uint64_t granules_address; // 2^QUT_CALLS_GRANULES_LOG2 bytes, enum qut_calls_granule
+    uint64_t enter_stub, count_stub;
+    uint64_t exit_return;          // what a slot holds instead of its return address
+    uint64_t stub_begin, stub_end; // all of the stub: enter, exit, count
+    uint64_t exit_begin, exit_end; // from exit_return on: a thread here has left its function, and not told yet
+    int64_t own_tls_offset;        // from the thread pointer (fs) to the thread's own pointer
+
+    // ---- written while it runs, by any thread, atomically
+    alignas(64) uint32_t state;            // enum qut_calls_state
+    uint32_t rings_used;                   // entries of the directory up to here were in use at some time
+    qut_calls_u64 lost_enters, lost_exits; // of threads that have no ring: all are taken
+    qut_calls_u64 passed_misaligned;       // calls that were not traced: their slot is not 8 behind a multiple of 16
+    qut_calls_u64 passed_no_shadow;        // ... there is no shadow for their stack
+    qut_calls_u64 uncounted;               // of threads that have no ring, in functions that are only counted
+};
+static_assert(sizeof(struct qut_calls_header) == 256, "shared");
+static_assert(offsetof(struct qut_calls_header, total_bytes) == 16, "shared");
+static_assert(offsetof(struct qut_calls_header, ring_bytes) == 40, "shared");
+static_assert(offsetof(struct qut_calls_header, shadow_distance) == 72, "shared");
+static_assert(offsetof(struct qut_calls_header, enter_stub) == 96, "shared");
+static_assert(offsetof(struct qut_calls_header, own_tls_offset) == 152, "shared");
+static_assert(offsetof(struct qut_calls_header, state) == 192, "shared");
+static_assert(sizeof(struct qut_calls_header) <= QUT_CALLS_HEADER_BYTES, "with room behind it");
+
+// ---- directory
+
+enum qut_calls_ring_state {
+    QUT_CALLS_RING_FREE = 0,
+    QUT_CALLS_RING_TAKEN = 1, // by the process: FREE → TAKEN, TAKEN → ENDED
+    QUT_CALLS_RING_ENDED = 2, // its thread is gone; the tracer reads what is left, and makes it FREE again
+};
+
+struct qut_calls_ring {
+    uint32_t state; // enum qut_calls_ring_state
+    uint32_t tid;
+    uint32_t generation; // how often it was taken
+    uint32_t zero;
+    // Since it was taken; in the writer's order only, never both counted and in the ring.
+    qut_calls_u64 lost_enters, lost_exits;
+    qut_calls_u64 unused[4];
+    alignas(64) qut_calls_u64 tail_events; // read by the tracer, who alone writes it
+    qut_calls_u64 unused_tracer[7];
+};
+static_assert(sizeof(struct qut_calls_ring) == 128, "shared");
+static_assert(offsetof(struct qut_calls_ring, lost_enters) == 16, "shared");
+static_assert(offsetof(struct qut_calls_ring, tail_events) == 64, "shared");
+
+// ---- events
+
+struct qut_calls_event {
+    qut_calls_u64 time_ticks; // of the time stamp counter
+    qut_calls_u64 word;       // written last; 0: nothing is there yet
+};
+static_assert(sizeof(struct qut_calls_event) == 16, "shared");
+
+enum { QUT_CALLS_EVENT_EXIT = 1 << QUT_CALLS_ID_BITS };
+
+// `slot`: the address of the return address, 8 behind a multiple of 16, below 2^47.
+static inline uint64_t qut_calls_word(uint64_t slot, bool is_exit, uint32_t id)
+{
+    return (slot >> 4) << (QUT_CALLS_ID_BITS + 1) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
+           (id & QUT_CALLS_ID_MAX);
+}
+
+static inline uint32_t qut_calls_word_id(uint64_t word)
+{
+    return (uint32_t)(word & QUT_CALLS_ID_MAX);
+}
+
+static inline bool qut_calls_word_is_exit(uint64_t word)
+{
+    return (word & QUT_CALLS_EVENT_EXIT) != 0;
+}
+
+static inline uint64_t qut_calls_word_slot(uint64_t word)
+{
+    return (word >> (QUT_CALLS_ID_BITS + 1)) << 4 | 8;
+}
+
+// The word of the shadow beside the return address (at slot - 8 - distance): the exit's event as it will be written.
+static inline uint64_t qut_calls_shadow_word(uint64_t slot, uint32_t id)
+{
+    return qut_calls_word(slot, true, id);
+}
+
+// ---- what a tracer does
+
+// Whether the memory of `size` bytes at `header` is of this version, and all that the header names lies in it. Looks at
+// a copy: the process may change it at any time.
+static inline bool qut_calls_header_is_sound(const struct qut_calls_header *header, uint64_t size)
+{
+    const uint64_t rings = header->ring_count, ring_bytes = header->ring_bytes;
+    for (unsigned i = 0; i < sizeof header->magic; i++)
+        if (header->magic[i] != (uint8_t)QUT_CALLS_MAGIC[i])
+            return false;
+    if (header->version != QUT_CALLS_VERSION || header->total_bytes > size || rings == 0 || rings > QUT_CALLS_RINGS_MAX)
+        return false;
+    if (ring_bytes < QUT_CALLS_RING_BYTES_MIN || ring_bytes > QUT_CALLS_RING_BYTES_MAX ||
+        (ring_bytes & (ring_bytes - 1)))
+        return false;
+    if (header->cell_count > QUT_CALLS_CELLS_MAX || header->granule_shift != QUT_CALLS_GRANULE_LOG2)
+        return false;
+    const uint64_t begins[] = {header->directory_offset_bytes, header->rings_offset_bytes, header->counts_offset_bytes};
+    const uint64_t sizes[] = {rings * sizeof(struct qut_calls_ring), rings * ring_bytes,
+                              rings * header->cell_count * 8};
+    for (unsigned i = 0; i < 3; i++)
+        if (begins[i] % 64 != 0 || begins[i] < sizeof *header || begins[i] > header->total_bytes ||
+            sizes[i] > header->total_bytes - begins[i])
+            return false;
+    return true;
+}
+
+// Takes an event out of its place in a ring; false: it is not there yet. Whoever has taken some adds their number to
+// tail_events (release), not before.
+static inline bool qut_calls_event_take(struct qut_calls_event *place, struct qut_calls_event *event)
+{
+    event->word = __atomic_load_n(&place->word, __ATOMIC_ACQUIRE);
+    if (event->word == 0)
+        return false;
+    event->time_ticks = __atomic_load_n(&place->time_ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->word, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+#endif

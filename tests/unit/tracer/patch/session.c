@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tracer/patch/session.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { POLL_US = 500, POLLS_MAX = 40000, THUNK_BYTES = 64, JUMP_BYTES = 5, COUNT_BYTES = 8 };
+
+struct session session_begin(const char *program, const char *mode, const char *threads)
+{
+    struct session session = {0};
+    struct base_error error = {0};
+    char text[256];
+    int fd = memfd_create("subject", 0);
+    ck_assert(fd >= 0 && ftruncate(fd, sizeof *session.state) == 0);
+    session.state = mmap(NULL, sizeof *session.state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert(session.state != MAP_FAILED);
+    session.pid = fork();
+    ck_assert(session.pid >= 0);
+    if (session.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (dup2(fd, SUBJECT_FD) == SUBJECT_FD)
+            execl(program, program, mode, threads, NULL);
+        _exit(127);
+    }
+    close(fd);
+    for (unsigned i = 0; !session.state->ready && i < POLLS_MAX; i++)
+        usleep(POLL_US);
+    ck_assert_msg(session.state->ready, "the program does not run");
+    session.process = patch_open(session.pid, &error);
+    ck_assert_msg(session.process, "%s", base_error_text(&error, text, sizeof text));
+    session.next_thunk = session.state->block;
+    return session;
+}
+
+void session_end(struct session *session)
+{
+    int status;
+    patch_close(session->process);
+    session->state->stop = 1;
+    ck_assert_int_eq(waitpid(session->pid, &status, 0), session->pid);
+    ck_assert_msg(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_uint_eq(session->state->wrong, 0);
+    munmap(session->state, sizeof *session->state);
+}
+
+void session_await(const struct session *session, const _Atomic uint64_t *number, uint64_t least)
+{
+    for (unsigned i = 0; *number < least && i < POLLS_MAX; i++)
+        usleep(POLL_US);
+    ck_assert_msg(*number >= least, "%d does not go on", (int)session->pid);
+}
+
+void session_await_sleep(const struct session *session)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/syscall", (int)session->pid);
+    for (unsigned i = 0; i < POLLS_MAX; i++) {
+        FILE *file = fopen(path, "re");
+        ck_assert_ptr_nonnull(file);
+        const char *line = fgets(text, sizeof text, file);
+        fclose(file);
+        if (line && strncmp(line, "running", 7) != 0 && strncmp(line, "-1", 2) != 0)
+            return;
+        usleep(POLL_US);
+    }
+    ck_abort_msg("%d does not sleep", (int)session->pid);
+}
+
+static void read_memory(const struct session *session, uint64_t address, void *bytes, size_t size)
+{
+    const struct iovec here = {bytes, size}, there = {(void *)(uintptr_t)address, size};
+    ck_assert_int_eq(process_vm_readv(session->pid, &here, 1, &there, 1, 0), (ssize_t)size);
+}
+
+uint64_t session_read_u64(const struct session *session, uint64_t address)
+{
+    uint64_t value;
+    read_memory(session, address, &value, sizeof value);
+    return value;
+}
+
+static size_t put_jump(uint8_t *bytes, uint64_t from, uint64_t to)
+{
+    int32_t distance = (int32_t)(to - from - JUMP_BYTES);
+    ck_assert(from + JUMP_BYTES + (uint64_t)(int64_t)distance == to);
+    bytes[0] = 0xe9;
+    memcpy(bytes + 1, &distance, sizeof distance);
+    return JUMP_BYTES;
+}
+
+struct patch_site session_site(struct session *session, uint64_t address, const uint8_t *ends, unsigned count)
+{
+    struct base_error error = {0};
+    struct patch_site site = {.address = address,
+                              .function = address,
+                              .function_end = address + 32,
+                              .size = JUMP_BYTES,
+                              .boundary_count = (uint8_t)(count + 1),
+                              .thunk = session->next_thunk};
+    uint8_t thunk[THUNK_BYTES] = {0xf0, 0x48, 0xff, 0x05}, moved_bytes = ends[count - 1];
+    int32_t counter = (int32_t)(session->state->counters - (site.thunk + COUNT_BYTES));
+    memcpy(thunk + 4, &counter, sizeof counter);
+    site.restart_end = site.thunk + 1; // what is counted is counted
+    site.moved = site.thunk + COUNT_BYTES;
+    read_memory(session, address, thunk + COUNT_BYTES, moved_bytes);
+    size_t size = COUNT_BYTES + moved_bytes;
+    size += put_jump(thunk + size, site.thunk + size, address + moved_bytes);
+    site.thunk_end = site.thunk + size;
+    for (unsigned i = 0; i < count; i++)
+        site.boundaries[i + 1] = (struct patch_boundary){ends[i], ends[i]};
+    memcpy(site.original, thunk + COUNT_BYTES, JUMP_BYTES);
+    put_jump(site.patched, address, site.thunk);
+    ck_assert_int_eq(patch_write(session->process, site.thunk, thunk, size, &error), 0);
+    session->next_thunk += THUNK_BYTES;
+    ck_assert_uint_le(session->next_thunk, session->state->block + session->state->block_bytes);
+    return site;
+}
+
+void session_put_in(struct session *session, struct patch_site *sites, size_t count, struct patch_figures *figures)
+{
+    struct base_error error = {0};
+    char text[256];
+    ck_assert_msg(patch_put_in(session->process, sites, count, figures, &error) == 0, "%s",
+                  base_error_text(&error, text, sizeof text));
+}
+
+void session_take_out(struct session *session, struct patch_figures *figures)
+{
+    struct base_error error = {0};
+    char text[256];
+    ck_assert_msg(patch_take_out(session->process, NULL, 0, figures, &error) == 0, "%s",
+                  base_error_text(&error, text, sizeof text));
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that runs, opened to be patched; and sites in it, with thunks that count and go on in the copy.
+#ifndef TESTS_UNIT_TRACER_PATCH_SESSION_H
+#define TESTS_UNIT_TRACER_PATCH_SESSION_H
+
+#include "tests/unit/tracer/patch/subject.h"
+#include "tracer/patch/patch.h"
+
+struct session {
+    pid_t pid;
+    struct subject_state *state;
+    struct patch_process *process;
+    uint64_t next_thunk;
+};
+
+// All fail the test where they cannot.
+struct session session_begin(const char *program, const char *mode, const char *threads);
+void session_end(struct session *session); // asks the program to end well
+void session_await(const struct session *session, const _Atomic uint64_t *number, uint64_t least);
+// Until a thread sleeps in a system call.
+void session_await_sleep(const struct session *session);
+
+// Instructions' ends; the thunk is written. Its counter is at state->counters.
+struct patch_site session_site(struct session *session, uint64_t address, const uint8_t *ends, unsigned count);
+uint64_t session_read_u64(const struct session *session, uint64_t address);
+
+void session_put_in(struct session *session, struct patch_site *sites, size_t count, struct patch_figures *figures);
+void session_take_out(struct session *session, struct patch_figures *figures);
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of this folder share: one file's code, as far as it has been looked at.
+#ifndef TRACER_CALLS_INSIDE_H
+#define TRACER_CALLS_INSIDE_H
+
+#include "base/vector.h"
+#include "qutc/cfi/frame_rows.h"
+#include "tracer/calls/plan.h"
+#include "tracer/symbols/symbols.h"
+
+enum { CALLS_NAME_MAX = 4096 };
+
+// ---- decode_x86.c: one instruction, as far as it matters where it stands
+
+enum calls_flow {
+    CALLS_FLOW_NEXT = 0,
+    CALLS_FLOW_JUMP,      // has a target
+    CALLS_FLOW_CONDITION, // has a target
+    CALLS_FLOW_LOOP,      // jrcxz and the like: has a target
+    CALLS_FLOW_CALL,      // has a target
+    CALLS_FLOW_CALL_BY,   // register or memory
+    CALLS_FLOW_STOP,      // jumps by register or memory, returns, traps: what follows is not executed next
+};
+
+enum calls_base { CALLS_BASE_NONE = 0, CALLS_BASE_SP, CALLS_BASE_FP };
+
+struct calls_instruction {
+    uint8_t length;
+    uint8_t flow;       // enum calls_flow
+    uint8_t operand_at; // of the distance to target or address; of CALL_BY, of ModRM
+    uint8_t base;       // enum calls_base: memory at base + offset, without an index
+    bool is_nop, is_landing_mark /* endbr64 */, is_pop, is_movable;
+    bool has_address; // memory relative to the instruction
+    bool is_lea;
+    uint64_t target;   // or address: virtual address of the file
+    int64_t offset;    // of `base`
+    uint64_t constant; // an absolute address that may be meant: of files that are not relocated; 0: none
+};
+
+// Whether this is the machine whose instructions are known here.
+bool calls_decodes(const struct input_image *image);
+// False where these bytes are no instruction. Any thread.
+bool calls_decode(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *instruction);
+
+// ---- marks: one bit for each byte of the file's code
+
+struct calls_marks {
+    uint64_t start, end;
+    uint64_t *bits;
+};
+
+static inline void calls_mark(struct calls_marks *marks, uint64_t vaddr)
+{
+    if (vaddr >= marks->start && vaddr < marks->end)
+        marks->bits[(vaddr - marks->start) / 64] |= (uint64_t)1 << ((vaddr - marks->start) % 64);
+}
+
+static inline bool calls_is_marked(const struct calls_marks *marks, uint64_t vaddr)
+{
+    return vaddr >= marks->start && vaddr < marks->end &&
+           (marks->bits[(vaddr - marks->start) / 64] >> ((vaddr - marks->start) % 64) & 1);
+}
+
+// ---- the file
+
+// Code that belongs together: what an FDE covers, or a symbol with a size where none does.
+struct calls_region {
+    uint64_t start, end;
+    uint32_t fde;       // index in work->records; UINT32_MAX: none
+    uint8_t mark_bytes; // of the endbr64 that it begins with, where indirect branches land; else 0
+    bool is_entry;      // by its first row: the return address is on top
+    bool is_signal;     // the FDE says that a signal interrupted its caller
+    bool reads_return;  // something in it touches the word of the return address
+    bool loops;         // jumps to its own entry
+    bool closed;        // its last instruction does not go on behind it
+    bool branched_to;   // conditional jumps of other functions lead to its start
+};
+
+// Nops between regions, which nothing leads to.
+struct calls_gap {
+    uint64_t start, end;
+};
+
+struct calls_work {
+    const struct input_image *image;
+    const struct symbols *symbols;
+    struct base_error *error;
+    const char *module;
+    uint64_t text_start, text_end;
+    bool is_fixed; // not relocated: constants may be addresses
+    BASE_VECTOR(struct calls_region) regions;
+    BASE_VECTOR(struct calls_gap) gaps;
+    BASE_VECTOR(uint64_t) leas;               // what `lea` takes the address of
+    BASE_VECTOR(uint64_t) resolvers;          // entries, sorted
+    struct calls_marks targets;               // what is not only reached from the instruction before it
+    const struct input_frame_section *frames; // that the records are of; NULL: none
+    struct cfi_frame_records records;
+    struct cfi_program_runner runner;
+    struct cfi_rule_set rules;
+    struct cfi_row_list rows; // of one region
+};
+
+// regions.c: fills work->regions, sorted by start, and marks where functions begin.
+int calls_find_regions(struct calls_work *work);
+// The FDE's rows into work->rows, up to end_rel. -1: no memory.
+int calls_rows(struct calls_work *work, uint32_t fde, uint32_t end_rel);
+// The region with that start, or the one that contains it; NULL: none.
+struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vaddr);
+
+// scan.c: decodes all code; marks targets, notes what regions do, fills work->gaps.
+int calls_scan(struct calls_work *work);
+// Once all marks are made: gaps end where something leads to.
+void calls_trim_gaps(struct calls_work *work);
+
+// landing.c: marks where exceptions land. Regions that begin so are parts of others.
+void calls_mark_landing_pads(struct calls_work *work);
+
+// tables.c: marks what jump tables, relocations and words of data lead to; fills work->resolvers.
+int calls_read_tables(struct calls_work *work);
+
+// shape.c: how the region's function is patched. Takes padding out of work->gaps.
+void calls_shape(struct calls_work *work, const struct calls_region *region, struct qut_plan_function *function);
+// What did not find room before: short jumps to padding, which those with room of their own may have needed; traps.
+void calls_shape_late(struct calls_work *work, struct qut_plan_function *function);
+
+// list.c: regions that are functions, with their names, in the form of the plan. Allocates *bytes.
+int calls_list(struct calls_work *work, uint8_t **bytes, size_t *size_bytes);
+
+// refuse.c: why a function is left alone, by its name. QUT_PLAN_OK: it is not.
+enum qut_plan_refusal calls_refuse_name(const char *name);
+enum qut_plan_refusal calls_refuse_module(const char *module, const struct input_image *image);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan made of a file.
+#include "tracer/calls/plan.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/calls/inside.h"
+
+bool calls_plan_is_possible(void)
+{
+    return true;
+}
+
+static int find_text(struct calls_work *work)
+{
+    const struct input_image *image = work->image;
+    if (!calls_decodes(image))
+        return base_fail(work->error, BASE_ERR_UNSUPPORTED, "", 0, "code of %s is not decoded", image->arch->name);
+    if (image->exec_count == 0)
+        return base_fail(work->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
+    work->text_start = image->exec[0].start;
+    work->text_end = image->exec[image->exec_count - 1].end;
+    if (work->text_end <= work->text_start || (work->text_end - work->text_start) >> 32)
+        return base_fail(work->error, BASE_ERR_LIMIT, "", 0, "text spans over 4 GiB");
+    Elf64_Ehdr header;
+    struct base_bytes elf = input_image_elf(image);
+    if (elf.size >= sizeof header) {
+        memcpy(&header, elf.data, sizeof header);
+        work->is_fixed = header.e_type == ET_EXEC;
+    }
+    work->targets = (struct calls_marks){.start = work->text_start, .end = work->text_end};
+    work->targets.bits = calloc((work->text_end - work->text_start) / 64 + 1, sizeof *work->targets.bits);
+    return work->targets.bits ? 0 : base_fail(work->error, BASE_ERR_NO_MEMORY, "", 0, "code");
+}
+
+static int read_frames(struct calls_work *work)
+{
+    // The one that the loader maps: functions that only .debug_frame tells of cannot be unwound by the program itself.
+    for (unsigned i = 0; i < work->image->frame_count && !work->frames; i++)
+        if (work->image->frame[i].kind == INPUT_FRAME_EH && work->image->frame[i].from == INPUT_FROM_FILE)
+            work->frames = &work->image->frame[i];
+    return work->frames ? cfi_frame_records_read(work->image, work->frames, work->text_start, work->text_end,
+                                                 &work->records, work->error)
+                        : 0;
+}
+
+static int make(struct calls_work *work, uint8_t **bytes, size_t *size_bytes)
+{
+    if (find_text(work) != 0 || read_frames(work) != 0 || cfi_rule_set_init(&work->rules, work->error) != 0 ||
+        cfi_program_runner_init(&work->runner, work->image->arch, &work->rules, work->error) != 0)
+        return -1;
+    if (calls_find_regions(work) != 0 || calls_scan(work) != 0 || calls_read_tables(work) != 0)
+        return -1;
+    calls_mark_landing_pads(work);
+    calls_trim_gaps(work);
+    if (calls_list(work, bytes, size_bytes) != 0)
+        return -1;
+    return input_image_check_memory(work->image, work->error);
+}
+
+static void free_work(struct calls_work *work)
+{
+    if (work->runner.arch)
+        cfi_program_runner_free(&work->runner);
+    cfi_rule_set_free(&work->rules);
+    cfi_frame_records_free(&work->records);
+    cfi_row_list_free(&work->rows);
+    base_vector_free(&work->regions.vector);
+    base_vector_free(&work->gaps.vector);
+    base_vector_free(&work->leas.vector);
+    base_vector_free(&work->resolvers.vector);
+    free(work->targets.bits);
+}
+
+int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error)
+{
+    struct input_image *image;
+    if (input_image_open(path, NULL, 0, 0, NULL, &image, error) != 0)
+        return -1;
+    struct symbols *symbols = symbols_read(image, 0, error);
+    if (!symbols)
+        return -1;
+    const char *slash = strrchr(path, '/');
+    struct calls_work work = {.image = symbols_image(symbols),
+                              .symbols = symbols,
+                              .error = error,
+                              .module = name    ? name
+                                        : slash ? slash + 1
+                                                : path};
+    uint8_t *bytes = NULL;
+    size_t size_bytes;
+    int result = make(&work, &bytes, &size_bytes);
+    free_work(&work);
+    symbols_free(symbols);
+    return result == 0 ? calls_plan_take(bytes, size_bytes, plan, error) : -1;
+}

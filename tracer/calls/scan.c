@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/calls/inside.h"
+
+enum { WORD_BYTES = 8, DWARF_FP = 6 };
+
+static int note_lea(struct calls_work *work, uint64_t vaddr)
+{
+    uint64_t *lea = BASE_ADD(&work->leas);
+    if (!lea)
+        return base_fail(work->error, BASE_ERR_NO_MEMORY, "", 0, "code");
+    *lea = vaddr;
+    return 0;
+}
+
+// Everything that an instruction may lead to, beside what follows it.
+static int note_targets(struct calls_work *work, struct calls_region *from, const struct calls_instruction *in)
+{
+    if (in->flow >= CALLS_FLOW_JUMP && in->flow <= CALLS_FLOW_CALL) {
+        calls_mark(&work->targets, in->target);
+        bool is_own = from && in->target >= from->start && in->target < from->end;
+        if (is_own && in->flow != CALLS_FLOW_CALL &&
+            (in->target == from->start || in->target == from->start + from->mark_bytes))
+            from->loops = true;
+        if (!is_own && (in->flow == CALLS_FLOW_CONDITION || in->flow == CALLS_FLOW_LOOP)) {
+            struct calls_region *to = calls_region_at(work, in->target);
+            if (to && to->start == in->target)
+                to->branched_to = true;
+        }
+        return 0;
+    }
+    if (work->is_fixed && in->constant)
+        calls_mark(&work->targets, in->constant);
+    if (!in->has_address || !in->is_lea)
+        return 0;
+    calls_mark(&work->targets, in->target);
+    return note_lea(work, in->target);
+}
+
+// The CFA in force at a place of a region.
+struct cfa_cursor {
+    const struct calls_work *work;
+    size_t next;
+    const struct qut_cfa *cfa; // NULL: not a register and an offset
+};
+
+static void go_to(struct cfa_cursor *cursor, uint64_t vaddr)
+{
+    const struct cfi_row_list *rows = &cursor->work->rows;
+    while (cursor->next < rows->count && rows->rows[cursor->next].pc_rel + cursor->work->text_start <= vaddr) {
+        const struct qut_rule *rule = &cursor->work->rules.rules[rows->rows[cursor->next++].rule_id];
+        cursor->cfa = rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG ? &rule->cfa : NULL;
+    }
+}
+
+// Whether the instruction touches the word below the CFA.
+static bool touches_return(const struct cfa_cursor *cursor, const struct calls_instruction *in)
+{
+    const struct qut_cfa *cfa = cursor->cfa;
+    if (!cfa || in->is_nop || in->is_lea) // hand-written code takes the address to find what it saved below
+        return false;
+    bool is_sp = cfa->reg == cursor->work->image->arch->sp_reg;
+    if (in->is_pop && is_sp && cfa->offset_bytes == WORD_BYTES)
+        return true;
+    if (in->base == CALLS_BASE_NONE || (in->base == CALLS_BASE_SP) != is_sp ||
+        (in->base == CALLS_BASE_FP) != (cfa->reg == DWARF_FP))
+        return false;
+    return in->offset == (int64_t)cfa->offset_bytes - WORD_BYTES;
+}
+
+static struct base_bytes code_at(const struct calls_work *work, uint64_t start, uint64_t end)
+{
+    return input_image_some(work->image, start, end - start);
+}
+
+static int scan_region(struct calls_work *work, struct calls_region *region)
+{
+    struct base_bytes code = code_at(work, region->start, region->end);
+    struct cfa_cursor cursor = {.work = work};
+    work->rows.count = 0;
+    if (region->fde != UINT32_MAX && calls_rows(work, region->fde, UINT32_MAX) != 0)
+        return -1;
+    for (size_t at = 0; at < code.size;) {
+        struct calls_instruction in;
+        uint64_t vaddr = region->start + at;
+        region->closed = false;
+        if (!calls_decode((struct base_bytes){code.data + at, code.size - at}, vaddr, &in)) {
+            at++;
+            continue;
+        }
+        if (at == 0 && in.is_landing_mark)
+            region->mark_bytes = in.length;
+        go_to(&cursor, vaddr);
+        if (touches_return(&cursor, &in))
+            region->reads_return = true;
+        // A call at the end is one that does not return.
+        region->closed = in.flow == CALLS_FLOW_JUMP || in.flow == CALLS_FLOW_STOP || in.flow == CALLS_FLOW_CALL ||
+                         in.flow == CALLS_FLOW_CALL_BY;
+        if (note_targets(work, region, &in) != 0)
+            return -1;
+        at += in.length;
+    }
+    return 0;
+}
+
+static bool is_trap(uint8_t byte)
+{
+    return byte == 0xcc;
+}
+
+// Bytes that belong to nobody: the nops at their start, up to what something leads to, are room for jumps.
+static int scan_between(struct calls_work *work, uint64_t start, uint64_t end, bool closed)
+{
+    struct base_bytes code = code_at(work, start, end);
+    uint64_t gap_end = start;
+    bool is_gap = closed;
+    for (size_t at = 0; at < code.size;) {
+        struct calls_instruction in;
+        uint64_t vaddr = start + at;
+        bool is_code = calls_decode((struct base_bytes){code.data + at, code.size - at}, vaddr, &in);
+        size_t length = is_code ? in.length : 1;
+        is_gap = is_gap && (is_trap(code.data[at]) || (is_code && in.is_nop));
+        gap_end = is_gap ? vaddr + length : gap_end;
+        if (is_code && note_targets(work, NULL, &in) != 0)
+            return -1;
+        at += length;
+    }
+    if (gap_end == start)
+        return 0;
+    struct calls_gap *gap = BASE_ADD(&work->gaps);
+    if (!gap)
+        return base_fail(work->error, BASE_ERR_NO_MEMORY, "", 0, "code");
+    *gap = (struct calls_gap){start, gap_end};
+    return 0;
+}
+
+static int scan_range(struct calls_work *work, const struct input_range *range, size_t *next)
+{
+    uint64_t at = range->start;
+    bool closed = false;
+    for (; *next < work->regions.count && work->regions.items[*next].start < range->end; (*next)++) {
+        struct calls_region *region = &work->regions.items[*next];
+        if (region->start > at && scan_between(work, at, region->start, closed) != 0)
+            return -1;
+        if (scan_region(work, region) != 0)
+            return -1;
+        closed = region->closed && region->end >= at;
+        at = region->end > at ? region->end : at;
+    }
+    return at < range->end ? scan_between(work, at, range->end, closed) : 0;
+}
+
+int calls_scan(struct calls_work *work)
+{
+    size_t next = 0;
+    for (unsigned i = 0; i < work->image->exec_count; i++)
+        if (scan_range(work, &work->image->exec[i], &next) != 0)
+            return -1;
+    return 0;
+}
+
+void calls_trim_gaps(struct calls_work *work)
+{
+    for (size_t i = 0; i < work->gaps.count; i++) {
+        struct calls_gap *gap = &work->gaps.items[i];
+        for (uint64_t vaddr = gap->start; vaddr < gap->end; vaddr++)
+            if (calls_is_marked(&work->targets, vaddr))
+                gap->end = vaddr;
+    }
+}

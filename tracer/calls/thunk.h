@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes that are written: a function's thunk, with the instructions that make room for the jump to it, and that
+// jump. Pure functions of the plan and of addresses; any thread, no allocation.
+#ifndef TRACER_CALLS_THUNK_H
+#define TRACER_CALLS_THUNK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/qut_calls_plan.h"
+
+enum {
+    CALLS_THUNK_BYTES_MAX = 160,
+    CALLS_THUNK_ALIGNMENT = 16,
+    CALLS_JUMP_BYTES = 5,
+};
+
+struct calls_thunk_place {
+    uint64_t load_bias;     // of the module: address = vaddr + load_bias
+    uint64_t thunk_address; // where the thunk will be executed
+    uint64_t block_address; // where its block begins, with the addresses of the stubs (formats/qut_calls.md)
+    uint32_t function_id;   // or the number of its cell, where it is only counted
+    bool is_counted;        // only: no events
+    int64_t own_tls_offset; // of the process's header; for counting
+};
+
+// Where an instruction of the function is in its copy: what stands at entry + patch_at + from is executed at
+// thunk + to. The first one's `from` is 0; one more than there are instructions stands for what follows them.
+struct calls_boundary {
+    uint8_t from, to;
+};
+
+struct calls_thunk {
+    uint8_t bytes[CALLS_THUNK_BYTES_MAX];
+    uint8_t size_bytes;
+    uint8_t moved_at; // bytes behind the thunk's start where the copy begins: what the stub goes on with
+    uint8_t boundary_count;
+    struct calls_boundary boundaries[QUT_PLAN_MOVES_MAX + 1];
+};
+
+// False: something is farther away than 2 GiB, so that the thunk has to stand nearer to the module; or the function is
+// refused.
+bool calls_thunk_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                      struct calls_thunk *thunk);
+
+// What is exchanged in the module, in the order in which it is to be written.
+struct calls_patch {
+    struct calls_patch_piece {
+        uint64_t address; // in the process
+        uint8_t size_bytes;
+        uint8_t bytes[8];
+        uint8_t original[8]; // as in the file
+    } pieces[2];
+    unsigned piece_count; // 2 for SHORT: first the jump in the padding
+};
+
+// False: the thunk is farther away than 2 GiB. A TRAP is one byte 0xcc: whoever catches it jumps to the thunk.
+bool calls_patch_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                      struct calls_patch *patch);
+
+#endif

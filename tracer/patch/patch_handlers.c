@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signal frames on stacks, found without unwinding: by what the kernel writes. A handler's return address leads to the
+// code that ends it (rt_sigreturn, known by its bytes); behind it lies a ucontext with what was interrupted.
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/patch/inside.h"
+
+enum { STACK_BYTES_MAX = 8 << 20, STACKS_MAX = 8, CONTEXT_FLAGS_MAX = 0xff };
+
+static bool is_code(const struct qut_target *target, uint64_t pc)
+{
+    size_t low = 0, high = target->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (target->ranges[middle].end <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < target->range_count && target->ranges[low].start <= pc;
+}
+
+static uint64_t word_at(const uint8_t *bytes, unsigned word_bytes)
+{
+    uint64_t wide;
+    uint32_t narrow;
+    if (word_bytes == sizeof wide) {
+        memcpy(&wide, bytes, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, bytes, sizeof narrow);
+    return narrow;
+}
+
+static bool ends_handler(struct qut_target *target, const struct arch_trampoline *trampoline, uint64_t address)
+{
+    uint8_t code[sizeof trampoline->code];
+    return target->kind->read(target, address, code, trampoline->code_bytes) == trampoline->code_bytes &&
+           memcmp(code, trampoline->code, trampoline->code_bytes) == 0;
+}
+
+// The frame whose handler's return address is the first of `bytes`: where in them the interrupted pc is, and the
+// interrupted sp. A ucontext begins with flags, of which there are few, and a link, which the kernel leaves 0.
+static bool read_frame(struct qut_target *target, const uint8_t *bytes, size_t size, size_t *pc_offset, uint64_t *sp)
+{
+    const struct arch *arch = target->arch;
+    unsigned word = arch->word_bytes;
+    if (size < 3 * (size_t)word || word_at(bytes + 2 * word, word) != 0 ||
+        word_at(bytes + word, word) > CONTEXT_FLAGS_MAX || !is_code(target, word_at(bytes, word)))
+        return false;
+    for (unsigned i = 0; i < arch->trampoline_count; i++) {
+        const struct arch_trampoline *trampoline = &arch->trampolines[i];
+        const struct arch_register_layout *layout = trampoline->layout;
+        if (!layout || trampoline->entries[0].registers_offset != 0 || layout->size_bytes + word > size)
+            continue;
+        *pc_offset = word + layout->pc_offset;
+        *sp = word_at(bytes + word + layout->reg_offset[arch->sp_reg], word);
+        const struct target_map *map = target_maps_find(&target->maps, *sp);
+        if (map && map->writable && ends_handler(target, trampoline, word_at(bytes, word)))
+            return true;
+    }
+    return false;
+}
+
+// Reads a stack from sp to the end of its mapping.
+static size_t read_stack(struct patch_process *process, uint64_t sp, bool *is_whole)
+{
+    const struct target_map *map = target_maps_find(&process->target->maps, sp);
+    if (!map || !map->writable)
+        return 0;
+    uint64_t size = map->end - sp;
+    if (size > STACK_BYTES_MAX) {
+        *is_whole = false;
+        size = STACK_BYTES_MAX;
+    }
+    if (size > process->stack_capacity) {
+        uint8_t *more = realloc(process->stack, (size_t)size);
+        if (!more) {
+            *is_whole = false;
+            return 0;
+        }
+        process->stack = more;
+        process->stack_capacity = (size_t)size;
+    }
+    return process->target->kind->read(process->target, sp, process->stack, (size_t)size);
+}
+
+bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context)
+{
+    struct qut_target *target = process->target;
+    unsigned word = target->arch->word_bytes;
+    bool is_whole = true;
+    // A handler may have a stack of its own: what it interrupted has another.
+    for (unsigned stacks = 0; stacks < STACKS_MAX && sp != 0; stacks++) {
+        uint64_t start = (sp + word - 1) & ~(uint64_t)(word - 1), next = 0;
+        size_t size = read_stack(process, start, &is_whole);
+        for (size_t at = 0; at + word <= size; at += word) {
+            size_t pc_offset;
+            uint64_t interrupted_sp;
+            if (!read_frame(target, process->stack + at, size - at, &pc_offset, &interrupted_sp))
+                continue;
+            each(context, word_at(process->stack + at + pc_offset, word), start + at + pc_offset);
+            if (interrupted_sp < start || interrupted_sp >= start + size)
+                next = interrupted_sp;
+        }
+        sp = next;
+    }
+    return is_whole;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stops the process, so that nobody runs what is changed.
+#include "libqut/os/os.h"
+#include "libqut/os/process.h"
+#include "libqut/os/scheduling.h"
+#include "tracer/patch/inside.h"
+
+enum { NAP_FIRST_US = 200, NAP_LAST_US = 5000 };
+static const uint64_t patience_ns = 2000000000;
+
+// A thread that nothing wakes may be a parent in vfork, whose child runs in the same memory, and is not stopped.
+static bool has_unwakable(const struct qut_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].info.asleep_in && !*target->threads[i].info.asleep_in)
+            return true;
+    return false;
+}
+
+static void count_threads(const struct qut_target *target, struct patch_figures *figures)
+{
+    figures->threads = (unsigned)target->thread_count;
+    figures->asleep = 0;
+    for (size_t i = 0; i < target->thread_count; i++)
+        figures->asleep += target->threads[i].info.asleep_in != NULL;
+}
+
+// One that was asked and did not stop (for two seconds) may run.
+static bool all_stand(const struct qut_target *target)
+{
+    for (size_t i = 0; i < target->thread_count; i++)
+        if (target->threads[i].traced && !target->threads[i].stopped)
+            return false;
+    return true;
+}
+
+// While others stand still no other program takes the processor from this thread, if it may ask for that: on a busy
+// machine it would wait for as long as they do.
+static void hurry(struct patch_process *process)
+{
+    process->hurries = os_scheduling_get(&process->usual) && os_scheduling_go_first();
+}
+
+static void let_go(struct patch_process *process, struct patch_figures *figures)
+{
+    qut_target_resume(process->target);
+    if (process->hurries)
+        os_scheduling_set(&process->usual);
+    process->hurries = false;
+    uint64_t stopped_ns = qut_target_stopped_ns(process->target);
+    if (stopped_ns > figures->stopped_ns)
+        figures->stopped_ns = stopped_ns;
+}
+
+int patch_stop(struct patch_process *process, struct patch_figures *figures, struct base_error *error)
+{
+    struct qut_target *target = process->target;
+    uint64_t end_ns = os_now_ns() + patience_ns;
+    unsigned nap_us = NAP_FIRST_US;
+    for (;;) {
+        struct qut_target_error why;
+        figures->attempts++;
+        hurry(process);
+        if (qut_target_stop(target, &why) != 0) {
+            let_go(process, figures);
+            return base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
+        }
+        count_threads(target, figures);
+        if (!has_unwakable(target) && all_stand(target))
+            return 0;
+        let_go(process, figures);
+        if (os_now_ns() > end_ns)
+            return base_fail(
+                error, BASE_ERR_LIMIT, "", 0,
+                "%d: a thread waits where nothing wakes it, in vfork or for a file: code cannot be changed "
+                "meanwhile",
+                (int)process->pid);
+        os_sleep_us(nap_us);
+        nap_us = nap_us * 2 < NAP_LAST_US ? nap_us * 2 : NAP_LAST_US;
+    }
+}
+
+void patch_resume(struct patch_process *process, struct patch_figures *figures)
+{
+    let_go(process, figures);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that a whole trace gets beside those of its samples.
+#include <string.h>
+
+#include "tracer/trace/raw_trace.h"
+
+static bool add_nodes(struct trace *trace, const struct trace_node *added, size_t count)
+{
+    struct trace_node *nodes = trace_memory_take(trace->memory, trace->node_count + count, sizeof *nodes);
+    if (!nodes)
+        return false;
+    memcpy(nodes, trace->nodes, trace->node_count * sizeof *nodes);
+    memcpy(nodes + trace->node_count, added, count * sizeof *nodes);
+    trace->nodes = nodes;
+    trace->node_count += count;
+    return true;
+}
+
+// ---- threads that no tick met
+
+// Ticks tell where processor time went. A thread that ends before its first one, or had none yet, has used time all the
+// same, and its samples at sync points, its end among them, say nothing of where. That time has a frame of its own.
+static bool has_tick(const struct trace *trace, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        if (trace_sample_is_tick(&trace->samples[i]))
+            return true;
+    return false;
+}
+
+static bool were_ticks_due(const struct trace *trace)
+{
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (trace->notes[i].text && strcmp(trace->notes[i].name, "trigger") == 0 &&
+            strcmp(trace->notes[i].text, "none") != 0)
+            return true;
+    return has_tick(trace, 0, trace->sample_count);
+}
+
+bool trace_thread_is_unticked(const struct trace *trace, const struct trace_thread *thread)
+{
+    const struct trace_sample *samples = &trace->samples[thread->first_sample];
+    size_t count = thread->sample_count;
+    return count && samples[count - 1].cpu_ns > samples[0].cpu_ns && !has_tick(trace, thread->first_sample, count);
+}
+
+bool trace_add_unticked(struct trace *trace)
+{
+    size_t at = 0;
+    if (!trace->has_cpu_time || !were_ticks_due(trace))
+        return true;
+    while (at < trace->thread_count && !trace_thread_is_unticked(trace, &trace->threads[at]))
+        at++;
+    if (at == trace->thread_count || trace->node_count >= UINT32_MAX)
+        return true;
+    const struct trace_node node = {.kind = QUT_TRACE_CLASS_LABEL << QUT_TRACE_CLASS_SHIFT,
+                                    .class_ = QUT_TRACE_CLASS_LABEL,
+                                    .depth = 1,
+                                    .module = TRACE_NONE,
+                                    .label = "[met by no tick]"};
+    trace->unticked_node = (uint32_t)trace->node_count;
+    return add_nodes(trace, &node, 1);
+}
+
+// ---- exact calls
+
+static uint32_t find_module(const struct trace *trace, const struct call_events_module *module)
+{
+    for (size_t i = 0; i < trace->module_count; i++) {
+        const struct trace_module *other = &trace->modules[i];
+        if (!(other->flags & (QUT_TRACE_MODULE_JIT | QUT_TRACE_MODULE_FILE)) &&
+            other->build_id_bytes == module->build_id_bytes &&
+            memcmp(other->build_id, module->build_id, module->build_id_bytes) == 0 &&
+            strcmp(other->path, module->path) == 0)
+            return (uint32_t)i;
+    }
+    return TRACE_NONE;
+}
+
+// The trace's module for each of theirs.
+static uint32_t *add_modules(struct trace *trace, const struct call_events *calls)
+{
+    const size_t room = trace->module_count + calls->modules.count;
+    uint32_t *map = trace_memory_take(trace->memory, calls->modules.count, sizeof *map);
+    struct trace_module *modules = trace_memory_take(trace->memory, room, sizeof *modules);
+    if (!map || !modules)
+        return NULL;
+    if (trace->module_count)
+        memcpy(modules, trace->modules, trace->module_count * sizeof *modules);
+    trace->modules = modules;
+    for (size_t i = 0; i < calls->modules.count; i++) {
+        const struct call_events_module *told = &calls->modules.items[i];
+        map[i] = find_module(trace, told);
+        if (map[i] != TRACE_NONE)
+            continue;
+        map[i] = (uint32_t)trace->module_count;
+        struct trace_module *module = &modules[trace->module_count++];
+        *module = (struct trace_module){
+            .start = told->bias, .unload_ns = UINT64_MAX, .path = told->path, .build_id_bytes = told->build_id_bytes};
+        memcpy(module->build_id, told->build_id, told->build_id_bytes);
+    }
+    return map;
+}
+
+static bool add_functions(struct trace *trace, struct call_events *calls)
+{
+    const uint32_t *map = add_modules(trace, calls);
+    struct trace_node *nodes = trace_memory_take(trace->memory, calls->functions.count, sizeof *nodes);
+    if (!map || !nodes || trace->node_count > TRACE_NONE - calls->functions.count)
+        return false;
+    for (size_t i = 0; i < calls->functions.count; i++) {
+        struct call_events_function *function = &calls->functions.items[i];
+        const bool is_placed = function->module != CALL_EVENTS_NONE;
+        const unsigned class_ = is_placed ? QUT_TRACE_CLASS_CODE : QUT_TRACE_CLASS_LABEL;
+        function->node = (uint32_t)(trace->node_count + i);
+        nodes[i] = (struct trace_node){
+            .kind = (uint8_t)(class_ << QUT_TRACE_CLASS_SHIFT | (is_placed ? QUT_TRACE_NODE_EXACT : 0)),
+            .class_ = (uint8_t)class_,
+            .depth = 1,
+            .module = is_placed ? map[function->module] : TRACE_NONE,
+            .pc = is_placed ? function->vaddr : 0,
+            .label = is_placed ? NULL : function->name};
+    }
+    return add_nodes(trace, nodes, calls->functions.count);
+}
+
+// Of threads with its number in its process, the one that lived with it; numbers are given again.
+static uint32_t find_thread(const struct trace *trace, const struct base_hash_index *by_tid, uint32_t pid,
+                            const struct call_events_thread *told)
+{
+    uint32_t found;
+    for (uint32_t step = 0; (found = base_hash_next(by_tid, base_hash_word(0, told->tid), &step)) != BASE_HASH_NONE;) {
+        const struct trace_thread *thread = &trace->threads[found];
+        if (thread->tid == told->tid && trace_pid_of(trace, thread) == pid && thread->start_ns <= told->end_ns &&
+            told->start_ns <= thread->end_ns)
+            return found;
+    }
+    return TRACE_NONE;
+}
+
+static bool find_threads(const struct trace *trace)
+{
+    struct base_hash_index by_tid = {0};
+    bool has_memory = true;
+    for (size_t i = 0; i < trace->thread_count && has_memory; i++)
+        has_memory = base_hash_add(&by_tid, base_hash_word(0, trace->threads[i].tid), (uint32_t)i);
+    for (size_t i = 0; i < trace->calls_count && has_memory; i++) {
+        struct call_events *calls = trace->calls[i];
+        for (size_t j = 0; j < calls->threads.count; j++)
+            calls->threads.items[j].thread = find_thread(trace, &by_tid, calls->told.pid, &calls->threads.items[j]);
+    }
+    base_hash_free(&by_tid);
+    return has_memory;
+}
+
+bool trace_add_call_nodes(struct trace *trace)
+{
+    for (size_t i = 0; i < trace->calls_count; i++)
+        if (!add_functions(trace, trace->calls[i]))
+            return false;
+    return find_threads(trace);
+}
+
+static void take_threads(struct trace *trace, const struct call_events *calls)
+{
+    struct trace_process *process = &trace->processes[trace->process_count];
+    *process = (struct trace_process){.pid = calls->told.pid,
+                                      .command = calls->command,
+                                      .arch = (uint8_t)calls->told.arch,
+                                      .word_bytes = 8,
+                                      .is_complete = true,
+                                      .start_ns = calls->told.begin_ns,
+                                      .end_ns = calls->told.end_ns,
+                                      .first_thread = trace->thread_count,
+                                      .thread_count = calls->threads.count};
+    for (size_t i = 0; i < calls->threads.count; i++) {
+        const struct call_events_thread *told = &calls->threads.items[i];
+        struct trace_thread *thread = &trace->threads[trace->thread_count++];
+        *thread = (struct trace_thread){.uid = (uint32_t)trace->thread_count,
+                                        .tid = told->tid,
+                                        .process = (uint32_t)trace->process_count,
+                                        .start_ns = told->start_ns,
+                                        .end_ns = told->end_ns};
+        memcpy(thread->name, told->name, sizeof thread->name);
+    }
+    trace->process_count++;
+    if (calls->told.begin_ns < trace->start_ns)
+        trace->start_ns = calls->told.begin_ns;
+    if (calls->told.end_ns > trace->end_ns)
+        trace->end_ns = calls->told.end_ns;
+}
+
+bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_t count)
+{
+    size_t thread_count = 0;
+    for (size_t i = 0; i < count; i++)
+        thread_count += calls[i]->threads.count;
+    *trace = (struct trace){.memory = trace_memory_new(),
+                            .word_bytes = 8,
+                            .is_complete = true,
+                            .arch = (uint8_t)calls[0]->told.arch,
+                            .pid = calls[0]->told.pid,
+                            .command = calls[0]->command,
+                            .start_ns = UINT64_MAX};
+    if (!trace->memory)
+        return false;
+    trace->nodes = trace_memory_take(trace->memory, 1, sizeof *trace->nodes);
+    trace->processes = trace_memory_take(trace->memory, count, sizeof *trace->processes);
+    trace->threads = trace_memory_take(trace->memory, thread_count, sizeof *trace->threads);
+    if (!trace->nodes || !trace->processes || !trace->threads) {
+        trace_free(trace);
+        return false;
+    }
+    trace->nodes[0] = (struct trace_node){.module = TRACE_NONE};
+    trace->node_count = 1;
+    for (size_t i = 0; i < count; i++)
+        take_threads(trace, calls[i]);
+    return true;
+}
