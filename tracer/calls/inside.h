@@ -90,9 +90,10 @@ struct calls_work {
     bool is_fixed; // not relocated: constants may be addresses
     BASE_VECTOR(struct calls_region) regions;
     BASE_VECTOR(struct calls_gap) gaps;
-    BASE_VECTOR(uint64_t) leas;      // what `lea` takes the address of
-    BASE_VECTOR(uint64_t) resolvers; // entries, sorted
-    struct calls_marks targets;      // what is not only reached from the instruction before it
+    BASE_VECTOR(uint64_t) leas;               // what `lea` takes the address of
+    BASE_VECTOR(uint64_t) resolvers;          // entries, sorted
+    struct calls_marks targets;               // what is not only reached from the instruction before it
+    const struct input_frame_section *frames; // that the records are of; NULL: none
     struct cfi_frame_records records;
     struct cfi_program_runner runner;
     struct cfi_rule_set rules;
@@ -110,6 +111,9 @@ struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vad
 int calls_scan(struct calls_work *work);
 // Once all marks are made: gaps end where something leads to.
 void calls_trim_gaps(struct calls_work *work);
+
+// landing.c: marks where exceptions land. Regions that begin so are parts of others.
+void calls_mark_landing_pads(struct calls_work *work);
 
 // tables.c: marks what jump tables, relocations and words of data lead to; fills work->resolvers.
 int calls_read_tables(struct calls_work *work);
