@@ -94,7 +94,9 @@ static int open_process(struct traced_process *process, struct base_error *error
     const struct patch_stub stub = {.start = header->stub_begin,
                                     .end = header->stub_end,
                                     .exit_return = header->exit_return,
-                                    .shadow_distance = header->shadow_distance};
+                                    .exit_end = header->exit_end,
+                                    .shadow_distance = header->shadow_distance,
+                                    .words_distance = header->words_distance};
     patch_set_stub(process->patch, &stub);
     return 0;
 }
