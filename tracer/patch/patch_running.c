@@ -116,13 +116,14 @@ static bool add_call(struct search *search, const struct patch_running_call *cal
     return true;
 }
 
-// The shadow first: the slot is what leads there.
+// The slot last: it is what leads to the others.
 static bool exchange(struct patch_process *process, uint64_t slot, uint64_t true_return, uint32_t id)
 {
-    const uint64_t shadow[2] = {qut_calls_shadow_word(slot, id), true_return};
-    return patch_write(process, slot - sizeof *shadow - process->stub.shadow_distance, shadow, sizeof shadow, NULL) ==
-               0 &&
-           patch_write(process, slot, &process->stub.exit_return, sizeof process->stub.exit_return, NULL) == 0;
+    const struct patch_stub *stub = &process->stub;
+    const uint64_t exit_word = qut_calls_exit_word(slot, id);
+    return patch_write(process, slot - stub->words_distance, &exit_word, sizeof exit_word, NULL) == 0 &&
+           patch_write(process, slot - stub->shadow_distance, &true_return, sizeof true_return, NULL) == 0 &&
+           patch_write(process, slot, &stub->exit_return, sizeof stub->exit_return, NULL) == 0;
 }
 
 static void take_frame(struct search *search, pid_t tid, const struct qut_frame *frame, const struct qut_frame *caller)
@@ -135,7 +136,8 @@ static void take_frame(struct search *search, pid_t tid, const struct qut_frame 
         caller->flags & QUT_FRAME_INTERRUPTED)
         return;
     if (process->target->kind->read(process->target, slot, &word, sizeof word) != sizeof word || word != caller->pc ||
-        word == process->stub.exit_return || (slot & 15) != 8)
+        word == process->stub.exit_return || slot % ((uint64_t)1 << QUT_CALLS_SLOT_LOG2) != 0 ||
+        slot >> QUT_CALLS_X86_64_SHADOW_LOG2 != 1)
         return;
     if (!has_shadow(process, slot))
         note_missing(search, slot);

@@ -43,6 +43,11 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     return 0;
 }
 
+void thunks_look_at(struct qut_calls_header *memory)
+{
+    header = memory;
+}
+
 struct qut_calls_header *thunks_header(void)
 {
     return header;
