@@ -1,181 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole way of one image: frame sections -> rows -> one list by precedence -> draft -> file.
-#include <stdlib.h>
+// The whole way of one image: rows -> draft -> file.
 #include <string.h>
 
-#include "qutc/cfi/art.h"
-#include "qutc/cfi/exidx.h"
-#include "qutc/cfi/frame_rows.h"
-#include "qutc/cfi/go_rows.h"
-#include "qutc/cfi/oat_rows.h"
-#include "qutc/cfi/plt.h"
-#include "qutc/qutc.h"
-#include "qutc/table/row_merge.h"
+#include "qutc/rows.h"
 #include "qutc/table/table_writer.h"
-
-struct compiler {
-    const struct input_image *image;
-    struct qutc_compile_stats *stats;
-    struct base_error *error;
-    uint64_t text_start, text_end;
-    struct cfi_rule_set rules;
-    struct cfi_row_list rows; // so far
-    uint32_t flags;           // enum qut_table_flag
-};
-
-static int find_text(struct compiler *c)
-{
-    const struct input_image *image = c->image;
-    if (image->exec_count == 0)
-        return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
-    struct input_go_functions go;
-    if (image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go))
-        return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
-    // Blocks begin at multiples of every padding alignment, on every architecture.
-    uint64_t granule = (uint64_t)QUT_BLOCK_UNITS << 2;
-    c->text_start = image->exec[0].start & ~(granule - 1);
-    c->text_end = image->exec[image->exec_count - 1].end;
-    uint64_t unit = (uint64_t)1 << image->arch->pc_shift;
-    c->text_end = (c->text_end + unit - 1) & ~(unit - 1);
-    if (c->text_end <= c->text_start)
-        return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
-    if ((c->text_end - c->text_start) >> 32)
-        return base_fail(c->error, BASE_ERR_LIMIT, "", 0, "text spans over 4 GiB");
-    return 0;
-}
-
-static int read_section(struct compiler *c, const struct input_frame_section *section, struct cfi_row_list *rows)
-{
-    if (section->kind == INPUT_FRAME_EXIDX) {
-        struct cfi_exidx_counts counts = {0};
-        if (cfi_exidx_read(c->image, section, c->text_start, c->text_end, &c->rules, rows, &counts, c->error) != 0)
-            return -1;
-        c->stats->exidx_count += counts.functions;
-        c->stats->source_rows += counts.functions;
-        c->stats->skipped_fdes += counts.out_of_order;
-        if (counts.out_of_order)
-            base_fail(&c->stats->first_skipped, BASE_ERR_MALFORMED, section->name, 0, "entries out of order");
-        return 0;
-    }
-    struct cfi_frame_counts counts = {0};
-    if (cfi_frame_rows_read(c->image, section, c->text_start, c->text_end, &c->rules, rows, &counts, c->error) != 0)
-        return -1;
-    c->stats->fde_count += counts.fdes;
-    c->stats->cie_count += counts.cies;
-    c->stats->source_rows += counts.rows;
-    c->stats->skipped_fdes += counts.skipped;
-    c->stats->overlaps += counts.overlaps;
-    if (c->stats->first_skipped.reason == BASE_OK)
-        c->stats->first_skipped = counts.first_skipped;
-    return 0;
-}
-
-static uint32_t section_flags(const struct input_frame_section *section)
-{
-    static const uint32_t by_kind[] = {[INPUT_FRAME_EH] = QUT_TABLE_FROM_EH_FRAME,
-                                       [INPUT_FRAME_DEBUG] = QUT_TABLE_FROM_DEBUG_FRAME,
-                                       [INPUT_FRAME_EXIDX] = QUT_TABLE_FROM_EXIDX};
-    static const uint32_t by_origin[] = {[INPUT_FROM_FILE] = 0,
-                                         [INPUT_FROM_GNU_DEBUGDATA] = QUT_TABLE_FROM_GNU_DEBUGDATA,
-                                         [INPUT_FROM_DEBUG_FILE] = QUT_TABLE_FROM_DEBUG_FILE};
-    return by_kind[section->kind] | by_origin[section->from];
-}
-
-static int take_rows(struct compiler *c, struct cfi_row_list *rows, uint32_t flags)
-{
-    int result = 0;
-    // Nothing but the hole: an exception index has that where all its entries are of no code.
-    bool is_empty = rows->count == 0 || (rows->count == 1 && rows->rows[0].rule_id == CFI_RULE_HOLE_ID);
-    if (!is_empty) {
-        c->flags |= flags;
-        if (c->rows.count == 0) {
-            c->rows = *rows;
-            return 0;
-        }
-        result = table_rows_fill_holes(&c->rows, rows, c->error);
-    }
-    cfi_row_list_free(rows);
-    return result;
-}
-
-// The headers of an OAT file's methods describe what nothing else does.
-static int read_oat(struct compiler *c)
-{
-    if (!c->image->oat.present)
-        return 0;
-    c->flags |= QUT_TABLE_MANAGED;
-    struct cfi_row_list rows = {0};
-    if (cfi_oat_rows(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->oat, c->error) != 0) {
-        cfi_row_list_free(&rows);
-        return -1;
-    }
-    return take_rows(c, &rows, QUT_TABLE_FROM_OAT_HEADERS);
-}
-
-// Functions of Go that nothing else describes: the linker drops .debug_frame when it strips.
-static int read_go(struct compiler *c, enum cfi_go_part part)
-{
-    struct cfi_row_list rows = {0};
-    c->stats->go = (struct cfi_go_counts){0};
-    if (cfi_go_rows(c->image, part, c->text_start, c->text_end, &c->rules, &rows, &c->stats->go, c->error) != 0) {
-        cfi_row_list_free(&rows);
-        return -1;
-    }
-    if (c->stats->go.malformed && c->stats->first_skipped.reason == BASE_OK)
-        base_fail(&c->stats->first_skipped, BASE_ERR_MALFORMED, ".gopclntab", 0, "functions whose part cannot be read");
-    return take_rows(c, &rows, QUT_TABLE_FROM_GOPCLNTAB);
-}
-
-static int fail_without_rows(struct compiler *c)
-{
-    const struct input_image *image = c->image;
-    const struct base_error *why = &c->stats->first_skipped;
-    if (why->reason != BASE_OK)
-        return base_fail_as(c->error, why);
-    if (image->damage_count)
-        return base_fail_as(c->error, &image->damage);
-    if (c->stats->oat.unknown_version)
-        return base_fail(c->error, BASE_ERR_UNSUPPORTED, "oatdata", 0, "headers of OAT version %03u are not known",
-                         (unsigned)image->oat.version);
-    const char *name = image->frame_count ? image->frame[0].name : "oatdata";
-    return base_fail(c->error, BASE_ERR_NO_UNWIND, name, 0, "it describes no code of this file");
-}
-
-static int read_rows(struct compiler *c)
-{
-    if (read_go(c, CFI_GO_SPECIALS) != 0)
-        return -1;
-    for (unsigned i = 0; i < c->image->frame_count; i++) {
-        struct cfi_row_list rows = {0};
-        if (read_section(c, &c->image->frame[i], &rows) != 0) {
-            cfi_row_list_free(&rows);
-            return -1;
-        }
-        if (take_rows(c, &rows, section_flags(&c->image->frame[i])) != 0)
-            return -1;
-    }
-    if (read_oat(c) != 0 || read_go(c, CFI_GO_ALL) != 0)
-        return -1;
-    if (c->rows.count == 0)
-        return fail_without_rows(c);
-    struct cfi_row_list plt = {0};
-    if (cfi_plt_rows(c->image, c->text_start, c->text_end, &c->rules, &plt, c->error) != 0) {
-        cfi_row_list_free(&plt);
-        return -1;
-    }
-    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0)
-        return -1;
-    if (cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
-        return -1;
-    return input_image_check_memory(c->image, c->error); // its symbols were read for these rows
-}
 
 static uint32_t at_most_u32(uint64_t bytes)
 {
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-static void describe_source(const struct compiler *c, bool small, struct qut_table_header *header)
+static void describe_source(const struct qutc_rows *c, bool small, struct qut_table_header *header)
 {
     static const uint32_t identity_flags[] = {
         [INPUT_CONTENT_HASH] = 0, [INPUT_BUILD_ID] = QUT_TABLE_BUILD_ID, [INPUT_OAT_IDENTITY] = QUT_TABLE_OAT_IDENTITY};
@@ -191,7 +26,7 @@ static void describe_source(const struct compiler *c, bool small, struct qut_tab
     memcpy(header->identity, image->identity, sizeof header->identity);
 }
 
-static int write_table(struct compiler *c, const struct qutc_compile_options *options, uint8_t **table,
+static int write_table(struct qutc_rows *c, const struct qutc_compile_options *options, uint8_t **table,
                        size_t *table_size)
 {
     struct table_draft draft;
@@ -215,19 +50,14 @@ int qutc_compile(const struct input_image *image, const struct qutc_compile_opti
                  size_t *table_size, struct qutc_compile_stats *stats, struct base_error *error)
 {
     struct qutc_compile_stats own_stats;
-    struct compiler c = {.image = image, .stats = stats ? stats : &own_stats, .error = error};
+    struct qutc_rows c = {.image = image, .stats = stats ? stats : &own_stats, .error = error};
     *c.stats = (struct qutc_compile_stats){0};
     *table = NULL;
     *table_size = 0;
-    int result = find_text(&c);
-    if (result == 0)
-        result = cfi_rule_set_init(&c.rules, error);
-    if (result == 0)
-        result = read_rows(&c);
+    int result = qutc_rows_read(&c);
     if (result == 0)
         result = write_table(&c, options, table, table_size);
     c.stats->table_bytes = *table_size;
-    cfi_row_list_free(&c.rows);
-    cfi_rule_set_free(&c.rules);
+    qutc_rows_free(&c);
     return result;
 }

@@ -58,6 +58,7 @@ struct modules_record {
     uint64_t jit_descriptor;                 // address of the __jit_debug_descriptor that it exports; 0: none
     uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
     uintptr_t python_dynamic;                // address of its dynamic section, if it exports _PyRuntime; 0: it does not
+    uintptr_t v8_dynamic;                    // the same, if it exports what V8 says of its frames
     uint64_t met_ns;
     uint64_t code_base;        // code_space.h
     uint32_t watch_generation; // the watch's own

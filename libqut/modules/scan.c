@@ -152,6 +152,7 @@ static struct modules_record *new_record(struct modules_found *found)
     record->hotspot_structs = found->hotspot_structs;
     record->hotspot_types = found->hotspot_types;
     record->python_dynamic = found->is_python ? found->dynamic : 0;
+    record->v8_dynamic = found->is_v8 ? found->dynamic : 0;
     record->state = RUNTIME_CODE_PENDING;
     if (record->identity.is_unlisted && ++unlisted == 0)
         unlisted = 1;
@@ -297,6 +298,7 @@ static void find_machines(struct modules_registry *registry, struct modules_scan
         if (found->hotspot_structs)
             found->hotspot_types = find_symbol(found, "gHotSpotVMTypes");
         found->is_python = find_symbol(found, "_PyRuntime") != 0;
+        found->is_v8 = find_symbol(found, "v8dbg_off_fp_context") != 0;
     }
 }
 

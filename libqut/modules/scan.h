@@ -12,7 +12,7 @@ struct modules_found {
     char *name;
     uintptr_t dynamic; // of its dynamic section; 0: it has none
     uint64_t jit_descriptor, hotspot_structs, hotspot_types;
-    bool is_python;
+    bool is_python, is_v8;
 };
 
 struct modules_scan {

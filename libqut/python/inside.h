@@ -7,12 +7,12 @@
 #include "libqut/cpython/cpython.h"
 #include "libqut/modules/registry.h"
 #include "libqut/python/python.h"
+#include "libqut/walk/noted_walk.h"
 
 #pragma GCC visibility push(hidden)
 
 enum {
-    PYTHON_ROOMS = 16, // threads that take their functions at the same moment
-    PYTHON_NATIVE_MAX = 4096,
+    PYTHON_ROOMS = 16,     // threads that take their functions at the same moment
     PYTHON_CODES_MAX = 64, // code objects that are looked at at once
     PYTHON_SLOTS = 256,
     PYTHON_PARTS = 6,             // of what a code object leads to: of each object its length, and what it holds
@@ -52,7 +52,7 @@ struct python_room {
     uint64_t pcs[CPYTHON_FRAMES_MAX]; // of each frame; 0: it is not shown
     struct cpython_frame frames[CPYTHON_FRAMES_MAX];
     struct cpython_group groups[CPYTHON_GROUPS_MAX];
-    struct qut_frame native[PYTHON_NATIVE_MAX];
+    struct qut_frame native[WALK_NOTED_MAX];
     uint8_t table[PYTHON_TABLE_BYTES];
     struct cpython_view view;
 };
@@ -88,8 +88,7 @@ uint32_t python_line_of(const struct python_known *known, struct python_room *ro
 
 // ---- look.c
 
-extern const struct elf_art_memory python_memory; // this process's own
-void python_want_look(void);                      // signal-safe
+void python_want_look(void); // signal-safe
 
 // ---- own_stack.c
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of instructions. A table is read while a frame holds its function, when one of its instructions is first met;
 // then the answer is in one word, which any thread may replace by another one's.
+#include "libqut/modules/own_memory.h"
 #include "libqut/python/inside.h"
 
 enum { KNOWN_BITS = 14, UNIT_BITS = 20, NUMBER_SHIFT = CPYTHON_LINE_BITS + UNIT_BITS };
@@ -21,9 +22,9 @@ static uint32_t read_line(const struct python_known *known, struct python_room *
     const struct cpython_layout *layout = &known->runtime.layout;
     uint64_t length;
     // A table may be empty, and then all is on the first line.
-    if (!elf_art_read(&python_memory, code->lines + layout->object_size, &length, sizeof length) ||
+    if (!elf_art_read(&modules_own_memory, code->lines + layout->object_size, &length, sizeof length) ||
         length > sizeof room->table ||
-        !elf_art_read(&python_memory, code->lines + layout->bytes_data, room->table, (size_t)length))
+        !elf_art_read(&modules_own_memory, code->lines + layout->bytes_data, room->table, (size_t)length))
         return 0;
     uint32_t line =
         cpython_line_at((enum cpython_lines)layout->lines, room->table, (size_t)length, code->first_line, offset_bytes);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libqut/arch/native.h"
 #include "libqut/elf/dynamic_symbol.h"
+#include "libqut/modules/own_memory.h"
 #include "libqut/python/inside.h"
 
 enum {
@@ -21,34 +21,6 @@ static uintptr_t found;               // the dynamic section of what was looked 
 static struct cpython_thread *listed; // room for CPYTHON_THREADS_MAX
 static uint64_t due_ns;
 
-static size_t read_own(void *context, uint64_t address, void *bytes, size_t size)
-{
-    (void)context;
-    return address > UINTPTR_MAX ? 0 : os_read_self((uintptr_t)address, bytes, size);
-}
-
-// Pieces that are to lie side by side in one system call.
-static void read_own_pieces(void *context, struct elf_art_piece *pieces, size_t count)
-{
-    enum { PARTS_MAX = CPYTHON_PAGES };
-    struct os_part parts[PARTS_MAX];
-    for (size_t first = 0, end; first < count; first = end) {
-        uint8_t *bytes = pieces[first].bytes;
-        size_t size = 0;
-        for (end = first; end < count && end - first < PARTS_MAX && pieces[end].bytes == bytes + size; end++) {
-            parts[end - first] = (struct os_part){(uintptr_t)pieces[end].address, pieces[end].size};
-            size += pieces[end].size;
-        }
-        bool is_whole = os_read_parts(parts, (unsigned)(end - first), bytes) == size;
-        for (size_t i = first; i < end; i++)
-            pieces[i].got =
-                is_whole ? pieces[i].size : read_own(context, pieces[i].address, pieces[i].bytes, pieces[i].size);
-    }
-}
-
-const struct elf_art_memory python_memory = {
-    .read = read_own, .read_pieces = read_own_pieces, .arch = &arch_native_arch};
-
 void python_want_look(void)
 {
     if (atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
@@ -60,7 +32,8 @@ void python_want_look(void)
 static uint64_t symbol(const struct modules_record *record, const char *name, uint64_t *bytes)
 {
     *bytes = 0;
-    return elf_art_find_sized_symbol(&python_memory, record->identity.load_bias, record->python_dynamic, name, bytes);
+    return elf_art_find_sized_symbol(&modules_own_memory, record->identity.load_bias, record->python_dynamic, name,
+                                     bytes);
 }
 
 // By what it exports from 3.11 on, else by the name of its file: "python3.8", "libpython3.10.so.1.0".
@@ -69,7 +42,7 @@ static unsigned minor_of(const struct modules_record *record)
     static struct os_mapping mapping; // under work; too large for a stack
     uint64_t bytes, address = symbol(record, "Py_Version", &bytes);
     uint32_t version;
-    if (address && elf_art_read(&python_memory, address, &version, sizeof version) && version >> 24 == 3)
+    if (address && elf_art_read(&modules_own_memory, address, &version, sizeof version) && version >> 24 == 3)
         return version >> 16 & 255;
     const char *path = record->name;
     if (path[0] != '/' && os_mapping_at(record->identity.start, &mapping) == 0 && mapping.is_file)
@@ -101,7 +74,7 @@ static bool read_runtime(const struct modules_record *record, struct python_know
     runtime->evaluator_start = symbol(record, "_PyEval_EvalFrameDefault", &bytes);
     runtime->evaluator_end = runtime->evaluator_start + bytes;
     if (!runtime->runtime || !runtime->code_type || !runtime->evaluator_start || !bytes ||
-        !cpython_layout_of(minor_of(record), &python_memory, runtime->runtime, &runtime->layout))
+        !cpython_layout_of(minor_of(record), &modules_own_memory, runtime->runtime, &runtime->layout))
         return false;
     find_text(record, known);
     return true;
@@ -130,7 +103,7 @@ static bool list_threads(const struct python_known *like)
     struct cpython_runtime runtime = like->runtime;
     uint64_t began_ns = os_now_ns();
     runtime.threads = listed;
-    cpython_list_threads(&runtime, &python_memory); // what could be read is there
+    cpython_list_threads(&runtime, &modules_own_memory); // what could be read is there
     size_t bytes = runtime.thread_count * sizeof *listed;
     struct python_known *known = malloc(sizeof *known + bytes);
     if (!known)

@@ -6,6 +6,8 @@
 // Numbers are given and never taken back: a table of fixed size, to which threads add without a lock.
 #include <string.h>
 
+#include "libqut/modules/met.h"
+#include "libqut/modules/own_memory.h"
 #include "libqut/python/inside.h"
 
 enum { HASH_BITS = 12, STEPS_MAX = 64 };
@@ -19,12 +21,7 @@ struct content {
 
 struct function {
     uint32_t older; // the next one with this hash; 0: none
-    // Of the trace that it was met in last; of the one that it was told for last.
-    _Atomic uint32_t met;
-    uint32_t told;
-    // In the list of those that are to be told, from met_now on.
-    _Atomic uint32_t is_listed;
-    uint32_t next;
+    struct modules_met met;
     struct cpython_code code;
     struct content content; // where no version tells it
     char name[CPYTHON_NAME_BYTES], file[CPYTHON_NAME_BYTES];
@@ -33,7 +30,13 @@ struct function {
 static struct function *functions; // from number 1 on
 static _Atomic uint32_t *heads;    // by hash
 static _Atomic uint32_t next_number = 1;
-static _Atomic uint32_t met_now; // 0: none
+
+static struct modules_met *met_of(uint32_t number)
+{
+    return &functions[number].met;
+}
+
+static struct modules_met_list met = {.item = met_of};
 
 bool python_functions_prepare(void)
 {
@@ -140,9 +143,10 @@ static bool has_same_measures(const struct content *a, const struct content *b)
 
 static bool read_texts(const struct python_known *known, struct python_room *room, const struct cpython_code *code)
 {
-    bool has_name =
-        cpython_read_text_with(&known->runtime, &python_memory, code->name, room->name, sizeof room->name, room->table);
-    cpython_read_text_with(&known->runtime, &python_memory, code->file, room->file, sizeof room->file, room->table);
+    bool has_name = cpython_read_text_with(&known->runtime, &modules_own_memory, code->name, room->name,
+                                           sizeof room->name, room->table);
+    cpython_read_text_with(&known->runtime, &modules_own_memory, code->file, room->file, sizeof room->file,
+                           room->table);
     return has_name;
 }
 static_assert((size_t)PYTHON_TABLE_BYTES >= (size_t)CPYTHON_TEXT_ROOM_BYTES, "there is room for texts");
@@ -192,26 +196,10 @@ static uint32_t new_number(void)
     return number;
 }
 
-// Our thread takes all of the list at once, so a number is in it once, at one place.
-static void tell_later(struct function *function, uint32_t number)
-{
-    if (atomic_exchange_explicit(&function->is_listed, 1, memory_order_acq_rel))
-        return;
-    function->next = atomic_load_explicit(&met_now, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&met_now, &function->next, number, memory_order_acq_rel,
-                                                  memory_order_relaxed)) {
-    }
-    if (function->next == 0)
-        modules_registry_ring();
-}
-
 static uint32_t meet(uint32_t number, uint32_t mark)
 {
-    struct function *function = &functions[number];
-    if (number != PYTHON_NONE && atomic_load_explicit(&function->met, memory_order_relaxed) != mark) {
-        atomic_store_explicit(&function->met, mark, memory_order_release);
-        tell_later(function, number);
-    }
+    if (number != PYTHON_NONE)
+        modules_meet(&met, number, mark);
     return number;
 }
 
@@ -298,23 +286,23 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
 
 // ---- our thread
 
-// The list may end in the middle, where a thread was about to add to it. What is met again is told again.
 void python_functions_after_fork(void)
 {
-    uint32_t end = functions ? atomic_load_explicit(&next_number, memory_order_relaxed) : 0;
-    atomic_store_explicit(&met_now, 0, memory_order_relaxed);
-    for (uint32_t number = 1; number < end; number++) {
-        atomic_store_explicit(&functions[number].is_listed, 0, memory_order_relaxed);
-        atomic_store_explicit(&functions[number].met, 0, memory_order_relaxed);
-    }
+    modules_forget_met(&met, functions ? atomic_load_explicit(&next_number, memory_order_relaxed) : 0);
 }
 
-static void tell_one(struct function *function, uint32_t number,
-                     void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text), void *context)
+struct telling {
+    void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text);
+    void *context;
+};
+
+static void tell_one(void *context, uint32_t number)
 {
+    const struct telling *telling = context;
     char text[CPYTHON_NAME_BYTES];
-    cpython_function_text(function->name, function->file, text, sizeof text);
-    tell(context, CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS, (uint64_t)1 << CPYTHON_LINE_BITS, text);
+    cpython_function_text(functions[number].name, functions[number].file, text, sizeof text);
+    telling->tell(telling->context, CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS,
+                  (uint64_t)1 << CPYTHON_LINE_BITS, text);
 }
 
 void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
@@ -326,15 +314,6 @@ void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint
     if (mark != last_mark)
         tell(context, CPYTHON_NUMBER_BASE, (uint64_t)1 << CPYTHON_LINE_BITS, "[unknown function]\n");
     last_mark = mark;
-    uint32_t number = atomic_exchange_explicit(&met_now, 0, memory_order_acq_rel);
-    for (uint32_t steps = 0; number != 0 && steps < PYTHON_FUNCTIONS_MAX; steps++) {
-        struct function *function = &functions[number];
-        uint32_t next = function->next;
-        atomic_store_explicit(&function->is_listed, 0, memory_order_seq_cst);
-        if (atomic_load_explicit(&function->met, memory_order_seq_cst) == mark && function->told != mark) {
-            tell_one(function, number, tell, context);
-            function->told = mark;
-        }
-        number = next;
-    }
+    struct telling telling = {tell, context};
+    modules_tell_met(&met, PYTHON_FUNCTIONS_MAX, mark, tell_one, &telling);
 }

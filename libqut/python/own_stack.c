@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "libqut/host/host.h"
+#include "libqut/modules/own_memory.h"
 #include "libqut/os/task.h"
 #include "libqut/python/inside.h"
-#include "libqut/runtime/walking_thread.h"
 
 static struct python_room *rooms;
 static _Atomic uint64_t counts[PYTHON_COUNTS];
@@ -85,52 +85,6 @@ static bool runs(const struct walk_noted_walk *notes, size_t count, uint64_t sta
 static bool runs_evaluator(const struct python_known *known, const struct walk_noted_walk *notes, size_t count)
 {
     return runs(notes, count, known->runtime.evaluator_start, known->runtime.evaluator_end);
-}
-
-// ---- native frames, with their stack pointers
-
-// The thread's memory of its walks has them, mostly.
-static bool take_remembered(struct python_room *room, size_t count)
-{
-    const struct runtime_thread *thread = runtime_thread_self();
-    struct runtime_last_walk last;
-    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1 ||
-        !runtime_last_walk_inside(thread, &last) || last.frame_count != count)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        room->native[i].sp = last.frames[i].sp;
-    return true;
-}
-
-// Else they are walked once more. It has to come the same way.
-static bool take_walked(struct python_room *room, const struct walk_noted_walk *notes, size_t count,
-                        const struct arch_capture *capture, const void *ucontext)
-{
-    struct qut_frame frame;
-    walk_cursor_at(&room->cursor, capture, ucontext);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && !qut_cursor_next(&room->cursor))
-            return false;
-        qut_cursor_frame(&room->cursor, &frame);
-        if (frame.lookup_pc != notes->pcs[i] && frame.pc != notes->pcs[i])
-            return false;
-        room->native[i].sp = frame.sp;
-    }
-    return true;
-}
-
-static bool take_native(struct python_room *room, const struct walk_noted_walk *notes, size_t count,
-                        const struct arch_capture *capture, const void *ucontext)
-{
-    if (!take_remembered(room, count) && !take_walked(room, notes, count, capture, ucontext))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        room->native[i].lookup_pc = notes->pcs[i];
-        room->native[i].flags = i < notes->noted_count ? notes->flags[i] : 0;
-    }
-    if (ucontext)
-        room->native[0].flags |= QUT_FRAME_INTERRUPTED;
-    return true;
 }
 
 // ---- functions
@@ -305,11 +259,11 @@ static size_t take_and_merge(const struct python_known *known, struct python_roo
     stack->view = &room->view;
     stack->frames = room->frames;
     stack->groups = room->groups;
-    cpython_take(&known->runtime, &python_memory, (int32_t)tid, stack);
+    cpython_take(&known->runtime, &modules_own_memory, (int32_t)tid, stack);
     if (stack->group_count == 0 && !runs_evaluator(known, notes, count))
         return 0;
     bool is_missing = know_functions(known, room);
-    if (!take_native(room, notes, count, capture, ucontext)) {
+    if (!walk_note_frames(notes, count, capture, ucontext, &room->cursor, room->native)) {
         python_add_count(PYTHON_UNCERTAIN);
         return 0;
     }
@@ -320,7 +274,7 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
                     const void *ucontext, uint32_t mark)
 {
     const struct python_known *known = atomic_load_explicit(&python_known, memory_order_seq_cst);
-    if (!known || count == 0 || count > PYTHON_NATIVE_MAX || !notes->modules)
+    if (!known || count == 0 || count > WALK_NOTED_MAX || !notes->modules)
         return 0;
     uint32_t tid = os_thread_id();
     bool is_known = knows(known, tid);

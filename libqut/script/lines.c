@@ -115,14 +115,14 @@ uint32_t script_line_of(struct qut_target *target, uint32_t number, int32_t posi
             high = middle;
     }
     uint64_t line = 1 + (uint64_t)low + (script->seen.first_line > 0 ? (uint64_t)script->seen.first_line : 0);
-    return line < 1u << SCRIPT_LINE_BITS ? (uint32_t)line : 0;
+    return line < 1u << V8_LINE_BITS ? (uint32_t)line : 0;
 }
 
 void script_name(struct qut_target *target, struct script_stack *stack)
 {
     struct script_machine *v8 = target->v8;
     for (size_t i = 0; v8 && i < stack->count; i++) {
-        struct script_place *place = &stack->places[i];
+        struct v8_place *place = &stack->places[i];
         if (!place->function)
             continue;
         struct script_function *function = v8->functions[place->function - 1];

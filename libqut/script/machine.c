@@ -69,7 +69,7 @@ struct script_stack *script_stack_new(void)
 {
     struct script_stack *stack = calloc(1, sizeof *stack);
     if (stack)
-        stack->places = calloc(SCRIPT_PLACES_MAX, sizeof *stack->places);
+        stack->places = calloc(V8_PLACES_MAX, sizeof *stack->places);
     if (stack && stack->places)
         return stack;
     free(stack);

@@ -6,63 +6,28 @@
 
 #include "libqut/script/inside.h"
 
-static const struct script_place *place_at(const struct script_stack *stack, uint64_t frame_pointer)
-{
-    size_t low = 0, high = stack->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (stack->places[middle].frame_pointer < frame_pointer)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < stack->count && stack->places[low].frame_pointer == frame_pointer ? &stack->places[low] : NULL;
-}
-
-// Made code begins with `push %rbp; mov %rsp, %rbp`, sometimes behind a check of what it was made for, and ends with
-// `mov %rbp, %rsp; pop %rbp; ...; ret`, with the arguments counted in between. Around both %rbp is the caller's.
-static bool is_near_edge(const struct qut_target *target, uint64_t pc)
-{
-    enum { BEFORE = 40, BEHIND = 48 };
-    static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5}, begins_too[] = {0x55, 0x48, 0x8b, 0xec},
-                         ends[] = {0x48, 0x8b, 0xe5, 0x5d}, ends_too[] = {0x48, 0x89, 0xec, 0x5d};
-    uint8_t code[BEFORE + BEHIND];
-    const struct elf_art_memory *memory = &target->machine->memory;
-    size_t got = memory->read(memory->context, pc - BEFORE, code, sizeof code);
-    if (got <= BEFORE)
-        return true;
-    for (size_t i = 0; i + sizeof begins <= got; i++) {
-        bool is_begin =
-            memcmp(code + i, begins, sizeof begins) == 0 || memcmp(code + i, begins_too, sizeof begins) == 0;
-        bool is_end = memcmp(code + i, ends, sizeof ends) == 0 || memcmp(code + i, ends_too, sizeof ends) == 0;
-        if ((is_begin && i + sizeof begins > BEFORE) || (is_end && i < BEFORE))
-            return true;
-    }
-    // What lies behind may not be mapped; then no beginning of code is there.
-    return false;
-}
-
-static const struct script_place *place_of(const struct qut_target *target, const struct script_stack *stack,
-                                           const struct qut_frame *frames, size_t count, size_t index, bool *is_made)
+static const struct v8_place *place_of(const struct qut_target *target, const struct script_stack *stack,
+                                       const struct qut_frame *frames, size_t count, size_t index, bool *is_made)
 {
     *is_made = false;
-    uint64_t pointer = script_pointer_of(frames, count, index);
-    const struct script_place *place = pointer ? place_at(stack, pointer) : NULL;
+    uint64_t pointer = index + 1 < count ? v8_frame_pointer(frames[index].sp, frames[index + 1].sp) : 0;
+    const struct v8_place *place = pointer ? v8_place_at(stack->places, stack->count, pointer) : NULL;
     if (!place || !script_is_its_code(target, frames[index].lookup_pc, is_made))
         return NULL;
     bool is_interrupted = frames[index].flags & QUT_FRAME_INTERRUPTED;
-    return *is_made && is_interrupted && is_near_edge(target, frames[index].lookup_pc) ? NULL : place;
+    return *is_made && is_interrupted && v8_is_near_edge(&target->machine->memory, frames[index].lookup_pc) ? NULL
+                                                                                                            : place;
 }
 
 // Behind a call the frame says where it is. An interrupted one does so of the call before.
-static uint64_t lookup_of(const struct script_place *place, const struct qut_frame *frame)
+static uint64_t lookup_of(const struct v8_place *place, const struct qut_frame *frame)
 {
     uint32_t line = frame->flags & QUT_FRAME_INTERRUPTED ? 0 : place->line;
-    return SCRIPT_BASE | (uint64_t)place->function << SCRIPT_LINE_BITS | line;
+    return V8_NUMBER_BASE | (uint64_t)place->function << V8_LINE_BITS | line;
 }
 
 // Interrupted code of the machine itself may keep no frame: what is there then is its caller's.
-static bool proves_caller(const struct script_place *place, const struct qut_frame *frame, bool is_made)
+static bool proves_caller(const struct v8_place *place, const struct qut_frame *frame, bool is_made)
 {
     return place && (is_made || !(frame->flags & QUT_FRAME_INTERRUPTED));
 }
@@ -89,14 +54,14 @@ size_t script_merge(struct qut_target *target, struct script_stack *stack, struc
     }
     memcpy(native, frames, count * sizeof *native);
     for (size_t i = 0; i < count; i++) {
-        const struct script_place *place = place_of(target, stack, frames, count, i, &is_made);
+        const struct v8_place *place = place_of(target, stack, frames, count, i, &is_made);
         more += place && place->function && !is_made;
         if (proves_caller(place, &frames[i], is_made))
             native[i + 1].flags &= ~(uint32_t)QUT_FRAME_GUESSED;
     }
     size_t whole = count + more, to = whole;
     for (size_t i = count; i-- > 0;) {
-        const struct script_place *place = place_of(target, stack, native, count, i, &is_made);
+        const struct v8_place *place = place_of(target, stack, native, count, i, &is_made);
         struct qut_frame frame = native[i];
         bool has_function = place && place->function;
         stack->named += has_function;

@@ -10,27 +10,12 @@
 
 #include <qut/target.h>
 
-#include "libqut/v8/v8.h"
+#include "libqut/v8/known.h"
 
-// What lookup_pc of a frame of JavaScript is, as for those of Python (target/python.h): in no address space.
-#define SCRIPT_BASE ((uint64_t)0x4a53 << 48)
-enum { SCRIPT_LINE_BITS = 20, SCRIPT_FUNCTIONS_MAX = 1 << 20, SCRIPT_PLACES_MAX = 4096 };
-
-static inline bool script_is_number(uint64_t lookup_pc)
-{
-    return lookup_pc >> 48 == SCRIPT_BASE >> 48;
-}
-
-// A frame of JavaScript.
-struct script_place {
-    uint64_t frame_pointer;
-    uint32_t function; // its number
-    int32_t position;  // in the script, of the call that it is in; -1: not known
-    uint32_t line;     // the same; 0: not known
-};
+enum { SCRIPT_FUNCTIONS_MAX = 1 << 20 };
 
 struct script_stack {
-    struct script_place *places; // ascending by frame pointer
+    struct v8_place *places; // ascending by frame pointer
     size_t count;
     size_t named; // frames that were given functions
 };
@@ -66,11 +51,11 @@ struct script_function {
 const struct script_function *script_function(const struct qut_target *target, uint32_t number);
 static inline uint32_t script_number(uint64_t lookup_pc)
 {
-    return (uint32_t)(lookup_pc >> SCRIPT_LINE_BITS & 0xfffffff);
+    return (uint32_t)(lookup_pc >> V8_LINE_BITS & 0xfffffff);
 }
 static inline uint32_t script_line(uint64_t lookup_pc)
 {
-    return (uint32_t)lookup_pc & ((1u << SCRIPT_LINE_BITS) - 1);
+    return (uint32_t)lookup_pc & ((1u << V8_LINE_BITS) - 1);
 }
 
 #endif

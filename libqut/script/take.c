@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of JavaScript of a thread that stands still, by their frame pointers.
+#include <stdlib.h>
 #include <string.h>
 
 #include "libqut/script/inside.h"
@@ -33,47 +34,54 @@ bool script_is_its_code(const struct qut_target *target, uint64_t pc, bool *is_m
                         !target_has_row(&image->stored.table, pc - image->load_bias));
 }
 
-uint64_t script_pointer_of(const struct qut_frame *frames, size_t count, size_t index)
+static uint32_t number(void *context, const struct v8_function *function)
 {
-    enum { LINK_BYTES = 16, LEAST_BYTES = 16 };
-    if (index + 1 >= count)
-        return 0;
-    uint64_t pointer = frames[index + 1].sp - LINK_BYTES;
-    // What lies below sp is left from before.
-    return pointer >= frames[index].sp + LEAST_BYTES && pointer < frames[index + 1].sp ? pointer : 0;
+    return script_intern(context, function);
 }
 
-static struct script_known *begin(struct qut_target *target, struct script_stack *stack)
+static void know(struct qut_target *target, struct v8_known *known, struct script_stack *stack)
+{
+    const struct v8_numbers numbers = {number, target->v8};
+    stack->count =
+        v8_know(known, &target->v8->layout, &target->machine->memory, &numbers, true, stack->places, stack->count);
+}
+
+static struct v8_known *begin(struct qut_target *target, struct script_stack *stack)
 {
     stack->count = stack->named = 0;
-    return target->v8 && target->v8->is_known && target->machine ? script_known(target->v8) : NULL;
+    struct script_machine *v8 = target->v8;
+    if (!v8 || !v8->is_known || !target->machine)
+        return NULL;
+    if (!v8->known)
+        v8->known = calloc(1, sizeof *v8->known);
+    return v8->known;
 }
 
-static void add(struct qut_target *target, struct script_known *known, struct script_stack *stack,
-                uint64_t frame_pointer, const uint8_t bytes[V8_FRAME_BYTES])
+static void add(struct qut_target *target, struct v8_known *known, struct script_stack *stack, uint64_t frame_pointer,
+                const uint8_t bytes[V8_FRAME_BYTES])
 {
-    if (stack->count == SCRIPT_PLACES_MAX)
+    if (stack->count == V8_PLACES_MAX)
         return;
     struct v8_frame *frame = &known->frames[stack->count];
     if (!v8_frame_of(&target->v8->layout, bytes, frame))
         return;
-    stack->places[stack->count++] = (struct script_place){.frame_pointer = frame_pointer, .position = -1};
+    stack->places[stack->count++] = (struct v8_place){.frame_pointer = frame_pointer, .position = -1};
 }
 
 static void take_frames(struct qut_target *target, const struct qut_frame *frames, size_t count,
                         struct script_stack *stack)
 {
-    struct script_known *known = begin(target, stack);
+    struct v8_known *known = begin(target, stack);
     bool is_made;
     for (size_t i = 0; known && i + 1 < count; i++) {
-        uint64_t pointer = script_pointer_of(frames, count, i);
+        uint64_t pointer = v8_frame_pointer(frames[i].sp, frames[i + 1].sp);
         uint8_t bytes[V8_FRAME_BYTES];
         if (pointer && script_is_its_code(target, frames[i].lookup_pc, &is_made) &&
             elf_art_read(&target->machine->memory, pointer - sizeof bytes, bytes, sizeof bytes))
             add(target, known, stack, pointer, bytes);
     }
     if (known)
-        script_know(target->v8, &target->machine->memory, stack);
+        know(target, known, stack);
 }
 
 void script_take_thread(struct qut_target *target, size_t index, const struct qut_frame *frames, size_t count,
@@ -93,11 +101,11 @@ void script_take_thread(struct qut_target *target, size_t index, const struct qu
 void script_take_copy(struct qut_target *target, const uint8_t *bytes, size_t size, uint64_t address,
                       struct script_stack *stack)
 {
-    struct script_known *known = begin(target, stack);
+    struct v8_known *known = begin(target, stack);
     size_t first = V8_FRAME_BYTES + (size_t)(-address & 7);
     for (size_t at = first; known && at + 16 <= size; at += 8)
         if (v8_may_be_frame(&target->v8->layout, bytes + at, address + at, address + size))
             add(target, known, stack, address + at, bytes + at - V8_FRAME_BYTES);
     if (known)
-        script_know(target->v8, &target->machine->memory, stack);
+        know(target, known, stack);
 }

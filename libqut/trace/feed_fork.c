@@ -9,6 +9,7 @@
 
 #include "libqut/os/process.h"
 #include "libqut/os/task.h"
+#include "libqut/javascript/javascript.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed.h"
 
@@ -91,6 +92,8 @@ void feed_in_child(void)
     feed_fork_ends(true);
     if (python_is_there())
         python_after_fork();
+    if (javascript_is_there())
+        javascript_after_fork();
     struct runtime_thread *thread = runtime_thread_self();
     if (thread)
         thread->node_generation = 0;

@@ -4,6 +4,7 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/os/task.h"
+#include "libqut/javascript/javascript.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 #include "libqut/trace/feed_sample.h"
@@ -164,7 +165,7 @@ static inline __attribute__((always_inline)) int sample(struct feed_scratch *scr
     if (!ucontext && event->skip_frames)
         skip(&scratch->stack, event->skip_frames);
     scratch->stack.thread = scratch->entry.thread;
-    if (python_is_there())
+    if (python_is_there() || javascript_is_there())
         feed_add_functions(scratch, ucontext, capture);
     scratch->stack.pcs = notes->pcs;
     scratch->stack.flags = notes->flags;

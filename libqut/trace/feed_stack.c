@@ -4,12 +4,14 @@
 //   the walk's memory   remembered frames carry their nodes with them (tiers.h): nothing is compared
 //   the last stack      else its pcs are compared, from the outermost frame on
 //
+#include "libqut/javascript/javascript.h"
 #include "libqut/modules/jit.h"
 #include "libqut/python/python.h"
 #include "libqut/runtime/tiers.h"
 #include "libqut/trace/feed.h"
 
 static_assert(CPYTHON_NUMBER_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON, "as readers know it");
+static_assert(V8_NUMBER_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT, "as readers know it");
 
 // Frames with one of these are no plain callers.
 enum { SPECIAL = QUT_FRAME_INTERRUPTED | QUT_FRAME_SIGNAL | QUT_FRAME_GUESSED | QUT_FRAME_DEX | QUT_FRAME_JIT };
@@ -51,7 +53,7 @@ __attribute__((noinline)) static uint32_t raw_node(struct feed_stack *stack, uin
         stack->cut = QUT_TRACE_CUT_RAW;
         return 0;
     }
-    if (class == QUT_TRACE_CLASS_DEX && !cpython_is_number(pc))
+    if (class == QUT_TRACE_CLASS_DEX && !cpython_is_number(pc) && !v8_is_number(pc))
         feed_tell_raw(feed, index, pc);
     return segment_child(&feed->segment, parent, index, class << QUT_TRACE_CLASS_SHIFT | bits);
 }
@@ -93,7 +95,11 @@ static inline unsigned flags_of(const struct feed_stack *stack, size_t frame)
 void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture)
 {
     struct feed_stack *stack = &scratch->stack;
-    size_t count = python_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
+    size_t count = 0;
+    if (python_is_there())
+        count = python_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
+    if (count == 0 && javascript_is_there())
+        count = javascript_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
     if (count == 0)
         return;
     stack->count = count;

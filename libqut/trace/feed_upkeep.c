@@ -4,6 +4,7 @@
 
 #include "libqut/host/host.h"
 #include "libqut/os/task.h"
+#include "libqut/javascript/javascript.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 
@@ -156,6 +157,7 @@ static void name_function(void *context, uint64_t start, uint64_t bytes, const c
 void feed_name_functions(struct feed *feed)
 {
     python_tell(feed->generation, name_function, feed);
+    javascript_tell(feed->generation, name_function, feed);
 }
 
 // ---- now and then
@@ -168,6 +170,7 @@ int feed_maintain(void)
         return -1;
     describe_told(feed);
     int python_ms = python_look();
+    javascript_look();
     feed_name_functions(feed);
     uint64_t now_ns = os_now_ns();
     bool is_wanted = atomic_exchange_explicit(&feed->is_short_of_slots, 0, memory_order_acq_rel) != 0;

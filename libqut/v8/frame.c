@@ -30,9 +30,9 @@ bool v8_frame_of(const struct v8_layout *layout, const uint8_t bytes[V8_FRAME_BY
     // Counted from the reference to the object, not from its first bytecode.
     uint64_t offset = word_at(bytes, layout->frame_bytecode_offset);
     int32_t first = layout->bytecodes_data - V8_OBJECT_TAG;
-    if (v8_is_number(offset) && v8_number(offset) >= first) {
+    if (v8_is_smi(offset) && v8_smi(offset) >= first) {
         frame->bytecodes = v8_object(word_at(bytes, layout->frame_bytecodes));
-        frame->offset = (uint32_t)(v8_number(offset) - first);
+        frame->offset = (uint32_t)(v8_smi(offset) - first);
     }
     return true;
 }
@@ -42,4 +42,26 @@ bool v8_may_be_frame(const struct v8_layout *layout, const uint8_t *bytes, uint6
     uint64_t outer = v8_word(bytes, 0), context = v8_word(bytes + layout->frame_context, 0);
     return outer > address && outer < end && outer % 8 == 0 &&
            (is_mark(context) || (v8_object(context) && v8_object(v8_word(bytes + layout->frame_function, 0))));
+}
+
+// Made code begins with `push %rbp; mov %rsp, %rbp`, sometimes behind a check of what it was made for, and ends with
+// `mov %rbp, %rsp; pop %rbp; ...; ret`, with the arguments counted in between. Around both %rbp is the caller's.
+bool v8_is_near_edge(const struct elf_art_memory *memory, uint64_t pc)
+{
+    enum { BEFORE = 40, BEHIND = 48 };
+    static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5}, begins_too[] = {0x55, 0x48, 0x8b, 0xec},
+                         ends[] = {0x48, 0x8b, 0xe5, 0x5d}, ends_too[] = {0x48, 0x89, 0xec, 0x5d};
+    uint8_t code[BEFORE + BEHIND];
+    size_t got = memory->read(memory->context, pc - BEFORE, code, sizeof code);
+    if (got <= BEFORE)
+        return true;
+    for (size_t i = 0; i + sizeof begins <= got; i++) {
+        bool is_begin =
+            memcmp(code + i, begins, sizeof begins) == 0 || memcmp(code + i, begins_too, sizeof begins) == 0;
+        bool is_end = memcmp(code + i, ends, sizeof ends) == 0 || memcmp(code + i, ends_too, sizeof ends) == 0;
+        if ((is_begin && i + sizeof begins > BEFORE) || (is_end && i < BEFORE))
+            return true;
+    }
+    // What lies behind may not be mapped; then no beginning of code is there.
+    return false;
 }

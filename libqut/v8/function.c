@@ -65,9 +65,9 @@ static bool scope_of(const struct v8_layout *layout, const uint64_t words[4], st
 {
     // A number up to V8 12, later half a word.
     scope->flags = (uint32_t)words[1] ? (uint32_t)words[1] : (uint32_t)(words[1] >> V8_NUMBER_SHIFT);
-    if (!v8_is_number(words[3]) || v8_number(words[3]) < 0 || v8_number(words[3]) > VARIABLES_MAX)
+    if (!v8_is_smi(words[3]) || v8_smi(words[3]) < 0 || v8_smi(words[3]) > VARIABLES_MAX)
         return false;
-    scope->variables = (uint32_t)v8_number(words[3]);
+    scope->variables = (uint32_t)v8_smi(words[3]);
     uint64_t names = scope->variables < NAMES_INLINE_MAX ? scope->variables : 1;
     scope->at = 8 * (1 + (uint64_t)layout->scope_first_name + names + scope->variables);
     if (scope->flags & SCOPE_HAS_CLASS_VARIABLE)
@@ -110,8 +110,8 @@ static bool read_text_at(const struct v8_layout *layout, const struct elf_art_me
 static int32_t number_at(const struct elf_art_memory *memory, uint64_t address)
 {
     uint64_t word;
-    return elf_art_read(memory, address, &word, sizeof word) && v8_is_number(word) && v8_number(word) >= 0
-               ? v8_number(word)
+    return elf_art_read(memory, address, &word, sizeof word) && v8_is_smi(word) && v8_smi(word) >= 0
+               ? v8_smi(word)
                : -1;
 }
 
@@ -148,12 +148,12 @@ static bool read_script(const struct v8_layout *layout, const struct elf_art_mem
         return false;
     uint64_t id = field(bytes, layout->script_line_ends + ID_OFFSET);
     uint64_t first_line = field(bytes, layout->script_name + LINE_OFFSET);
-    if (!v8_is_number(id) || !v8_is_number(first_line))
+    if (!v8_is_smi(id) || !v8_is_smi(first_line))
         return false;
     function->script = (struct v8_script){.address = address,
                                           .source = v8_object(field(bytes, layout->script_source)),
-                                          .id = v8_number(id),
-                                          .first_line = v8_number(first_line)};
+                                          .id = v8_smi(id),
+                                          .first_line = v8_smi(first_line)};
     uint64_t name = v8_object(field(bytes, layout->script_name));
     if (!name || !v8_read_text(layout, memory, name, function->file, sizeof function->file))
         *function->file = 0; // evaluated text has none
@@ -167,7 +167,7 @@ bool v8_holds_script(const struct v8_layout *layout, const struct elf_art_memory
     return elf_art_read(memory, script->address, bytes, sizeof bytes) &&
            v8_type_of_map(layout, memory, v8_word(bytes, 0)) == layout->script_type &&
            v8_object(field(bytes, layout->script_source)) == script->source &&
-           v8_number(field(bytes, layout->script_line_ends + ID_OFFSET)) == script->id;
+           v8_smi(field(bytes, layout->script_line_ends + ID_OFFSET)) == script->id;
 }
 
 // ---- functions
@@ -192,7 +192,7 @@ bool v8_read_function(const struct v8_layout *layout, const struct elf_art_memor
     if (name && read_scope(layout, memory, name, &scope))
         name_by_scope(layout, memory, &scope, function);
     else if (name ? !v8_read_text(layout, memory, name, function->name, sizeof function->name)
-                  : !v8_is_number(name_word))
+                  : !v8_is_smi(name_word))
         return false;
     // A debugger's record may be in its place, or nothing.
     uint64_t script = v8_object(field(bytes, layout->shared_script));

@@ -32,12 +32,12 @@ static inline uint64_t v8_object(uint64_t word)
                : 0;
 }
 
-static inline bool v8_is_number(uint64_t word)
+static inline bool v8_is_smi(uint64_t word)
 {
     return (uint32_t)word == 0;
 }
 
-static inline int32_t v8_number(uint64_t word)
+static inline int32_t v8_smi(uint64_t word)
 {
     return (int32_t)(uint32_t)(word >> V8_NUMBER_SHIFT);
 }

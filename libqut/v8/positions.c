@@ -67,9 +67,9 @@ int32_t v8_position_at(const struct v8_layout *layout, const struct elf_art_memo
         return -1;
     int32_t type = v8_type_of_map(layout, memory, head[0]);
     if (type < 0 || (type != layout->byte_array_type && type != layout->trusted_byte_array_type) ||
-        !v8_is_number(head[1]) || v8_number(head[1]) <= 0 || v8_number(head[1]) > TABLE_BYTES_MAX)
+        !v8_is_smi(head[1]) || v8_smi(head[1]) <= 0 || v8_smi(head[1]) > TABLE_BYTES_MAX)
         return -1;
-    struct stream stream = {.memory = memory, .address = table + ARRAY_DATA, .left = (size_t)v8_number(head[1])};
+    struct stream stream = {.memory = memory, .address = table + ARRAY_DATA, .left = (size_t)v8_smi(head[1])};
     int64_t at = -1, place = 0, code, source; // before the first bytecode
     int32_t found = -1;
     // A place that is no statement has its distance as -distance - 1.

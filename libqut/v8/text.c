@@ -158,7 +158,7 @@ bool v8_read_text(const struct v8_layout *layout, const struct elf_art_memory *m
         if (representation == THIN) {
             pending[depth++] = (struct pending){reference(&head, layout->thin_actual), next.skip, next.count};
         } else if (representation == SLICED && layout->sliced_offset + 8 <= HEAD_BYTES) {
-            int32_t offset = v8_number(v8_word(head.bytes, (size_t)layout->sliced_offset));
+            int32_t offset = v8_smi(v8_word(head.bytes, (size_t)layout->sliced_offset));
             if (offset < 0 || (uint32_t)offset > LENGTH_MAX)
                 return false;
             pending[depth++] =

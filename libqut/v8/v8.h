@@ -19,6 +19,16 @@ enum {
     V8_FRAME_BYTES = 40, // below its frame pointer, of a frame: what is read of it
 };
 
+// What lookup_pc of a frame of JavaScript is, as for those of Python: in no address space. The number of its function
+// stands above the line.
+#define V8_NUMBER_BASE ((uint64_t)0x4a53 << 48)
+enum { V8_LINE_BITS = 20 };
+
+static inline bool v8_is_number(uint64_t lookup_pc)
+{
+    return lookup_pc >> 48 == V8_NUMBER_BASE >> 48;
+}
+
 // ---- layout.c
 
 // What the machine says of itself: offsets in bytes, numbers of types. Objects have 8 bytes to a field.
@@ -57,6 +67,18 @@ struct v8_frame {
 bool v8_frame_of(const struct v8_layout *layout, const uint8_t bytes[V8_FRAME_BYTES], struct v8_frame *frame);
 // Whether a word on a stack, and those below it, look like such a frame's. end: of the stack.
 bool v8_may_be_frame(const struct v8_layout *layout, const uint8_t *bytes, uint64_t address, uint64_t end);
+
+// A frame's pointer, by the stack pointers of the frame and of the one behind it, if it stands: its caller's is found
+// by it. 0: it has none.
+static inline uint64_t v8_frame_pointer(uint64_t sp, uint64_t caller_sp)
+{
+    enum { LINK_BYTES = 16, LEAST_BYTES = 16 };
+    uint64_t pointer = caller_sp - LINK_BYTES;
+    // What lies below sp is left from before.
+    return pointer >= sp + LEAST_BYTES && pointer < caller_sp ? pointer : 0;
+}
+// Whether made code is interrupted there where it has no frame yet, or no longer.
+bool v8_is_near_edge(const struct elf_art_memory *memory, uint64_t pc);
 
 // ---- function.c
 

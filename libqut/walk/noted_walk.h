@@ -29,6 +29,14 @@ size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture 
 struct qut_cursor;
 void walk_cursor_at(struct qut_cursor *cursor, const struct arch_capture *capture, const void *ucontext);
 
+// The frames of such a walk, `count` of them and at most WALK_NOTED_MAX, with their stack pointers, which the thread's
+// memory of its walks has, mostly; else they are walked once more, in *cursor. False: that went another way.
+// Signal-safe.
+enum { WALK_NOTED_MAX = 4096 };
+struct qut_frame;
+bool walk_note_frames(const struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
+                      const void *ucontext, struct qut_cursor *cursor, struct qut_frame *frames);
+
 #pragma GCC visibility pop
 
 #endif

@@ -73,7 +73,7 @@ static bool read_augmentation(struct reader *r, struct base_cursor *c, const cha
         uint64_t ignored;
         switch (*letters) {
         case 'R': cie->pointer_encoding = base_read_u8(c); break;
-        case 'L': base_read_u8(c); break;
+        case 'L': cie->lsda_encoding = base_read_u8(c); break;
         case 'P': {
             // Only its size matters, so an indirect pointer is fine.
             uint8_t encoding = base_read_u8(c) & (uint8_t)~PE_INDIRECT;
@@ -94,6 +94,7 @@ static const char *parse_cie(struct reader *r, struct base_cursor *c, struct cfi
 {
     cie->address_size = r->image->is_64 ? 8 : 4;
     cie->pointer_encoding = PE_ABSPTR;
+    cie->lsda_encoding = PE_OMIT;
     uint8_t version = base_read_u8(c);
     if (version != 1 && version != 3 && version != 4 && !(version == 5 && r->section->kind == INPUT_FRAME_DEBUG))
         return "CIE version";

@@ -14,6 +14,7 @@ struct cfi_cie {
     bool signal_frame; // 'S'
     bool key_b;        // 'B': return addresses are signed with key B
     uint8_t pointer_encoding;
+    uint8_t lsda_encoding; // of what FDEs have right before their program, and nothing else
     uint8_t address_size;
     uint64_t code_align;
     int64_t data_align;

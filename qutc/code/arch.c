@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/code/op.h"
 
-// An architecture without a decoder has nothing here.
+#define BIT(N) ((uint64_t)1 << (N))
+
+// An architecture without a decoder has no `read`.
 static const struct code_arch archs[QUT_ARCH_END] = {
-    [QUT_ARCH_RISCV64] = {.read = code_read_riscv64, .kept = 0x0ffc031c}, // sp, gp, tp, s0-s11
-    [QUT_ARCH_AARCH64] = {.read = code_read_aarch64, .kept = 0xbff80000}, // x19-x29, sp
+    [QUT_ARCH_X86_64] = {.read = code_read_x86_64,
+                         .kept = BIT(3) | BIT(6) | BIT(7) | BIT(12) | BIT(13) | BIT(14) | BIT(15),
+                         .red_zone_bytes = 128,
+                         .call_number_reg = 0,
+                         .clones = {56, 435},
+                         .leaves = {60, 231, 15}},
+    [QUT_ARCH_X86] = {.read = code_read_x86,
+                      .kept = BIT(3) | BIT(4) | BIT(5) | BIT(6) | BIT(7),
+                      .call_number_reg = 0,
+                      .clones = {120, 435},
+                      .leaves = {1, 252, 173}},
+    [QUT_ARCH_AARCH64] = {.read = code_read_aarch64,
+                          .kept = 0xbff80000, // x19-x29, sp
+                          .call_number_reg = 8,
+                          .clones = {220, 435},
+                          .leaves = {93, 94, 139}},
+    [QUT_ARCH_RISCV64] = {.read = code_read_riscv64,
+                          .kept = 0x0ffc031c, // sp, gp, tp, s0-s11
+                          .call_number_reg = 17,
+                          .clones = {220, 435},
+                          .leaves = {93, 94, 139}},
 };
 
 const struct code_arch *code_arch(const struct arch *arch)

@@ -52,13 +52,14 @@ struct code_op {
 };
 
 enum code_flow {
-    CODE_NEXT,   // goes on behind itself
-    CODE_CALL,   // of `target` or of what `through` holds; then behind itself
-    CODE_JUMP,   // to `target` or to what `through` holds
-    CODE_BRANCH, // to `target`, or behind itself
-    CODE_RETURN, // to what `through` holds, and that is meant as a return (ret, bx lr, pop {pc})
-    CODE_STOP,   // a trap: nothing goes on (ud2, brk, hlt, int3)
-    CODE_SYSTEM, // enters the kernel; then behind itself (but for calls that do not come back)
+    CODE_NEXT,    // goes on behind itself
+    CODE_CALL,    // of `target` or of what `through` holds; then behind itself
+    CODE_JUMP,    // to `target` or to what `through` holds
+    CODE_BRANCH,  // to `target`, or behind itself
+    CODE_RETURN,  // to what `through` holds, and that is meant as a return (ret, bx lr, pop {pc})
+    CODE_STOP,    // a trap: nothing goes on (ud2, brk, hlt, int3)
+    CODE_SYSTEM,  // enters the kernel; then behind itself (but for calls that do not come back)
+    CODE_UNKNOWN, // an instruction of known length that does what is not known: far jumps, instructions of kernels
 };
 
 // When a branch behind a COMPARE of register and number is taken: unsigned. Of the jump table's bound.
@@ -105,6 +106,9 @@ struct code_arch {
     code_read_fn read;       // NULL: its code is not followed
     uint64_t kept;           // bit of each register that a call leaves as it was, sp included
     uint16_t red_zone_bytes; // below sp that nothing but the function writes
+    uint8_t call_number_reg; // where a system call's number is, of those below
+    uint16_t clones[2];      // behind which there may be another stack: clone, clone3
+    uint16_t leaves[3];      // that do not come back: exit, exit_group, rt_sigreturn
 };
 const struct code_arch *code_arch(const struct arch *arch);
 

@@ -127,7 +127,7 @@ bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct
 {
     struct attach_naming *naming = context;
     *code = (struct collect_code){0};
-    if (script_is_number(address))
+    if (v8_is_number(address))
         return attach_v8_name(naming->v8, address, code);
     return cpython_is_number(address) ? name_function(naming->python, address, code)
                                       : collect_name_made_code(&naming->made_code, address, since_ns, code);
@@ -135,7 +135,7 @@ bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct
 
 static bool is_number(uint64_t address)
 {
-    return cpython_is_number(address) || script_is_number(address);
+    return cpython_is_number(address) || v8_is_number(address);
 }
 
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)

@@ -10,7 +10,7 @@
 #include "libqut/script/script.h"
 #include "tracer/attach/inside.h"
 
-static_assert(SCRIPT_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT, "as readers know it");
+static_assert(V8_NUMBER_BASE >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT, "as readers know it");
 
 enum { SEARCH_EACH_NS = 200000000 }; // it may be loaded later
 
@@ -83,8 +83,8 @@ bool attach_v8_name(struct attach_v8 *v8, uint64_t address, struct collect_code 
 {
     uint32_t number = script_number(address);
     bool is_known = false;
-    code->start = SCRIPT_BASE | (uint64_t)number << SCRIPT_LINE_BITS;
-    code->end = code->start + (1u << SCRIPT_LINE_BITS);
+    code->start = V8_NUMBER_BASE | (uint64_t)number << V8_LINE_BITS;
+    code->end = code->start + (1u << V8_LINE_BITS);
     code->has_lines = true;
     pthread_mutex_lock(&v8->lock);
     if (number > 0 && number <= v8->names.count && v8->names.items[number - 1]) {
@@ -105,6 +105,6 @@ size_t attach_v8_merge(struct attach_session *session, size_t count, struct qut_
     size_t merged = script_merge(session->target, v8->stack, session->frames, count, ATTACH_FRAMES_MAX, end);
     for (size_t i = 0; v8->base && i < merged; i++) // of the programs before this one
         if (session->frames[i].flags & QUT_FRAME_SCRIPT)
-            session->frames[i].lookup_pc += (uint64_t)v8->base << SCRIPT_LINE_BITS;
+            session->frames[i].lookup_pc += (uint64_t)v8->base << V8_LINE_BITS;
     return merged;
 }

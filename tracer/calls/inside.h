@@ -63,6 +63,8 @@ static inline bool calls_is_marked(const struct calls_marks *marks, uint64_t vad
 
 // ---- the file
 
+const char *calls_module_name(const char *path); // its last part
+
 // Code that belongs together: what an FDE covers, or a symbol with a size where none does.
 struct calls_region {
     uint64_t start, end;
@@ -90,9 +92,10 @@ struct calls_work {
     bool is_fixed; // not relocated: constants may be addresses
     BASE_VECTOR(struct calls_region) regions;
     BASE_VECTOR(struct calls_gap) gaps;
-    BASE_VECTOR(uint64_t) leas;      // what `lea` takes the address of
-    BASE_VECTOR(uint64_t) resolvers; // entries, sorted
-    struct calls_marks targets;      // what is not only reached from the instruction before it
+    BASE_VECTOR(uint64_t) leas;               // what `lea` takes the address of
+    BASE_VECTOR(uint64_t) resolvers;          // entries, sorted
+    struct calls_marks targets;               // what is not only reached from the instruction before it
+    const struct input_frame_section *frames; // that the records are of; NULL: none
     struct cfi_frame_records records;
     struct cfi_program_runner runner;
     struct cfi_rule_set rules;
@@ -111,6 +114,9 @@ int calls_scan(struct calls_work *work);
 // Once all marks are made: gaps end where something leads to.
 void calls_trim_gaps(struct calls_work *work);
 
+// landing.c: marks where exceptions land. Regions that begin so are parts of others.
+void calls_mark_landing_pads(struct calls_work *work);
+
 // tables.c: marks what jump tables, relocations and words of data lead to; fills work->resolvers.
 int calls_read_tables(struct calls_work *work);
 
@@ -125,5 +131,6 @@ int calls_list(struct calls_work *work, uint8_t **bytes, size_t *size_bytes);
 // refuse.c: why a function is left alone, by its name. QUT_PLAN_OK: it is not.
 enum qut_plan_refusal calls_refuse_name(const char *name);
 enum qut_plan_refusal calls_refuse_module(const char *module, const struct input_image *image);
+enum qut_plan_refusal calls_refuse_module_name(const char *module);
 
 #endif

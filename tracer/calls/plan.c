@@ -38,11 +38,12 @@ static int find_text(struct calls_work *work)
 static int read_frames(struct calls_work *work)
 {
     // The one that the loader maps: functions that only .debug_frame tells of cannot be unwound by the program itself.
-    for (unsigned i = 0; i < work->image->frame_count; i++)
+    for (unsigned i = 0; i < work->image->frame_count && !work->frames; i++)
         if (work->image->frame[i].kind == INPUT_FRAME_EH && work->image->frame[i].from == INPUT_FROM_FILE)
-            return cfi_frame_records_read(work->image, &work->image->frame[i], work->text_start, work->text_end,
-                                          &work->records, work->error);
-    return 0;
+            work->frames = &work->image->frame[i];
+    return work->frames ? cfi_frame_records_read(work->image, work->frames, work->text_start, work->text_end,
+                                                 &work->records, work->error)
+                        : 0;
 }
 
 static int make(struct calls_work *work, uint8_t **bytes, size_t *size_bytes)
@@ -52,6 +53,7 @@ static int make(struct calls_work *work, uint8_t **bytes, size_t *size_bytes)
         return -1;
     if (calls_find_regions(work) != 0 || calls_scan(work) != 0 || calls_read_tables(work) != 0)
         return -1;
+    calls_mark_landing_pads(work);
     calls_trim_gaps(work);
     if (calls_list(work, bytes, size_bytes) != 0)
         return -1;
@@ -72,21 +74,26 @@ static void free_work(struct calls_work *work)
     free(work->targets.bits);
 }
 
+const char *calls_module_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error)
 {
     struct input_image *image;
-    if (input_image_open(path, NULL, 0, 0, NULL, &image, error) != 0)
+    // Names only: unwind information that the loader does not map is not asked.
+    const struct input_image_options options = {.debug_root = "/usr/lib/debug"};
+    if (input_image_open(path, NULL, 0, 0, &options, &image, error) != 0)
         return -1;
     struct symbols *symbols = symbols_read(image, 0, error);
     if (!symbols)
         return -1;
-    const char *slash = strrchr(path, '/');
     struct calls_work work = {.image = symbols_image(symbols),
                               .symbols = symbols,
                               .error = error,
-                              .module = name    ? name
-                                        : slash ? slash + 1
-                                                : path};
+                              .module = name ? name : calls_module_name(path)};
     uint8_t *bytes = NULL;
     size_t size_bytes;
     int result = make(&work, &bytes, &size_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/calls/inside.h"
 
-enum { FP_COLUMN_BYTES = 8, DWARF_FP = 6 };
+enum { WORD_BYTES = 8, DWARF_FP = 6 };
 
 static int note_lea(struct calls_work *work, uint64_t vaddr)
 {
@@ -56,15 +56,15 @@ static void go_to(struct cfa_cursor *cursor, uint64_t vaddr)
 static bool touches_return(const struct cfa_cursor *cursor, const struct calls_instruction *in)
 {
     const struct qut_cfa *cfa = cursor->cfa;
-    if (!cfa || in->is_nop)
+    if (!cfa || in->is_nop || in->is_lea) // hand-written code takes the address to find what it saved below
         return false;
     bool is_sp = cfa->reg == cursor->work->image->arch->sp_reg;
-    if (in->is_pop && is_sp && cfa->offset_bytes == FP_COLUMN_BYTES)
+    if (in->is_pop && is_sp && cfa->offset_bytes == WORD_BYTES)
         return true;
     if (in->base == CALLS_BASE_NONE || (in->base == CALLS_BASE_SP) != is_sp ||
         (in->base == CALLS_BASE_FP) != (cfa->reg == DWARF_FP))
         return false;
-    return in->offset == (int64_t)cfa->offset_bytes - FP_COLUMN_BYTES;
+    return in->offset == (int64_t)cfa->offset_bytes - WORD_BYTES;
 }
 
 static struct base_bytes code_at(const struct calls_work *work, uint64_t start, uint64_t end)

@@ -74,15 +74,15 @@ expect 'help' 0 'Example: ' '^$' --help
 expect 'version' 0 '^qutc [0-9.]+$' '^$' --version
 expect 'no command' 2 '^$' 'Usage: '
 expect 'unknown command' 2 '^$' '^qutc: frobnicate: not a command' frobnicate
-for command in compile dump lookup stat verify pack unpack list; do
+for command in compile dump lookup stat verify lint pack unpack list; do
     expect "$command --help" 0 'Usage: qutc '"$command"'.*Example: qutc ' '^$' "$command" --help
     expect "$command: unknown option" 2 '^$' '^qutc: --frobnicate: not an option' "$command" --frobnicate
     expect "$command: unknown letter" 2 '^$' '^qutc: -Z: not an option' "$command" -Z
 done
-for command in compile dump lookup stat verify pack unpack; do
+for command in compile dump lookup stat verify lint pack unpack; do
     expect "$command: no operand" 2 '^$' 'too few arguments' "$command"
 done
-for command in compile dump stat verify unpack; do
+for command in compile dump stat verify lint unpack; do
     expect "$command: missing file" 2 '^$' '^qutc: ./missing: .*No such file' "$command" ./missing
 done
 expect 'option without argument' 2 '^$' '^qutc: --output: needs an argument' compile "$elf" --output

@@ -9,7 +9,7 @@
 #include "agent/calls/calls.h"
 #include "agent/calls/inside.h"
 
-enum { BLOCK_BYTES = 65536, PATCHES_MAX = 64, NOPS = 5, OPEN_MAX = 4096, CELLS = 64 };
+enum { BLOCK_BYTES = 65536, PATCHES_MAX = 64, NOPS = THUNKS_NOPS, OPEN_MAX = 4096, CELLS = 64 };
 
 static struct qut_calls_header *header;
 static uint8_t *block, *next;
@@ -43,6 +43,11 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     return 0;
 }
 
+void thunks_look_at(struct qut_calls_header *memory)
+{
+    header = memory;
+}
+
 struct qut_calls_header *thunks_header(void)
 {
     return header;
@@ -64,30 +69,51 @@ uint64_t thunks_counted(uint32_t cell)
 
 // ---- code
 
-static void put(const void *bytes, size_t size)
+// Written at `bytes`, executed at `at`.
+struct code {
+    uint8_t *bytes;
+    uint64_t at;
+};
+
+static void put(struct code *code, const void *bytes, size_t size)
 {
-    memcpy(next, bytes, size);
-    next += size;
+    memcpy(code->bytes, bytes, size);
+    code->bytes += size;
+    code->at += size;
 }
 
-static void put_word(const char *code, size_t size, uint32_t word)
+static void put_word(struct code *code, const char *bytes, size_t size, uint32_t word)
 {
-    put(code, size);
-    put(&word, sizeof word);
+    put(code, bytes, size);
+    put(code, &word, sizeof word);
 }
-#define PUT_WORD(CODE, WORD) put_word(CODE, sizeof(CODE) - 1, WORD)
+#define PUT_WORD(CODE, BYTES, WORD) put_word(CODE, BYTES, sizeof(BYTES) - 1, WORD)
 
-static void put_jump(const uint8_t *to)
+static void put_jump(struct code *code, uint64_t to)
 {
-    PUT_WORD("\xe9", (uint32_t)(to - (next + 5)));
+    PUT_WORD(code, "\xe9", (uint32_t)(to - (code->at + 5)));
 }
 
-static void put_handover(uint32_t id, const uint8_t *moved, unsigned cell_at)
+static void put_handover(struct code *code, uint32_t id, uint64_t moved, uint64_t cell)
 {
-    PUT_WORD("\xc7\x44\x24\xf0", id);
-    PUT_WORD("\xc7\x44\x24\xd8", (uint32_t)(uintptr_t)moved);
-    PUT_WORD("\xc7\x44\x24\xdc", (uint32_t)((uintptr_t)moved >> 32));
-    PUT_WORD("\xff\x25", (uint32_t)(block + cell_at - (next + 6)));
+    PUT_WORD(code, "\xc7\x44\x24\xf0", id);
+    PUT_WORD(code, "\xc7\x44\x24\xd8", (uint32_t)moved);
+    PUT_WORD(code, "\xc7\x44\x24\xdc", (uint32_t)(moved >> 32));
+    PUT_WORD(code, "\xff\x25", (uint32_t)(cell - (code->at + 6)));
+}
+
+size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id)
+{
+    struct code code = {bytes, at};
+    put_handover(&code, id, at + 30, block_at + QUT_CALLS_BLOCK_ENTER_AT);
+    put_jump(&code, function + NOPS);
+    return (size_t)(code.at - at);
+}
+
+void thunks_jump(uint8_t bytes[NOPS], uint64_t at, uint64_t to)
+{
+    struct code code = {bytes, at};
+    put_jump(&code, to);
 }
 
 static void exchange(uint8_t *at, const void *bytes)
@@ -101,13 +127,12 @@ static void exchange(uint8_t *at, const void *bytes)
 static bool divert(uint8_t *at, const uint8_t *thunk)
 {
     static const uint8_t nops[][NOPS] = {{0x90, 0x90, 0x90, 0x90, 0x90}, {0x0f, 0x1f, 0x44, 0, 0}};
-    uint8_t jump[NOPS] = {0xe9};
-    const int32_t distance = (int32_t)(thunk - (at + NOPS));
+    uint8_t jump[NOPS];
     if ((memcmp(at, nops[0], NOPS) != 0 && memcmp(at, nops[1], NOPS) != 0) || patch_count == PATCHES_MAX)
         return false;
     patches[patch_count].at = at;
     memcpy(patches[patch_count++].before, at, NOPS);
-    memcpy(jump + 1, &distance, sizeof distance);
+    thunks_jump(jump, (uintptr_t)at, (uintptr_t)thunk);
     exchange(at, jump);
     return true;
 }
@@ -121,28 +146,29 @@ static uint8_t *behind_landing_pad(void (*function)(void))
 bool thunks_trace(void (*function)(void), uint32_t id)
 {
     uint8_t *at = behind_landing_pad(function), *thunk = next;
-    put_handover(id, thunk + 30, QUT_CALLS_BLOCK_ENTER_AT);
-    put_jump(at + NOPS);
+    next += thunks_make(thunk, (uintptr_t)thunk, (uintptr_t)block, (uintptr_t)at, id);
     return divert(at, thunk);
 }
 
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
 {
     uint8_t *at = behind_landing_pad(function), *thunk = next;
-    put("\x48\x89\x44\x24\xe8", 5);
-    uint8_t *moved = thunk + 5 + 30;
+    struct code code = {thunk, (uintptr_t)thunk};
+    uint64_t moved = code.at + 5 + 30;
+    put(&code, "\x48\x89\x44\x24\xe8", 5);
     if (!by_stub) {
-        PUT_WORD("\x64\x48\x8b\x04\x25", (uint32_t)header->own_tls_offset);
-        put("\x48\x8b\x40\x20\x48\x85\xc0", 7);
-        put("\x74\x11", 2); // over the next 7 + 5 + 5 bytes
-        PUT_WORD("\x48\xff\x80", cell * 8);
-        put("\x48\x8b\x44\x24\xe8", 5);
-        moved = next;
-        put_jump(at + NOPS);
+        PUT_WORD(&code, "\x64\x48\x8b\x04\x25", (uint32_t)header->own_tls_offset);
+        put(&code, "\x48\x8b\x40\x20\x48\x85\xc0", 7);
+        put(&code, "\x74\x11", 2); // over the next 7 + 5 + 5 bytes
+        PUT_WORD(&code, "\x48\xff\x80", cell * 8);
+        put(&code, "\x48\x8b\x44\x24\xe8", 5);
+        moved = code.at;
+        put_jump(&code, (uintptr_t)at + NOPS);
     }
-    put_handover(cell, moved, QUT_CALLS_BLOCK_COUNT_AT);
+    put_handover(&code, cell, moved, (uintptr_t)block + QUT_CALLS_BLOCK_COUNT_AT);
     if (by_stub)
-        put_jump(at + NOPS);
+        put_jump(&code, (uintptr_t)at + NOPS);
+    next = code.bytes;
     return divert(at, thunk);
 }
 

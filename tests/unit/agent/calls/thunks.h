@@ -5,6 +5,7 @@
 #define TESTS_UNIT_AGENT_CALLS_THUNKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "formats/qut_calls.h"
@@ -18,6 +19,8 @@ extern "C" {
 
 // 0 or -errno of calls_begin.
 int thunks_begin(uint64_t ring_bytes, uint32_t ring_count);
+// The memory of another process, for what follows about rings.
+void thunks_look_at(struct qut_calls_header *memory);
 struct qut_calls_header *thunks_header(void);
 struct qut_calls_ring *thunks_ring(uint32_t index);
 uint64_t thunks_counted(uint32_t cell); // in all tables
@@ -41,6 +44,11 @@ struct thunks_sums {
 // Reads the rings empty, and frees those that have ended.
 void thunks_drain(void);
 const struct thunks_sums *thunks_sums(void);
+
+// The bytes alone, for another process: of a thunk for a function that begins with nops, and of a jump.
+enum { THUNKS_BYTES = 64, THUNKS_NOPS = 5 };
+size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id);
+void thunks_jump(uint8_t bytes[THUNKS_NOPS], uint64_t at, uint64_t to);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include <qut/qut.h>
 
 #include "libqut/host/host.h"
+#include "libqut/modules/own_memory.h"
 #include "libqut/python/inside.h"
 #include "tests/support/discipline.h"
 #include "tests/support/feed_view.h"
@@ -85,7 +86,7 @@ static bool play(unsigned minor)
     played->runtime.evaluator_start = evaluator_low;
     played->runtime.evaluator_end = evaluator_high;
     played->look_again_ns = played->look_each_ns = UINT64_MAX;
-    cpython_list_threads(&played->runtime, &python_memory);
+    cpython_list_threads(&played->runtime, &modules_own_memory);
     CHECK(played->runtime.thread_count == 1 && python_functions_prepare() && python_lines_prepare() &&
               python_rooms_prepare(),
           "%zu threads", played->runtime.thread_count);
@@ -343,7 +344,7 @@ static uint32_t number_of(uint64_t address)
 {
     struct cpython_code code;
     put_in_place();
-    return cpython_read_code(&played->runtime, &python_memory, address, &code)
+    return cpython_read_code(&played->runtime, &modules_own_memory, address, &code)
                ? python_function_of(played, &room, &code, 1)
                : PYTHON_NONE;
 }

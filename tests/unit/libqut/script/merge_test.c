@@ -52,7 +52,7 @@ static void walk(const char *text)
 // What was taken for the frame of this index: its pointer is just below its caller's sp.
 static void take(size_t index, uint32_t function, uint32_t line)
 {
-    stack->places[stack->count++] = (struct script_place){
+    stack->places[stack->count++] = (struct v8_place){
         .frame_pointer = frames[index].sp + FRAME_BYTES - 16, .function = function, .position = -1, .line = line};
 }
 
@@ -63,7 +63,7 @@ static void merge(size_t max)
 
 static bool is_function(size_t index, uint32_t number, uint32_t line)
 {
-    return frames[index].flags & QUT_FRAME_SCRIPT && script_is_number(frames[index].lookup_pc) &&
+    return frames[index].flags & QUT_FRAME_SCRIPT && v8_is_number(frames[index].lookup_pc) &&
            script_number(frames[index].lookup_pc) == number && script_line(frames[index].lookup_pc) == line;
 }
 
@@ -122,7 +122,7 @@ TEST(a_frame_that_does_not_stand)
 {
     walk("Jj");
     frames[1].sp = frames[0].sp + 16;
-    stack->places[stack->count++] = (struct script_place){.frame_pointer = frames[0].sp, .function = 1, .position = -1};
+    stack->places[stack->count++] = (struct v8_place){.frame_pointer = frames[0].sp, .function = 1, .position = -1};
     merge(FRAMES_MAX);
     CHECK(!(frames[0].flags & QUT_FRAME_SCRIPT) && end.guessed_frame == 1, "guess %u", end.guessed_frame);
     walk("Jj");

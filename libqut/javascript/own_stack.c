@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread's functions of JavaScript among the frames of its walk. The thread reads its own heap, in the middle of
+// whatever it does there, a collection included: so each object has to be what it should be when it is read, and
+// nothing is read that the kernel has not looked at first.
+#include <string.h>
+
+#include "libqut/javascript/inside.h"
+#include "libqut/modules/own_memory.h"
+#include "libqut/os/task.h"
+
+static struct javascript_room *rooms;
+
+// ---- rooms
+
+bool javascript_rooms_prepare(void)
+{
+    if (!rooms)
+        rooms = os_reserve(sizeof *rooms * JAVASCRIPT_ROOMS);
+    return rooms != NULL;
+}
+
+// Mostly the one that the thread had before: that has its pages, and what the thread knows.
+static struct javascript_room *take_room(void)
+{
+    uint32_t tid = os_thread_id();
+    for (unsigned i = 0; i < JAVASCRIPT_ROOMS; i++) {
+        struct javascript_room *room = &rooms[(tid + i) % JAVASCRIPT_ROOMS];
+        if (atomic_load_explicit(&room->is_taken, memory_order_relaxed) == 0 &&
+            atomic_exchange_explicit(&room->is_taken, 1, memory_order_acquire) == 0)
+            return room;
+    }
+    return NULL;
+}
+
+static void give_room(struct javascript_room *room)
+{
+    atomic_store_explicit(&room->is_taken, 0, memory_order_release);
+}
+
+void javascript_after_fork(void)
+{
+    for (unsigned i = 0; rooms && i < JAVASCRIPT_ROOMS; i++)
+        atomic_store_explicit(&rooms[i].is_taken, 0, memory_order_relaxed);
+    javascript_numbers_after_fork();
+}
+
+// ---- frames
+
+// Its own code has rules nowhere, and what it made is in no module: their callers are guesses.
+static bool has_guess(const struct walk_noted_walk *notes, size_t count)
+{
+    size_t noted_count = notes->noted_count < count ? notes->noted_count : count;
+    for (size_t i = 1; i < noted_count; i++)
+        if (notes->flags[i] & QUT_FRAME_GUESSED)
+            return true;
+    return false;
+}
+
+// Code that V8 made, in no module; or its own, which is in its module, or in a part of it that is mapped a second time.
+static bool is_its_code(const struct javascript_known *known, const struct modules *modules, uint64_t pc, bool *is_made)
+{
+    const struct module *module = modules_at(modules, (uintptr_t)pc);
+    *is_made = !module;
+    return !module || memcmp(module->canary, known->canary, sizeof known->canary) == 0;
+}
+
+static void take_places(const struct javascript_known *known, struct javascript_room *room,
+                        const struct modules *modules, size_t count)
+{
+    struct v8_known *seen = &room->known;
+    bool is_made;
+    room->place_count = 0;
+    for (size_t first = 0; first + 1 < count;) {
+        size_t asked = 0, i = first;
+        for (; i + 1 < count && asked < V8_ASKED_MAX; i++) {
+            uint64_t pointer = v8_frame_pointer(room->native[i].sp, room->native[i + 1].sp);
+            if (!pointer || !(room->native[i + 1].flags & QUT_FRAME_GUESSED) ||
+                !is_its_code(known, modules, room->native[i].lookup_pc, &is_made))
+                continue;
+            seen->pieces[asked] = (struct elf_art_piece){
+                .address = pointer - V8_FRAME_BYTES, .bytes = room->frame_bytes[asked], .size = V8_FRAME_BYTES};
+            room->pointers[asked++] = pointer;
+        }
+        first = i;
+        elf_art_read_pieces(&modules_own_memory, seen->pieces, asked);
+        for (size_t j = 0; j < asked; j++) {
+            if (room->place_count == V8_PLACES_MAX || seen->pieces[j].got != V8_FRAME_BYTES ||
+                !v8_frame_of(&known->layout, room->frame_bytes[j], &seen->frames[room->place_count]))
+                continue;
+            room->places[room->place_count++] = (struct v8_place){.frame_pointer = room->pointers[j], .position = -1};
+        }
+    }
+}
+
+static uint32_t number(void *context, const struct v8_function *function)
+{
+    (void)context;
+    return javascript_number_of(function);
+}
+
+// ---- both
+
+struct putting {
+    struct walk_noted_walk *notes;
+    size_t count, named;
+    bool is_cut;
+};
+
+static void put(struct putting *putting, uint64_t pc, uint32_t flags)
+{
+    struct walk_noted_walk *notes = putting->notes;
+    putting->is_cut = putting->is_cut || putting->count == notes->max;
+    if (putting->is_cut)
+        return;
+    notes->pcs[putting->count] = (uintptr_t)pc;
+    notes->flags[putting->count++] = (uint8_t)flags;
+}
+
+// As from outside (libqut/script/merge.c): made code becomes its function; behind the machine's own the function is a
+// frame more; and what a frame holds proves its pointer, so its caller is no guess.
+static void put_frame(const struct javascript_known *known, const struct javascript_room *room, size_t count,
+                      size_t index, uint32_t mark, bool *proves_caller, struct putting *putting)
+{
+    const struct qut_frame *frame = &room->native[index];
+    uint32_t flags = *proves_caller ? frame->flags & ~(uint32_t)QUT_FRAME_GUESSED : frame->flags;
+    bool is_made = false, is_interrupted = frame->flags & QUT_FRAME_INTERRUPTED;
+    uint64_t pointer = index + 1 < count ? v8_frame_pointer(frame->sp, room->native[index + 1].sp) : 0;
+    const struct v8_place *place = pointer ? v8_place_at(room->places, room->place_count, pointer) : NULL;
+    if (place && (!is_its_code(known, putting->notes->modules, frame->lookup_pc, &is_made) ||
+                  (is_made && is_interrupted && v8_is_near_edge(&modules_own_memory, frame->lookup_pc))))
+        place = NULL;
+    *proves_caller = place && (is_made || !is_interrupted);
+    bool has_function = place && place->function;
+    if (!has_function || !is_made)
+        put(putting, frame->lookup_pc, flags);
+    if (!has_function)
+        return;
+    putting->named++;
+    javascript_meet(place->function, mark);
+    put(putting, V8_NUMBER_BASE | (uint64_t)place->function << V8_LINE_BITS,
+        QUT_FRAME_DEX | (is_made ? flags & (QUT_FRAME_GUESSED | QUT_FRAME_INTERRUPTED) : 0u));
+}
+
+static size_t merge_in(const struct javascript_known *known, const struct javascript_room *room,
+                       struct walk_noted_walk *notes, size_t count, uint32_t mark)
+{
+    struct putting putting = {.notes = notes};
+    bool proves_caller = false;
+    for (size_t i = 0; i < count; i++)
+        put_frame(known, room, count, i, mark, &proves_caller, &putting);
+    notes->noted_count = putting.count;
+    if (putting.is_cut) {
+        notes->end.reason = QUT_END_LIMIT;
+        notes->end.pc = notes->pcs[putting.count - 1];
+    }
+    return putting.count;
+}
+
+size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
+                        const void *ucontext, uint32_t mark)
+{
+    const struct javascript_known *known = atomic_load_explicit(&javascript_known, memory_order_seq_cst);
+    if (!known || count < 2 || count > WALK_NOTED_MAX || !notes->modules || !has_guess(notes, count))
+        return 0;
+    struct javascript_room *room = take_room();
+    if (!room)
+        return 0;
+    size_t merged = 0;
+    if (walk_note_frames(notes, count, capture, ucontext, &room->cursor, room->native)) {
+        const struct v8_numbers numbers = {.number = number};
+        take_places(known, room, notes->modules, count);
+        room->place_count = v8_know(&room->known, &known->layout, &modules_own_memory, &numbers, false, room->places,
+                                    room->place_count);
+        merged = room->place_count ? merge_in(known, room, notes, count, mark) : 0;
+    }
+    give_room(room);
+    return merged;
+}

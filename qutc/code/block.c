@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// One way through a function, from a place where ways meet to the next: what instructions make of a state, and where it
+// goes on.
+#include "qutc/code/inside.h"
+
+uint32_t code_leader_at(struct code_walk *w, uint32_t pc)
+{
+    uint64_t hash = base_hash_word(0, pc);
+    for (uint32_t step = 0, i; (i = base_hash_next(&w->leader_index, hash, &step)) != BASE_HASH_NONE;)
+        if (w->leaders.items[i].pc == pc)
+            return i;
+    struct code_leader *leader = BASE_ADD(&w->leaders);
+    if (!leader || !base_hash_add(&w->leader_index, hash, (uint32_t)w->leaders.count - 1)) {
+        w->no_memory = true;
+        return UINT32_MAX;
+    }
+    memset(leader, 0, offsetof(struct code_leader, state));
+    leader->pc = pc;
+    return (uint32_t)w->leaders.count - 1;
+}
+
+// Whether the stack is as it was at the function's entry, with the return address in its place.
+bool code_is_entry(const struct code_machine *machine, const struct code_state *state)
+{
+    const struct arch *arch = machine->arch;
+    const struct code_value *sp = &state->reg[arch->sp_reg];
+    if (!code_value_is_entry(sp, arch->sp_reg, 0))
+        return false;
+    if (arch->ra_in_register)
+        return code_value_is_entry(&state->reg[arch->ra_reg], arch->ra_reg, 0);
+    const struct code_slot *slot = code_state_slot(machine, state, sp, 0);
+    return slot && code_value_is_entry(&slot->value, arch->ra_reg, 0);
+}
+
+void code_give_up(struct code_walk *w, enum code_outcome outcome, uint32_t at)
+{
+    if (w->walked->outcome == CODE_FOLLOWED) {
+        w->walked->outcome = outcome;
+        w->walked->at = at;
+    }
+}
+
+void code_leave_out_call(struct code_walk *w, uint32_t call)
+{
+    w->f->marks[call] |= CODE_MARK_LEAVES;
+    w->again = true;
+}
+
+// What is at the end of this way cannot be. Back to the calls that it came by; those do not come back. Where it came by
+// none, what we know of the function is wrong.
+static void contradict(struct code_walk *w, const struct code_run *run, enum code_outcome outcome, uint32_t at)
+{
+    if (w->phase != CODE_PHASE_JUDGE || w->again)
+        return;
+    if (run->call != UINT32_MAX) {
+        code_leave_out_call(w, run->call);
+        return;
+    }
+    enum { BACK_MAX = 256 };
+    uint32_t back[BACK_MAX];
+    unsigned count = 0, done = 0;
+    back[count++] = run->from;
+    while (done < count) {
+        uint32_t leader = back[done++];
+        if (leader == 0) { // the function's entry
+            code_give_up(w, outcome, at);
+            return;
+        }
+        for (size_t i = 0; i < w->edges.count; i++) {
+            const struct code_edge *edge = &w->edges.items[i];
+            if (edge->to != leader)
+                continue;
+            bool is_known = false;
+            for (unsigned k = 0; k < count; k++)
+                is_known |= back[k] == edge->from;
+            if (edge->call != UINT32_MAX)
+                code_leave_out_call(w, edge->call);
+            else if (!is_known && count < BACK_MAX)
+                back[count++] = edge->from;
+            else if (!is_known)
+                code_give_up(w, CODE_TOO_LARGE, at);
+        }
+    }
+    if (!w->again) // it came by nothing that was seen yet: edges are complete when all blocks have run
+        code_give_up(w, outcome, at);
+}
+
+void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_pc)
+{
+    uint32_t to = code_leader_at(w, to_pc);
+    if (w->no_memory)
+        return;
+    struct code_leader *leader = &w->leaders.items[to];
+    if (w->phase >= CODE_PHASE_JUDGE)
+        return;
+    if (w->phase == CODE_PHASE_EDGES) {
+        struct code_edge *edge = BASE_ADD(&w->edges);
+        if (!edge)
+            w->no_memory = true;
+        else
+            *edge = (struct code_edge){.from = run->from,
+                                       .to = to,
+                                       .call = run->call,
+                                       .is_behind_call = run->is_behind_call,
+                                       .sp = run->state.reg[w->f->arch->sp_reg]};
+        return;
+    }
+    bool changed = true;
+    if (leader->has_state)
+        changed = code_state_merge(&leader->state, &run->state, to_pc);
+    else
+        leader->state = run->state;
+    leader->has_state = true;
+    if (!changed || leader->is_queued)
+        return;
+    if (++leader->visits > CODE_VISITS_MAX) {
+        code_give_up(w, CODE_TOO_LARGE, to_pc);
+        return;
+    }
+    uint32_t *place = BASE_ADD(&w->queue);
+    if (!place) {
+        w->no_memory = true;
+        return;
+    }
+    *place = to;
+    leader->is_queued = true;
+}
+
+// The caller's registers are those that it called with.
+static void note_lost(struct code_walk *w, const struct code_state *state)
+{
+    for (unsigned reg = 0; reg < w->f->arch->register_count; reg++)
+        if (w->f->code->kept >> reg & 1 && reg != w->f->arch->sp_reg && !code_value_is_entry(&state->reg[reg], reg, 0))
+            w->walked->loses |= (uint64_t)1 << reg;
+}
+
+static void end_by_return(struct code_walk *w, const struct code_run *run, const struct code_instruction *in,
+                          uint32_t pc)
+{
+    const struct arch *arch = w->f->arch;
+    const struct code_value *sp = &run->state.reg[arch->sp_reg], *to = &run->state.reg[in->through];
+    int64_t popped = arch->ra_in_register ? 0 : arch->word_bytes;
+    bool is_entry = sp->kind == CODE_VALUE_ENTRY && sp->of == arch->sp_reg;
+    // Another stack, or one that is not known here: no rule stands here either.
+    if (w->phase != CODE_PHASE_JUDGE || !is_entry)
+        return;
+    if (!code_value_is_entry(to, arch->ra_reg, 0) || (arch->ra_in_register ? sp->number != 0 : sp->number < popped)) {
+        contradict(w, run, CODE_BAD_RETURN, pc);
+        return;
+    }
+    w->walked->returns = true;
+    note_lost(w, &run->state);
+}
+
+static void end_elsewhere(struct code_walk *w, const struct code_run *run, uint32_t pc)
+{
+    if (w->phase != CODE_PHASE_JUDGE)
+        return;
+    const struct code_value *sp = &run->state.reg[w->f->arch->sp_reg];
+    if (code_is_entry(&w->machine, &run->state)) {
+        w->walked->leaves = true;
+        note_lost(w, &run->state);
+    } else if (sp->kind == CODE_VALUE_ENTRY) {
+        contradict(w, run, CODE_BAD_LEAVE, pc);
+    }
+}
+
+// A jump or a branch to an address in the file.
+static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vaddr, uint32_t pc)
+{
+    struct code_follower *f = w->f;
+    if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size) {
+        contradict(w, run, CODE_BAD_LEAVE, pc);
+        return;
+    }
+    uint32_t target = (uint32_t)(vaddr - f->text_start);
+    uint8_t *marks = &f->marks[target];
+    if (*marks & CODE_MARK_LEADER) {
+        code_deliver(w, run, target);
+        return;
+    }
+    // Another function: left for it, or a part of this one that lies elsewhere.
+    bool is_part = !code_is_entry(&w->machine, &run->state) && !(*marks & (CODE_MARK_CALLED | CODE_MARK_WHOLE));
+    const struct code_value *sp = &run->state.reg[f->arch->sp_reg];
+    if (is_part && w->phase == CODE_PHASE_JUDGE && sp->kind == CODE_VALUE_ENTRY) {
+        *marks |= CODE_MARK_FRAGMENT;
+        code_scan(w, target);
+        w->again = true;
+        return;
+    }
+    if (w->phase == CODE_PHASE_JUDGE && code_is_entry(&w->machine, &run->state)) {
+        uint32_t *place = BASE_ADD(&w->left_for);
+        if (place)
+            *place = target;
+        w->no_memory |= !place;
+    }
+    end_elsewhere(w, run, pc);
+}
+
+static void go_through(struct code_walk *w, const struct code_run *run, const struct code_instruction *in, uint32_t pc)
+{
+    const struct code_value *to = &run->state.reg[in->through];
+    if (to->kind == CODE_VALUE_CONST) {
+        go_to(w, run, (uint64_t)to->number, pc);
+        return;
+    }
+    if (to->kind == CODE_VALUE_LOADED || to->kind == CODE_VALUE_TARGET) {
+        bool is_read = false;
+        for (size_t i = 0; i < w->targets.count && !is_read; i++)
+            is_read = w->targets.items[i].jump == pc;
+        if (!is_read && code_read_table(w, pc, to))
+            for (size_t i = w->targets.count; i-- > 0 && w->targets.items[i].jump == pc; is_read = true)
+                w->again |= code_scan(w, w->targets.items[i].target);
+        for (size_t i = 0; i < w->targets.count && is_read && !w->again; i++)
+            if (w->targets.items[i].jump == pc)
+                code_deliver(w, run, w->targets.items[i].target);
+        if (is_read || w->again)
+            return;
+    }
+    const struct code_value *sp = &run->state.reg[w->f->arch->sp_reg];
+    if (w->phase != CODE_PHASE_JUDGE || code_is_entry(&w->machine, &run->state) || sp->kind != CODE_VALUE_ENTRY) {
+        end_elsewhere(w, run, pc);
+        return;
+    }
+    // Where it goes to in this function, and with what, is not known: what is said of its joins may be wrong.
+    w->walked->is_open = true;
+    code_give_up(w, CODE_OPEN_JUMP, pc);
+}
+
+// A callee that does nothing but tell its caller where that is.
+static bool tells_pc(const struct code_follower *f, uint32_t callee, uint8_t *reg)
+{
+    struct code_instruction first, second;
+    if (!code_read(f, callee, &first) || first.op_count != 1 || first.ops[0].kind != CODE_OP_LOAD ||
+        first.ops[0].from != f->arch->sp_reg || first.ops[0].number != 0 || f->arch->ra_in_register ||
+        callee + first.size_bytes >= f->text_size || !code_read(f, callee + first.size_bytes, &second))
+        return false;
+    *reg = first.ops[0].to;
+    return first.flow == CODE_NEXT && second.flow == CODE_RETURN;
+}
+
+// False: it does not come back.
+static bool call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc)
+{
+    struct code_follower *f = w->f;
+    if (f->marks[pc] & CODE_MARK_LEAVES)
+        return false;
+    uint64_t kept = f->code->kept, next = f->text_start + pc + in->size_bytes;
+    uint8_t told = CODE_REG_NONE;
+    if (in->through == CODE_REG_NONE && in->target >= f->text_start && in->target - f->text_start < f->text_size) {
+        uint32_t callee = (uint32_t)(in->target - f->text_start);
+        const struct code_function *function = code_function_at(f, callee);
+        if (function && function->never_returns)
+            return false;
+        if (function && function->pc != w->start)
+            kept &= ~function->loses;
+        if (tells_pc(f, callee, &told))
+            kept = f->code->kept & ~((uint64_t)1 << told);
+    }
+    code_state_call(&w->machine, &run->state, kept, pc);
+    if (told != CODE_REG_NONE)
+        run->state.reg[told] = (struct code_value){.kind = CODE_VALUE_CONST, .number = (int64_t)next};
+    run->call = pc;
+    return true;
+}
+
+// False: it does not come back. Behind those that start a thread there may be another stack.
+static bool system_call(struct code_walk *w, struct code_run *run, const struct code_value *number, uint32_t pc)
+{
+    const struct code_arch *code = w->f->code;
+    for (unsigned i = 0; i < sizeof code->leaves / sizeof *code->leaves; i++)
+        if (code->leaves[i] && number->kind == CODE_VALUE_CONST && number->number == code->leaves[i])
+            return false;
+    for (unsigned i = 0; i < sizeof code->clones / sizeof *code->clones; i++)
+        if (code->clones[i] && number->kind == CODE_VALUE_CONST && number->number == code->clones[i])
+            run->state.reg[w->f->arch->sp_reg] = (struct code_value){.kind = CODE_VALUE_BASE, .of = pc};
+    return true;
+}
+
+static void put_span(struct code_walk *w, uint32_t pc, uint32_t end, const struct code_state *state)
+{
+    struct qut_rule rule;
+    uint32_t rule_id = CFI_RULE_HOLE_ID;
+    if (w->f->visit)
+        w->f->visit(w->f->context, pc, end - pc, &w->machine, state);
+    if (code_rule_of(&w->machine, state, &rule))
+        rule_id = cfi_rule_set_intern(w->f->rules, &rule);
+    else
+        w->walked->refused++;
+    struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;
+    if (last && last->end == pc && last->rule_id == rule_id) {
+        last->end = end;
+        return;
+    }
+    struct code_span *span = BASE_ADD(&w->spans);
+    if (!span || rule_id == CFI_RULE_NO_MEMORY)
+        w->no_memory = true;
+    else
+        *span = (struct code_span){pc, end, rule_id};
+}
+
+void code_run_block(struct code_walk *w, uint32_t leader)
+{
+    struct code_follower *f = w->f;
+    struct code_run run = {.from = leader, .call = UINT32_MAX};
+    run.state = w->leaders.items[leader].state;
+    unsigned conditional = 0;
+    for (uint32_t pc = w->leaders.items[leader].pc; !w->no_memory && !w->again;) {
+        struct code_instruction in;
+        if (!code_read(f, pc, &in) || in.flow == CODE_UNKNOWN) {
+            contradict(w, &run, CODE_BAD_INSTRUCTION, pc);
+            return;
+        }
+        if (w->phase == CODE_PHASE_PUBLISH)
+            put_span(w, pc, pc + in.size_bytes, &run.state);
+        w->walked->instructions += w->phase == CODE_PHASE_JUDGE;
+        in.conditional |= conditional > 0;
+        conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);
+        struct code_state before;
+        if (in.conditional)
+            before = run.state;
+        struct code_value number = run.state.reg[f->code->call_number_reg];
+        code_state_apply(&w->machine, &run.state, &in, pc);
+        bool goes_on = true;
+        run.is_behind_call = false;
+        switch (in.flow) {
+        case CODE_CALL:
+            goes_on = call(w, &run, &in, pc);
+            run.is_behind_call = true;
+            break;
+        case CODE_SYSTEM: goes_on = system_call(w, &run, &number, pc); break;
+        case CODE_BRANCH: {
+            struct code_run taken = run;
+            code_state_branch(&taken.state, in.when, true);
+            code_state_branch(&run.state, in.when, false);
+            go_to(w, &taken, in.target, pc);
+            break;
+        }
+        case CODE_JUMP:
+            if (in.through == CODE_REG_NONE)
+                go_to(w, &run, in.target, pc);
+            else
+                go_through(w, &run, &in, pc);
+            goes_on = false;
+            break;
+        case CODE_RETURN:
+            end_by_return(w, &run, &in, pc);
+            goes_on = false;
+            break;
+        case CODE_STOP: goes_on = false; break;
+        default: break;
+        }
+        if (in.conditional) { // or it did not happen
+            if (goes_on)
+                code_state_merge(&run.state, &before, pc);
+            else
+                run.state = before;
+            goes_on = true;
+        }
+        if (!goes_on)
+            return;
+        pc += in.size_bytes;
+        if (pc >= f->text_size) {
+            contradict(w, &run, CODE_BAD_INSTRUCTION, pc);
+            return;
+        }
+        // Where a function begins, or a part of one, no code before it goes on after a call.
+        if (run.is_behind_call && f->marks[pc] & CODE_MARK_START && pc != w->start)
+            return;
+        if (f->marks[pc] & CODE_MARK_LEADER) {
+            code_deliver(w, &run, pc);
+            return;
+        }
+        if (!(f->marks[pc] & CODE_MARK_INSTRUCTION)) { // another function
+            end_elsewhere(w, &run, pc);
+            return;
+        }
+    }
+}

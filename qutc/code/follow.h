@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows machine code: from a function's first instruction over all its ways, what is known of the stack at each of
+// its instructions. Nothing is guessed: where two ways disagree, or a way ends in what cannot be, the function is given
+// up with its reason.
+#ifndef QUTC_CODE_FOLLOW_H
+#define QUTC_CODE_FOLLOW_H
+
+#include "base/error.h"
+#include "base/vector.h"
+#include "qutc/cfi/row_list.h"
+#include "qutc/cfi/rule_set.h"
+#include "qutc/code/state.h"
+#include "qutc/input/image.h"
+
+// Why a function, or the rest of it, is not followed.
+enum code_outcome {
+    CODE_FOLLOWED = 0,
+    CODE_UNPROVEN,        // no way returns, and nothing calls it: what its caller left on the stack is not known
+    CODE_BAD_INSTRUCTION, // one that is not known, or data
+    CODE_BAD_RETURN,      // returns to, or with, what is not its caller's
+    CODE_BAD_LEAVE,       // goes on in another function with something left on the stack
+    CODE_OPEN_JUMP,       // a jump whose targets are not known
+    CODE_TOO_LARGE,
+    CODE_OUTCOME_END,
+};
+const char *code_outcome_name(enum code_outcome outcome);
+
+enum code_found { // how a function was found
+    CODE_FOUND_SYMBOL = 1,
+    CODE_FOUND_STATED = 2, // unwind information begins there
+    CODE_FOUND_CALL = 4,
+    CODE_FOUND_GAP = 8, // between others
+};
+
+struct code_function {
+    uint32_t pc;   // relative to the text
+    uint32_t end;  // of a symbol, or of stated rows; 0: not known
+    uint8_t found; // enum code_found
+    bool is_seen, is_followed, never_returns;
+    uint64_t loses; // registers of those that calls keep
+};
+
+// An instruction, or several with one rule.
+struct code_span {
+    uint32_t pc, end;
+    uint32_t rule_id;
+};
+
+struct code_walked {
+    enum code_outcome outcome;
+    uint32_t at; // where it was given up
+    bool returns, leaves, is_open;
+    uint64_t loses;
+    uint32_t instructions, refused; // instructions without a rule
+};
+
+struct code_follower {
+    const struct input_image *image;
+    const struct arch *arch;
+    const struct code_arch *code;
+    uint64_t text_start;
+    uint32_t text_size;
+    uint8_t *marks;                              // text_size of them
+    BASE_VECTOR(struct code_function) functions; // ascending
+    struct cfi_rule_set *rules;
+    BASE_VECTOR(struct code_span) spans; // of all functions, in no order
+    BASE_VECTOR(uint32_t) called;        // pcs that were seen to be called, not yet among functions
+    bool is_final;                       // what functions do to their callers' registers is known
+    struct code_walk *walk;
+    // Asked for each instruction that a state is known for. NULL: nobody.
+    void (*visit)(void *context, uint32_t pc, unsigned size_bytes, const struct code_machine *machine,
+                  const struct code_state *state);
+    void *context;
+    struct base_error *error;
+};
+
+// code_follower_run does all of it. rows: what is stated, which tells where functions begin; may be empty.
+int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
+                       const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error);
+void code_follower_free(struct code_follower *f);
+// Follows all functions, those that are called too. done: told of each, last; may be NULL.
+int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,
+                                                            const struct code_walked *walked));
+struct code_function *code_function_at(struct code_follower *f, uint32_t pc);
+
+// walk.c. The spans of a function that is followed are appended to f->spans. -1: no memory.
+int code_follow(struct code_follower *f, struct code_function *function, struct code_walked *walked);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a file's functions begin: its symbols, its unwind information, what calls them.
+#include <stdlib.h>
+
+#include "formats/elf_wide_inline.h"
+#include "qutc/cfi/frame_section.h"
+#include "qutc/code/inside.h"
+#include "qutc/input/symbol_sections.h"
+
+static int by_pc(const void *a, const void *b)
+{
+    const struct code_function *x = a, *y = b;
+    return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static bool add(struct code_follower *f, uint64_t vaddr, uint64_t size_bytes, unsigned found, unsigned marks)
+{
+    if (f->arch->has_thumb)
+        vaddr &= ~(uint64_t)1;
+    if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size)
+        return true;
+    struct code_function *function = BASE_ADD(&f->functions);
+    if (!function)
+        return false;
+    uint32_t pc = (uint32_t)(vaddr - f->text_start);
+    *function = (struct code_function){.pc = pc, .found = (uint8_t)found};
+    if (size_bytes && size_bytes <= f->text_size - pc)
+        function->end = pc + (uint32_t)size_bytes;
+    f->marks[pc] = (uint8_t)(f->marks[pc] | CODE_MARK_START | marks);
+    return true;
+}
+
+// Sorted, each pc once.
+static void tidy(struct code_follower *f)
+{
+    size_t count = 0;
+    if (f->functions.count)
+        qsort(f->functions.items, f->functions.count, sizeof *f->functions.items, by_pc);
+    for (size_t i = 0; i < f->functions.count; i++) {
+        struct code_function *function = &f->functions.items[i];
+        struct code_function *last = count ? &f->functions.items[count - 1] : NULL;
+        if (!last || last->pc != function->pc) {
+            f->functions.items[count++] = *function;
+            continue;
+        }
+        last->found |= function->found;
+        last->end = last->end ? last->end : function->end;
+        last->is_followed |= function->is_followed;
+        last->is_seen |= function->is_seen;
+        last->never_returns |= function->never_returns;
+        last->loses |= function->loses;
+    }
+    f->functions.count = count;
+}
+
+struct code_function *code_function_at(struct code_follower *f, uint32_t pc)
+{
+    size_t low = 0, high = f->functions.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->functions.items[middle].pc < pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->functions.count && f->functions.items[low].pc == pc ? &f->functions.items[low] : NULL;
+}
+
+// gcc splits what is seldom run from functions, "name.cold": it is jumped to.
+static bool is_cold(const char *name, size_t size)
+{
+    static const char part[] = ".cold";
+    size_t length = strnlen(name, size), part_length = sizeof part - 1;
+    for (size_t i = 0; i + part_length <= length; i++)
+        if (memcmp(name + i, part, part_length) == 0)
+            return true;
+    return false;
+}
+
+static bool add_symbols(struct code_follower *f)
+{
+    struct input_symbol_section sections[INPUT_SYMBOL_SECTIONS_MAX];
+    unsigned count = input_image_symbol_sections(f->image, 0, sections);
+    for (unsigned i = 0; i < count; i++) {
+        struct base_cursor c = base_cursor(sections[i].symbols);
+        size_t bytes = elf_symbol_bytes(f->image->is_64);
+        while (base_cursor_left(&c) >= bytes) {
+            const Elf64_Sym symbol = elf_wide_symbol(base_read_bytes(&c, bytes).data, f->image->is_64);
+            unsigned type = ELF64_ST_TYPE(symbol.st_info);
+            if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
+                continue;
+            struct base_bytes names = sections[i].names;
+            bool cold = symbol.st_name < names.size &&
+                        is_cold((const char *)names.data + symbol.st_name, names.size - symbol.st_name);
+            if (!add(f, symbol.st_value, symbol.st_size, CODE_FOUND_SYMBOL, cold ? CODE_MARK_FRAGMENT : 0))
+                return false;
+        }
+    }
+    return true;
+}
+
+// A frame program that begins with another rule than a function's entry has belongs to a part of one.
+static bool is_entry_rule(const struct code_follower *f, const struct cfi_row_list *rows, uint32_t pc)
+{
+    size_t low = 0, high = rows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->rows[middle].pc_rel <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    const struct qut_rule *rule = &f->rules->rules[rows->rows[low - 1].rule_id];
+    int32_t word = f->arch->ra_in_register ? 0 : f->arch->word_bytes;
+    return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == f->arch->sp_reg &&
+           rule->cfa.offset_bytes == word && rule->ra.how != QUT_REG_UNDEFINED && !(rule->flags & QUT_RULE_SIGNAL);
+}
+
+static int add_stated(struct code_follower *f, const struct cfi_row_list *rows)
+{
+    for (unsigned i = 0; i < f->image->frame_count; i++) {
+        if (f->image->frame[i].kind == INPUT_FRAME_EXIDX)
+            continue;
+        struct cfi_frame_records records = {0};
+        bool good = cfi_frame_records_read(f->image, &f->image->frame[i], f->text_start, f->text_start + f->text_size,
+                                           &records, f->error) == 0;
+        for (size_t k = 0; k < records.fde_count && good; k++) {
+            const struct cfi_fde *fde = &records.fdes[k];
+            bool is_entry = is_entry_rule(f, rows, fde->start_rel);
+            good = add(f, f->text_start + fde->start_rel, fde->end_rel - fde->start_rel,
+                       is_entry ? CODE_FOUND_STATED : 0, is_entry ? CODE_MARK_WHOLE : CODE_MARK_FRAGMENT);
+        }
+        cfi_frame_records_free(&records);
+        if (!good)
+            return -1;
+    }
+    return 0;
+}
+
+int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
+                       const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error)
+{
+    *f = (struct code_follower){.image = image,
+                                .arch = image->arch,
+                                .code = code_arch(image->arch),
+                                .text_start = text_start,
+                                .text_size = (uint32_t)(text_end - text_start),
+                                .rules = rules,
+                                .error = error};
+    f->marks = calloc(f->text_size + 1, 1);
+    f->walk = calloc(1, sizeof *f->walk);
+    if (!f->marks || !f->walk || !add_symbols(f) || add_stated(f, rows) != 0) {
+        code_follower_free(f);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+    }
+    f->walk->f = f;
+    f->walk->machine.arch = f->arch;
+    f->walk->machine.code = f->code;
+    tidy(f);
+    return 0;
+}
+
+void code_follower_free(struct code_follower *f)
+{
+    struct code_walk *w = f->walk;
+    if (w) {
+        base_vector_free(&w->machine.tables.vector);
+        base_vector_free(&w->touched.vector);
+        base_vector_free(&w->to_scan.vector);
+        base_vector_free(&w->leaders.vector);
+        base_vector_free(&w->queue.vector);
+        base_vector_free(&w->edges.vector);
+        base_vector_free(&w->targets.vector);
+        base_vector_free(&w->spans.vector);
+        base_vector_free(&w->left_for.vector);
+        base_hash_free(&w->leader_index);
+    }
+    base_vector_free(&f->functions.vector);
+    base_vector_free(&f->spans.vector);
+    base_vector_free(&f->called.vector);
+    free(f->marks);
+    free(w);
+    f->marks = NULL;
+    f->walk = NULL;
+}
+
+static bool add_called(struct code_follower *f)
+{
+    bool good = true;
+    for (size_t i = 0; i < f->called.count && good; i++)
+        good = add(f, f->text_start + f->called.items[i], 0, CODE_FOUND_CALL, 0);
+    f->called.count = 0;
+    tidy(f);
+    return good;
+}
+
+// A function that something calls is no part of another.
+static bool is_function(const struct code_follower *f, const struct code_function *function)
+{
+    return !(f->marks[function->pc] & CODE_MARK_FRAGMENT) || function->found & CODE_FOUND_CALL;
+}
+
+int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,
+                                                            const struct code_walked *walked))
+{
+    struct code_walked walked;
+    // What functions call, and what they do to their callers' registers, is learned first.
+    bool is_new = true;
+    while (is_new) {
+        is_new = false;
+        for (size_t i = 0; i < f->functions.count; i++) {
+            struct code_function *function = &f->functions.items[i];
+            if (function->is_seen || !is_function(f, function))
+                continue;
+            function->is_seen = is_new = true;
+            if (code_follow(f, function, &walked) != 0)
+                return -1;
+        }
+        if (!add_called(f))
+            return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+    }
+    f->is_final = true;
+    for (size_t i = 0; i < f->functions.count; i++) {
+        struct code_function *function = &f->functions.items[i];
+        if (!is_function(f, function))
+            continue;
+        if (code_follow(f, function, &walked) != 0)
+            return -1;
+        if (done)
+            done(f->context, function, &walked);
+    }
+    return 0;
+}
+
+const char *code_outcome_name(enum code_outcome outcome)
+{
+    static const char *const names[CODE_OUTCOME_END] = {
+        [CODE_FOLLOWED] = "followed",
+        [CODE_UNPROVEN] = "nothing calls it and it does not return",
+        [CODE_BAD_INSTRUCTION] = "an instruction that is not known",
+        [CODE_BAD_RETURN] = "returns with something left on the stack",
+        [CODE_BAD_LEAVE] = "leaves with something left on the stack",
+        [CODE_OPEN_JUMP] = "a jump to what is not known",
+        [CODE_TOO_LARGE] = "too large",
+    };
+    return names[outcome];
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file's code while it is followed: its functions, and the one that is being walked.
+#ifndef QUTC_CODE_INSIDE_H
+#define QUTC_CODE_INSIDE_H
+
+#include "base/hash_index.h"
+#include "qutc/code/follow.h"
+#include "qutc/code/rule.h"
+#include "qutc/input/image.h"
+
+enum { CODE_INSTRUCTIONS_MAX = 1 << 16, CODE_WALKS_MAX = 64, CODE_VISITS_MAX = 200 };
+
+// Of each byte of the text. Those of a walk are taken back when it is done.
+enum code_mark {
+    CODE_MARK_INSTRUCTION = 1, // begins here, on the walk
+    CODE_MARK_LEADER = 2,      // several ways lead here
+    CODE_MARK_LEAVES = 4,      // a call that does not come back
+    CODE_MARK_START = 8,       // a function begins
+    CODE_MARK_FRAGMENT = 16,   // ... a part of one, which is jumped to
+    CODE_MARK_CALLED = 32,
+    CODE_MARK_WHOLE = 64, // unwind information says that a function is entered here
+    CODE_MARK_WALK = 7,
+};
+
+struct code_edge {
+    uint32_t from, to;   // leaders
+    uint32_t call;       // pc of the last call on the way; UINT32_MAX: none
+    bool is_behind_call; // the call is the last instruction
+    bool is_guessed;     // by a table
+    struct code_value sp;
+};
+
+struct code_leader {
+    uint32_t pc;
+    bool has_state, is_queued;
+    uint16_t visits;
+    struct code_state state;
+};
+
+struct code_table_targets {
+    uint32_t jump; // pc
+    uint32_t target;
+};
+
+enum code_phase { CODE_PHASE_STATES, CODE_PHASE_EDGES, CODE_PHASE_JUDGE, CODE_PHASE_PUBLISH };
+
+struct code_walk {
+    struct code_follower *f;
+    unsigned phase; // enum code_phase
+    struct code_machine machine;
+    uint32_t start, extent_end; // of the function: where the next one begins
+    BASE_VECTOR(uint32_t) touched;
+    BASE_VECTOR(uint32_t) to_scan;
+    BASE_VECTOR(struct code_leader) leaders;
+    struct base_hash_index leader_index; // by pc
+    BASE_VECTOR(uint32_t) queue;
+    BASE_VECTOR(struct code_edge) edges;
+    BASE_VECTOR(struct code_table_targets) targets;
+    BASE_VECTOR(struct code_span) spans;
+    BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
+    uint32_t instruction_count;
+    bool again; // the walk has to begin anew: there is more code, or a call less
+    bool no_memory;
+    struct code_walked *walked;
+};
+
+// Where it goes on, and how the last part of it was: filled while a block runs.
+struct code_run {
+    struct code_state state;
+    uint32_t from; // leader
+    uint32_t call; // pc of the last one; UINT32_MAX: none
+    bool is_behind_call;
+};
+
+// ---- scan.c
+// Marks what is reached from a pc without knowing states. True where something new was found.
+bool code_scan(struct code_walk *w, uint32_t pc);
+bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in);
+// Where a jump through a table can go: appended to w->targets. False: not known.
+bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through);
+
+// ---- block.c
+// Of the phase that the walk is in.
+void code_run_block(struct code_walk *w, uint32_t leader);
+void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_pc);
+void code_give_up(struct code_walk *w, enum code_outcome outcome, uint32_t at);
+void code_leave_out_call(struct code_walk *w, uint32_t call); // it does not come back
+uint32_t code_leader_at(struct code_walk *w, uint32_t pc);    // index; UINT32_MAX: no memory
+bool code_is_entry(const struct code_machine *machine, const struct code_state *state);
+
+#endif

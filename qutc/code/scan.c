@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instructions a function has, by what they say of where they go on.
+#include "qutc/code/inside.h"
+
+bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in)
+{
+    struct base_bytes code = input_image_some(f->image, f->text_start + pc, 16);
+    if (code.size > f->text_size - pc)
+        code.size = f->text_size - pc;
+    f->code->read(code, f->text_start + pc, 0, in);
+    return in->size_bytes != 0;
+}
+
+static void mark(struct code_walk *w, uint32_t pc, unsigned bits)
+{
+    uint8_t *marks = &w->f->marks[pc];
+    if (!(*marks & CODE_MARK_WALK)) {
+        uint32_t *touched = BASE_ADD(&w->touched);
+        if (!touched) {
+            w->no_memory = true;
+            return;
+        }
+        *touched = pc;
+    }
+    *marks = (uint8_t)(*marks | bits);
+}
+
+// Of a direct jump. False: it leaves the function, or the file's code.
+static bool goes_to(const struct code_walk *w, uint64_t vaddr, uint32_t *pc)
+{
+    const struct code_follower *f = w->f;
+    if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size)
+        return false;
+    *pc = (uint32_t)(vaddr - f->text_start);
+    return true;
+}
+
+static bool is_other(const struct code_walk *w, uint32_t pc)
+{
+    unsigned marks = w->f->marks[pc];
+    return pc != w->start && marks & CODE_MARK_START && !(marks & CODE_MARK_FRAGMENT);
+}
+
+static bool scan_later(struct code_walk *w, uint32_t pc)
+{
+    bool is_new = !(w->f->marks[pc] & CODE_MARK_LEADER);
+    mark(w, pc, CODE_MARK_LEADER);
+    if (w->f->marks[pc] & CODE_MARK_INSTRUCTION)
+        return is_new;
+    uint32_t *later = BASE_ADD(&w->to_scan);
+    if (later)
+        *later = pc;
+    else
+        w->no_memory = true;
+    return true;
+}
+
+static void note_called(struct code_walk *w, uint32_t pc)
+{
+    uint32_t *called = BASE_ADD(&w->f->called);
+    if (called)
+        *called = pc;
+    else
+        w->no_memory = true;
+    w->f->marks[pc] |= CODE_MARK_CALLED;
+}
+
+static void scan_block(struct code_walk *w, uint32_t pc)
+{
+    struct code_instruction in;
+    uint32_t target;
+    while (pc < w->f->text_size && !(w->f->marks[pc] & CODE_MARK_INSTRUCTION) && !w->no_memory) {
+        if (!code_read(w->f, pc, &in))
+            return;
+        mark(w, pc, CODE_MARK_INSTRUCTION);
+        w->instruction_count++;
+        if ((in.flow == CODE_JUMP || in.flow == CODE_BRANCH) && in.through == CODE_REG_NONE &&
+            goes_to(w, in.target, &target) && !is_other(w, target))
+            scan_later(w, target);
+        if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
+            !(w->f->marks[target] & CODE_MARK_CALLED))
+            note_called(w, target);
+        bool ends = in.flow == CODE_JUMP || in.flow == CODE_RETURN || in.flow == CODE_STOP || in.flow == CODE_UNKNOWN;
+        if (ends && !in.conditional)
+            return;
+        pc += in.size_bytes;
+        bool is_start = pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_START && pc != w->start;
+        if (is_start && (in.flow == CODE_CALL || is_other(w, pc)))
+            return;
+    }
+    // Another way leads on into what was scanned.
+    if (pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_INSTRUCTION)
+        mark(w, pc, CODE_MARK_LEADER);
+}
+
+bool code_scan(struct code_walk *w, uint32_t pc)
+{
+    bool is_new = scan_later(w, pc);
+    while (w->to_scan.count && !w->no_memory && w->instruction_count < CODE_INSTRUCTIONS_MAX)
+        scan_block(w, w->to_scan.items[--w->to_scan.count]);
+    return is_new;
+}
+
+// ---- jump tables
+
+static bool has_target(const struct code_walk *w, uint32_t jump, uint32_t target)
+{
+    for (size_t i = w->targets.count; i-- > 0 && w->targets.items[i].jump == jump;)
+        if (w->targets.items[i].target == target)
+            return true;
+    return false;
+}
+
+static int64_t element(struct base_cursor *c, const struct code_table *table)
+{
+    uint64_t bits = base_read_uint(c, table->size_bytes);
+    unsigned shift = 64 - 8u * table->size_bytes;
+    return table->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits;
+}
+
+bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through)
+{
+    enum { ELEMENTS_MAX = 4096 };
+    struct code_follower *f = w->f;
+    const struct code_table *table = &w->machine.tables.items[through->of];
+    uint64_t step = (uint64_t)1 << table->shift;
+    if (step != table->size_bytes)
+        return false;
+    uint64_t count = table->bound ? table->bound : ELEMENTS_MAX;
+    struct base_cursor c = base_cursor(input_image_some(f->image, table->vaddr, count * step));
+    size_t first = w->targets.count;
+    for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
+        uint64_t vaddr =
+            (uint64_t)element(&c, table) + (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
+        if (!f->arch->has_thumb && f->arch->word_bytes == 4)
+            vaddr &= UINT32_MAX;
+        uint32_t target;
+        // A byte's or a half word's range is no bound of its own. Without one the table ends where it leaves the
+        // function.
+        bool has_bound = table->bound && table->bound < 256;
+        bool is_good = !c.failed && goes_to(w, vaddr, &target) && !is_other(w, target);
+        if (is_good && !has_bound)
+            is_good = target >= w->start && target < w->extent_end;
+        if (!is_good && has_bound)
+            return false;
+        if (!is_good)
+            break;
+        if (has_target(w, jump, target))
+            continue;
+        struct code_table_targets *place = BASE_ADD(&w->targets);
+        if (!place) {
+            w->no_memory = true;
+            return false;
+        }
+        *place = (struct code_table_targets){jump, target};
+    }
+    return w->targets.count > first;
+}

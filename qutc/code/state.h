@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known between two instructions of a function: of each register, and of words on the stack, in terms of what
+// registers held when the function was entered.
+#ifndef QUTC_CODE_STATE_H
+#define QUTC_CODE_STATE_H
+
+#include "base/vector.h"
+#include "qutc/code/op.h"
+
+enum code_value_kind {
+    CODE_VALUE_UNKNOWN, // `number` tells it from other such values
+    CODE_VALUE_ENTRY,   // what register `of` held at the function's entry, + number
+    CODE_VALUE_CONST,   // number
+    CODE_VALUE_BASE,    // what sp was set to at pc `of`, + number: aligned, or lowered by what is not known
+    CODE_VALUE_LOADED,  // an element of the jump table `of`
+    CODE_VALUE_TARGET,  // ... + number
+};
+
+struct code_value {
+    uint8_t kind; // enum code_value_kind
+    bool is_signed, key_b;
+    uint32_t of;
+    uint32_t bound; // not 0: below that, unsigned
+    int64_t number;
+};
+
+// A word of the stack at what sp was at the entry + offset, or at what it was set to at pc `base` + offset.
+struct code_slot {
+    uint32_t base;
+    int32_t offset;
+    struct code_value value;
+};
+
+enum { CODE_SLOTS_MAX = 20, CODE_BASE_ENTRY = UINT32_MAX };
+
+struct code_state {
+    struct code_value reg[CODE_REGISTERS];
+    struct code_slot slot[CODE_SLOTS_MAX];
+    unsigned slot_count;
+    struct code_value compared; // with compared_with, by the last comparison; UNKNOWN of number 0: with nothing
+    int64_t compared_with;
+};
+
+// Elements of size_bytes, the first at vaddr; a negative one is possible where is_signed.
+struct code_table {
+    uint64_t vaddr;
+    uint32_t at; // pc of the instruction that reads it
+    uint8_t shift, size_bytes;
+    bool is_signed;
+    uint32_t bound; // 0: not known
+};
+
+// What stays the same while states change.
+struct code_machine {
+    const struct arch *arch;
+    const struct code_arch *code;
+    BASE_VECTOR(struct code_table) tables;
+    // Registers that were loaded back from where they had been saved, and where.
+    struct code_slot restored[CODE_REGISTERS]; // value.kind UNKNOWN: none
+    bool no_memory;
+};
+
+void code_state_enter(const struct code_machine *machine, struct code_state *state);
+// pc: of the instruction, relative to the text; names what it makes.
+void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
+                      uint32_t pc);
+// What a callee leaves: `kept` registers.
+void code_state_call(const struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc);
+// What a branch says of the register that was compared.
+void code_state_branch(struct code_state *state, enum code_when when, bool taken);
+// What holds on two ways to pc. True where `into` changed.
+bool code_state_merge(struct code_state *into, const struct code_state *from, uint32_t pc);
+
+static inline bool code_value_same(const struct code_value *a, const struct code_value *b)
+{
+    return a->kind == b->kind && a->of == b->of && a->number == b->number && a->is_signed == b->is_signed;
+}
+
+static inline bool code_value_is_entry(const struct code_value *value, unsigned reg, int64_t number)
+{
+    return value->kind == CODE_VALUE_ENTRY && value->of == reg && value->number == number && !value->is_signed;
+}
+
+// The word at an address; NULL: nothing is known of it.
+const struct code_slot *code_state_slot(const struct code_machine *machine, const struct code_state *state,
+                                        const struct code_value *base, int64_t number);
+
+#endif
