@@ -135,14 +135,20 @@ static bool take_entry(uint32_t index)
     own->limit_bytes = calls_header->ring_bytes - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
     own->counts = base + calls_header->counts_offset_bytes + index * (calls_header->cell_count * (uint64_t)8);
     note_used(index + 1);
-    calls_own = own;
+    if (calls_own->ring) // a handler has taken one meanwhile
+        __atomic_store_n(&entry->state, QUT_CALLS_RING_ENDED, __ATOMIC_RELEASE);
+    else
+        calls_own = own;
     return true;
 }
 
-// With all signals blocked: a handler that comes in between would take another one for this thread.
+// With signals blocked: a handler that comes in between would take another one for this thread. Not those that the
+// thread itself can cause: blocked they would end the process. So one may come in all the same.
 static bool take_ring(void)
 {
-    const uint64_t all = ~(uint64_t)0;
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
+    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
+                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
     uint64_t before = 0;
     bool is_taken = false;
     if (call6(SYS_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof before, 0, 0) != 0) // SIG_BLOCK

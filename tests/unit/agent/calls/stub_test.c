@@ -259,20 +259,17 @@ TEST(misaligned_calls_are_traced)
 }
 
 // An outer call's slot with the inner one's directly below it: both keep what is theirs.
-TRACED __attribute__((naked)) static int without_frame(int n)
-{
-    __asm__("call *%rsi\n\tret");
-    (void)n;
-}
+int without_frame(int n, int (*function)(int));
+__asm__(".pushsection .text\n\t.type without_frame, @function\nwithout_frame:\n\t.byte 0x0f, 0x1f, 0x44, 0, 0\n\t"
+        "call *%rsi\n\tret\n\t.size without_frame, . - without_frame\n\t.popsection");
 
 TEST(slots_stand_side_by_side)
 {
-    int (*function)(int, int (*)(int)) = (int (*)(int, int (*)(int)))(void (*)(void))without_frame;
     trace_begins(RING, 4);
     THUNKS_TRACE(leaf, LEAF);
     CHECK(THUNKS_TRACE(without_frame, MIDDLE), "no nops");
     for (int i = 0; i < 10; i++)
-        CHECK(function(i, leaf) == (i ^ 5), "at %d", i);
+        CHECK(without_frame(i, leaf) == (i ^ 5), "at %d", i);
     told[MIDDLE] = 10;
     thunks_drain();
     check_whole(LEAF);
