@@ -17,7 +17,7 @@ enum {
 
 // Of a thread that has not asked for a ring yet, and of one that got none.
 static struct calls_own newcomer, nobody;
-_Thread_local struct calls_own *calls_own = &newcomer;
+_Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
 uint8_t *calls_granules;
 struct calls_area *calls_area;
 struct qut_calls_header *calls_header;

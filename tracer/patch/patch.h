@@ -81,6 +81,7 @@ struct patch_stub {
     uint64_t exit_return;     // what stands in return slots; 0: nothing does
     uint64_t exit_end;        // from exit_return to there: a thread is leaving its function
     uint64_t shadow_distance; // the true return address of a slot is at slot - this
+    uint64_t words_distance;  // the event of its exit is at slot - this
 };
 
 struct patch_process;

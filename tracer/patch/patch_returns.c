@@ -8,7 +8,7 @@
 #include "formats/qut_calls.h"
 #include "tracer/patch/inside.h"
 
-enum { PAGE_BYTES = 4096, PAGES_AT_ONCE = 4096, SLOT_BYTES = 16 };
+enum { PAGE_BYTES = 4096, PAGES_AT_ONCE = 4096, SLOT_BYTES = 8 };
 static const uint64_t page_is_present = (uint64_t)1 << 63, page_is_swapped = (uint64_t)1 << 62;
 
 static uint64_t word_at(const uint8_t *bytes)
@@ -45,20 +45,22 @@ static bool is_leaving(const struct patch_process *process, uint64_t slot)
     return false;
 }
 
-// The word beside the true return address is the exit's event, and names the slot: nothing else looks like it.
+// The word that is kept for a slot is its exit's event, and names the slot: nothing else looks like it.
 static void restore_page(struct patch_process *process, uint64_t shadow_page, struct patch_figures *figures)
 {
     const uint64_t stack_page = shadow_page + process->stub.shadow_distance;
     struct qut_target *target = process->target;
-    uint8_t shadow[PAGE_BYTES], stack[PAGE_BYTES];
+    const uint64_t words_page = stack_page - process->stub.words_distance;
+    uint8_t shadow[PAGE_BYTES], stack[PAGE_BYTES], words[PAGE_BYTES];
     if (target->kind->read(target, shadow_page, shadow, sizeof shadow) != sizeof shadow ||
+        target->kind->read(target, words_page, words, sizeof words) != sizeof words ||
         target->kind->read(target, stack_page, stack, sizeof stack) != sizeof stack)
         return;
-    figures->moved_bytes += sizeof shadow + sizeof stack;
+    figures->moved_bytes += sizeof shadow + sizeof words + sizeof stack;
     for (size_t at = 0; at < PAGE_BYTES; at += SLOT_BYTES) {
-        const uint64_t slot = stack_page + at + 8, event = word_at(shadow + at), to = word_at(shadow + at + 8);
-        if (word_at(stack + at + 8) != process->stub.exit_return || to == 0 ||
-            event != qut_calls_shadow_word(slot, qut_calls_word_id(event)) || is_leaving(process, slot))
+        const uint64_t slot = stack_page + at, event = word_at(words + at), to = word_at(shadow + at);
+        if (word_at(stack + at) != process->stub.exit_return || to == 0 ||
+            event != qut_calls_exit_word(slot, qut_calls_word_id(event)) || is_leaving(process, slot))
             continue;
         if (patch_write(process, slot, &to, sizeof to, NULL) == 0)
             figures->restored_returns++;

@@ -183,7 +183,8 @@ const struct qut_calls_header *session_map_calls(struct session *session)
                                     .end = header->stub_end,
                                     .exit_return = header->exit_return,
                                     .exit_end = header->exit_end,
-                                    .shadow_distance = header->shadow_distance};
+                                    .shadow_distance = header->shadow_distance,
+                                    .words_distance = header->words_distance};
     patch_set_stub(session->process, &stub);
     ck_assert_int_eq(patch_write(session->process, session->state->block + QUT_CALLS_BLOCK_ENTER_AT,
                                  &header->enter_stub, sizeof header->enter_stub, &error),
