@@ -180,6 +180,7 @@ static void run(void *unused)
 {
     (void)unused;
     agent_thread.is_agents = 1;
+    calls_thread_is_agents();
     atomic_store_explicit(&thread_tid, agent_tid(), memory_order_relaxed);
     agent_threads_set_own_tid(tid_before);
     const struct calls_options options = {

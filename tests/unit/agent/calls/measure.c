@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a traced call costs: prints nanoseconds a pair, the least of some rounds, of a small function called in a loop
-// and of a recursive one. No test: figures are for reading. The ring has room for all events of a round, and was
-// before.
+// and of a recursive one. No test: figures are for reading. The ring has room for all events of a round, and is
+// touched before.
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
