@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/calls/calls.h"
@@ -56,11 +55,11 @@ static int look_between(void *context, const struct os_map_line *line)
 
 static int map_at(uint64_t at, uint64_t size)
 {
-    void *wanted = (void *)(uintptr_t)at; // NOLINT
+    void *wanted = (void *)(uintptr_t)at;
     void *got =
         mmap(wanted, (size_t)size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == MAP_FAILED)
-        return os_failed(SYS_mmap);
+        return -errno;
     if (got == wanted)
         return 0;
     munmap(got, (size_t)size);
@@ -93,8 +92,8 @@ static int unmap(const struct agent_channel_map *question)
 {
     if (question->begin >= question->end || question->begin % PAGE_BYTES != 0 || question->end >> 47 != 0)
         return -EINVAL;
-    void *at = (void *)(uintptr_t)question->begin; // NOLINT
-    return munmap(at, (size_t)(question->end - question->begin)) == 0 ? 0 : os_failed(SYS_munmap);
+    void *at = (void *)(uintptr_t)question->begin;
+    return munmap(at, (size_t)(question->end - question->begin)) == 0 ? 0 : -errno;
 }
 
 // ---- the connection

@@ -18,6 +18,7 @@
 
 enum { PAGE_BYTES = 4096 };
 static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2;
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
 static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
 
@@ -51,6 +52,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
     header->shadow_distance = distance;
+    header->words_distance = words_distance;
     header->state = QUT_CALLS_READY;
 }
 
@@ -172,9 +174,9 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
 
 // ---- the end
 
-static void *shadow_of(uint64_t granule)
+static void *shadow_of(uint64_t granule, uint64_t at_distance)
 {
-    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - distance);
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - at_distance);
 }
 
 // Of a page of the shadow: some slot that it knows holds our address.
@@ -182,13 +184,13 @@ static bool is_page_in_use(const uint64_t *shadow)
 {
     enum { WORDS = PAGE_BYTES / sizeof(uint64_t) };
     uint64_t slots[WORDS], any = 0;
-    for (unsigned i = 1; i < WORDS; i += 2)
+    for (unsigned i = 0; i < WORDS; i++)
         any |= shadow[i];
     if (any == 0)
         return false;
     if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
         return false;
-    for (unsigned i = 1; i < WORDS; i += 2)
+    for (unsigned i = 0; i < WORDS; i++)
         if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
             return true;
     return false;
@@ -196,7 +198,7 @@ static bool is_page_in_use(const uint64_t *shadow)
 
 static bool is_granule_in_use(uint64_t granule)
 {
-    const char *shadow = shadow_of(granule);
+    const char *shadow = shadow_of(granule, distance);
     for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
         if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
             return true;
@@ -209,8 +211,10 @@ int calls_end(void)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED)
-            munmap(shadow_of(i), granule_bytes);
+        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
+            munmap(shadow_of(i, distance), granule_bytes);
+            munmap(shadow_of(i, words_distance), granule_bytes);
+        }
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);

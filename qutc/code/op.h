@@ -99,7 +99,7 @@ void code_read_x86_64(struct base_bytes code, uint64_t vaddr, unsigned mode, str
 void code_read_x86(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
 void code_read_aarch64(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
 void code_read_riscv64(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
-// As it comes: code_read_arm.
+void code_read_arm(struct base_bytes code, uint64_t vaddr, unsigned mode, struct code_instruction *instruction);
 
 // What the follower must know of an architecture.
 struct code_arch {

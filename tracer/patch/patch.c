@@ -37,7 +37,7 @@ struct patch_process *patch_open(pid_t pid, struct base_error *error)
     struct qut_target_error why;
     char path[64];
     process->pid = pid;
-    process->memory_fd = -1;
+    process->memory_fd = process->pages_fd = -1;
     process->target = qut_target_process(pid, &options, &why);
     if (!process->target) {
         base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
@@ -54,6 +54,8 @@ struct patch_process *patch_open(pid_t pid, struct base_error *error)
         patch_close(process);
         return NULL;
     }
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)live->memory_tid);
+    process->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
     return process;
 }
 
@@ -64,7 +66,11 @@ void patch_close(struct patch_process *process)
     qut_target_close(process->target);
     if (process->memory_fd >= 0)
         close(process->memory_fd);
+    if (process->pages_fd >= 0)
+        close(process->pages_fd);
     base_vector_free(&process->installed.vector);
+    base_vector_free(&process->leaving.vector);
+    base_vector_free(&process->inner.vector);
     free(process->stack);
     free(process);
 }

@@ -79,7 +79,9 @@ struct patch_figures {
 struct patch_stub {
     uint64_t start, end;      // of all code
     uint64_t exit_return;     // what stands in return slots; 0: nothing does
+    uint64_t exit_end;        // from exit_return to there: a thread is leaving its function
     uint64_t shadow_distance; // the true return address of a slot is at slot - this
+    uint64_t words_distance;  // the event of its exit is at slot - this
 };
 
 struct patch_process;
@@ -102,7 +104,9 @@ int patch_put_in(struct patch_process *process, struct patch_site *sites, size_t
                  struct base_error *error);
 
 // Takes out what is in, in one stop: those whose `address` is listed, or all (addresses NULL), with which return
-// addresses are put back as well. Threads that are in thunks are moved back. 0; -1: nothing was changed, and why.
+// addresses are put back as well. Threads that are in thunks are moved back; where some are in the stub, they are given
+// some moments to leave it, in further stops. 0, and if `in_thunks` is 0 nothing leads to thunks or stub any more; -1:
+// nothing was changed, and why.
 int patch_take_out(struct patch_process *process, const uint64_t *addresses, size_t count,
                    struct patch_figures *figures, struct base_error *error);
 

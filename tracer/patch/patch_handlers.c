@@ -86,7 +86,13 @@ static size_t read_stack(struct patch_process *process, uint64_t sp, bool *is_wh
     return process->target->kind->read(process->target, sp, process->stack, (size_t)size);
 }
 
-bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context)
+static bool is_in_stub(const struct patch_process *process, uint64_t word)
+{
+    return word > process->stub.start && word < process->stub.end && word != process->stub.exit_return;
+}
+
+bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context,
+                        unsigned *in_stub)
 {
     struct qut_target *target = process->target;
     unsigned word = target->arch->word_bytes;
@@ -98,6 +104,7 @@ bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handle
         for (size_t at = 0; at + word <= size; at += word) {
             size_t pc_offset;
             uint64_t interrupted_sp;
+            *in_stub += is_in_stub(process, word_at(process->stack + at, word));
             if (!read_frame(target, process->stack + at, size - at, &pc_offset, &interrupted_sp))
                 continue;
             each(context, word_at(process->stack + at + pc_offset, word), start + at + pc_offset);

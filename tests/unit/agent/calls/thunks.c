@@ -43,6 +43,11 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     return 0;
 }
 
+void thunks_look_at(struct qut_calls_header *memory)
+{
+    header = memory;
+}
+
 struct qut_calls_header *thunks_header(void)
 {
     return header;
@@ -121,9 +126,9 @@ static void exchange(uint8_t *at, const void *bytes)
 
 static bool divert(uint8_t *at, const uint8_t *thunk)
 {
-    static const uint8_t nops[][NOPS] = {{0x90, 0x90, 0x90, 0x90, 0x90}, {0x0f, 0x1f, 0x44, 0, 0}};
+    static const uint8_t nops[NOPS] = {0x90, 0x90, 0x90, 0x90, 0x90}, long_nop[] = {0x0f, 0x1f, 0x44};
     uint8_t jump[NOPS];
-    if ((memcmp(at, nops[0], NOPS) != 0 && memcmp(at, nops[1], NOPS) != 0) || patch_count == PATCHES_MAX)
+    if ((memcmp(at, nops, NOPS) != 0 && memcmp(at, long_nop, sizeof long_nop) != 0) || patch_count == PATCHES_MAX)
         return false;
     patches[patch_count].at = at;
     memcpy(patches[patch_count++].before, at, NOPS);

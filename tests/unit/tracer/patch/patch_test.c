@@ -19,7 +19,7 @@ static unsigned rounds = 40, kills = 8;
 enum { CASE_SECONDS = 100, BUSY_THREADS = 8, SOME_CALLS = 100, FILLER = 0x90 };
 
 static const uint8_t work_ends[] = {1, 3, 6}, fault_ends[] = {1, 4, 7}, read_ends[] = {2, 4, 5},
-                     read_end_ends[] = {1, 3, 5}, many_ends[] = {1, 4, 8};
+                     read_end_ends[] = {1, 3, 5}, many_ends[] = {1, 4, 8}, nop_ends[] = {1, 2, 3, 4, 5};
 
 static uint64_t all_calls(const struct session *session)
 {
@@ -104,6 +104,49 @@ START_TEST(test_many_functions)
     session_take_out(&session, &figures);
     ck_assert_uint_eq(figures.taken_out, SUBJECT_MANY - 2);
     ck_assert_uint_eq(process_code_hash(session.pid), hash);
+    each_goes_on(&session, BUSY_THREADS);
+    session_end(&session);
+}
+END_TEST
+
+static void command(const struct session *session, enum subject_command what)
+{
+    session->state->command = what;
+    while (session->state->command != SUBJECT_NOTHING)
+        usleep(100);
+}
+
+// Each call that was told has its exit told, or its return address put back; also of coroutines that stand still.
+START_TEST(test_traced_calls_add_up)
+{
+    struct session session = session_begin(subject_path, "traced", "8");
+    const struct qut_calls_header *header = session_map_calls(&session);
+    struct patch_site sites[2] = {
+        session_traced_site(&session, session.state->fib, nop_ends, sizeof nop_ends, 1),
+        session_traced_site(&session, session.state->coroutine, nop_ends, sizeof nop_ends, 2),
+    };
+    unsigned long hash = process_code_hash(session.pid);
+    struct patch_figures figures;
+    uint64_t restored = 0, enters, exits;
+    for (unsigned i = 0; i < rounds / 4; i++) {
+        session_put_in(&session, sites, 2, &figures);
+        ck_assert_uint_eq(figures.put_in, 2);
+        if (i % 8 == 0)
+            each_goes_on(&session, BUSY_THREADS);
+        else
+            usleep(200);
+        session_take_out(&session, &figures);
+        ck_assert_uint_eq(figures.taken_out, 2);
+        ck_assert_uint_eq(figures.in_thunks, 0);
+        restored += figures.restored_returns;
+        session_count_calls(header, &enters, &exits);
+        ck_assert_uint_eq(enters, exits + restored);
+    }
+    ck_assert_uint_gt(restored, 0);
+    ck_assert_uint_gt(enters, SOME_CALLS);
+    ck_assert_uint_eq(process_code_hash(session.pid), hash);
+    printf("# %llu enters, %llu returns put back\n", (unsigned long long)enters, (unsigned long long)restored);
+    command(&session, SUBJECT_UNMAP_BLOCK);
     each_goes_on(&session, BUSY_THREADS);
     session_end(&session);
 }
@@ -264,13 +307,6 @@ START_TEST(test_what_others_wrote_is_left)
 }
 END_TEST
 
-static void command(const struct session *session, enum subject_command what)
-{
-    session->state->command = what;
-    while (session->state->command != SUBJECT_NOTHING)
-        usleep(100);
-}
-
 START_TEST(test_a_module_that_has_gone)
 {
     struct session session = session_begin(subject_path, "mapped", NULL);
@@ -387,6 +423,7 @@ int main(int argc, char **argv)
     }
     tcase_add_test(cases, test_busy_threads_never_notice);
     tcase_add_test(cases, test_many_functions);
+    tcase_add_test(cases, test_traced_calls_add_up);
     tcase_add_loop_test(cases, test_a_handler_returns_into_the_copy, 0, 2);
     tcase_add_loop_test(cases, test_a_handler_returns_out_of_the_copy, 0, 2);
     tcase_add_loop_test(cases, test_a_call_begins_anew_in_the_copy, 0, 2);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TESTS_UNIT_AGENT_CALLS_CHANNEL_SUBJECT_H
+#define TESTS_UNIT_AGENT_CALLS_CHANNEL_SUBJECT_H
+
+#define CHANNEL_SUBJECT_SECTION ".traced"
+#define CHANNEL_SUBJECT_ADDRESS 0x10000000 // of the function, as it is linked
+
+enum { CHANNEL_SUBJECT_CALLS = 1000, CHANNEL_SUBJECT_THREAD_CALLS = 100 };
+
+#endif
