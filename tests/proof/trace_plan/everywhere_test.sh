@@ -51,6 +51,7 @@ same()
         echo "$name: the same, $(sort -rn "$work/report" | head -1)"
     else
         echo "$name: not the same"
+        diff "$work/expected" "$work/now" | head -5 || true
         failed=1
     fi
 }
@@ -58,7 +59,7 @@ same()
 same files ls -la /usr/bin
 same sort bash -c 'for i in {1..300}; do echo $((i * 7919 % 311)); done | sort -n | md5sum'
 same perl perl -e 'my %h; $h{$_ % 17} .= "x$_" for 1..5000; print join(",", map { length $h{$_} } sort keys %h), "\n"'
-same python python3 -c 'import json, re, hashlib, decimal
+same python /usr/bin/python3 -c 'import json, re, hashlib, decimal
 print(json.dumps([re.sub("[aeiou]+", "-", "the quick brown fox"), hashlib.sha256(b"x" * 99).hexdigest(), str(decimal.Decimal(2).sqrt())]))
 def gen():
     try: yield from range(9)
