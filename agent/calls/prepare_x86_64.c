@@ -48,8 +48,10 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     const long at = (long)(begin - ((uint64_t)1 << distance_log2));
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
-    if (got == at)
+    if (got == at) {
+        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
         return 0;
+    }
     if (got <= 0)
         return (int)got;
     call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
