@@ -98,6 +98,10 @@ void patch_restore_returns(struct patch_process *process, struct patch_figures *
 
 // ---- patch_handlers.c
 
+uint64_t patch_word_at(const uint8_t *bytes, unsigned word_bytes);
+// Reads a stack from sp to the end of its mapping, or so far as is usual, into process->stack.
+size_t patch_read_stack(struct patch_process *process, uint64_t sp, bool *is_whole);
+
 // Calls `each` for what every signal handler on a thread's stack returns to: the pc, and where it is kept. Adds to
 // *in_stub the words that look like a return into the stub's middle: what it calls is not there.
 typedef void (*patch_handler_fn)(void *context, uint64_t pc, uint64_t kept_at);
