@@ -15,8 +15,8 @@ enum {
     OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
 };
 
-// Of a thread that has not asked for a ring yet, and of one that got none.
-static struct calls_own newcomer, nobody;
+// Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
+static struct calls_own newcomer, nobody, agents;
 _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
 uint8_t *calls_granules;
 struct calls_area *calls_area;
@@ -48,8 +48,10 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     const long at = (long)(begin - ((uint64_t)1 << distance_log2));
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
-    if (got == at)
+    if (got == at) {
+        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
         return 0;
+    }
     if (got <= 0)
         return (int)got;
     call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
@@ -167,8 +169,6 @@ static bool take_ring(void)
 static bool find_ring(void)
 {
     static uint32_t asked;
-    if (!calls_are_ours())
-        return false;
     if (calls_own == &nobody && __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED) % NOBODY_ASKS_AGAIN != 0)
         return false;
     return take_ring();
@@ -178,10 +178,11 @@ bool calls_prepare_room(bool is_exit)
 {
     struct calls_own *own = calls_own;
     if (!own->ring) {
+        if (own == &agents || !calls_are_ours())
+            return false;
         if (find_ring())
             return true;
-        if (calls_are_ours())
-            add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
+        add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
         return false;
     }
     const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
@@ -195,14 +196,20 @@ bool calls_prepare_room(bool is_exit)
 
 bool calls_prepare_counts(void)
 {
+    if (calls_own == &agents || !calls_are_ours())
+        return false;
     if (calls_own->counts || find_ring())
         return true;
-    if (calls_are_ours())
-        add(&calls_header->uncounted);
+    add(&calls_header->uncounted);
     return false;
 }
 
-// ---- the end of threads
+// ---- threads
+
+void calls_thread_is_agents(void)
+{
+    calls_own = &agents;
+}
 
 void calls_thread_ends(void)
 {

@@ -211,6 +211,26 @@ TEST(a_thread_without_a_ring_is_counted)
         pthread_join(threads[i], NULL);
 }
 
+static void *agents_own(void *unused)
+{
+    (void)unused;
+    calls_thread_is_agents();
+    sink += (int)fib(5);
+    return NULL;
+}
+
+TEST(threads_of_the_agent_write_nothing)
+{
+    pthread_t thread;
+    trace_begins(RING, 3);
+    THUNKS_TRACE(fib, FIB);
+    pthread_create(&thread, NULL, agents_own, NULL);
+    pthread_join(thread, NULL);
+    thunks_drain();
+    CHECK(thunks_sums()->events == 0 && thunks_header()->rings_used == 0 && thunks_header()->lost_enters == 0,
+          "%lu events, %lu lost", thunks_sums()->events, thunks_header()->lost_enters);
+}
+
 TEST(what_a_full_ring_loses_is_counted)
 {
     trace_begins(SMALL_RING, 2);
@@ -311,6 +331,7 @@ int main(void)
     RUN_ALONE(coroutines_move_between_threads);
     RUN_ALONE(threads_have_rings_in_turn);
     RUN_ALONE(a_thread_without_a_ring_is_counted);
+    RUN_ALONE(threads_of_the_agent_write_nothing);
     RUN_ALONE(what_a_full_ring_loses_is_counted);
     RUN_ALONE(misaligned_calls_are_traced);
     RUN_ALONE(slots_stand_side_by_side);
