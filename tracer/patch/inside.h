@@ -68,8 +68,8 @@ struct patch_work {
 // All threads but those that `figures` says. 0 or -1.
 int patch_stop(struct patch_process *process, struct patch_figures *figures, struct base_error *error);
 void patch_resume(struct patch_process *process, struct patch_figures *figures);
-// The same, and waits until each of process->inner has run, or sleeps.
-void patch_let_inner_run(struct patch_process *process, struct patch_figures *figures);
+// The same, and waits until each of process->inner has run, or sleeps. Whether one runs still.
+bool patch_let_inner_run(struct patch_process *process, struct patch_figures *figures);
 
 // ---- patch_text.c
 

@@ -319,7 +319,7 @@ static int by_number(const void *a, const void *b)
 
 static void measure(unsigned functions, const char *threads)
 {
-    enum { TIMES = 100 };
+    enum { TIMES = 60 };
     static struct patch_site sites[SUBJECT_MANY];
     static uint64_t in_ns[TIMES], out_ns[TIMES];
     struct session session = session_begin(subject_path, "many", threads);
