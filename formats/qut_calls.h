@@ -36,8 +36,10 @@ enum {
 // ---- x86-64: where return addresses are kept, and what a thunk hands over
 
 enum {
-    QUT_CALLS_X86_64_SHADOW_LOG2 = 46, // the return address of `slot` is kept at slot - 2^46, its word 8 bytes below
-    QUT_CALLS_GRANULE_LOG2 = 24,       // the shadow is mapped in pieces of this size, for the stacks that are met
+    QUT_CALLS_X86_64_SHADOW_LOG2 = 46, // the return address of `slot` is kept at slot - 2^46,
+    QUT_CALLS_X86_64_WORDS_LOG2 = 45,  // the event of its exit at slot - 2^45
+    QUT_CALLS_SLOT_LOG2 = 3,
+    QUT_CALLS_GRANULE_LOG2 = 24, // the shadow is mapped in pieces of this size, for the stacks that are met
     QUT_CALLS_GRANULES_LOG2 = 47 - QUT_CALLS_GRANULE_LOG2,
 
     // From rsp, in a thunk as it jumps to a stub.
@@ -86,14 +88,18 @@ struct qut_calls_header {
     uint64_t stub_begin, stub_end; // all of the stub: enter, exit, count
     uint64_t exit_begin, exit_end; // from exit_return on: a thread here has left its function, and not told yet
     int64_t own_tls_offset;        // from the thread pointer (fs) to the thread's own pointer
+    uint64_t words_distance;       // the exit's event of `slot` is kept at slot - words_distance
 
     // ---- written while it runs, by any thread, atomically
     alignas(64) uint32_t state;            // enum qut_calls_state
     uint32_t rings_used;                   // entries of the directory up to here were in use at some time
     qut_calls_u64 lost_enters, lost_exits; // of threads that have no ring: all are taken
-    qut_calls_u64 passed_misaligned;       // calls that were not traced: their slot is not 8 behind a multiple of 16
+    qut_calls_u64 passed_misaligned;       // calls that were not traced: their slot is no multiple of 8
     qut_calls_u64 passed_no_shadow;        // ... there is no shadow for their stack
     qut_calls_u64 uncounted;               // of threads that have no ring, in functions that are only counted
+    uint32_t
+        full_wait_us; // written by the tracer: how long a thread waits for room in its ring before an event is lost
+    uint32_t waits;   // how often one has begun to
 };
 static_assert(sizeof(struct qut_calls_header) == 256, "shared");
 static_assert(offsetof(struct qut_calls_header, total_bytes) == 16, "shared");
@@ -101,7 +107,9 @@ static_assert(offsetof(struct qut_calls_header, ring_bytes) == 40, "shared");
 static_assert(offsetof(struct qut_calls_header, shadow_distance) == 72, "shared");
 static_assert(offsetof(struct qut_calls_header, enter_stub) == 96, "shared");
 static_assert(offsetof(struct qut_calls_header, own_tls_offset) == 152, "shared");
+static_assert(offsetof(struct qut_calls_header, words_distance) == 160, "shared");
 static_assert(offsetof(struct qut_calls_header, state) == 192, "shared");
+static_assert(offsetof(struct qut_calls_header, full_wait_us) == 240, "shared");
 static_assert(sizeof(struct qut_calls_header) <= QUT_CALLS_HEADER_BYTES, "with room behind it");
 
 // ---- directory
@@ -137,10 +145,10 @@ static_assert(sizeof(struct qut_calls_event) == 16, "shared");
 
 enum { QUT_CALLS_EVENT_EXIT = 1 << QUT_CALLS_ID_BITS };
 
-// `slot`: the address of the return address, 8 behind a multiple of 16, below 2^47.
+// `slot`: the address of the return address, a multiple of 8, from 2^46 to 2^47: its bit 46 is not stored.
 static inline uint64_t qut_calls_word(uint64_t slot, bool is_exit, uint32_t id)
 {
-    return (slot >> 4) << (QUT_CALLS_ID_BITS + 1) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
+    return (slot >> QUT_CALLS_SLOT_LOG2) << (QUT_CALLS_ID_BITS + 1) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
            (id & QUT_CALLS_ID_MAX);
 }
 
@@ -156,11 +164,11 @@ static inline bool qut_calls_word_is_exit(uint64_t word)
 
 static inline uint64_t qut_calls_word_slot(uint64_t word)
 {
-    return (word >> (QUT_CALLS_ID_BITS + 1)) << 4 | 8;
+    return (word >> (QUT_CALLS_ID_BITS + 1)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
 }
 
-// The word of the shadow beside the return address (at slot - 8 - distance): the exit's event as it will be written.
-static inline uint64_t qut_calls_shadow_word(uint64_t slot, uint32_t id)
+// What is kept at slot - words_distance while the call runs: the exit's event as it will be written.
+static inline uint64_t qut_calls_exit_word(uint64_t slot, uint32_t id)
 {
     return qut_calls_word(slot, true, id);
 }

@@ -10,7 +10,7 @@
 #define QUT_PLAN_MAGIC "QUTPLAN\1"
 
 enum {
-    QUT_PLAN_VERSION = 1,
+    QUT_PLAN_VERSION = 1, // raised also where another plan is made of the same file: a cache has the old one
     QUT_PLAN_IDENTITY_MAX = 32,
     QUT_PLAN_CODE_MAX = 24,
     QUT_PLAN_MOVES_MAX = 5, // instructions that begin within 5 bytes
@@ -115,7 +115,7 @@ struct qut_plan_header {
     uint8_t identity[QUT_PLAN_IDENTITY_MAX];
     uint64_t text_start, text_end; // [start, end): where the file's code is, virtual addresses of the file
     uint64_t file_bytes;
-    uint64_t checksum; // qut_table_checksum's way, of all that is behind the header
+    uint64_t checksum; // qut_table_checksum, of all that is behind the header
 };
 static_assert(sizeof(struct qut_plan_header) == 96, "the same in a file on every architecture");
 // Behind the header: functions, aliases, names, each at a multiple of 8.

@@ -85,7 +85,7 @@ struct qut_cfa {
 };
 static_assert(sizeof(struct qut_cfa) == 12, "on disk");
 
-// How one register of the caller is found.
+// How one register of the caller is found. Stored in tables: append only.
 enum qut_reg_how {
     QUT_REG_SAME = 0,      // unchanged. For ra: in the return-address register. For sp: sp = cfa
     QUT_REG_UNDEFINED = 1, // lost. For ra: this is the outermost frame
@@ -95,12 +95,16 @@ enum qut_reg_how {
     QUT_REG_CFA_VALUE = 5, // cfa + offset_bytes
     // *(((cfa + bias_bytes) & -(1 << reg)) + offset_bytes): frames that align the stack for vectors, in glibc's libmvec
     QUT_REG_AT_ALIGNED = 6,
+    // *(cfa + offset_bytes - (1 << reg)), in a shadow of the stack. As ra: of code that functions return to in place of
+    // their callers, since their return addresses were exchanged
+    QUT_REG_AT_SHADOW = 7,
     QUT_REG_HOW_END,
 };
+enum { QUT_SHADOW_LOG2_MIN = 36, QUT_SHADOW_LOG2_MAX = 62 }; // `reg` of AT_SHADOW
 
 struct qut_reg_rule {
     uint8_t how;        // enum qut_reg_how
-    uint8_t reg;        // AT_REG, IN_REG: the register read. AT_ALIGNED: log2 of the alignment
+    uint8_t reg;        // AT_REG, IN_REG: the register read. AT_ALIGNED, AT_SHADOW: a log2
     int16_t bias_bytes; // AT_ALIGNED
     int32_t offset_bytes;
 };

@@ -150,9 +150,12 @@ static bool rule_is_sane(const struct qut_rule *rule)
     const struct qut_reg_rule *regs[2 + QUT_TRACKED_MAX] = {&rule->ra, &rule->sp};
     for (int i = 0; i < QUT_TRACKED_MAX; i++)
         regs[2 + i] = &rule->tracked[i];
-    for (int i = 0; i < 2 + QUT_TRACKED_MAX; i++)
-        if (regs[i]->how >= QUT_REG_HOW_END || regs[i]->reg >= registers)
+    for (int i = 0; i < 2 + QUT_TRACKED_MAX; i++) {
+        bool is_near = regs[i]->reg < QUT_SHADOW_LOG2_MIN || regs[i]->reg > QUT_SHADOW_LOG2_MAX;
+        if (regs[i]->how >= QUT_REG_HOW_END || regs[i]->reg >= registers ||
+            (regs[i]->how == QUT_REG_AT_SHADOW && is_near))
             return false;
+    }
     return true;
 }
 

@@ -18,6 +18,7 @@
 
 enum { PAGE_BYTES = 4096 };
 static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2;
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
 static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
 
@@ -51,6 +52,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
     header->shadow_distance = distance;
+    header->words_distance = words_distance;
     header->state = QUT_CALLS_READY;
 }
 
@@ -73,11 +75,17 @@ static void fill_addresses(struct qut_calls_header *header)
     header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
 }
 
+// Touched here and there only, and no part of the program's core files (other than the shadow, which their readers
+// need).
 static void *map(size_t size, int fd)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
                     fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, fd, 0);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, size, MADV_NOHUGEPAGE);
+    madvise(at, size, MADV_DONTDUMP);
+    return at;
 }
 
 // A file may not be longer than that: the kernel ends a process that tries. In a child of fork the table of granules
@@ -172,9 +180,9 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
 
 // ---- the end
 
-static void *shadow_of(uint64_t granule)
+static void *shadow_of(uint64_t granule, uint64_t at_distance)
 {
-    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - distance);
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - at_distance);
 }
 
 // Of a page of the shadow: some slot that it knows holds our address.
@@ -182,13 +190,13 @@ static bool is_page_in_use(const uint64_t *shadow)
 {
     enum { WORDS = PAGE_BYTES / sizeof(uint64_t) };
     uint64_t slots[WORDS], any = 0;
-    for (unsigned i = 1; i < WORDS; i += 2)
+    for (unsigned i = 0; i < WORDS; i++)
         any |= shadow[i];
     if (any == 0)
         return false;
     if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
         return false;
-    for (unsigned i = 1; i < WORDS; i += 2)
+    for (unsigned i = 0; i < WORDS; i++)
         if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
             return true;
     return false;
@@ -196,7 +204,7 @@ static bool is_page_in_use(const uint64_t *shadow)
 
 static bool is_granule_in_use(uint64_t granule)
 {
-    const char *shadow = shadow_of(granule);
+    const char *shadow = shadow_of(granule, distance);
     for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
         if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
             return true;
@@ -209,8 +217,10 @@ int calls_end(void)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED)
-            munmap(shadow_of(i), granule_bytes);
+        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
+            munmap(shadow_of(i, distance), granule_bytes);
+            munmap(shadow_of(i, words_distance), granule_bytes);
+        }
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);

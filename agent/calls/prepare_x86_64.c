@@ -12,12 +12,13 @@
 
 enum {
     NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
+    NAP_US = 50,              // and what the kernel takes beside it
     OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
 };
 
-// Of a thread that has not asked for a ring yet, and of one that got none.
-static struct calls_own newcomer, nobody;
-_Thread_local struct calls_own *calls_own = &newcomer;
+// Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
+static struct calls_own newcomer, nobody, agents;
+_Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
 uint8_t *calls_granules;
 struct calls_area *calls_area;
 struct qut_calls_header *calls_header;
@@ -41,40 +42,62 @@ static void add(qut_calls_u64 *count)
 
 // ---- shadow
 
+static int map_shadow(uint64_t begin, unsigned distance_log2)
+{
+    static const long size = 1L << QUT_CALLS_GRANULE_LOG2;
+    enum { READ_WRITE = 1 | 2 };
+    const long at = (long)(begin - ((uint64_t)1 << distance_log2));
+    const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
+    if (got == at) {
+        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
+        return 0;
+    }
+    if (got <= 0)
+        return (int)got;
+    call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
+    return -EEXIST;
+}
+
+static int map_both(uint64_t begin)
+{
+    if (begin <= (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2) // a shadow at 0 cannot be
+        return -EINVAL;
+    int error = map_shadow(begin, QUT_CALLS_X86_64_WORDS_LOG2);
+    if (error != 0)
+        return error;
+    error = map_shadow(begin, QUT_CALLS_X86_64_SHADOW_LOG2);
+    if (error != 0)
+        call6(SYS_munmap, (long)(begin - ((uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2)), 1L << QUT_CALLS_GRANULE_LOG2, 0,
+              0, 0, 0);
+    return error;
+}
+
 // Two threads may come at once, and one of them gets EEXIST: then the other has it mapped, and says so next.
 int calls_map_granule(uint64_t granule)
 {
-    static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
-    static const long size = 1L << QUT_CALLS_GRANULE_LOG2;
     uint8_t *state = &calls_granules[granule], unknown = QUT_CALLS_GRANULE_UNKNOWN;
-    const uint64_t begin = granule << QUT_CALLS_GRANULE_LOG2;
-    long error = -EINVAL;
-    if (begin > distance) { // a shadow at 0 cannot be
-        // PROT_READ | PROT_WRITE
-        const long at = (long)(begin - distance);
-        const long got =
-            call6(SYS_mmap, at, size, 1 | 2, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-        if (got == at) {
-            __atomic_store_n(state, QUT_CALLS_GRANULE_MAPPED, __ATOMIC_RELEASE);
-            return 0;
-        }
-        if (got > 0) // a kernel that takes the address for a wish
-            call6(SYS_munmap, got, size, 0, 0, 0, 0);
-        error = got > 0 ? -EEXIST : got;
+    const int error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
+    if (error == 0) {
+        __atomic_store_n(state, QUT_CALLS_GRANULE_MAPPED, __ATOMIC_RELEASE);
+        return 0;
     }
     for (unsigned turn = 0; error == -EEXIST && turn < OTHERS_TURNS; turn++) {
-        if (__atomic_load_n(state, __ATOMIC_ACQUIRE) == QUT_CALLS_GRANULE_MAPPED)
+        const uint8_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+        if (now == QUT_CALLS_GRANULE_MAPPED)
             return 0;
+        if (now == QUT_CALLS_GRANULE_REFUSED)
+            break;
         call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     }
     __atomic_compare_exchange_n(state, &unknown, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return (int)error;
+    return error;
 }
 
 bool calls_prepare_stack(uint64_t slot)
 {
     const uint64_t granule = slot >> QUT_CALLS_GRANULE_LOG2;
-    if (slot % 16 != 8) {
+    if (slot % 8 != 0) {
         if (calls_are_ours())
             add(&calls_header->passed_misaligned);
         return false;
@@ -115,14 +138,20 @@ static bool take_entry(uint32_t index)
     own->limit_bytes = calls_header->ring_bytes - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
     own->counts = base + calls_header->counts_offset_bytes + index * (calls_header->cell_count * (uint64_t)8);
     note_used(index + 1);
-    calls_own = own;
+    if (calls_own->ring) // a handler has taken one meanwhile
+        __atomic_store_n(&entry->state, QUT_CALLS_RING_ENDED, __ATOMIC_RELEASE);
+    else
+        calls_own = own;
     return true;
 }
 
-// With all signals blocked: a handler that comes in between would take another one for this thread.
+// With signals blocked: a handler that comes in between would take another one for this thread. Not those that the
+// thread itself can cause: blocked they would end the process. So one may come in all the same.
 static bool take_ring(void)
 {
-    const uint64_t all = ~(uint64_t)0;
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
+    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
+                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
     uint64_t before = 0;
     bool is_taken = false;
     if (call6(SYS_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof before, 0, 0) != 0) // SIG_BLOCK
@@ -141,27 +170,55 @@ static bool take_ring(void)
 static bool find_ring(void)
 {
     static uint32_t asked;
-    if (!calls_are_ours())
-        return false;
     if (calls_own == &nobody && __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED) % NOBODY_ASKS_AGAIN != 0)
         return false;
     return take_ring();
 }
 
+static bool is_room(struct calls_own *own, uint64_t *tail)
+{
+    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    *tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
+    own->limit_bytes = *tail * sizeof(struct qut_calls_event) + room;
+    return __atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes;
+}
+
+// For the tracer, which is another process and waits for none of the program's threads.
+static bool wait_for_room(struct calls_own *own, uint64_t tail)
+{
+    enum { YIELDS = 32 };
+    const uint32_t wait_us = __atomic_load_n(&calls_header->full_wait_us, __ATOMIC_RELAXED);
+    const struct {
+        long s, ns;
+    } nap = {0, NAP_US * 1000};
+    if (wait_us == 0 || own->stuck_events == tail + 1)
+        return false;
+    __atomic_fetch_add(&calls_header->waits, 1, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < YIELDS + wait_us / NAP_US; i++) {
+        if (i < YIELDS)
+            call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        else
+            call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        if (is_room(own, &tail))
+            return true;
+    }
+    own->stuck_events = tail + 1;
+    return false;
+}
+
 bool calls_prepare_room(bool is_exit)
 {
     struct calls_own *own = calls_own;
+    uint64_t tail;
     if (!own->ring) {
+        if (own == &agents || !calls_are_ours())
+            return false;
         if (find_ring())
             return true;
-        if (calls_are_ours())
-            add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
+        add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
         return false;
     }
-    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
-    const uint64_t tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
-    own->limit_bytes = tail * sizeof(struct qut_calls_event) + room;
-    if (__atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes)
+    if (is_room(own, &tail) || wait_for_room(own, tail))
         return true;
     add(is_exit ? &own->entry->lost_exits : &own->entry->lost_enters);
     return false;
@@ -169,14 +226,20 @@ bool calls_prepare_room(bool is_exit)
 
 bool calls_prepare_counts(void)
 {
+    if (calls_own == &agents || !calls_are_ours())
+        return false;
     if (calls_own->counts || find_ring())
         return true;
-    if (calls_are_ours())
-        add(&calls_header->uncounted);
+    add(&calls_header->uncounted);
     return false;
 }
 
-// ---- the end of threads
+// ---- threads
+
+void calls_thread_is_agents(void)
+{
+    calls_own = &agents;
+}
 
 void calls_thread_ends(void)
 {

@@ -19,7 +19,7 @@
         .set    GRANULE_SHIFT, 24
         .set    MAPPED, 1
         .set    EXIT_BIT, 0x100000
-        .set    SLOT_SHIFT, 17                  // (slot - 8) << 17 is slot >> 4 << 21
+        .set    SLOT_SHIFT, 18                  // slot >> 3 << 21; 2^46, which each slot has, is shifted out
 
         // Of struct calls_own.
         .set    HEAD, 0
@@ -123,8 +123,8 @@
         movq    %rcx, -48(%rsp)
         movq    %rsi, -56(%rsp)
 .Lagain:
-        leaq    -8(%rsp), %rsi
-        testb   $15, %sil
+        movq    %rsp, %rsi
+        testb   $7, %sil
         jnz     .Lno_shadow
         movq    %rsi, %rax
         shrq    $GRANULE_SHIFT, %rax
@@ -142,7 +142,8 @@
         shlq    $SLOT_SHIFT, %rsi
         orq     %rax, %rsi
         leaq    EXIT_BIT(%rsi), %rax
-        movq    %rax, -8(%rsp,%rcx)
+        sarq    $1, %rcx                        // 2^QUT_CALLS_X86_64_WORDS_LOG2
+        movq    %rax, (%rsp,%rcx)
 .Lenter_event:
         write_event .Lenter_full
 .Lenter_go:
@@ -159,7 +160,8 @@
         movabsq $-DISTANCE, %rcx
         movq    %rsi, -40(%rsp)
         movq    -8(%rsp,%rcx), %rax
-        movq    -16(%rsp,%rcx), %rsi
+        sarq    $1, %rcx
+        movq    -8(%rsp,%rcx), %rsi
         movq    %rdx, -24(%rsp)
         movq    %rax, -8(%rsp)
 .Lexit_event:

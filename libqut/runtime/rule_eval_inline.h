@@ -92,10 +92,13 @@ runtime_eval_register(const struct runtime_evaluation *e, const struct qut_reg_r
 {
     switch (rule->how) {
     case QUT_REG_SAME: return runtime_eval_register_value(e, same, value) ? RUNTIME_EVAL_OK : RUNTIME_EVAL_NO_REGISTER;
-    case QUT_REG_AT_CFA: // *(cfa + offset)
-        return runtime_eval_read_word(e, runtime_eval_moved(e, e->cfa, rule->offset_bytes), value)
+    case QUT_REG_AT_CFA:      // *(cfa + offset)
+    case QUT_REG_AT_SHADOW: { // *(cfa + offset - distance)
+        uint64_t distance = rule->how == QUT_REG_AT_SHADOW ? (uint64_t)1 << (rule->reg & 63) : 0;
+        return runtime_eval_read_word(e, runtime_eval_moved(e, e->cfa, rule->offset_bytes) - distance, value)
                    ? RUNTIME_EVAL_OK
                    : RUNTIME_EVAL_BAD_MEMORY;
+    }
     case QUT_REG_AT_REG: // *(reg + offset)
         if (!runtime_eval_register_value(e, rule->reg, value))
             return RUNTIME_EVAL_NO_REGISTER;

@@ -23,20 +23,32 @@ bool runtime_walk_register(const struct arch *arch, const struct runtime_walk_op
     return runtime_register(arch, ops, context, walk, reg, value);
 }
 
-void runtime_walk_frame(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
-                        struct runtime_walk *walk, struct qut_frame *frame)
+// False: there is no frame here, and the walk has ended.
+static bool classify(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                     struct runtime_walk *walk)
 {
     if (!walk->classified)
         runtime_classify(arch, ops, context, walk);
+    if (!runtime_is_exchanged(walk))
+        return true;
+    if (!runtime_leave(arch, ops, context, walk))
+        return false;
+    runtime_classify(arch, ops, context, walk);
+    return !runtime_is_exchanged(walk) || runtime_walk_ends(arch, walk, QUT_END_NO_PROGRESS);
+}
+
+void runtime_walk_frame(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                        struct runtime_walk *walk, struct qut_frame *frame)
+{
+    classify(arch, ops, context, walk);
     runtime_describe(arch, walk, frame);
 }
 
 bool runtime_walk_step(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                        struct runtime_walk *walk)
 {
-    if (!walk->classified)
-        runtime_classify(arch, ops, context, walk);
-    return runtime_leave(arch, ops, context, walk);
+    return classify(arch, ops, context, walk) && runtime_leave(arch, ops, context, walk) &&
+           classify(arch, ops, context, walk);
 }
 
 enum runtime_call_site runtime_read_call_site(const struct arch *arch,

@@ -371,6 +371,9 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_trampoline(const struct arch *arch, cons
     return true;
 }
 
+// Needs what stands above, and is read here.
+#include "libqut/runtime/walk_exchanged_inline.h"
+
 // What evaluating a rule asks for, and which address could not be read, for the end's report.
 struct runtime_frame_access {
     const struct arch *arch;
@@ -424,7 +427,14 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
     if (walk->interpreted.method_cfa_bytes)
         walk->dex_pc = runtime_interpreted(arch, ops, context, walk, cfa);
     caller.pc = ops->strip(context, caller.pc);
-    if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, false))
+    bool guessed = false;
+    if (runtime_is_exchanged(walk)) {
+        if (caller.pc == 0) // none that was kept
+            return runtime_walk_ends(arch, walk, QUT_END_NOT_CODE);
+        guessed = walk->flags & QUT_FRAME_GUESSED;
+        runtime_pass_exchanged(walk);
+    }
+    if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, guessed))
         return false;
     walk->regs = caller;
     if (walk->dex_pc) {

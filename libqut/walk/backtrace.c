@@ -17,6 +17,7 @@ struct backtrace {
     uintptr_t *pcs;
     size_t max, count;
     uint32_t slow_count;           // of the frames given out
+    bool was_exchanged;            // what led to the frame the walk is at was no frame; it is not given out yet
     bool forgot;                   // registers but pc, sp and fp
     uintptr_t here;                // an address on the running stack
     struct walk_noted_walk *notes; // NULL: it is not asked what frames are
@@ -140,6 +141,36 @@ static bool hand_back(struct backtrace *b)
     return true;
 }
 
+// What was given out last is no frame. In the memo it makes room for the true one, of which it is not known how it is
+// reached.
+static void forget_last(struct backtrace *b)
+{
+    const struct runtime_fast *f = b->fast;
+    b->count--;
+    if (!f)
+        return;
+    struct runtime_memo *memo = &f->thread->memo;
+    bool has_two = memo->new_count + memo->good_end - memo->good > 1;
+    if (f->remember != RUNTIME_REMEMBER || !has_two || runtime_memo_last(memo)->sp != (uintptr_t)b->walk.regs.sp ||
+        runtime_memo_last(memo)->ra != (uintptr_t)b->walk.regs.pc)
+        memo->contiguous = false;
+    else if (memo->new_count)
+        memo->new_count--;
+    else
+        memo->good_end--; // a walk was cut there
+}
+
+// From an exchanged return address, or to a frame behind one, which then can be given out. False: the walk has ended.
+__attribute__((noinline, cold)) static bool see_through(struct backtrace *b)
+{
+    bool was_exchanged = b->was_exchanged, is_exchanged = runtime_is_exchanged(&b->walk);
+    b->was_exchanged = is_exchanged;
+    if (was_exchanged)
+        return !is_exchanged || walk_local_no_progress(&b->walk);
+    forget_last(b);
+    return walk_local_leave_exchanged(&b->local, &b->walk);
+}
+
 // A bytecode's frame is missing where its register is, though nothing that follows need be: that register is looked for
 // from the walk's beginning.
 static bool forgot_dex_pc(const struct backtrace *b)
@@ -153,35 +184,42 @@ static bool forgot_dex_pc(const struct backtrace *b)
 // why not.
 static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
 {
-    bool moved = true;
-    for (bool is_given = b->count != 0; moved; is_given = false) {
+    for (bool is_given = b->count != 0;; is_given = false) {
         uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
-        if (!is_given) {
+        if (!is_given && !b->was_exchanged) {
             if (b->count && hand_back(b))
                 return true;
             if (b->count == b->max) {
                 runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_LIMIT);
-                break;
+                return false;
             }
             if (b->count && b->fast)
                 b->fast->thread->memo.contiguous = false;
             b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
         }
-        b->slow_count++;
         walk_local_classify(&b->local, &b->walk);
+        if (b->was_exchanged || walk_local_is_exchanged(&b->walk)) {
+            if (!see_through(b))
+                return false;
+            continue;
+        }
+        b->slow_count++;
         if (forgot_dex_pc(b)) {
             runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
-            break;
+            return false;
         }
         unsigned flags = b->walk.flags;
-        moved = walk_local_step(&b->local, &b->walk, b->here);
+        bool moved = walk_local_leave(&b->local, &b->walk);
+        if (moved && (flags & QUT_FRAME_SIGNAL)) // b->here not before: there is little stack
+            walk_local_choose_direct(&b->local, (uintptr_t)b->walk.regs.sp, b->here);
         // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
         bool was_signal = moved ? b->walk.pc_kind == ARCH_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
             b->pcs[b->count - 1] = pc;
         note(b, b->count - 1, flags | (was_signal ? QUT_FRAME_SIGNAL : 0u));
+        if (!moved)
+            return false;
     }
-    return false;
 }
 
 // How it ended, in a function of its own: the stack for that is not needed on the way.
@@ -223,7 +261,7 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
     b->fast = f;
     b->pcs = pcs;
     b->max = max;
-    b->count = b->slow_count = b->forgot = 0;
+    b->count = b->slow_count = b->forgot = b->was_exchanged = 0;
     b->local.jit = (struct modules_jit_asked){0};
     b->local.unlisted = 0;
     begin_slowly(b, capture, ucontext);

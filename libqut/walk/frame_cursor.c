@@ -65,13 +65,25 @@ static void leave(const struct walk_local *local, struct qut_cursor *cursor)
     modules_leave(local->thread);
 }
 
+// False: there is no frame here, and the walk has ended.
+static bool classify(struct walk_local *local, struct runtime_walk *walk)
+{
+    walk_local_classify(local, walk);
+    if (!runtime_is_exchanged(walk))
+        return true;
+    if (!walk_local_leave_exchanged(local, walk))
+        return false;
+    walk_local_classify(local, walk);
+    return !runtime_is_exchanged(walk) || walk_local_no_progress(walk);
+}
+
 void qut_cursor_frame(struct qut_cursor *cursor, struct qut_frame *frame)
 {
     struct runtime_walk *walk = walk_of(cursor);
     if (!walk->classified) {
         struct walk_local local;
         if (enter(&local, cursor, (uintptr_t)__builtin_frame_address(0)))
-            walk_local_classify(&local, walk);
+            classify(&local, walk);
         leave(&local, cursor);
     }
     runtime_describe(&arch_native_arch, walk, frame);
@@ -82,7 +94,8 @@ int qut_cursor_next(struct qut_cursor *cursor)
     struct runtime_walk *walk = walk_of(cursor);
     struct walk_local local;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool moved = enter(&local, cursor, here) && walk_local_step(&local, walk, here);
+    bool moved = enter(&local, cursor, here) && classify(&local, walk) && walk_local_step(&local, walk, here) &&
+                 classify(&local, walk);
     leave(&local, cursor);
     return moved;
 }

@@ -233,6 +233,21 @@ bool walk_local_leave(struct walk_local *local, struct runtime_walk *walk)
     return runtime_leave(&arch_native_arch, &walk_local_ops, local, walk);
 }
 
+bool walk_local_is_exchanged(const struct runtime_walk *walk)
+{
+    return runtime_is_exchanged(walk);
+}
+
+bool walk_local_leave_exchanged(struct walk_local *local, struct runtime_walk *walk)
+{
+    return runtime_leave_by_rule(&arch_native_arch, &walk_local_ops, local, walk);
+}
+
+bool walk_local_no_progress(struct runtime_walk *walk)
+{
+    return runtime_walk_ends(&arch_native_arch, walk, QUT_END_NO_PROGRESS);
+}
+
 bool walk_local_not_started(struct runtime_walk *walk)
 {
     return runtime_walk_ends(&arch_native_arch, walk, QUT_END_NOT_STARTED);

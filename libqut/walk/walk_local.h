@@ -71,6 +71,12 @@ static inline void walk_local_classify(struct walk_local *local, struct runtime_
 // By what is filled.
 bool walk_local_leave(struct walk_local *local, struct runtime_walk *walk);
 
+// Functions of their own, so that walks by the slow way need no more stack. Of what was classified: it is no frame.
+bool walk_local_is_exchanged(const struct runtime_walk *walk);
+
+// From an exchanged return address (runtime_is_exchanged) to the true one.
+bool walk_local_leave_exchanged(struct walk_local *local, struct runtime_walk *walk);
+
 // To the caller. False: the walk has ended.
 static inline bool walk_local_step(struct walk_local *local, struct runtime_walk *walk, uintptr_t here)
 {
@@ -85,6 +91,9 @@ static inline bool walk_local_step(struct walk_local *local, struct runtime_walk
 
 void walk_local_begin_at_capture(struct runtime_walk *walk, const struct arch_capture *capture);
 void walk_local_begin_at_context(struct runtime_walk *walk, const void *ucontext);
+
+// How a walk ends that is led to an exchanged return address by another one.
+bool walk_local_no_progress(struct runtime_walk *walk);
 
 // How a walk that could not begin ends.
 bool walk_local_not_started(struct runtime_walk *walk);

@@ -6,6 +6,7 @@
 #include "qutc/cfi/dwarf_constants.h"
 
 enum { STACK_MAX = 16, OPS_MAX = 64 };
+enum { SHADOW_REST_BYTES_MAX = 1 << 16 }; // a place in a frame
 
 enum value_kind {
     UNKNOWN = 0,
@@ -282,6 +283,20 @@ static enum qut_refusal aligned_slot(struct value v, struct qut_reg_rule *rule)
     return QUT_REFUSED_NOT;
 }
 
+bool cfi_expression_shadow(const struct arch *arch, int64_t offset_bytes, struct qut_reg_rule *rule)
+{
+    if (arch->word_bytes == 4)
+        return false;
+    for (uint8_t log2 = QUT_SHADOW_LOG2_MIN; log2 <= QUT_SHADOW_LOG2_MAX; log2++) {
+        int64_t rest_bytes = wrapping_add(offset_bytes, (int64_t)((uint64_t)1 << log2));
+        if (rest_bytes < -SHADOW_REST_BYTES_MAX || rest_bytes > SHADOW_REST_BYTES_MAX)
+            continue;
+        *rule = (struct qut_reg_rule){.how = QUT_REG_AT_SHADOW, .reg = log2, .offset_bytes = (int32_t)rest_bytes};
+        return true;
+    }
+    return false;
+}
+
 enum qut_refusal cfi_expression_register(const struct arch *arch, struct base_bytes ops, bool is_value,
                                          struct qut_reg_rule *rule)
 {
@@ -297,6 +312,8 @@ enum qut_refusal cfi_expression_register(const struct arch *arch, struct base_by
         return aligned_slot(v, rule);
     if (v.kind != AFFINE)
         return QUT_REFUSED_REGISTER_EXPRESSION;
+    if (at && v.base == BASE_CFA && cfi_expression_shadow(arch, v.k, rule))
+        return QUT_REFUSED_NOT;
     if (!fits(v.k))
         return QUT_REFUSED_OFFSET_RANGE;
     *rule = (struct qut_reg_rule){.offset_bytes = (int32_t)v.k};

@@ -114,7 +114,10 @@ static void set_offset_rule(struct qut_rule *state, const struct arch *arch, con
                             enum qut_reg_how how, int64_t offset)
 {
     struct qut_reg_rule rule = {.how = (uint8_t)how};
-    if (!factored(offset, cie->data_align, &rule.offset_bytes))
+    int64_t offset_bytes;
+    bool is_shadow = how == QUT_REG_AT_CFA && !__builtin_mul_overflow(offset, cie->data_align, &offset_bytes) &&
+                     cfi_expression_shadow(arch, offset_bytes, &rule);
+    if (!is_shadow && !factored(offset, cie->data_align, &rule.offset_bytes))
         rule = (struct qut_reg_rule){.how = CFI_REG_REFUSED, .offset_bytes = QUT_REFUSED_OFFSET_RANGE};
     set_rule(state, arch, cie, reg, rule);
 }

@@ -26,6 +26,11 @@ static const struct code_arch archs[QUT_ARCH_END] = {
                           .call_number_reg = 17,
                           .clones = {220, 435},
                           .leaves = {93, 94, 139}},
+    [QUT_ARCH_ARM] = {.read = code_read_arm,
+                      .kept = 0x2ff0, // r4-r11, sp
+                      .call_number_reg = 7,
+                      .clones = {120, 435},
+                      .leaves = {1, 248, 173}},
 };
 
 const struct code_arch *code_arch(const struct arch *arch)

@@ -123,7 +123,7 @@ static void begin(struct code_walk *w, const struct code_function *function, str
 static void take_marks_back(struct code_walk *w)
 {
     for (size_t i = 0; i < w->touched.count; i++)
-        w->f->marks[w->touched.items[i]] &= (uint8_t)~CODE_MARK_WALK;
+        w->f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
 }
 
 int code_find_calls(struct code_follower *f, const struct code_function *function)

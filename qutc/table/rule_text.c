@@ -60,7 +60,8 @@ static void put_cfa(struct writer *w, const struct arch *arch, const struct qut_
 
 static void put_place(struct writer *w, const struct arch *arch, const struct qut_reg_rule *place)
 {
-    bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG || place->how == QUT_REG_AT_ALIGNED;
+    bool is_read = place->how == QUT_REG_AT_CFA || place->how == QUT_REG_AT_REG || place->how == QUT_REG_AT_ALIGNED ||
+                   place->how == QUT_REG_AT_SHADOW;
     put(w, "%s", is_read ? "[" : "");
     if (place->how == QUT_REG_AT_ALIGNED) {
         put(w, "((cfa");
@@ -73,6 +74,8 @@ static void put_place(struct writer *w, const struct arch *arch, const struct qu
     }
     if (place->offset_bytes)
         put_offset(w, place->offset_bytes);
+    if (place->how == QUT_REG_AT_SHADOW)
+        put(w, "-2^%u", place->reg & 63u);
     put(w, "%s", is_read ? "]" : "");
 }
 

@@ -84,6 +84,11 @@ static struct qut_reg_rule random_place(struct maker *m)
         place.bias_bytes = -8;
         place.reg = (uint8_t)maker_random(m, 12);
         break;
+    case QUT_REG_AT_SHADOW: // words of 4 bytes have none
+        if (m->arch->word_bytes == 4)
+            return (struct qut_reg_rule){0};
+        place.reg = (uint8_t)(QUT_SHADOW_LOG2_MIN + maker_random(m, QUT_SHADOW_LOG2_MAX - QUT_SHADOW_LOG2_MIN + 1));
+        break;
     case QUT_REG_AT_REG:
     case QUT_REG_IN_REG: place.reg = (uint8_t)maker_random(m, m->arch->register_count); break;
     default: break;

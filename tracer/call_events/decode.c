@@ -62,7 +62,7 @@ static bool decode(struct decoder *decoder, struct call_event *event)
     if (id >> QUT_TRACE_FILE_CALL_ID_BITS || decoder->ids.failed || decoder->slots.failed)
         return false;
     event->function = (uint32_t)id;
-    event->slot = call_list_reference(list) + 16 * (zigzag >> 1 ^ -(zigzag & 1));
+    event->slot = call_list_reference(list) + 8 * (zigzag >> 1 ^ -(zigzag & 1));
     event->is_exit = kind == QUT_TRACE_FILE_CALL_EXIT;
     if (event->is_exit)
         call_list_exit(list, event->slot);

@@ -92,7 +92,7 @@ static void encode(struct call_events_encoder *encoder, const struct qut_calls_e
         call_list_exit_last(list);
         return;
     }
-    const int64_t distance = (int64_t)(slot - call_list_reference(list)) / 16;
+    const int64_t distance = (int64_t)(slot - call_list_reference(list)) / 8;
     put(encoder, QUT_TRACE_FILE_CALL_IDS, id);
     put(encoder, QUT_TRACE_FILE_CALL_SLOTS, (uint64_t)distance << 1 ^ (uint64_t)(distance >> 63));
     if (is_exit)

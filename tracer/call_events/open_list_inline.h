@@ -6,6 +6,7 @@
 
 #include "tracer/call_events/events.h"
 
+enum { CALL_SLOT_BYTES = 8 }; // what slots are multiples of
 enum { CALL_LIST_REACH_BYTES = 64 << 10, CALL_LIST_MASK = QUT_TRACE_FILE_CALL_OPEN_MAX - 1 };
 static_assert((QUT_TRACE_FILE_CALL_OPEN_MAX & CALL_LIST_MASK) == 0, "a power of two");
 
@@ -22,7 +23,7 @@ struct call_list {
 static inline void call_list_clear(struct call_list *list)
 {
     list->end = list->count = 0;
-    list->last_slot = 8;
+    list->last_slot = 0;
 }
 
 static inline const struct call_list_item *call_list_last(const struct call_list *list)

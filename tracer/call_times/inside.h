@@ -22,7 +22,7 @@ void call_times_merged_end(struct call_times_merged *merged);
 
 struct call_times_slots {
     struct call_times_slot {
-        uint64_t slot; // 0: free
+        uint64_t slot; // | 1; 0: free
         uint64_t value;
     } * items;
     size_t mask; // their count less one; 0: none

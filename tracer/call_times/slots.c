@@ -5,6 +5,12 @@
 #include "base/hash_index.h"
 #include "tracer/call_times/inside.h"
 
+// Slots are multiples of 8: a key is none, so that 0 is a free place.
+static uint64_t key_of(uint64_t slot)
+{
+    return slot | 1;
+}
+
 static size_t home_of(const struct call_times_slots *slots, uint64_t slot)
 {
     return (size_t)base_hash_word(0, slot) & slots->mask;
@@ -12,6 +18,7 @@ static size_t home_of(const struct call_times_slots *slots, uint64_t slot)
 
 uint64_t *call_times_slots_find(const struct call_times_slots *slots, uint64_t slot)
 {
+    slot = key_of(slot);
     if (!slots->items)
         return NULL;
     for (size_t at = home_of(slots, slot); slots->items[at].slot; at = (at + 1) & slots->mask)
@@ -54,12 +61,13 @@ bool call_times_slots_set(struct call_times_slots *slots, uint64_t slot, uint64_
     }
     if ((!slots->items || slots->count * 2 > slots->mask) && !grow(slots))
         return false;
-    put(slots, slot, value);
+    put(slots, key_of(slot), value);
     return true;
 }
 
 void call_times_slots_remove(struct call_times_slots *slots, uint64_t slot)
 {
+    slot = key_of(slot);
     if (!slots->items)
         return;
     size_t at = home_of(slots, slot);

@@ -63,6 +63,8 @@ static inline bool calls_is_marked(const struct calls_marks *marks, uint64_t vad
 
 // ---- the file
 
+const char *calls_module_name(const char *path); // its last part
+
 // Code that belongs together: what an FDE covers, or a symbol with a size where none does.
 struct calls_region {
     uint64_t start, end;
@@ -129,5 +131,6 @@ int calls_list(struct calls_work *work, uint8_t **bytes, size_t *size_bytes);
 // refuse.c: why a function is left alone, by its name. QUT_PLAN_OK: it is not.
 enum qut_plan_refusal calls_refuse_name(const char *name);
 enum qut_plan_refusal calls_refuse_module(const char *module, const struct input_image *image);
+enum qut_plan_refusal calls_refuse_module_name(const char *module);
 
 #endif

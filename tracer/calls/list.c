@@ -205,6 +205,7 @@ static int write_plan(struct list *list, uint8_t **bytes, size_t *size_bytes)
     if (list->aliases.count)
         memcpy(at + functions, list->aliases.items, list->aliases.count * sizeof *list->aliases.items);
     memcpy(at + functions + aliases, list->names.items, list->names.count);
+    header.checksum = qut_table_checksum(at, *size_bytes - sizeof header);
     memcpy(*bytes, &header, sizeof header);
     return 0;
 }

@@ -156,12 +156,18 @@ int calls_patterns_select(struct calls_patterns *patterns, const char *module, c
             is_meant |= !pattern->is_excluded;
             is_excluded |= pattern->is_excluded;
         }
-        if (!is_meant || is_excluded || is_refused)
+        if (!is_meant || is_excluded)
             continue;
-        uint32_t *place = BASE_ADD(selection);
+        uint32_t *place = is_refused ? BASE_ADD(&selection->refused) : BASE_ADD(selection);
         if (!place)
             return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions");
         *place = i;
     }
     return 0;
+}
+
+void calls_selection_free(struct calls_selection *selection)
+{
+    base_vector_free(&selection->vector);
+    base_vector_free(&selection->refused.vector);
 }

@@ -32,9 +32,13 @@ bool calls_patterns_want_module(const struct calls_patterns *patterns, const cha
 // Indexes of the functions that are meant and can be patched, ascending. Counts what each pattern fits.
 struct calls_selection {
     BASE_VECTOR(uint32_t);
+    struct {
+        BASE_VECTOR(uint32_t);
+    } refused; // that are meant, and cannot be patched
 };
 int calls_patterns_select(struct calls_patterns *patterns, const char *module, const struct calls_plan *plan,
                           struct calls_selection *selection, struct base_error *error);
+void calls_selection_free(struct calls_selection *selection);
 
 // Whether a name that people read fits a glob, by the rules above.
 bool calls_name_fits(const char *glob, const char *readable);

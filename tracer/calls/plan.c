@@ -74,21 +74,26 @@ static void free_work(struct calls_work *work)
     free(work->targets.bits);
 }
 
+const char *calls_module_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error)
 {
     struct input_image *image;
-    if (input_image_open(path, NULL, 0, 0, NULL, &image, error) != 0)
+    // Names only: unwind information that the loader does not map is not asked.
+    const struct input_image_options options = {.debug_root = "/usr/lib/debug"};
+    if (input_image_open(path, NULL, 0, 0, &options, &image, error) != 0)
         return -1;
     struct symbols *symbols = symbols_read(image, 0, error);
     if (!symbols)
         return -1;
-    const char *slash = strrchr(path, '/');
     struct calls_work work = {.image = symbols_image(symbols),
                               .symbols = symbols,
                               .error = error,
-                              .module = name    ? name
-                                        : slash ? slash + 1
-                                                : path};
+                              .module = name ? name : calls_module_name(path)};
     uint8_t *bytes = NULL;
     size_t size_bytes;
     int result = make(&work, &bytes, &size_bytes);

@@ -26,6 +26,14 @@ bool calls_plan_is_possible(void);
 // Reads and decodes the file. name: what the module is called, for what is denied by that ("libc.so.6"); NULL: the
 // path's last part. Blocks, allocates. Returns 0, or -1 with *error filled; free with calls_plan_free.
 int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error);
+// The same from the cache of tables, where a plan of this file is; else it is made, and left there. What cannot be read
+// or written there is no error. A name that is denied as a whole is planned anew.
+struct calls_plan_cache {
+    const char *directory; // NULL: qutc_cache_directory's
+    bool was_cached;       // answered
+};
+int calls_plan_get(const char *path, const char *name, struct calls_plan_cache *cache, struct calls_plan **plan,
+                   struct base_error *error);
 // The same of bytes (malloc's, aligned to 8), which are checked; they are freed where it fails.
 int calls_plan_take(void *bytes, size_t size_bytes, struct calls_plan **plan, struct base_error *error);
 void calls_plan_free(struct calls_plan *plan);

@@ -15,3 +15,10 @@ int calls_plan_make(const char *path, const char *name, struct calls_plan **plan
     return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0,
                      "calls cannot be traced by a qut that was built without Zydis");
 }
+
+int calls_plan_get(const char *path, const char *name, struct calls_plan_cache *cache, struct calls_plan **plan,
+                   struct base_error *error)
+{
+    cache->was_cached = false;
+    return calls_plan_make(path, name, plan, error);
+}

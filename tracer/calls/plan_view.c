@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/qut_checksum_inline.h"
+#include "formats/qut_table_check.h"
 #include "tracer/calls/plan.h"
 
 static bool is_sound_instruction(const struct qut_plan_instruction *i)
@@ -81,6 +83,8 @@ static bool find_parts(struct calls_plan *plan)
     if (plan->size_bytes != sizeof *header + functions + aliases + names)
         return false;
     const uint8_t *at = (const uint8_t *)(header + 1);
+    if (!qut_checksum_agrees(header->checksum, qut_table_checksum(at, plan->size_bytes - sizeof *header)))
+        return false;
     plan->header = header;
     plan->functions = (const struct qut_plan_function *)(const void *)at;
     plan->aliases = (const struct qut_plan_alias *)(const void *)(at + functions);

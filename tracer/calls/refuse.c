@@ -116,10 +116,16 @@ enum qut_plan_refusal calls_refuse_name(const char *name)
     return QUT_PLAN_OK;
 }
 
-enum qut_plan_refusal calls_refuse_module(const char *module, const struct input_image *image)
+enum qut_plan_refusal calls_refuse_module_name(const char *module)
 {
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
         if (fits(modules[i].glob, module))
             return modules[i].why;
-    return symbols_has_go_functions(image) ? QUT_PLAN_GO : QUT_PLAN_OK;
+    return QUT_PLAN_OK;
+}
+
+enum qut_plan_refusal calls_refuse_module(const char *module, const struct input_image *image)
+{
+    enum qut_plan_refusal why = calls_refuse_module_name(module);
+    return why != QUT_PLAN_OK ? why : symbols_has_go_functions(image) ? QUT_PLAN_GO : QUT_PLAN_OK;
 }

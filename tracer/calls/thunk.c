@@ -143,10 +143,11 @@ static void put_copy(struct writer *w)
         move(w, instruction, function->code + from, start + from + instruction->length);
         from = (uint8_t)(from + instruction->length);
     }
-    w->thunk->boundaries[function->instruction_count] = (struct calls_boundary){from, w->thunk->size_bytes};
-    w->thunk->boundary_count = function->instruction_count + 1u;
-    if (!(function->flags & QUT_PLAN_ENDS))
-        put_jump(w, start + from);
+    w->thunk->boundary_count = function->instruction_count;
+    if (function->flags & QUT_PLAN_ENDS)
+        return; // what stands behind it is another function
+    w->thunk->boundaries[w->thunk->boundary_count++] = (struct calls_boundary){from, w->thunk->size_bytes};
+    put_jump(w, start + from);
 }
 
 static bool is_patched(const struct qut_plan_function *function)

@@ -25,7 +25,8 @@ struct calls_thunk_place {
 };
 
 // Where an instruction of the function is in its copy: what stands at entry + patch_at + from is executed at
-// thunk + to. The first one's `from` is 0; one more than there are instructions stands for what follows them.
+// thunk + to. The first one's `from` is 0; one more than there are instructions stands for what follows them, where
+// something does (no QUT_PLAN_ENDS).
 struct calls_boundary {
     uint8_t from, to;
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "formats/qut_agent.h"
+#include "tracer/traced/traced.h"
 
 #define RECORD_FILE "qut.qtrace" // where to, unless -o says it; and what is read where no FILE is given
 
@@ -21,7 +22,8 @@ struct record_command_options {
     const char *json_path;       // the summary, as JSON; NULL: not wanted
     FILE *json;                  // opened by the command
     uint64_t duration_ns;
-    struct agent_settings settings; // all that the command line decides
+    const struct traced_options *calls; // of `qut trace`; NULL: none are traced
+    struct agent_settings settings;     // all that the command line decides
 };
 
 // CLI_GO_ON, or an exit status.

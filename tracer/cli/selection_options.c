@@ -74,7 +74,8 @@ static void say_line(void *context, const char *text)
 
 bool cli_selection_fits(const struct trace_options *options, const char *path, const struct selection *selection)
 {
-    if (selection->trace.sample_count || !cli_selects_a_part(options))
+    if (selection->trace.sample_count || (selection->trace.calls_count && selection->trace.thread_count) ||
+        !cli_selects_a_part(options))
         return true;
     cli_report(stderr, path, "nothing in it fits what was asked for (kind %s); it has",
                analysis_kind_name(selection->kind));

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,6 +41,8 @@ enum {
     ID_BY_THREAD,
     ID_BLOCKED,
     ID_LOCKS,
+    ID_CALLS,
+    ID_SLOWEST,
 };
 
 #define KINDS "cpu, wall, alloc, lock, io or other"
@@ -80,6 +83,9 @@ static const struct cli_argument arguments[] = {
      "how much of the time each thread ran and was blocked, and where it was at last"},
     {"blocked", NULL, ID_BLOCKED, TRACE_INFO, "what threads waited for, and how long"},
     {"locks", NULL, ID_LOCKS, TRACE_INFO, "waits by lock: which thread waited, which held it, which let go"},
+    {"calls", NULL, ID_CALLS, TRACE_INFO, "exact calls, as of qut trace: by function, and who called them"},
+    {"slowest", "F[,PERCENT]", ID_SLOWEST, TRACE_INFO,
+     "where the time was in the slowest calls of the function F (default: the slowest 1 percent)"},
     {"show-agent", NULL, ID_SHOW_AGENT, SELECTS, "the frames of qut's own agent, too"},
     {"show-interpreters", NULL, ID_SHOW_INTERPRETERS, SELECTS,
      "the frames of interpreters before the functions that they run, too"},
@@ -167,6 +173,24 @@ static int take_interval(struct trace_options *options, const char *value)
     return status;
 }
 
+// "F,PERCENT": names of C++ have commas, too, but do not end in one and a number.
+static int take_slowest(struct trace_options *options, const char *value)
+{
+    static char function[1024];
+    const char *comma = strrchr(value, ',');
+    char *end = NULL;
+    const double percent = comma ? strtod(comma + 1, &end) : 1;
+    const bool has_percent = comma && end != comma + 1 && !*end;
+    const size_t length = has_percent ? (size_t)(comma - value) : strlen(value);
+    if (!length || length >= sizeof function || (has_percent && (percent <= 0 || percent > 100)))
+        return cli_bad_value("slowest", value, "a function, or a function and percent above 0");
+    memcpy(function, value, length);
+    function[length] = 0;
+    options->info.slowest = function;
+    options->info.slowest_share = has_percent ? percent / 100 : 0.01;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct trace_options *options = context;
@@ -199,6 +223,8 @@ static int take_option(void *context, int id, const char *value)
         return take_number("top", value, 1, TOP_MAX, "a number from 1 to 100000", &options->info.rows);
     case ID_BY_THREAD: options->info.by_thread = true; return 0;
     case ID_BLOCKED: options->info.blocked = true; return 0;
+    case ID_CALLS: options->info.calls = true; return 0;
+    case ID_SLOWEST: return take_slowest(options, value);
     case ID_LOCKS: options->info.locks = true; return 0;
     default: return -1;
     }

@@ -44,7 +44,7 @@ struct export_format {
 };
 
 extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
-    export_chrome, export_perf_script, export_firefox, export_callgrind;
+    export_chrome, export_perf_script, export_firefox, export_callgrind, export_replay;
 
 extern const struct export_format *const export_formats[]; // up to a NULL
 const struct export_format *export_find(const char *name); // NULL: there is none

@@ -18,7 +18,8 @@ enum { ROWS_DEFAULT = 20, NAME_COLUMNS_MAX = 500 };
 
 bool info_tables_wanted(const struct info_wanted *wanted)
 {
-    return wanted->functions || wanted->by_thread || wanted->blocked || wanted->locks;
+    return wanted->functions || wanted->by_thread || wanted->blocked || wanted->locks || wanted->calls ||
+           wanted->slowest;
 }
 
 // ---- where it went
@@ -220,7 +221,8 @@ static int print_locks(const struct printer *printer, const struct intervals *in
 static int print_all(const struct info_wanted *wanted, const struct printer *printer)
 {
     struct intervals intervals = {0};
-    int status = wanted->functions ? print_top(printer, measure_of(wanted, printer->trace)) : 0;
+    const bool has_calls_only = printer->trace->calls_count && !printer->trace->counts.hits && !printer->json;
+    int status = wanted->functions && !has_calls_only ? print_top(printer, measure_of(wanted, printer->trace)) : 0;
     if (status == 0 && wanted->by_thread)
         status = info_print_by_thread(printer);
     if (status == 0 && (wanted->blocked || wanted->locks))
@@ -229,6 +231,10 @@ static int print_all(const struct info_wanted *wanted, const struct printer *pri
         status = print_blocked(printer, &intervals);
     if (status == 0 && wanted->locks)
         status = print_locks(printer, &intervals);
+    if (status == 0 && wanted->calls)
+        status = info_print_calls(printer);
+    if (status == 0 && wanted->slowest)
+        status = info_print_slowest(printer, wanted->slowest, wanted->slowest_share);
     analysis_intervals_free(&intervals);
     return status;
 }

@@ -11,9 +11,12 @@ struct info_wanted {
     bool functions;
     int rows; // of each table; 0: as many as fit a page
     bool by_thread, blocked, locks;
-    bool show_agent;  // what the agent took stands among the functions
-    int weight;       // enum export_weight; -1: as the trace has it
-    unsigned columns; // of a line; 0: as the terminal has, or without a bound
+    bool calls;           // exact ones
+    const char *slowest;  // a function of them; NULL: none
+    double slowest_share; // of its calls
+    bool show_agent;      // what the agent took stands among the functions
+    int weight;           // enum export_weight; -1: as the trace has it
+    unsigned columns;     // of a line; 0: as the terminal has, or without a bound
 };
 // Whether any is asked for.
 bool info_tables_wanted(const struct info_wanted *wanted);

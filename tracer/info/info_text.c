@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "cli/diagnostics.h"
 #include "cli/style.h"
+#include "tracer/call_events/events.h"
 #include "tracer/export/losses.h"
 #include "tracer/info/info.h"
 #include "tracer/info/info_tables.h"
@@ -54,9 +55,41 @@ static void print_time(const struct info *info, FILE *output)
     fprintf(output, "  time      %.3f s%s\n", info->seconds, text);
 }
 
+// Of exact calls alone, which is a trace without samples.
+static bool has_calls_only(const struct trace *trace)
+{
+    return trace->calls_count && !trace->counts.hits;
+}
+
+static uint64_t print_calls(const struct trace *trace, FILE *output)
+{
+    uint64_t enters = 0, exits = 0, lost = 0;
+    size_t functions = 0;
+    for (size_t i = 0; i < trace->calls_count; i++) {
+        enters += trace->calls[i]->enters;
+        exits += trace->calls[i]->exits;
+        lost += trace->calls[i]->lost_enters + trace->calls[i]->lost_exits;
+        functions += trace->calls[i]->functions.count;
+    }
+    if (!trace->calls_count)
+        return 0;
+    if (lost)
+        fprintf(output, "  %sLOSSES    %" PRIu64 " events of exact calls had no room%s\n", cli_style_bad(output), lost,
+                cli_style_end(output));
+    fprintf(output, "  calls     %" PRIu64 " entries and %" PRIu64 " exits of %zu traced functions (--calls)\n", enters,
+            exits, functions);
+    return enters + exits;
+}
+
 static void print_balance(const struct info *info, FILE *output)
 {
     const struct trace *trace = info->trace;
+    const uint64_t events = print_calls(trace, output);
+    if (has_calls_only(trace)) {
+        fprintf(output, "  sizes     %s of file, %.2f bytes an event\n", base_quantity_bytes(trace->file_bytes).text,
+                events ? (double)trace->file_bytes / (double)events : 0);
+        return;
+    }
     struct trace_balance balance = trace_balance(trace);
     fprintf(output,
             "  hits      %" PRIu64 " = %" PRIu64 " stored + %" PRIu64 " merged + %" PRIu64 " throttled + %" PRIu64
@@ -210,8 +243,10 @@ int info_print_text(const struct info *info, FILE *output)
     fputc('\n', output);
     print_time(info, output);
     print_balance(info, output);
-    print_kinds(info, output);
-    print_sizes(info, output);
+    if (!has_calls_only(trace)) {
+        print_kinds(info, output);
+        print_sizes(info, output);
+    }
     info_processes_text(info, output);
     if (print_threads(info, output) != 0)
         return -1;

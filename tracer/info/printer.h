@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "tracer/analysis/selection.h"
+#include "tracer/call_events/events.h"
 #include "tracer/names/names.h"
 
 struct printer {
@@ -30,5 +31,11 @@ void info_print_end(const struct printer *printer, const char *text);
 
 // by_thread.c: a row for each thread. -1: no memory.
 int info_print_by_thread(const struct printer *printer);
+
+// calls.c, calls_slowest.c: exact calls. -1: no memory.
+int info_print_calls(const struct printer *printer);
+int info_print_slowest(const struct printer *printer, const char *function, double share);
+// A traced function's name; never empty.
+const struct name *info_call_name(const struct printer *printer, const struct call_events *calls, uint32_t function);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/qut_agent.h"
+#include "tracer/call_events/events.h"
 #include "tracer/names/code_places.h"
 #include "tracer/names/debuginfod.h"
 #include "tracer/names/named_file.h"
@@ -344,6 +345,30 @@ static char *debug_root_of(const struct names_options *options)
     return strdup(usual);
 }
 
+// Traced functions of files that are gone, or have no symbols: what the tracer read there.
+static void name_told(struct naming *naming)
+{
+    struct names *names = naming->names;
+    for (size_t i = 0; i < naming->trace->calls_count; i++) {
+        const struct call_events *calls = naming->trace->calls[i];
+        for (size_t j = 0; j < calls->functions.count && !names->no_memory; j++) {
+            const struct call_events_function *told = &calls->functions.items[j];
+            const uint32_t place = names->place_of[told->node];
+            const struct name *known = names_at(names, told->node, 0);
+            if (!*told->name || known->is_known)
+                continue;
+            const struct names_readable made =
+                names_make_readable(&naming->readables, names, told->name, strlen(told->name));
+            const struct name name = {.function = made.readable ? made.readable : "",
+                                      .mangled = made.mangled,
+                                      .module = known->module,
+                                      .is_known = true};
+            names->places[place].count = 0;
+            names_add(names, place, name);
+        }
+    }
+}
+
 static void name_all_files(struct naming *naming)
 {
     char *debug_root = debug_root_of(&naming->options);
@@ -352,6 +377,8 @@ static void name_all_files(struct naming *naming)
     naming->debuginfod = naming->options.debuginfod ? names_debuginfod_open() : NULL;
     naming->names->no_memory |= naming->options.debuginfod && !naming->debuginfod;
     name_all(naming);
+    if (!naming->names->no_memory)
+        name_told(naming);
     names_debuginfod_close(naming->debuginfod);
     qsort(naming->names->missing, naming->names->missing_count, sizeof *naming->names->missing, by_count);
     free(debug_root);

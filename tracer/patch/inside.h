@@ -32,12 +32,19 @@ struct patch_run {
 struct patch_process {
     pid_t pid;
     int memory_fd; // for writing
+    int pages_fd;  // /proc/PID/pagemap; -1: none
     struct qut_target *target;
     struct patch_stub stub;
     struct os_scheduling usual; // of this thread, while it hurries
     bool hurries;
     BASE_VECTOR(struct patch_installed) installed; // ascending
-    uint8_t *stack;                                // of one thread, as far as it was read
+    struct {
+        BASE_VECTOR(uint64_t);
+    } leaving; // slots of threads that are in the exit stub
+    struct {
+        BASE_VECTOR(pid_t);
+    } inner;        // threads that were in thunks or the stub when all were looked at
+    uint8_t *stack; // of one thread, as far as it was read
     size_t stack_capacity;
 };
 
@@ -61,6 +68,8 @@ struct patch_work {
 // All threads but those that `figures` says. 0 or -1.
 int patch_stop(struct patch_process *process, struct patch_figures *figures, struct base_error *error);
 void patch_resume(struct patch_process *process, struct patch_figures *figures);
+// The same, and waits until each of process->inner has run, or sleeps. Whether one runs still.
+bool patch_let_inner_run(struct patch_process *process, struct patch_figures *figures);
 
 // ---- patch_text.c
 
@@ -82,11 +91,22 @@ void patch_sort_places(struct patch_work *work);
 // Moves every thread, and what handlers return to, away from the places. Where one cannot be moved `stuck` is called.
 void patch_move_all(struct patch_work *work, void (*stuck)(struct patch_work *work, struct patch_site *site));
 
+// ---- patch_returns.c
+
+// Puts true return addresses into every slot that holds the exit stub's.
+void patch_restore_returns(struct patch_process *process, struct patch_figures *figures);
+
 // ---- patch_handlers.c
 
-// Calls `each` for what every signal handler on a thread's stack returns to: the pc, and where it is kept.
+uint64_t patch_word_at(const uint8_t *bytes, unsigned word_bytes);
+// Reads a stack from sp to the end of its mapping, or so far as is usual, into process->stack.
+size_t patch_read_stack(struct patch_process *process, uint64_t sp, bool *is_whole);
+
+// Calls `each` for what every signal handler on a thread's stack returns to: the pc, and where it is kept. Adds to
+// *in_stub the words that look like a return into the stub's middle: what it calls is not there.
 typedef void (*patch_handler_fn)(void *context, uint64_t pc, uint64_t kept_at);
 // False: the stack is so deep that not all of it was searched.
-bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context);
+bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context,
+                        unsigned *in_stub);
 
 #endif

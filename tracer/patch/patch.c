@@ -37,7 +37,7 @@ struct patch_process *patch_open(pid_t pid, struct base_error *error)
     struct qut_target_error why;
     char path[64];
     process->pid = pid;
-    process->memory_fd = -1;
+    process->memory_fd = process->pages_fd = -1;
     process->target = qut_target_process(pid, &options, &why);
     if (!process->target) {
         base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
@@ -54,6 +54,8 @@ struct patch_process *patch_open(pid_t pid, struct base_error *error)
         patch_close(process);
         return NULL;
     }
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)live->memory_tid);
+    process->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
     return process;
 }
 
@@ -64,7 +66,11 @@ void patch_close(struct patch_process *process)
     qut_target_close(process->target);
     if (process->memory_fd >= 0)
         close(process->memory_fd);
+    if (process->pages_fd >= 0)
+        close(process->pages_fd);
     base_vector_free(&process->installed.vector);
+    base_vector_free(&process->leaving.vector);
+    base_vector_free(&process->inner.vector);
     free(process->stack);
     free(process);
 }
@@ -72,6 +78,22 @@ void patch_close(struct patch_process *process)
 void patch_set_stub(struct patch_process *process, const struct patch_stub *stub)
 {
     process->stub = *stub;
+    if (process->stub.exit_end == 0)
+        process->stub.exit_end = process->stub.end;
+}
+
+int patch_allow_walks(struct patch_process *process, const char *cache_directory, qut_compile_fn compile,
+                      void *compile_context, struct base_error *error)
+{
+    struct qut_target *target = process->target;
+    free(target->cache_directory);
+    target->cache_directory = cache_directory ? strdup(cache_directory) : NULL;
+    target->compile = compile;
+    target->compile_context = compile_context;
+    for (size_t i = 0; i < target->image_count; i++)
+        if (target->images[i]->table_state == TARGET_TABLE_NONE)
+            target->images[i]->table_state = TARGET_TABLE_UNTRIED;
+    return cache_directory && !target->cache_directory ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory") : 0;
 }
 
 size_t patch_site_count(const struct patch_process *process)

@@ -5,6 +5,8 @@
 
 #include "tracer/patch/inside.h"
 
+enum { LEAVE_ATTEMPTS = 20, IDLE_ATTEMPTS = 3 };
+
 static int by_address(const void *a, const void *b)
 {
     const struct patch_site *x = *(struct patch_site *const *)a, *y = *(struct patch_site *const *)b;
@@ -309,6 +311,21 @@ static void forget(struct patch_work *work)
     process->installed.count = kept;
 }
 
+// Whoever is in the stub, or in a thunk where nothing can be said of it, goes on for a moment, and is met elsewhere.
+static void leave_thunks(struct patch_work *work)
+{
+    struct base_error unused;
+    unsigned idle = 0;
+    for (unsigned i = 0; i < LEAVE_ATTEMPTS && idle < IDLE_ATTEMPTS && work->figures->in_thunks; i++) {
+        idle += !patch_let_inner_run(work->process, work->figures);
+        work->figures->in_thunks = 0;
+        if (patch_stop(work->process, work->figures, &unused) != 0)
+            return;
+        patch_move_all(work, stuck_on_way_out);
+        patch_restore_returns(work->process, work->figures);
+    }
+}
+
 int patch_take_out(struct patch_process *process, const uint64_t *addresses, size_t count,
                    struct patch_figures *figures, struct base_error *error)
 {
@@ -321,6 +338,10 @@ int patch_take_out(struct patch_process *process, const uint64_t *addresses, siz
         result = patch_stop(process, figures, error);
     if (result == 0) {
         result = take_out_stopped(&work, error);
+        if (result == 0 && !addresses) {
+            patch_restore_returns(process, figures);
+            leave_thunks(&work);
+        }
         patch_resume(process, figures);
         if (result == 0)
             forget(&work);

@@ -86,6 +86,7 @@ static bool set_pc(const struct arch_register_layout *layout, pid_t tid, uint64_
 
 static void move_thread(const struct moving *moving, struct qut_target_thread *thread)
 {
+    unsigned before = moving->work->figures->in_thunks;
     struct patch_work *work = moving->work;
     struct qut_target *target = work->process->target;
     if (thread->state == TARGET_REGISTERS_UNREAD)
@@ -101,14 +102,19 @@ static void move_thread(const struct moving *moving, struct qut_target_thread *t
             moving->stuck(work, site_at(work, thread->regs.pc));
         }
     }
-    if (!patch_each_handler(work->process, thread->regs.reg[target->arch->sp_reg], move_handler, (void *)moving))
+    if (!patch_each_handler(work->process, thread->regs.reg[target->arch->sp_reg], move_handler, (void *)moving,
+                            &work->figures->in_thunks))
         work->figures->deep_stacks++;
+    pid_t *inner = work->figures->in_thunks != before ? BASE_ADD(&work->process->inner) : NULL;
+    if (inner)
+        *inner = thread->info.tid;
 }
 
 void patch_move_all(struct patch_work *work, void (*stuck)(struct patch_work *work, struct patch_site *site))
 {
     struct moving moving = {work, stuck};
     const struct qut_target *target = work->process->target;
+    work->process->inner.count = 0;
     for (size_t i = 0; i < target->thread_count; i++)
         move_thread(&moving, &target->threads[i]);
 }

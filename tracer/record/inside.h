@@ -11,6 +11,7 @@
 #include "tracer/record/record.h"
 #include "tracer/record/recorded_process.h"
 #include "tracer/record/server.h"
+#include "tracer/record/traced_calls.h"
 
 struct recorder {
     const struct record_options *options;
@@ -31,6 +32,8 @@ struct recorder {
 
     struct process *processes, *last; // all that said hello, in that order
     uint64_t process_count, live_count;
+    struct traced_call_part *traced; // the last one first
+    uint64_t traced_count;           // that are not finished
     struct left left; // those that will not
     struct record_counts counts_of_finished;
     uint64_t bytes_of_finished;

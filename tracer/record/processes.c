@@ -243,6 +243,7 @@ void recorder_stop(struct recorder *recorder)
     if (recorder->server.directory[0])
         record_left_read_notes(recorder->server.directory, recorder->server.token, &recorder->left);
     recorder->is_stopped = true;
+    recorder_calls_stop(recorder);
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
 }
@@ -315,6 +316,7 @@ void recorder_finish(struct recorder *recorder)
     result->left_call = recorder->left.failed_call;
     result->left_error = recorder->left.failed_error;
     put_together(recorder);
+    recorder_calls_append(recorder);
     result->own_cpu_ns = base_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (recorder->processes)
         add_notes(recorder);

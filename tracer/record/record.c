@@ -25,8 +25,10 @@ enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000, ORPHANS_EVERY_MS = 50 };
 static void drain_event(struct loop_source *source)
 {
     uint64_t count;
-    if (read(source->fd, &count, sizeof count) > 0)
+    if (read(source->fd, &count, sizeof count) > 0) {
         recorder_reap(source->context);
+        recorder_calls_reap(source->context);
+    }
 }
 
 static uint64_t time_ns(struct timeval time)
@@ -151,7 +153,8 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
 static int begin_to_serve(struct recorder *recorder, struct base_error *error)
 {
     const struct server_events events = {
-        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left, .context = recorder};
+        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left,
+                                         .calls = recorder->options->calls ? recorder_calls : NULL, .context = recorder};
     const char *cache = recorder->options->settings.cache;
     const bool needs_copy = recorder->options->command && record_agent_needs_copy(recorder->options->agent_path);
     recorder->start_ns = base_clock_now_ns();
@@ -231,8 +234,10 @@ static int start_injection(struct recorder *recorder, struct base_error *error)
     while (waits_for_injector(recorder, INJECTOR_LOADS))
         record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
     begin_time(recorder);
-    if (recorder->injector.was_loaded)
+    if (recorder->injector.was_loaded) {
+        recorder_calls_begin(recorder);
         return 0;
+    }
     *error = recorder->injector.error;
     record_injector_join(&recorder->injector);
     return STATUS_BAD;
@@ -243,6 +248,7 @@ static void end_injection(struct recorder *recorder)
 {
     if (waits_for_injector(recorder, INJECTOR_NONE))
         return;
+    recorder_calls_stop(recorder); // as long as the agent is there
     record_injector_remove(&recorder->injector);
     while (!waits_for_injector(recorder, INJECTOR_DONE))
         record_loop_wait(&recorder->loop, LOOK_EVERY_MS);

@@ -11,6 +11,7 @@
 #include "tracer/record/command_file.h"
 #include "tracer/record/left_alone.h"
 #include "tracer/record/output.h"
+#include "tracer/traced/traced.h"
 #include "tracer/record/writer_counts.h"
 
 struct record_status { // for people, while it goes on
@@ -34,6 +35,7 @@ struct record_options {
     uint64_t duration_ns;           // 0: no bound
     bool wait_for_all;              // also for processes that outlive the command
     bool live;                      // as in struct collect_options
+    const struct traced_options *calls; // which are traced; NULL: none
     // Something to tell people: `subject` may be NULL.
     void (*say)(void *context, const char *subject, const char *text);
     void (*status)(void *context, const struct record_status *status); // NULL: not wanted; at most 5 in a second
@@ -64,6 +66,7 @@ struct record_result {
     char first_failure[256]; // of writing, in words; "": none
     char kept_as[PATH_MAX];  // the file that was there before; "": none
     bool is_kept;            // there is a file
+    struct traced_result calls;
 };
 
 // 0: *result is filled. -1: nothing was started, *error says why, and *status has an exit status for it (126, 127, or

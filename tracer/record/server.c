@@ -40,6 +40,7 @@ union packet {
     struct agent_channel_table table;
     struct agent_channel_counts counts;
     struct agent_channel_left left;
+    struct agent_channel_calls calls;
     char bytes[sizeof(struct agent_channel_table) + 1]; // one more, to see what is too long
 };
 
@@ -126,8 +127,9 @@ static bool is_sound(const union packet *packet, size_t size)
     static const size_t sizes[] = {[AGENT_CHANNEL_HELLO] = sizeof(struct agent_channel_hello),
                                    [AGENT_CHANNEL_TABLE] = sizeof(struct agent_channel_table),
                                    [AGENT_CHANNEL_ADD] = sizeof(struct agent_channel_counts),
-                                   [AGENT_CHANNEL_LEFT] = sizeof(struct agent_channel_left)};
-    if (packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_LEFT ||
+                                   [AGENT_CHANNEL_LEFT] = sizeof(struct agent_channel_left),
+                                   [AGENT_CHANNEL_CALLS] = sizeof(struct agent_channel_calls)};
+    if (packet->head.type < AGENT_CHANNEL_HELLO || packet->head.type > AGENT_CHANNEL_CALLS ||
         size != sizes[packet->head.type])
         return false;
     const struct agent_channel_table *table = &packet->table;
@@ -149,7 +151,8 @@ static void forget(struct server_client *client)
     free(client);
 }
 
-static void take_table(struct server_client *client, const struct agent_channel_table *table, int descriptor)
+// What is said over the connection itself: it stays.
+static void take_lasting(struct server_client *client, const union packet *packet, int descriptor)
 {
     struct server *server = client->server;
     struct server_peer peer;
@@ -162,7 +165,10 @@ static void take_table(struct server_client *client, const struct agent_channel_
         return;
     }
     ask_peer(fd, &peer);
-    server->events.table(server->events.context, table, &peer, descriptor, fd);
+    if (packet->head.type == AGENT_CHANNEL_TABLE)
+        server->events.table(server->events.context, &packet->table, &peer, descriptor, fd);
+    else
+        server->events.calls(server->events.context, &packet->calls, &peer, descriptor, fd);
     if (peer.process_fd >= 0)
         close(peer.process_fd);
 }
@@ -206,8 +212,12 @@ static void hear(struct loop_source *source)
         if (size > 0)
             record_server_answer(source->fd, is_strange ? another_version : "not a packet of this recorder's agents",
                                  -1);
-    } else if (packet.head.type == AGENT_CHANNEL_TABLE) {
-        take_table(client, &packet.table, descriptor);
+    } else if (packet.head.type == AGENT_CHANNEL_CALLS && !client->server->events.calls) {
+        if (descriptor >= 0)
+            close(descriptor);
+        record_server_answer(source->fd, "no calls are traced", -1);
+    } else if (packet.head.type == AGENT_CHANNEL_TABLE || packet.head.type == AGENT_CHANNEL_CALLS) {
+        take_lasting(client, &packet, descriptor);
     } else {
         take_others(client, &packet, descriptor);
     }

@@ -25,6 +25,9 @@ struct server_events {
                   int client_fd);
     void (*add)(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer);
     void (*left)(void *context, const struct agent_channel_left *left, const struct server_peer *peer);
+    // Keeps client_fd, over which it goes on to speak, or closes it. NULL: none are wanted.
+    void (*calls)(void *context, const struct agent_channel_calls *calls, struct server_peer *peer, int memory_fd,
+                  int client_fd);
     void *context;
 };
 

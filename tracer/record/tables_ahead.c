@@ -14,21 +14,15 @@
 
 extern char **environ;
 
-enum { PATHS_MAX = 512 };
-struct paths {
-    char *items[PATHS_MAX];
-    size_t count;
-};
-
-static void add_path(struct paths *paths, const char *path)
+static void add_path(struct record_paths *paths, const char *path)
 {
-    char *copy = paths->count < PATHS_MAX ? strdup(path) : NULL;
+    char *copy = paths->count < RECORD_PATHS_MAX ? strdup(path) : NULL;
     if (copy)
         paths->items[paths->count++] = copy;
 }
 
 // "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)" or "\t/lib64/ld-linux-x86-64.so.2 (0x...)"
-static void take_line(struct paths *paths, char *line)
+static void take_line(struct record_paths *paths, char *line)
 {
     char *arrow = strstr(line, " => ");
     char *from = arrow ? arrow + 4 : line + strspn(line, " \t");
@@ -40,7 +34,7 @@ static void take_line(struct paths *paths, char *line)
 }
 
 // Asks the loader itself, which lists what it would load and starts nothing. Only one that is known to take --list.
-static void add_libraries(struct paths *paths, const struct program *program)
+static void add_libraries(struct record_paths *paths, const struct program *program)
 {
     const char *loader = strrchr(program->interpreter, '/');
     if (!loader || (strncmp(loader, "/ld-linux", 9) != 0 && strncmp(loader, "/ld64", 5) != 0 &&
@@ -82,11 +76,24 @@ static int step(void *context, const struct qutc_warm_up_step *done)
     return ahead->is_interrupted && ahead->is_interrupted(ahead->progress_context);
 }
 
+void record_program_paths(const struct program *program, struct record_paths *paths)
+{
+    *paths = (struct record_paths){.count = 0};
+    add_path(paths, program->image);
+    add_libraries(paths, program);
+}
+
+void record_paths_free(struct record_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->items[i]);
+    paths->count = 0;
+}
+
 bool record_ahead_of(const struct ahead *ahead, const struct program *program)
 {
-    struct paths paths = {.count = 0};
-    add_path(&paths, program->image);
-    add_libraries(&paths, program);
+    struct record_paths paths;
+    record_program_paths(program, &paths);
     if (ahead->agent_path)
         add_path(&paths, ahead->agent_path);
     struct qutc_warm_up_options options = {.size = sizeof options,
@@ -100,7 +107,6 @@ bool record_ahead_of(const struct ahead *ahead, const struct program *program)
     struct qutc_warm_up_result result;
     char reason[160];
     qutc_warm_up(&options, &result, reason, sizeof reason);
-    for (size_t i = 0; i < paths.count; i++)
-        free(paths.items[i]);
+    record_paths_free(&paths);
     return !ahead->is_interrupted || !ahead->is_interrupted(ahead->progress_context);
 }

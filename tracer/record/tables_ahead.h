@@ -20,4 +20,13 @@ struct ahead {
 // Whatever fails here is done later. Returns false where it was interrupted.
 bool record_ahead_of(const struct ahead *ahead, const struct program *program);
 
+// The command's file, and the libraries that its loader would load.
+enum { RECORD_PATHS_MAX = 512 };
+struct record_paths {
+    char *items[RECORD_PATHS_MAX]; // malloc's
+    size_t count;
+};
+void record_program_paths(const struct program *program, struct record_paths *paths);
+void record_paths_free(struct record_paths *paths);
+
 #endif

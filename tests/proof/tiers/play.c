@@ -67,6 +67,8 @@ __attribute__((noinline)) void play_enter(struct play *play, uintptr_t return_ad
 {
     if (play->depth >= PLAY_DEPTH_MAX)
         abort();
+    if (return_address == (uintptr_t)exchange_exit)
+        return_address = play->exchange.true_return;
     // In this order: what a handler finds in the list is on the stack.
     play->returns[play->depth] = return_address;
     play->positions[play->depth] = (uintptr_t)__builtin_frame_address(0);
@@ -80,6 +82,25 @@ void play_leave(struct play *play)
     if (play->depth) // else the root ends
         play->depth--;
     atomic_signal_fence(memory_order_seq_cst);
+}
+
+bool play_exchanges(void)
+{
+    static const char *set;
+    if (!set)
+        set = getenv("PLAY_EXCHANGES");
+    return set != NULL;
+}
+
+play_function *play_exchanged(struct play *play, play_function *function)
+{
+    static const char *const ways[] = {exchange_enter, exchange_twice, NULL, NULL, NULL, NULL};
+    const char *way = play_exchanges() ? ways[play_below(play, sizeof ways / sizeof *ways)] : NULL;
+    if (!way || !exchange_prepare((uintptr_t)__builtin_frame_address(0)))
+        return function;
+    memcpy(&play->exchange.target, &function, sizeof function);
+    memcpy(&function, &way, sizeof function);
+    return function;
 }
 
 __attribute__((noinline)) static void act(struct play *play)
@@ -104,9 +125,9 @@ play_function *play_next(struct play *play)
     play->bytes = (uintptr_t)op.bytes & ~(uintptr_t)63;
     play->walk_max = op.max ? op.max : PLAY_PCS_MAX;
     switch (op.kind) {
-    case PLAY_WALK: return play_judge;
-    case PLAY_ACT: return act;
-    default: return play_functions[op.function % play_function_count];
+    case PLAY_WALK: return play_exchanged(play, play_judge);
+    case PLAY_ACT: return play_exchanged(play, act);
+    default: return play_exchanged(play, play_functions[op.function % play_function_count]);
     }
 }
 

@@ -12,6 +12,8 @@
 
 #include <qut/local.h>
 
+#include "tests/support/exchange.h"
+
 enum { PLAY_DEPTH_MAX = 6000, PLAY_PCS_MAX = 8192, PLAY_OUTER_MAX = 256 };
 
 struct play;
@@ -34,9 +36,10 @@ struct play_op {
 
 struct play {
     // The functions in assembly read these three.
-    uintptr_t site;  // where to call from
-    uintptr_t data;  // what to keep in the frame pointer
-    uintptr_t bytes; // how much stack to take
+    uintptr_t site;           // where to call from
+    uintptr_t data;           // what to keep in the frame pointer
+    uintptr_t bytes;          // how much stack to take
+    struct exchange exchange; // of the function that is called next, where its return address is to be exchanged
     const struct play_op *ops;
     size_t op_count, op_next;
     // Instead of `ops`: makes them up.
@@ -92,9 +95,13 @@ void play_enter(struct play *play, uintptr_t return_address);
 void play_leave(struct play *play);
 play_function *play_next(struct play *play);     // NULL: return; play_leave is done
 struct play_op play_any_call(struct play *play); // a call of any function that tells where it saves the frame pointer
+// Now and then, with PLAY_EXCHANGES=1 in the environment: what to call in its place, so that it returns to code of
+// ours.
+play_function *play_exchanged(struct play *play, play_function *function);
+bool play_exchanges(void);
 uint64_t play_random(struct play *play);
 size_t play_below(struct play *play, size_t limit);
-// As walks report it.
+// As walks report it, if it was not exchanged.
 uintptr_t play_pc_of_return(uintptr_t return_address);
 
 // ---- frames.c and <arch>/frames.S

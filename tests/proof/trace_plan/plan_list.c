@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans files and prints what came of them: a line for each file, and, with --functions, one for each function, for
-// readers that judge by other means.
+// readers that judge by other means. With --cache DIRECTORY first, plans are kept there.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,13 +18,16 @@ static void print_function(const struct calls_plan *plan, const struct qut_plan_
     printf(" %s\n", calls_plan_name(plan, f));
 }
 
-static int print_plan(const char *path, bool functions)
+static int print_plan(const char *path, const char *directory, bool functions)
 {
     struct calls_plan *plan;
     struct base_error error = {0};
     char text[256];
     uint64_t start_ns = base_clock_ns(CLOCK_MONOTONIC);
-    if (calls_plan_make(path, NULL, &plan, &error) != 0) {
+    struct calls_plan_cache cache = {.directory = directory};
+    int result =
+        directory ? calls_plan_get(path, NULL, &cache, &plan, &error) : calls_plan_make(path, NULL, &plan, &error);
+    if (result != 0) {
         printf("%s: %s\n", path, base_error_text(&error, text, sizeof text));
         return error.reason == BASE_ERR_NO_MEMORY;
     }
@@ -44,9 +47,10 @@ static int print_plan(const char *path, bool functions)
 
 int main(int argc, char **argv)
 {
-    bool functions = argc > 1 && strcmp(argv[1], "--functions") == 0;
-    int result = 0;
-    for (int i = functions ? 2 : 1; i < argc; i++)
-        result |= print_plan(argv[i], functions);
+    const char *directory = argc > 2 && strcmp(argv[1], "--cache") == 0 ? argv[2] : NULL;
+    int first = directory ? 3 : 1, result = 0;
+    bool functions = argc > first && strcmp(argv[first], "--functions") == 0;
+    for (int i = first + functions; i < argc; i++)
+        result |= print_plan(argv[i], directory, functions);
     return result;
 }

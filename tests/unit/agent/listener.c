@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 void (*listener_before_answer)(pid_t pid);
+void (*listener_calls)(int fd, const struct agent_channel_calls *calls, int memory_fd);
 bool listener_leaves;
 
 void listener_settings(struct agent_settings *settings)
@@ -73,6 +74,7 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
         struct agent_channel_table table;
         struct agent_channel_counts counts;
         struct agent_channel_left left;
+        struct agent_channel_calls calls;
     } packet;
     union {
         struct cmsghdr head;
@@ -105,6 +107,8 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
     } else if (is_good && packet.head.type == AGENT_CHANNEL_LEFT && size == sizeof packet.left) {
         run->left_packets++;
         answer(fd, AGENT_CHANNEL_OK);
+    } else if (is_good && packet.head.type == AGENT_CHANNEL_CALLS && size == sizeof packet.calls && listener_calls) {
+        listener_calls(fd, &packet.calls, passed_fd);
     } else if (size != 0) { // else a process that ended between two of its calls
         run->malformed++;
     }

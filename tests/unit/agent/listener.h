@@ -30,6 +30,9 @@ struct listener_run {
 
 // Called before a hello is answered, if it is set.
 extern void (*listener_before_answer)(pid_t pid);
+// Calls can be traced, or cannot: what the tracer does then. The connection and the memory's descriptor are closed when
+// it is back. Not set: such packets are malformed.
+extern void (*listener_calls)(int fd, const struct agent_channel_calls *calls, int memory_fd);
 // The recorder is gone as soon as it has answered its first hello.
 extern bool listener_leaves;
 // What tests begin with: ticks at 1 kHz, everything at sync points watched.

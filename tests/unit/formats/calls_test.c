@@ -9,7 +9,7 @@
 
 START_TEST(words)
 {
-    static const uint64_t slots[] = {8, 0x7ffffffffff8, 0x7ffd12345678, 0x400000000008};
+    static const uint64_t slots[] = {0x400000000000, 0x7ffffffffff8, 0x7ffd12345678, 0x400000000008};
     static const uint32_t ids[] = {0, 1, 0x5a5a5, QUT_CALLS_ID_MAX};
     for (unsigned i = 0; i < 4; i++)
         for (unsigned j = 0; j < 4; j++)
@@ -25,9 +25,10 @@ END_TEST
 
 START_TEST(taken_once)
 {
-    struct qut_calls_event place = {.time_ticks = 7, .word = qut_calls_word(24, false, 3)}, event = {0, 0};
+    struct qut_calls_event place = {.time_ticks = 7, .word = qut_calls_word(0x400000000018, false, 3)}, event = {0, 0};
     ck_assert(qut_calls_event_take(&place, &event));
-    ck_assert(event.time_ticks == 7 && qut_calls_word_slot(event.word) == 24 && qut_calls_word_id(event.word) == 3);
+    ck_assert(event.time_ticks == 7 && qut_calls_word_slot(event.word) == 0x400000000018 &&
+              qut_calls_word_id(event.word) == 3);
     ck_assert(!qut_calls_event_take(&place, &event));
 }
 END_TEST

@@ -18,6 +18,14 @@ static struct patch {
 } patches[PATCHES_MAX];
 static unsigned patch_count;
 
+// Of one ring: calls that are open, in the order of their enters.
+struct reader {
+    uint64_t position, time_ticks;
+    unsigned open_count;
+    uint64_t open[OPEN_MAX];
+};
+static struct reader *readers;
+
 int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
 {
     const struct calls_options options = {.ring_bytes = ring_bytes, .ring_count = ring_count, .cell_count = CELLS};
@@ -41,6 +49,13 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     memcpy(block + QUT_CALLS_BLOCK_COUNT_AT, &header->count_stub, 8);
     next = block + QUT_CALLS_BLOCK_CODE_AT;
     return 0;
+}
+
+void thunks_look_at(struct qut_calls_header *memory)
+{
+    header = memory;
+    free(readers);
+    readers = NULL;
 }
 
 struct qut_calls_header *thunks_header(void)
@@ -121,9 +136,9 @@ static void exchange(uint8_t *at, const void *bytes)
 
 static bool divert(uint8_t *at, const uint8_t *thunk)
 {
-    static const uint8_t nops[][NOPS] = {{0x90, 0x90, 0x90, 0x90, 0x90}, {0x0f, 0x1f, 0x44, 0, 0}};
+    static const uint8_t nops[NOPS] = {0x90, 0x90, 0x90, 0x90, 0x90}, long_nop[] = {0x0f, 0x1f, 0x44};
     uint8_t jump[NOPS];
-    if ((memcmp(at, nops[0], NOPS) != 0 && memcmp(at, nops[1], NOPS) != 0) || patch_count == PATCHES_MAX)
+    if ((memcmp(at, nops, NOPS) != 0 && memcmp(at, long_nop, sizeof long_nop) != 0) || patch_count == PATCHES_MAX)
         return false;
     patches[patch_count].at = at;
     memcpy(patches[patch_count++].before, at, NOPS);
@@ -178,14 +193,6 @@ void thunks_undo(void)
 // ---- rings
 
 static struct thunks_sums sums;
-
-// Of one ring: calls that are open, in the order of their enters.
-struct reader {
-    uint64_t position, time_ticks;
-    unsigned open_count;
-    uint64_t open[OPEN_MAX];
-};
-static struct reader *readers;
 
 // Calls further in on the same stack are over; stacks are far apart, or not told apart here: of one granule.
 static bool is_further_in(uint64_t open, uint64_t slot)

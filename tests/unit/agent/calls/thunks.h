@@ -19,6 +19,8 @@ extern "C" {
 
 // 0 or -errno of calls_begin.
 int thunks_begin(uint64_t ring_bytes, uint32_t ring_count);
+// The memory of another process, for what follows about rings.
+void thunks_look_at(struct qut_calls_header *memory);
 struct qut_calls_header *thunks_header(void);
 struct qut_calls_ring *thunks_ring(uint32_t index);
 uint64_t thunks_counted(uint32_t cell); // in all tables

@@ -108,6 +108,24 @@ START_TEST(a_register_in_a_register)
 }
 END_TEST
 
+// What a call tracer says of the code that functions return to.
+START_TEST(a_shadow_of_the_stack)
+{
+    const char *shadow = "10000-10040 cfa=rsp+8 ra=[cfa-16-2^46] fp=same sp=rsp\n";
+    // (2^46 + 16) / 8 = 2^43 + 2, as LEB128.
+    expect(BYTES(CFA_OFFSET | RIP, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 2, CFA_VAL_EXPRESSION, RSP, 2, 0x70 + RSP, 0),
+           shadow);
+    expect(BYTES(CFA_OFFSET_EXTENDED_SF, RIP, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 2, CFA_SAME_VALUE, RSP), shadow);
+    // consts -2^46 - 16; plus
+    expect(BYTES(CFA_EXPRESSION, RIP, 9, 0x11, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0x6f, 0x22, CFA_SAME_VALUE, RSP),
+           shadow);
+    // The other way, and a place that is none: 2^46 + 2^20 away.
+    expect(BYTES(CFA_OFFSET_EXTENDED_SF, RIP, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7e),
+           "10000-10040 refused: OFFSET_RANGE\n");
+    expect(BYTES(CFA_OFFSET | RIP, 0x80, 0x80, 0x88, 0x80, 0x80, 0x80, 2), "10000-10040 refused: OFFSET_RANGE\n");
+}
+END_TEST
+
 START_TEST(undefined_and_same)
 {
     expect(BYTES(CFA_UNDEFINED, RBP), "10000-10040 cfa=rsp+8 ra=[cfa-8] fp=undefined\n");
@@ -222,6 +240,7 @@ int main(void)
     tcase_add_test(tests, saves_registers);
     tcase_add_test(tests, values_from_the_cfa);
     tcase_add_test(tests, a_register_in_a_register);
+    tcase_add_test(tests, a_shadow_of_the_stack);
     tcase_add_test(tests, undefined_and_same);
     tcase_add_test(tests, restore_means_the_cies_rule);
     tcase_add_test(tests, remembers_the_cfa_too);

@@ -132,6 +132,10 @@ START_TEST(every_register_rule)
     ck_assert_int_eq(eval(x86_64, &rule, &frame, &caller, NULL), RUNTIME_EVAL_OK);
     ck_assert_uint_eq(caller.pc, frame.reg[16]);
 
+    rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_SHADOW, .reg = 46, .offset_bytes = -16};
+    ck_assert_int_eq(eval(x86_64, &rule, &frame, &caller, NULL), RUNTIME_EVAL_OK);
+    ck_assert_uint_eq(caller.pc, 0x8000 - ((uint64_t)1 << 46) + 0x100000000000100);
+
     rule.sp = (struct qut_reg_rule){.how = QUT_REG_UNDEFINED};
     ck_assert_int_eq(eval(x86_64, &rule, &frame, &caller, NULL), RUNTIME_EVAL_OK);
     ck_assert_uint_eq(caller.valid >> 7 & 1, 0);

@@ -46,6 +46,10 @@ START_TEST(places)
     rule.tracked[SLOT_RBP] =
         (struct qut_reg_rule){.how = QUT_REG_AT_ALIGNED, .reg = 6, .bias_bytes = -16, .offset_bytes = 8};
     expect(&rule, "cfa=r10+0 ra=[cfa-8] fp=[((cfa-16)&-64)+8]");
+    rule = frame(RSP, 8);
+    rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_SHADOW, .reg = 46, .offset_bytes = -16};
+    rule.sp = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = RSP};
+    expect(&rule, "cfa=rsp+8 ra=[cfa-16-2^46] fp=same sp=rsp");
 }
 END_TEST
 

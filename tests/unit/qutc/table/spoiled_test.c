@@ -172,6 +172,40 @@ START_TEST(foreign_headers)
 }
 END_TEST
 
+// A table with one rule by a shadow, its distance set: is it refused?
+static bool shadow_is_refused(uint8_t log2)
+{
+    struct maker m;
+    maker_init(&m, &arch_x86_64, 1);
+    struct qut_rule rule = maker_plain_rule(&m, 8);
+    rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_SHADOW, .reg = 46, .offset_bytes = -16};
+    maker_row(&m, 0, maker_rule(&m, &rule));
+    m.text_size = 64;
+    struct made_table made = maker_table(&m, false);
+    maker_free(&m);
+    size_t found = 0;
+    for (size_t at = made.table.header->cells.offset; at + sizeof rule <= made.size; at += 16)
+        if (memcmp(made.bytes + at, &rule, sizeof rule) == 0)
+            found = at;
+    ck_assert_uint_ne(found, 0);
+    made.bytes[found + offsetof(struct qut_rule, ra) + offsetof(struct qut_reg_rule, reg)] = log2;
+    fix_checksum(&made);
+    bool refused = attach(&made, made.size) == QUT_TABLE_BAD_CELL;
+    made_table_free(&made);
+    return refused;
+}
+
+START_TEST(shadows_that_are_none)
+{
+    ck_assert(!shadow_is_refused(46));
+    ck_assert(!shadow_is_refused(QUT_SHADOW_LOG2_MIN));
+    ck_assert(!shadow_is_refused(QUT_SHADOW_LOG2_MAX));
+    ck_assert(shadow_is_refused(QUT_SHADOW_LOG2_MIN - 1));
+    ck_assert(shadow_is_refused(QUT_SHADOW_LOG2_MAX + 1));
+    ck_assert(shadow_is_refused(255));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spoiled tables");
@@ -183,6 +217,7 @@ int main(void)
     tcase_add_test(tests, cut_at_every_length);
     tcase_add_test(tests, more_than_a_table);
     tcase_add_test(tests, foreign_headers);
+    tcase_add_test(tests, shadows_that_are_none);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

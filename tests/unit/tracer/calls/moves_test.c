@@ -115,6 +115,36 @@ START_TEST(each_does_the_same_when_patched)
 }
 END_TEST
 
+START_TEST(counting_does_the_same)
+{
+    struct patcher patcher;
+    uint64_t before[FUNCTIONS];
+    ck_assert(patcher_open(&patcher, subject_path));
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        before[i] = functions[i].is_called ? call(&patcher, &functions[i]) : 0;
+    patcher.counts = true;
+    patcher_patch(&patcher);
+    for (unsigned round = 0; round < 2; round++) { // without cells by way of the stub
+        uint64_t entries = patcher_entries(&patcher);
+        for (unsigned i = 0; i < FUNCTIONS; i++) {
+            if (!functions[i].is_called)
+                continue;
+            const struct qut_plan_function *function = patcher_find(&patcher, functions[i].name);
+            uint64_t cell = round ? patcher_cell(&patcher, function) : 0;
+            ck_assert_msg(call(&patcher, &functions[i]) == before[i], "%s", functions[i].name);
+            if (round)
+                ck_assert_msg(patcher_cell(&patcher, function) > cell, "%s was not counted", functions[i].name);
+        }
+        ck_assert_int_eq(patcher_entries(&patcher) > entries, round == 0);
+        if (round == 0)
+            patcher_give_cells(&patcher);
+    }
+    patcher_restore(&patcher);
+    patcher_take_cells();
+    patcher_close(&patcher);
+}
+END_TEST
+
 // 3 rounds: 4 entries of to_itself, one of each other.
 START_TEST(rounds_to_the_entry_are_entries)
 {
@@ -158,6 +188,7 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("moves");
     tcase_add_loop_test(tests, each_is_planned_as_it_should, 0, FUNCTIONS);
     tcase_add_test(tests, each_does_the_same_when_patched);
+    tcase_add_test(tests, counting_does_the_same);
     tcase_add_test(tests, rounds_to_the_entry_are_entries);
     tcase_add_test(tests, too_far_is_said);
     tcase_set_timeout(tests, 60);

@@ -15,7 +15,14 @@
 #include "formats/qut_calls.h"
 #include "tests/support/elf_builder.h"
 
-enum { COUNTER_AT = 16, STUB_AT = 32, CODE_AT = 64, CODE_BYTES = 4 };
+enum { COUNTER_AT = 16, STUB_AT = 32, COUNT_STUB_AT = 48, CODE_AT = 80, CODE_BYTES = 4 };
+
+// What the agent's thread has, as far as thunks know it.
+static struct own {
+    uint64_t others[QUT_CALLS_OWN_COUNTS_AT / 8];
+    uint64_t *counts;
+} own;
+static __thread struct own *own_of_thread = &own;
 
 static const struct patcher *trapping; // whose traps are met
 
@@ -106,13 +113,20 @@ static void map_block(struct patcher *patcher)
     ck_assert_msg(block != MAP_FAILED, "no room near %s", patcher->path);
     patcher->block = block;
     uint64_t stub = (uint64_t)patcher->block + STUB_AT;
+    uint64_t count_stub = (uint64_t)patcher->block + COUNT_STUB_AT;
     memcpy(patcher->block + QUT_CALLS_BLOCK_ENTER_AT, &stub, 8);
-    memcpy(patcher->block + QUT_CALLS_BLOCK_COUNT_AT, &stub, 8);
+    memcpy(patcher->block + QUT_CALLS_BLOCK_COUNT_AT, &count_stub, 8);
     // lock incq counter(%rip); jmp *-40(%rsp)
     static const uint8_t code[] = {0xf0, 0x48, 0xff, 0x05, 0, 0, 0, 0, 0xff, 0x64, 0x24, 0xd8};
     memcpy(patcher->block + STUB_AT, code, sizeof code);
     int32_t distance = COUNTER_AT - (STUB_AT + 8);
     memcpy(patcher->block + STUB_AT + CODE_BYTES, &distance, 4);
+    // The same with mov -24(%rsp), %rax before it: the thunk had used rax.
+    static const uint8_t take_rax[] = {0x48, 0x8b, 0x44, 0x24, 0xe8};
+    memcpy(patcher->block + COUNT_STUB_AT, take_rax, sizeof take_rax);
+    memcpy(patcher->block + COUNT_STUB_AT + sizeof take_rax, code, sizeof code);
+    distance = COUNTER_AT - (COUNT_STUB_AT + (int)sizeof take_rax + 8);
+    memcpy(patcher->block + COUNT_STUB_AT + sizeof take_rax + CODE_BYTES, &distance, 4);
     patcher->used_bytes = CODE_AT;
 }
 
@@ -134,12 +148,38 @@ static void exchange(const struct calls_patch *patch, bool back)
     }
 }
 
+static void *thread_pointer(void)
+{
+    void *pointer;
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+
+void patcher_give_cells(const struct patcher *patcher)
+{
+    own.counts = calloc(patcher->plan->header->function_count + 1u, sizeof *own.counts);
+    ck_assert_ptr_nonnull(own.counts);
+}
+
+void patcher_take_cells(void)
+{
+    free(own.counts);
+    own.counts = NULL;
+}
+
+uint64_t patcher_cell(const struct patcher *patcher, const struct qut_plan_function *function)
+{
+    return own.counts[function - patcher->plan->functions + 1];
+}
+
 static struct calls_thunk_place place_of(const struct patcher *patcher, uint32_t i, uint64_t address)
 {
     return (struct calls_thunk_place){.load_bias = patcher->load_bias,
                                       .thunk_address = address,
                                       .block_address = (uint64_t)patcher->block,
-                                      .function_id = i + 1};
+                                      .function_id = i + 1,
+                                      .is_counted = patcher->counts,
+                                      .own_tls_offset = (char *)&own_of_thread - (char *)thread_pointer()};
 }
 
 unsigned patcher_patch(struct patcher *patcher)

@@ -13,6 +13,7 @@ struct patcher {
     struct calls_plan *plan;
     uint8_t *block;
     size_t block_bytes, used_bytes;
+    bool counts;      // thunks that count in the thread's cells, not the stub; set before patching
     uint64_t *thunks; // by function: address; 0: not patched
 };
 
@@ -28,7 +29,12 @@ unsigned patcher_patch(struct patcher *patcher);
 void patcher_restore(struct patcher *patcher);
 void patcher_close(struct patcher *patcher);
 
-// How often functions were entered since they were patched.
+// The thread's cell of a function, with `counts`; it has cells from then on that it is given some.
+uint64_t patcher_cell(const struct patcher *patcher, const struct qut_plan_function *function);
+void patcher_give_cells(const struct patcher *patcher);
+void patcher_take_cells(void);
+
+// How often functions were entered since they were patched, as the stub counts them.
 uint64_t patcher_entries(const struct patcher *patcher);
 
 #endif

@@ -106,7 +106,7 @@ START_TEST(functions_are_selected)
     ck_assert_uint_eq(patterns.items[1].refused, 1);
     ck_assert_uint_eq(patterns.items[2].functions, 0);
     ck_assert_uint_eq(patterns.items[3].functions, 0);
-    base_vector_free(&selection.vector);
+    calls_selection_free(&selection);
     calls_patterns_free(&patterns);
     calls_plan_free(plan);
 }

@@ -2,16 +2,20 @@
 #include "tests/unit/tracer/patch/session.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLL_US = 500, POLLS_MAX = 40000, THUNK_BYTES = 64, JUMP_BYTES = 5, COUNT_BYTES = 8 };
+#include "tracer/calls/thunk.h"
+
+enum { POLL_US = 500, POLLS_MAX = 40000, THUNK_BYTES = 64, JUMP_BYTES = 5, COUNT_BYTES = 8, SOME_CALLS = 100 };
 
 struct session session_begin(const char *program, const char *mode, const char *threads)
 {
@@ -125,6 +129,88 @@ struct patch_site session_site(struct session *session, uint64_t address, const 
     return site;
 }
 
+struct patch_site session_traced_site(struct session *session, uint64_t address, const uint8_t *ends, unsigned count,
+                                      uint32_t id)
+{
+    struct base_error error = {0};
+    struct qut_plan_function function = {.entry_vaddr = address,
+                                         .kind = QUT_PLAN_JUMP,
+                                         .patch_bytes = JUMP_BYTES,
+                                         .moved_bytes = ends[count - 1],
+                                         .code_bytes = ends[count - 1],
+                                         .instruction_count = (uint8_t)count};
+    const struct calls_thunk_place place = {
+        .thunk_address = session->next_thunk, .block_address = session->state->block, .function_id = id};
+    struct calls_thunk thunk;
+    struct calls_patch patch;
+    read_memory(session, address, function.code, function.code_bytes);
+    for (unsigned i = 0; i < count; i++)
+        function.instructions[i].length = (uint8_t)(ends[i] - (i ? ends[i - 1] : 0));
+    ck_assert(calls_thunk_make(&function, &place, &thunk) && calls_patch_make(&function, &place, &patch));
+    struct patch_site site = {.address = address,
+                              .moved = place.thunk_address + thunk.moved_at,
+                              .thunk = place.thunk_address,
+                              .restart_end = place.thunk_address + thunk.moved_at,
+                              .thunk_end = place.thunk_address + thunk.size_bytes,
+                              .function = address,
+                              .function_end = address + 64,
+                              .id = id,
+                              .size = patch.pieces[0].size_bytes,
+                              .boundary_count = thunk.boundary_count};
+    memcpy(site.original, patch.pieces[0].original, site.size);
+    memcpy(site.patched, patch.pieces[0].bytes, site.size);
+    for (unsigned i = 0; i < thunk.boundary_count; i++)
+        site.boundaries[i] =
+            (struct patch_boundary){thunk.boundaries[i].from, (uint8_t)(thunk.boundaries[i].to - thunk.moved_at)};
+    ck_assert_int_eq(patch_write(session->process, site.thunk, thunk.bytes, thunk.size_bytes, &error), 0);
+    session->next_thunk += 2 * THUNK_BYTES;
+    return site;
+}
+
+const struct qut_calls_header *session_map_calls(struct session *session)
+{
+    struct base_error error = {0};
+    struct stat status;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)session->pid, (int)session->state->calls_fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert(fd >= 0 && fstat(fd, &status) == 0);
+    const struct qut_calls_header *header =
+        mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    ck_assert(header != MAP_FAILED && qut_calls_header_is_sound(header, (uint64_t)status.st_size));
+    const struct patch_stub stub = {.start = header->stub_begin,
+                                    .end = header->stub_end,
+                                    .exit_return = header->exit_return,
+                                    .exit_end = header->exit_end,
+                                    .shadow_distance = header->shadow_distance,
+                                    .words_distance = header->words_distance,
+                                    .granules_address = header->granules_address};
+    patch_set_stub(session->process, &stub);
+    ck_assert_int_eq(patch_write(session->process, session->state->block + QUT_CALLS_BLOCK_ENTER_AT,
+                                 &header->enter_stub, sizeof header->enter_stub, &error),
+                     0);
+    session->next_thunk = session->state->block + QUT_CALLS_BLOCK_CODE_AT;
+    return header;
+}
+
+void session_count_calls(const struct qut_calls_header *header, uint64_t *enters, uint64_t *exits)
+{
+    const uint8_t *memory = (const uint8_t *)header;
+    *enters = header->lost_enters;
+    *exits = header->lost_exits;
+    for (uint32_t i = 0; i < header->rings_used; i++) {
+        const struct qut_calls_ring *ring =
+            (const void *)(memory + header->directory_offset_bytes + i * sizeof(struct qut_calls_ring));
+        const struct qut_calls_event *events =
+            (const void *)(memory + header->rings_offset_bytes + i * header->ring_bytes);
+        *enters += ring->lost_enters;
+        *exits += ring->lost_exits;
+        for (uint64_t e = 0; e < header->ring_bytes / sizeof *events && events[e].word; e++)
+            ++*(qut_calls_word_is_exit(events[e].word) ? exits : enters);
+    }
+}
+
 void session_put_in(struct session *session, struct patch_site *sites, size_t count, struct patch_figures *figures)
 {
     struct base_error error = {0};
@@ -139,4 +225,17 @@ void session_take_out(struct session *session, struct patch_figures *figures)
     char text[256];
     ck_assert_msg(patch_take_out(session->process, NULL, 0, figures, &error) == 0, "%s",
                   base_error_text(&error, text, sizeof text));
+}
+
+void session_each_goes_on(const struct session *session, unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++)
+        session_await(session, &session->state->calls[i], session->state->calls[i] + SOME_CALLS);
+}
+
+void session_command(const struct session *session, enum subject_command what)
+{
+    session->state->command = what;
+    while (session->state->command != SUBJECT_NOTHING)
+        usleep(100);
 }

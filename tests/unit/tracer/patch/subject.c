@@ -8,8 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include "agent/calls/calls.h"
 #include "tests/unit/tracer/patch/subject.h"
 
 enum { PAGE = 4096, BLOCK_PAGES = 16, NEAR_BYTES = 64 << 20, EPOLL_MS = 100000 };
@@ -33,6 +35,10 @@ uint64_t subject_fault(const uint64_t *at);
 int64_t subject_read(int fd, void *bytes, size_t size);
 int64_t subject_read_end(int fd, void *bytes, size_t size);
 uint64_t subject_many_0(uint64_t x);
+
+// The test takes the 64 bytes from its entry on for the function.
+#define APART  __attribute__((noinline, aligned(128)))
+#define TRACED APART __attribute__((patchable_function_entry(5)))
 
 static struct subject_state *state;
 static uint64_t *guarded;
@@ -63,7 +69,7 @@ static void *run_many(void *context)
     return NULL;
 }
 
-static void handle(int number)
+TRACED static void handle(int number)
 {
     (void)number;
     state->is_inside = 1;
@@ -72,7 +78,7 @@ static void handle(int number)
     mprotect(guarded, PAGE, PROT_READ | PROT_WRITE);
 }
 
-static void once_in_handler(int flags)
+APART static void once_in_handler(int flags)
 {
     static char other_stack[65536];
     const stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
@@ -151,12 +157,102 @@ static void once_mapping(void)
     }
 }
 
+// ---- traced
+
+// The test takes the 64 bytes from its entry on for the function.
+#define APART  __attribute__((noinline, aligned(128)))
+#define TRACED APART __attribute__((patchable_function_entry(5)))
+enum { FIB_OF = 12, FIB_IS = 144, RING_BYTES = 1 << 18, RINGS = 16, COROUTINE_BYTES = 65536 };
+
+TRACED static uint64_t fib(unsigned n)
+{
+    return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+
+static _Thread_local ucontext_t outside, inside;
+
+// Is left in the middle, for as long as one round of the thread takes.
+TRACED static void coroutine(void)
+{
+    for (;;)
+        swapcontext(&inside, &outside);
+}
+
+APART static void begin_coroutine(void)
+{
+    coroutine();
+}
+
+APART static void *run_traced(void *context)
+{
+    _Atomic uint64_t *calls = context;
+    char *stack = mmap(NULL, COROUTINE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = COROUTINE_BYTES;
+    makecontext(&inside, begin_coroutine, 0);
+    while (!state->stop) {
+        swapcontext(&outside, &inside);
+        if (fib(FIB_OF) != FIB_IS)
+            state->wrong++;
+        ++*calls;
+    }
+    return NULL;
+}
+
+TRACED static int64_t inner(int64_t x)
+{
+    state->is_inside = 1;
+    while (!state->release)
+        usleep(1000);
+    return x + 1;
+}
+
+TRACED static int64_t outer(int64_t x)
+{
+    return 2 * inner(x) + 1;
+}
+
+APART static void *run_outer(void *context)
+{
+    _Atomic uint64_t *calls = context;
+    state->result = outer(3);
+    ++*calls;
+    return NULL;
+}
+
+static void begin_traced(void)
+{
+    const struct calls_options options = {.ring_bytes = RING_BYTES, .ring_count = RINGS};
+    uint64_t memory_bytes;
+    state->fib = (uint64_t)(uintptr_t)fib;
+    state->coroutine = (uint64_t)(uintptr_t)coroutine;
+    state->outer = (uint64_t)(uintptr_t)outer;
+    state->inner = (uint64_t)(uintptr_t)inner;
+    state->calls_fd = calls_begin(&options, &memory_bytes);
+    if (state->calls_fd < 0)
+        abort();
+}
+
+static void obey(void)
+{
+    while (!state->stop) {
+        if (state->command == SUBJECT_UNMAP_BLOCK)
+            munmap((void *)(uintptr_t)state->block, state->block_bytes);
+        else if (state->command == SUBJECT_SHADOW && calls_shadow(state->stack_begin, state->stack_end) != 0)
+            abort();
+        state->command = SUBJECT_NOTHING;
+        usleep(100);
+    }
+}
+
 static void run_threads(void *(*run)(void *), int count)
 {
     pthread_t threads[SUBJECT_THREADS_MAX];
     for (int i = 0; i < count; i++)
         pthread_create(&threads[i], NULL, run, (void *)&state->calls[i]);
     state->ready = 1;
+    obey();
     for (int i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
 }
@@ -188,7 +284,20 @@ int main(int argc, char **argv)
     pthread_create(&releaser, NULL, await_release, NULL);
     if (strcmp(mode, "work") == 0 || strcmp(mode, "many") == 0)
         run_threads(*mode == 'w' ? run_work : run_many, argc > 2 ? atoi(argv[2]) : 1);
-    else if (strcmp(mode, "handler") == 0)
+    else if (strcmp(mode, "traced") == 0) {
+        begin_traced();
+        run_threads(run_traced, atoi(argv[2]));
+    } else if (strcmp(mode, "running") == 0) {
+        begin_traced();
+        run_threads(run_outer, 1);
+    } else if (strcmp(mode, "traced_handler") == 0) {
+        begin_traced();
+        state->handler = (uint64_t)(uintptr_t)handle;
+        state->ready = 1;
+        while (state->command != SUBJECT_GO)
+            usleep(100);
+        once_in_handler(SA_NODEFER);
+    } else if (strcmp(mode, "handler") == 0)
         once_in_handler(SA_NODEFER);
     else if (strcmp(mode, "handler_stack") == 0)
         once_in_handler(SA_NODEFER | SA_ONSTACK);

@@ -48,6 +48,11 @@ void world_put(struct world *world, unsigned index, uint64_t value)
     memcpy(world->stack + (size_t)index * world->arch->word_bytes, &value, world->arch->word_bytes);
 }
 
+void world_put_shadow(struct world *world, unsigned index, uint64_t value)
+{
+    memcpy(world->shadow + (size_t)index * world->arch->word_bytes, &value, world->arch->word_bytes);
+}
+
 uint64_t world_stack_address(const struct world *world, unsigned index)
 {
     return WORLD_STACK + (uint64_t)index * world->arch->word_bytes;
@@ -63,10 +68,13 @@ static bool world_read(void *context, uint64_t address, uint64_t *value)
 {
     struct world *world = context;
     unsigned bytes = world->arch->word_bytes;
-    if (address < WORLD_STACK || address - WORLD_STACK > WORLD_STACK_BYTES - bytes)
+    const uint64_t shadow = WORLD_STACK - ((uint64_t)1 << WORLD_SHADOW_LOG2); // wraps: the world is a small one
+    const uint8_t *from = address >= shadow ? world->shadow : world->stack;
+    uint64_t offset = address - (from == world->shadow ? shadow : WORLD_STACK);
+    if (offset > WORLD_STACK_BYTES - bytes)
         return false;
     *value = 0;
-    memcpy(value, world->stack + (address - WORLD_STACK), bytes);
+    memcpy(value, from + offset, bytes);
     return true;
 }
 

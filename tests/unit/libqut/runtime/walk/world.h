@@ -12,6 +12,7 @@ enum {
     WORLD_TEXT_BYTES = 0x1000,
     WORLD_STACK = 0x20000000,
     WORLD_STACK_BYTES = 0x1000,
+    WORLD_SHADOW_LOG2 = 46,
 };
 
 struct world {
@@ -29,7 +30,8 @@ struct world {
     struct arch_interpreted interpreted; // frames by it
     uint8_t code[WORLD_TEXT_BYTES];
     uint8_t stack[WORLD_STACK_BYTES];
-    struct arch_frame_regs regs; // where walks begin
+    uint8_t shadow[WORLD_STACK_BYTES]; // of the stack, 2^WORLD_SHADOW_LOG2 below it
+    struct arch_frame_regs regs;       // where walks begin
 };
 
 void world_init(struct world *world, const struct arch *arch);
@@ -46,6 +48,7 @@ struct qut_rule world_frame_saved(const struct world *world, int cfa_words, int 
 
 // Word `index` of the stack.
 void world_put(struct world *world, unsigned index, uint64_t value);
+void world_put_shadow(struct world *world, unsigned index, uint64_t value);
 uint64_t world_stack_address(const struct world *world, unsigned index);
 
 void world_set(struct world *world, unsigned reg, uint64_t value);

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exact calls against programs that keep their own account.
+
+usage: trace_calls_test.py QUT SUBJECT SUBJECT_CXX|- PLUGIN [--rounds N] [--only CASE,...] [--keep DIR] [--attach]
+
+Each case is run by itself, then under `qut trace`, and must have the same result and exit status; then what `qut info
+--calls --json` says of each of its functions must be what the program counted: how often it was entered, and how each
+call was left. With --attach the process runs before it is traced (-p), waits until it is, and must not be disturbed by
+the end of it.
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+C_CASES = ["calls", "tails", "jumps", "threads", "switches", "moves", "handlers", "alternates", "forks", "plugins"]
+CXX_CASES = ["throws", "threads"]
+# What each run does differently: how often a signal met the program.
+KINDS = ("returned", "tail", "unwound", "open")
+INEXACT = ("handlers", "alternates")
+TIMEOUT_S = 120
+
+failures = []
+
+
+def fail(what, text):
+    print(f"FAIL: {what}: {text}")
+    failures.append(what)
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def accounts_of(path):
+    """The sums of all lines, and the results."""
+    sums, results = {}, []
+    for line in lines_of(path):
+        results.append((line["case"], line["result"]))
+        for name, counts in line["functions"].items():
+            into = sums.setdefault(name, {})
+            for key, value in counts.items():
+                into[key] = into.get(key, 0) + value
+    return sums, results
+
+
+class Test:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.number = 0
+
+    def name(self, what):
+        self.number += 1
+        return os.path.join(self.folder, f"{self.number}-{what}")
+
+    def command(self, program, case):
+        return [program, case, str(self.options.rounds)] + ([self.options.plugin] if case == "plugins" else [])
+
+    def plain(self, program, case):
+        account = self.name("plain.json")
+        done = subprocess.run(self.command(program, case), env={**os.environ, "TRACE_ACCOUNT": account},
+                              timeout=TIMEOUT_S, check=False)
+        return done.returncode, accounts_of(account)[1]
+
+    def calls(self, trace):
+        done = subprocess.run([self.options.qut, "info", "--calls", "--json", trace], stdout=subprocess.PIPE,
+                              timeout=TIMEOUT_S, check=False)
+        # 1: something is missing, such as what children of an injected process would have said at their ends.
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"qut info: exit status {done.returncode}")
+        return json.loads(done.stdout)
+
+    def patterns(self, program, case):
+        modules = [os.path.basename(program)]
+        if case == "plugins":
+            modules.append(os.path.basename(self.options.plugin))
+        return [part for module in modules for part in ("-f", f"{module}!traced_*")]
+
+    def traced(self, program, case):
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_PLUGIN": "1"}
+        done = subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "--",
+                               *self.command(program, case)],
+                              env=environment, timeout=TIMEOUT_S, check=False)
+        return done.returncode, account, trace
+
+    @staticmethod
+    def is_told(account, case):
+        """The last line is the program's own: a plugin has told before."""
+        try:
+            return any(line["case"] == case for line in lines_of(account))
+        except (OSError, ValueError):
+            return False
+
+    def attached(self, program, case):
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        over = self.name("over")
+        environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_PLUGIN": "1", "TRACE_WAIT": "1",
+                       "TRACE_OVER": over}
+        with subprocess.Popen(self.command(program, case), env=environment) as process:
+            time.sleep(0.2)  # it waits for us, so that it only should have begun
+            with subprocess.Popen([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "-p",
+                                   str(process.pid)]) as tracer:
+                for _ in range(TIMEOUT_S * 20):
+                    if self.is_told(account, case) or tracer.poll() is not None:
+                        break
+                    if process.poll() is not None:
+                        break
+                    time.sleep(0.05)
+                time.sleep(0.1)
+                # Between what the program does last and its end: all is put back.
+                if tracer.poll() is None:
+                    tracer.send_signal(signal.SIGINT)
+                status = tracer.wait(TIMEOUT_S)
+            with open(over, "w", encoding="utf-8"):
+                pass
+            process.wait(TIMEOUT_S)
+            if status not in (0, 128 + signal.SIGINT):
+                fail(f"{case} (-p)", f"qut trace ended with {status}")
+            return process.returncode, account, trace
+
+    def judge(self, what, account, trace):
+        said = self.calls(trace)
+        found = functions_of(said)
+        expected, _ = accounts_of(account)
+        for name, counts in sorted(expected.items()):
+            seen = found.get(name)
+            if seen is None:
+                fail(what, f"{name}: entered {counts['entered']} times, not in the trace")
+                continue
+            # A call that was unwound and whose place another one took at once is told as left by a jump to that one.
+            seen_left, counted_left = seen["tail"] + seen["unwound"], counts["tail"] + counts["unwound"]
+            if seen["tail"] < counts["tail"] or seen_left != counted_left:
+                fail(what, f"{name}: {seen['tail']} tail calls, {seen['unwound']} unwound; the program counted "
+                     f"{counts['tail']} and {counts['unwound']}")
+            for key in ("entered", "returned", "open"):
+                if seen[key] != counts[key]:
+                    fail(what, f"{name}: {key} {seen[key]}, the program counted {counts[key]}")
+        for process in said["calls"]:
+            if not process["balanced"] or process["lost_enters"] or process["lost_exits"]:
+                fail(what, f"process {process['pid']}: balanced {process['balanced']}, lost {process['lost_enters']} "
+                     f"and {process['lost_exits']}")
+        for name, seen in found.items():
+            if name.startswith("traced_") and name not in expected and seen["entered"]:
+                fail(what, f"{name}: entered {seen['entered']} times in the trace, the program counted none")
+
+    def run(self, program, case, way):
+        what = f"{os.path.basename(program)} {case}" + (" (-p)" if way == self.attached else "")
+        before = len(failures)
+        plain_status, plain_results = self.plain(program, case)
+        status, account, trace = way(program, case)
+        if status != plain_status:
+            fail(what, f"exit status {status}, by itself {plain_status}")
+        elif accounts_of(account)[1] != plain_results and case not in INEXACT:
+            fail(what, f"results {accounts_of(account)[1]}, by itself {plain_results}")
+        else:
+            self.judge(what, account, trace)
+        if len(failures) == before:
+            print(f"ok: {what}")
+
+
+def functions_of(said):
+    """Sums by name of what `qut info --calls --json` says."""
+    sums = {}
+    for process in said["calls"]:
+        for function in process["functions"]:
+            into = sums.setdefault(function["function"], dict.fromkeys(KINDS + ("entered",), 0))
+            into["entered"] += function["calls"]
+            into["returned"] += function["returned"]
+            into["tail"] += function["tail_calls"]
+            into["unwound"] += function["unwound"]
+            into["open"] += function["open"]
+    return sums
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("qut")
+    parser.add_argument("subject")
+    parser.add_argument("cxx")
+    parser.add_argument("plugin")
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep")
+    parser.add_argument("--attach", action="store_true")
+    options = parser.parse_args()
+    help_text = subprocess.run([options.qut, "info", "--help"], stdout=subprocess.PIPE, check=False).stdout
+    if b"--calls" not in help_text:
+        print("SKIP: qut info --calls is missing")
+        return 77
+    only = [name for name in options.only.split(",") if name]
+    with tempfile.TemporaryDirectory(prefix="trace_calls.") as folder:
+        test = Test(options, options.keep or folder)
+        if options.keep:
+            os.makedirs(options.keep, exist_ok=True)
+        for program, cases in ((options.subject, C_CASES), (options.cxx, CXX_CASES)):
+            for case in cases if program != "-" else []:
+                if not only or case in only:
+                    test.run(program, case, test.attached if options.attach else test.traced)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks at each instruction of traced functions, thunks and stubs: a program steps itself, by the trap flag, and walks
+// in the handler. In the program's own functions each walk is what it was before anything was traced; in thunks and
+// stubs it has the callers that the function has.
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "libqut/arch/native.h"
+#include "libqut/runtime/tiers.h"
+#include "tests/support/discipline.h"
+#include "tests/unit/agent/calls/account.h"
+#include "tests/unit/agent/calls/tail.h"
+
+// ---- the program: recursion, calls within calls, calls at the end, a function that is not traced in between
+
+static volatile int made;
+static volatile bool is_inside; // the program
+
+#define PROGRAM __attribute__((noinline, section("program_text")))
+extern const char __start_program_text[], __stop_program_text[]; // by the linker
+
+PROGRAM TRACED static void innermost(void)
+{
+    made++;
+}
+
+PROGRAM static void between(int n)
+{
+    volatile char room[72];
+    room[0] = (char)n;
+    innermost();
+    made += room[0];
+}
+
+PROGRAM TRACED static void recursive(int n)
+{
+    between(n);
+    if (n > 0)
+        recursive(n - 1);
+    made += tail_a(n);
+}
+
+PROGRAM static void program(void)
+{
+    is_inside = true;
+    for (int i = 0; i < 3; i++) {
+        recursive(3);
+        made += tail_a(i);
+    }
+    is_inside = false;
+}
+
+// ---- each step
+
+enum { FRAMES_MAX = 40, STEPS_MAX = 40000, NOPS_BYTES = 5, FUNCTIONS = 4, TRAP_FLAG = 0x100 };
+
+struct walk {
+    size_t count;
+    struct qut_end end;
+    uintptr_t pcs[FRAMES_MAX];
+};
+
+static struct walk *walks; // of the program's own instructions, before anything was traced
+static size_t walk_count, walk_next, steps, elsewhere, guesses, wrong;
+static char first_wrong[200];
+static bool is_traced;
+static uintptr_t entries[FUNCTIONS];
+static struct walk last; // at the last of the program's own instructions
+
+static bool is_program(uintptr_t pc)
+{
+    return pc >= (uintptr_t)__start_program_text && pc < (uintptr_t)__stop_program_text;
+}
+
+static bool is_patched(uintptr_t pc)
+{
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        if (pc - entries[i] < NOPS_BYTES)
+            return true;
+    return false;
+}
+
+static void note_wrong(const char *what, const struct walk *walk, const struct walk *right)
+{
+    if (wrong++)
+        return;
+    snprintf(first_wrong, sizeof first_wrong, "step %zu, %s: %zu frames from %#zx, %s at %#zx; right: %zu from %#zx",
+             steps, what, walk->count, (size_t)walk->pcs[0], qut_end_reason_name(walk->end.reason),
+             (size_t)walk->end.pc, right->count, (size_t)right->pcs[0]);
+}
+
+static bool is_same(const struct walk *a, const struct walk *b)
+{
+    return a->count == b->count && a->end.reason == b->end.reason && a->end.pc == b->end.pc &&
+           memcmp(a->pcs, b->pcs, a->count * sizeof *a->pcs) == 0;
+}
+
+// All of `right` but its innermost frame.
+static bool has_callers(const struct walk *walk, const struct walk *right)
+{
+    size_t callers = right->count - 1;
+    return walk->count > callers && walk->end.reason == right->end.reason &&
+           memcmp(walk->pcs + walk->count - callers, right->pcs + 1, callers * sizeof *walk->pcs) == 0;
+}
+
+static void judge(uintptr_t pc, const struct walk *walk)
+{
+    if (!is_program(pc)) {
+        if (!is_inside)
+            return;
+        elsewhere++;
+        guesses += walk->end.guessed_frame != QUT_NO_GUESS;
+        if (!has_callers(walk, &last))
+            note_wrong("elsewhere", walk, &last);
+        return;
+    }
+    last = *walk;
+    if (is_patched(pc))
+        return;
+    if (!is_traced && walk_count < STEPS_MAX)
+        walks[walk_count++] = *walk;
+    else if (is_traced && (walk_next == walk_count || !is_same(walk, &walks[walk_next++])))
+        note_wrong("in the program", walk, &walks[walk_next ? walk_next - 1 : 0]);
+}
+
+static void on_trap(int number, siginfo_t *info, void *ucontext)
+{
+    (void)number, (void)info;
+    static struct walk walk;
+    uintptr_t pc = (uintptr_t)((ucontext_t *)ucontext)->uc_mcontext.gregs[REG_RIP];
+    walk.count = qut_backtrace_context(ucontext, walk.pcs, FRAMES_MAX, &walk.end);
+    steps++;
+    judge(pc, &walk);
+}
+
+static void set_trap_flag(bool on)
+{
+    if (on)
+        __asm__ volatile("pushfq; orq %0, (%%rsp); popfq" ::"i"(TRAP_FLAG) : "memory", "cc");
+    else
+        __asm__ volatile("pushfq; andq %0, (%%rsp); popfq" ::"i"(~TRAP_FLAG) : "memory", "cc");
+}
+
+__attribute__((noinline)) static void step_through(bool traced)
+{
+    is_traced = traced;
+    walk_next = steps = elsewhere = guesses = 0;
+    set_trap_flag(true);
+    program();
+    set_trap_flag(false);
+}
+
+static void trace(void (*const *functions)(void))
+{
+    trace_begins(RING, 4);
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        CHECK(thunks_trace(functions[i], i + 1), "no nops");
+    functions[0](); // signals are blocked while a thread's first call is prepared: a trap would be the end
+}
+
+static void step_with(uint32_t tiers)
+{
+    static void (*const traced[FUNCTIONS])(void) = {innermost, (void (*)(void))recursive, (void (*)(void))tail_a,
+                                                    (void (*)(void))tail_b};
+    const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    walks = calloc(STEPS_MAX, sizeof *walks);
+    if (!walks || !discipline_start())
+        abort();
+    qut_thread_register();
+    atomic_store_explicit(&runtime_tiers, tiers, memory_order_relaxed);
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        entries[i] = (uintptr_t)traced[i];
+    sigaction(SIGTRAP, &action, NULL);
+    volatile unsigned round_count = 2; // unknown to the compiler: both are called from one place
+    for (unsigned round = 0; round < round_count; round++) {
+        if (round)
+            trace(traced);
+        step_through(round);
+        CHECK(wrong == 0, "%zu of %zu steps wrong: %s", wrong, steps, first_wrong);
+    }
+    printf("# %zu steps, %zu of them in the program; %zu in thunks and stubs, %zu of these walked by a guess\n", steps,
+           walk_count, elsewhere, guesses);
+    CHECK(walk_count > 300 && walk_count < STEPS_MAX && walk_next == walk_count && elsewhere > 1000,
+          "%zu steps, %zu seen again, %zu elsewhere", walk_count, walk_next, elsewhere);
+    thunks_drain();
+    CHECK(thunks_sums()->enters[1] == 13 && thunks_sums()->exits[1] == 13, "%lu", thunks_sums()->enters[1]);
+}
+
+TEST(each_instruction)
+{
+    step_with(0);
+}
+
+TEST(each_instruction_with_shortcuts)
+{
+    step_with(RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN);
+}
+
+int main(void)
+{
+    if (!discipline_has_compiler()) {
+        printf("SKIP: no QUT_TEST_QUTC: no tables\n");
+        return 77;
+    }
+    RUN_ALONE(each_instruction);
+    RUN_ALONE(each_instruction_with_shortcuts);
+    return tap_finish();
+}

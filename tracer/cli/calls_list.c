@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/calls_options.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/diagnostics.h"
+#include "tracer/calls/patterns.h"
+#include "tracer/calls/plan.h"
+#include "tracer/record/tables_ahead.h"
+
+struct list {
+    struct calls_patterns patterns;
+    uint64_t traced, refused;
+    bool has_failed;
+};
+
+static void print_function(struct list *list, const struct calls_plan *plan, const struct qut_plan_function *function,
+                           const char *module)
+{
+    const bool is_traced = function->kind != QUT_PLAN_REFUSED && function->kind != QUT_PLAN_TRAP;
+    *(is_traced ? &list->traced : &list->refused) += 1;
+    const char *how = is_traced                         ? calls_kind_text(function->kind)
+                      : function->kind == QUT_PLAN_TRAP ? "no: no room for a jump"
+                                                        : calls_refusal_text(function->refusal);
+    printf("%-12s %#12" PRIx64 " %7" PRIu32 "  ", is_traced ? how : "refused", function->entry_vaddr,
+           function->size_bytes);
+    cli_print_name(stdout, module);
+    printf("!");
+    const char *name = calls_plan_readable(plan, function);
+    cli_print_name(stdout, *name ? name : "?");
+    printf(is_traced ? "\n" : "  (%s)\n", how);
+}
+
+static void list_file(struct list *list, const char *path)
+{
+    const char *module = cli_basename(path);
+    struct base_error error = {0};
+    struct calls_plan *plan = NULL;
+    struct calls_selection selection = {.count = 0};
+    if (!calls_patterns_want_module(&list->patterns, module))
+        return;
+    if (calls_plan_make(path, module, &plan, &error) != 0 ||
+        calls_patterns_select(&list->patterns, module, plan, &selection, &error) != 0) {
+        cli_report_error(stderr, path, &error);
+        list->has_failed = true;
+    }
+    for (size_t i = 0; i < selection.count; i++)
+        print_function(list, plan, &plan->functions[selection.items[i]], module);
+    for (size_t i = 0; i < selection.refused.count; i++)
+        print_function(list, plan, &plan->functions[selection.refused.items[i]], module);
+    calls_selection_free(&selection);
+    calls_plan_free(plan);
+}
+
+static int cannot_read(pid_t pid)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%d", (int)pid);
+    cli_report(stderr, number, "its mappings cannot be read");
+    return CLI_BAD;
+}
+
+// Every file that it executes, once.
+static int list_process(struct list *list, pid_t pid)
+{
+    char path[64], last[PATH_MAX] = "";
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return cannot_read(pid);
+    char *line = NULL;
+    size_t room = 0;
+    while (getline(&line, &room, file) > 0) {
+        char *name = strchr(line, '/'), *mode = strchr(line, ' ');
+        if (!name || !mode || mode[3] != 'x')
+            continue;
+        name[strcspn(name, "\n")] = 0;
+        if (strcmp(name, last) != 0)
+            list_file(list, name);
+        snprintf(last, sizeof last, "%s", name);
+    }
+    free(line);
+    fclose(file);
+    return CLI_OK;
+}
+
+static int list_command(struct list *list, const char *command)
+{
+    struct program program;
+    struct record_paths paths;
+    struct base_error error = {0};
+    const int status = record_program_find(&program, command, &error);
+    if (status) {
+        cli_report(stderr, command, "%s", error.detail);
+        return status;
+    }
+    record_program_paths(&program, &paths);
+    for (size_t i = 0; i < paths.count; i++) {
+        char whole[PATH_MAX];
+        list_file(list, realpath(paths.items[i], whole) ? whole : paths.items[i]);
+    }
+    record_paths_free(&paths);
+    return CLI_OK;
+}
+
+static bool add_patterns(struct list *list, const struct traced_options *options)
+{
+    struct base_error error = {0};
+    for (size_t i = 0; i < options->pattern_count; i++)
+        if (calls_patterns_add(&list->patterns, options->patterns[i], options->is_excluded[i], &error) != 0) {
+            cli_report_error(stderr, options->patterns[i], &error);
+            return false;
+        }
+    return true;
+}
+
+static int say_sums(const struct list *list, const struct calls_options *options)
+{
+    int status = list->has_failed ? CLI_NO : CLI_OK;
+    for (size_t i = 0; i < list->patterns.count; i++) {
+        const struct calls_pattern *pattern = &list->patterns.items[i];
+        if (pattern->functions || pattern->is_excluded)
+            continue;
+        cli_report(stderr, pattern->text, "no function fits%s",
+                   options->pid ? "" : ", neither of the command's file nor of the libraries that it is linked with");
+        status = CLI_BAD;
+    }
+    if (status != CLI_BAD)
+        cli_report(stderr, NULL, "%" PRIu64 " functions would be traced, %" PRIu64 " are refused", list->traced,
+                   list->refused);
+    return status;
+}
+
+int cli_calls_list(const struct calls_options *options)
+{
+    struct list list = {.traced = 0};
+    int status = !add_patterns(&list, &options->traced) ? CLI_BAD
+                 : options->pid                         ? list_process(&list, options->pid)
+                                                        : list_command(&list, options->command[0]);
+    fflush(stdout);
+    if (status == CLI_OK)
+        status = say_sums(&list, options);
+    calls_patterns_free(&list.patterns);
+    return status;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/calls_options.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/diagnostics.h"
+#include "formats/qut_calls.h"
+
+static const char help[] =
+    "Usage: qut trace -f PATTERN... [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+    "       qut trace -f PATTERN... [OPTION]... -p PID\n\n"
+    "Records every call of the functions that PATTERNs name: when it was entered, when it was left, and how. Nothing\n"
+    "is rebuilt: the first bytes of each function become a jump, while the threads of the process stand still for a\n"
+    "moment, and are put back at the end. Exceptions, longjmp, coroutines and signal handlers pass through as ever.\n"
+    "qut info --calls, qut report and qut export read the trace.\n\n"
+    "PATTERN is [MODULE!]NAME, both as shells match files (* ? [a-z]). MODULE is the name of a file, with or without\n"
+    "what begins at .so; all files are meant without it. NAME is matched with names as they are in the file, and as\n"
+    "people read them: -f 'libfoo!*' has all functions of a library, -f 'Parser::*' those of a class; -x takes "
+    "away.\n\n"
+    "COMMAND is started with an agent in it (LD_PRELOAD). Into a process that runs (-p) it is loaded; its functions\n"
+    "are traced from then until Ctrl-C, --duration, or its end, and it goes on.\n\n"
+    "Example: qut trace -f 'redis-server!*' -x '*dictGet*' -- redis-server\n"
+    "         qut info --calls\n";
+
+static const char statuses[] =
+    "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and the trace is incomplete;\n"
+    "127 COMMAND was not found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a\n"
+    "PATTERN that no function fits, or a process that cannot be traced.\n"
+    "With -p: 0 ok; 1 the trace is incomplete, or something could not be put back; 2 as above.\n";
+
+enum {
+    ID_FUNCTION = 'f',
+    ID_EXCLUDE = 'x',
+    ID_PID = 'p',
+    ID_OUTPUT = 'o',
+    ID_QUIET = 'q',
+    ID_DURATION = 256,
+    ID_COUNT_ONLY,
+    ID_BUDGET,
+    ID_MIN_DURATION,
+    ID_NO_RUNNING,
+    ID_LIST,
+    ID_SAMPLES,
+    ID_BUFFER,
+    ID_WAIT,
+    ID_NO_CHILDREN,
+    ID_CACHE,
+    ID_NO_CACHE,
+};
+
+enum { RING_BYTES = 4 << 20 };
+
+static const struct cli_argument arguments[] = {
+    {"function", "PATTERN", ID_FUNCTION, 0, "these functions; may be said again"},
+    {"exclude", "PATTERN", ID_EXCLUDE, 0, "but not these; may be said again"},
+    {"pid", "PID", ID_PID, 0, "a process that runs"},
+    {"output", "FILE", ID_OUTPUT, 0, "where to (default: " RECORD_FILE ")"},
+    {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
+    {"list", NULL, ID_LIST, 0, "which functions would be traced and how, which are refused and why; starts nothing"},
+    {"count-only", NULL, ID_COUNT_ONLY, 0, "how often each is called, exactly, and no times"},
+    {"budget", "N", ID_BUDGET, 0, "a function that is called more than N times a second is counted only, from then on"},
+    {"min-duration", "MS", ID_MIN_DURATION, 0,
+     "keep calls of at least this length, and those around them; shorter ones are counted only"},
+    {"no-running", NULL, ID_NO_RUNNING, 0, "with -p: calls that already run when tracing begins are left out"},
+    {"samples", "HZ", ID_SAMPLES, 0, "samples beside the calls, as qut record takes them"},
+    {"buffer", "SIZE", ID_BUFFER, 0,
+     "of each thread, in memory: a power of two, with K or M (default: 4M, which a thread can fill in 2 ms)"},
+    {"wait", NULL, ID_WAIT, 0, "threads whose buffer is full wait for room: nothing is lost, and they are slower"},
+    {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
+    {"cache", "DIR", ID_CACHE, 0, "where tables and plans are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)"},
+    {"no-cache", NULL, ID_NO_CACHE, 0, "they are made anew, and kept nowhere"},
+    {"quiet", NULL, ID_QUIET, 0, "no status line, no summary: errors only"},
+    {"help", NULL, CLI_ID_HELP, 0, "this text"},
+};
+enum { ARGUMENT_COUNT = sizeof arguments / sizeof *arguments };
+static_assert((int)ARGUMENT_COUNT <= (int)CLI_ARGUMENTS_MAX, "the table of getopt has room for them");
+
+// For qut record, which says itself what is wrong with a value.
+static int pass(struct calls_options *options, const char *name, const char *value)
+{
+    if (options->record_count + 2 > CALLS_RECORD_ARGUMENTS_MAX)
+        return cli_bad_value(name + 2, value ? value : "", "fewer options");
+    options->record[options->record_count++] = name;
+    if (value)
+        options->record[options->record_count++] = value;
+    return 0;
+}
+
+// In the order in which they are said; one that takes away has its mark.
+static int take_pattern(struct calls_options *options, const char *value, bool is_excluded)
+{
+    const char *name = is_excluded ? "exclude" : "function";
+    if (!*value || strlen(value) > TRACED_PATTERN_BYTES)
+        return cli_bad_value(name, value, "[MODULE!]NAME");
+    if (options->traced.pattern_count == CALLS_PATTERNS_MAX)
+        return cli_bad_value(name, value, "at most 256 of them");
+    options->traced.is_excluded[options->traced.pattern_count] = is_excluded;
+    options->patterns[options->traced.pattern_count++] = value;
+    return 0;
+}
+
+static int take_pid(struct calls_options *options, const char *value)
+{
+    long pid;
+    if (!cli_number(value, 1, INT_MAX, &pid))
+        return cli_bad_value("pid", value, "a number from 1 on");
+    options->pid = (int)pid;
+    return pass(options, "--pid", value);
+}
+
+static int take_budget(struct calls_options *options, const char *value)
+{
+    long number;
+    if (!cli_number(value, 1, 1000000000, &number))
+        return cli_bad_value("budget", value, "calls a second, from 1 to 1000000000");
+    options->traced.budget_hz = (uint64_t)number;
+    return 0;
+}
+
+static int take_least(struct calls_options *options, const char *value)
+{
+    char *end;
+    const double ms = strtod(value, &end);
+    if (!*value || strspn(value, "0123456789.") != strlen(value) || *end || ms <= 0 || ms > 3600000)
+        return cli_bad_value("min-duration", value, "milliseconds, more than 0 and at most 3600000");
+    options->traced.least_ns = (uint64_t)(ms * 1e6);
+    return 0;
+}
+
+static int take_buffer(struct calls_options *options, const char *value)
+{
+    char *end;
+    const uint64_t size = strtoull(value, &end, 10);
+    const unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+    options->ring_bytes = size << shift;
+    if (value[0] < '0' || value[0] > '9' || end[shift ? 1 : 0] || size > (uint64_t)QUT_CALLS_RING_BYTES_MAX >> shift ||
+        options->ring_bytes < (uint64_t)QUT_CALLS_RING_BYTES_MIN || (options->ring_bytes & (options->ring_bytes - 1)))
+        return cli_bad_value("buffer", value, "a power of two from 4K to 256M");
+    return 0;
+}
+
+static int take_option(void *context, int id, const char *value)
+{
+    struct calls_options *options = context;
+    switch (id) {
+    case ID_FUNCTION: return take_pattern(options, value, false);
+    case ID_EXCLUDE: return take_pattern(options, value, true);
+    case ID_PID: return take_pid(options, value);
+    case ID_OUTPUT: return pass(options, "--output", value);
+    case ID_DURATION: return pass(options, "--duration", value);
+    case ID_LIST: options->list = true; return 0;
+    case ID_COUNT_ONLY: options->traced.count_only = true; return 0;
+    case ID_BUDGET: return take_budget(options, value);
+    case ID_MIN_DURATION: return take_least(options, value);
+    case ID_NO_RUNNING: options->traced.without_running = true; return 0;
+    case ID_SAMPLES: options->has_ticks = true; return pass(options, "--frequency", value);
+    case ID_WAIT: options->traced.waits_for_room = true; return 0;
+    case ID_BUFFER: return take_buffer(options, value);
+    case ID_NO_CHILDREN: return pass(options, "--no-children", NULL);
+    case ID_CACHE: return pass(options, "--cache", value);
+    case ID_NO_CACHE: return pass(options, "--no-cache", NULL);
+    case ID_QUIET: return pass(options, "--quiet", NULL);
+    default: return -1;
+    }
+}
+
+static int refuse(const char *name, const char *why)
+{
+    cli_report(stderr, name, "%s", why);
+    return cli_usage_error("trace");
+}
+
+static int check(const struct calls_options *options)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < options->traced.pattern_count; i++)
+        is_any |= !options->traced.is_excluded[i];
+    if (!is_any)
+        return refuse("trace", "needs a PATTERN (-f) of the functions to trace");
+    if (!options->pid && !options->command)
+        return refuse("trace", "needs a COMMAND, or -p PID");
+    if (options->pid && options->command)
+        return refuse(options->command[0], "a COMMAND and -p PID: not both");
+    if (options->traced.count_only && options->traced.budget_hz)
+        return refuse("--budget", "not with --count-only, which counts all of them");
+    if (options->traced.count_only && options->traced.least_ns)
+        return refuse("--min-duration", "not with --count-only, which knows no times");
+    if (options->traced.without_running && !options->pid)
+        return refuse("--no-running", "needs -p PID");
+    return CLI_GO_ON;
+}
+
+int cli_calls_options_parse(struct calls_options *options, int argc, char **argv)
+{
+    const struct cli_parser parser = {.command = "trace",
+                                      .help = help,
+                                      .statuses = statuses,
+                                      .stop_at_operand = true,
+                                      .arguments = arguments,
+                                      .argument_count = ARGUMENT_COUNT,
+                                      .take = take_option,
+                                      .context = options};
+    int first;
+    *options = (struct calls_options){.ring_bytes = RING_BYTES};
+    int status = cli_parse(&parser, argc, argv, &first);
+    if (status != CLI_GO_ON)
+        return status;
+    options->traced.patterns = options->patterns;
+    options->command = first < argc ? argv + first : NULL;
+    status = check(options);
+    if (status != CLI_GO_ON)
+        return status;
+    if (options->pid && pass(options, "--inject", NULL) != 0)
+        return CLI_BAD;
+    // What is loaded is asked after all the same.
+    if (!options->has_ticks && pass(options, "--no-ticks", NULL) != 0)
+        return CLI_BAD;
+    return CLI_GO_ON;
+}

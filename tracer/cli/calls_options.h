@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `qut trace` is told, and what it says.
+#ifndef TRACER_CLI_CALLS_OPTIONS_H
+#define TRACER_CLI_CALLS_OPTIONS_H
+
+#include "tracer/cli/record_options.h"
+#include "tracer/record/record.h"
+#include "tracer/traced/traced.h"
+
+enum { CALLS_RECORD_ARGUMENTS_MAX = 32, CALLS_PATTERNS_MAX = 256 };
+
+struct calls_options {
+    struct traced_options traced; // its patterns are in `patterns`
+    const char *patterns[CALLS_PATTERNS_MAX];
+    uint64_t ring_bytes;
+    bool list;      // what would be traced; nothing is
+    bool has_ticks; // samples beside
+    char **command; // NULL: -p
+    int pid;
+    // For qut record, which has the rest of the options, without its name and its command.
+    const char *record[CALLS_RECORD_ARGUMENTS_MAX];
+    int record_count;
+};
+
+// CLI_GO_ON, or an exit status.
+int cli_calls_options_parse(struct calls_options *options, int argc, char **argv);
+
+// --list: what would be traced, and how. An exit status. (calls_list.c)
+int cli_calls_list(const struct calls_options *options);
+
+// The end, on standard error (calls_summary.c). Returns whether the trace is whole: all that was asked for was traced,
+// and all was put back. What is missing is said even if options->quiet.
+bool cli_calls_summary(const struct record_command_options *options, const struct record_result *result);
+
+#endif

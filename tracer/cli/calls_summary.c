@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/calls_options.h"
+
+#include <inttypes.h>
+
+#include "base/quantity.h"
+#include "cli/diagnostics.h"
+#include "tracer/calls/plan.h"
+#include "tracer/patch/patch.h"
+
+// " (1,234 by jump, 5 by padding)": what is not 0.
+struct words {
+    char text[512];
+    size_t length;
+};
+
+static void add(struct words *words, uint64_t count, const char *what)
+{
+    if (!count || words->length >= sizeof words->text)
+        return;
+    const int more = snprintf(words->text + words->length, sizeof words->text - words->length, "%s%s %s",
+                              words->length ? ", " : "", base_quantity_count(count).text, what);
+    words->length += more > 0 ? (size_t)more : 0;
+}
+
+static void say_functions(const struct traced_result *calls)
+{
+    struct words how = {.length = 0}, refused = {.length = 0};
+    for (unsigned kind = QUT_PLAN_REFUSED + 1; kind < QUT_PLAN_KIND_END; kind++)
+        add(&how, calls->kinds[kind], calls_kind_text(kind));
+    cli_report(stderr, NULL, "%s functions of %s modules traced%s%s%s", base_quantity_count(calls->functions).text,
+               base_quantity_count(calls->modules).text, how.length ? " (" : "", how.text, how.length ? ")" : "");
+    for (unsigned why = QUT_PLAN_OK + 1; why < QUT_PLAN_REFUSAL_END; why++)
+        add(&refused, calls->refusals[why], calls_refusal_text(why));
+    add(&refused, calls->traps, "have no room for a jump");
+    add(&refused, calls->out_of_reach, "are too far from free memory");
+    add(&refused, calls->too_many, "are more than there are numbers");
+    for (unsigned state = PATCH_IN + 1; state < PATCH_STATES; state++)
+        add(&refused, calls->others[state], patch_state_text(state));
+    if (refused.length)
+        cli_report(stderr, NULL, "not traced: %s", refused.text);
+}
+
+static void say_calls(const struct traced_result *calls)
+{
+    cli_report(stderr, NULL, "%s entries, %s exits of %s threads", base_quantity_count(calls->enters).text,
+               base_quantity_count(calls->exits).text, base_quantity_count(calls->threads).text);
+    if (calls->counted)
+        cli_report(stderr, NULL, "%s calls counted only%s", base_quantity_count(calls->counted).text,
+                   calls->short_calls ? ", as they were shorter than asked for" : "");
+    if (calls->over_budget)
+        cli_report(stderr, NULL, "%s functions were over the budget and are counted only since: %s%s",
+                   base_quantity_count(calls->over_budget).text, calls->first_over_budget,
+                   calls->over_budget > 1 ? ", ..." : "");
+    if (calls->running)
+        cli_report(stderr, NULL, "%s calls ran already when tracing began", base_quantity_count(calls->running).text);
+    if (calls->passed)
+        cli_report(stderr, NULL,
+                   "%s calls were not traced: their stack has no place where a return address can be kept",
+                   base_quantity_count(calls->passed).text);
+}
+
+static void say_stops(const struct traced_result *calls)
+{
+    cli_report(stderr, NULL, "%s stops of %s in all, the longest %s; %s functions put back; qut itself used %s",
+               base_quantity_count(calls->stops).text,
+               base_quantity_time(calls->begin_stop_ns + calls->end_stop_ns).text,
+               base_quantity_time(calls->longest_stop_ns).text, base_quantity_count(calls->put_back).text,
+               base_quantity_time(calls->drain_ns).text);
+}
+
+static bool say_patterns(const struct traced_options *options, const struct traced_result *calls)
+{
+    bool is_whole = true;
+    for (size_t i = 0; i < options->pattern_count; i++) {
+        if (options->is_excluded[i] || calls->pattern_matches[i])
+            continue;
+        cli_report(stderr, options->patterns[i], "no function fits, in any module that was loaded");
+        is_whole = false;
+    }
+    return is_whole;
+}
+
+bool cli_calls_summary(const struct record_command_options *options, const struct record_result *result)
+{
+    const struct traced_result *calls = &result->calls;
+    bool is_whole = calls->processes != 0;
+    if (!options->quiet && calls->functions) {
+        say_functions(calls);
+        say_calls(calls);
+        say_stops(calls);
+    }
+    if (calls->processes_failed)
+        cli_report(stderr, NULL, "calls of %s processes were not traced, or not all; the first: %s",
+                   base_quantity_count(calls->processes_failed).text, calls->first_failure);
+    else if (!calls->processes)
+        cli_report(stderr, NULL, "no calls were traced: the agent did not offer to");
+    if (calls->modules_failed)
+        cli_report(stderr, NULL, "%s modules could not be traced; the first: %s",
+                   base_quantity_count(calls->modules_failed).text, calls->first_module_failure);
+    if (calls->processes && !say_patterns(options->calls, calls))
+        is_whole = false;
+    if (calls->lost_enters + calls->lost_exits) {
+        cli_report(stderr, options->path,
+                   "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none, "
+                   "--buffer has more room, --budget or -x takes functions away that are called most",
+                   base_quantity_count(calls->lost_enters).text, base_quantity_count(calls->lost_exits).text);
+        is_whole = false;
+    }
+    if (calls->not_put_back)
+        cli_report(stderr, NULL, "%s functions could not be put back: they go on through the agent's code",
+                   base_quantity_count(calls->not_put_back).text);
+    return is_whole && !calls->processes_failed && !calls->modules_failed && !calls->not_put_back;
+}

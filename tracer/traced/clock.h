@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of the events, as the traced process's processor has it.
+#ifndef TRACER_TRACED_CLOCK_H
+#define TRACER_TRACED_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Whether calls can be traced on this machine at all.
+bool traced_is_possible(void);
+uint64_t traced_ticks(void);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of a traced process share. All of it is the thread's own, but for what is said to be the recorder's.
+#ifndef TRACER_TRACED_INSIDE_H
+#define TRACER_TRACED_INSIDE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/vector.h"
+#include "formats/qut_calls.h"
+#include "tracer/calls/patterns.h"
+#include "tracer/calls/thunk.h"
+#include "tracer/collect/calls_write.h"
+#include "tracer/patch/patch.h"
+#include "tracer/traced/process.h"
+
+struct traced_module {
+    char *path; // as the process's maps have it
+    uint64_t start, bias;
+    bool is_there;               // at the last look
+    struct calls_plan *plan;     // NULL: nothing in it is traced
+    uint32_t number;             // in the file
+    uint64_t block, block_bytes; // of thunks
+    uint64_t first_address;      // of what was exchanged; 0: nothing was
+    uint8_t first_bytes[CALLS_JUMP_BYTES];
+};
+
+struct traced_function {
+    uint32_t module, index; // in the module's plan
+    uint64_t address;       // in the process, of what was exchanged; 0: nothing is
+    uint64_t thunk;         // 0: it has none
+    uint8_t thunk_begin[5]; // the first bytes of that
+    bool is_counted;        // makes no events, or no longer
+    uint64_t entered_now;   // events since the last look at the budget
+    uint64_t short_calls;
+};
+
+struct traced_ring; // events.c
+
+struct traced_process {
+    // The recorder's.
+    struct traced_begin begin;
+    char token[AGENT_TOKEN_BYTES];
+    int stop_fd, replaced_fd; // eventfds
+    pthread_t thread;
+    _Atomic bool is_finished; // then the result may be read
+
+    struct traced_result result;
+    struct base_error error; // the first; reason 0: none
+    pid_t pid;
+    char command[32], program_path[PATH_MAX], started_as[PATH_MAX];
+    struct calls_patterns patterns;
+    int channel_fd; // -1: the agent is gone
+    uint64_t question;
+    const struct traced_options *options;
+    struct qut_calls_header header; // as it was when it was checked
+    uint8_t *memory;
+    size_t memory_bytes;
+    struct patch_process *patch;
+    struct collect_calls *writer;
+    struct {
+        BASE_VECTOR(struct traced_module);
+    } modules;
+    struct {
+        BASE_VECTOR(struct traced_function);
+    } functions;               // by id; the first is none
+    struct traced_ring *rings; // header.ring_count
+    uint64_t least_ticks;
+    uint64_t maps_hash;                       // of what is mapped executable
+    uint64_t modules_ns, clock_ns, budget_ns; // when each was looked after
+};
+
+// ---- channel.c
+
+// A mapping of the agent's near begin..end.
+int traced_channel_map(struct traced_process *process, uint64_t begin, uint64_t end, uint64_t size_bytes,
+                       uint64_t *address, struct base_error *error);
+int traced_channel_unmap(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
+int traced_channel_shadow(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
+// What waits for us in the process goes on. `refused` NULL: it is traced.
+void traced_channel_go_on(struct traced_process *process, const char *refused);
+
+// ---- modules.c
+
+// Looks at what is mapped, and traces what has come. 0; -1: nothing can be traced, *error.
+int traced_modules_look(struct traced_process *process, struct base_error *error);
+void traced_modules_free(struct traced_process *process);
+
+// ---- install.c
+
+// Puts in all that is wanted of a module. What cannot be is in the process's result.
+int traced_install(struct traced_process *process, uint32_t module, const uint32_t *wanted, size_t count,
+                   struct base_error *error);
+// Functions that have become too frequent are counted only from now on.
+void traced_install_counted(struct traced_process *process, const uint32_t *ids, size_t count);
+// The module has gone: so have its entries.
+void traced_forget(struct traced_process *process, uint32_t module);
+void traced_take_out(struct traced_process *process);
+
+// ---- result.c
+
+// What is said beside the events. Returns how many; at most `most`.
+size_t traced_notes(const struct traced_result *result, struct trace_note *notes, size_t most);
+
+// ---- budget.c
+
+void traced_budget_look(struct traced_process *process, uint64_t elapsed_ns);
+
+#endif

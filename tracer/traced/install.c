@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of a module become traced ones: thunks are made and written where nobody is yet, then all entries are
+// exchanged in one stop.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer/traced/inside.h"
+
+enum { PAGE_BYTES = 4096 };
+
+struct install {
+    struct traced_process *process;
+    struct traced_module *module;
+    uint32_t module_index;
+    uint32_t *wanted; // of the plan's functions, those that get a thunk
+    uint32_t *ids;
+    size_t count;
+    uint8_t *code; // the block as it will be
+    uint64_t block, block_bytes;
+    struct patch_site *sites;
+    size_t site_count;
+};
+
+static const struct qut_plan_function *planned(const struct install *work, size_t i)
+{
+    return &work->module->plan->functions[work->wanted[i]];
+}
+
+// ---- thunks
+
+// A count of a function has a cell of its number, as far as there are cells.
+static bool make_thunk(const struct install *work, size_t i, uint64_t at, struct calls_thunk *thunk)
+{
+    const struct traced_process *process = work->process;
+    const bool is_counted = process->functions.items[work->ids[i]].is_counted;
+    const struct calls_thunk_place place = {.load_bias = work->module->bias,
+                                            .thunk_address = at,
+                                            .block_address = work->block,
+                                            .function_id = work->ids[i],
+                                            .is_counted = is_counted,
+                                            .own_tls_offset = process->header.own_tls_offset};
+    return calls_thunk_make(planned(work, i), &place, thunk);
+}
+
+static uint64_t aligned(uint64_t value, uint64_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+// How much room they take: their sizes do not depend on where they stand.
+static uint64_t sum_sizes(struct install *work)
+{
+    uint64_t bytes = QUT_CALLS_BLOCK_CODE_AT;
+    work->block = work->module->bias + work->module->plan->header->text_end; // somewhere near
+    for (size_t i = 0; i < work->count; i++) {
+        struct calls_thunk thunk;
+        const bool is_made = make_thunk(work, i, work->block + 4096, &thunk);
+        bytes = aligned(bytes, CALLS_THUNK_ALIGNMENT) + (is_made ? thunk.size_bytes : (size_t)CALLS_THUNK_BYTES_MAX);
+    }
+    return aligned(bytes, PAGE_BYTES);
+}
+
+static void add_site(struct install *work, size_t i, const struct calls_thunk *thunk, uint64_t at)
+{
+    const struct qut_plan_function *function = planned(work, i);
+    const uint64_t entry = work->module->bias + function->entry_vaddr;
+    const bool is_counted = work->process->functions.items[work->ids[i]].is_counted;
+    const struct calls_thunk_place place = {
+        .load_bias = work->module->bias, .thunk_address = at, .function_id = work->ids[i]};
+    struct calls_patch patch;
+    if (!calls_patch_make(function, &place, &patch))
+        return;
+    for (unsigned piece = 0; piece < patch.piece_count; piece++) {
+        // What stands in padding: nobody is there, and the function's own site answers for the thunk.
+        const bool is_padding = piece + 1 < patch.piece_count;
+        struct patch_site *site = &work->sites[work->site_count++];
+        *site = (struct patch_site){.address = patch.pieces[piece].address,
+                                    .moved = at + thunk->moved_at,
+                                    .function = entry,
+                                    .function_end = entry + function->size_bytes,
+                                    .id = is_padding ? 0 : work->ids[i],
+                                    .size = patch.pieces[piece].size_bytes,
+                                    .boundary_count = is_padding ? 1 : thunk->boundary_count,
+                                    .partner = piece ? (uint32_t)work->site_count - 1 : 0};
+        memcpy(site->original, patch.pieces[piece].original, site->size);
+        memcpy(site->patched, patch.pieces[piece].bytes, site->size);
+        if (is_padding)
+            continue;
+        site->thunk = at;
+        // A thunk that counts has counted at some instruction: whoever is in it stays there.
+        site->restart_end = is_counted ? at : at + thunk->moved_at;
+        site->thunk_end = at + thunk->size_bytes;
+        for (unsigned n = 0; n < thunk->boundary_count; n++)
+            site->boundaries[n] = (struct patch_boundary){thunk->boundaries[n].from,
+                                                          (uint8_t)(thunk->boundaries[n].to - thunk->moved_at)};
+    }
+    struct traced_function *traced = &work->process->functions.items[work->ids[i]];
+    traced->thunk = at;
+    memcpy(traced->thunk_begin, thunk->bytes, sizeof traced->thunk_begin);
+}
+
+// A block for all of them, with the addresses of the stubs in it, and room for their sites.
+static int map_block(struct install *work, struct base_error *error)
+{
+    struct traced_process *process = work->process;
+    const struct qut_plan_header *header = work->module->plan->header;
+    const uint64_t begin = work->module->bias + header->text_start, end = work->module->bias + header->text_end;
+    work->block_bytes = sum_sizes(work);
+    work->code = calloc(1, work->block_bytes);
+    work->sites = calloc(2 * work->count, sizeof *work->sites);
+    if (!work->code || !work->sites)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for thunks");
+    if (traced_channel_map(process, begin, end, work->block_bytes, &work->block, error) != 0)
+        return -1;
+    memcpy(work->code + QUT_CALLS_BLOCK_ENTER_AT, &process->header.enter_stub, sizeof process->header.enter_stub);
+    memcpy(work->code + QUT_CALLS_BLOCK_COUNT_AT, &process->header.count_stub, sizeof process->header.count_stub);
+    return 0;
+}
+
+static int make_block(struct install *work, struct base_error *error)
+{
+    if (map_block(work, error) != 0)
+        return -1;
+    uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
+    for (size_t i = 0; i < work->count; i++) {
+        struct calls_thunk thunk;
+        at = aligned(at, CALLS_THUNK_ALIGNMENT);
+        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
+            continue; // too far away: it stays as it is, and is counted below
+        memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
+        add_site(work, i, &thunk, work->block + at);
+        at += thunk.size_bytes;
+    }
+    return patch_write(work->process->patch, work->block, work->code, work->block_bytes, error);
+}
+
+// ---- entries
+
+static void take_stop(struct traced_process *process, const struct patch_figures *figures)
+{
+    struct traced_result *result = &process->result;
+    result->stops++;
+    result->begin_stop_ns += figures->stopped_ns;
+    if (figures->stopped_ns > result->longest_stop_ns)
+        result->longest_stop_ns = figures->stopped_ns;
+    result->moved_threads += figures->moved_threads + figures->moved_handlers;
+}
+
+static int put_in(struct install *work, struct base_error *error)
+{
+    struct patch_figures figures = {.put_in = 0};
+    if (!work->site_count)
+        return 0;
+    if (patch_put_in(work->process->patch, work->sites, work->site_count, &figures, error) != 0)
+        return -1;
+    take_stop(work->process, &figures);
+    return 0;
+}
+
+static int note_function(struct install *work, const struct patch_site *site, struct base_error *error)
+{
+    struct traced_process *process = work->process;
+    struct traced_function *function = &process->functions.items[site->id];
+    if (!site->id) // in padding
+        return 0;
+    const struct qut_plan_function *plan = &work->module->plan->functions[function->index];
+    if (site->state != PATCH_IN) {
+        if ((size_t)site->state < sizeof process->result.others / sizeof *process->result.others)
+            process->result.others[site->state]++;
+        return 0;
+    }
+    function->address = site->address;
+    if (!work->module->first_address && site->size == sizeof work->module->first_bytes) {
+        memcpy(work->module->first_bytes, site->patched, sizeof work->module->first_bytes);
+        work->module->first_address = site->address;
+    }
+    process->result.functions++;
+    process->result.kinds[plan->kind]++;
+    const struct collect_calls_function written = {.id = site->id,
+                                                   .module = work->module->number,
+                                                   .vaddr = plan->entry_vaddr,
+                                                   .size = plan->size_bytes,
+                                                   .flags = function->is_counted ? QUT_TRACE_FILE_CALL_COUNTED : 0,
+                                                   .name = calls_plan_name(work->module->plan, plan)};
+    return collect_calls_function(process->writer, &written, error);
+}
+
+// ---- all of it
+
+static int take_ids(struct install *work, const uint32_t *wanted, size_t count, struct base_error *error)
+{
+    struct traced_process *process = work->process;
+    for (size_t i = 0; i < count; i++) {
+        const struct qut_plan_function *plan = &work->module->plan->functions[wanted[i]];
+        if (plan->kind == QUT_PLAN_TRAP) { // nobody catches it
+            process->result.traps++;
+            continue;
+        }
+        if (process->functions.count > QUT_CALLS_ID_MAX) {
+            process->result.too_many++;
+            continue;
+        }
+        struct traced_function *function = BASE_ADD(&process->functions);
+        if (!function)
+            return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+        *function = (struct traced_function){
+            .module = work->module_index, .index = wanted[i], .is_counted = process->options->count_only};
+        work->ids[work->count] = (uint32_t)process->functions.count - 1;
+        work->wanted[work->count++] = wanted[i];
+    }
+    return 0;
+}
+
+int traced_install(struct traced_process *process, uint32_t module, const uint32_t *wanted, size_t count,
+                   struct base_error *error)
+{
+    struct install work = {.process = process,
+                           .module = &process->modules.items[module],
+                           .module_index = module,
+                           .wanted = calloc(count, sizeof *work.wanted),
+                           .ids = calloc(count, sizeof *work.ids)};
+    int status = work.wanted && work.ids ? take_ids(&work, wanted, count, error)
+                                         : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+    if (status == 0 && work.count)
+        status = make_block(&work, error);
+    if (status == 0)
+        status = put_in(&work, error);
+    work.module->block = work.block;
+    work.module->block_bytes = work.block_bytes;
+    for (size_t i = 0; status == 0 && i < work.count; i++)
+        process->result.out_of_reach += process->functions.items[work.ids[i]].thunk == 0;
+    for (size_t i = 0; status == 0 && i < work.site_count; i++)
+        status = note_function(&work, &work.sites[i], error);
+    free(work.wanted);
+    free(work.ids);
+    free(work.code);
+    free(work.sites);
+    return status;
+}
+
+// ---- counted only from now on: the thunk that writes events begins with a jump to one that counts, so that nothing is
+// missed between the two
+
+static void add_switch(struct install *work, size_t i, uint64_t at, const struct calls_thunk *thunk)
+{
+    const struct traced_function *function = &work->process->functions.items[work->ids[i]];
+    const int64_t distance = (int64_t)(at - (function->thunk + CALLS_JUMP_BYTES));
+    const int32_t near = (int32_t)distance;
+    if (near != distance)
+        return;
+    struct patch_site *site = &work->sites[work->site_count++];
+    *site = (struct patch_site){.address = function->thunk,
+                                .moved = at,
+                                .thunk = at,
+                                .restart_end = at,
+                                .thunk_end = at + thunk->size_bytes,
+                                .function = function->thunk,
+                                .function_end = function->thunk + CALLS_JUMP_BYTES,
+                                .id = work->ids[i],
+                                .size = CALLS_JUMP_BYTES,
+                                .boundary_count = 1};
+    memcpy(site->original, function->thunk_begin, CALLS_JUMP_BYTES);
+    site->patched[0] = 0xe9;
+    memcpy(site->patched + 1, &near, sizeof near);
+}
+
+static int count_in_module(struct install *work, struct base_error *error)
+{
+    struct traced_process *process = work->process;
+    if (map_block(work, error) != 0)
+        return -1;
+    uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
+    for (size_t i = 0; i < work->count; i++) {
+        struct calls_thunk thunk;
+        at = aligned(at, CALLS_THUNK_ALIGNMENT);
+        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
+            continue;
+        memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
+        add_switch(work, i, work->block + at, &thunk);
+        at += thunk.size_bytes;
+    }
+    return patch_write(process->patch, work->block, work->code, work->block_bytes, error) == 0 ? put_in(work, error)
+                                                                                               : -1;
+}
+
+static void note_switches(struct install *work)
+{
+    struct traced_process *process = work->process;
+    for (size_t i = 0; i < work->count; i++)
+        process->functions.items[work->ids[i]].is_counted = false;
+    for (size_t i = 0; i < work->site_count; i++) {
+        const struct patch_site *site = &work->sites[i];
+        struct traced_function *function = &process->functions.items[site->id];
+        if (site->state != PATCH_IN)
+            continue;
+        function->is_counted = true;
+        const struct qut_plan_function *plan = &work->module->plan->functions[function->index];
+        if (!process->result.over_budget++)
+            snprintf(process->result.first_over_budget, sizeof process->result.first_over_budget, "%s",
+                     calls_plan_readable(work->module->plan, plan));
+    }
+}
+
+void traced_install_counted(struct traced_process *process, const uint32_t *ids, size_t count)
+{
+    for (uint32_t module = 0; module < process->modules.count; module++) {
+        struct base_error error = {0};
+        struct install work = {.process = process,
+                               .module = &process->modules.items[module],
+                               .module_index = module,
+                               .wanted = calloc(count, sizeof *work.wanted),
+                               .ids = calloc(count, sizeof *work.ids)};
+        for (size_t i = 0; work.wanted && work.ids && i < count; i++) {
+            struct traced_function *function = &process->functions.items[ids[i]];
+            if (function->module != module)
+                continue;
+            function->is_counted = true; // for the making of thunks
+            work.ids[work.count] = ids[i];
+            work.wanted[work.count++] = function->index;
+        }
+        if (work.count) {
+            count_in_module(&work, &error); // what fails stays as it is
+            note_switches(&work);
+        }
+        free(work.wanted);
+        free(work.ids);
+        free(work.code);
+        free(work.sites);
+    }
+}
+
+// ---- out again
+
+void traced_forget(struct traced_process *process, uint32_t module)
+{
+    struct patch_figures figures = {.put_in = 0};
+    struct base_error error = {0};
+    uint64_t *addresses = calloc(process->functions.count, sizeof *addresses);
+    size_t count = 0;
+    process->modules.items[module].first_address = 0;
+    for (size_t i = 1; addresses && i < process->functions.count; i++) {
+        struct traced_function *function = &process->functions.items[i];
+        if (function->module != module || !function->address)
+            continue;
+        addresses[count++] = function->address;
+        function->address = 0;
+    }
+    if (count)
+        patch_take_out(process->patch, addresses, count, &figures, &error);
+    free(addresses);
+}
+
+void traced_take_out(struct traced_process *process)
+{
+    struct patch_figures figures = {.put_in = 0};
+    struct base_error error = {0};
+    struct traced_result *result = &process->result;
+    if (patch_take_out(process->patch, NULL, 0, &figures, &error) != 0) {
+        result->not_put_back += patch_site_count(process->patch);
+        if (!process->error.reason)
+            process->error = error;
+        return;
+    }
+    result->put_back += figures.taken_out;
+    result->not_put_back += patch_site_count(process->patch);
+    result->returns_put_back += figures.restored_returns;
+    result->stops++;
+    result->end_stop_ns += figures.stopped_ns;
+    if (figures.stopped_ns > result->longest_stop_ns)
+        result->longest_stop_ns = figures.stopped_ns;
+}

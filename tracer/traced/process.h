@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process whose calls are traced, from the agent's CALLS to its end or ours: a thread of its own, which is the one
+// that the kernel knows as the process's tracer. The recorder begins it, tells it to stop, joins it.
+#ifndef TRACER_TRACED_PROCESS_H
+#define TRACER_TRACED_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "formats/qut_agent.h"
+#include "tracer/traced/traced.h"
+
+struct traced_process;
+
+struct traced_begin {
+    pid_t pid;
+    int process_fd;  // of pidfd_open; -1: there is none
+    int channel_fd;  // the agent's connection
+    int memory_fd;   // what came with CALLS
+    int file_fd;     // for the part of calls
+    int finished_fd; // stays the caller's: told when all is over
+    bool is_forked;  // its code has what its parent's had
+    const char *token;
+    const struct traced_options *options; // stays where it is
+};
+
+// Takes the descriptors over, also where it fails: NULL, *error.
+struct traced_process *traced_begin(const struct traced_begin *begin, struct base_error *error);
+// The recording is over: all is put back. Does not wait.
+void traced_stop(struct traced_process *process);
+// The process has become another program: nothing of it is there any more.
+void traced_replaced(struct traced_process *process);
+bool traced_is_finished(const struct traced_process *process);
+// Waits, adds to *result, frees. Returns whether the file is whole.
+bool traced_join(struct traced_process *process, struct traced_result *result);
+
+#endif

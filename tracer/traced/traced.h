@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact calls of the processes of a recording: what is wanted, and what became of it.
+#ifndef TRACER_TRACED_TRACED_H
+#define TRACER_TRACED_TRACED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/qut_calls_plan.h"
+
+enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_SAID_MAX = 8 };
+
+struct traced_options {
+    const char *const *patterns; // as calls_patterns_add takes them
+    bool is_excluded[TRACED_PATTERNS_MAX];
+    size_t pattern_count;
+    bool count_only;
+    bool waits_for_room;  // threads whose rings are full
+    bool without_running; // calls that run when tracing begins are left out
+    uint64_t budget_hz;   // of one function; 0: none
+    uint64_t least_ns;    // shorter calls are counted only; 0: none
+};
+
+// Of one process, or the sums over several.
+struct traced_result {
+    uint64_t processes, processes_failed;
+    char first_failure[256]; // of these
+    uint64_t modules, modules_failed;
+    char first_module_failure[256];
+    uint64_t functions; // traced
+    uint64_t kinds[QUT_PLAN_KIND_END];
+    uint64_t refusals[QUT_PLAN_REFUSAL_END]; // that patterns fit
+    uint64_t others[16];                     // by enum patch_state: what could not be put in
+    uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not
+    uint64_t pattern_matches[TRACED_PATTERNS_MAX];
+    uint64_t enters, exits, lost_enters, lost_exits, passed, counted, short_calls, running;
+    uint64_t over_budget; // functions
+    char first_over_budget[128];
+    uint64_t threads, rings_fullest_percent;
+    uint64_t stops, begin_stop_ns, end_stop_ns, longest_stop_ns; // how long processes stood still: in all, one time
+    uint64_t moved_threads;                                      // that stood where bytes were exchanged
+    uint64_t put_back, not_put_back, returns_put_back;
+    uint64_t drain_ns; // processor time of ours
+};
+
+// Adds one process's to the sums; of texts the first stays, of what is longest or fullest the greatest.
+void traced_result_add(struct traced_result *sums, const struct traced_result *result);
+
+#endif
