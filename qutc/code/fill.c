@@ -145,7 +145,7 @@ static int try_gap(struct filling *filling, struct gap gap)
 {
     struct code_follower *f = &filling->f;
     uint32_t alignment = f->arch->pc_shift ? 1u << f->arch->pc_shift : 16;
-    uint64_t instructions_left = 8 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
+    uint64_t instructions_left = 24 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
     for (uint32_t pc = gap.start; pc < gap.end;) {
         pc = behind_padding(f, pc, gap.end);
         if (pc % alignment) {

@@ -77,7 +77,7 @@ int code_follower_run(struct code_follower *f, void (*done)(void *context, const
 struct code_function *code_function_at(struct code_follower *f, uint32_t pc);
 
 // The functions that one calls are appended to f->called. -1: no memory.
-int code_find_calls(struct code_follower *f, const struct code_function *function);
+int code_find_calls(struct code_follower *f, struct code_function *function);
 
 // walk.c. The spans of a function that is followed are appended to f->spans. -1: no memory.
 int code_follow(struct code_follower *f, struct code_function *function, struct code_walked *walked);

@@ -70,6 +70,7 @@ struct code_walk {
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
     uint32_t instruction_count, instructions_max;
+    bool goes_on_in_wanted; // jumps to a function that is to be followed
     struct qut_rule outermost;
     bool is_outermost; // entered by the kernel: it has no caller
     bool again;        // the walk has to begin anew: there is more code, or a call less

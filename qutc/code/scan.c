@@ -109,7 +109,9 @@ static void scan_block(struct code_walk *w, uint32_t pc)
             goes_to(w, in.target, &target) && !is_other(w, target)) {
             code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
-        }
+        } else if (in.flow == CODE_JUMP && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
+                   w->f->is_wanted && w->f->is_wanted(w->f->context, target))
+            w->goes_on_in_wanted = true;
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))
             note_called(w, target, in.target_mode);

@@ -116,6 +116,7 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->extent_end = code_next_start(f, function->pc);
     w->instruction_count = 0;
     w->instructions_max = function->found == CODE_FOUND_GAP ? CODE_GUESS_INSTRUCTIONS_MAX : CODE_INSTRUCTIONS_MAX;
+    w->goes_on_in_wanted = false;
     w->no_memory = w->machine.no_memory = false;
     w->touched.count = w->targets.count = w->left_for.count = 0;
 }
@@ -126,12 +127,15 @@ static void take_marks_back(struct code_walk *w)
         w->f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
 }
 
-int code_find_calls(struct code_follower *f, const struct code_function *function)
+int code_find_calls(struct code_follower *f, struct code_function *function)
 {
     struct code_walked walked;
     begin(f->walk, function, &walked);
     code_scan(f->walk, function->pc);
     take_marks_back(f->walk);
+    // Whether that is called so only its own states tell.
+    if (f->walk->goes_on_in_wanted && !f->walk->no_memory)
+        return code_follow(f, function, &walked);
     return f->walk->no_memory ? base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code") : 0;
 }
 
