@@ -44,6 +44,7 @@ same nobody.txt 0 "$qut" info --slowest nobody told.qtrace
 same thread.txt 0 "$qut" info --calls --thread 4001 told.qtrace
 same info.json 0 "$qut" info --json --calls --slowest b told.qtrace
 same replay.txt 0 "$qut" export -q -f replay -o - told.qtrace
+same chrome.json 0 "$qut" export -q -f chrome -o - told.qtrace
 same thread-replay.txt 0 "$qut" export -q -f replay --thread 4001 -o - told.qtrace
 
 # Several parts in one file: each process has its own.
