@@ -39,9 +39,12 @@ void report_quality_advice(struct sink *sink, const struct quality *quality)
 void report_quality_facts(struct sink *sink, const struct quality *quality)
 {
     static const char *const names[QUALITY_COUNT] = {
-        [QUALITY_WHOLE] = "whole stacks",        [QUALITY_NAMED] = "with a name",
-        [QUALITY_RUN_TIME] = "made at run time", [QUALITY_GUESSED] = "with a guess",
-        [QUALITY_UNTICKED] = "met by no tick",   [QUALITY_LATE] = "ticks late",
+        [QUALITY_WHOLE] = "whole stacks",
+        [QUALITY_NAMED] = "with a name",
+        [QUALITY_RUN_TIME] = "made at run time",
+        [QUALITY_GUESSED] = "with a guess",
+        [QUALITY_UNTICKED] = "met by no tick",
+        [QUALITY_LATE] = "ticks late",
         [QUALITY_LOST] = "samples lost"}; // the page counts the kernel's by itself
     for (unsigned aspect = 0; aspect < QUALITY_COUNT; aspect++) {
         if (!quality->all[aspect] || !names[aspect])
