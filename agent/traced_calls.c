@@ -29,7 +29,9 @@ static const uint64_t apart_bytes = 16 << 20; // what the program's break has fo
 static struct os_thread *thread;
 static enum agent_channel_begin begun_how;
 static uint32_t tid_before;
-static _Atomic uint32_t thread_tid, is_over, is_let_go;
+static _Atomic uint32_t thread_tid, is_over;
+enum { COMES_UP, IS_MADE, IS_LET_GO };
+static _Atomic uint32_t stage;
 
 // ---- room for thunks
 
@@ -131,10 +133,10 @@ static int do_as_asked(int fd, const struct agent_channel_map *question)
     return agent_tell_send(fd, &mapped, sizeof mapped, -1);
 }
 
-static void let_go(void)
+static void reach(uint32_t now)
 {
-    atomic_store_explicit(&is_let_go, 1, memory_order_release);
-    os_wake(&is_let_go);
+    atomic_store_explicit(&stage, now, memory_order_release);
+    os_wake(&stage);
 }
 
 // 0: go on.
@@ -157,7 +159,7 @@ static int take_packet(int fd)
         return do_as_asked(fd, &packet.map);
     if (got != sizeof packet.answer)
         return -EPROTO;
-    let_go();
+    reach(IS_LET_GO);
     return 0;
 }
 
@@ -178,12 +180,14 @@ static void run(void *unused)
 {
     (void)unused;
     agent_thread.is_agents = 1;
+    calls_thread_is_agents();
     atomic_store_explicit(&thread_tid, agent_tid(), memory_order_relaxed);
     agent_threads_set_own_tid(tid_before);
     const struct calls_options options = {
         .ring_bytes = agent_settings.call_ring_bytes, .ring_count = RINGS, .cell_count = CELLS};
     uint64_t memory_bytes = 0;
     int memory_fd = calls_begin(&options, &memory_bytes);
+    reach(IS_MADE);
     int fd = tell(memory_fd < 0 ? memory_fd : 0, memory_fd < 0 ? -1 : memory_fd, memory_bytes);
     if (memory_fd >= 0)
         close(memory_fd);
@@ -191,7 +195,7 @@ static void run(void *unused)
         serve(fd);
     if (fd >= 0)
         close(fd);
-    let_go();
+    reach(IS_LET_GO);
 }
 
 // ---- beginning and end
@@ -203,7 +207,7 @@ void agent_traced_calls_begin(enum agent_channel_begin how)
     begun_how = how;
     tid_before = agent_threads_own_tid();
     atomic_store_explicit(&is_over, 0, memory_order_relaxed);
-    atomic_store_explicit(&is_let_go, 0, memory_order_relaxed);
+    atomic_store_explicit(&stage, COMES_UP, memory_order_relaxed);
     const int error = os_thread_start(&thread, run, NULL);
     if (error != 0) {
         thread = NULL;
@@ -213,9 +217,11 @@ void agent_traced_calls_begin(enum agent_channel_begin how)
         return;
     }
     const uint64_t until_ns = os_now_ns() + START_PATIENCE_MS * UINT64_C(1000000);
-    while (how == AGENT_BEGAN_BY_EXEC && !atomic_load_explicit(&is_let_go, memory_order_acquire) &&
-           os_now_ns() < until_ns)
-        os_wait(&is_let_go, 0, LOOK_MS);
+    // A child of fork has its calls traced from its first one on, since the code is its parent's.
+    const uint32_t awaited = how == AGENT_BEGAN_BY_EXEC ? IS_LET_GO : IS_MADE;
+    uint32_t now;
+    while ((now = atomic_load_explicit(&stage, memory_order_acquire)) < awaited && os_now_ns() < until_ns)
+        os_wait(&stage, now, LOOK_MS);
 }
 
 uint32_t agent_traced_calls_leave(void)

@@ -33,7 +33,7 @@ static uint32_t stated_at(const struct qutc_rows *c, uint32_t pc)
     return low ? c->rows.rows[low - 1].rule_id : CFI_RULE_HOLE_ID;
 }
 
-static void visit(void *context, uint32_t pc, unsigned size_bytes, const struct code_machine *machine,
+static void visit(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state)
 {
     struct lint *lint = context;
@@ -50,13 +50,15 @@ static void visit(void *context, uint32_t pc, unsigned size_bytes, const struct 
         lint->agree++;
     } else if (judgement.verdict == CODE_UNJUDGED) {
         lint->unjudged++;
+    } else if (rule.flags & QUT_RULE_BODY_ONLY && in->flow != CODE_CALL) { // in a prologue or an epilogue
+        lint->unstated++;
     } else {
         struct judged *judged = BASE_ADD(&lint->judged);
         if (!judged) {
             lint->no_memory = true;
             return;
         }
-        *judged = (struct judged){.pc = pc, .end = pc + size_bytes, .judgement = judgement, .stated = stated};
+        *judged = (struct judged){.pc = pc, .end = pc + in->size_bytes, .judgement = judgement, .stated = stated};
         judged->has_followed = code_rule_of(machine, state, &judged->followed);
     }
 }

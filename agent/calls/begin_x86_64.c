@@ -75,11 +75,17 @@ static void fill_addresses(struct qut_calls_header *header)
     header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
 }
 
+// Touched here and there only, and no part of the program's core files (other than the shadow, which their readers
+// need).
 static void *map(size_t size, int fd)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
                     fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, fd, 0);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, size, MADV_NOHUGEPAGE);
+    madvise(at, size, MADV_DONTDUMP);
+    return at;
 }
 
 // A file may not be longer than that: the kernel ends a process that tries. In a child of fork the table of granules

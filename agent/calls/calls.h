@@ -36,6 +36,9 @@ void calls_look_for_ended(void);
 // The calling thread ends: its ring becomes ENDED. What it still calls is written into another one.
 void calls_thread_ends(void);
 
+// The calling thread is the agent's own: its calls of traced functions are neither written nor counted.
+void calls_thread_is_agents(void);
+
 #pragma GCC visibility pop
 
 #endif

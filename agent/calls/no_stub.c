@@ -26,3 +26,5 @@ int calls_shadow(uint64_t begin, uint64_t end)
 void calls_look_for_ended(void) {}
 
 void calls_thread_ends(void) {}
+
+void calls_thread_is_agents(void) {}

@@ -12,11 +12,12 @@
 
 enum {
     NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
+    NAP_US = 50,              // and what the kernel takes beside it
     OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
 };
 
-// Of a thread that has not asked for a ring yet, and of one that got none.
-static struct calls_own newcomer, nobody;
+// Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
+static struct calls_own newcomer, nobody, agents;
 _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
 uint8_t *calls_granules;
 struct calls_area *calls_area;
@@ -48,8 +49,10 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     const long at = (long)(begin - ((uint64_t)1 << distance_log2));
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
-    if (got == at)
+    if (got == at) {
+        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
         return 0;
+    }
     if (got <= 0)
         return (int)got;
     call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
@@ -167,27 +170,55 @@ static bool take_ring(void)
 static bool find_ring(void)
 {
     static uint32_t asked;
-    if (!calls_are_ours())
-        return false;
     if (calls_own == &nobody && __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED) % NOBODY_ASKS_AGAIN != 0)
         return false;
     return take_ring();
 }
 
+static bool is_room(struct calls_own *own, uint64_t *tail)
+{
+    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    *tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
+    own->limit_bytes = *tail * sizeof(struct qut_calls_event) + room;
+    return __atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes;
+}
+
+// For the tracer, which is another process and waits for none of the program's threads.
+static bool wait_for_room(struct calls_own *own, uint64_t tail)
+{
+    enum { YIELDS = 32 };
+    const uint32_t wait_us = __atomic_load_n(&calls_header->full_wait_us, __ATOMIC_RELAXED);
+    const struct {
+        long s, ns;
+    } nap = {0, NAP_US * 1000};
+    if (wait_us == 0 || own->stuck_events == tail + 1)
+        return false;
+    __atomic_fetch_add(&calls_header->waits, 1, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < YIELDS + wait_us / NAP_US; i++) {
+        if (i < YIELDS)
+            call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        else
+            call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        if (is_room(own, &tail))
+            return true;
+    }
+    own->stuck_events = tail + 1;
+    return false;
+}
+
 bool calls_prepare_room(bool is_exit)
 {
     struct calls_own *own = calls_own;
+    uint64_t tail;
     if (!own->ring) {
+        if (own == &agents || !calls_are_ours())
+            return false;
         if (find_ring())
             return true;
-        if (calls_are_ours())
-            add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
+        add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
         return false;
     }
-    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
-    const uint64_t tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
-    own->limit_bytes = tail * sizeof(struct qut_calls_event) + room;
-    if (__atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes)
+    if (is_room(own, &tail) || wait_for_room(own, tail))
         return true;
     add(is_exit ? &own->entry->lost_exits : &own->entry->lost_enters);
     return false;
@@ -195,14 +226,20 @@ bool calls_prepare_room(bool is_exit)
 
 bool calls_prepare_counts(void)
 {
+    if (calls_own == &agents || !calls_are_ours())
+        return false;
     if (calls_own->counts || find_ring())
         return true;
-    if (calls_are_ours())
-        add(&calls_header->uncounted);
+    add(&calls_header->uncounted);
     return false;
 }
 
-// ---- the end of threads
+// ---- threads
+
+void calls_thread_is_agents(void)
+{
+    calls_own = &agents;
+}
 
 void calls_thread_ends(void)
 {

@@ -59,6 +59,7 @@ void agent_threads_begin_own(void)
 {
     enum { UNSHARE = 2 }; // CLOSE_RANGE_UNSHARE: Linux 5.9. Before, its descriptors are the program's for moments
     agent_thread.is_agents = 1;
+    calls_thread_is_agents();
     atomic_store_explicit(&agents_tid, agent_tid(), memory_order_relaxed);
     syscall(SYS_close_range, 0u, ~0u, UNSHARE);
     agent_real()->unshare(CLONE_FS);

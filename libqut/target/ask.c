@@ -8,7 +8,14 @@
 #include "libqut/os/process.h"
 #include "libqut/target/live.h"
 
-enum { REGISTERS_BYTES_MAX = 1024, WAIT_US = 50, WAIT_MAX_NS = 2000000000, NAP_US = 1000, YIELDS = 64 };
+enum {
+    REGISTERS_BYTES_MAX = 1024,
+    WAIT_US = 50,
+    WAIT_FIRST_US = 10,
+    WAIT_MAX_NS = 2000000000,
+    NAP_US = 1000,
+    YIELDS = 64
+};
 #ifndef NT_ARM_PAC_MASK
 enum { NT_ARM_PAC_MASK = 0x406 };
 #endif
@@ -94,10 +101,10 @@ void target_live_await_all(const struct qut_target *target, struct qut_target_th
         // Those after one that does not stop in time are still asked once.
         if (!thread->traced || thread->stopped || os_now_ns() - start_ns > WAIT_MAX_NS)
             i++;
-        else if (yields++ < YIELDS)
+        else if (!target->goes_first && yields++ < YIELDS)
             os_yield();
         else
-            os_sleep_us(WAIT_US);
+            os_sleep_us(target->goes_first ? WAIT_FIRST_US : WAIT_US);
     }
 }
 

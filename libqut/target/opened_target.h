@@ -121,6 +121,7 @@ struct qut_target {
     bool interrupt, one_by_one, frame_pointers; // as in struct qut_target_options
     bool restart_calls; // as interrupt, but calls begin anew where they would return EINTR, with all of their timeout;
                         // ioctl, of which it is not known what was done by then, is left asleep
+    bool goes_first; // the thread that stops has real-time priority: only while it sleeps others get to where they stop
     // Options, copied.
     char *cache_directory, *sysroot;
     qut_compile_fn compile;

@@ -174,7 +174,7 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
         return;
     }
     uint32_t target = (uint32_t)(vaddr - f->text_start);
-    uint8_t *marks = &f->marks[target];
+    uint16_t *marks = &f->marks[target];
     if (*marks & CODE_MARK_LEADER) {
         code_deliver(w, run, target);
         return;
@@ -201,14 +201,16 @@ static void go_through(struct code_walk *w, const struct code_run *run, const st
 {
     const struct code_value *to = &run->state.reg[in->through];
     if (to->kind == CODE_VALUE_CONST) {
-        go_to(w, run, (uint64_t)to->number, pc);
+        uint32_t target;
+        uint64_t vaddr = code_address(w, (uint64_t)to->number, in->target_mode, &target);
+        go_to(w, run, vaddr, pc);
         return;
     }
     if (to->kind == CODE_VALUE_LOADED || to->kind == CODE_VALUE_TARGET) {
         bool is_read = false;
         for (size_t i = 0; i < w->targets.count && !is_read; i++)
             is_read = w->targets.items[i].jump == pc;
-        if (!is_read && code_read_table(w, pc, to))
+        if (!is_read && code_read_table(w, pc, to, in->target_mode))
             for (size_t i = w->targets.count; i-- > 0 && w->targets.items[i].jump == pc; is_read = true)
                 w->again |= code_scan(w, w->targets.items[i].target);
         for (size_t i = 0; i < w->targets.count && is_read && !w->again; i++)
@@ -277,12 +279,14 @@ static bool system_call(struct code_walk *w, struct code_run *run, const struct 
     return true;
 }
 
-static void put_span(struct code_walk *w, uint32_t pc, uint32_t end, const struct code_state *state)
+static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruction *in,
+                     const struct code_state *state)
 {
+    uint32_t end = pc + in->size_bytes;
     struct qut_rule rule;
     uint32_t rule_id = CFI_RULE_HOLE_ID;
     if (w->f->visit)
-        w->f->visit(w->f->context, pc, end - pc, &w->machine, state);
+        w->f->visit(w->f->context, pc, in, &w->machine, state);
     if (code_rule_of(&w->machine, state, &rule))
         rule_id = cfi_rule_set_intern(w->f->rules, &rule);
     else
@@ -312,7 +316,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             return;
         }
         if (w->phase == CODE_PHASE_PUBLISH)
-            put_span(w, pc, pc + in.size_bytes, &run.state);
+            put_span(w, pc, &in, &run.state);
         w->walked->instructions += w->phase == CODE_PHASE_JUDGE;
         in.conditional |= conditional > 0;
         conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);

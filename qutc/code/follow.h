@@ -60,7 +60,7 @@ struct code_follower {
     const struct code_arch *code;
     uint64_t text_start;
     uint32_t text_size;
-    uint8_t *marks;                              // text_size of them
+    uint16_t *marks;                             // text_size of them
     BASE_VECTOR(struct code_function) functions; // ascending
     struct cfi_rule_set *rules;
     BASE_VECTOR(struct code_span) spans; // of all functions, in no order
@@ -68,7 +68,7 @@ struct code_follower {
     bool is_final;                       // what functions do to their callers' registers is known
     struct code_walk *walk;
     // Asked for each instruction that a state is known for. NULL: nobody.
-    void (*visit)(void *context, uint32_t pc, unsigned size_bytes, const struct code_machine *machine,
+    void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
     void *context;
     struct base_error *error;

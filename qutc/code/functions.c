@@ -15,8 +15,10 @@ static int by_pc(const void *a, const void *b)
 
 static bool add(struct code_follower *f, uint64_t vaddr, uint64_t size_bytes, unsigned found, unsigned marks)
 {
-    if (f->arch->has_thumb)
+    if (f->arch->has_thumb && vaddr & 1) {
         vaddr &= ~(uint64_t)1;
+        marks |= CODE_MARK_MODE;
+    }
     if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size)
         return true;
     struct code_function *function = BASE_ADD(&f->functions);
@@ -26,7 +28,9 @@ static bool add(struct code_follower *f, uint64_t vaddr, uint64_t size_bytes, un
     *function = (struct code_function){.pc = pc, .found = (uint8_t)found};
     if (size_bytes && size_bytes <= f->text_size - pc)
         function->end = pc + (uint32_t)size_bytes;
-    f->marks[pc] = (uint8_t)(f->marks[pc] | CODE_MARK_START | marks);
+    if (f->marks[pc] & CODE_MARK_WHOLE)
+        function->found |= CODE_FOUND_STATED;
+    f->marks[pc] = (uint16_t)(f->marks[pc] | CODE_MARK_START | marks);
     return true;
 }
 
@@ -118,6 +122,18 @@ static bool is_entry_rule(const struct code_follower *f, const struct cfi_row_li
            rule->cfa.offset_bytes == word && rule->ra.how != QUT_REG_UNDEFINED && !(rule->flags & QUT_RULE_SIGNAL);
 }
 
+// .ARM.exidx says where functions begin, not of which instruction set they are: nothing before them goes on there.
+static void mark_bodies(struct code_follower *f, const struct cfi_row_list *rows)
+{
+    bool was_body = false;
+    for (size_t i = 0; i < rows->count; i++) {
+        bool is_body = f->rules->rules[rows->rows[i].rule_id].flags & QUT_RULE_BODY_ONLY;
+        if ((is_body || was_body) && rows->rows[i].pc_rel < f->text_size)
+            f->marks[rows->rows[i].pc_rel] |= CODE_MARK_START | CODE_MARK_WHOLE;
+        was_body = is_body;
+    }
+}
+
 static int add_stated(struct code_follower *f, const struct cfi_row_list *rows)
 {
     for (unsigned i = 0; i < f->image->frame_count; i++) {
@@ -149,8 +165,10 @@ int code_follower_init(struct code_follower *f, const struct input_image *image,
                                 .text_size = (uint32_t)(text_end - text_start),
                                 .rules = rules,
                                 .error = error};
-    f->marks = calloc(f->text_size + 1, 1);
+    f->marks = calloc((size_t)f->text_size + 1, sizeof *f->marks);
     f->walk = calloc(1, sizeof *f->walk);
+    if (f->marks && f->arch->has_exidx)
+        mark_bodies(f, rows);
     if (!f->marks || !f->walk || !add_symbols(f) || add_stated(f, rows) != 0) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");

@@ -19,6 +19,8 @@ enum code_mark {
     CODE_MARK_FRAGMENT = 16,   // ... a part of one, which is jumped to
     CODE_MARK_CALLED = 32,
     CODE_MARK_WHOLE = 64, // unwind information says that a function is entered here
+    CODE_MARK_MODE = 128, // the instruction is of mode 1: Thumb
+    CODE_MARK_DATA = 256, // a literal that code loads
     CODE_MARK_WALK = 7,
 };
 
@@ -76,8 +78,13 @@ struct code_run {
 // Marks what is reached from a pc without knowing states. True where something new was found.
 bool code_scan(struct code_walk *w, uint32_t pc);
 bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in);
+// The instruction set of what begins at pc, where nothing that knows better has said it.
+void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode);
 // Where a jump through a table can go: appended to w->targets. False: not known.
-bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through);
+bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through, unsigned mode);
+// An address that is jumped to, without what of it says the mode, which is noted. *pc: the same, if it is in the text;
+// else the text's size.
+uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32_t *pc);
 
 // ---- block.c
 // Of the phase that the walk is in.

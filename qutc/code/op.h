@@ -21,6 +21,7 @@ enum {
     CODE_REGISTERS = ARCH_REGISTERS_MAX + 1,
     CODE_REG_NONE = QUT_NO_REGISTER,
     CODE_OPS_MAX = 24,
+    CODE_MODE_BY_ADDRESS = 2,
 };
 
 // What an operation does. An instruction's take effect one after another, in their order: a push is ADD of sp, then
@@ -84,8 +85,8 @@ struct code_instruction {
     bool is_padding;          // nop, int3 between functions: what compilers fill up with
     bool is_landing;          // endbr64, bti c, paciasp: where only functions (or targets of indirect jumps) begin
     uint8_t op_count;
-    uint64_t target; // virtual address of the file. arm: without bit 0; the mode stays, or target_mode
-    uint8_t target_mode;
+    uint64_t target;     // virtual address of the file. arm: without bit 0; the mode stays, or target_mode
+    uint8_t target_mode; // or CODE_MODE_BY_ADDRESS: bit 0 of what `through` holds says it
     struct code_op ops[CODE_OPS_MAX];
 };
 

@@ -7,13 +7,26 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
     struct base_bytes code = input_image_some(f->image, f->text_start + pc, 16);
     if (code.size > f->text_size - pc)
         code.size = f->text_size - pc;
-    f->code->read(code, f->text_start + pc, 0, in);
+    if (f->marks[pc] & CODE_MARK_DATA) {
+        code_begin(in);
+        return false;
+    }
+    f->code->read(code, f->text_start + pc, (f->marks[pc] & CODE_MARK_MODE) != 0, in);
     return in->size_bytes != 0;
+}
+
+void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode)
+{
+    uint16_t *marks = &w->f->marks[pc];
+    bool is_said =
+        *marks & (CODE_MARK_CALLED | CODE_MARK_INSTRUCTION) || (*marks & CODE_MARK_START && code_function_at(w->f, pc));
+    if (w->f->arch->has_thumb && !is_said)
+        *marks = (uint16_t)((*marks & ~CODE_MARK_MODE) | (mode ? CODE_MARK_MODE : 0));
 }
 
 static void mark(struct code_walk *w, uint32_t pc, unsigned bits)
 {
-    uint8_t *marks = &w->f->marks[pc];
+    uint16_t *marks = &w->f->marks[pc];
     if (!(*marks & CODE_MARK_WALK)) {
         uint32_t *touched = BASE_ADD(&w->touched);
         if (!touched) {
@@ -22,7 +35,7 @@ static void mark(struct code_walk *w, uint32_t pc, unsigned bits)
         }
         *touched = pc;
     }
-    *marks = (uint8_t)(*marks | bits);
+    *marks = (uint16_t)(*marks | bits);
 }
 
 // Of a direct jump. False: it leaves the function, or the file's code.
@@ -55,8 +68,9 @@ static bool scan_later(struct code_walk *w, uint32_t pc)
     return true;
 }
 
-static void note_called(struct code_walk *w, uint32_t pc)
+static void note_called(struct code_walk *w, uint32_t pc, unsigned mode)
 {
+    code_set_mode(w, pc, mode);
     uint32_t *called = BASE_ADD(&w->f->called);
     if (called)
         *called = pc;
@@ -65,25 +79,48 @@ static void note_called(struct code_walk *w, uint32_t pc)
     w->f->marks[pc] |= CODE_MARK_CALLED;
 }
 
+// Literals stand behind the code that loads them.
+static void note_literals(struct code_walk *w, const struct code_instruction *in)
+{
+    for (unsigned i = 0; i < in->op_count; i++) {
+        const struct code_op *op = &in->ops[i];
+        uint32_t pc;
+        if (op->kind != CODE_OP_INDEXED || op->from != CODE_REG_NONE || op->other != CODE_REG_NONE ||
+            !goes_to(w, (uint64_t)op->number, &pc))
+            continue;
+        for (uint32_t byte = pc; byte < pc + op->size_bytes && byte < w->f->text_size; byte++)
+            w->f->marks[byte] |= CODE_MARK_DATA;
+    }
+}
+
 static void scan_block(struct code_walk *w, uint32_t pc)
 {
     struct code_instruction in;
     uint32_t target;
+    unsigned conditional = 0;
     while (pc < w->f->text_size && !(w->f->marks[pc] & CODE_MARK_INSTRUCTION) && !w->no_memory) {
         if (!code_read(w->f, pc, &in))
             return;
         mark(w, pc, CODE_MARK_INSTRUCTION);
         w->instruction_count++;
+        note_literals(w, &in);
         if ((in.flow == CODE_JUMP || in.flow == CODE_BRANCH) && in.through == CODE_REG_NONE &&
-            goes_to(w, in.target, &target) && !is_other(w, target))
+            goes_to(w, in.target, &target) && !is_other(w, target)) {
+            code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
+        }
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))
-            note_called(w, target);
+            note_called(w, target, in.target_mode);
+        in.conditional |= conditional > 0;
+        conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);
         bool ends = in.flow == CODE_JUMP || in.flow == CODE_RETURN || in.flow == CODE_STOP || in.flow == CODE_UNKNOWN;
         if (ends && !in.conditional)
             return;
+        unsigned mode = (w->f->marks[pc] & CODE_MARK_MODE) != 0;
         pc += in.size_bytes;
+        if (pc < w->f->text_size)
+            code_set_mode(w, pc, mode);
         bool is_start = pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_START && pc != w->start;
         if (is_start && (in.flow == CODE_CALL || is_other(w, pc)))
             return;
@@ -91,6 +128,22 @@ static void scan_block(struct code_walk *w, uint32_t pc)
     // Another way leads on into what was scanned.
     if (pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_INSTRUCTION)
         mark(w, pc, CODE_MARK_LEADER);
+}
+
+uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32_t *pc)
+{
+    struct code_follower *f = w->f;
+    if (f->arch->word_bytes == 4)
+        vaddr &= UINT32_MAX;
+    if (mode == CODE_MODE_BY_ADDRESS)
+        mode = vaddr & 1;
+    if (f->arch->has_thumb)
+        vaddr &= ~(uint64_t)1;
+    if (goes_to(w, vaddr, pc))
+        code_set_mode(w, *pc, mode);
+    else
+        *pc = f->text_size;
+    return vaddr;
 }
 
 bool code_scan(struct code_walk *w, uint32_t pc)
@@ -118,7 +171,7 @@ static int64_t element(struct base_cursor *c, const struct code_table *table)
     return table->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits;
 }
 
-bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through)
+bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through, unsigned mode)
 {
     enum { ELEMENTS_MAX = 4096 };
     struct code_follower *f = w->f;
@@ -130,15 +183,14 @@ bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value
     struct base_cursor c = base_cursor(input_image_some(f->image, table->vaddr, count * step));
     size_t first = w->targets.count;
     for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
-        uint64_t vaddr =
-            (uint64_t)element(&c, table) + (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
-        if (!f->arch->has_thumb && f->arch->word_bytes == 4)
-            vaddr &= UINT32_MAX;
+        uint64_t vaddr = ((uint64_t)element(&c, table) << through->shift) +
+                         (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
         uint32_t target;
         // A byte's or a half word's range is no bound of its own. Without one the table ends where it leaves the
         // function.
         bool has_bound = table->bound && table->bound < 256;
-        bool is_good = !c.failed && goes_to(w, vaddr, &target) && !is_other(w, target);
+        code_address(w, vaddr, mode, &target);
+        bool is_good = !c.failed && target < f->text_size && !is_other(w, target);
         if (is_good && !has_bound)
             is_good = target >= w->start && target < w->extent_end;
         if (!is_good && has_bound)

@@ -110,7 +110,7 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     if (f->is_final)
         run_all(w, CODE_PHASE_PUBLISH);
     for (size_t i = 0; i < w->touched.count; i++)
-        f->marks[w->touched.items[i]] &= (uint8_t)~CODE_MARK_WALK;
+        f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
     if (w->no_memory || w->machine.no_memory || publish(w, function) != 0)
         return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     return 0;

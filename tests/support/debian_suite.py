@@ -35,8 +35,8 @@ def _fetch(path):
         raise Absent(f"{ARCHIVE}{path}: {error}") from error
 
 
-def _signed_index(suite):
-    """{package: (file, its SHA-256, its version)} of amd64."""
+def _signed_index(suite, architecture):
+    """{package: (file, its SHA-256, its version)}"""
     with tempfile.TemporaryDirectory() as top:
         release = os.path.join(top, "InRelease")
         with open(release, "wb") as file:
@@ -48,7 +48,7 @@ def _signed_index(suite):
     if said.returncode != 0:
         raise Absent(f"{suite}: the archive's signature is not good: {said.stderr.decode()[-200:]}")
     sums = said.stdout.decode().partition("\nSHA256:")[2]
-    path = "main/binary-amd64/Packages.xz"
+    path = f"main/binary-{architecture}/Packages.xz"
     found = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(path)}$", sums, re.MULTILINE)
     packed = _fetch(f"dists/{suite}/{path}")
     if not found or hashlib.sha256(packed).hexdigest() != found.group(1):
@@ -61,15 +61,15 @@ def _signed_index(suite):
     return index
 
 
-def root_of(suite, patterns):
+def root_of(suite, patterns, architecture="amd64"):
     """A root with the packages of a suite that fit (shell patterns), and the libraries that every program needs: where it
     lies, and {package: version}."""
-    index = _signed_index(suite)
+    index = _signed_index(suite, architecture)
     wanted = {name: entry for name, entry in index.items()
               if name in LIBRARIES or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
     top = os.environ.get("QUT_ROOTS") or os.path.expanduser("~/.cache/qut-roots")
     key = hashlib.sha256(json.dumps(sorted(wanted.items())).encode()).hexdigest()[:16]
-    root = os.path.join(top, f"{suite}-{key}")
+    root = os.path.join(top, f"{suite}-{architecture}-{key}")
     versions = {name: version for name, (_, _, version) in wanted.items()}
     if os.path.isdir(root):
         return root, versions

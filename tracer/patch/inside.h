@@ -68,8 +68,8 @@ struct patch_work {
 // All threads but those that `figures` says. 0 or -1.
 int patch_stop(struct patch_process *process, struct patch_figures *figures, struct base_error *error);
 void patch_resume(struct patch_process *process, struct patch_figures *figures);
-// The same, and waits until each of process->inner has run, or sleeps.
-void patch_let_inner_run(struct patch_process *process, struct patch_figures *figures);
+// The same, and waits until each of process->inner has run, or sleeps. Whether one runs still.
+bool patch_let_inner_run(struct patch_process *process, struct patch_figures *figures);
 
 // ---- patch_text.c
 
@@ -97,6 +97,10 @@ void patch_move_all(struct patch_work *work, void (*stuck)(struct patch_work *wo
 void patch_restore_returns(struct patch_process *process, struct patch_figures *figures);
 
 // ---- patch_handlers.c
+
+uint64_t patch_word_at(const uint8_t *bytes, unsigned word_bytes);
+// Reads a stack from sp to the end of its mapping, or so far as is usual, into process->stack.
+size_t patch_read_stack(struct patch_process *process, uint64_t sp, bool *is_whole);
 
 // Calls `each` for what every signal handler on a thread's stack returns to: the pc, and where it is kept. Adds to
 // *in_stub the words that look like a return into the stub's middle: what it calls is not there.

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <qut/compiler.h>
+
 #include "base/error.h"
 
 enum { PATCH_BYTES_MAX = 24, PATCH_BOUNDARIES_MAX = 16 };
@@ -77,11 +79,12 @@ struct patch_figures {
 
 // Code of ours that is not a site's: the enter and exit stub.
 struct patch_stub {
-    uint64_t start, end;      // of all code
-    uint64_t exit_return;     // what stands in return slots; 0: nothing does
-    uint64_t exit_end;        // from exit_return to there: a thread is leaving its function
-    uint64_t shadow_distance; // the true return address of a slot is at slot - this
-    uint64_t words_distance;  // the event of its exit is at slot - this
+    uint64_t start, end;       // of all code
+    uint64_t exit_return;      // what stands in return slots; 0: nothing does
+    uint64_t exit_end;         // from exit_return to there: a thread is leaving its function
+    uint64_t shadow_distance;  // the true return address of a slot is at slot - this
+    uint64_t words_distance;   // the event of its exit is at slot - this
+    uint64_t granules_address; // formats/qut_calls.h; 0: calls that are running are left alone
 };
 
 struct patch_process;
@@ -109,6 +112,33 @@ int patch_put_in(struct patch_process *process, struct patch_site *sites, size_t
 // nothing was changed, and why.
 int patch_take_out(struct patch_process *process, const uint64_t *addresses, size_t count,
                    struct patch_figures *figures, struct base_error *error);
+
+// Calls that were running when their functions were put in.
+struct patch_running {
+    struct patch_running_call {
+        pid_t tid;
+        uint32_t id; // the site's
+        uint64_t slot;
+    } * calls; // of one thread together, the outermost first
+    size_t count;
+    struct patch_stack {
+        uint64_t begin, end;
+    } * missing; // parts of stacks whose shadow must be mapped before the calls there can be taken
+    size_t missing_count;
+    unsigned walks; // threads whose stacks had to be walked
+};
+
+// For walks: tables as in struct qut_target_options, made before the next stop. Without them calls that are running are
+// not found.
+int patch_allow_walks(struct patch_process *process, const char *cache_directory, qut_compile_fn compile,
+                      void *compile_context, struct base_error *error);
+
+// Exchanges return addresses of calls of what is in that have not been entered by way of thunks: their exits will be
+// told, and `running` lists them. Again after what was missing has been mapped: those that were taken are not taken
+// twice. 0; -1: not all was found. patch_free_running in both cases.
+int patch_take_running(struct patch_process *process, struct patch_running *running, struct patch_figures *figures,
+                       struct base_error *error);
+void patch_free_running(struct patch_running *running);
 
 // What is in, ascending by address; until the next change.
 size_t patch_site_count(const struct patch_process *process);

@@ -5,7 +5,7 @@
 
 #include "tracer/patch/inside.h"
 
-enum { LEAVE_ATTEMPTS = 20 };
+enum { LEAVE_ATTEMPTS = 20, IDLE_ATTEMPTS = 3 };
 
 static int by_address(const void *a, const void *b)
 {
@@ -315,8 +315,9 @@ static void forget(struct patch_work *work)
 static void leave_thunks(struct patch_work *work)
 {
     struct base_error unused;
-    for (unsigned i = 0; i < LEAVE_ATTEMPTS && work->figures->in_thunks; i++) {
-        patch_let_inner_run(work->process, work->figures);
+    unsigned idle = 0;
+    for (unsigned i = 0; i < LEAVE_ATTEMPTS && idle < IDLE_ATTEMPTS && work->figures->in_thunks; i++) {
+        idle += !patch_let_inner_run(work->process, work->figures);
         work->figures->in_thunks = 0;
         if (patch_stop(work->process, work->figures, &unused) != 0)
             return;

@@ -21,7 +21,7 @@ static bool is_code(const struct qut_target *target, uint64_t pc)
     return low < target->range_count && target->ranges[low].start <= pc;
 }
 
-static uint64_t word_at(const uint8_t *bytes, unsigned word_bytes)
+uint64_t patch_word_at(const uint8_t *bytes, unsigned word_bytes)
 {
     uint64_t wide;
     uint32_t narrow;
@@ -33,21 +33,35 @@ static uint64_t word_at(const uint8_t *bytes, unsigned word_bytes)
     return narrow;
 }
 
-static bool ends_handler(struct qut_target *target, const struct arch_trampoline *trampoline, uint64_t address)
+static bool ends_handler(struct patch_process *process, const struct arch_trampoline *trampoline, uint64_t address)
 {
+    struct qut_target *target = process->target;
     uint8_t code[sizeof trampoline->code];
     return target->kind->read(target, address, code, trampoline->code_bytes) == trampoline->code_bytes &&
            memcmp(code, trampoline->code, trampoline->code_bytes) == 0;
 }
 
+// A handler can be a traced function.
+static uint64_t true_return(struct patch_process *process, uint64_t slot, uint64_t word)
+{
+    struct qut_target *target = process->target;
+    uint64_t kept = 0;
+    if (process->stub.exit_return == 0 || word != process->stub.exit_return ||
+        target->kind->read(target, slot - process->stub.shadow_distance, &kept, sizeof kept) != sizeof kept)
+        return word;
+    return kept;
+}
+
 // The frame whose handler's return address is the first of `bytes`: where in them the interrupted pc is, and the
 // interrupted sp. A ucontext begins with flags, of which there are few, and a link, which the kernel leaves 0.
-static bool read_frame(struct qut_target *target, const uint8_t *bytes, size_t size, size_t *pc_offset, uint64_t *sp)
+static bool read_frame(struct patch_process *process, uint64_t slot, const uint8_t *bytes, size_t size,
+                       size_t *pc_offset, uint64_t *sp)
 {
+    const struct qut_target *target = process->target;
     const struct arch *arch = target->arch;
     unsigned word = arch->word_bytes;
-    if (size < 3 * (size_t)word || word_at(bytes + 2 * word, word) != 0 ||
-        word_at(bytes + word, word) > CONTEXT_FLAGS_MAX || !is_code(target, word_at(bytes, word)))
+    if (size < 3 * (size_t)word || patch_word_at(bytes + 2 * word, word) != 0 ||
+        patch_word_at(bytes + word, word) > CONTEXT_FLAGS_MAX || !is_code(target, patch_word_at(bytes, word)))
         return false;
     for (unsigned i = 0; i < arch->trampoline_count; i++) {
         const struct arch_trampoline *trampoline = &arch->trampolines[i];
@@ -55,16 +69,16 @@ static bool read_frame(struct qut_target *target, const uint8_t *bytes, size_t s
         if (!layout || trampoline->entries[0].registers_offset != 0 || layout->size_bytes + word > size)
             continue;
         *pc_offset = word + layout->pc_offset;
-        *sp = word_at(bytes + word + layout->reg_offset[arch->sp_reg], word);
+        *sp = patch_word_at(bytes + word + layout->reg_offset[arch->sp_reg], word);
         const struct target_map *map = target_maps_find(&target->maps, *sp);
-        if (map && map->writable && ends_handler(target, trampoline, word_at(bytes, word)))
+        if (map && map->writable &&
+            ends_handler(process, trampoline, true_return(process, slot, patch_word_at(bytes, word))))
             return true;
     }
     return false;
 }
 
-// Reads a stack from sp to the end of its mapping.
-static size_t read_stack(struct patch_process *process, uint64_t sp, bool *is_whole)
+size_t patch_read_stack(struct patch_process *process, uint64_t sp, bool *is_whole)
 {
     const struct target_map *map = target_maps_find(&process->target->maps, sp);
     if (!map || !map->writable)
@@ -100,14 +114,14 @@ bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handle
     // A handler may have a stack of its own: what it interrupted has another.
     for (unsigned stacks = 0; stacks < STACKS_MAX && sp != 0; stacks++) {
         uint64_t start = (sp + word - 1) & ~(uint64_t)(word - 1), next = 0;
-        size_t size = read_stack(process, start, &is_whole);
+        size_t size = patch_read_stack(process, start, &is_whole);
         for (size_t at = 0; at + word <= size; at += word) {
             size_t pc_offset;
             uint64_t interrupted_sp;
-            *in_stub += is_in_stub(process, word_at(process->stack + at, word));
-            if (!read_frame(target, process->stack + at, size - at, &pc_offset, &interrupted_sp))
+            *in_stub += is_in_stub(process, patch_word_at(process->stack + at, word));
+            if (!read_frame(process, start + at, process->stack + at, size - at, &pc_offset, &interrupted_sp))
                 continue;
-            each(context, word_at(process->stack + at + pc_offset, word), start + at + pc_offset);
+            each(context, patch_word_at(process->stack + at + pc_offset, word), start + at + pc_offset);
             if (interrupted_sp < start || interrupted_sp >= start + size)
                 next = interrupted_sp;
         }

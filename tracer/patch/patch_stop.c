@@ -43,6 +43,7 @@ static bool all_stand(const struct qut_target *target)
 static void hurry(struct patch_process *process)
 {
     process->hurries = os_scheduling_get(&process->usual) && os_scheduling_go_first();
+    process->target->goes_first = process->hurries;
 }
 
 static void let_go(struct patch_process *process, struct patch_figures *figures)
@@ -106,15 +107,21 @@ static uint64_t turns_of(const struct patch_process *process, pid_t tid)
 
 // One that waits for a processor until it is asked to stop again never gets any farther: seen with 8 busy threads on 2
 // busy processors, where naps of 50 ms were too short for one of them twelve times in a row.
-void patch_let_inner_run(struct patch_process *process, struct patch_figures *figures)
+bool patch_let_inner_run(struct patch_process *process, struct patch_figures *figures)
 {
-    uint64_t *turns = calloc(process->inner.count + 1, sizeof *turns), end_ns = os_now_ns() + turn_patience_ns;
-    for (size_t i = 0; turns && i < process->inner.count; i++)
+    const struct target_live *live = process->target->source;
+    size_t count = process->inner.count, awake = 0;
+    uint64_t *turns = calloc(count + 1, sizeof *turns), end_ns = os_now_ns() + turn_patience_ns;
+    for (size_t i = 0; turns && i < count; i++)
         turns[i] = turns_of(process, process->inner.items[i]);
     patch_resume(process, figures);
     os_sleep_us(NAP_FIRST_US);
-    for (size_t i = 0; turns && i < process->inner.count; i++)
-        while (turns_of(process, process->inner.items[i]) == turns[i] && os_now_ns() < end_ns)
+    for (size_t i = 0; turns && i < count; i++) {
+        pid_t tid = process->inner.items[i];
+        while (turns_of(process, tid) == turns[i] && os_now_ns() < end_ns && target_live_thread_state(live, tid) == 'R')
             os_sleep_us(TURN_NAP_US);
+        awake += target_live_thread_state(live, tid) == 'R';
+    }
     free(turns);
+    return awake != 0;
 }

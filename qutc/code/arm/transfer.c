@@ -5,6 +5,7 @@
 void code_arm_jump(const struct code_arm *a, unsigned reg)
 {
     a->in->flow = reg == CODE_ARM_LR ? CODE_RETURN : CODE_JUMP;
+    a->in->target_mode = CODE_MODE_BY_ADDRESS;
     a->in->through = (uint8_t)code_arm_source(a, reg); // bx pc: to Arm code behind it
 }
 
@@ -15,6 +16,7 @@ static unsigned loaded_into(const struct code_arm *a, unsigned reg, unsigned bas
         return reg;
     a->in->flow = base == CODE_ARM_SP ? CODE_RETURN : CODE_JUMP;
     a->in->through = CODE_REG_SCRATCH;
+    a->in->target_mode = CODE_MODE_BY_ADDRESS;
     return CODE_REG_SCRATCH;
 }
 

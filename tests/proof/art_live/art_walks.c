@@ -22,7 +22,9 @@
 #include <unistd.h>
 
 #include <qut/qut.h>
+#ifndef ART_WALKS_NO_COMPILER
 #include <qutc/provide.h>
+#endif
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -192,8 +194,13 @@ static void JNICALL native_here(JNIEnv *env, jclass class, jlong shadow)
 
 static void start_walks(void)
 {
+    // Tables were made before, where there is no compiler for this machine.
+    struct qut_options options = {.size = sizeof options, .cache_directory = getenv("ART_WALKS_CACHE")};
+#ifndef ART_WALKS_NO_COMPILER
     static struct qutc_provide_options provide = {.size = sizeof provide};
-    struct qut_options options = {.size = sizeof options, .compile = qutc_compile_for_qut, .compile_context = &provide};
+    options.compile = qutc_compile_for_qut;
+    options.compile_context = &provide;
+#endif
     struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     if (qut_start(&options) != 0 || qut_refresh() < 0 || qut_wait(WAIT_MS) != 0 ||
         sigaction(SIGPROF, &action, NULL) != 0)

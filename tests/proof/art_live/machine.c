@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { OPTIONS_MAX = 48 };
+enum { OPTIONS_MAX = 48, SHADOWS_AT = 0x50000000 };
 
 struct machine machine;
 
@@ -44,9 +44,9 @@ static void register_natives(JNIEnv *env, const struct machine_natives *natives)
 JNIEnv *machine_start(char **options, int option_count, const char *jar, const struct machine_natives *natives)
 {
     JNIEnv *env = create(options, option_count);
-    void *shadows = mmap(NULL, MACHINE_SHADOW_BYTES * MACHINE_THREADS, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    if (shadows == MAP_FAILED)
+    void *shadows = mmap((void *)SHADOWS_AT, MACHINE_SHADOW_BYTES * MACHINE_THREADS, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (shadows != (void *)SHADOWS_AT)
         judge_give_up("no memory");
     machine.shadows = shadows;
     machine.worker = (*env)->NewGlobalRef(env, judge_find_class(env, jar, "W"));

@@ -40,7 +40,7 @@ int main(void)
     pthread_join(thread, NULL);
     pid_t child = fork();
     if (child == 0)
-        _exit(call(10));
+        _exit(call(CHANNEL_SUBJECT_CHILD_CALLS));
     waitpid(child, &status, 0);
     printf("%d %d %d\n", sum, in_other, WEXITSTATUS(status));
     return 0;

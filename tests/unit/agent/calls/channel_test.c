@@ -21,7 +21,7 @@ enum { BLOCK_BYTES = 8192, ID = 5 };
 static const char *subject;
 static struct listener_run run;
 static struct agent_settings settings;
-static uint64_t memory_bytes;
+static struct qut_calls_header *child_header;
 static int calls_told, calls_error;
 
 static struct agent_channel_mapped ask(int fd, enum agent_channel_type type, uint64_t begin, uint64_t end,
@@ -113,12 +113,16 @@ static void trace(int fd, const struct agent_channel_calls *calls, int memory_fd
         ck_assert_int_lt(memory_fd, 0);
         return;
     }
-    ck_assert_uint_eq(calls->begin, AGENT_BEGAN_BY_EXEC);
-    memory_bytes = calls->memory_bytes;
-    struct qut_calls_header *header = mmap(NULL, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+    struct qut_calls_header *header = mmap(NULL, calls->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
     ck_assert(header != MAP_FAILED);
-    ck_assert(qut_calls_header_is_sound(header, memory_bytes));
+    ck_assert(qut_calls_header_is_sound(header, calls->memory_bytes));
     ck_assert_uint_eq(header->pid, calls->pid);
+    if (calls_told > 1) { // a child of fork has its parent's code
+        ck_assert_uint_eq(calls->begin, AGENT_BEGAN_BY_FORK);
+        child_header = header;
+        return;
+    }
+    ck_assert_uint_eq(calls->begin, AGENT_BEGAN_BY_EXEC);
     thunks_look_at(header);
     look_at_answers(fd, calls);
     const uint64_t code = CHANNEL_SUBJECT_ADDRESS;
@@ -128,23 +132,23 @@ static void trace(int fd, const struct agent_channel_calls *calls, int memory_fd
     let_go_on(fd);
 }
 
-static void run_traced(uint64_t ring_bytes)
+static void run_traced(uint64_t ring_bytes, bool follow)
 {
     listener_settings(&settings);
     settings.call_ring_bytes = ring_bytes;
-    settings.follow = false;
+    settings.follow = follow;
     listener_calls = trace;
     listener_run(&settings, (const char *[]){subject, NULL}, true, &run);
     ck_assert_str_eq(run.output, "1000 100 10\n");
     ck_assert_int_eq(run.status, 0);
     ck_assert_uint_eq(run.malformed, 0);
-    ck_assert_int_eq(calls_told, 1);
+    ck_assert_int_eq(calls_told, follow ? 2 : 1);
     listener_free(&run);
 }
 
 START_TEST(calls_of_a_process_that_is_gone_are_read)
 {
-    run_traced(65536);
+    run_traced(65536, false);
     ck_assert_int_eq(calls_error, 0);
     thunks_drain();
     const struct thunks_sums *sums = thunks_sums();
@@ -160,9 +164,22 @@ START_TEST(calls_of_a_process_that_is_gone_are_read)
 }
 END_TEST
 
+START_TEST(a_child_that_is_followed_has_rings_of_its_own)
+{
+    run_traced(65536, true);
+    thunks_drain();
+    ck_assert_uint_eq(thunks_sums()->enters[ID], CHANNEL_SUBJECT_CALLS + CHANNEL_SUBJECT_THREAD_CALLS);
+    const uint64_t before = thunks_sums()->events;
+    ck_assert_ptr_nonnull(child_header);
+    thunks_look_at(child_header);
+    thunks_drain();
+    ck_assert_uint_eq(thunks_sums()->events - before, 2 * CHANNEL_SUBJECT_CHILD_CALLS);
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_told)
 {
-    run_traced(1000); // no power of two
+    run_traced(1000, false); // no power of two
     ck_assert_int_eq(calls_error, -EINVAL);
 }
 END_TEST
@@ -178,6 +195,7 @@ int main(int argument_count, char **arguments)
     suite_add_tcase(suite, cases);
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, calls_of_a_process_that_is_gone_are_read);
+    tcase_add_test(cases, a_child_that_is_followed_has_rings_of_its_own);
     tcase_add_test(cases, what_cannot_be_is_told);
     return run_suite(suite);
 }

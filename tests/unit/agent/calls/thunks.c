@@ -18,6 +18,14 @@ static struct patch {
 } patches[PATCHES_MAX];
 static unsigned patch_count;
 
+// Of one ring: calls that are open, in the order of their enters.
+struct reader {
+    uint64_t position, time_ticks;
+    unsigned open_count;
+    uint64_t open[OPEN_MAX];
+};
+static struct reader *readers;
+
 int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
 {
     const struct calls_options options = {.ring_bytes = ring_bytes, .ring_count = ring_count, .cell_count = CELLS};
@@ -46,6 +54,8 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
 void thunks_look_at(struct qut_calls_header *memory)
 {
     header = memory;
+    free(readers);
+    readers = NULL;
 }
 
 struct qut_calls_header *thunks_header(void)
@@ -208,14 +218,6 @@ void thunks_undo(void)
 // ---- rings
 
 static struct thunks_sums sums;
-
-// Of one ring: calls that are open, in the order of their enters.
-struct reader {
-    uint64_t position, time_ticks;
-    unsigned open_count;
-    uint64_t open[OPEN_MAX];
-};
-static struct reader *readers;
 
 // Calls further in on the same stack are over; stacks are far apart, or not told apart here: of one granule.
 static bool is_further_in(uint64_t open, uint64_t slot)

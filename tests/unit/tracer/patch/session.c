@@ -15,7 +15,7 @@
 
 #include "tracer/calls/thunk.h"
 
-enum { POLL_US = 500, POLLS_MAX = 40000, THUNK_BYTES = 64, JUMP_BYTES = 5, COUNT_BYTES = 8 };
+enum { POLL_US = 500, POLLS_MAX = 40000, THUNK_BYTES = 64, JUMP_BYTES = 5, COUNT_BYTES = 8, SOME_CALLS = 100 };
 
 struct session session_begin(const char *program, const char *mode, const char *threads)
 {
@@ -184,7 +184,8 @@ const struct qut_calls_header *session_map_calls(struct session *session)
                                     .exit_return = header->exit_return,
                                     .exit_end = header->exit_end,
                                     .shadow_distance = header->shadow_distance,
-                                    .words_distance = header->words_distance};
+                                    .words_distance = header->words_distance,
+                                    .granules_address = header->granules_address};
     patch_set_stub(session->process, &stub);
     ck_assert_int_eq(patch_write(session->process, session->state->block + QUT_CALLS_BLOCK_ENTER_AT,
                                  &header->enter_stub, sizeof header->enter_stub, &error),
@@ -224,4 +225,17 @@ void session_take_out(struct session *session, struct patch_figures *figures)
     char text[256];
     ck_assert_msg(patch_take_out(session->process, NULL, 0, figures, &error) == 0, "%s",
                   base_error_text(&error, text, sizeof text));
+}
+
+void session_each_goes_on(const struct session *session, unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++)
+        session_await(session, &session->state->calls[i], session->state->calls[i] + SOME_CALLS);
+}
+
+void session_command(const struct session *session, enum subject_command what)
+{
+    session->state->command = what;
+    while (session->state->command != SUBJECT_NOTHING)
+        usleep(100);
 }

@@ -21,6 +21,9 @@ void session_await(const struct session *session, const _Atomic uint64_t *number
 // Until a thread sleeps in a system call.
 void session_await_sleep(const struct session *session);
 
+void session_each_goes_on(const struct session *session, unsigned threads); // some calls more
+void session_command(const struct session *session, enum subject_command what);
+
 // Instructions' ends; the thunk is written. Its counter is at state->counters.
 struct patch_site session_site(struct session *session, uint64_t address, const uint8_t *ends, unsigned count);
 // The same, with a thunk that goes to the agent's stub.

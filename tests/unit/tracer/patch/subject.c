@@ -36,6 +36,10 @@ int64_t subject_read(int fd, void *bytes, size_t size);
 int64_t subject_read_end(int fd, void *bytes, size_t size);
 uint64_t subject_many_0(uint64_t x);
 
+// The test takes the 64 bytes from its entry on for the function.
+#define APART  __attribute__((noinline, aligned(128)))
+#define TRACED APART __attribute__((patchable_function_entry(5)))
+
 static struct subject_state *state;
 static uint64_t *guarded;
 static int pipe_fds[2];
@@ -65,7 +69,7 @@ static void *run_many(void *context)
     return NULL;
 }
 
-static void handle(int number)
+TRACED static void handle(int number)
 {
     (void)number;
     state->is_inside = 1;
@@ -74,7 +78,7 @@ static void handle(int number)
     mprotect(guarded, PAGE, PROT_READ | PROT_WRITE);
 }
 
-static void once_in_handler(int flags)
+APART static void once_in_handler(int flags)
 {
     static char other_stack[65536];
     const stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
@@ -155,7 +159,9 @@ static void once_mapping(void)
 
 // ---- traced
 
-#define TRACED __attribute__((noinline, patchable_function_entry(5)))
+// The test takes the 64 bytes from its entry on for the function.
+#define APART  __attribute__((noinline, aligned(128)))
+#define TRACED APART __attribute__((patchable_function_entry(5)))
 enum { FIB_OF = 12, FIB_IS = 144, RING_BYTES = 1 << 18, RINGS = 16, COROUTINE_BYTES = 65536 };
 
 TRACED static uint64_t fib(unsigned n)
@@ -172,12 +178,12 @@ TRACED static void coroutine(void)
         swapcontext(&inside, &outside);
 }
 
-static void begin_coroutine(void)
+APART static void begin_coroutine(void)
 {
     coroutine();
 }
 
-static void *run_traced(void *context)
+APART static void *run_traced(void *context)
 {
     _Atomic uint64_t *calls = context;
     char *stack = mmap(NULL, COROUTINE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -194,12 +200,35 @@ static void *run_traced(void *context)
     return NULL;
 }
 
+TRACED static int64_t inner(int64_t x)
+{
+    state->is_inside = 1;
+    while (!state->release)
+        usleep(1000);
+    return x + 1;
+}
+
+TRACED static int64_t outer(int64_t x)
+{
+    return 2 * inner(x) + 1;
+}
+
+APART static void *run_outer(void *context)
+{
+    _Atomic uint64_t *calls = context;
+    state->result = outer(3);
+    ++*calls;
+    return NULL;
+}
+
 static void begin_traced(void)
 {
     const struct calls_options options = {.ring_bytes = RING_BYTES, .ring_count = RINGS};
     uint64_t memory_bytes;
     state->fib = (uint64_t)(uintptr_t)fib;
     state->coroutine = (uint64_t)(uintptr_t)coroutine;
+    state->outer = (uint64_t)(uintptr_t)outer;
+    state->inner = (uint64_t)(uintptr_t)inner;
     state->calls_fd = calls_begin(&options, &memory_bytes);
     if (state->calls_fd < 0)
         abort();
@@ -210,6 +239,8 @@ static void obey(void)
     while (!state->stop) {
         if (state->command == SUBJECT_UNMAP_BLOCK)
             munmap((void *)(uintptr_t)state->block, state->block_bytes);
+        else if (state->command == SUBJECT_SHADOW && calls_shadow(state->stack_begin, state->stack_end) != 0)
+            abort();
         state->command = SUBJECT_NOTHING;
         usleep(100);
     }
@@ -256,6 +287,16 @@ int main(int argc, char **argv)
     else if (strcmp(mode, "traced") == 0) {
         begin_traced();
         run_threads(run_traced, atoi(argv[2]));
+    } else if (strcmp(mode, "running") == 0) {
+        begin_traced();
+        run_threads(run_outer, 1);
+    } else if (strcmp(mode, "traced_handler") == 0) {
+        begin_traced();
+        state->handler = (uint64_t)(uintptr_t)handle;
+        state->ready = 1;
+        while (state->command != SUBJECT_GO)
+            usleep(100);
+        once_in_handler(SA_NODEFER);
     } else if (strcmp(mode, "handler") == 0)
         once_in_handler(SA_NODEFER);
     else if (strcmp(mode, "handler_stack") == 0)

@@ -7,7 +7,14 @@
 #include <stdint.h>
 
 enum { SUBJECT_FD = 9, SUBJECT_THREADS_MAX = 64, SUBJECT_MANY = 1000, SUBJECT_MANY_STRIDE = 128 };
-enum subject_command { SUBJECT_NOTHING = 0, SUBJECT_MAP_AGAIN, SUBJECT_UNMAP, SUBJECT_UNMAP_BLOCK };
+enum subject_command {
+    SUBJECT_NOTHING = 0,
+    SUBJECT_MAP_AGAIN,
+    SUBJECT_UNMAP,
+    SUBJECT_UNMAP_BLOCK,
+    SUBJECT_SHADOW,
+    SUBJECT_GO
+};
 
 struct subject_state {
     _Atomic uint32_t ready, stop;
@@ -18,11 +25,12 @@ struct subject_state {
     _Atomic int64_t result;     // of a call that was made once
     _Atomic uint64_t calls[SUBJECT_THREADS_MAX];
     // Addresses in the program.
-    uint64_t fib, coroutine; // begin with five nops
+    uint64_t handler, outer, inner, fib, coroutine; // begin with five nops
     uint64_t work, fault, read, read_end, many, mapped;
     uint64_t counters, block; // a page for thunks' data; some for thunks
     uint64_t block_bytes;
-    int32_t calls_fd; // of the memory that traced calls are written into
+    uint64_t stack_begin, stack_end; // of SUBJECT_SHADOW
+    int32_t calls_fd;                // of the memory that traced calls are written into
 };
 
 #endif
