@@ -27,4 +27,12 @@ size_t base_zstd_bound(size_t size);
 int base_zstd_pack(struct base_bytes bytes, int level, uint8_t *to, size_t room, size_t *packed_bytes,
                    struct base_error *error);
 
+// What packing works in, a megabyte and more, for who packs one piece after the other: each by itself maps and clears
+// it anew, which takes longer than what is done in it. NULL: each by itself.
+struct base_zstd_room;
+struct base_zstd_room *base_zstd_room_new(void);
+void base_zstd_room_free(struct base_zstd_room *work);
+int base_zstd_pack_in(struct base_zstd_room *work, struct base_bytes bytes, int level, uint8_t *to, size_t room,
+                      size_t *packed_bytes, struct base_error *error);
+
 #endif

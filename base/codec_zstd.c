@@ -49,10 +49,27 @@ size_t base_zstd_bound(size_t size)
     return ZSTD_compressBound(size);
 }
 
+struct base_zstd_room *base_zstd_room_new(void)
+{
+    return (struct base_zstd_room *)ZSTD_createCCtx();
+}
+
+void base_zstd_room_free(struct base_zstd_room *work)
+{
+    ZSTD_freeCCtx((ZSTD_CCtx *)work);
+}
+
 int base_zstd_pack(struct base_bytes bytes, int level, uint8_t *to, size_t room, size_t *packed_bytes,
                    struct base_error *error)
 {
-    size_t packed = ZSTD_compress(to, room, bytes.data, bytes.size, level);
+    return base_zstd_pack_in(NULL, bytes, level, to, room, packed_bytes, error);
+}
+
+int base_zstd_pack_in(struct base_zstd_room *work, struct base_bytes bytes, int level, uint8_t *to, size_t room,
+                      size_t *packed_bytes, struct base_error *error)
+{
+    size_t packed = work ? ZSTD_compressCCtx((ZSTD_CCtx *)work, to, room, bytes.data, bytes.size, level)
+                         : ZSTD_compress(to, room, bytes.data, bytes.size, level);
     if (ZSTD_getErrorCode(packed) == ZSTD_error_memory_allocation)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "zstd encoder");
     if (ZSTD_isError(packed))

@@ -9,7 +9,7 @@
 #include "base/codec.h"
 #include "formats/qut_table_check.h"
 
-enum { LEVEL_QUICK = 3, WORTH_PACKING_BYTES = 64 };
+enum { LEVEL_QUICK = 3, LEVEL_OF_CALLS = 1, WORTH_PACKING_BYTES = 64 };
 
 static int write_all(struct trace_file *file, const uint8_t *bytes, size_t size, struct base_error *error)
 {
@@ -63,7 +63,7 @@ int collect_trace_file_begin_at(struct trace_file *file, int fd, uint64_t begin_
 int collect_trace_file_begin_calls(struct trace_file *file, int fd, uint64_t begin_bytes, uint32_t pid, uint64_t now_ns,
                                    struct base_error *error)
 {
-    *file = (struct trace_file){.fd = fd, .begin = begin_bytes, .level = LEVEL_QUICK};
+    *file = (struct trace_file){.fd = fd, .begin = begin_bytes, .level = LEVEL_OF_CALLS, .work = base_zstd_room_new()};
     struct qut_trace_file_header first = {.version = QUT_TRACE_FILE_VERSION_CALLS, .pid = pid, .begin_ns = now_ns};
     return begin(file, &first, error);
 }
@@ -81,14 +81,14 @@ static int need_buffer(struct trace_file *file, size_t bytes, struct base_error 
 }
 
 // Without zstd, or where it does not help, as it is. Returns the codec, and what it comes to.
-static uint8_t pack(int level, const struct base_bytes *pieces, size_t count, size_t size, uint8_t *to, size_t room,
-                    size_t *packed_bytes)
+static uint8_t pack(const struct trace_file *file, const struct base_bytes *pieces, size_t count, size_t size,
+                    uint8_t *to, size_t room, size_t *packed_bytes)
 {
     size_t done = 0;
     bool is_packed = size >= WORTH_PACKING_BYTES;
     for (size_t i = 0; i < count && is_packed; i++) {
         size_t more = 0;
-        is_packed = base_zstd_pack(pieces[i], level, to + done, room - done, &more, NULL) == 0;
+        is_packed = base_zstd_pack_in(file->work, pieces[i], file->level, to + done, room - done, &more, NULL) == 0;
         done += more;
     }
     if (is_packed && done < size) {
@@ -129,7 +129,7 @@ int collect_trace_file_pieces(struct trace_file *file, enum qut_trace_file_type 
     if (need_buffer(file, sizeof block + room, error) != 0)
         return -1;
     uint8_t *packed = file->buffer + sizeof block;
-    block.codec = pack(file->level, pieces, count, size, packed, room, &packed_bytes);
+    block.codec = pack(file, pieces, count, size, packed, room, &packed_bytes);
     block.packed_bytes = (uint32_t)packed_bytes;
     block.contents_checksum = qut_table_checksum(packed, packed_bytes);
     block.checksum = qut_table_checksum(&block, offsetof(struct qut_trace_file_block, checksum));
@@ -164,5 +164,6 @@ int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_traile
 void collect_trace_file_free(struct trace_file *file)
 {
     free(file->buffer);
+    base_zstd_room_free(file->work);
     *file = (struct trace_file){.fd = -1};
 }

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "formats/qut_trace_file.h"
 
+struct base_zstd_room;
+
 struct trace_file {
     int fd;
     uint64_t begin; // where it begins in its file, behind other traces
@@ -18,8 +20,9 @@ struct trace_file {
     uint32_t block_count;
     uint64_t unpacked_bytes;
     uint64_t failed_writes;
-    int level;       // of zstd
-    uint8_t *buffer; // of one block as it is on disk
+    int level;                   // of zstd
+    struct base_zstd_room *work; // for many blocks; NULL: each has its own
+    uint8_t *buffer;             // of one block as it is on disk
     size_t buffer_bytes;
 };
 

@@ -234,8 +234,10 @@ static int start_injection(struct recorder *recorder, struct base_error *error)
     while (waits_for_injector(recorder, INJECTOR_LOADS))
         record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
     begin_time(recorder);
-    if (recorder->injector.was_loaded)
+    if (recorder->injector.was_loaded) {
+        recorder_calls_begin(recorder);
         return 0;
+    }
     *error = recorder->injector.error;
     record_injector_join(&recorder->injector);
     return STATUS_BAD;

@@ -33,6 +33,18 @@ static void end_before(struct recorder *recorder, pid_t pid)
             traced_replaced(part->process);
 }
 
+static void begin(struct recorder *recorder, struct traced_call_part *part)
+{
+    struct base_error error = {0};
+    char why[160];
+    part->waits = false;
+    part->process = traced_begin(&part->begin, &error);
+    if (part->process)
+        recorder->traced_count++;
+    else
+        note_failure(recorder, base_error_text(&error, why, sizeof why));
+}
+
 void recorder_calls(void *context, const struct agent_channel_calls *calls, struct server_peer *peer, int memory_fd,
                     int client_fd)
 {
@@ -67,24 +79,26 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
     }
     end_before(recorder, (pid_t)peer->pid);
     part->pid = (pid_t)peer->pid;
-    const struct traced_begin begin = {.pid = part->pid,
-                                       .process_fd = peer->process_fd >= 0 ? record_dup_cloexec(peer->process_fd) : -1,
-                                       .channel_fd = client_fd,
-                                       .memory_fd = memory_fd,
-                                       .file_fd = file_fd,
-                                       .finished_fd = recorder->finished.fd,
-                                       .token = recorder->server.token,
-                                       .options = options->calls};
-    part->process = traced_begin(&begin, &error);
-    if (!part->process) {
-        note_failure(recorder, base_error_text(&error, why, sizeof why));
-        unlink(part->path);
-        free(part);
-        return;
-    }
+    part->begin = (struct traced_begin){.pid = part->pid,
+                                        .process_fd = peer->process_fd >= 0 ? record_dup_cloexec(peer->process_fd) : -1,
+                                        .channel_fd = client_fd,
+                                        .memory_fd = memory_fd,
+                                        .file_fd = file_fd,
+                                        .finished_fd = recorder->finished.fd,
+                                        .token = recorder->server.token,
+                                        .options = options->calls};
+    part->waits = atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == INJECTOR_LOADS;
     part->next = recorder->traced;
     recorder->traced = part;
-    recorder->traced_count++;
+    if (!part->waits)
+        begin(recorder, part);
+}
+
+void recorder_calls_begin(struct recorder *recorder)
+{
+    for (struct traced_call_part *part = recorder->traced; part; part = part->next)
+        if (part->waits)
+            begin(recorder, part);
 }
 
 void recorder_calls_reap(struct recorder *recorder)

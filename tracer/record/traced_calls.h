@@ -12,7 +12,9 @@ struct recorder;
 
 struct traced_call_part {
     struct traced_call_part *next;
-    struct traced_process *process; // NULL: it was joined
+    struct traced_process *process; // NULL: it was joined, or waits
+    struct traced_begin begin;
+    bool waits; // until its agent is loaded: only one at a time may stop its threads
     pid_t pid;
     char path[PATH_MAX + 64];
 };
@@ -20,6 +22,8 @@ struct traced_call_part {
 // As server_events.calls; the context is the recorder.
 void recorder_calls(void *context, const struct agent_channel_calls *calls, struct server_peer *peer, int memory_fd,
                     int client_fd);
+// The agent is loaded.
+void recorder_calls_begin(struct recorder *recorder);
 void recorder_calls_reap(struct recorder *recorder);
 // Tells all to stop, and waits until what was exchanged in the processes is put back.
 void recorder_calls_stop(struct recorder *recorder);

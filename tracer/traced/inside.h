@@ -49,7 +49,7 @@ struct traced_process {
     struct traced_result result;
     struct base_error error; // the first; reason 0: none
     pid_t pid;
-    char command[32];
+    char command[32], program_path[PATH_MAX], started_as[PATH_MAX];
     struct calls_patterns patterns;
     int channel_fd; // -1: the agent is gone
     uint64_t question;

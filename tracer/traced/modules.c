@@ -85,6 +85,17 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+// The module's name by which some pattern means it; NULL: none does.
+static const char *name_wanted(const struct traced_process *process, const char *path)
+{
+    const char *name = name_of(path), *other = name_of(process->started_as);
+    if (calls_patterns_want_module(&process->patterns, name))
+        return name;
+    return strcmp(path, process->program_path) == 0 && *other && calls_patterns_want_module(&process->patterns, other)
+               ? other
+               : NULL;
+}
+
 static int install(struct traced_process *process, uint32_t index, const char *name, struct base_error *why)
 {
     struct traced_module *module = &process->modules.items[index];
@@ -110,10 +121,9 @@ static int take(struct traced_process *process, const struct qut_module_info *in
         .path = strdup(info->path), .start = info->start, .bias = info->load_bias, .is_there = true};
     if (!module->path)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
-    const char *name = name_of(info->path);
+    const char *name = name_wanted(process, info->path);
     struct base_error why = {0};
-    if (strcmp(name, AGENT_FILE) == 0 || !calls_patterns_want_module(&process->patterns, name) || !info->is_elf ||
-        !info->file_path[0])
+    if (!name || strcmp(name, AGENT_FILE) == 0 || !info->is_elf || !info->file_path[0])
         return 0;
     if (calls_plan_make(info->file_path, name, &module->plan, &why) != 0) {
         note_failure(process, info->path, &why);

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock_inline.h"
@@ -23,6 +25,7 @@ enum {
     SLEEP_MOST_US = 2000, // within which the fastest thread fills half a ring of the usual size
     FULL_PERCENT = 25,    // from here on it is not slept at all
     BUSY_PERCENT = 5,
+    FULL_WAIT_US = 1000000, // of a thread for us: no longer, should we hang
 };
 
 // ---- clocks
@@ -82,6 +85,8 @@ static int map_memory(struct traced_process *process, struct base_error *error)
     if (!qut_calls_header_is_sound(&process->header, process->memory_bytes))
         return base_fail(error, BASE_ERR_MALFORMED, "", 0,
                          "the agent's memory for calls is of another version, or damaged");
+    if (process->options->waits_for_room)
+        __atomic_store_n(&((struct qut_calls_header *)memory)->full_wait_us, FULL_WAIT_US, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -121,6 +126,16 @@ static void read_command(struct traced_process *process)
         fclose(file);
     process->command[size] = 0;
     process->command[strcspn(process->command, "\n")] = 0;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->pid);
+    ssize_t length = readlink(path, process->program_path, sizeof process->program_path - 1);
+    process->program_path[length > 0 ? length : 0] = 0;
+    // As it was started: of a file with several names the one that people know.
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)process->pid);
+    file = fopen(path, "re");
+    size = file ? fread(process->started_as, 1, sizeof process->started_as - 1, file) : 0;
+    if (file)
+        fclose(file);
+    process->started_as[size] = 0;
 }
 
 // The first place of functions is nobody's: an event's id is never 0.
@@ -277,8 +292,11 @@ static void let_go(struct traced_process *process)
 
 static void *run(void *context)
 {
+    enum { NICE = -10 };
     struct traced_process *process = context;
     struct base_error error = {0};
+    // Who waits for a processor while rings fill loses events. Only root may; others do without.
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     if (begin(process, &error) == 0) {
         traced_channel_go_on(process, NULL);
         end(process, go_on(process));

@@ -21,6 +21,7 @@ import time
 C_CASES = ["calls", "tails", "jumps", "threads", "switches", "moves", "handlers", "alternates", "forks", "plugins"]
 CXX_CASES = ["throws", "threads"]
 # What each run does differently: how often a signal met the program.
+KINDS = ("returned", "tail", "unwound", "open")
 INEXACT = ("handlers", "alternates")
 TIMEOUT_S = 120
 
@@ -70,7 +71,8 @@ class Test:
     def calls(self, trace):
         done = subprocess.run([self.options.qut, "info", "--calls", "--json", trace], stdout=subprocess.PIPE,
                               timeout=TIMEOUT_S, check=False)
-        if done.returncode != 0:
+        # 1: something is missing, such as what children of an injected process would have said at their ends.
+        if done.returncode not in (0, 1):
             raise RuntimeError(f"qut info: exit status {done.returncode}")
         return json.loads(done.stdout)
 
@@ -88,16 +90,25 @@ class Test:
                               env=environment, timeout=TIMEOUT_S, check=False)
         return done.returncode, account, trace
 
+    @staticmethod
+    def is_told(account, case):
+        """The last line is the program's own: a plugin has told before."""
+        try:
+            return any(line["case"] == case for line in lines_of(account))
+        except (OSError, ValueError):
+            return False
+
     def attached(self, program, case):
         account, trace = self.name("account.json"), self.name("calls.qtrace")
+        over = self.name("over")
         environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_PLUGIN": "1", "TRACE_WAIT": "1",
-                       "TRACE_LINGER_MS": "1500"}
+                       "TRACE_OVER": over}
         with subprocess.Popen(self.command(program, case), env=environment) as process:
             time.sleep(0.2)  # it waits for us, so that it only should have begun
             with subprocess.Popen([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "-p",
                                    str(process.pid)]) as tracer:
                 for _ in range(TIMEOUT_S * 20):
-                    if os.path.exists(account) and os.path.getsize(account) or tracer.poll() is not None:
+                    if self.is_told(account, case) or tracer.poll() is not None:
                         break
                     if process.poll() is not None:
                         break
@@ -107,6 +118,8 @@ class Test:
                 if tracer.poll() is None:
                     tracer.send_signal(signal.SIGINT)
                 status = tracer.wait(TIMEOUT_S)
+            with open(over, "w", encoding="utf-8"):
+                pass
             process.wait(TIMEOUT_S)
             if status not in (0, 128 + signal.SIGINT):
                 fail(f"{case} (-p)", f"qut trace ended with {status}")
@@ -121,9 +134,18 @@ class Test:
             if seen is None:
                 fail(what, f"{name}: entered {counts['entered']} times, not in the trace")
                 continue
-            for key, value in counts.items():
-                if seen[key] != value:
-                    fail(what, f"{name}: {key} {seen[key]}, the program counted {value}")
+            # A call that was unwound and whose place another one took at once is told as left by a jump to that one.
+            seen_left, counted_left = seen["tail"] + seen["unwound"], counts["tail"] + counts["unwound"]
+            if seen["tail"] < counts["tail"] or seen_left != counted_left:
+                fail(what, f"{name}: {seen['tail']} tail calls, {seen['unwound']} unwound; the program counted "
+                     f"{counts['tail']} and {counts['unwound']}")
+            for key in ("entered", "returned", "open"):
+                if seen[key] != counts[key]:
+                    fail(what, f"{name}: {key} {seen[key]}, the program counted {counts[key]}")
+        for process in said["calls"]:
+            if not process["balanced"] or process["lost_enters"] or process["lost_exits"]:
+                fail(what, f"process {process['pid']}: balanced {process['balanced']}, lost {process['lost_enters']} "
+                     f"and {process['lost_exits']}")
         for name, seen in found.items():
             if name.startswith("traced_") and name not in expected and seen["entered"]:
                 fail(what, f"{name}: entered {seen['entered']} times in the trace, the program counted none")
@@ -146,14 +168,14 @@ class Test:
 def functions_of(said):
     """Sums by name of what `qut info --calls --json` says."""
     sums = {}
-    for function in said["calls"]["functions"]:
-        closed = function["closed"]
-        into = sums.setdefault(function["name"], dict.fromkeys(("entered", "returned", "tail", "unwound", "open"), 0))
-        into["entered"] += function["count"]
-        into["returned"] += closed.get("returned", 0)
-        into["tail"] += closed.get("tail_call", 0)
-        into["unwound"] += closed.get("unwound", 0)
-        into["open"] += closed.get("open", 0)
+    for process in said["calls"]:
+        for function in process["functions"]:
+            into = sums.setdefault(function["function"], dict.fromkeys(KINDS + ("entered",), 0))
+            into["entered"] += function["calls"]
+            into["returned"] += function["returned"]
+            into["tail"] += function["tail_calls"]
+            into["unwound"] += function["unwound"]
+            into["open"] += function["open"]
     return sums
 
 
