@@ -137,7 +137,7 @@ static int make_block(struct install *work, struct base_error *error)
 
 // ---- entries
 
-static void take_stop(struct traced_process *process, const struct patch_figures *figures)
+void traced_note_stop(struct traced_process *process, const struct patch_figures *figures)
 {
     struct traced_result *result = &process->result;
     result->stops++;
@@ -154,7 +154,7 @@ static int put_in(struct install *work, struct base_error *error)
         return 0;
     if (patch_put_in(work->process->patch, work->sites, work->site_count, &figures, error) != 0)
         return -1;
-    take_stop(work->process, &figures);
+    traced_note_stop(work->process, &figures);
     return 0;
 }
 
