@@ -22,7 +22,8 @@ struct calls_own {
     uint64_t mask_bytes;
     uint64_t counts; // address of its table
     struct qut_calls_ring *entry;
-    uint64_t zero[2];
+    uint64_t stuck_events; // 1 + the tail at which a wait for room was in vain; 0: none was
+    uint64_t zero;
 };
 static_assert(sizeof(struct calls_own) == 64, "a line of its own");
 static_assert(offsetof(struct calls_own, limit_bytes) == 8, "stub_x86_64.S");

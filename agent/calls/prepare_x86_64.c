@@ -12,6 +12,7 @@
 
 enum {
     NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
+    NAP_US = 50,              // and what the kernel takes beside it
     OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
 };
 
@@ -174,9 +175,41 @@ static bool find_ring(void)
     return take_ring();
 }
 
+static bool is_room(struct calls_own *own, uint64_t *tail)
+{
+    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    *tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
+    own->limit_bytes = *tail * sizeof(struct qut_calls_event) + room;
+    return __atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes;
+}
+
+// For the tracer, which is another process and waits for none of the program's threads.
+static bool wait_for_room(struct calls_own *own, uint64_t tail)
+{
+    enum { YIELDS = 32 };
+    const uint32_t wait_us = __atomic_load_n(&calls_header->full_wait_us, __ATOMIC_RELAXED);
+    const struct {
+        long s, ns;
+    } nap = {0, NAP_US * 1000};
+    if (wait_us == 0 || own->stuck_events == tail + 1)
+        return false;
+    __atomic_fetch_add(&calls_header->waits, 1, __ATOMIC_RELAXED);
+    for (uint64_t i = 0; i < YIELDS + wait_us / NAP_US; i++) {
+        if (i < YIELDS)
+            call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        else
+            call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        if (is_room(own, &tail))
+            return true;
+    }
+    own->stuck_events = tail + 1;
+    return false;
+}
+
 bool calls_prepare_room(bool is_exit)
 {
     struct calls_own *own = calls_own;
+    uint64_t tail;
     if (!own->ring) {
         if (own == &agents || !calls_are_ours())
             return false;
@@ -185,10 +218,7 @@ bool calls_prepare_room(bool is_exit)
         add(is_exit ? &calls_header->lost_exits : &calls_header->lost_enters);
         return false;
     }
-    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
-    const uint64_t tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
-    own->limit_bytes = tail * sizeof(struct qut_calls_event) + room;
-    if (__atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes)
+    if (is_room(own, &tail) || wait_for_room(own, tail))
         return true;
     add(is_exit ? &own->entry->lost_exits : &own->entry->lost_enters);
     return false;

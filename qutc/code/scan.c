@@ -183,8 +183,8 @@ bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value
     struct base_cursor c = base_cursor(input_image_some(f->image, table->vaddr, count * step));
     size_t first = w->targets.count;
     for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
-        uint64_t vaddr =
-            (uint64_t)element(&c, table) + (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
+        uint64_t vaddr = ((uint64_t)element(&c, table) << through->shift) +
+                         (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
         uint32_t target;
         // A byte's or a half word's range is no bound of its own. Without one the table ends where it leaves the
         // function.

@@ -83,9 +83,36 @@ static void store(const struct code_machine *machine, struct code_state *state, 
         state->slot[state->slot_count++] = (struct code_slot){which, offset, *value};
 }
 
+// An element of the table that `at` and op describe.
+static struct code_value element_of(struct code_machine *machine, const struct code_op *op,
+                                    const struct code_table *table)
+{
+    struct code_value value = {.kind = CODE_VALUE_LOADED};
+    for (; value.of < machine->tables.count; value.of++)
+        if (machine->tables.items[value.of].at == table->at)
+            break;
+    if (value.of == machine->tables.count && !BASE_ADD(&machine->tables)) {
+        machine->no_memory = true;
+        return unknown(table->at, op->to);
+    }
+    machine->tables.items[value.of] = *table;
+    return value;
+}
+
 static struct code_value load(struct code_machine *machine, const struct code_state *state, const struct code_op *op,
                               uint32_t pc)
 {
+    if (op->from != CODE_REG_NONE && state->reg[op->from].kind == CODE_VALUE_SCALED &&
+        op->size_bytes == 1u << state->reg[op->from].shift) {
+        const struct code_value *at = &state->reg[op->from];
+        struct code_table table = {.vaddr = (uint64_t)at->number + (uint64_t)op->number,
+                                   .at = pc,
+                                   .shift = at->shift,
+                                   .size_bytes = op->size_bytes,
+                                   .is_signed = op->negative,
+                                   .bound = at->bound};
+        return element_of(machine, op, &table);
+    }
     struct code_value value = unknown(pc, op->to);
     if (op->size_bytes < 4 && !op->negative)
         value.bound = (uint32_t)1 << 8 * op->size_bytes;
@@ -104,6 +131,8 @@ static struct code_value load(struct code_machine *machine, const struct code_st
 static struct code_value load_indexed(struct code_machine *machine, const struct code_state *state,
                                       const struct code_op *op, uint32_t pc)
 {
+    if (op->other == CODE_REG_NONE) // a literal
+        return unknown(pc, op->to);
     struct code_value base = op->from == CODE_REG_NONE ? constant(0) : state->reg[op->from];
     struct code_value index = state->reg[op->other];
     if (base.kind != CODE_VALUE_CONST && index.kind == CODE_VALUE_CONST && op->shift == 0) {
@@ -119,16 +148,7 @@ static struct code_value load_indexed(struct code_machine *machine, const struct
                                .size_bytes = op->size_bytes,
                                .is_signed = op->negative,
                                .bound = index.bound};
-    struct code_value value = {.kind = CODE_VALUE_LOADED};
-    for (; value.of < machine->tables.count; value.of++)
-        if (machine->tables.items[value.of].at == pc)
-            break;
-    if (value.of == machine->tables.count && !BASE_ADD(&machine->tables)) {
-        machine->no_memory = true;
-        return unknown(pc, op->to);
-    }
-    machine->tables.items[value.of] = table;
-    return value;
+    return element_of(machine, op, &table);
 }
 
 // ---- numbers
@@ -139,7 +159,20 @@ static struct code_value add(const struct code_state *state, const struct code_o
     if (op->shift == 0 && !op->negative && (a.kind == CODE_VALUE_CONST || b.kind == CODE_VALUE_CONST) &&
         (a.kind == CODE_VALUE_LOADED || b.kind == CODE_VALUE_LOADED)) {
         struct code_value element = a.kind == CODE_VALUE_LOADED ? a : b, base = a.kind == CODE_VALUE_LOADED ? b : a;
-        return (struct code_value){.kind = CODE_VALUE_TARGET, .of = element.of, .number = base.number + op->number};
+        return (struct code_value){
+            .kind = CODE_VALUE_TARGET, .of = element.of, .shift = element.shift, .number = base.number + op->number};
+    }
+    if (a.kind == CODE_VALUE_CONST && b.kind == CODE_VALUE_LOADED && !op->negative) // shifted
+        return (struct code_value){.kind = CODE_VALUE_TARGET,
+                                   .of = b.of,
+                                   .shift = (uint8_t)(b.shift + op->shift),
+                                   .number = a.number + op->number};
+    if (op->shift == 0 && !op->negative &&
+        ((a.kind == CODE_VALUE_SCALED && b.kind == CODE_VALUE_CONST) ||
+         (b.kind == CODE_VALUE_SCALED && a.kind == CODE_VALUE_CONST))) {
+        struct code_value sum = a.kind == CODE_VALUE_SCALED ? a : b;
+        sum.number = (int64_t)((uint64_t)a.number + (uint64_t)b.number + (uint64_t)op->number);
+        return sum;
     }
     if (a.kind == CODE_VALUE_CONST && b.kind != CODE_VALUE_CONST && op->shift == 0 && !op->negative) {
         struct code_value swapped = a;
@@ -178,9 +211,29 @@ static struct code_value low_half(const struct code_value *value)
                                .number = -1 - (value->number & UINT32_MAX)};
 }
 
-static struct code_value extend(const struct code_state *state, const struct code_op *op, uint32_t pc)
+static struct code_value shift_left(const struct code_state *state, const struct code_op *op, uint32_t pc)
+{
+    struct code_value value = state->reg[op->from];
+    if (value.kind == CODE_VALUE_CONST && op->shift < 63)
+        return constant((int64_t)((uint64_t)value.number << op->shift));
+    if (value.kind == CODE_VALUE_LOADED && value.shift + op->shift < 32) {
+        value.shift = (uint8_t)(value.shift + op->shift);
+        return value;
+    }
+    if (value.kind == CODE_VALUE_UNKNOWN && value.bound && op->shift < 4) // an index
+        return (struct code_value){.kind = CODE_VALUE_SCALED, .shift = op->shift, .bound = value.bound};
+    return unknown(pc, op->to);
+}
+
+static struct code_value extend(const struct code_machine *machine, const struct code_state *state,
+                                const struct code_op *op, uint32_t pc)
 {
     const struct code_value *from = &state->reg[op->from];
+    if (from->kind == CODE_VALUE_LOADED && from->shift == 0 &&
+        op->size_bytes == machine->tables.items[from->of].size_bytes) {
+        machine->tables.items[from->of].is_signed = op->negative;
+        return *from;
+    }
     unsigned shift = 64 - 8u * op->size_bytes;
     if (from->kind == CODE_VALUE_CONST) {
         uint64_t bits = (uint64_t)from->number << shift;
@@ -221,15 +274,17 @@ static struct code_value result(struct code_machine *machine, const struct code_
             value.bound = 0;
             return value;
         }
+        if (value.kind == CODE_VALUE_LOADED) {
+            value.kind = CODE_VALUE_TARGET;
+            value.number = op->number;
+            return value;
+        }
         return unknown(pc, op->to);
     case CODE_OP_ADD: return add(state, op, pc);
     case CODE_OP_AND: return mask(state, op, pc);
-    case CODE_OP_SHIFT:
-        if (state->reg[op->from].kind == CODE_VALUE_CONST && op->shift < 63)
-            return constant((int64_t)((uint64_t)state->reg[op->from].number << op->shift));
-        return unknown(pc, op->to);
+    case CODE_OP_SHIFT: return shift_left(state, op, pc);
     case CODE_OP_INSERT: return insert(state, op, pc);
-    case CODE_OP_EXTEND: return extend(state, op, pc);
+    case CODE_OP_EXTEND: return extend(machine, state, op, pc);
     case CODE_OP_LOAD: return load(machine, state, op, pc);
     case CODE_OP_INDEXED: return load_indexed(machine, state, op, pc);
     case CODE_OP_SIGN:
@@ -254,6 +309,24 @@ static void forget_base(struct code_state *state, uint32_t base)
             drop_slot(state, i);
 }
 
+static void compare(struct code_state *state, const struct code_op *op)
+{
+    if (op->from >= CODE_REGISTERS)
+        return;
+    const struct code_value *from = &state->reg[op->from];
+    state->compares_number = op->other < CODE_REGISTERS && from->kind == CODE_VALUE_CONST;
+    if (op->other == CODE_REG_NONE) {
+        state->compared = *from;
+        state->compared_with = op->number;
+    } else if (state->compares_number) {
+        state->compared = state->reg[op->other];
+        state->compared_with = from->number;
+    } else if (state->reg[op->other].kind == CODE_VALUE_CONST) {
+        state->compared = *from;
+        state->compared_with = state->reg[op->other].number;
+    }
+}
+
 void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
                       uint32_t pc)
 {
@@ -268,10 +341,7 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
             continue;
         }
         if (op->kind == CODE_OP_COMPARE) {
-            if (op->other == CODE_REG_NONE && op->from < CODE_REGISTERS) {
-                state->compared = state->reg[op->from];
-                state->compared_with = op->number;
-            }
+            compare(state, op);
             continue;
         }
         struct code_value value = result(machine, state, op, pc);
@@ -304,6 +374,12 @@ void code_state_branch(struct code_state *state, enum code_when when, bool taken
     uint32_t bound = 0;
     if ((state->compared.kind == CODE_VALUE_UNKNOWN && state->compared.number == 0) || number < 0 || number >= 1 << 20)
         return;
+    if (state->compares_number)
+        when = when == CODE_WHEN_ABOVE      ? CODE_WHEN_BELOW
+               : when == CODE_WHEN_BELOW    ? CODE_WHEN_ABOVE
+               : when == CODE_WHEN_AT_LEAST ? CODE_WHEN_AT_MOST
+               : when == CODE_WHEN_AT_MOST  ? CODE_WHEN_AT_LEAST
+                                            : when;
     if ((when == CODE_WHEN_ABOVE && !taken) || (when == CODE_WHEN_AT_MOST && taken))
         bound = (uint32_t)number + 1;
     else if ((when == CODE_WHEN_AT_LEAST && !taken) || (when == CODE_WHEN_BELOW && taken))
@@ -343,7 +419,8 @@ bool code_state_merge(struct code_state *into, const struct code_state *from, ui
             changed = true;
         }
     }
-    if (!code_value_same(&into->compared, &from->compared) || into->compared_with != from->compared_with) {
+    if (!code_value_same(&into->compared, &from->compared) || into->compared_with != from->compared_with ||
+        into->compares_number != from->compares_number) {
         changed |= into->compared.number != 0 || into->compared.kind != CODE_VALUE_UNKNOWN;
         into->compared = (struct code_value){0};
         into->compared_with = 0;

@@ -12,13 +12,15 @@ enum code_value_kind {
     CODE_VALUE_ENTRY,   // what register `of` held at the function's entry, + number
     CODE_VALUE_CONST,   // number
     CODE_VALUE_BASE,    // what sp was set to at pc `of`, + number: aligned, or lowered by what is not known
-    CODE_VALUE_LOADED,  // an element of the jump table `of`
+    CODE_VALUE_SCALED,  // number + (an index << shift)
+    CODE_VALUE_LOADED,  // an element of the jump table `of`, << shift
     CODE_VALUE_TARGET,  // ... + number
 };
 
 struct code_value {
     uint8_t kind; // enum code_value_kind
     bool is_signed, key_b;
+    uint8_t shift;
     uint32_t of;
     uint32_t bound; // not 0: below that, unsigned
     int64_t number;
@@ -39,6 +41,7 @@ struct code_state {
     unsigned slot_count;
     struct code_value compared; // with compared_with, by the last comparison; UNKNOWN of number 0: with nothing
     int64_t compared_with;
+    bool compares_number; // the number with the register: branches say the opposite
 };
 
 // Elements of size_bytes, the first at vaddr; a negative one is possible where is_signed.
@@ -73,7 +76,8 @@ bool code_state_merge(struct code_state *into, const struct code_state *from, ui
 
 static inline bool code_value_same(const struct code_value *a, const struct code_value *b)
 {
-    return a->kind == b->kind && a->of == b->of && a->number == b->number && a->is_signed == b->is_signed;
+    return a->kind == b->kind && a->of == b->of && a->number == b->number && a->is_signed == b->is_signed &&
+           a->shift == b->shift;
 }
 
 static inline bool code_value_is_entry(const struct code_value *value, unsigned reg, int64_t number)

@@ -46,6 +46,7 @@ enum {
     ID_LIST,
     ID_SAMPLES,
     ID_BUFFER,
+    ID_WAIT,
     ID_NO_CHILDREN,
     ID_CACHE,
     ID_NO_CACHE,
@@ -68,6 +69,7 @@ static const struct cli_argument arguments[] = {
     {"samples", "HZ", ID_SAMPLES, 0, "samples beside the calls, as qut record takes them"},
     {"buffer", "SIZE", ID_BUFFER, 0,
      "of each thread, in memory: a power of two, with K or M (default: 4M, which a thread can fill in 2 ms)"},
+    {"wait", NULL, ID_WAIT, 0, "threads whose buffer is full wait for room: nothing is lost, and they are slower"},
     {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
     {"cache", "DIR", ID_CACHE, 0, "where tables and plans are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "they are made anew, and kept nowhere"},
@@ -156,6 +158,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_MIN_DURATION: return take_least(options, value);
     case ID_NO_RUNNING: options->traced.without_running = true; return 0;
     case ID_SAMPLES: options->has_ticks = true; return pass(options, "--frequency", value);
+    case ID_WAIT: options->traced.waits_for_room = true; return 0;
     case ID_BUFFER: return take_buffer(options, value);
     case ID_NO_CHILDREN: return pass(options, "--no-children", NULL);
     case ID_CACHE: return pass(options, "--cache", value);

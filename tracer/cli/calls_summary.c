@@ -102,8 +102,8 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
         is_whole = false;
     if (calls->lost_enters + calls->lost_exits) {
         cli_report(stderr, options->path,
-                   "%s entries and %s exits were lost: they came faster than they could be written. --buffer has more "
-                   "room, --budget or -x takes functions away that are called most",
+                   "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none, "
+                   "--buffer has more room, --budget or -x takes functions away that are called most",
                    base_quantity_count(calls->lost_enters).text, base_quantity_count(calls->lost_exits).text);
         is_whole = false;
     }

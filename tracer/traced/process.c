@@ -25,6 +25,7 @@ enum {
     SLEEP_MOST_US = 2000, // within which the fastest thread fills half a ring of the usual size
     FULL_PERCENT = 25,    // from here on it is not slept at all
     BUSY_PERCENT = 5,
+    FULL_WAIT_US = 1000000, // of a thread for us: no longer, should we hang
 };
 
 // ---- clocks
@@ -84,6 +85,8 @@ static int map_memory(struct traced_process *process, struct base_error *error)
     if (!qut_calls_header_is_sound(&process->header, process->memory_bytes))
         return base_fail(error, BASE_ERR_MALFORMED, "", 0,
                          "the agent's memory for calls is of another version, or damaged");
+    if (process->options->waits_for_room)
+        __atomic_store_n(&((struct qut_calls_header *)memory)->full_wait_us, FULL_WAIT_US, __ATOMIC_RELAXED);
     return 0;
 }
 

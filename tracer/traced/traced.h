@@ -16,6 +16,7 @@ struct traced_options {
     bool is_excluded[TRACED_PATTERNS_MAX];
     size_t pattern_count;
     bool count_only;
+    bool waits_for_room;  // threads whose rings are full
     bool without_running; // calls that run when tracing begins are left out
     uint64_t budget_hz;   // of one function; 0: none
     uint64_t least_ns;    // shorter calls are counted only; 0: none
