@@ -20,8 +20,9 @@
     X(fib)                                                                                                             \
     X(even)                                                                                                            \
     X(odd)                                                                                                             \
-    X(tail_first) X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step)         \
-        X(handler) X(handled) X(child) X(forks) X(vector) X(main_part) X(again)
+    X(tail_first)                                                                                                      \
+    X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) \
+        X(child) X(forks) X(vector) X(main_part) X(again)
 #define DEFINE(function) static struct account account_##function = {.name = "traced_" #function};
 FUNCTIONS(DEFINE)
 #define POINT(function) &account_##function,
@@ -391,20 +392,12 @@ static uint64_t plugins(unsigned rounds)
 
 // ---- calls that run while tracing begins or ends
 
-// Until the word is another one: a return address that is exchanged, since the call is traced from now on.
-static __attribute__((noinline, noipa)) void wait_for_exchange(const volatile uintptr_t *slot)
-{
-    const uintptr_t before = *slot;
-    for (unsigned naps = 0; getenv("TRACE_WAIT") && *slot == before && naps < 30 * 500; naps++)
-        usleep(2000);
-}
-
 static TRACED uint64_t traced_again(unsigned depth)
 {
     ENTER(again);
     uint64_t result = depth ? traced_again(depth - 1) + 1 : 0;
     if (!depth)
-        wait_for_exchange((const uintptr_t *)__builtin_frame_address(0) + 1);
+        account_wait_for_exchange((const uintptr_t *)__builtin_frame_address(0) + 1);
     LEAVE(again);
     return result;
 }
@@ -449,10 +442,7 @@ int main(int argc, char **argv)
         }
         uint64_t result = cases[i].run(rounds);
         account_write(name, accounts, result);
-        // Tracing ends while we run: this file comes when it has.
-        const char *over = getenv("TRACE_OVER");
-        for (unsigned naps = 0; over && naps < 60 * 100 && access(over, F_OK) != 0; naps++)
-            usleep(10000);
+        account_linger();
         return 0;
     }
     fprintf(stderr, "no such case: %s\n", name);
