@@ -165,6 +165,28 @@ class Test:
             print(f"ok: {what}")
 
 
+    def counted(self, program, case, *options):
+        """Of calls that make no events there is a count, as exact."""
+        what = f"{os.path.basename(program)} {case} {' '.join(options)}"
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *options, *self.patterns(program, case), "--",
+                        *self.command(program, case)], env={**os.environ, "TRACE_ACCOUNT": account}, timeout=TIMEOUT_S,
+                       check=False)
+        sums = {}
+        for process in self.calls(trace)["calls"]:
+            for function in process["functions"]:
+                name = function["function"]
+                sums[name] = sums.get(name, 0) + function["calls"] + function["counted"]
+                if "--count-only" in options and function["calls"]:
+                    fail(what, f"{name}: {function['calls']} calls have events")
+        expected = {name: counts["entered"] for name, counts in accounts_of(account)[0].items()}
+        found = {name: count for name, count in sums.items() if count}
+        if found != expected:
+            fail(what, f"{found}, the program counted {expected}")
+        else:
+            print(f"ok: {what}")
+
+
 def functions_of(said):
     """Sums by name of what `qut info --calls --json` says."""
     sums = {}
@@ -204,6 +226,11 @@ def main():
             for case in cases if program != "-" else []:
                 if not only or case in only:
                     test.run(program, case, test.attached if options.attach else test.traced)
+        if not only and not options.attach:
+            test.counted(options.subject, "threads", "--count-only")
+            test.counted(options.subject, "tails", "--count-only")
+            test.counted(options.subject, "jumps", "--min-duration", "0.01")
+            test.counted(options.subject, "switches", "--min-duration", "1000")
     return 1 if failures else 0
 
 
