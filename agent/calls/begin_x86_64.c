@@ -213,6 +213,8 @@ static bool is_granule_in_use(uint64_t granule)
 
 int calls_end(void)
 {
+    if (calls_are_ours() && __atomic_load_n(&calls_header->must_stay, __ATOMIC_ACQUIRE) != 0)
+        return -EBUSY;
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
