@@ -49,7 +49,8 @@ enum {
     // In a block of thunks.
     QUT_CALLS_BLOCK_ENTER_AT = 0, // u64: address of the enter stub
     QUT_CALLS_BLOCK_COUNT_AT = 8, // u64: address of the count stub
-    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here
+    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here, and at multiples of
+    QUT_CALLS_THUNK_ALIGNMENT = 16,
     // In what the thread's own pointer (own_tls_offset) points to.
     QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
 };

@@ -118,6 +118,7 @@ struct arch {
     uint8_t call_site_count;
     const struct arch_frame_edge *frame_edges;
     uint8_t frame_edge_count;
+    bool has_call_thunks;                               // calls of functions can be traced: libqut/arch/thunk.h
     bool has_thumb;                                     // bit 0 of a code address says Thumb, and is no part of it
     bool has_signed_ra;                                 // code addresses can carry a signature in their upper bits
     bool has_tagged_pointers;                           // the top byte of a pointer to data is no part of it
@@ -138,7 +139,7 @@ struct arch {
     uint8_t call_argument_regs[4], call_number_offset;
     enum qut_arch_id tracee_id;   // 32-bit processes that it can stop as its own; QUT_ARCH_NONE: none
     const char *telling_register; // its line in a dump of registers tells the architecture: no other has the name
-    const struct arch_register_layout *core_registers;     // what ptrace and core files give
+    const struct arch_register_layout *core_registers; // what ptrace and core files give
     uint16_t core_thread_pointer_offset; // in them, of what thread-local variables are found by; 0: it is not there
     const struct arch_register_layout *ucontext_registers; // what a signal handler gets, from the ucontext_t's start
     const struct arch_trampoline *trampolines;

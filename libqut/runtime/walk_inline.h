@@ -251,6 +251,9 @@ RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arc
     return walk->rule.kind == QUT_RULE_FRAME ? QUT_END_NOT : QUT_END_NO_ROW;
 }
 
+// The same.
+#include "libqut/runtime/walk_thunk_inline.h"
+
 // Fills what says how to leave this frame. False: the walk ends here.
 RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                                           struct runtime_walk *walk)
@@ -283,6 +286,10 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
         return true;
     }
 
+    bool is_unknown = found == QUT_END_NO_MODULE || found == QUT_END_TABLE_PENDING || found == QUT_END_NO_TABLE;
+    if (arch->has_call_thunks && walk->pc_kind == ARCH_PC_EXACT && is_unknown &&
+        runtime_find_thunk(arch, ops, context, walk, &code))
+        return true;
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc);
     if (arch->vsyscall && pc - arch->vsyscall < RUNTIME_VSYSCALL_BYTES) {
         runtime_set_leaf_rule(arch, &walk->rule, arch->word_bytes);

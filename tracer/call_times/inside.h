@@ -42,6 +42,7 @@ struct call_times_stack {
     struct {
         BASE_VECTOR(struct call_times_call);
     } open;          // further in, further behind: slots descend
+    uint32_t number; // no other one has it, also of those that are gone
     uint64_t home;   // of an empty one, where its last call was
     uint32_t thread; // that is on it; CALL_EVENTS_NONE: nobody
     bool is_waiting;
@@ -63,6 +64,7 @@ struct call_times_stacks {
     uint32_t *stack_of;            // by thread
     uint32_t *losses;              // by thread: how often events were lost till now
     struct call_times_slots slots; // open calls' stacks
+    uint32_t numbers;              // of stacks, so far
     bool no_memory;
 };
 

@@ -114,6 +114,7 @@ static uint32_t new_stack(struct call_times_stacks *stacks)
     if (stacks->unused.count) {
         const uint32_t which = stacks->unused.items[--stacks->unused.count];
         stacks->all.items[which]->home = 0;
+        stacks->all.items[which]->number = stacks->numbers++;
         return which;
     }
     struct call_times_stack *stack = calloc(1, sizeof *stack);
@@ -127,6 +128,7 @@ static uint32_t new_stack(struct call_times_stacks *stacks)
         return CALL_TIMES_NO_STACK;
     }
     stack->thread = CALL_EVENTS_NONE;
+    stack->number = stacks->numbers++;
     *place = stack;
     return (uint32_t)stacks->all.count - 1;
 }
@@ -209,6 +211,7 @@ static void split(struct call_times_stacks *stacks, uint32_t which, size_t from)
     stack->open.count = from;
     for (size_t i = 0; i < count; i++) {
         other->open.items[i].depth = (uint32_t)i;
+        other->open.items[i].stack = other->number;
         *call_times_slots_find(&stacks->slots, other->open.items[i].slot) = made;
     }
     wait(stacks, made);
@@ -295,6 +298,7 @@ void call_times_stacks_enter(struct call_times_stacks *stacks, const struct call
                                      .function = event->event.function,
                                      .thread = event->thread,
                                      .depth = (uint32_t)stack->open.count - 1,
+                                     .stack = stack->number,
                                      .losses = stacks->losses[event->thread],
                                      .will_return = will_return};
     if (stacks->visitor->enter)

@@ -28,6 +28,7 @@ struct call_times_call {
     uint32_t function; // index in the part's functions
     uint32_t thread;   // that entered it: index in the part's threads
     uint32_t depth;    // traced calls further out on its stack
+    uint32_t stack;    // which one, in the end: calls of one lie in each other
     enum call_times_how how;
     uint32_t losses; // of its thread, when it was entered
     bool will_return;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/export/chrome_calls.h"
 #include "tracer/export/clean.h"
 #include "tracer/export/export.h"
 #include "tracer/export/flows.h"
@@ -375,9 +376,10 @@ static int write_chrome(const struct selection *selection, const struct names *n
         if (options->progress)
             options->progress(options->progress_context, i + 1, trace->thread_count);
     }
+    const bool has_calls = export_chrome_calls(selection, names, sink, &writer.has_before);
     write_other_data(&writer);
     end_writer(&writer);
-    return 0;
+    return has_calls ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "calls");
 }
 
 const struct export_format export_chrome = {

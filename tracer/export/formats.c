@@ -4,8 +4,17 @@
 #include "tracer/export/export.h"
 
 const struct export_format *const export_formats[] = {
-    &export_perfetto, &export_speedscope,  &export_pprof,   &export_collapsed, &export_nanoscope,
-    &export_chrome,   &export_perf_script, &export_firefox, &export_callgrind, &export_replay, NULL,
+    &export_perfetto,
+    &export_speedscope,
+    &export_pprof,
+    &export_collapsed,
+    &export_nanoscope,
+    &export_chrome,
+    &export_perf_script,
+    &export_firefox,
+    &export_callgrind,
+    &export_replay,
+    NULL,
 };
 
 const struct export_format *export_find(const char *name)

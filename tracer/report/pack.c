@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracer/export/slices.h"
+#include "tracer/report/call_columns.h"
 #include "tracer/report/columns.h"
 
 static void columns_of_functions(struct columns *columns, const struct names *names)
@@ -236,8 +237,9 @@ int report_pack(const struct selection *selection, const struct names *names, st
     report_columns_of_marks(columns, trace);
     report_columns_of_gaps(columns, trace);
     columns_of_kinds(columns, trace);
+    const bool has_calls = report_columns_of_calls(columns, selection, names) == 0;
     columns_of_strings(columns);
-    int result = names_data_no_memory(data) ? -1 : join(bytes, trace, columns);
+    int result = names_data_no_memory(data) || !has_calls ? -1 : join(bytes, trace, columns);
     names_data_close(data);
     for (size_t i = 0; i < columns->count; i++)
         report_bytes_free(&columns->columns[i].bytes);

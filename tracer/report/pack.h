@@ -28,6 +28,10 @@
 //   mark_time (z, minus the thread's last), mark_kind, mark_low, mark_high, mark_name
 //   gap_from (z, minus the thread's last), gap_length, gap_lost, gap_reason
 //   kind_number, kind_name
+//   call_lane_thread, call_lane_count   lanes of exact calls: a thread's index, and how many calls stand on it
+//   call_begin (minus the lane's last, ns, of the first from the trace's beginning), call_length (ns), call_function,
+//   call_depth, call_how (enum call_times_how): by begin, what is within another one behind it
+//   call_hidden         one number: calls that are not in the page, since there were too many
 #ifndef TRACER_REPORT_PACK_H
 #define TRACER_REPORT_PACK_H
 

@@ -31,7 +31,7 @@ extern const struct arch_frame_edge arch_x86_64_frame_edges[ARCH_X86_64_FRAME_ED
         .clone_number = 56, .tracee_id = QUT_ARCH_X86, .telling_register = "rip",                                      \
         .frame_record = {true, true, 1, 0, 2}, .call_sites = arch_x86_64_call_sites,                                   \
         .call_site_count = ARCH_X86_64_CALL_SITES, .frame_edges = arch_x86_64_frame_edges,                             \
-        .frame_edge_count = ARCH_X86_64_FRAME_EDGES,                                                                   \
+        .frame_edge_count = ARCH_X86_64_FRAME_EDGES, .has_call_thunks = true,                                          \
     }
 
 #endif

@@ -103,7 +103,8 @@ struct perfetto_sequence {
 };
 
 struct perfetto {
-    const struct trace *trace;
+    const struct selection *selection;
+    const struct trace *trace; // the selection's
     const struct names *names;
     const struct export_options *options;
     struct protobuf out;
@@ -165,6 +166,11 @@ void perfetto_write_lost(struct perfetto *perfetto, uint64_t time_ns, uint64_t c
 
 // ---- perfetto_events.c: slices, marks, counters, blocked stretches, flows, losses of one thread, and its samples.
 int perfetto_write_events(struct perfetto *perfetto, const struct trace_thread *thread);
+// The id of a slice's name, which is said before where it was not.
+uint64_t perfetto_intern_event_name(struct perfetto *perfetto, const struct name *name);
+
+// ---- perfetto_calls.c: exact calls, on tracks of their own below their threads'. Returns 0, or -1 without memory.
+int perfetto_write_calls(struct perfetto *perfetto);
 
 // ---- perfetto_account.c: what was counted, and the end: a file without it was cut off.
 void perfetto_write_account(struct perfetto *perfetto);

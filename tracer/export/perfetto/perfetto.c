@@ -34,6 +34,8 @@ static int write_all(struct perfetto *perfetto, struct base_error *error)
         if (options->progress)
             options->progress(options->progress_context, done, trace->sample_count);
     }
+    if (!options->no_slices && perfetto_write_calls(perfetto) < 0)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "Perfetto: calls");
     perfetto_write_account(perfetto);
     export_protobuf_flush(&perfetto->out, true);
     if (perfetto->out.failed || perfetto->counters.has_failed)
@@ -48,6 +50,7 @@ static int write_perfetto(const struct selection *selection, const struct names 
     struct perfetto *perfetto = calloc(1, sizeof *perfetto);
     if (!perfetto)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "Perfetto: the writer");
+    perfetto->selection = selection;
     perfetto->trace = &selection->trace;
     perfetto->names = names;
     perfetto->options = options ? options : &no_options;

@@ -86,25 +86,31 @@ static uint64_t track_of(struct events *events, enum track track)
     return uuid;
 }
 
+uint64_t perfetto_intern_event_name(struct perfetto *perfetto, const struct name *name)
+{
+    const uint64_t id = (uint64_t)name->id + 1;
+    if (perfetto_bit_get(perfetto->event_names, name->id))
+        return id;
+    enum { NAME_ID = 1, NAME_TEXT = 2 };
+    perfetto_bit_set(perfetto->event_names, name->id);
+    size_t packet = perfetto_packet_begin(perfetto, SEQUENCE_EVENTS, FLAG_NEEDS_STATE);
+    size_t data = export_protobuf_begin(&perfetto->out, PACKET_INTERNED_DATA);
+    size_t message = export_protobuf_begin(&perfetto->out, INTERNED_EVENT_NAMES);
+    export_protobuf_number(&perfetto->out, NAME_ID, id);
+    export_protobuf_text(&perfetto->out, NAME_TEXT, name->function);
+    export_protobuf_end(&perfetto->out, message);
+    export_protobuf_end(&perfetto->out, data);
+    perfetto_packet_end(perfetto, packet);
+    return id;
+}
+
 static bool on_enter(void *context, uint64_t time_ns, uint32_t node, size_t index)
 {
     struct events *events = context;
     struct perfetto *perfetto = events->perfetto;
-    const struct name *name = names_at(perfetto->names, node, index);
-    if (!perfetto_bit_get(perfetto->event_names, name->id)) {
-        enum { NAME_ID = 1, NAME_TEXT = 2 };
-        perfetto_bit_set(perfetto->event_names, name->id);
-        size_t packet = perfetto_packet_begin(perfetto, SEQUENCE_EVENTS, FLAG_NEEDS_STATE);
-        size_t data = export_protobuf_begin(&perfetto->out, PACKET_INTERNED_DATA);
-        size_t message = export_protobuf_begin(&perfetto->out, INTERNED_EVENT_NAMES);
-        export_protobuf_number(&perfetto->out, NAME_ID, (uint64_t)name->id + 1);
-        export_protobuf_text(&perfetto->out, NAME_TEXT, name->function);
-        export_protobuf_end(&perfetto->out, message);
-        export_protobuf_end(&perfetto->out, data);
-        perfetto_packet_end(perfetto, packet);
-    }
+    const uint64_t id = perfetto_intern_event_name(perfetto, names_at(perfetto->names, node, index));
     struct event event = begin_event(events, time_ns, EVENT_SLICE_BEGIN, 0);
-    export_protobuf_number(&perfetto->out, EVENT_NAME_IID, (uint64_t)name->id + 1);
+    export_protobuf_number(&perfetto->out, EVENT_NAME_IID, id);
     end_event(events, event);
     perfetto->slices++;
     return true;

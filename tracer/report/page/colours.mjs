@@ -90,6 +90,13 @@ export class Colours {
         this.ofFunction[func] = css(colour);
         this.pixelOfFunction[func] = packed(colour);
     }
+    // Of a function that has a place in a file.
+    func(func) {
+        if (this.ofFunction[func] === undefined) {
+            this.make(func, false);
+        }
+        return this.ofFunction[func];
+    }
     // `frames`: the tree that the frame is of.
     frame(frame, frames = this.trace.frames) {
         const func = frames.func[frame];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace, out of the bytes that tracer/report/pack.c wrote (tracer/report/pack.h says what is where). Times are
 // nanoseconds since the trace's beginning.
+import { giveCalls } from './calls.mjs';
 import { EXTRA_LOCK, allocatedBytes } from './extras.mjs';
 import { buildIntervals } from './intervals.mjs';
 import { ROWS_PER_SLICE } from './work.mjs';
@@ -271,6 +272,16 @@ function* decodeGaps(sections, threads, unitNs) {
     };
 }
 
+// Exact calls, if there are any, are their threads'. How many are not here.
+function* decodeCalls(sections, threads) {
+    const columns = { thread: yield* allNumbers(sections, 'call_lane_thread'), count: yield* allNumbers(sections, 'call_lane_count') };
+    for (const [key, name] of Object.entries({ begin: 'begin', length: 'length', func: 'function', depth: 'depth', how: 'how' })) {
+        columns[key] = yield* allNumbers(sections, `call_${name}`);
+    }
+    yield* giveCalls(threads, columns);
+    return (yield* allNumbers(sections, 'call_hidden'))[0];
+}
+
 export function* decodeTrace(bytes) {
     const { header, sections } = splitSections(bytes);
     const unitNs = 2 ** header.timeShift;
@@ -303,6 +314,7 @@ export function* decodeTrace(bytes) {
         extras,
         marks: yield* decodeMarks(sections, threads, unitNs),
         gaps: yield* decodeGaps(sections, threads, unitNs),
+        callsHidden: yield* decodeCalls(sections, threads),
         functionName: (id) => strings.text(functions.name[id]),
         moduleName: (id) => strings.text(functions.module[id]),
         fileName: (id) => strings.text(functions.file[id]),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames and moments in words, for the status line and the tooltip: a heading and lines below it.
+import { describeCall } from './calls.mjs';
 import { frameName } from './data.mjs';
 import { describeExtras } from './extras.mjs';
 import { formatAmount, formatCount, formatMoment, formatSureShare, formatTime } from './format.mjs';
@@ -79,6 +80,10 @@ export function describeHit(trace, hit, view) {
     }
     const { track, time, segment, frame, slice } = hit;
     const about = describeThread(track);
+    if (hit.call) {
+        const call = describeCall(trace, hit.call);
+        return { heading: call.heading, lines: [...call.lines, about.heading] };
+    }
     if (segment < 0) {
         return about;
     }

@@ -285,6 +285,16 @@ class Page {
         }));
     }
 
+    // Exact calls, and that some are not in the page.
+    tellCalls() {
+        const { threads, callsHidden } = this.trace, count = threads.reduce((sum, { calls }) => sum + (calls ? calls.count : 0), 0);
+        if (count) {
+            const box = element('div'), hidden = callsHidden ? `, the longest ones; ${formatCount(callsHidden)} more have no room` : '';
+            box.append(element('dt', '', 'exact calls'), element('dd', '', `${formatCount(count)} in the timeline${hidden}`));
+            get('facts').append(box);
+            get('flame').hidden = get('functions').hidden = this.trace.samples.size === 0; // which are of samples
+        }
+    }
     // The share of all processor time that is the kernel's, where the trace tells it.
     async tellKernel() {
         const { trace } = this, { frames } = trace, weight = this.weights.find(({ id }) => id === 'cpu');
@@ -391,6 +401,7 @@ async function start() {
     const page = new Page(trace, segments, repeats, tracks, flows);
     await page.recompute();
     await page.tellKernel();
+    page.tellCalls();
     document.documentElement.dataset.ready = 'true';
 }
 

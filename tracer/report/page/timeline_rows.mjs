@@ -8,7 +8,7 @@ import { canvasFont, fitText } from './scroll_canvas.mjs';
 import { groupThreads, processTree, workOf } from './thread_groups.mjs';
 import { gutterOf } from './timeline_layout.mjs';
 
-const HEIGHT = 22, GROUP_HEIGHT = 44, OPEN_AT_FIRST = 6, BAR = 16, INDENT = 10;
+const HEIGHT = 22, GROUP_HEIGHT = 44, OPEN_AT_FIRST = 6, CALLERS_OPEN_AT_FIRST = 12, BAR = 16, INDENT = 10;
 
 function programOf({ command }) {
     return command.split(' ')[0].replace(/.*\//, '') || '[no name]';
@@ -119,6 +119,10 @@ export function rowsOf(trace, tracks) {
         see(child);
     });
     rows.forEach(see);
+    // Exact calls are not hidden behind a line.
+    parents.forEach((row) => {
+        row.isOpen = row.isOpen || (row.tracks.length <= CALLERS_OPEN_AT_FIRST && row.tracks.some(({ canOpen, thread }) => canOpen && thread.calls));
+    });
     rows.filter((row) => row instanceof ProcessRow).slice(0, OPEN_AT_FIRST).forEach((row) => {
         row.isOpen = true;
     });

@@ -3,6 +3,7 @@
 // missing.
 import { Activity } from './activity.mjs';
 import { drawActivity } from './activity_lane.mjs';
+import { CallRows } from './calls.mjs';
 import { frameName } from './data.mjs';
 import { formatCount } from './format.mjs';
 import { canvasFont, fitText } from './scroll_canvas.mjs';
@@ -48,6 +49,7 @@ export class Track {
         this.usualDepth = depth.usual;
         this.isRare = depth.isRare; // there is next to nothing to see until it is opened and near
         this.isOpen = false;
+        this.calls = new CallRows(thread);
         this.hasMarks = false;
         for (let i = thread.firstMark; i < thread.firstMark + thread.markCount; i++) {
             this.hasMarks = this.hasMarks || trace.marks.kind[i] !== MARK_COUNTER;
@@ -76,8 +78,14 @@ export class Track {
     get slicesTop() {
         return this.laneTop + LANE + 2 + (this.hasMarks ? MARKS : 0);
     }
+    get callsTop() {
+        return this.slicesTop + this.rowCount * this.rowHeight;
+    }
     get height() {
-        return Math.max(this.slicesTop + this.rowCount * this.rowHeight + PAD, 28);
+        return Math.max(this.callsTop + this.calls.height(this.isOpen) + PAD, 28);
+    }
+    get canOpen() {
+        return this.thread.sampleCount > 0 || this.calls.calls !== null;
     }
     // The depth at y pixels below the track's top; 0: none.
     depthAt(y) {
@@ -112,6 +120,7 @@ export class TrackPainter {
             this.drawNames(track, image, y + track.slicesTop);
         }
         context.translate(-this.gutter, 0);
+        track.calls.draw(context, this, track.trace, y + track.callsTop, track.isOpen);
         if (track.activityHeight) {
             drawActivity(context, this, track, [track.activity], y + 3, track.activityHeight, '');
         }
@@ -133,7 +142,7 @@ export class TrackPainter {
         context.fillStyle = theme.ink;
         context.textBaseline = 'top';
         context.font = `600 ${canvasFont}`;
-        const arrow = thread.sampleCount === 0 ? '·' : track.isOpen ? '▾' : '▸';
+        const arrow = !track.canOpen ? '·' : track.isOpen ? '▾' : '▸';
         context.fillText(fitText(context, `${arrow} ${thread.name || '[no name]'}`, this.gutter - 22), 8, y + PAD);
         context.font = canvasFont;
         context.fillStyle = theme.faint;

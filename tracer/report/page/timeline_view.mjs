@@ -44,7 +44,7 @@ export class TimelineView {
         this.all = rowsOf(trace, tracks);
         this.order = visibleRows(this.all); // processes, groups and threads
         if (tracks.length === 1) {
-            tracks[0].isOpen = tracks[0].depth <= 40;
+            tracks[0].isOpen = tracks[0].canOpen && tracks[0].depth <= 40;
         }
         this.picked = null; // {samples: a set, of waits; sample: the one among them}
         this.full = { from: 0, to: Math.max(trace.lengthNs, LEAST_NS) };
@@ -258,6 +258,10 @@ export class TimelineView {
             return track.subject;
         }
         const time = this.time(x), { segments } = track;
+        const call = track.calls.at(this.time(Math.floor(x)), this.time(Math.floor(x) + 1), y - track.top - track.callsTop, track.isOpen);
+        if (call) {
+            return { track, time, segment: -1, depth: 0, frame: 0, call, slice: call };
+        }
         if (time < segments.start[0] || time > segments.start[segments.count]) {
             return { track, time, segment: -1, depth: 0, frame: 0 };
         }
@@ -363,7 +367,7 @@ export class TimelineView {
     // ---- keys
 
     toggle(track) {
-        track.isOpen = !track.isOpen && Boolean(track.children || track.thread.sampleCount > 0);
+        track.isOpen = !track.isOpen && Boolean(track.children || track.canOpen);
         this.place();
     }
     step(by) {

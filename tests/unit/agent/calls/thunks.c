@@ -134,11 +134,21 @@ static void exchange(uint8_t *at, const void *bytes)
     mprotect((void *)page, 8192, PROT_READ | PROT_EXEC);
 }
 
-static bool divert(uint8_t *at, const uint8_t *thunk)
+static bool has_nops(const uint8_t *at)
 {
     static const uint8_t nops[NOPS] = {0x90, 0x90, 0x90, 0x90, 0x90}, long_nop[] = {0x0f, 0x1f, 0x44};
+    return memcmp(at, nops, NOPS) == 0 || memcmp(at, long_nop, sizeof long_nop) == 0;
+}
+
+static uint8_t *next_thunk(void)
+{
+    return next += -(uintptr_t)next & (QUT_CALLS_THUNK_ALIGNMENT - 1);
+}
+
+static bool divert(uint8_t *at, const uint8_t *thunk)
+{
     uint8_t jump[NOPS];
-    if ((memcmp(at, nops, NOPS) != 0 && memcmp(at, long_nop, sizeof long_nop) != 0) || patch_count == PATCHES_MAX)
+    if (patch_count == PATCHES_MAX)
         return false;
     patches[patch_count].at = at;
     memcpy(patches[patch_count++].before, at, NOPS);
@@ -155,16 +165,31 @@ static uint8_t *behind_landing_pad(void (*function)(void))
 
 bool thunks_trace(void (*function)(void), uint32_t id)
 {
-    uint8_t *at = behind_landing_pad(function), *thunk = next;
+    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
+    if (!has_nops(at))
+        return false;
     next += thunks_make(thunk, (uintptr_t)thunk, (uintptr_t)block, (uintptr_t)at, id);
+    return divert(at, thunk);
+}
+
+bool thunks_trace_moved(void (*function)(void), uint32_t id)
+{
+    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
+    struct code code = {thunk, (uintptr_t)thunk};
+    put_handover(&code, id, code.at + 30, (uintptr_t)block + QUT_CALLS_BLOCK_ENTER_AT);
+    put(&code, at, NOPS);
+    put_jump(&code, (uintptr_t)at + NOPS);
+    next = code.bytes;
     return divert(at, thunk);
 }
 
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
 {
-    uint8_t *at = behind_landing_pad(function), *thunk = next;
+    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
     struct code code = {thunk, (uintptr_t)thunk};
     uint64_t moved = code.at + 5 + 30;
+    if (!has_nops(at))
+        return false;
     put(&code, "\x48\x89\x44\x24\xe8", 5);
     if (!by_stub) {
         PUT_WORD(&code, "\x64\x48\x8b\x04\x25", (uint32_t)header->own_tls_offset);

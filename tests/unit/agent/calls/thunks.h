@@ -28,6 +28,8 @@ uint64_t thunks_counted(uint32_t cell); // in all tables
 // Whether the function began with nops. `id`: 1 to THUNKS_ID_MAX.
 enum { THUNKS_ID_MAX = 63 };
 bool thunks_trace(void (*function)(void), uint32_t id);
+// The same of a function whose first five bytes are whole instructions, which can stand anywhere.
+bool thunks_trace_moved(void (*function)(void), uint32_t id);
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub);
 void thunks_undo(void);
 #define THUNKS_TRACE(FUNCTION, ID) thunks_trace((void (*)(void))(FUNCTION), ID)

@@ -280,6 +280,26 @@ START_TEST(test_a_module_that_has_gone)
 }
 END_TEST
 
+// What the kernel does not let us write: nothing is changed.
+START_TEST(test_all_or_nothing)
+{
+    struct session session = session_begin(subject_path, "mapped", NULL);
+    struct patch_figures figures;
+    struct base_error error = {0};
+    struct patch_site sites[2] = {session_site(&session, session.state->work, work_ends, sizeof work_ends)};
+    unsigned long hash = process_code_hash(session.pid);
+    sites[1] = sites[0];
+    sites[1].address = session.state->shared;
+    ck_assert_uint_gt(sites[1].address, sites[0].address); // written later
+    ck_assert_int_eq(patch_put_in(session.process, sites, 2, &figures, &error), -1);
+    ck_assert_ptr_nonnull(strstr(error.detail, "cannot be written"));
+    ck_assert_uint_eq(sites[0].state, PATCH_OUT);
+    ck_assert_uint_eq(patch_site_count(session.process), 0);
+    ck_assert_uint_eq(process_code_hash(session.pid), hash);
+    session_end(&session);
+}
+END_TEST
+
 // The one that patches dies at any moment.
 START_TEST(test_a_killed_tracer)
 {
@@ -381,6 +401,7 @@ int main(int argc, char **argv)
     tcase_add_test(cases, test_a_child_of_vfork_is_waited_for);
     tcase_add_test(cases, test_what_others_wrote_is_left);
     tcase_add_test(cases, test_a_module_that_has_gone);
+    tcase_add_test(cases, test_all_or_nothing);
     tcase_add_test(cases, test_a_killed_tracer);
     suite_add_tcase(suite, cases);
     return run_suite(suite);

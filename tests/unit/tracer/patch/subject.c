@@ -146,6 +146,7 @@ static void once_mapping(void)
     code =
         mmap((void *)(uintptr_t)(state->block + BLOCK_PAGES * PAGE), PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
     state->mapped = (uint64_t)(uintptr_t)code;
+    state->shared = (uint64_t)(uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
     state->ready = 1;
     while (!state->stop) {
         if (state->command == SUBJECT_MAP_AGAIN)

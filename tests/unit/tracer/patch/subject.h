@@ -26,7 +26,7 @@ struct subject_state {
     _Atomic uint64_t calls[SUBJECT_THREADS_MAX];
     // Addresses in the program.
     uint64_t handler, outer, inner, fib, coroutine; // begin with five nops
-    uint64_t work, fault, read, read_end, many, mapped;
+    uint64_t work, fault, read, read_end, many, mapped, shared;
     uint64_t counters, block; // a page for thunks' data; some for thunks
     uint64_t block_bytes;
     uint64_t stack_begin, stack_end; // of SUBJECT_SHADOW
