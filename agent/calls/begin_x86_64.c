@@ -174,6 +174,7 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
         close(fd);
         return error;
     }
+    calls_help_walkers();
     *memory_bytes = header.total_bytes;
     return fd;
 }
@@ -218,6 +219,7 @@ int calls_end(void)
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
+    calls_leave_walkers();
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
             munmap(shadow_of(i, distance), granule_bytes);
