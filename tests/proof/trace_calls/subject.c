@@ -21,8 +21,9 @@
     X(even)                                                                                                            \
     X(odd)                                                                                                             \
     X(tail_first)                                                                                                      \
-    X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) \
-        X(child) X(forks) X(vector) X(main_part) X(again)
+    X(tail_second)                                                                                                     \
+    X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) X(child)       \
+        X(forks) X(vector) X(main_part) X(again)
 #define DEFINE(function) static struct account account_##function = {.name = "traced_" #function};
 FUNCTIONS(DEFINE)
 #define POINT(function) &account_##function,
