@@ -441,11 +441,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "was not traced\n");
             return 3;
         }
-        uint64_t result = cases[i].run(rounds);
-        account_write(name, accounts, result);
+        account_write(name, accounts, cases[i].run(rounds));
         account_linger();
         return 0;
     }
-    fprintf(stderr, "no such case: %s\n", name);
-    return 2;
+    return 2; // no such case
 }
