@@ -37,6 +37,7 @@ struct javascript_room {
 // ---- numbers.c
 
 bool javascript_numbers_prepare(void);
+void javascript_numbers_forget(void);
 void javascript_numbers_after_fork(void);
 // The number of a function; 0: there is no room. Signal-safe.
 uint32_t javascript_number_of(const struct v8_function *function);
@@ -46,6 +47,7 @@ void javascript_meet(uint32_t number, uint32_t mark);
 // ---- own_stack.c
 
 bool javascript_rooms_prepare(void);
+void javascript_rooms_forget(void);
 
 #pragma GCC visibility pop
 

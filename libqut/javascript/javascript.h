@@ -43,6 +43,9 @@ void javascript_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, 
 // In a child after fork: threads that took their functions, or told of one, have stayed behind.
 void javascript_after_fork(void);
 
+// Gives back what stays for the process's life. No walk runs any more.
+void javascript_forget(void);
+
 #pragma GCC visibility pop
 
 #endif

@@ -34,6 +34,14 @@ static void replace(struct javascript_known *known)
     os_unlock(&modules_registry.lock);
 }
 
+void javascript_forget(void)
+{
+    free(atomic_exchange_explicit(&javascript_known, NULL, memory_order_seq_cst));
+    found = 0;
+    javascript_numbers_forget();
+    javascript_rooms_forget();
+}
+
 // NULL: it is none that is known.
 static struct javascript_known *read_machine(struct modules_record *record)
 {

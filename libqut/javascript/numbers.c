@@ -37,6 +37,16 @@ bool javascript_numbers_prepare(void)
     return functions && heads;
 }
 
+void javascript_numbers_forget(void)
+{
+    if (functions)
+        os_free_pages(functions, sizeof *functions * JAVASCRIPT_FUNCTIONS_MAX);
+    if (heads)
+        os_free_pages(heads, sizeof *heads << HASH_BITS);
+    functions = NULL;
+    heads = NULL;
+}
+
 static bool is_same(const struct function *known, const struct v8_function *function)
 {
     return known->script == function->script.id && known->start == function->start &&

@@ -19,6 +19,13 @@ bool javascript_rooms_prepare(void)
     return rooms != NULL;
 }
 
+void javascript_rooms_forget(void)
+{
+    if (rooms)
+        os_free_pages(rooms, sizeof *rooms * JAVASCRIPT_ROOMS);
+    rooms = NULL;
+}
+
 // Mostly the one that the thread had before: that has its pages, and what the thread knows.
 static struct javascript_room *take_room(void)
 {

@@ -70,6 +70,7 @@ enum python_count {
 // ---- numbers.c
 
 bool python_functions_prepare(void);
+void python_functions_forget(void);
 void python_functions_after_fork(void);
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
 uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
@@ -82,6 +83,7 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
 // ---- lines.c
 
 bool python_lines_prepare(void);
+void python_lines_forget(void);
 // The line of an instruction of that function; 0: not known. Signal-safe.
 uint32_t python_line_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                         uint32_t number, uint64_t instruction);
@@ -93,6 +95,7 @@ void python_want_look(void); // signal-safe
 // ---- own_stack.c
 
 bool python_rooms_prepare(void);
+void python_rooms_forget(void);
 void python_add_count(enum python_count which); // signal-safe
 
 #pragma GCC visibility pop

@@ -16,6 +16,13 @@ bool python_lines_prepare(void)
     return known_lines != NULL;
 }
 
+void python_lines_forget(void)
+{
+    if (known_lines)
+        os_free_pages(known_lines, sizeof *known_lines << KNOWN_BITS);
+    known_lines = NULL;
+}
+
 static uint32_t read_line(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                           uint32_t offset_bytes)
 {

@@ -121,6 +121,17 @@ static bool list_threads(const struct python_known *like)
     return true;
 }
 
+void python_forget(void)
+{
+    free(atomic_exchange_explicit(&python_known, NULL, memory_order_seq_cst));
+    free(listed);
+    listed = NULL;
+    found = 0;
+    python_functions_forget();
+    python_lines_forget();
+    python_rooms_forget();
+}
+
 static bool prepare(void)
 {
     if (!listed)

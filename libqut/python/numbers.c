@@ -47,6 +47,16 @@ bool python_functions_prepare(void)
     return functions && heads;
 }
 
+void python_functions_forget(void)
+{
+    if (functions)
+        os_free_pages(functions, sizeof *functions * PYTHON_FUNCTIONS_MAX);
+    if (heads)
+        os_free_pages(heads, sizeof *heads << HASH_BITS);
+    functions = NULL;
+    heads = NULL;
+}
+
 static bool is_same(const struct cpython_code *a, const struct cpython_code *b)
 {
     return a->address == b->address && a->name == b->name && a->file == b->file && a->lines == b->lines &&

@@ -38,6 +38,13 @@ bool python_rooms_prepare(void)
     return rooms != NULL;
 }
 
+void python_rooms_forget(void)
+{
+    if (rooms)
+        os_free_pages(rooms, sizeof *rooms * PYTHON_ROOMS);
+    rooms = NULL;
+}
+
 // Mostly the one that the thread had before: that has its pages.
 static struct python_room *take_room(uint32_t tid)
 {

@@ -47,6 +47,9 @@ void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint
 // In a child after fork: threads that took their functions, or told of one, have stayed behind.
 void python_after_fork(void);
 
+// Gives back what stays for the process's life. No walk runs any more.
+void python_forget(void);
+
 #pragma GCC visibility pop
 
 #endif

@@ -7,9 +7,11 @@
 
 #include "libqut/arch/native.h"
 #include "libqut/host/host.h"
+#include "libqut/javascript/javascript.h"
 #include "libqut/os/process.h"
 #include "libqut/os/shared_memory.h"
 #include "libqut/os/task.h"
+#include "libqut/python/python.h"
 #include "libqut/trace/feed_sample.h"
 
 static struct feed_current nothing;
@@ -130,6 +132,8 @@ void feed_publish(struct feed *feed)
 
 void feed_forget(void)
 {
+    python_forget();
+    javascript_forget();
     struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
     if (current == &nothing)
         return;
