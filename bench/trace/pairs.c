@@ -34,7 +34,14 @@ uint64_t traced_leaf(uint64_t x)
 TRACED ALWAYS uint64_t traced_fib(uint64_t n);
 uint64_t traced_fib(uint64_t n)
 {
-    return n < 2 ? n : traced_fib(n - 1) + traced_fib(n - 2);
+    uint64_t sum = n;
+    if (n >= 2) {
+        sum = traced_fib(n - 1);
+        __asm__ volatile("" : "+r"(sum)); // neither a loop nor a copy of itself
+        sum += traced_fib(n - 2);
+    }
+    __asm__ volatile("" : "+r"(sum));
+    return sum;
 }
 
 __attribute__((no_instrument_function)) int main(int argc, char **argv)

@@ -24,19 +24,20 @@ RUNTIME_WALK_OUTLINE bool runtime_thunk_around(const struct arch *arch, const st
     return false;
 }
 
-// Whether a jump to the thunk stands where the first copied instruction was: `copied_bytes` before what follows the
-// last one, or a few less, which were not copied.
-RUNTIME_WALK_OUTLINE bool runtime_thunk_is_of(const struct runtime_walk_ops *ops, void *context,
-                                              const struct arch_thunk *thunk, uint64_t behind, uint64_t copied_bytes)
+// Where in the function the jump to the thunk stands: `copied_bytes` before what follows the last instruction that was
+// copied, or a few less, which were not. 0: there is none.
+RUNTIME_WALK_OUTLINE uint64_t runtime_thunk_entry(const struct runtime_walk_ops *ops, void *context,
+                                                  const struct arch_thunk *thunk, uint64_t behind,
+                                                  uint64_t copied_bytes)
 {
     uint8_t bytes[RUNTIME_THUNK_SKIPPED_MAX + ARCH_THUNK_JUMP_BYTES];
     uint64_t at = behind - copied_bytes - RUNTIME_THUNK_SKIPPED_MAX, target;
     if (ops->read_code(context, at, bytes, sizeof bytes) != sizeof bytes)
-        return false;
+        return 0;
     for (unsigned i = 0; i <= RUNTIME_THUNK_SKIPPED_MAX; i++)
         if (arch_thunk_jumps(bytes + i, at + i, &target) && target == thunk->start)
-            return true;
-    return false;
+            return at + i;
+    return 0;
 }
 
 // The jump behind the copies, and where it leads. Copies have the length of what they are of, but for branches and
@@ -57,7 +58,8 @@ RUNTIME_WALK_OUTLINE uint64_t runtime_thunk_ends(const struct runtime_walk_ops *
     return 0;
 }
 
-// Fills walk->rule. `code` is overwritten. What each part needs of the stack is needed in turn, never together.
+// Fills walk->rule. The frame's pc becomes that of the function, as it would be without the thunk: there it has a name.
+// `code` is overwritten. What each part needs of the stack is needed in turn, never together.
 RUNTIME_WALK_OUTLINE bool runtime_find_thunk(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                                              struct runtime_walk *walk, struct runtime_code *code)
 {
@@ -65,20 +67,26 @@ RUNTIME_WALK_OUTLINE bool runtime_find_thunk(const struct arch *arch, const stru
     uint64_t pc = walk->regs.pc, behind;
     if (!runtime_thunk_around(arch, ops, context, pc, &thunk))
         return false;
-    if (pc < thunk.moved || (thunk.moved_end && pc >= thunk.moved_end)) {
+    bool is_copy = pc >= thunk.moved && !(thunk.moved_end && pc >= thunk.moved_end);
+    uint64_t end = runtime_thunk_ends(ops, context, &thunk, is_copy ? pc : thunk.moved, &behind);
+    uint64_t entry = end ? runtime_thunk_entry(ops, context, &thunk, behind, end - thunk.moved) : 0;
+    if (!is_copy) {
         runtime_set_leaf_rule(arch, &walk->rule, arch->word_bytes);
         walk->rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -arch->word_bytes};
+        walk->regs.pc = entry ? entry : pc;
         return true;
     }
-    uint64_t end = runtime_thunk_ends(ops, context, &thunk, pc, &behind);
-    if (!end || !runtime_thunk_is_of(ops, context, &thunk, behind, end - thunk.moved))
+    if (!entry)
         return false;
     uint64_t original = behind - (end - pc);
     ops->find(context, original, code);
     if (code->state == RUNTIME_CODE_READY)
         runtime_table_rule(code->table, original - code->load_bias, &walk->rule);
     *code = (struct runtime_code){0}; // it was the function's
-    return walk->rule.kind == QUT_RULE_FRAME && !(walk->rule.flags & QUT_RULE_SIGNAL);
+    if (walk->rule.kind != QUT_RULE_FRAME || (walk->rule.flags & QUT_RULE_SIGNAL))
+        return false;
+    walk->regs.pc = original;
+    return true;
 }
 
 #endif

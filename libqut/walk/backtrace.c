@@ -204,6 +204,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             continue;
         }
         b->slow_count++;
+        b->pcs[b->count - 1] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk); // in a thunk: another
         if (forgot_dex_pc(b)) {
             runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
             return false;

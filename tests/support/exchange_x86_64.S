@@ -14,7 +14,7 @@ exchange_twice:
         movq    %rcx, 32(%rdi)
         leaq    exchange_exit(%rip), %rcx
         movq    %rcx, (%rsp)
-        .cfi_offset rip, -8 - DISTANCE
+        .cfi_escape 0x11, 16, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 2 // rip at cfa - 8 * (1 + 2^43)
         jmp     1f
         .cfi_endproc
 
@@ -36,7 +36,8 @@ exchange_enter:
         // The slot is as it was, until it is exchanged.
         .cfi_remember_state
         .cfi_def_cfa_offset 8
-        .cfi_offset rip, -16 - DISTANCE
+        // rip at cfa - 8 * (2 + 2^43), by hand: clang's .cfi_offset has 32 bits
+        .cfi_escape 0x11, 16, 0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 2
         .cfi_escape 0x16, 7, 2, 0x77, 0 // DW_CFA_val_expression: rsp = rsp
         call    3f
 exchange_exit:

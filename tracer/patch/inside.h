@@ -37,6 +37,10 @@ struct patch_process {
     struct patch_stub stub;
     struct os_scheduling usual; // of this thread, while it hurries
     bool hurries;
+    // Of walks.
+    char *cache_directory;
+    qut_compile_fn compile;
+    void *compile_context;
     BASE_VECTOR(struct patch_installed) installed; // ascending
     struct {
         BASE_VECTOR(uint64_t);

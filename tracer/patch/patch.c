@@ -71,6 +71,7 @@ void patch_close(struct patch_process *process)
     base_vector_free(&process->installed.vector);
     base_vector_free(&process->leaving.vector);
     base_vector_free(&process->inner.vector);
+    free(process->cache_directory);
     free(process->stack);
     free(process);
 }
@@ -85,15 +86,11 @@ void patch_set_stub(struct patch_process *process, const struct patch_stub *stub
 int patch_allow_walks(struct patch_process *process, const char *cache_directory, qut_compile_fn compile,
                       void *compile_context, struct base_error *error)
 {
-    struct qut_target *target = process->target;
-    free(target->cache_directory);
-    target->cache_directory = cache_directory ? strdup(cache_directory) : NULL;
-    target->compile = compile;
-    target->compile_context = compile_context;
-    for (size_t i = 0; i < target->image_count; i++)
-        if (target->images[i]->table_state == TARGET_TABLE_NONE)
-            target->images[i]->table_state = TARGET_TABLE_UNTRIED;
-    return cache_directory && !target->cache_directory ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory") : 0;
+    free(process->cache_directory);
+    process->cache_directory = cache_directory ? strdup(cache_directory) : NULL;
+    process->compile = compile;
+    process->compile_context = compile_context;
+    return cache_directory && !process->cache_directory ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory") : 0;
 }
 
 size_t patch_site_count(const struct patch_process *process)

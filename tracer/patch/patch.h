@@ -128,8 +128,8 @@ struct patch_running {
     unsigned walks; // threads whose stacks had to be walked
 };
 
-// For walks: tables as in struct qut_target_options, made before the next stop. Without them calls that are running are
-// not found.
+// Tables as in struct qut_target_options, made and used by patch_take_running alone. Without them calls that are
+// running are not found.
 int patch_allow_walks(struct patch_process *process, const char *cache_directory, qut_compile_fn compile,
                       void *compile_context, struct base_error *error);
 

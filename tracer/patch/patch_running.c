@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/qut_calls.h"
+#include "libqut/target/live.h"
 #include "tracer/patch/inside.h"
 
 enum { FRAMES_MAX = 1024 };
@@ -162,6 +163,34 @@ static void take_thread(struct search *search, size_t index)
         take_frame(search, thread->info.tid, &search->frames[i - 1], &search->frames[i]);
 }
 
+// Before the stop, and before this thread goes first: that takes long, where the cache does not have them.
+static int make_tables(struct patch_process *process, struct base_error *error)
+{
+    struct qut_target *target = process->target;
+    struct qut_target_error why;
+    target->cache_directory = process->cache_directory;
+    target->compile = process->compile;
+    target->compile_context = process->compile_context;
+    if (target_live_refresh_maps(target, &why) != 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
+    for (size_t i = 0; i < target->range_count; i++) {
+        struct target_image *image = target->ranges[i].image;
+        if (image->table_state == TARGET_TABLE_NONE)
+            image->table_state = TARGET_TABLE_UNTRIED; // by a stop that needed none
+        if (image->is_elf)
+            target_make_table(target, image);
+    }
+    return 0;
+}
+
+// Other stops do without.
+static void end_tables(struct patch_process *process)
+{
+    process->target->cache_directory = NULL;
+    process->target->compile = NULL;
+    process->target->compile_context = NULL;
+}
+
 int patch_take_running(struct patch_process *process, struct patch_running *running, struct patch_figures *figures,
                        struct base_error *error)
 {
@@ -179,6 +208,8 @@ int patch_take_running(struct patch_process *process, struct patch_running *runn
     else if (!list_functions(search))
         result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     if (result == 0)
+        result = make_tables(process, error);
+    if (result == 0)
         result = patch_stop(process, figures, error);
     if (result == 0) {
         for (size_t i = 0; i < process->target->thread_count; i++)
@@ -188,6 +219,7 @@ int patch_take_running(struct patch_process *process, struct patch_running *runn
         if (search->no_memory)
             result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     }
+    end_tables(process);
     free(search->functions);
     free(search);
     return result;

@@ -9,7 +9,8 @@
 #include "libqut/target/live.h"
 #include "tracer/patch/inside.h"
 
-enum { NAP_FIRST_US = 200, NAP_LAST_US = 5000, TURN_NAP_US = 500, LINE_BYTES = 128 };
+// On a machine that is overloaded a thread may take seconds until it stops.
+enum { ATTEMPTS_LEAST = 4, NAP_FIRST_US = 200, NAP_LAST_US = 5000, TURN_NAP_US = 500, LINE_BYTES = 128 };
 static const uint64_t patience_ns = 2000000000, turn_patience_ns = 200000000;
 
 // A thread that nothing wakes may be a parent in vfork, whose child runs in the same memory, and is not stopped.
@@ -62,7 +63,7 @@ int patch_stop(struct patch_process *process, struct patch_figures *figures, str
     struct qut_target *target = process->target;
     uint64_t end_ns = os_now_ns() + patience_ns;
     unsigned nap_us = NAP_FIRST_US;
-    for (;;) {
+    for (unsigned attempt = 1;; attempt++) {
         struct qut_target_error why;
         figures->attempts++;
         hurry(process);
@@ -71,15 +72,14 @@ int patch_stop(struct patch_process *process, struct patch_figures *figures, str
             return base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
         }
         count_threads(target, figures);
-        if (!has_unwakable(target) && all_stand(target))
+        bool is_unwakable = has_unwakable(target);
+        if (!is_unwakable && all_stand(target))
             return 0;
         let_go(process, figures);
-        if (os_now_ns() > end_ns)
-            return base_fail(
-                error, BASE_ERR_LIMIT, "", 0,
-                "%d: a thread waits where nothing wakes it, in vfork or for a file: code cannot be changed "
-                "meanwhile",
-                (int)process->pid);
+        if (os_now_ns() > end_ns && attempt >= ATTEMPTS_LEAST)
+            return base_fail(error, BASE_ERR_LIMIT, "", 0, "%d: a thread %s: code cannot be changed meanwhile",
+                             (int)process->pid,
+                             is_unwakable ? "waits where nothing wakes it, in vfork or for a file" : "does not stop");
         os_sleep_us(nap_us);
         nap_us = nap_us * 2 < NAP_LAST_US ? nap_us * 2 : NAP_LAST_US;
     }

@@ -85,6 +85,8 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
                                         .memory_fd = memory_fd,
                                         .file_fd = file_fd,
                                         .finished_fd = recorder->finished.fd,
+                                        .is_attached = calls->begin == AGENT_BEGAN_BY_INJECTION,
+                                        .cache_directory = options->settings.cache[0] ? options->settings.cache : NULL,
                                         .token = recorder->server.token,
                                         .options = options->calls};
     part->waits = atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == INJECTOR_LOADS;

@@ -83,6 +83,20 @@ static int know_thread(struct look *look, struct base_error *error)
         return -1;
     look->ring->is_known = true;
     process->result.threads++;
+    return traced_running_write(process, tid, look->ring->thread, error);
+}
+
+int traced_running_rest(struct traced_process *process, struct base_error *error)
+{
+    uint32_t tid, thread;
+    while ((tid = traced_running_next(process)) != 0) {
+        char name[QUT_TRACE_NAME_BYTES];
+        read_name(process->pid, tid, name);
+        if (collect_calls_thread(process->writer, tid, name, base_clock_now_ns(), &thread, error) != 0 ||
+            traced_running_write(process, tid, thread, error) != 0)
+            return -1;
+        process->result.threads++;
+    }
     return 0;
 }
 

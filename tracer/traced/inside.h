@@ -36,6 +36,11 @@ struct traced_function {
     uint64_t short_calls;
 };
 
+struct traced_running { // a call that ran when tracing began
+    uint32_t tid;       // 0: it is in the file
+    struct qut_calls_event event;
+};
+
 struct traced_ring; // events.c
 
 struct traced_process {
@@ -64,7 +69,11 @@ struct traced_process {
     } modules;
     struct {
         BASE_VECTOR(struct traced_function);
-    } functions;               // by id; the first is none
+    } functions; // by id; the first is none
+    struct {
+        BASE_VECTOR(struct traced_running);
+    } running;
+    uint64_t begin_ticks;
     struct traced_ring *rings; // header.ring_count
     uint64_t least_ticks;
     uint64_t maps_hash;                       // of what is mapped executable
@@ -97,6 +106,18 @@ void traced_install_counted(struct traced_process *process, const uint32_t *ids,
 // The module has gone: so have its entries.
 void traced_forget(struct traced_process *process, uint32_t module);
 void traced_take_out(struct traced_process *process);
+
+// A stop for something else is counted as well.
+void traced_note_stop(struct traced_process *process, const struct patch_figures *figures);
+
+// ---- running.c
+
+// Has the exits told of calls that are running.
+void traced_running_take(struct traced_process *process);
+// Writes the entries of those of a thread, in the order in which they were entered.
+int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct base_error *error);
+// A thread whose entries are not written yet; 0: there is none.
+uint32_t traced_running_next(const struct traced_process *process);
 
 // ---- result.c
 

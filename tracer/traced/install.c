@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of a module become traced ones: thunks are made and written where nobody is yet, then all entries are
 // exchanged in one stop.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tracer/traced/inside.h"
 
@@ -137,7 +139,7 @@ static int make_block(struct install *work, struct base_error *error)
 
 // ---- entries
 
-static void take_stop(struct traced_process *process, const struct patch_figures *figures)
+void traced_note_stop(struct traced_process *process, const struct patch_figures *figures)
 {
     struct traced_result *result = &process->result;
     result->stops++;
@@ -147,15 +149,30 @@ static void take_stop(struct traced_process *process, const struct patch_figures
     result->moved_threads += figures->moved_threads + figures->moved_handlers;
 }
 
+enum { STOP_TRIES = 40 };
+
+// A thread that waits for a disk, or in vfork, cannot be stopped: it does not take long, mostly.
+static void wait_a_moment(void)
+{
+    const struct timespec nap = {.tv_nsec = 50000000};
+    nanosleep(&nap, NULL);
+}
+
 static int put_in(struct install *work, struct base_error *error)
 {
-    struct patch_figures figures = {.put_in = 0};
-    if (!work->site_count)
-        return 0;
-    if (patch_put_in(work->process->patch, work->sites, work->site_count, &figures, error) != 0)
-        return -1;
-    take_stop(work->process, &figures);
-    return 0;
+    int status = work->site_count ? -1 : 0;
+    for (unsigned i = 0; status != 0 && i < STOP_TRIES; i++) {
+        struct patch_figures figures = {.put_in = 0};
+        struct base_error why = {0};
+        if (i)
+            wait_a_moment();
+        status = patch_put_in(work->process->patch, work->sites, work->site_count, &figures, &why);
+        if (status == 0)
+            traced_note_stop(work->process, &figures);
+        else if (i + 1 == STOP_TRIES || kill(work->process->pid, 0) != 0)
+            return base_fail_as(error, &why);
+    }
+    return status;
 }
 
 static int note_function(struct install *work, const struct patch_site *site, struct base_error *error)
@@ -356,7 +373,14 @@ void traced_take_out(struct traced_process *process)
     struct patch_figures figures = {.put_in = 0};
     struct base_error error = {0};
     struct traced_result *result = &process->result;
-    if (patch_take_out(process->patch, NULL, 0, &figures, &error) != 0) {
+    int status = -1;
+    for (unsigned i = 0; status != 0 && i < STOP_TRIES && kill(process->pid, 0) == 0; i++) {
+        if (i)
+            wait_a_moment();
+        error = (struct base_error){0};
+        status = patch_take_out(process->patch, NULL, 0, &figures, &error);
+    }
+    if (status != 0) {
         result->not_put_back += patch_site_count(process->patch);
         if (!process->error.reason)
             process->error = error;

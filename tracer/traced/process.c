@@ -101,7 +101,8 @@ static int open_process(struct traced_process *process, struct base_error *error
                                     .exit_return = header->exit_return,
                                     .exit_end = header->exit_end,
                                     .shadow_distance = header->shadow_distance,
-                                    .words_distance = header->words_distance};
+                                    .words_distance = header->words_distance,
+                                    .granules_address = header->granules_address};
     patch_set_stub(process->patch, &stub);
     return 0;
 }
@@ -267,7 +268,7 @@ static void end(struct traced_process *process, enum wake wake)
     struct base_error error = {0};
     if (wake == WAKE_STOP)
         traced_take_out(process);
-    if (traced_drain_last(process, &error) != 0)
+    if (traced_drain_last(process, &error) != 0 || traced_running_rest(process, &error) != 0)
         note_error(process, &error);
     end_file(process, wake);
 }
@@ -281,6 +282,7 @@ static void let_go(struct traced_process *process)
     traced_modules_free(process);
     calls_patterns_free(&process->patterns);
     base_vector_free(&process->functions.vector);
+    base_vector_free(&process->running.vector);
     if (process->memory)
         munmap(process->memory, process->memory_bytes);
     const int fds[] = {process->channel_fd, process->begin.process_fd, process->begin.memory_fd,
@@ -298,6 +300,8 @@ static void *run(void *context)
     // Who waits for a processor while rings fill loses events. Only root may; others do without.
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     if (begin(process, &error) == 0) {
+        if (process->begin.is_attached && !process->options->without_running)
+            traced_running_take(process);
         traced_channel_go_on(process, NULL);
         end(process, go_on(process));
     } else {

@@ -15,12 +15,13 @@ struct traced_process;
 
 struct traced_begin {
     pid_t pid;
-    int process_fd;  // of pidfd_open; -1: there is none
-    int channel_fd;  // the agent's connection
-    int memory_fd;   // what came with CALLS
-    int file_fd;     // for the part of calls
-    int finished_fd; // stays the caller's: told when all is over
-    bool is_forked;  // its code has what its parent's had
+    int process_fd;              // of pidfd_open; -1: there is none
+    int channel_fd;              // the agent's connection
+    int memory_fd;               // what came with CALLS
+    int file_fd;                 // for the part of calls
+    int finished_fd;             // stays the caller's: told when all is over
+    bool is_attached;            // it ran before: calls may be running
+    const char *cache_directory; // of tables; NULL: none
     const char *token;
     const struct traced_options *options; // stays where it is
 };

@@ -52,6 +52,7 @@ size_t traced_notes(const struct traced_result *result, struct trace_note *notes
         {.name = "calls-refused-one-byte", .value = result->traps},
         {.name = "calls-not-put-back", .value = result->not_put_back},
         {.name = "calls-left-out-short", .value = result->short_calls},
+        {.name = "calls-running-before", .value = result->running},
         {.name = "calls-over-budget", .value = result->over_budget},
         {.name = "calls-passed", .value = result->passed},
         {.name = "calls-stops", .value = result->stops},

@@ -68,16 +68,19 @@ class Said:
     """What the decoder says, executed."""
 
     def __init__(self, answer, arch):
-        head, *ops = answer.split(" | ")
-        head = head.split()
-        self.size, self.way = int(head[0]), head[1]
-        self.through, self.target, self.mode = int(head[2]), int(head[3], 16), int(head[4])
-        self.conditional, self.conditional_next = int(head[5]), int(head[6])
+        size, self.way, *ops = answer.split()
+        self.size, self.target = int(size), None
         self.registers, self.stores, self.marks = {}, set(), []
         self.arch = arch
         self.names = lambda number: arch.NAMES[number] if number < len(arch.NAMES) else "scratch"
         for op in ops:
-            self.apply(op.split()[0], *map(int, op.split()[1:]))
+            kind, _, values = op.partition(":")
+            if kind == "target":
+                self.target = int(values, 16)
+            elif values and kind != "through":
+                to, source, other, shift, size, number = values.split(",")
+                self.apply(kind, int(to), int(source), int(other), int(shift), int(size.rstrip("-")), size[-1] == "-",
+                           int(number))
         self.registers = {reg: value for reg, value in self.registers.items()
                           if reg != "scratch" and value != (reg, 0)}
 
@@ -141,7 +144,7 @@ def matches(said, expected):
     if said.way != expected.way:
         wrong.append(f"{said.way}, not {expected.way}")
     elif expected.target is not None and said.target != expected.target:
-        wrong.append(f"to {said.target:x}, not {expected.target:x}")
+        wrong.append(f"to {said.target}, not {expected.target}")
     return wrong, lost
 
 
@@ -169,9 +172,13 @@ def lines(disassembler, path, arch):
 
 def judge_file(arch, reader, name, disassembler, path, counts, is_random=False):
     todo = list(lines(disassembler, path, arch))
-    asked = "".join(f"{mode} {address:x} {code.hex()}\n" for mode, address, code, _, _ in todo)
-    answers = subprocess.run([reader, name], input=asked, capture_output=True, text=True, check=True).stdout
-    for (mode, address, code, text, operands), answer in zip(todo, answers.splitlines(), strict=True):
+    answers = []
+    for mode in (0, 1):
+        of_mode = [line for line in todo if line[0] == mode]
+        asked = "".join(f"{address:x} {code.hex()}\n" for _, address, code, _, _ in of_mode)
+        said = subprocess.run([reader, name, str(mode)], input=asked, capture_output=True, text=True, check=True).stdout
+        answers += zip(of_mode, said.splitlines(), strict=True)
+    for (mode, address, code, text, operands), answer in answers:
         expected = arch.judge(text, operands, address, mode)
         if expected is None:
             counts["skipped"] += 1

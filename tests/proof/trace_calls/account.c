@@ -73,3 +73,17 @@ bool account_wait_for_patch(const void *function)
     const char *told = getenv("TRACE_WAIT");
     return told && *told == '1' ? account_wait_longer(function, 30) : true;
 }
+
+void account_wait_for_exchange(const volatile uintptr_t *slot)
+{
+    const uintptr_t before = *slot;
+    for (unsigned naps = 0; getenv("TRACE_WAIT") && *slot == before && naps < 30 * 500; naps++)
+        usleep(2000);
+}
+
+void account_linger(void)
+{
+    const char *over = getenv("TRACE_OVER");
+    for (unsigned naps = 0; over && naps < 60 * 100 && access(over, F_OK) != 0; naps++)
+        usleep(10000);
+}

@@ -38,6 +38,10 @@ void account_write(const char *which, const struct account *const *accounts, uin
 bool account_wait_for_patch(const void *function);
 // The same, whatever was told.
 bool account_wait_longer(const void *function, unsigned seconds);
+// Until the word is another one: a return address that is exchanged, since the call is traced from now on. As above.
+void account_wait_for_exchange(const volatile uintptr_t *slot);
+// Tracing is to end while we run: until the file comes that TRACE_OVER names, a minute at most.
+void account_linger(void);
 
 #ifdef __cplusplus
 }

@@ -18,8 +18,11 @@
     X(leaf)                                                                                                            \
     X(many)                                                                                                            \
     X(fib)                                                                                                             \
-    X(even) X(odd) X(tail_first) X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body)     \
-        X(co_step) X(handler) X(handled) X(child) X(forks) X(vector) X(main_part) X(again)
+    X(even)                                                                                                            \
+    X(odd)                                                                                                             \
+    X(tail_first)                                                                                                      \
+    X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) \
+        X(child) X(forks) X(vector) X(main_part) X(again)
 #define DEFINE(function) static struct account account_##function = {.name = "traced_" #function};
 FUNCTIONS(DEFINE)
 #define POINT(function) &account_##function,
@@ -36,7 +39,6 @@ static TRACED uint64_t traced_leaf(uint64_t x)
     return result;
 }
 
-// More arguments than there are registers.
 static TRACED uint64_t traced_many(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
                                    double h, uint64_t i)
 {
@@ -328,7 +330,7 @@ static uint64_t alternates(unsigned rounds)
     return interrupted(rounds, SA_ONSTACK);
 }
 
-// ---- children: their calls are none of this process's account
+// ---- children: none of this process's account
 
 static TRACED uint64_t traced_child(uint64_t x)
 {
@@ -395,7 +397,7 @@ static TRACED uint64_t traced_again(unsigned depth)
     ENTER(again);
     uint64_t result = depth ? traced_again(depth - 1) + 1 : 0;
     if (!depth)
-        account_wait_for_patch((const void *)(uintptr_t)traced_leaf);
+        account_wait_for_exchange((const uintptr_t *)__builtin_frame_address(0) + 1);
     LEAVE(again);
     return result;
 }
@@ -409,18 +411,21 @@ static TRACED uint64_t traced_main_part(unsigned rounds)
     return result;
 }
 
-static uint64_t running(unsigned rounds)
-{
-    return traced_main_part(rounds);
-}
-
 static const struct which {
     const char *name;
     uint64_t (*run)(unsigned rounds);
 } cases[] = {
-    {"calls", calls},       {"tails", tails},     {"jumps", jumps},       {"threads", threads},
-    {"switches", switches}, {"moves", moves},     {"handlers", handlers}, {"alternates", alternates},
-    {"forks", forks},       {"plugins", plugins}, {"running", running},
+    {"calls", calls},
+    {"tails", tails},
+    {"jumps", jumps},
+    {"threads", threads},
+    {"switches", switches},
+    {"moves", moves},
+    {"handlers", handlers},
+    {"alternates", alternates},
+    {"forks", forks},
+    {"plugins", plugins},
+    {"running", traced_main_part},
 };
 
 int main(int argc, char **argv)
@@ -437,10 +442,7 @@ int main(int argc, char **argv)
         }
         uint64_t result = cases[i].run(rounds);
         account_write(name, accounts, result);
-        // Tracing ends while we run: this file comes when it has.
-        const char *over = getenv("TRACE_OVER");
-        for (unsigned naps = 0; over && naps < 60 * 100 && access(over, F_OK) != 0; naps++)
-            usleep(10000);
+        account_linger();
         return 0;
     }
     fprintf(stderr, "no such case: %s\n", name);

@@ -9,8 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include "tests/proof/trace_calls/account.h"
 
 #define FUNCTIONS(X)     X(leaf) X(thrower) X(passes) X(cleans) X(catches) X(again) X(destroyed)
@@ -141,8 +139,6 @@ int main(int argc, char **argv)
     }
     const uint64_t result = name == "threads" ? threads(rounds) : throws(rounds);
     account_write(name.c_str(), accounts, result);
-    const char *over = std::getenv("TRACE_OVER");
-    for (unsigned naps = 0; over && naps < 60 * 100 && access(over, F_OK) != 0; naps++)
-        usleep(10000);
+    account_linger();
     return 0;
 }

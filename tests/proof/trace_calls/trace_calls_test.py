@@ -199,7 +199,8 @@ def main():
         test = Test(options, options.keep or folder)
         if options.keep:
             os.makedirs(options.keep, exist_ok=True)
-        for program, cases in ((options.subject, C_CASES), (options.cxx, CXX_CASES)):
+        more = ["running"] if options.attach else []
+        for program, cases in ((options.subject, C_CASES + more), (options.cxx, CXX_CASES)):
             for case in cases if program != "-" else []:
                 if not only or case in only:
                     test.run(program, case, test.attached if options.attach else test.traced)

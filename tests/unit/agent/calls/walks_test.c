@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks at each instruction of traced functions, thunks and stubs: a program steps itself, by the trap flag, and walks
 // in the handler. In the program's own functions each walk is what it was before anything was traced; in thunks and
-// stubs it has the callers that the function has, without a guess.
+// stubs it has the callers that the function has, without a guess;
+// a thunk counts as its function.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,16 @@ static bool is_patched(uintptr_t pc)
     return false;
 }
 
+// Of the functions that end in calls, which are not in the program's text.
+static bool is_near_entry(uintptr_t pc)
+{
+    enum { SMALL_BYTES = 24 };
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        if (pc - entries[i] < SMALL_BYTES)
+            return true;
+    return false;
+}
+
 static void note_wrong(const char *what, const struct walk *walk, const struct walk *right)
 {
     if (wrong++)
@@ -135,6 +146,9 @@ static void judge(uintptr_t pc, const struct walk *walk)
             return;
         elsewhere++;
         guesses += walk->end.guessed_frame != QUT_NO_GUESS;
+        bool is_stub = is_traced && pc >= thunks_header()->stub_begin && pc < thunks_header()->stub_end;
+        if (!is_stub && !is_program(walk->pcs[0]) && !is_near_entry(walk->pcs[0]))
+            note_wrong("in a thunk", walk, &last);
         if (!has_callers(walk, &last))
             note_wrong("elsewhere", walk, &last);
         return;
