@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -68,6 +69,26 @@ static int map_at(uint64_t at, uint64_t size)
     return -EEXIST;
 }
 
+static struct blocks {
+    struct block {
+        uint64_t begin, end;
+    } * items;
+    size_t count, room;
+} blocks;
+
+static bool has_room_for_block(void)
+{
+    if (blocks.count < blocks.room)
+        return true;
+    const size_t room = blocks.room ? 2 * blocks.room : 64;
+    struct block *items = realloc(blocks.items, room * sizeof *items);
+    if (!items)
+        return false;
+    blocks.items = items;
+    blocks.room = room;
+    return true;
+}
+
 static int map_near(const struct agent_channel_map *question, uint64_t *address)
 {
     enum { LOWEST = 1 << 20 };
@@ -75,6 +96,8 @@ static int map_near(const struct agent_channel_map *question, uint64_t *address)
     if (room.begin >= room.end || room.end - room.begin >= reach_bytes || room.size == 0 ||
         room.size % PAGE_BYTES != 0 || room.size >= reach_bytes || room.end >> 47 != 0)
         return -EINVAL;
+    if (!has_room_for_block())
+        return -ENOMEM;
     room.low = room.end > reach_bytes + LOWEST ? room.end - reach_bytes : LOWEST;
     room.high = room.begin + reach_bytes;
     int error = os_each_mapping(look_between, &room);
@@ -87,15 +110,26 @@ static int map_near(const struct agent_channel_map *question, uint64_t *address)
         error = map_at(places[i], room.size);
         *address = error == 0 ? places[i] : 0;
     }
+    if (error == 0)
+        blocks.items[blocks.count++] = (struct block){*address, *address + room.size};
     return error;
+}
+
+static int unmap_block(size_t index)
+{
+    const struct block block = blocks.items[index];
+    if (munmap((void *)(uintptr_t)block.begin, (size_t)(block.end - block.begin)) != 0)
+        return -errno;
+    blocks.items[index] = blocks.items[--blocks.count];
+    return 0;
 }
 
 static int unmap(const struct agent_channel_map *question)
 {
-    if (question->begin >= question->end || question->begin % PAGE_BYTES != 0 || question->end >> 47 != 0)
-        return -EINVAL;
-    void *at = (void *)(uintptr_t)question->begin;
-    return munmap(at, (size_t)(question->end - question->begin)) == 0 ? 0 : -errno;
+    for (size_t i = 0; i < blocks.count; i++)
+        if (blocks.items[i].begin == question->begin && blocks.items[i].end == question->end)
+            return unmap_block(i);
+    return -EINVAL;
 }
 
 // ---- the connection
@@ -244,5 +278,11 @@ void agent_traced_calls_after_fork(void)
 bool agent_traced_calls_end(void)
 {
     agent_traced_calls_leave();
-    return calls_end() == 0;
+    if (calls_end() != 0)
+        return false;
+    while (blocks.count > 0 && unmap_block(blocks.count - 1) == 0)
+        continue;
+    free(blocks.items);
+    blocks = (struct blocks){.items = NULL};
+    return true;
 }

@@ -10,7 +10,7 @@
 #define QUT_PLAN_MAGIC "QUTPLAN\1"
 
 enum {
-    QUT_PLAN_VERSION = 1, // raised also where another plan is made of the same file: a cache has the old one
+    QUT_PLAN_VERSION = 2, // raised also where another plan is made of the same file: a cache has the old one
     QUT_PLAN_IDENTITY_MAX = 32,
     QUT_PLAN_CODE_MAX = 24,
     QUT_PLAN_MOVES_MAX = 5, // instructions that begin within 5 bytes

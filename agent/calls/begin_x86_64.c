@@ -174,6 +174,7 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
         close(fd);
         return error;
     }
+    calls_help_walkers();
     *memory_bytes = header.total_bytes;
     return fd;
 }
@@ -213,9 +214,12 @@ static bool is_granule_in_use(uint64_t granule)
 
 int calls_end(void)
 {
+    if (calls_are_ours() && __atomic_load_n(&calls_header->must_stay, __ATOMIC_ACQUIRE) != 0)
+        return -EBUSY;
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
+    calls_leave_walkers();
     for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
             munmap(shadow_of(i, distance), granule_bytes);

@@ -23,7 +23,8 @@ struct calls_options {
 int calls_begin(const struct calls_options *options, uint64_t *memory_bytes);
 
 // Gives all memory back. No function jumps here any more, and no thread is in a stub. -EBUSY: some call that has not
-// returned would return to the stub; nothing was done. The agent may be unloaded after 0 only. Blocks.
+// returned would return to the stub, or the tracer says so; nothing was done. The agent may be unloaded after 0 only.
+// Blocks.
 int calls_end(void);
 
 // Maps the shadow of begin..end. 0; -EEXIST: something else is there; -EINVAL: no stack can be there; or -errno. Any

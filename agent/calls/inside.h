@@ -54,6 +54,12 @@ static inline bool calls_are_ours(void)
 // 0, -EEXIST or -errno. By a system call only; signal-safe.
 int calls_map_granule(uint64_t granule);
 
+// ---- walkers_x86_64.c
+
+// Tells the program's own walkers where true return addresses are; no longer, before the stub may go.
+void calls_help_walkers(void);
+void calls_leave_walkers(void);
+
 // ---- stub_x86_64.S
 
 extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_stub_end[];

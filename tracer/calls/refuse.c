@@ -83,6 +83,7 @@ static const struct row functions[] = {
     {"_mcount", QUT_PLAN_SANITIZER},
     {"__cyg_profile_func_*", QUT_PLAN_SANITIZER},
     {"Builtins_*", QUT_PLAN_BUILTIN},
+    {"_ZN2v88internal*CheckStackGuardState*", QUT_PLAN_BUILTIN}, // is told where its own return address is
     {"__restore_rt", QUT_PLAN_SIGNAL_RETURN},
     {"__restore", QUT_PLAN_SIGNAL_RETURN},
     {"_Unwind_*", QUT_PLAN_UNWINDER},

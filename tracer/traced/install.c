@@ -373,6 +373,8 @@ void traced_take_out(struct traced_process *process)
     struct patch_figures figures = {.put_in = 0};
     struct base_error error = {0};
     struct traced_result *result = &process->result;
+    uint32_t *must_stay = &((struct qut_calls_header *)(void *)process->memory)->must_stay;
+    __atomic_store_n(must_stay, 1, __ATOMIC_RELEASE);
     int status = -1;
     for (unsigned i = 0; status != 0 && i < STOP_TRIES && kill(process->pid, 0) == 0; i++) {
         if (i)
@@ -386,6 +388,8 @@ void traced_take_out(struct traced_process *process)
             process->error = error;
         return;
     }
+    if (figures.in_thunks == 0 && patch_site_count(process->patch) == 0)
+        __atomic_store_n(must_stay, 0, __ATOMIC_RELEASE);
     result->put_back += figures.taken_out;
     result->not_put_back += patch_site_count(process->patch);
     result->returns_put_back += figures.restored_returns;

@@ -129,6 +129,9 @@ static int take(struct traced_process *process, const struct qut_module_info *in
         note_failure(process, info->path, &why);
         return 0;
     }
+    // A part of a file's code that is mapped once more, as V8 does with its builtins, is no module.
+    if (info->start > info->load_bias + module->plan->header->text_start)
+        return 0;
     const struct collect_calls_module written = {
         .path = info->path, .bias = info->load_bias, .build_id = info->build_id, .build_id_bytes = info->build_id_size};
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)

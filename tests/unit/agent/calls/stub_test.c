@@ -296,6 +296,30 @@ TEST(a_thread_waits_for_its_reader)
           thunks_header()->waits - before);
 }
 
+// ---- the end
+
+TRACED static int end_inside(void)
+{
+    return calls_end();
+}
+
+TEST(memory_is_given_back_when_nobody_needs_it)
+{
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095;
+    void *shadow = (void *)(here - ((uintptr_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2));
+    trace_begins(RING, 2);
+    THUNKS_TRACE(leaf, LEAF);
+    THUNKS_TRACE(end_inside, ENDS);
+    sink += leaf(1);
+    CHECK(end_inside() == -EBUSY, "a call that is under way");
+    thunks_undo();
+    thunks_header()->must_stay = 1;
+    CHECK(calls_end() == -EBUSY, "the tracer says so");
+    thunks_header()->must_stay = 0;
+    CHECK(msync(shadow, 4096, MS_ASYNC) == 0, "no shadow");
+    CHECK(calls_end() == 0 && msync(shadow, 4096, MS_ASYNC) != 0, "the shadow is there");
+}
+
 // ---- what cannot be traced
 
 // gcc does that with functions of the same file that do not need the alignment.
@@ -378,6 +402,7 @@ int main(void)
     RUN_ALONE(threads_of_the_agent_write_nothing);
     RUN_ALONE(what_a_full_ring_loses_is_counted);
     RUN_ALONE(a_thread_waits_for_its_reader);
+    RUN_ALONE(memory_is_given_back_when_nobody_needs_it);
     RUN_ALONE(misaligned_calls_are_traced);
     RUN_ALONE(slots_stand_side_by_side);
     RUN_ALONE(odd_slots_pass);

@@ -4,8 +4,8 @@
 import sys
 
 MISTAKES = {
-    "offset": ("return runtime_eval_read_word(e, runtime_eval_moved(e, e->cfa, rule->offset_bytes), value)",
-               "return runtime_eval_read_word(e, runtime_eval_moved(e, e->cfa, rule->offset_bytes ^ 8), value)"),
+    "offset": ("runtime_eval_moved(e, e->cfa, rule->offset_bytes) - distance, value)",
+               "runtime_eval_moved(e, e->cfa, rule->offset_bytes ^ 8) - distance, value)"),
     "deref": ("e->cfa = runtime_eval_moved(e, word, cfa->add_bytes);", "e->cfa = runtime_eval_moved(e, word, 0);"),
     "plt": (">= cfa->plt.threshold", "> cfa->plt.threshold"),
     "vector": ("base += vector_bytes * (uint64_t)(int64_t)cfa->vector_count;", "base += vector_bytes;"),
