@@ -20,26 +20,13 @@ struct lint {
     bool no_memory;
 };
 
-static uint32_t stated_at(const struct qutc_rows *c, uint32_t pc)
-{
-    size_t low = 0, high = c->rows.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->rows.rows[middle].pc_rel <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? c->rows.rows[low - 1].rule_id : CFI_RULE_HOLE_ID;
-}
-
 static void visit(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state)
 {
     struct lint *lint = context;
     if (!lint->follower.is_final)
         return;
-    uint32_t stated = stated_at(&lint->rows, pc);
+    uint32_t stated = cfi_row_list_at(&lint->rows.rows, pc);
     const struct qut_rule rule = lint->rows.rules.rules[stated];
     if (rule.kind != QUT_RULE_FRAME) {
         lint->unstated++;

@@ -8,10 +8,12 @@
 #include "formats/qut_table.h"
 #include "qutc/cfi/go_rows.h"
 #include "qutc/cfi/oat_rows.h"
+#include "qutc/code/fill.h"
 #include "qutc/input/image.h"
 
 struct qutc_compile_options {
     bool small; // fewer bytes for a slightly slower lookup
+    bool fill;  // code that nothing describes is followed, and described where every way proves it
 };
 
 // What compiling one image met. Times are of this call.
@@ -28,6 +30,7 @@ struct qutc_compile_stats {
     uint64_t table_bytes;
     struct cfi_oat_counts oat;
     struct cfi_go_counts go;
+    struct code_fill_counts code;
     struct base_error first_skipped; // why the first of skipped_fdes was dropped
 };
 

@@ -6,6 +6,7 @@
 #include "qutc/cfi/exidx.h"
 #include "qutc/cfi/frame_rows.h"
 #include "qutc/cfi/plt.h"
+#include "qutc/code/fill.h"
 #include "qutc/table/row_merge.h"
 
 static int find_text(struct qutc_rows *c)
@@ -14,7 +15,7 @@ static int find_text(struct qutc_rows *c)
     if (image->exec_count == 0)
         return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
     struct input_go_functions go;
-    if (image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go))
+    if (!c->fill && image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go))
         return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
     // Blocks begin at multiples of every padding alignment, on every architecture.
     uint64_t granule = (uint64_t)QUT_BLOCK_UNITS << 2;
@@ -111,6 +112,19 @@ static int read_go(struct qutc_rows *c, enum cfi_go_part part)
     return take_rows(c, &rows, QUT_TABLE_FROM_GOPCLNTAB);
 }
 
+// What is left: the code itself is asked.
+static int read_code(struct qutc_rows *c)
+{
+    if (!c->fill)
+        return 0;
+    struct cfi_row_list rows = {0};
+    if (code_fill(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->code, c->error) != 0) {
+        cfi_row_list_free(&rows);
+        return -1;
+    }
+    return take_rows(c, &rows, QUT_TABLE_FROM_CODE);
+}
+
 static int fail_without_rows(struct qutc_rows *c)
 {
     const struct input_image *image = c->image;
@@ -122,7 +136,7 @@ static int fail_without_rows(struct qutc_rows *c)
     if (c->stats->oat.unknown_version)
         return base_fail(c->error, BASE_ERR_UNSUPPORTED, "oatdata", 0, "headers of OAT version %03u are not known",
                          (unsigned)image->oat.version);
-    const char *name = image->frame_count ? image->frame[0].name : "oatdata";
+    const char *name = image->frame_count ? image->frame[0].name : image->oat.present ? "oatdata" : "code";
     return base_fail(c->error, BASE_ERR_NO_UNWIND, name, 0, "it describes no code of this file");
 }
 
@@ -141,15 +155,17 @@ static int read_rows(struct qutc_rows *c)
     }
     if (read_oat(c) != 0 || read_go(c, CFI_GO_ALL) != 0)
         return -1;
-    if (c->rows.count == 0)
+    if (c->rows.count == 0 && !c->fill)
         return fail_without_rows(c);
     struct cfi_row_list plt = {0};
     if (cfi_plt_rows(c->image, c->text_start, c->text_end, &c->rules, &plt, c->error) != 0) {
         cfi_row_list_free(&plt);
         return -1;
     }
-    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0)
+    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0 || read_code(c) != 0)
         return -1;
+    if (c->rows.count == 0)
+        return fail_without_rows(c);
     if (cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
         return -1;
     return input_image_check_memory(c->image, c->error); // its symbols were read for these rows

@@ -13,9 +13,10 @@ struct qutc_rows {
     struct cfi_rule_set rules;
     struct cfi_row_list rows; // so far
     uint32_t flags;           // enum qut_table_flag
+    bool fill;                // holes are filled with what the code says
 };
 
-// image, stats and error are filled, all else is zero. Free with qutc_rows_free, whatever it returns.
+// image, stats, error and fill are filled, all else is zero. Free with qutc_rows_free, whatever it returns.
 int qutc_rows_read(struct qutc_rows *c);
 void qutc_rows_free(struct qutc_rows *c);
 

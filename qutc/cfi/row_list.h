@@ -24,6 +24,11 @@ void cfi_row_list_free(struct cfi_row_list *list);
 // Makes room for `extra` more rows. Returns 0, or -1 with *error filled (no memory).
 int cfi_row_list_reserve(struct cfi_row_list *list, size_t extra, struct base_error *error);
 
+// The row that holds at a pc; SIZE_MAX before the first one.
+size_t cfi_row_list_index(const struct cfi_row_list *list, uint32_t pc_rel);
+// Its rule; before the first row, 0: the hole.
+uint32_t cfi_row_list_at(const struct cfi_row_list *list, uint32_t pc_rel);
+
 // Writes at the end of a list in which room has been reserved. A value, so that a loop can keep it in registers.
 struct cfi_row_writer {
     struct cfi_row *first;

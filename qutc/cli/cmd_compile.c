@@ -209,8 +209,8 @@ static int run_compile(const struct cli_options *options)
 
 static const struct cli_usage usage = {
     .run = run_compile,
-    .option_set = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_FORCE |
-                  CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
+    .option_set = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_QUIET | CLI_OPT_JSON |
+                  CLI_OPT_FORCE | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
     .operands_min = 1,
     .operands_max = -1,
     .help = "Usage: qutc compile [-o FILE|DIR] [-j N] [--small] INPUT...\n\n"

@@ -43,7 +43,7 @@ static int run_dump(const struct cli_options *options)
 
 static const struct cli_usage usage = {
     .run = run_dump,
-    .option_set = CLI_OPT_ALL | CLI_OPT_SMALL | CLI_OPT_DEBUG_FILES,
+    .option_set = CLI_OPT_ALL | CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_DEBUG_FILES,
     .operands_min = 1,
     .operands_max = 1,
     .help = "Usage: qutc dump [--all] TABLE|ELF\n\n"

@@ -87,7 +87,7 @@ static int run_lookup(const struct cli_options *options)
 
 static const struct cli_usage usage = {
     .run = run_lookup,
-    .option_set = CLI_OPT_SMALL | CLI_OPT_DEBUG_FILES,
+    .option_set = CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_DEBUG_FILES,
     .operands_min = 2,
     .operands_max = -1,
     .help = "Usage: qutc lookup TABLE|ELF ADDR...|-\n\n"

@@ -29,6 +29,8 @@ static void print_json_times(struct base_json *json, const struct cli_loaded *lo
     base_json_number(json, "skipped_fdes", loaded->stats.skipped_fdes);
     base_json_number(json, "source_rows", loaded->stats.source_rows);
     base_json_number(json, "damaged_parts", image->damage_count);
+    base_json_number(json, "functions_in_holes", loaded->stats.code.functions);
+    base_json_number(json, "functions_followed", loaded->stats.code.followed);
     base_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
     base_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
     base_json_real(json, "xz_ms", milliseconds(image->xz_time_ns), 3);
@@ -86,6 +88,13 @@ static void print_times(const struct cli_loaded *loaded, FILE *output)
     fprintf(output, "  time      open %.2f ms, compile %.2f ms; unpacking %.2f ms, xz %.0f%% of all\n",
             milliseconds(loaded->open_time_ns), milliseconds(loaded->compile_time_ns),
             milliseconds(image->unpack_time_ns), percent(image->xz_time_ns, whole_ns));
+    const struct code_fill_counts *code = &loaded->stats.code;
+    if (code->functions)
+        fprintf(output, "  code      %" PRIu64 " functions that nothing describes, %" PRIu64 " followed\n",
+                code->functions, code->followed);
+    for (unsigned i = CODE_FOLLOWED + 1; i < CODE_OUTCOME_END; i++)
+        if (code->outcomes[i])
+            fprintf(output, "  not       followed, %" PRIu64 " times: %s\n", code->outcomes[i], code_outcome_name(i));
     char why[256];
     if (image->damage_count) {
         fprintf(output, "  left out  %u parts that cannot be read; the first: ", image->damage_count);
@@ -165,7 +174,8 @@ static int run_stat(const struct cli_options *options)
 
 static const struct cli_usage usage = {
     .run = run_stat,
-    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
+    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM |
+                  CLI_OPT_DEBUG_FILES,
     .operands_min = 1,
     .operands_max = -1,
     .help = "Usage: qutc stat [--json] TABLE|ELF...\n\n"

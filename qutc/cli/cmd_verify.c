@@ -26,6 +26,7 @@ static void print_json(const char *name, const struct check_verify_result *resul
     base_json_number(&json, "abstained", result->abstained);
     base_json_number(&json, "plt_leaf", result->plt_leaf);
     base_json_number(&json, "oat_headers", result->oat_headers);
+    base_json_number(&json, "from_code", result->from_code);
     base_json_number(&json, "holes", result->holes);
     base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
@@ -93,6 +94,10 @@ static void print_details(const char *name, const struct check_verify_result *re
     if (result->oat_headers) {
         cli_print_name(output, name);
         fprintf(output, ": from OAT method headers, which no judge reads: %" PRIu64 " rows\n", result->oat_headers);
+    }
+    if (result->from_code) {
+        cli_print_name(output, name);
+        fprintf(output, ": from code, which no judge reads: %" PRIu64 " rows\n", result->from_code);
     }
     if (result->disputed || result->abstained) {
         cli_print_name(output, name);
@@ -203,8 +208,8 @@ static int run_verify(const struct cli_options *options)
 
 static const struct cli_usage usage = {
     .run = run_verify,
-    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES |
-                  CLI_OPT_AGAINST | CLI_OPT_TABLE,
+    .option_set = CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM |
+                  CLI_OPT_DEBUG_FILES | CLI_OPT_AGAINST | CLI_OPT_TABLE,
     .operands_min = 1,
     .operands_max = -1,
     .help = "Usage: qutc verify [--against READER] [--json] [--table FILE] ELF...\n\n"

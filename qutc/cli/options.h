@@ -21,6 +21,7 @@ enum cli_option_set {
     CLI_OPT_DEBUG_FILES = 1 << 8,
     CLI_OPT_AGAINST = 1 << 9,
     CLI_OPT_TABLE = 1 << 10,
+    CLI_OPT_FILL = 1 << 12,
     CLI_OPT_WARM_UP = 1 << 11, // --cpu-share, --memory, --budget, --max-age
 };
 
@@ -30,7 +31,7 @@ struct cli_options {
     const char *command;
     const char *output;
     unsigned jobs; // never 0
-    bool small, quiet, json, force, all, system;
+    bool small, fill, quiet, json, force, all, system;
     int pids[CLI_PIDS_MAX];
     unsigned pid_count;
     struct input_image_options image;

@@ -55,6 +55,7 @@ unsigned cli_origins(const struct qut_table_header *header, const char *names[CL
         {QUT_TABLE_FROM_DEBUG_FILE, "debug file"},
         {QUT_TABLE_FROM_PLT, ".plt"},
         {QUT_TABLE_FROM_GOPCLNTAB, ".gopclntab"},
+        {QUT_TABLE_FROM_CODE, "code"},
         {QUT_TABLE_FROM_OAT_HEADERS, "OAT method headers"},
     };
     unsigned count = 0;

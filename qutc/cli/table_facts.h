@@ -21,7 +21,7 @@ struct cli_coverage {
 void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage);
 
 // Names of where rows came from, `count` of them; each is a constant string.
-enum { CLI_ORIGINS_MAX = 8 };
+enum { CLI_ORIGINS_MAX = 9 };
 unsigned cli_origins(const struct qut_table_header *header, const char *names[CLI_ORIGINS_MAX]);
 
 #endif

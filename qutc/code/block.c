@@ -66,10 +66,8 @@ static void contradict(struct code_walk *w, const struct code_run *run, enum cod
             code_give_up(w, outcome, at);
             return;
         }
-        for (size_t i = 0; i < w->edges.count; i++) {
-            const struct code_edge *edge = &w->edges.items[i];
-            if (edge->to != leader)
-                continue;
+        for (uint32_t i = w->leaders.items[leader].first_edge; i; i = w->edges.items[i - 1].next) {
+            const struct code_edge *edge = &w->edges.items[i - 1];
             bool is_known = false;
             for (unsigned k = 0; k < count; k++)
                 is_known |= back[k] == edge->from;
@@ -100,9 +98,11 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
         else
             *edge = (struct code_edge){.from = run->from,
                                        .to = to,
+                                       .next = leader->first_edge,
                                        .call = run->call,
                                        .is_behind_call = run->is_behind_call,
                                        .sp = run->state.reg[w->f->arch->sp_reg]};
+        leader->first_edge = (uint32_t)w->edges.count;
         return;
     }
     bool changed = true;
@@ -165,11 +165,16 @@ static void end_elsewhere(struct code_walk *w, const struct code_run *run, uint3
     }
 }
 
+static bool is_in_text(const struct code_follower *f, uint64_t vaddr)
+{
+    return vaddr >= f->text_start && vaddr - f->text_start < f->text_size;
+}
+
 // A jump or a branch to an address in the file.
 static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vaddr, uint32_t pc)
 {
     struct code_follower *f = w->f;
-    if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size) {
+    if (!is_in_text(f, vaddr)) {
         contradict(w, run, CODE_BAD_LEAVE, pc);
         return;
     }
@@ -203,8 +208,10 @@ static void go_through(struct code_walk *w, const struct code_run *run, const st
     if (to->kind == CODE_VALUE_CONST) {
         uint32_t target;
         uint64_t vaddr = code_address(w, (uint64_t)to->number, in->target_mode, &target);
-        go_to(w, run, vaddr, pc);
-        return;
+        if (is_in_text(w->f, vaddr)) {
+            go_to(w, run, vaddr, pc);
+            return;
+        }
     }
     if (to->kind == CODE_VALUE_LOADED || to->kind == CODE_VALUE_TARGET) {
         bool is_read = false;
@@ -287,7 +294,9 @@ static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruc
     uint32_t rule_id = CFI_RULE_HOLE_ID;
     if (w->f->visit)
         w->f->visit(w->f->context, pc, in, &w->machine, state);
-    if (code_rule_of(&w->machine, state, &rule))
+    if (w->is_outermost)
+        rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
+    else if (code_rule_of(&w->machine, state, &rule))
         rule_id = cfi_rule_set_intern(w->f->rules, &rule);
     else
         w->walked->refused++;

@@ -9,34 +9,23 @@
 #include "base/vector.h"
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
+#include "qutc/code/fill.h"
 #include "qutc/code/state.h"
 #include "qutc/input/image.h"
-
-// Why a function, or the rest of it, is not followed.
-enum code_outcome {
-    CODE_FOLLOWED = 0,
-    CODE_UNPROVEN,        // no way returns, and nothing calls it: what its caller left on the stack is not known
-    CODE_BAD_INSTRUCTION, // one that is not known, or data
-    CODE_BAD_RETURN,      // returns to, or with, what is not its caller's
-    CODE_BAD_LEAVE,       // goes on in another function with something left on the stack
-    CODE_OPEN_JUMP,       // a jump whose targets are not known
-    CODE_TOO_LARGE,
-    CODE_OUTCOME_END,
-};
-const char *code_outcome_name(enum code_outcome outcome);
 
 enum code_found { // how a function was found
     CODE_FOUND_SYMBOL = 1,
     CODE_FOUND_STATED = 2, // unwind information begins there
     CODE_FOUND_CALL = 4,
-    CODE_FOUND_GAP = 8, // between others
+    CODE_FOUND_GAP = 8,    // between others
+    CODE_FOUND_ENTRY = 16, // where the kernel enters the program
 };
 
 struct code_function {
     uint32_t pc;   // relative to the text
     uint32_t end;  // of a symbol, or of stated rows; 0: not known
     uint8_t found; // enum code_found
-    bool is_seen, is_followed, never_returns;
+    bool is_seen, is_done, is_followed, never_returns;
     uint64_t loses; // registers of those that calls keep
 };
 
@@ -51,7 +40,8 @@ struct code_walked {
     uint32_t at; // where it was given up
     bool returns, leaves, is_open;
     uint64_t loses;
-    uint32_t instructions, refused; // instructions without a rule
+    uint64_t scanned;               // instructions, as often as they were looked at
+    uint32_t instructions, refused; // ... those that are followed; without a rule
 };
 
 struct code_follower {
@@ -65,9 +55,12 @@ struct code_follower {
     struct cfi_rule_set *rules;
     BASE_VECTOR(struct code_span) spans; // of all functions, in no order
     BASE_VECTOR(uint32_t) called;        // pcs that were seen to be called, not yet among functions
+    bool is_open;                        // a function that was given up is one after all: once more
     bool is_final;                       // what functions do to their callers' registers is known
     struct code_walk *walk;
-    // Asked for each instruction that a state is known for. NULL: nobody.
+    // Whether a function at a pc is to be followed; NULL: all are. Of others only what they call is looked at.
+    bool (*is_wanted)(void *context, uint32_t pc);
+    // Told of each instruction that a state is known for. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
     void *context;
@@ -82,6 +75,9 @@ void code_follower_free(struct code_follower *f);
 int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,
                                                             const struct code_walked *walked));
 struct code_function *code_function_at(struct code_follower *f, uint32_t pc);
+
+// The functions that one calls are appended to f->called. -1: no memory.
+int code_find_calls(struct code_follower *f, struct code_function *function);
 
 // walk.c. The spans of a function that is followed are appended to f->spans. -1: no memory.
 int code_follow(struct code_follower *f, struct code_function *function, struct code_walked *walked);

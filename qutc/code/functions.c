@@ -51,13 +51,15 @@ static void tidy(struct code_follower *f)
         last->end = last->end ? last->end : function->end;
         last->is_followed |= function->is_followed;
         last->is_seen |= function->is_seen;
+        last->is_done |= function->is_done;
         last->never_returns |= function->never_returns;
         last->loses |= function->loses;
     }
     f->functions.count = count;
 }
 
-struct code_function *code_function_at(struct code_follower *f, uint32_t pc)
+// The first function at pc or behind it.
+static size_t index_from(const struct code_follower *f, uint32_t pc)
 {
     size_t low = 0, high = f->functions.count;
     while (low < high) {
@@ -67,7 +69,19 @@ struct code_function *code_function_at(struct code_follower *f, uint32_t pc)
         else
             high = middle;
     }
-    return low < f->functions.count && f->functions.items[low].pc == pc ? &f->functions.items[low] : NULL;
+    return low;
+}
+
+struct code_function *code_function_at(struct code_follower *f, uint32_t pc)
+{
+    size_t i = index_from(f, pc);
+    return i < f->functions.count && f->functions.items[i].pc == pc ? &f->functions.items[i] : NULL;
+}
+
+uint32_t code_next_start(const struct code_follower *f, uint32_t pc)
+{
+    size_t i = index_from(f, pc + 1);
+    return i < f->functions.count ? f->functions.items[i].pc : f->text_size;
 }
 
 // gcc splits what is seldom run from functions, "name.cold": it is jumped to.
@@ -106,17 +120,7 @@ static bool add_symbols(struct code_follower *f)
 // A frame program that begins with another rule than a function's entry has belongs to a part of one.
 static bool is_entry_rule(const struct code_follower *f, const struct cfi_row_list *rows, uint32_t pc)
 {
-    size_t low = 0, high = rows->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows->rows[middle].pc_rel <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return false;
-    const struct qut_rule *rule = &f->rules->rules[rows->rows[low - 1].rule_id];
+    const struct qut_rule *rule = &f->rules->rules[cfi_row_list_at(rows, pc)];
     int32_t word = f->arch->ra_in_register ? 0 : f->arch->word_bytes;
     return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == f->arch->sp_reg &&
            rule->cfa.offset_bytes == word && rule->ra.how != QUT_REG_UNDEFINED && !(rule->flags & QUT_RULE_SIGNAL);
@@ -155,6 +159,14 @@ static int add_stated(struct code_follower *f, const struct cfi_row_list *rows)
     return 0;
 }
 
+static bool add_entry(struct code_follower *f)
+{
+    struct base_cursor c = base_cursor(input_image_elf(f->image));
+    base_cursor_skip(&c, offsetof(Elf64_Ehdr, e_entry)); // the same in both classes
+    uint64_t entry = base_read_uint(&c, f->image->is_64 ? 8 : 4);
+    return c.failed || !entry || add(f, entry, 0, CODE_FOUND_ENTRY, 0);
+}
+
 int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
                        const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error)
 {
@@ -169,7 +181,7 @@ int code_follower_init(struct code_follower *f, const struct input_image *image,
     f->walk = calloc(1, sizeof *f->walk);
     if (f->marks && f->arch->has_exidx)
         mark_bodies(f, rows);
-    if (!f->marks || !f->walk || !add_symbols(f) || add_stated(f, rows) != 0) {
+    if (!f->marks || !f->walk || !add_symbols(f) || !add_entry(f) || add_stated(f, rows) != 0) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }
@@ -233,22 +245,28 @@ int code_follower_run(struct code_follower *f, void (*done)(void *context, const
             if (function->is_seen || !is_function(f, function))
                 continue;
             function->is_seen = is_new = true;
-            if (code_follow(f, function, &walked) != 0)
+            bool is_wanted = !f->is_wanted || f->is_wanted(f->context, function->pc);
+            if (!is_wanted ? code_find_calls(f, function) : code_follow(f, function, &walked) != 0)
                 return -1;
         }
         if (!add_called(f))
             return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }
     f->is_final = true;
-    for (size_t i = 0; i < f->functions.count; i++) {
-        struct code_function *function = &f->functions.items[i];
-        if (!is_function(f, function))
-            continue;
-        if (code_follow(f, function, &walked) != 0)
-            return -1;
-        if (done)
-            done(f->context, function, &walked);
-    }
+    do {
+        f->is_open = false;
+        for (size_t i = 0; i < f->functions.count; i++) {
+            struct code_function *function = &f->functions.items[i];
+            bool is_wanted = !f->is_wanted || f->is_wanted(f->context, function->pc);
+            if (!is_function(f, function) || !is_wanted || function->is_done)
+                continue;
+            function->is_done = true;
+            if (code_follow(f, function, &walked) != 0)
+                return -1;
+            if (done)
+                done(f->context, function, &walked);
+        }
+    } while (f->is_open);
     return 0;
 }
 

@@ -8,7 +8,14 @@
 #include "qutc/code/rule.h"
 #include "qutc/input/image.h"
 
-enum { CODE_INSTRUCTIONS_MAX = 1 << 16, CODE_WALKS_MAX = 64, CODE_VISITS_MAX = 200 };
+// Of one function; the smaller ones of what only may be one.
+enum {
+    CODE_INSTRUCTIONS_MAX = 1 << 16,
+    CODE_GUESS_INSTRUCTIONS_MAX = 1 << 16,
+    CODE_WALKS_MAX = 64,
+    CODE_GUESS_WALKS_MAX = 8,
+    CODE_VISITS_MAX = 200
+};
 
 // Of each byte of the text. Those of a walk are taken back when it is done.
 enum code_mark {
@@ -26,6 +33,7 @@ enum code_mark {
 
 struct code_edge {
     uint32_t from, to;   // leaders
+    uint32_t next;       // of those with the same `to`, + 1; 0: none
     uint32_t call;       // pc of the last call on the way; UINT32_MAX: none
     bool is_behind_call; // the call is the last instruction
     bool is_guessed;     // by a table
@@ -36,6 +44,7 @@ struct code_leader {
     uint32_t pc;
     bool has_state, is_queued;
     uint16_t visits;
+    uint32_t first_edge; // of those that lead here, + 1
     struct code_state state;
 };
 
@@ -60,8 +69,11 @@ struct code_walk {
     BASE_VECTOR(struct code_table_targets) targets;
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
-    uint32_t instruction_count;
-    bool again; // the walk has to begin anew: there is more code, or a call less
+    uint32_t instruction_count, instructions_max;
+    bool goes_on_in_wanted; // jumps to a function that is to be followed
+    struct qut_rule outermost;
+    bool is_outermost; // entered by the kernel: it has no caller
+    bool again;        // the walk has to begin anew: there is more code, or a call less
     bool no_memory;
     struct code_walked *walked;
 };
@@ -73,6 +85,9 @@ struct code_run {
     uint32_t call; // pc of the last one; UINT32_MAX: none
     bool is_behind_call;
 };
+
+// ---- functions.c
+uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it
 
 // ---- scan.c
 // Marks what is reached from a pc without knowing states. True where something new was found.

@@ -7,11 +7,12 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
     struct base_bytes code = input_image_some(f->image, f->text_start + pc, 16);
     if (code.size > f->text_size - pc)
         code.size = f->text_size - pc;
-    if (f->marks[pc] & CODE_MARK_DATA) {
+    unsigned marks = f->marks ? f->marks[pc] : 0; // before anything is known of the file
+    if (marks & CODE_MARK_DATA) {
         code_begin(in);
         return false;
     }
-    f->code->read(code, f->text_start + pc, (f->marks[pc] & CODE_MARK_MODE) != 0, in);
+    f->code->read(code, f->text_start + pc, (marks & CODE_MARK_MODE) != 0, in);
     return in->size_bytes != 0;
 }
 
@@ -108,7 +109,9 @@ static void scan_block(struct code_walk *w, uint32_t pc)
             goes_to(w, in.target, &target) && !is_other(w, target)) {
             code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
-        }
+        } else if (in.flow == CODE_JUMP && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
+                   w->f->is_wanted && w->f->is_wanted(w->f->context, target))
+            w->goes_on_in_wanted = true;
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))
             note_called(w, target, in.target_mode);
@@ -149,7 +152,7 @@ uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32
 bool code_scan(struct code_walk *w, uint32_t pc)
 {
     bool is_new = scan_later(w, pc);
-    while (w->to_scan.count && !w->no_memory && w->instruction_count < CODE_INSTRUCTIONS_MAX)
+    while (w->to_scan.count && !w->no_memory && w->instruction_count < w->instructions_max)
         scan_block(w, w->to_scan.items[--w->to_scan.count]);
     return is_new;
 }

@@ -15,9 +15,9 @@ static void judge_joins(struct code_walk *w)
             continue;
         const struct code_edge *other = NULL;
         bool alone = true;
-        for (size_t k = 0; k < w->edges.count && alone; k++) {
-            const struct code_edge *e = &w->edges.items[k];
-            if (e->to != edge->to || k == i)
+        for (uint32_t k = w->leaders.items[edge->to].first_edge; k && alone; k = w->edges.items[k - 1].next) {
+            const struct code_edge *e = &w->edges.items[k - 1];
+            if (k - 1 == i)
                 continue;
             alone = !code_value_same(&e->sp, &edge->sp) && (!other || code_value_same(&e->sp, &other->sp));
             other = e;
@@ -45,10 +45,14 @@ static void walk_once(struct code_walk *w)
     base_hash_clear(&w->leader_index);
     *w->walked = (struct code_walked){0};
     code_scan(w, w->start);
-    if (w->instruction_count >= CODE_INSTRUCTIONS_MAX)
+    if (w->instruction_count >= w->instructions_max)
         code_give_up(w, CODE_TOO_LARGE, w->start);
     struct code_run entry = {0};
     code_state_enter(&w->machine, &entry.state);
+    if (w->is_outermost) { // no return address
+        entry.state.slot_count = 0;
+        entry.state.reg[w->f->arch->ra_reg] = (struct code_value){.kind = CODE_VALUE_UNKNOWN, .number = -1};
+    }
     code_deliver(w, &entry, w->start);
     for (size_t i = 0; i < w->queue.count && !w->again && !w->no_memory && w->walked->outcome == CODE_FOLLOWED; i++) {
         uint32_t leader = w->queue.items[i];
@@ -61,9 +65,17 @@ static void walk_once(struct code_walk *w)
 }
 
 // Whether what its caller left on the stack is what we say: a return that fits proves it, or a call.
-static bool is_proven(const struct code_function *function, const struct code_walked *walked)
+static bool is_proven(struct code_walk *w, const struct code_function *function, const struct code_walked *walked)
 {
-    return walked->returns || function->found & (CODE_FOUND_CALL | CODE_FOUND_STATED);
+    if (w->is_outermost || walked->returns || function->found & (CODE_FOUND_CALL | CODE_FOUND_STATED))
+        return true;
+    // What it goes on in expects what it was itself called with.
+    for (size_t i = 0; i < w->left_for.count; i++) {
+        const struct code_function *next = code_function_at(w->f, w->left_for.items[i]);
+        if (next && (next->is_followed || next->found & CODE_FOUND_STATED))
+            return true;
+    }
+    return false;
 }
 
 static int publish(struct code_walk *w, struct code_function *function)
@@ -76,8 +88,11 @@ static int publish(struct code_walk *w, struct code_function *function)
     function->never_returns = !w->walked->returns && !w->walked->leaves;
     for (size_t i = 0; i < w->left_for.count; i++) {
         struct code_function *next = code_function_at(f, w->left_for.items[i]);
-        if (next)
-            next->found |= CODE_FOUND_CALL;
+        if (!next || next->found & CODE_FOUND_CALL)
+            continue;
+        next->found |= CODE_FOUND_CALL;
+        f->is_open |= next->is_done && !next->is_followed;
+        next->is_done &= next->is_followed;
     }
     if (!f->is_final)
         return 0;
@@ -89,28 +104,60 @@ static int publish(struct code_walk *w, struct code_function *function)
     return 0;
 }
 
+static void begin(struct code_walk *w, const struct code_function *function, struct code_walked *walked)
+{
+    const struct code_follower *f = w->f;
+    w->walked = walked;
+    w->start = function->pc;
+    w->is_outermost = function->found & CODE_FOUND_ENTRY && !(function->found & (CODE_FOUND_CALL | CODE_FOUND_STATED));
+    w->outermost = (struct qut_rule){.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER};
+    w->outermost.cfa = (struct qut_cfa){.reg = f->arch->sp_reg, .offset_bytes = f->arch->word_bytes};
+    w->outermost.ra.how = QUT_REG_UNDEFINED;
+    w->extent_end = code_next_start(f, function->pc);
+    w->instruction_count = 0;
+    w->instructions_max = function->found == CODE_FOUND_GAP ? CODE_GUESS_INSTRUCTIONS_MAX : CODE_INSTRUCTIONS_MAX;
+    w->goes_on_in_wanted = false;
+    w->no_memory = w->machine.no_memory = false;
+    w->touched.count = w->targets.count = w->left_for.count = 0;
+}
+
+static void take_marks_back(struct code_walk *w)
+{
+    for (size_t i = 0; i < w->touched.count; i++)
+        w->f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
+}
+
+int code_find_calls(struct code_follower *f, struct code_function *function)
+{
+    struct code_walked walked;
+    begin(f->walk, function, &walked);
+    code_scan(f->walk, function->pc);
+    take_marks_back(f->walk);
+    // Whether that is called so only its own states tell.
+    if (f->walk->goes_on_in_wanted && !f->walk->no_memory)
+        return code_follow(f, function, &walked);
+    return f->walk->no_memory ? base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code") : 0;
+}
+
 int code_follow(struct code_follower *f, struct code_function *function, struct code_walked *walked)
 {
     struct code_walk *w = f->walk;
     uint32_t pc = function->pc;
-    w->walked = walked;
-    w->start = pc;
-    w->extent_end = function + 1 < f->functions.items + f->functions.count ? function[1].pc : f->text_size;
-    w->instruction_count = 0;
-    w->touched.count = w->targets.count = w->left_for.count = 0;
+    begin(w, function, walked);
+    bool is_guess = function->found == CODE_FOUND_GAP;
     unsigned walks = 0;
     do {
         w->left_for.count = 0;
         walk_once(w);
-    } while (w->again && !w->no_memory && ++walks < CODE_WALKS_MAX);
+    } while (w->again && !w->no_memory && ++walks < (is_guess ? CODE_GUESS_WALKS_MAX : CODE_WALKS_MAX));
     if (w->again)
         code_give_up(w, CODE_TOO_LARGE, pc);
-    if (walked->outcome == CODE_FOLLOWED && !is_proven(function, walked))
+    walked->scanned = (uint64_t)w->instruction_count * (walks + 1);
+    if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
     if (f->is_final)
         run_all(w, CODE_PHASE_PUBLISH);
-    for (size_t i = 0; i < w->touched.count; i++)
-        f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
+    take_marks_back(w);
     if (w->no_memory || w->machine.no_memory || publish(w, function) != 0)
         return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     return 0;

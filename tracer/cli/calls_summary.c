@@ -62,10 +62,13 @@ static void say_calls(const struct traced_result *calls)
 
 static void say_stops(const struct traced_result *calls)
 {
-    cli_report(stderr, NULL, "%s stops of %s in all, the longest %s; %s functions put back; qut itself used %s",
+    struct words back = {.length = 0};
+    add(&back, calls->put_back, "places put back");
+    add(&back, calls->returns_put_back, "return addresses");
+    cli_report(stderr, NULL, "%s stops of %s in all, the longest %s; %s%squt itself used %s",
                base_quantity_count(calls->stops).text,
                base_quantity_time(calls->begin_stop_ns + calls->end_stop_ns).text,
-               base_quantity_time(calls->longest_stop_ns).text, base_quantity_count(calls->put_back).text,
+               base_quantity_time(calls->longest_stop_ns).text, back.text, back.length ? "; " : "",
                base_quantity_time(calls->drain_ns).text);
 }
 

@@ -110,6 +110,13 @@ static int install(struct traced_process *process, uint32_t index, const char *n
     return status;
 }
 
+static int make_plan(const struct traced_process *process, const char *path, const char *name, struct calls_plan **plan,
+                     struct base_error *why)
+{
+    struct calls_plan_cache cache = {.directory = process->begin.cache_directory};
+    return cache.directory ? calls_plan_get(path, name, &cache, plan, why) : calls_plan_make(path, name, plan, why);
+}
+
 // One that none of the patterns can name is not even read, and the agent itself never is.
 static int take(struct traced_process *process, const struct qut_module_info *info, struct base_error *error)
 {
@@ -125,7 +132,7 @@ static int take(struct traced_process *process, const struct qut_module_info *in
     struct base_error why = {0};
     if (!name || strcmp(name, AGENT_FILE) == 0 || !info->is_elf || !info->file_path[0])
         return 0;
-    if (calls_plan_make(info->file_path, name, &module->plan, &why) != 0) {
+    if (make_plan(process, info->file_path, name, &module->plan, &why) != 0) {
         note_failure(process, info->path, &why);
         return 0;
     }

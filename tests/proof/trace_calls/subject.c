@@ -21,8 +21,10 @@
     X(even)                                                                                                            \
     X(odd)                                                                                                             \
     X(tail_first)                                                                                                      \
-    X(tail_second) X(jump_outer) X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) \
-        X(child) X(forks) X(vector) X(main_part) X(again)
+    X(tail_second)                                                                                                     \
+    X(jump_outer)                                                                                                      \
+    X(jump_inner) X(thread) X(deep) X(leaves) X(co_body) X(co_step) X(handler) X(handled) X(child) X(forks) X(vector)  \
+        X(main_part) X(again)
 #define DEFINE(function) static struct account account_##function = {.name = "traced_" #function};
 FUNCTIONS(DEFINE)
 #define POINT(function) &account_##function,
@@ -334,8 +336,7 @@ static uint64_t alternates(unsigned rounds)
 
 static TRACED uint64_t traced_child(uint64_t x)
 {
-    uint64_t result = traced_fib(x) + 1;
-    return result;
+    return traced_fib(x) + 1;
 }
 static TRACED uint64_t traced_forks(unsigned number)
 {
@@ -390,7 +391,7 @@ static uint64_t plugins(unsigned rounds)
     return result + traced_fib(5);
 }
 
-// ---- calls that run while tracing begins or ends
+// ---- calls that run when tracing begins
 
 static TRACED uint64_t traced_again(unsigned depth)
 {
@@ -440,11 +441,9 @@ int main(int argc, char **argv)
             fprintf(stderr, "was not traced\n");
             return 3;
         }
-        uint64_t result = cases[i].run(rounds);
-        account_write(name, accounts, result);
+        account_write(name, accounts, cases[i].run(rounds));
         account_linger();
         return 0;
     }
-    fprintf(stderr, "no such case: %s\n", name);
-    return 2;
+    return 2; // no such case
 }

@@ -165,6 +165,72 @@ class Test:
             print(f"ok: {what}")
 
 
+    def killed_tracer(self, program, case):
+        """The program goes on as if nothing had been."""
+        what = f"{os.path.basename(program)} {case} (-p), its tracer killed"
+        account, over = self.name("account.json"), self.name("over")
+        environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_WAIT": "1", "TRACE_OVER": over}
+        with subprocess.Popen(self.command(program, case), env=environment) as process:
+            with subprocess.Popen([self.options.qut, "trace", "-q", "-o", self.name("calls.qtrace"),
+                                   *self.patterns(program, case), "-p", str(process.pid)]) as tracer:
+                for _ in range(TIMEOUT_S * 100):
+                    if os.path.exists(account) or process.poll() is not None or tracer.poll() is not None:
+                        break
+                    time.sleep(0.01)
+                tracer.kill()
+            with open(over, "w", encoding="utf-8"):
+                pass
+            status = process.wait(TIMEOUT_S)
+        plain_status, plain_results = self.plain(program, case)
+        if status != plain_status or accounts_of(account)[1] != plain_results:
+            fail(what, f"exit status {status}, by itself {plain_status}; or other results")
+        else:
+            print(f"ok: {what}")
+
+    def killed_program(self, program, case):
+        """What it had written is in the trace, and that is whole."""
+        what = f"{os.path.basename(program)} {case}, killed"
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_OVER": self.name("never")}
+        with subprocess.Popen([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "--",
+                               "sh", "-c", 'echo $$ >"$TRACE_ACCOUNT.pid"; exec "$@"', "sh",
+                               *self.command(program, case)], env=environment) as tracer:
+            for _ in range(TIMEOUT_S * 20):
+                if self.is_told(account, case) or tracer.poll() is not None:
+                    break
+                time.sleep(0.05)
+            with open(account + ".pid", encoding="utf-8") as file:
+                os.kill(int(file.read()), signal.SIGKILL)
+            status = tracer.wait(TIMEOUT_S)
+        if status != 128 + signal.SIGKILL:
+            fail(what, f"exit status {status}")
+        before = len(failures)
+        self.judge(what, account, trace)
+        if len(failures) == before:
+            print(f"ok: {what}")
+
+    def counted(self, program, case, *options):
+        """Of calls that make no events there is a count, as exact."""
+        what = f"{os.path.basename(program)} {case} {' '.join(options)}"
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *options, *self.patterns(program, case), "--",
+                        *self.command(program, case)], env={**os.environ, "TRACE_ACCOUNT": account}, timeout=TIMEOUT_S,
+                       check=False)
+        sums = {}
+        for process in self.calls(trace)["calls"]:
+            for function in process["functions"]:
+                name = function["function"]
+                sums[name] = sums.get(name, 0) + function["calls"] + function["counted"]
+                if "--count-only" in options and function["calls"]:
+                    fail(what, f"{name}: {function['calls']} calls have events")
+        expected = {name: counts["entered"] for name, counts in accounts_of(account)[0].items()}
+        found = {name: count for name, count in sums.items() if count}
+        if found != expected:
+            fail(what, f"{found}, the program counted {expected}")
+        else:
+            print(f"ok: {what}")
+
+
 def functions_of(said):
     """Sums by name of what `qut info --calls --json` says."""
     sums = {}
@@ -204,6 +270,14 @@ def main():
             for case in cases if program != "-" else []:
                 if not only or case in only:
                     test.run(program, case, test.attached if options.attach else test.traced)
+        if not only and not options.attach:
+            test.counted(options.subject, "threads", "--count-only")
+            test.counted(options.subject, "tails", "--count-only")
+            test.counted(options.subject, "jumps", "--min-duration", "0.01")
+            test.counted(options.subject, "switches", "--min-duration", "1000")
+        if options.attach and (not only or "killed" in only):
+            test.killed_tracer(options.subject, "threads")
+            test.killed_program(options.subject, "calls")
     return 1 if failures else 0
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder makes of instructions: one a line, "ADDRESS BYTES", in hexadecimal, on stdin. Prints for each its size,
-// then what it says of the registers that it writes, in their DWARF numbers. usage: read_lines ARCH [MODE]
+// What a decoder makes of instructions: one a line, "ADDRESS BYTES", in hexadecimal, on stdin. Prints for each its
+// size, then what it says of the registers that it writes, in their DWARF numbers. usage: read_lines ARCH [MODE]
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

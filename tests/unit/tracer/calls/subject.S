@@ -191,12 +191,12 @@ into_first:
 
 // Jumps to its own entry: each round is one.
         function to_itself
-        sub     $1, %rsi
+5:      sub     $1, %rsi
         lea     2(%rdi), %rdi
         jg      1f
         mov     %rdi, %rax
         ret
-1:      jmp     to_itself
+1:      jmp     5b
         done to_itself
 
         function marked

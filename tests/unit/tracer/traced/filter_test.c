@@ -7,8 +7,8 @@
 #include "tests/support/tap.h"
 
 enum { LEAST = 100, EVENTS_MAX = 64, FUNCTIONS = 8 };
-#define STACK  UINT64_C(0x7ffff0000008)
-#define OTHER  UINT64_C(0x7fff80000008)
+#define STACK         UINT64_C(0x7ffff0000008)
+#define OTHER         UINT64_C(0x7fff80000008)
 #define DEEPER(steps) (STACK - 64 * (uint64_t)(steps))
 
 static struct qut_calls_event given[EVENTS_MAX];
@@ -23,8 +23,7 @@ static void note(void *context, uint32_t function)
 
 static void add(uint64_t ticks, uint64_t slot, bool is_exit, uint32_t id)
 {
-    given[given_count++] =
-        (struct qut_calls_event){.time_ticks = ticks, .word = qut_calls_word(slot, is_exit, id)};
+    given[given_count++] = (struct qut_calls_event){.time_ticks = ticks, .word = qut_calls_word(slot, is_exit, id)};
 }
 
 static void enter(uint64_t ticks, uint64_t slot, uint32_t id)

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "qutc/code/fill.h"
+
+#include <stdlib.h>
+
+#include "qutc/code/inside.h"
+
+struct filling {
+    struct code_follower f;
+    const struct cfi_row_list *stated;
+    struct code_fill_counts *counts;
+};
+
+static bool is_executable(const struct code_follower *f, uint32_t pc)
+{
+    for (unsigned i = 0; i < f->image->exec_count; i++)
+        if (f->text_start + pc >= f->image->exec[i].start && f->text_start + pc < f->image->exec[i].end)
+            return true;
+    return false;
+}
+
+static bool is_in_hole(void *context, uint32_t pc)
+{
+    const struct filling *filling = context;
+    return cfi_row_list_at(filling->stated, pc) == CFI_RULE_HOLE_ID;
+}
+
+// The first instruction that is none of those that fill up, at most `end`.
+static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end)
+{
+    struct code_instruction in;
+    bool was_zero = false;
+    while (pc < end) {
+        // Zeros are instructions, too, of x86: no function begins with them.
+        struct base_bytes bytes = input_image_some(f->image, f->text_start + pc, 2);
+        was_zero = bytes.size >= 1 && bytes.data[0] == 0 && (was_zero || (bytes.size >= 2 && bytes.data[1] == 0));
+        if (was_zero)
+            pc++;
+        else if (code_read(f, pc, &in) && in.is_padding)
+            pc += in.size_bytes;
+        else
+            break;
+    }
+    return pc < end ? pc : end;
+}
+
+// The part of a hole from pc on that belongs to no function yet; false: there is none. `spans` are sorted.
+struct gap {
+    uint32_t start, end;
+};
+
+static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *end)
+{
+    const struct cfi_row_list *stated = filling->stated;
+    uint32_t text_size = filling->f.text_size;
+    size_t i = cfi_row_list_index(stated, pc);
+    if (i == SIZE_MAX) { // before the first row
+        *end = stated->count ? stated->rows[0].pc_rel : text_size;
+        if (*end > pc)
+            return pc;
+        i = 0;
+    }
+    for (; i < stated->count; i++) {
+        if (stated->rows[i].rule_id != CFI_RULE_HOLE_ID)
+            continue;
+        uint32_t start = stated->rows[i].pc_rel > pc ? stated->rows[i].pc_rel : pc;
+        *end = i + 1 < stated->count ? stated->rows[i + 1].pc_rel : text_size;
+        if (start < *end)
+            return start;
+    }
+    return text_size;
+}
+
+// Whether there is code that nothing describes: a hole with more than padding.
+static bool has_work(const struct filling *filling)
+{
+    const struct code_follower *f = &filling->f;
+    uint32_t end = 0;
+    for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end) {
+        while (pc < end && !is_executable(f, pc)) // what lies between segments
+            pc += 1u << f->arch->pc_shift;
+        if (pc < end && behind_padding(f, pc, end) < end)
+            return true;
+    }
+    return false;
+}
+
+// ---- functions that nothing names
+
+static int by_pc(const void *a, const void *b)
+{
+    const struct code_span *x = a, *y = b;
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static void sort_spans(struct code_follower *f)
+{
+    if (f->spans.count)
+        qsort(f->spans.items, f->spans.count, sizeof *f->spans.items, by_pc);
+}
+
+// The end of what was just followed, from pc on without a gap.
+static uint32_t followed_to(const struct code_follower *f, size_t first_span, uint32_t pc)
+{
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = first_span; i < f->spans.count; i++) {
+            if (f->spans.items[i].pc <= pc && pc < f->spans.items[i].end) {
+                pc = f->spans.items[i].end;
+                found = true;
+            }
+        }
+    }
+    return pc;
+}
+
+static void count_function(void *context, const struct code_function *function, const struct code_walked *walked)
+{
+    struct filling *filling = context;
+    (void)function;
+    filling->counts->functions++;
+    filling->counts->followed += walked->outcome == CODE_FOLLOWED;
+    filling->counts->outcomes[walked->outcome]++;
+}
+
+// Behind the next instruction that goes on elsewhere.
+static uint32_t behind_block(const struct code_follower *f, uint32_t pc, uint32_t end)
+{
+    struct code_instruction in;
+    while (pc < end) {
+        if (!code_read(f, pc, &in))
+            return pc + (1u << f->arch->pc_shift);
+        pc += in.size_bytes;
+        if (in.flow == CODE_JUMP || in.flow == CODE_RETURN || in.flow == CODE_STOP)
+            break;
+    }
+    return pc;
+}
+
+// Compilers align functions. What begins so, and returns with the stack as it found it, is one, or a part of one in
+// which the stack is as at its entry. What may be walked in vain is bounded by the gap's size.
+static int try_gap(struct filling *filling, struct gap gap)
+{
+    struct code_follower *f = &filling->f;
+    uint32_t alignment = f->arch->pc_shift ? 1u << f->arch->pc_shift : 16;
+    uint64_t instructions_left = 24 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
+    for (uint32_t pc = gap.start; pc < gap.end;) {
+        pc = behind_padding(f, pc, gap.end);
+        if (pc % alignment) {
+            pc = behind_block(f, pc, gap.end);
+            continue;
+        }
+        if (pc >= gap.end || !is_executable(f, pc))
+            break;
+        size_t first_span = f->spans.count;
+        struct code_function function = {.pc = pc, .found = CODE_FOUND_GAP};
+        struct code_walked walked;
+        if (code_follow(f, &function, &walked) != 0)
+            return -1;
+        count_function(filling, &function, &walked);
+        uint32_t to = walked.outcome == CODE_FOLLOWED ? followed_to(f, first_span, pc) : pc;
+        pc = to > pc ? to : behind_block(f, pc, gap.end);
+        if (walked.outcome != CODE_FOLLOWED && walked.scanned >= instructions_left)
+            break;
+        if (walked.outcome != CODE_FOLLOWED)
+            instructions_left -= walked.scanned;
+    }
+    return 0;
+}
+
+static int try_gaps(struct filling *filling)
+{
+    struct code_follower *f = &filling->f;
+    sort_spans(f);
+    size_t span_count = f->spans.count, i = 0; // what is found is appended behind them
+    uint32_t end = 0;
+    for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size;) {
+        for (; i < span_count && f->spans.items[i].end <= pc; i++)
+            ;
+        struct gap gap = {pc, end};
+        if (i < span_count && f->spans.items[i].pc <= pc) {
+            pc = f->spans.items[i].end;
+            continue;
+        }
+        if (i < span_count && f->spans.items[i].pc < end)
+            gap.end = f->spans.items[i].pc;
+        if (try_gap(filling, gap) != 0)
+            return -1;
+        pc = gap.end;
+    }
+    return 0;
+}
+
+// ---- rows
+
+// Of [pc, end), which one or more spans hold: their rule, if it is one.
+static uint32_t rule_of(const struct code_span *spans, size_t count, uint32_t pc)
+{
+    uint32_t rule_id = CFI_RULE_HOLE_ID;
+    bool has_rule = false;
+    for (size_t i = 0; i < count; i++) {
+        if (pc < spans[i].pc || pc >= spans[i].end)
+            continue;
+        if (has_rule && spans[i].rule_id != rule_id)
+            return CFI_RULE_HOLE_ID; // code of two functions that disagree
+        rule_id = spans[i].rule_id;
+        has_rule = true;
+    }
+    return rule_id;
+}
+
+static uint32_t next_edge(const struct code_span *spans, size_t count, uint32_t pc, uint32_t end)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].pc > pc && spans[i].pc < end)
+            end = spans[i].pc;
+        if (spans[i].end > pc && spans[i].end < end)
+            end = spans[i].end;
+    }
+    return end;
+}
+
+static int make_rows(struct code_follower *f, struct cfi_row_list *rows)
+{
+    sort_spans(f);
+    if (cfi_row_list_reserve(rows, 4 * f->spans.count + 1, f->error) != 0)
+        return -1;
+    const struct code_span *spans = f->spans.items;
+    for (size_t first = 0; first < f->spans.count;) {
+        uint32_t end = spans[first].end;
+        size_t count = 1;
+        for (; first + count < f->spans.count && spans[first + count].pc < end; count++)
+            end = spans[first + count].end > end ? spans[first + count].end : end;
+        for (uint32_t pc = spans[first].pc; pc < end;) {
+            uint32_t edge = next_edge(&spans[first], count, pc, end);
+            if (cfi_row_list_reserve(rows, 2, f->error) != 0)
+                return -1;
+            cfi_row_list_put(rows, pc, rule_of(&spans[first], count, pc));
+            pc = edge;
+        }
+        cfi_row_list_put(rows, end, CFI_RULE_HOLE_ID);
+        first += count;
+    }
+    return 0;
+}
+
+int code_fill(const struct input_image *image, uint64_t text_start, uint64_t text_end,
+              const struct cfi_row_list *stated, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+              struct code_fill_counts *counts, struct base_error *error)
+{
+    struct filling filling = {.stated = stated, .counts = counts};
+    if (!code_arch(image->arch)->read)
+        return 0;
+    filling.f = (struct code_follower){.image = image,
+                                       .arch = image->arch,
+                                       .code = code_arch(image->arch),
+                                       .text_start = text_start,
+                                       .text_size = (uint32_t)(text_end - text_start)};
+    if (!has_work(&filling))
+        return 0;
+    struct code_follower *f = &filling.f;
+    if (code_follower_init(f, image, text_start, text_end, stated, rules, error) != 0)
+        return -1;
+    f->is_wanted = is_in_hole;
+    f->context = &filling;
+    int result = code_follower_run(f, count_function);
+    if (result == 0)
+        result = try_gaps(&filling);
+    if (result == 0)
+        result = code_follower_run(f, NULL); // what those call
+    if (result == 0)
+        result = make_rows(f, rows);
+    code_follower_free(f);
+    return result;
+}

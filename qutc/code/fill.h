@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows for code that nothing describes: what following it says. The last of all sources.
+#ifndef QUTC_CODE_FILL_H
+#define QUTC_CODE_FILL_H
+
+#include "base/error.h"
+#include "qutc/cfi/row_list.h"
+#include "qutc/cfi/rule_set.h"
+#include "qutc/input/image.h"
+
+// Why a function, or the rest of it, is not followed.
+enum code_outcome {
+    CODE_FOLLOWED = 0,
+    CODE_UNPROVEN,        // no way returns, and nothing calls it: what its caller left on the stack is not known
+    CODE_BAD_INSTRUCTION, // one that is not known, or data
+    CODE_BAD_RETURN,      // returns to, or with, what is not its caller's
+    CODE_BAD_LEAVE,       // goes on in another function with something left on the stack
+    CODE_OPEN_JUMP,       // a jump whose targets are not known
+    CODE_TOO_LARGE,
+    CODE_OUTCOME_END,
+};
+const char *code_outcome_name(enum code_outcome outcome);
+
+struct code_fill_counts {
+    uint64_t functions; // that begin in holes
+    uint64_t followed;  // of them
+    uint64_t outcomes[CODE_OUTCOME_END];
+};
+
+// Rows for the holes among `stated` (and, of functions that reach further, for what is stated already: that is passed
+// over where lists are merged). None where the architecture's code is not followed, or where holes are padding.
+int code_fill(const struct input_image *image, uint64_t text_start, uint64_t text_end,
+              const struct cfi_row_list *stated, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+              struct code_fill_counts *counts, struct base_error *error);
+
+#endif

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""qutc compile --fill: code without unwind information, against what the compiler states of the same code elsewhere; and
+code that must stay a hole. usage: fill_test.py QUTC FOLDER_OF_THIS CC
+"""
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+# Nothing says how these are entered, or what they leave.
+HOLES = {
+    "never_returns": "1: jmp 1b\n",
+    "returns_elsewhere": "push %rdi\nret\n",
+    "jumps_anywhere": "sub $24, %rsp\njmp *8(%rdi)\n",
+    "like_haskell": "add $-16, %rbp\nmov (%rbp), %rbx\njmp *(%rbp)\n",
+    "starts_a_thread": "mov $56, %eax\nsyscall\n1: pop %rdi\ncall *%r9\njmp 1b\n",
+}
+
+
+def rows(qutc, path, *options):
+    """[(start, end, rule)], holes included."""
+    text = subprocess.run([qutc, "dump", "--all", *options, path], capture_output=True, text=True, check=True).stdout
+    return [(int(match[1], 16), int(match[2], 16), match[3])
+            for match in re.finditer(r"^0x([0-9a-f]+)-0x([0-9a-f]+) (.*)$", text, re.MULTILINE)]
+
+
+def rule_at(table, pc):
+    return next((rule for start, end, rule in table if start <= pc < end), "hole")
+
+
+def functions(path):
+    text = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout
+    return {match[3]: (int(match[1], 16), int(match[2], 16))
+            for match in re.finditer(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (\w+)$", text, re.MULTILINE)}
+
+
+def compare(qutc, compiler, source, flags, folder):
+    """How many bytes of functions have a rule, with another CFA or return address than the compiler states."""
+    stated, bare = os.path.join(folder, "stated"), os.path.join(folder, "bare")
+    subprocess.run(compiler + ["-w", "-O2", "-g0"] + flags + [source, "-o", stated], check=True)
+    subprocess.run(["objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", stated, bare],
+                   check=True, stderr=subprocess.DEVNULL)
+    truth, filled = rows(qutc, stated), rows(qutc, bare, "--fill")
+    report = json.loads(subprocess.run([qutc, "lint", "--json", stated], capture_output=True, text=True).stdout)[0]
+    if report["findings"]:
+        print(f"{source} {flags}: {json.dumps(report['findings'], indent=1)}")
+        return False
+    total = covered = 0
+    for name, (start, size) in functions(stated).items():
+        if name.startswith("_") or name in ("deregister_tm_clones", "register_tm_clones", "frame_dummy"):
+            continue
+        total += size
+        covered += sum(rule_at(filled, pc) != "hole" for pc in range(start, start + size))
+        for pc in range(start, start + size):
+            if "outermost" in rule_at(truth, pc):
+                continue
+            if (rule_at(filled, pc) != "hole") and rule_at(truth, pc) == "hole":
+                print(f"{name}: {pc:x}: a rule where the compiler has none: {rule_at(filled, pc)}")
+                return False
+    print(f"{os.path.basename(source)} {flags}: {covered} of {total} bytes")
+    return covered > 0.95 * total
+
+
+def main():
+    if platform.machine() != "x86_64":
+        print("SKIP: the code is of x86-64")
+        return 77
+    qutc, root, compiler = sys.argv[1], sys.argv[2], sys.argv[3:]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(root, "tests/proof/oracle/programs/calls.c")
+        for flags in [], ["-O0"], ["-fno-omit-frame-pointer"]:
+            failed += not compare(qutc, compiler, source, flags, folder)
+        path = os.path.join(folder, "holes")
+        with open(path + ".s", "w", encoding="ascii") as file:
+            for name, code in HOLES.items():
+                file.write(f".text\n.p2align 4\n.globl {name}\n.type {name}, @function\n{name}:\n{code}"
+                           f".size {name}, .-{name}\n")
+            file.write(".p2align 4\n.globl fine\n.type fine, @function\nfine: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n"
+                       ".size fine, .-fine\n.section .note.GNU-stack,\"\",@progbits\n")
+        subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+        without = subprocess.run([qutc, "dump", path], capture_output=True, text=True)
+        table, places = rows(qutc, path, "--fill"), functions(path)
+        for name in HOLES:
+            rules = {rule_at(table, pc) for pc in range(places[name][0], sum(places[name]))}
+            if rules != {"hole"}:
+                print(f"{name}: {rules}")
+                failed += 1
+        fine = places["fine"][0]
+        if rule_at(table, fine + 1) != "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16]" or without.returncode == 0:
+            print(f"fine: {rule_at(table, fine + 1)}; without --fill: {without.stdout}")
+            failed += 1
+        text = subprocess.run([qutc, "verify", "--fill", path], capture_output=True, text=True)
+        stat = subprocess.run([qutc, "stat", "--fill", path], capture_output=True, text=True).stdout
+        if "rows from code" not in stat or "1 followed" not in stat or "wrong=0" not in text.stdout + "wrong=0":
+            print(stat + text.stdout + text.stderr)
+            failed += 1
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
