@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/codec.h"
 #include "formats/qut_table_check.h"
 #include "tests/support/run_suite.h"
 #include "tests/unit/tracer/call_times/story.h"
@@ -100,7 +101,11 @@ START_TEST(events_are_as_they_were)
     ck_assert_uint_eq(calls->enters, sums.enters);
     ck_assert_uint_eq(calls->exits, sums.exits);
     const double bytes = (double)trace.file_bytes / (2 * MANY);
-    ck_assert_msg(_i || bytes <= 3, "%.2f bytes for an event", bytes);
+    uint8_t packed[512] = {0};
+    size_t packed_bytes;
+    const bool has_zstd =
+        base_zstd_pack((struct base_bytes){packed, 64}, 1, packed + 64, sizeof packed - 64, &packed_bytes, NULL) == 0;
+    ck_assert_msg(_i || bytes <= (has_zstd ? 3 : 6), "%.2f bytes for an event", bytes);
     trace_free(&trace);
     free(events);
     close(fd);
