@@ -165,7 +165,7 @@ enum {
 enum {
     QUT_TRACE_FILE_CALL_ID_BITS = 20,
     QUT_TRACE_FILE_CALL_MODULES_MAX = 1 << 13,
-    QUT_TRACE_FILE_CALL_THREADS_MAX = 1 << 17,
+    QUT_TRACE_FILE_CALL_THREADS_MAX = 1 << 16,
     QUT_TRACE_FILE_CALL_EVENTS_MAX = 1 << 16, // in a block
     QUT_TRACE_FILE_CALL_OPEN_MAX = 1024, // calls that a block's code knows to be open; those further out are forgotten
 };

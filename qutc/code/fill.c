@@ -266,7 +266,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     f->is_wanted = is_in_hole;
     f->context = &filling;
     int result = code_follower_run(f, count_function);
-    if (result == 0)
+    // Of what nothing names it is not known whether it is Thumb.
+    if (result == 0 && !image->arch->has_thumb)
         result = try_gaps(&filling);
     if (result == 0)
         result = code_follower_run(f, NULL); // what those call

@@ -182,8 +182,13 @@ struct call_events_reader *call_events_begin(const struct call_events *calls, ui
     reader->calls = calls;
     reader->thread = &calls->threads.items[thread];
     reader->index = thread;
-    while (reader->loss < calls->losses.count && calls->losses.items[reader->loss].thread < thread)
-        reader->loss++;
+    for (size_t high = calls->losses.count; reader->loss < high;) {
+        const size_t middle = reader->loss + (high - reader->loss) / 2;
+        if (calls->losses.items[middle].thread < thread)
+            reader->loss = middle + 1;
+        else
+            high = middle;
+    }
     return reader;
 }
 

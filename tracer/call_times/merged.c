@@ -45,6 +45,8 @@ struct call_times_merged *call_times_merged_begin(const struct call_events *call
     merged->calls = calls;
     merged->heap = calloc(calls->threads.count + 1, sizeof *merged->heap);
     for (size_t i = 0; merged->heap && i < calls->threads.count; i++) {
+        if (!calls->threads.items[i].blocks.count)
+            continue;
         struct source *source = &merged->heap[merged->count];
         *source = (struct source){.reader = call_events_begin(calls, (uint32_t)i), .thread = (uint32_t)i};
         if (!source->reader) {

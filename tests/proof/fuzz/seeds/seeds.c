@@ -176,5 +176,6 @@ void all_seeds(void)
     dex_seeds();
     table_seeds();
     trace_seeds();
+    call_seeds();
     agent_seeds();
 }

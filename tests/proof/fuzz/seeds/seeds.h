@@ -17,6 +17,7 @@ void all_seeds(void);
 void frame_seeds(const struct arch *arch);
 void jit_seeds(const struct arch *arch);
 void trace_seeds(void);
+void call_seeds(void);
 void agent_seeds(void);
 void target_seeds(const struct arch *arch);
 void name_seeds(const struct arch *arch);
