@@ -46,15 +46,6 @@ static inline void os_set_thread_word(enum os_thread_word word, uintptr_t value)
         pthread_setspecific(os_word_keys[word], (void *)value);
 }
 
-// Not one instruction: a handler in between is not noticed.
-static inline bool os_change_thread_word(enum os_thread_word word, uintptr_t from, uintptr_t to)
-{
-    if (os_thread_word(word) != from)
-        return false;
-    os_set_thread_word(word, to);
-    return true;
-}
-
 static inline bool os_has_thread_words(void)
 {
     return os_words_exist;
@@ -71,13 +62,6 @@ static inline uintptr_t os_thread_word(enum os_thread_word word)
 static inline void os_set_thread_word(enum os_thread_word word, uintptr_t value)
 {
     atomic_store_explicit(&os_words[word], value, memory_order_relaxed);
-}
-
-// False: it is not `from`, a handler has changed it.
-static inline bool os_change_thread_word(enum os_thread_word word, uintptr_t from, uintptr_t to)
-{
-    return atomic_compare_exchange_strong_explicit(&os_words[word], &from, to, memory_order_relaxed,
-                                                   memory_order_relaxed);
 }
 
 static inline bool os_has_thread_words(void)

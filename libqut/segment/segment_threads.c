@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "libqut/os/task.h"
 #include "libqut/segment/inside.h"
 
 static void put_name(struct qut_trace_thread *thread, const char *name)
@@ -130,14 +129,7 @@ static bool is_full(const struct segment *segment)
 
 struct qut_trace_thread *segment_thread_begin(struct segment *segment, uint32_t tid, const char *name, uint64_t now_ns)
 {
-    if (is_full(segment))
-        return NULL;
-    // A handler that jumped out of this would leave a slot that no thread has or gets. Once in a thread's life two
-    // system calls are not too much against that.
-    uint64_t blocked = os_block_signals();
-    struct qut_trace_thread *thread = begin(segment, tid, name, now_ns);
-    os_restore_signals(blocked);
-    return thread;
+    return is_full(segment) ? NULL : begin(segment, tid, name, now_ns);
 }
 
 void segment_thread_end(struct segment *segment, struct qut_trace_thread *thread, uint64_t now_ns)

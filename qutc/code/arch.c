@@ -13,6 +13,7 @@ static const struct code_arch archs[QUT_ARCH_END] = {
                          .leaves = {60, 231, 15}},
     [QUT_ARCH_X86] = {.read = code_read_x86,
                       .kept = BIT(3) | BIT(4) | BIT(5) | BIT(6) | BIT(7),
+                      .callees_pop = true,
                       .call_number_reg = 0,
                       .clones = {120, 435},
                       .leaves = {1, 252, 173}},

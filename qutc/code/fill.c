@@ -251,7 +251,9 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
               struct code_fill_counts *counts, struct base_error *error)
 {
     struct filling filling = {.stated = stated, .counts = counts};
-    if (!code_arch(image->arch)->read)
+    // Behind a call to a function that may have popped, where sp is cannot be proven yet: seen in i686's libc, whose
+    // functions that return structures do so, 1,500 instructions of their callers.
+    if (!code_arch(image->arch)->read || code_arch(image->arch)->callees_pop)
         return 0;
     filling.f = (struct code_follower){.image = image,
                                        .arch = image->arch,

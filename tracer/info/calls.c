@@ -132,14 +132,15 @@ static void print_function_json(const struct shown *shown, uint32_t index)
     base_json_close(json, '}');
 }
 
-// The bucket's bound that so many per cent of the calls are below.
-static uint64_t below_ns(const struct call_times_function *function, unsigned percent)
+// What so many per cent of the calls did not exceed: the bound of a bucket, or the longest call.
+static uint64_t within_ns(const struct call_times_function *function, unsigned percent)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < CALL_TIMES_BUCKETS; i++) {
         sum += function->histogram[i];
+        uint64_t bound_ns = i < 63 ? (uint64_t)2 << i : UINT64_MAX;
         if (function->ended && sum * 100 >= function->ended * percent)
-            return i < 63 ? (uint64_t)2 << i : UINT64_MAX;
+            return bound_ns < function->max_ns ? bound_ns : function->max_ns;
     }
     return 0;
 }
@@ -163,7 +164,7 @@ static void print_function_text(const struct shown *shown, uint32_t index)
         fprintf(output, "%10s %10s %10s %10s  ", "-", "-", "-", "-");
     else
         fprintf(output, "%10s %10s %10s %10s  ", base_quantity_time(function->min_ns).text,
-                base_quantity_time(below_ns(function, 50)).text, base_quantity_time(below_ns(function, 99)).text,
+                base_quantity_time(within_ns(function, 50)).text, base_quantity_time(within_ns(function, 99)).text,
                 base_quantity_time(function->max_ns).text);
     print_name(shown, index);
 }
@@ -184,7 +185,7 @@ static int print_functions(const struct shown *shown)
         base_json_open(printer->json, "functions", '[');
     else
         fprintf(printer->output, "  %s%13s  %10s %10s %10s %10s %10s %10s  function%s%s\n",
-                cli_style_head(printer->output), "calls", "total", "self", "shortest", "50 % <", "99 % <", "longest",
+                cli_style_head(printer->output), "calls", "total", "self", "shortest", "50 % <=", "99 % <=", "longest",
                 shown->calls->counted ? " (+: some counted only)" : "", cli_style_end(printer->output));
     for (size_t i = 0; i < count && (printer->json || i < printer->rows); i++)
         (printer->json ? print_function_json : print_function_text)(shown, order[i]);

@@ -121,7 +121,7 @@ says 'each has its samples, too' h 'len(processes) == 4 and sum(due(p) > 25 and 
 limits=$(ulimit -n; "$qut" record -q -o limits sh -c 'ulimit -n')
 check 'the command has its own limits' test "$(sed -n 1p <<<"$limits")" = "$(sed -n 2p <<<"$limits")"
 check 'many at the same time' bash -c "ulimit -Sn 256; '$qut' record --buffer 2M -o many '$s' forks 120 20 2>&1 | grep -q ' in 121 processes'"
-says 'all of them are there' many 'len(processes) == 121 and t["present_samples"] > 500'
+says 'all of them are there' many 'len(processes) == 121 and t["present_samples"] > 0.4 * sum(due(p) for p in processes) > 0'
 expect 'exec of itself' 5 '^$' '' record -o i sh -c "exec $s burn 40 5"
 says 'both are there' i 'len({p["pid"] for p in processes}) == 1 and due(processes[-1]) > 20 and t["present_samples"] > 0'
 expect 'not the children' 0 '^$' ' in 1 processes' record --no-children -o j "$s" spawn 2 50
@@ -177,11 +177,13 @@ if "${CC:-cc}" -static -O1 -o static "$here/subject.c" 2>/dev/null; then
 else
     skip 'static' 'no static libc'
 fi
-if command -v i686-linux-gnu-gcc >/dev/null && i686-linux-gnu-gcc -static -O1 -o thirty_two "$here/subject.c"; then
+# 126: this kernel runs no such programs.
+if command -v i686-linux-gnu-gcc >/dev/null && i686-linux-gnu-gcc -static -O1 -o thirty_two "$here/subject.c" &&
+    { ./thirty_two >/dev/null 2>&1 || [ $? -ne 126 ]; }; then
     expect '32-bit' 3 '^$' '32-bit.*sampled from outside.*samples of' record -o u ./thirty_two burn 300 3
     says 'its samples, from outside, too' u 't["present_samples"] > 100'
 else
-    skip '32-bit' 'no i686-linux-gnu-gcc'
+    skip '32-bit' 'no i686-linux-gnu-gcc, or a kernel without 32-bit programs'
 fi
 
 # ---- a process that runs

@@ -29,7 +29,7 @@ record_node() # FLAG SECONDS
     "$qut" record -q -F 500 -o trace -- node "$1" "${flags[@]}" main.js "$2" >out 2>err || true
     "$qut" export trace -f collapsed -o - >stacks 2>/dev/null || true
 }
-record_node --perf-basic-prof 2
+record_node --perf-basic-prof 4
 chains() { grep -c 'descendTo.*;[^;]*descendTo.*;[^;]*innermost' stacks; }
 check 'a recording has the names of its stacks' [ "$(chains || true)" -gt 0 ]
 named() { awk '{ n = $NF; all += n; if (/innermost/) with += n } END { exit !(with > 0.8 * all) }' stacks; }
@@ -38,7 +38,7 @@ check 'most samples have them' named
 rm -f "/tmp/perf-$("$qut" info trace 2>/dev/null | sed -n 's/.*from  *process \([0-9]*\),.*/\1/p').map"
 
 # Its last 2 MiB are written when it ends: here, all.
-record_node --perf-prof 2
+record_node --perf-prof 4
 check 'a recording has names that were written at the end' [ "$(chains || true)" -gt 0 ]
 check 'most samples have them, too' named
 rm -f jit-*.dump
