@@ -84,9 +84,9 @@ static int read_relocations(struct calls_work *work, const struct input_elf_sect
         Elf64_Rela relocation;
         memcpy(&relocation, bytes.data + at, sizeof relocation);
         uint64_t type = ELF64_R_TYPE(relocation.r_info), target = (uint64_t)relocation.r_addend;
-        if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+        if (type == work->decoder->relative || type == work->decoder->irelative)
             calls_mark(&work->targets, target);
-        if (type == R_X86_64_IRELATIVE && add_resolver(work, target) != 0)
+        if (type == work->decoder->irelative && add_resolver(work, target) != 0)
             return -1;
     }
     return 0;
