@@ -10,7 +10,7 @@
 #define QUT_PLAN_MAGIC "QUTPLAN\1"
 
 enum {
-    QUT_PLAN_VERSION = 2, // raised also where another plan is made of the same file: a cache has the old one
+    QUT_PLAN_VERSION = 3, // raised also where another plan is made of the same file: a cache has the old one
     QUT_PLAN_IDENTITY_MAX = 32,
     QUT_PLAN_CODE_MAX = 24,
     QUT_PLAN_MOVES_MAX = 5, // instructions that begin within 5 bytes
@@ -29,7 +29,7 @@ enum qut_plan_kind {
 // Why a function is left alone. Append only.
 enum qut_plan_refusal {
     QUT_PLAN_OK = 0,
-    QUT_PLAN_NO_UNWIND = 1,     // no FDE: nothing says that it is entered with its return address on top
+    QUT_PLAN_NO_UNWIND = 1,     // no FDE, no place for entries: nothing says that its return address is on top
     QUT_PLAN_UNDECODED = 2,     // its first bytes are no instructions that are known
     QUT_PLAN_UNMOVABLE = 3,     // its first instruction cannot be executed elsewhere
     QUT_PLAN_READS_RETURN = 4,  // reads or changes its own return address

@@ -3,6 +3,8 @@
 #ifndef TRACER_CALLS_INSIDE_H
 #define TRACER_CALLS_INSIDE_H
 
+#include <elf.h>
+
 #include "base/vector.h"
 #include "qutc/cfi/frame_rows.h"
 #include "tracer/calls/plan.h"
@@ -76,11 +78,20 @@ struct calls_region {
     bool loops;         // jumps to its own entry
     bool closed;        // its last instruction does not go on behind it
     bool branched_to;   // conditional jumps of other functions lead to its start
+    bool has_sled;      // a compiler left a place for its entries
+    bool is_guessed;    // nothing but nops that were left says where it begins
 };
 
 // Nops between regions, which nothing leads to.
 struct calls_gap {
     uint64_t start, end;
+};
+
+// A place that a compiler left for entries.
+struct calls_sled {
+    uint64_t place; // its first byte
+    uint64_t entry; // of XRay's: where the function begins
+    bool is_xray;
 };
 
 struct calls_work {
@@ -92,6 +103,7 @@ struct calls_work {
     bool is_fixed; // not relocated: constants may be addresses
     BASE_VECTOR(struct calls_region) regions;
     BASE_VECTOR(struct calls_gap) gaps;
+    BASE_VECTOR(struct calls_sled) sleds;     // ascending
     BASE_VECTOR(uint64_t) leas;               // what `lea` takes the address of
     BASE_VECTOR(uint64_t) resolvers;          // entries, sorted
     struct calls_marks targets;               // what is not only reached from the instruction before it
@@ -108,6 +120,18 @@ int calls_find_regions(struct calls_work *work);
 int calls_rows(struct calls_work *work, uint32_t fde, uint32_t end_rel);
 // The region with that start, or the one that contains it; NULL: none.
 struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vaddr);
+// The first one that begins behind an address; NULL: none.
+struct calls_region *calls_region_behind(const struct calls_work *work, uint64_t vaddr);
+
+// sleds.c: fills work->sleds.
+int calls_read_sleds(struct calls_work *work);
+// Functions that nothing else tells of; behind work->regions, which are sorted.
+int calls_add_sled_regions(struct calls_work *work);
+// Whether something leads into the nops of a region, or right behind them.
+bool calls_leads_into_nops(const struct calls_work *work, const struct calls_region *region);
+// Whether a function that begins there has one; whether the instruction is the jump over one of XRay's.
+bool calls_is_sled_entry(const struct calls_work *work, uint64_t entry);
+bool calls_is_sled_jump(const struct calls_work *work, uint64_t vaddr, const struct calls_instruction *in);
 
 // scan.c: decodes all code; marks targets, notes what regions do, fills work->gaps.
 int calls_scan(struct calls_work *work);
@@ -117,6 +141,10 @@ void calls_trim_gaps(struct calls_work *work);
 // landing.c: marks where exceptions land. Regions that begin so are parts of others.
 void calls_mark_landing_pads(struct calls_work *work);
 
+// tables.c: what the loader relocates, one by one, until `each` does not return 0.
+typedef int (*calls_relocation_fn)(struct calls_work *work, const Elf64_Rela *relocation, const void *context);
+int calls_each_relocation(struct calls_work *work, calls_relocation_fn each, const void *context);
+bool calls_is_code(const struct calls_work *work, uint64_t vaddr);
 // tables.c: marks what jump tables, relocations and words of data lead to; fills work->resolvers.
 int calls_read_tables(struct calls_work *work);
 

@@ -69,6 +69,7 @@ static void free_work(struct calls_work *work)
     cfi_row_list_free(&work->rows);
     base_vector_free(&work->regions.vector);
     base_vector_free(&work->gaps.vector);
+    base_vector_free(&work->sleds.vector);
     base_vector_free(&work->leas.vector);
     base_vector_free(&work->resolvers.vector);
     free(work->targets.bits);

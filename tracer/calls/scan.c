@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "tracer/calls/inside.h"
 
 enum { WORD_BYTES = 8, DWARF_FP = 6 };
@@ -67,6 +69,25 @@ static bool touches_return(const struct cfa_cursor *cursor, const struct calls_i
     return in->offset == (int64_t)cfa->offset_bytes - WORD_BYTES;
 }
 
+// The same where nothing says where the CFA is: at the first instruction it is known, and where rbp is the frame's.
+struct plain_frame {
+    bool has_begun, has_fp;
+};
+
+static bool touches_plain_return(struct plain_frame *frame, const struct calls_instruction *in, const uint8_t *code)
+{
+    static const uint8_t sets_fp[2][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+    if (in->is_nop || in->is_landing_mark)
+        return false;
+    const bool is_first = !frame->has_begun;
+    frame->has_begun = true;
+    frame->has_fp |= in->length == 3 && (memcmp(code, sets_fp[0], 3) == 0 || memcmp(code, sets_fp[1], 3) == 0);
+    if (in->is_lea)
+        return false;
+    return (is_first && (in->is_pop || (in->base == CALLS_BASE_SP && in->offset == 0))) ||
+           (frame->has_fp && in->base == CALLS_BASE_FP && in->offset == WORD_BYTES);
+}
+
 static struct base_bytes code_at(const struct calls_work *work, uint64_t start, uint64_t end)
 {
     return input_image_some(work->image, start, end - start);
@@ -76,6 +97,7 @@ static int scan_region(struct calls_work *work, struct calls_region *region)
 {
     struct base_bytes code = code_at(work, region->start, region->end);
     struct cfa_cursor cursor = {.work = work};
+    struct plain_frame frame = {.has_begun = false};
     work->rows.count = 0;
     if (region->fde != UINT32_MAX && calls_rows(work, region->fde, UINT32_MAX) != 0)
         return -1;
@@ -90,7 +112,8 @@ static int scan_region(struct calls_work *work, struct calls_region *region)
         if (at == 0 && in.is_landing_mark)
             region->mark_bytes = in.length;
         go_to(&cursor, vaddr);
-        if (touches_return(&cursor, &in))
+        if (touches_return(&cursor, &in) ||
+            (region->fde == UINT32_MAX && touches_plain_return(&frame, &in, code.data + at)))
             region->reads_return = true;
         // A call at the end is one that does not return.
         region->closed = in.flow == CALLS_FLOW_JUMP || in.flow == CALLS_FLOW_STOP || in.flow == CALLS_FLOW_CALL ||

@@ -7,15 +7,17 @@
 
 enum { SHORT_BYTES = 2, TRAP_BYTES = 1 };
 
-static enum qut_plan_move move_of(const struct calls_instruction *in)
+static enum qut_plan_move move_of(const struct calls_instruction *in, bool is_nop)
 {
+    if (is_nop)
+        return QUT_MOVE_SKIP;
     switch ((enum calls_flow)in->flow) {
     case CALLS_FLOW_JUMP: return QUT_MOVE_JUMP;
     case CALLS_FLOW_CONDITION: return QUT_MOVE_CONDITION;
     case CALLS_FLOW_LOOP: return QUT_MOVE_LOOP;
     case CALLS_FLOW_CALL: return QUT_MOVE_CALL;
     case CALLS_FLOW_CALL_BY: return in->has_address ? QUT_MOVE_CALL_BY_ADDRESS : QUT_MOVE_CALL_BY;
-    default: return in->is_nop ? QUT_MOVE_SKIP : in->has_address ? QUT_MOVE_ADDRESS : QUT_MOVE_COPY;
+    default: return in->has_address ? QUT_MOVE_ADDRESS : QUT_MOVE_COPY;
     }
 }
 
@@ -40,11 +42,12 @@ static bool cover(const struct calls_work *work, const struct calls_region *regi
             function->refusal = QUT_PLAN_UNMOVABLE;
             return false;
         }
+        const bool is_nop = in.is_nop || calls_is_sled_jump(work, start + function->moved_bytes, &in);
         function->instructions[function->instruction_count++] =
-            (struct qut_plan_instruction){in.length, (uint8_t)move_of(&in), in.operand_at, 0};
+            (struct qut_plan_instruction){in.length, (uint8_t)move_of(&in, is_nop), in.operand_at, 0};
         function->moved_bytes = (uint8_t)(function->moved_bytes + in.length);
-        all_nops = all_nops && in.is_nop;
-        bool ends = in.flow == CALLS_FLOW_JUMP || in.flow == CALLS_FLOW_STOP;
+        all_nops = all_nops && is_nop;
+        bool ends = !is_nop && (in.flow == CALLS_FLOW_JUMP || in.flow == CALLS_FLOW_STOP);
         bool calls = in.flow == CALLS_FLOW_CALL || in.flow == CALLS_FLOW_CALL_BY;
         // What a call returns to must not be overwritten; where it does not return, there is nothing.
         if (calls && function->moved_bytes < wanted && function->moved_bytes < code.size)
