@@ -54,6 +54,7 @@ enum qut_refusal {
     QUT_REFUSED_INSTRUMENTED,        // method tracing of Android's runtime put its own return address here
     QUT_REFUSED_OAT_CODE,            // an OAT method's code does from here on what its header does not explain
     QUT_REFUSED_STACK_SWITCH,        // the function goes on with another stack: what is its caller's stands elsewhere
+    QUT_REFUSED_EH_RETURN, // the function exchanges its caller's registers for those of a frame that catches
     QUT_REFUSAL_END,
 };
 

@@ -50,8 +50,12 @@ int qutc_compile(const struct input_image *image, const struct qutc_compile_opti
                  size_t *table_size, struct qutc_compile_stats *stats, struct base_error *error)
 {
     struct qutc_compile_stats own_stats;
-    struct qutc_rows c = {
-        .image = image, .stats = stats ? stats : &own_stats, .error = error, .fill = options && options->fill};
+    struct qutc_rows c = {.image = image,
+                          .stats = stats ? stats : &own_stats,
+                          .error = error,
+                          .fill = options && options->fill,
+                          .check = options && options->check,
+                          .as_stated = options && options->as_stated};
     *c.stats = (struct qutc_compile_stats){0};
     *table = NULL;
     *table_size = 0;

@@ -9,11 +9,14 @@
 #include "qutc/cfi/go_rows.h"
 #include "qutc/cfi/oat_rows.h"
 #include "qutc/code/fill.h"
+#include "qutc/code/mend.h"
 #include "qutc/input/image.h"
 
 struct qutc_compile_options {
-    bool small; // fewer bytes for a slightly slower lookup
-    bool fill;  // code that nothing describes is followed, and described where every way proves it
+    bool small;     // fewer bytes for a slightly slower lookup
+    bool fill;      // code that nothing describes is followed, and described where every way proves it
+    bool check;     // so is all other code, and what contradicts it is mended; else where that is cheap
+    bool as_stated; // nothing is mended
 };
 
 // What compiling one image met. Times are of this call.
@@ -31,6 +34,7 @@ struct qutc_compile_stats {
     struct cfi_oat_counts oat;
     struct cfi_go_counts go;
     struct code_fill_counts code;
+    struct code_mend_counts mend;
     struct base_error first_skipped; // why the first of skipped_fdes was dropped
 };
 

@@ -2,11 +2,14 @@
 // Frame sections and all else that describes code -> one list of rows, by precedence.
 #include "qutc/rows.h"
 
+#include <string.h>
+
 #include "qutc/cfi/art.h"
 #include "qutc/cfi/exidx.h"
 #include "qutc/cfi/frame_rows.h"
 #include "qutc/cfi/plt.h"
 #include "qutc/code/fill.h"
+#include "qutc/code/mend.h"
 #include "qutc/table/row_merge.h"
 
 static int find_text(struct qutc_rows *c)
@@ -125,6 +128,42 @@ static int read_code(struct qutc_rows *c)
     return take_rows(c, &rows, QUT_TABLE_FROM_CODE);
 }
 
+static int keep_mended(struct qutc_rows *c, const struct cfi_row_list *rows)
+{
+    if (!c->keep_mended)
+        return 0;
+    if (cfi_row_list_reserve(&c->mended, rows->count, c->error) != 0)
+        return -1;
+    memcpy(c->mended.rows, rows->rows, rows->count * sizeof *rows->rows);
+    c->mended.count = rows->count;
+    return 0;
+}
+
+// Where the code proves that what is stated is wrong, the code's rule counts.
+static int mend(struct qutc_rows *c)
+{
+    struct input_go_functions go;
+    struct cfi_row_list rows = {0};
+    // Go's functions keep no register; those that matter have rules of their own.
+    if (c->as_stated || input_go_find(c->image, &go))
+        return 0;
+    int result = code_mend(c->image, c->text_start, c->text_end, &c->rows, &c->rules, c->check, &rows, &c->stats->mend,
+                           c->error);
+    if (result == 0 && rows.count) {
+        result = keep_mended(c, &rows);
+        c->flags |= c->stats->mend.instructions ? QUT_TABLE_FROM_CODE : 0u;
+        if (result == 0)
+            result = table_rows_fill_holes(&rows, &c->rows, c->error);
+        if (result == 0) {
+            struct cfi_row_list stated = c->rows;
+            c->rows = rows;
+            rows = stated;
+        }
+    }
+    cfi_row_list_free(&rows);
+    return result;
+}
+
 static int fail_without_rows(struct qutc_rows *c)
 {
     const struct input_image *image = c->image;
@@ -162,7 +201,7 @@ static int read_rows(struct qutc_rows *c)
         cfi_row_list_free(&plt);
         return -1;
     }
-    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0 || read_code(c) != 0)
+    if (take_rows(c, &plt, QUT_TABLE_FROM_PLT) != 0 || mend(c) != 0 || read_code(c) != 0)
         return -1;
     if (c->rows.count == 0)
         return fail_without_rows(c);
@@ -181,5 +220,6 @@ int qutc_rows_read(struct qutc_rows *c)
 void qutc_rows_free(struct qutc_rows *c)
 {
     cfi_row_list_free(&c->rows);
+    cfi_row_list_free(&c->mended);
     cfi_rule_set_free(&c->rules);
 }

@@ -11,10 +11,13 @@ struct qutc_rows {
     struct base_error *error;
     uint64_t text_start, text_end;
     struct cfi_rule_set rules;
-    struct cfi_row_list rows; // so far
-    uint32_t flags;           // enum qut_table_flag
-    bool fill;                // holes are filled with what the code says
-    bool as_stated;           // nothing of what unwind information says is bettered
+    struct cfi_row_list rows;   // so far
+    struct cfi_row_list mended; // with keep_mended: those that came before what is stated
+    uint32_t flags;             // enum qut_table_flag
+    bool fill;                  // holes are filled with what the code says
+    bool keep_mended;
+    bool check;     // each function's rows are held against its code, not only where that is cheap
+    bool as_stated; // nothing of what unwind information says is bettered
 };
 
 // image, stats, error and fill are filled, all else is zero. Free with qutc_rows_free, whatever it returns.

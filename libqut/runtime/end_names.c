@@ -36,6 +36,7 @@ static const char *const refusal_names[QUT_REFUSAL_END] = {
     [QUT_REFUSED_INSTRUMENTED] = "INSTRUMENTED",
     [QUT_REFUSED_OAT_CODE] = "OAT_CODE",
     [QUT_REFUSED_STACK_SWITCH] = "STACK_SWITCH",
+    [QUT_REFUSED_EH_RETURN] = "EH_RETURN",
 };
 
 const char *qut_end_reason_name(uint32_t reason)

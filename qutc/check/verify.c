@@ -33,6 +33,7 @@ struct verification {
     struct section_judges sections[INPUT_FRAME_SECTIONS_MAX];
     BASE_VECTOR(uint64_t) pcs; // where something may begin or end, ascending
     struct check_context contexts[CHECK_CONTEXTS];
+    const struct check_mended *mended;
     bool no_memory; // of a judge, or of the library behind it
 };
 
@@ -254,6 +255,16 @@ static bool is_beyond_judges(const struct verification *v, const struct qut_rule
            (rule->ra.how == QUT_REG_UNDEFINED || rule->flags & QUT_RULE_SIGNAL);
 }
 
+// Readers do not count where the code proves another rule than theirs, if it is the table's.
+static bool is_mended(const struct verification *v, uint64_t pc, uint64_t last_pc, const struct qut_rule *rule)
+{
+    if (!v->mended || rule->kind != QUT_RULE_FRAME || pc < v->mended->text_start)
+        return false;
+    uint32_t rule_id = cfi_row_list_at(v->mended->rows, (uint32_t)(pc - v->mended->text_start));
+    return rule_id != CFI_RULE_HOLE_ID && memcmp(&v->mended->rules->rules[rule_id], rule, sizeof *rule) == 0 &&
+           rule_id == cfi_row_list_at(v->mended->rows, (uint32_t)(last_pc - v->mended->text_start));
+}
+
 static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
                            const struct expectation *expected)
 {
@@ -263,6 +274,10 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
     if (!lookup_agrees(v, pc, last_pc, rule)) {
         result->rows++;
         add_finding(v, pc, end, false, rule, "the table's lookup contradicts its list of rows");
+        return;
+    }
+    if (is_mended(v, pc, last_pc, rule)) {
+        result->mended++;
         return;
     }
     bool is_refused = rule->kind == QUT_RULE_REFUSED && rule->reason != QUT_REFUSED_CANTUNWIND;
@@ -374,10 +389,16 @@ static void walk_ranges(struct verification *v)
 int check_verify(const struct qut_table *table, const struct input_image *image, unsigned judges_mask,
                  struct check_verify_result *result, struct base_error *error)
 {
+    return check_verify_mended(table, image, judges_mask, NULL, result, error);
+}
+
+int check_verify_mended(const struct qut_table *table, const struct input_image *image, unsigned judges_mask,
+                        const struct check_mended *mended, struct check_verify_result *result, struct base_error *error)
+{
     *result = (struct check_verify_result){0};
     for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)
         result->judges[j].name = judge_classes[j]->name;
-    struct verification v = {.table = table, .image = image, .arch = image->arch, .result = result};
+    struct verification v = {.table = table, .image = image, .arch = image->arch, .mended = mended, .result = result};
     for (unsigned c = 0; c < CHECK_CONTEXTS; c++)
         check_context_init(&v.contexts[c], v.arch, 0x5157 + c);
 

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "libqut/runtime/table.h"
+#include "qutc/cfi/row_list.h"
+#include "qutc/cfi/rule_set.h"
 #include "qutc/input/image.h"
 #include "qutc/table/rule_text.h"
 
@@ -51,6 +53,7 @@ struct check_verify_result {
         plt_leaf; // intervals of .plt sections without information, for which the table has the leaf rule: not rows
     uint64_t oat_headers; // intervals of an OAT file's methods that only their headers describe: no judge reads those
     uint64_t from_code;   // intervals that nothing describes, whose rule is from following the code: not rows
+    uint64_t mended;      // intervals whose rule the code proves against what is stated, followed anew: not rows
     uint64_t holes;       // intervals where both sides have nothing: not rows
     uint64_t refused_by_reason[QUT_REFUSAL_END];
     struct check_judge_count judges[CHECK_JUDGES_COUNT];
@@ -58,8 +61,19 @@ struct check_verify_result {
     unsigned finding_count;
 };
 
+// Where the code contradicts what readers read (code_mend): what the table must say there instead.
+struct check_mended {
+    uint64_t text_start;
+    const struct cfi_row_list *rows;
+    const struct cfi_rule_set *rules;
+};
+
 // judges_mask: which of CHECK_JUDGE_*. Fails only where nothing could be compared; differences are in *result.
 int check_verify(const struct qut_table *table, const struct input_image *image, unsigned judges_mask,
                  struct check_verify_result *result, struct base_error *error);
+// The same of a table that was made so. mended: NULL, there is nothing of the kind.
+int check_verify_mended(const struct qut_table *table, const struct input_image *image, unsigned judges_mask,
+                        const struct check_mended *mended, struct check_verify_result *result,
+                        struct base_error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #include "qutc/check/verify.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load_table.h"
+#include "qutc/rows.h"
 #include "qutc/table/rule_text.h"
 
 // What a worker tells besides its text.
@@ -27,6 +28,7 @@ static void print_json(const char *name, const struct check_verify_result *resul
     base_json_number(&json, "plt_leaf", result->plt_leaf);
     base_json_number(&json, "oat_headers", result->oat_headers);
     base_json_number(&json, "from_code", result->from_code);
+    base_json_number(&json, "mended", result->mended);
     base_json_number(&json, "holes", result->holes);
     base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
@@ -95,6 +97,10 @@ static void print_details(const char *name, const struct check_verify_result *re
         cli_print_name(output, name);
         fprintf(output, ": from OAT method headers, which no judge reads: %" PRIu64 " rows\n", result->oat_headers);
     }
+    if (result->mended) {
+        cli_print_name(output, name);
+        fprintf(output, ": against what is stated, since the code proves it: %" PRIu64 " rows\n", result->mended);
+    }
     if (result->from_code) {
         cli_print_name(output, name);
         fprintf(output, ": from code, which no judge reads: %" PRIu64 " rows\n", result->from_code);
@@ -128,6 +134,24 @@ static int load_given_table(const char *path, struct cli_loaded *loaded, struct 
     return base_fail(error, BASE_ERR_TABLE, "", 0, "%s", qut_table_fault_name(QUT_TABLE_FOREIGN));
 }
 
+// Compares, against what the code proves where the table was made so.
+static int compare(const struct cli_options *options, const struct cli_loaded *loaded,
+                   struct check_verify_result *result, struct base_error *error)
+{
+    const struct qut_table *table = &loaded->file.table;
+    if (!options->check)
+        return check_verify(table, loaded->image, options->judges, result, error);
+    struct qutc_compile_stats stats = {0};
+    struct qutc_rows rows = {
+        .image = loaded->image, .stats = &stats, .error = error, .check = true, .keep_mended = true};
+    int status = qutc_rows_read(&rows);
+    const struct check_mended mended = {.text_start = rows.text_start, .rows = &rows.mended, .rules = &rows.rules};
+    if (status == 0)
+        status = check_verify_mended(table, loaded->image, options->judges, &mended, result, error);
+    qutc_rows_free(&rows);
+    return status;
+}
+
 static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_loaded *loaded, FILE *output,
                          uint64_t numbers[CLI_TALLY_NUMBERS], struct base_error *error)
 {
@@ -142,7 +166,7 @@ static int verify_loaded(struct cli_batch *batch, const char *name, struct cli_l
         return CLI_FAILED;
     }
     int outcome = CLI_FAILED;
-    if (check_verify(&loaded->file.table, loaded->image, options->judges, result, error) == 0) {
+    if (compare(options, loaded, result, error) == 0) {
         numbers[SUM_ROWS] = result->rows;
         numbers[SUM_EXACT] = result->exact;
         numbers[SUM_REFUSED] = result->refused;

@@ -28,6 +28,8 @@ enum option_id {
     ID_BUDGET,
     ID_MAX_AGE,
     ID_FILL,
+    ID_CHECK,
+    ID_AS_STATED,
 };
 
 static const struct cli_argument arguments[] = {
@@ -36,6 +38,9 @@ static const struct cli_argument arguments[] = {
     {"small", NULL, ID_SMALL, CLI_OPT_SMALL, "fewer bytes for a slightly slower lookup"},
     {"fill", NULL, ID_FILL, CLI_OPT_FILL,
      "follow code that nothing describes, and describe it where all its ways prove it"},
+    {"check", NULL, ID_CHECK, CLI_OPT_FILL,
+     "follow all code, and where it proves that unwind information is wrong, take the code's word"},
+    {"as-stated", NULL, ID_AS_STATED, CLI_OPT_FILL, "take unwind information's word everywhere"},
     {"system", NULL, ID_SYSTEM, CLI_OPT_SYSTEM, "all that the loader's paths and $PATH reach, and the vdso"},
     {"pid", "PID", ID_PID, CLI_OPT_SYSTEM, "what a live process has mapped, its vdso included"},
     {"against", "READER", ID_AGAINST, CLI_OPT_AGAINST, "libdw, libdwarf, readelf or all (default)"},
@@ -170,6 +175,14 @@ static int take_option(void *context, int id, const char *value)
         return 0;
     case ID_FILL:
         options->fill = true;
+        options->force = true;
+        return 0;
+    case ID_CHECK:
+        options->check = true;
+        options->force = true;
+        return 0;
+    case ID_AS_STATED:
+        options->as_stated = true;
         options->force = true;
         return 0;
     case ID_SMALL: options->small = true; return 0;

@@ -34,6 +34,32 @@ static uint32_t stated_at(struct comparing *c, uint32_t pc)
     return c->row == SIZE_MAX ? CFI_RULE_HOLE_ID : rows->rows[c->row].rule_id;
 }
 
+// What differs is taken of the code, one register after another; all else stays as it is stated. False: that does not
+// end.
+static bool mend(const struct code_machine *machine, const struct code_state *state, const struct qut_rule *followed,
+                 struct qut_rule *rule)
+{
+    const struct arch *arch = machine->arch;
+    for (unsigned tries = 0; tries < QUT_TRACKED_MAX + 2; tries++) {
+        struct code_judgement judgement = code_judge_rule(machine, state, rule);
+        if (judgement.verdict != CODE_DIFFERS)
+            return true;
+        if (judgement.reg == QUT_NO_REGISTER) { // what is said in terms of that CFA goes with it
+            *rule = *followed;
+            return true;
+        }
+        if (judgement.reg == arch->ra_reg) {
+            enum { SIGNED = QUT_RULE_RA_SIGNED | QUT_RULE_RA_KEY_B };
+            rule->ra = followed->ra;
+            rule->flags = (uint8_t)((rule->flags & ~SIGNED) | (followed->flags & SIGNED));
+        }
+        for (unsigned i = 0; i < arch->tracked_count; i++)
+            if (judgement.reg == arch->tracked[i])
+                rule->tracked[i] = followed->tracked[i];
+    }
+    return false;
+}
+
 static void judge(struct comparing *c, uint32_t stated, const struct code_machine *machine,
                   const struct code_state *state)
 {
@@ -48,10 +74,13 @@ static void judge(struct comparing *c, uint32_t stated, const struct code_machin
     if (judgement.verdict != CODE_DIFFERS)
         return;
     c->last = (struct code_difference){.stated = stated, .reg = judgement.reg};
-    struct qut_rule followed;
-    if (code_rule_of(machine, state, &followed))
-        c->last.followed = cfi_rule_set_intern(c->follower.rules, &followed);
-    c->no_memory |= c->last.followed == CFI_RULE_NO_MEMORY;
+    struct qut_rule followed, mended = rule;
+    if (!code_rule_of(machine, state, &followed))
+        return;
+    c->last.followed = cfi_rule_set_intern(c->follower.rules, &followed);
+    if (mend(machine, state, &followed, &mended))
+        c->last.mended = cfi_rule_set_intern(c->follower.rules, &mended);
+    c->no_memory |= c->last.followed == CFI_RULE_NO_MEMORY || c->last.mended == CFI_RULE_NO_MEMORY;
 }
 
 static void visit(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,

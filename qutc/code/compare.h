@@ -11,6 +11,7 @@ struct code_difference { // an instruction
     uint32_t pc, end;    // relative to the text
     uint32_t stated;     // rule
     uint32_t followed;   // rule; CFI_RULE_HOLE_ID: the code says that the stated one is wrong, not what is true
+    uint32_t mended;     // rule: the stated one with what differs from the code; CFI_RULE_HOLE_ID: as followed
     uint8_t reg;         // what differs: QUT_NO_REGISTER the CFA, else a register
 };
 
