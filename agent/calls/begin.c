@@ -9,7 +9,6 @@
 
 #include "agent/calls/calls.h"
 #include "agent/calls/inside.h"
-#include "formats/qut_rule.h"
 #include "libqut/host/host.h"
 
 #ifndef MADV_WIPEONFORK
@@ -17,10 +16,7 @@
 #endif
 
 enum { PAGE_BYTES = 4096 };
-static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
-static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2;
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
-static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
 
 static uint64_t whole_pages(uint64_t size)
 {
@@ -41,7 +37,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     memset(header, 0, sizeof *header);
     memcpy(header->magic, QUT_CALLS_MAGIC, sizeof header->magic);
     header->version = QUT_CALLS_VERSION;
-    header->arch = QUT_ARCH_X86_64;
+    header->arch = calls_machine.arch;
     header->pid = (uint32_t)getpid();
     header->ring_count = ring_count;
     header->granule_shift = QUT_CALLS_GRANULE_LOG2;
@@ -51,16 +47,9 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->rings_offset_bytes = rings;
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
-    header->shadow_distance = distance;
-    header->words_distance = words_distance;
+    header->shadow_distance = calls_distance(calls_machine.shadow_log2);
+    header->words_distance = calls_distance(calls_machine.words_log2);
     header->state = QUT_CALLS_READY;
-}
-
-static uint64_t thread_pointer(void)
-{
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
 }
 
 static void fill_addresses(struct qut_calls_header *header)
@@ -72,7 +61,7 @@ static void fill_addresses(struct qut_calls_header *header)
     header->exit_end = (uint64_t)(uintptr_t)calls_exit_end;
     header->stub_begin = (uint64_t)(uintptr_t)calls_stub_begin;
     header->stub_end = (uint64_t)(uintptr_t)calls_stub_end;
-    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
+    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - calls_thread_pointer());
 }
 
 // Touched here and there only, and no part of the program's core files (other than the shadow, which their readers
@@ -141,7 +130,7 @@ static int make_area(uint32_t ring_count)
 static int make_granules(void)
 {
     if (!calls_granules)
-        calls_granules = map(granules_bytes, -1);
+        calls_granules = map(calls_granule_count(), -1);
     return calls_granules ? 0 : os_failed(SYS_mmap);
 }
 
@@ -181,9 +170,9 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
 
 // ---- the end
 
-static void *shadow_of(uint64_t granule, uint64_t at_distance)
+static void *shadow_of(uint64_t granule, unsigned distance_log2)
 {
-    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - at_distance);
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - calls_distance(distance_log2));
 }
 
 // Of a page of the shadow: some slot that it knows holds our address.
@@ -193,9 +182,10 @@ static bool is_page_in_use(const uint64_t *shadow)
     uint64_t slots[WORDS], any = 0;
     for (unsigned i = 0; i < WORDS; i++)
         any |= shadow[i];
-    if (any == 0)
-        return false;
-    if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
+    if (any == 0 || !calls_machine.slot_holds_exit)
+        return any != 0;
+    if (os_read_self((uintptr_t)shadow + calls_distance(calls_machine.shadow_log2), slots, sizeof slots) !=
+        sizeof slots)
         return false;
     for (unsigned i = 0; i < WORDS; i++)
         if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
@@ -205,7 +195,7 @@ static bool is_page_in_use(const uint64_t *shadow)
 
 static bool is_granule_in_use(uint64_t granule)
 {
-    const char *shadow = shadow_of(granule, distance);
+    const char *shadow = shadow_of(granule, calls_machine.shadow_log2);
     for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
         if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
             return true;
@@ -216,14 +206,14 @@ int calls_end(void)
 {
     if (calls_are_ours() && __atomic_load_n(&calls_header->must_stay, __ATOMIC_ACQUIRE) != 0)
         return -EBUSY;
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
+    for (uint64_t i = 0; calls_granules && i < calls_granule_count(); i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
             return -EBUSY;
     calls_leave_walkers();
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
+    for (uint64_t i = 0; calls_granules && i < calls_granule_count(); i++)
         if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
-            munmap(shadow_of(i, distance), granule_bytes);
-            munmap(shadow_of(i, words_distance), granule_bytes);
+            munmap(shadow_of(i, calls_machine.shadow_log2), granule_bytes);
+            munmap(shadow_of(i, calls_machine.words_log2), granule_bytes);
         }
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
@@ -231,7 +221,7 @@ int calls_end(void)
         munmap(calls_header, calls_header->total_bytes);
     }
     if (calls_granules)
-        munmap(calls_granules, granules_bytes);
+        munmap(calls_granules, calls_granule_count());
     calls_granules = NULL;
     calls_area = NULL;
     calls_header = NULL;
@@ -240,9 +230,9 @@ int calls_end(void)
 
 int calls_shadow(uint64_t begin, uint64_t end)
 {
-    static const uint64_t highest = (uint64_t)1 << 47;
     int error = make_granules();
-    if (begin <= distance || end > highest || begin >= end)
+    if (begin <= calls_distance(calls_machine.shadow_log2) || end > calls_distance(calls_machine.address_log2) ||
+        begin >= end)
         return -EINVAL;
     for (uint64_t i = begin >> QUT_CALLS_GRANULE_LOG2; i <= (end - 1) >> QUT_CALLS_GRANULE_LOG2 && error == 0; i++)
         if (__atomic_load_n(&calls_granules[i], __ATOMIC_ACQUIRE) != QUT_CALLS_GRANULE_MAPPED)
