@@ -15,6 +15,7 @@
         .set    GRANULE_SHIFT, 24
         .set    ADDRESS_BITS, 48
         .set    MAPPED, 1
+        .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21
         .set    FRAME, 176                      // x0-x18, x30, x1 as it is handed on
@@ -148,6 +149,8 @@
         orr     x1, x3, x0, lsl #SLOT_SHIFT
         orr     x3, x1, #EXIT_BIT
         str     x3, [x2]
+        orr     x3, x1, #TAIL_BIT
+        csel    x1, x3, x1, eq
 .Lenter_event:
         write_event .Lenter_full
 .Lenter_go:
