@@ -141,6 +141,10 @@ static int take(struct traced_process *process, const struct qut_module_info *in
         return 0;
     const struct collect_calls_module written = {
         .path = info->path, .bias = info->load_bias, .build_id = info->build_id, .build_id_bytes = info->build_id_size};
+    if (info->build_id_size <= sizeof module->build_id) {
+        memcpy(module->build_id, info->build_id, info->build_id_size);
+        module->build_id_bytes = info->build_id_size;
+    }
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)
         return -1;
     if (install(process, index, name, &why) != 0)

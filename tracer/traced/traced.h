@@ -42,6 +42,8 @@ struct traced_result {
     uint64_t moved_threads;                                      // that stood where bytes were exchanged
     uint64_t put_back, not_put_back, returns_put_back;
     uint64_t drain_ns; // processor time of ours
+    uint64_t forked;   // of the processes
+    uint64_t swept;    // children of fork that made no events, and whose code was put back
 };
 
 // Adds one process's to the sums; of texts the first stays, of what is longest or fullest the greatest.
