@@ -46,8 +46,9 @@ static void say_calls(const struct traced_result *calls)
     cli_report(stderr, NULL, "%s entries, %s exits of %s threads", base_quantity_count(calls->enters).text,
                base_quantity_count(calls->exits).text, base_quantity_count(calls->threads).text);
     if (calls->counted)
-        cli_report(stderr, NULL, "%s calls counted only%s", base_quantity_count(calls->counted).text,
-                   calls->short_calls ? ", as they were shorter than asked for" : "");
+        cli_report(stderr, NULL, "%s calls counted only%s%s", base_quantity_count(calls->counted).text,
+                   calls->short_calls ? ", as they were shorter than asked for" : "",
+                   calls->outside ? ", as they were within no --caller, or too deep" : "");
     if (calls->over_budget)
         cli_report(stderr, NULL, "%s functions were over the budget and are counted only since: %s%s",
                    base_quantity_count(calls->over_budget).text, calls->first_over_budget,

@@ -14,6 +14,7 @@
 #include "tracer/collect/calls_write.h"
 #include "tracer/patch/patch.h"
 #include "tracer/traced/process.h"
+#include "tracer/traced/scope.h"
 
 struct traced_module {
     char *path; // as the process's maps have it
@@ -35,8 +36,9 @@ struct traced_function {
     uint8_t thunk_begin[5]; // the first bytes of that
     bool is_counted;        // makes no events, or no longer
     bool is_told;           // in the file
-    uint64_t entered_now;   // events since the last look at the budget
-    uint64_t short_calls;
+    bool is_caller;
+    uint64_t entered_now; // events since the last look at the budget
+    uint64_t short_calls; // that filters left out
 };
 
 struct traced_running { // a call that ran when tracing began
@@ -137,9 +139,16 @@ void traced_note_stop(struct traced_process *process, const struct patch_figures
 // Has the exits told of calls that are running.
 void traced_running_take(struct traced_process *process);
 // Writes the entries of those of a thread, in the order in which they were entered.
-int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct base_error *error);
+int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct traced_scope *scope,
+                         struct base_error *error);
 // A thread whose entries are not written yet; 0: there is none.
 uint32_t traced_running_next(const struct traced_process *process);
+
+// ---- events.c
+
+// What is kept of a thread's events, where only some are wanted: as traced_scope; *error is filled.
+ptrdiff_t traced_keep(struct traced_process *process, struct traced_scope *scope, struct qut_calls_event *events,
+                      size_t count, struct base_error *error);
 
 // ---- result.c
 

@@ -96,6 +96,23 @@ static const char *name_wanted(const struct traced_process *process, const char 
                : NULL;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Their events are not read before.
+static void mark_callers(struct traced_process *process, uint32_t module, const struct calls_selection *selection)
+{
+    for (size_t i = 1; selection->callers.count && i < process->functions.count; i++) {
+        struct traced_function *function = &process->functions.items[i];
+        if (function->module == module && bsearch(&function->index, selection->callers.items, selection->callers.count,
+                                                  sizeof function->index, by_number))
+            function->is_caller = true;
+    }
+}
+
 static int install(struct traced_process *process, uint32_t index, const char *name, struct base_error *why)
 {
     struct traced_module *module = &process->modules.items[index];
@@ -106,6 +123,7 @@ static int install(struct traced_process *process, uint32_t index, const char *n
     process->result.modules += selection.count != 0;
     if (status == 0 && selection.count)
         status = traced_install(process, index, selection.items, selection.count, why);
+    mark_callers(process, index, &selection);
     calls_selection_free(&selection);
     return status;
 }

@@ -162,10 +162,12 @@ static int begin_code(struct traced_process *process, struct base_error *error)
 static int begin(struct traced_process *process, struct base_error *error)
 {
     read_command(process);
-    for (size_t i = 0; i < process->options->pattern_count; i++)
+    for (size_t i = 0; i < process->options->pattern_count; i++) {
         if (calls_patterns_add(&process->patterns, process->options->patterns[i], process->options->is_excluded[i],
                                error) != 0)
             return -1;
+        process->patterns.items[i].is_caller = process->options->is_caller[i];
+    }
     process->least_ticks = ticks_of(process->options->least_ns);
     return map_memory(process, error) == 0 && traced_rings_begin(process, error) == 0 &&
                    open_file(process, error) == 0 && open_process(process, error) == 0 &&
