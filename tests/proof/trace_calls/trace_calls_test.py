@@ -278,6 +278,7 @@ def main():
             test.counted(options.subject, "tails", "--count-only")
             test.counted(options.subject, "jumps", "--min-duration", "0.01")
             test.counted(options.subject, "switches", "--min-duration", "1000")
+            test.counted(options.subject, "jumps", "--caller", "traced_jump_outer", "--depth", "2")
         if options.attach and (not only or "killed" in only):
             test.killed_tracer(options.subject, "threads")
             test.killed_program(options.subject, "calls")
