@@ -294,12 +294,14 @@ static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruc
     uint32_t rule_id = CFI_RULE_HOLE_ID;
     if (w->f->visit)
         w->f->visit(w->f->context, pc, in, &w->machine, state);
-    if (w->is_outermost)
+    if (w->is_outermost) {
         rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
-    else if (code_rule_of(&w->machine, state, &rule))
+    } else if (code_rule_of(&w->machine, state, &rule)) {
+        rule.origin = QUT_RULE_FROM_CODE;
         rule_id = cfi_rule_set_intern(w->f->rules, &rule);
-    else
+    } else {
         w->walked->refused++;
+    }
     struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;
     if (last && last->end == pc && last->rule_id == rule_id) {
         last->end = end;

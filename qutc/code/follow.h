@@ -60,6 +60,7 @@ struct code_follower {
     struct code_walk *walk;
     // Whether a function at a pc is to be followed; NULL: all are. Of others only what they call is looked at.
     bool (*is_wanted)(void *context, uint32_t pc);
+    bool wanted_only; // ... and not even that: others are no functions here
     // Told of each instruction that a state is known for. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
@@ -70,6 +71,15 @@ struct code_follower {
 // code_follower_run does all of it. rows: what is stated, which tells where functions begin; may be empty.
 int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
                        const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error);
+
+struct code_wanted { // as in struct code_follower, whose `context` it is
+    bool (*is)(void *context, uint32_t pc);
+    bool only;
+    void *context;
+};
+int code_follower_init_wanted(struct code_follower *f, const struct input_image *image, uint64_t text_start,
+                              uint64_t text_end, const struct cfi_row_list *rows, struct cfi_rule_set *rules,
+                              const struct code_wanted *wanted, struct base_error *error);
 void code_follower_free(struct code_follower *f);
 // Follows all functions, those that are called too. done: told of each, last; may be NULL.
 int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,

@@ -87,6 +87,12 @@ struct code_run {
 };
 
 // ---- functions.c
+// Code that is not looked at, since only other is wanted.
+static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
+{
+    return f->wanted_only && !f->is_wanted(f->context, pc);
+}
+
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it
 
 // ---- scan.c
