@@ -10,7 +10,7 @@
 #define QUT_PLAN_MAGIC "QUTPLAN\1"
 
 enum {
-    QUT_PLAN_VERSION = 2, // raised also where another plan is made of the same file: a cache has the old one
+    QUT_PLAN_VERSION = 3, // raised also where another plan is made of the same file: a cache has the old one
     QUT_PLAN_IDENTITY_MAX = 32,
     QUT_PLAN_CODE_MAX = 24,
     QUT_PLAN_MOVES_MAX = 5, // instructions that begin within 5 bytes
@@ -29,7 +29,7 @@ enum qut_plan_kind {
 // Why a function is left alone. Append only.
 enum qut_plan_refusal {
     QUT_PLAN_OK = 0,
-    QUT_PLAN_NO_UNWIND = 1,     // no FDE: nothing says that it is entered with its return address on top
+    QUT_PLAN_NO_UNWIND = 1,     // no FDE, no place for entries: nothing says that its return address is on top
     QUT_PLAN_UNDECODED = 2,     // its first bytes are no instructions that are known
     QUT_PLAN_UNMOVABLE = 3,     // its first instruction cannot be executed elsewhere
     QUT_PLAN_READS_RETURN = 4,  // reads or changes its own return address
@@ -40,9 +40,11 @@ enum qut_plan_refusal {
     QUT_PLAN_BUILTIN = 9,       // V8's: frames that its own walker reads
     QUT_PLAN_GO = 10,           // Go moves stacks
     QUT_PLAN_SIGNAL_RETURN = 11,
-    QUT_PLAN_RESOLVER = 12,    // of IFUNC: runs while the loader relocates
-    QUT_PLAN_PROGRAM_END = 13, // _start, _init and what is entered or left otherwise than by call and return
-    QUT_PLAN_UNWINDER = 14,    // reads the stack, itself included
+    QUT_PLAN_RESOLVER = 12,     // of IFUNC: runs while the loader relocates
+    QUT_PLAN_PROGRAM_END = 13,  // _start, _init and what is entered or left otherwise than by call and return
+    QUT_PLAN_UNWINDER = 14,     // reads the stack, itself included
+    QUT_PLAN_KEEPS_RETURN = 15, // aarch64: calls with its own return address in a register: both would have one slot
+    QUT_PLAN_SCALABLE = 16,     // aarch64: arguments in scalable vectors, which system calls do not keep
     QUT_PLAN_REFUSAL_END,
 };
 
@@ -71,6 +73,9 @@ struct qut_plan_instruction {
 enum qut_plan_flag {
     QUT_PLAN_ENDS = 1,  // the moved code ends in a jump, return or the like: nothing follows it
     QUT_PLAN_LOOPS = 2, // the function jumps to its own entry: each round is an entry, by the rule of tail calls
+    // aarch64: before the patch stands paciasp, or pacibsp, which stays: it is undone in the thunk and done again
+    QUT_PLAN_SIGNED_A = 4,
+    QUT_PLAN_SIGNED_B = 8,
 };
 
 struct qut_plan_function {

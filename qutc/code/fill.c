@@ -358,8 +358,9 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     const struct code_wanted wanted = {is_in_hole, work_bytes < f->text_size / WORK_SHARE, &filling};
     if (code_follower_init_wanted(f, image, text_start, text_end, stated, rules, &wanted, error) != 0)
         return -1;
+    f->context = &filling;
     if (f->arch->has_exidx)
-        f->visit = compare_at_call;
+        f->made = compare_at_call;
     int result = code_follower_run(f, end_function);
     if (result == 0)
         result = try_gaps(&filling);

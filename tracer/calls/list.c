@@ -126,6 +126,13 @@ static bool is_resolver(struct list *list, uint64_t vaddr)
     return list->next_resolver < work->resolvers.count && work->resolvers.items[list->next_resolver] == vaddr;
 }
 
+// Without an FDE it is the place that a compiler left that says so. If something leads into its nops, the function
+// begins there, behind some that are not its own.
+static bool has_way_in(const struct list *list, const struct calls_region *region)
+{
+    return region->has_sled && !(region->is_guessed && calls_leads_into_nops(list->work, region));
+}
+
 static void refuse_by_code(struct list *list, const struct calls_region *region, struct qut_plan_function *function)
 {
     if (list->module_refusal != QUT_PLAN_OK)
@@ -136,7 +143,11 @@ static void refuse_by_code(struct list *list, const struct calls_region *region,
         function->refusal = QUT_PLAN_RESOLVER;
     else if (region->reads_return && function->refusal == QUT_PLAN_OK)
         function->refusal = QUT_PLAN_READS_RETURN;
-    else if (region->fde == UINT32_MAX && function->refusal == QUT_PLAN_OK)
+    else if (region->keeps_return && function->refusal == QUT_PLAN_OK)
+        function->refusal = QUT_PLAN_KEEPS_RETURN;
+    else if (region->loops_inside && function->refusal == QUT_PLAN_OK)
+        function->refusal = QUT_PLAN_UNMOVABLE;
+    else if (region->fde == UINT32_MAX && !has_way_in(list, region) && function->refusal == QUT_PLAN_OK)
         function->refusal = QUT_PLAN_NO_UNWIND;
 }
 

@@ -15,9 +15,11 @@ int calls_rows(struct calls_work *work, uint32_t index, uint32_t end_rel)
 
 static bool is_entry_rule(const struct calls_work *work, const struct qut_rule *rule)
 {
-    int32_t word = work->image->is_64 ? 8 : 4;
-    return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == work->image->arch->sp_reg &&
-           rule->cfa.offset_bytes == word && rule->ra.how == QUT_REG_AT_CFA && rule->ra.offset_bytes == -word;
+    const struct arch *arch = work->image->arch;
+    int32_t word = arch->ra_in_register ? 0 : arch->word_bytes;
+    bool is_on_top = rule->ra.how == QUT_REG_AT_CFA && rule->ra.offset_bytes == -word;
+    return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == arch->sp_reg &&
+           rule->cfa.offset_bytes == word && (arch->ra_in_register ? rule->ra.how == QUT_REG_SAME : is_on_top);
 }
 
 static bool is_in_plt(const struct input_image *image, uint64_t vaddr)
@@ -57,7 +59,8 @@ static int sort(struct calls_work *work)
     return 0;
 }
 
-struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vaddr)
+// How many begin at or before an address.
+static size_t count_up_to(const struct calls_work *work, uint64_t vaddr)
 {
     size_t low = 0, high = work->regions.count;
     while (low < high) {
@@ -67,6 +70,18 @@ struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vad
         else
             high = middle;
     }
+    return low;
+}
+
+struct calls_region *calls_region_behind(const struct calls_work *work, uint64_t vaddr)
+{
+    const size_t i = count_up_to(work, vaddr);
+    return i < work->regions.count ? &work->regions.items[i] : NULL;
+}
+
+struct calls_region *calls_region_at(const struct calls_work *work, uint64_t vaddr)
+{
+    const size_t low = count_up_to(work, vaddr);
     if (low == 0 || vaddr >= work->regions.items[low - 1].end)
         return NULL;
     return &work->regions.items[low - 1];
@@ -128,10 +143,14 @@ static void drop_repeated(struct calls_work *work)
 
 int calls_find_regions(struct calls_work *work)
 {
-    if (add_fdes(work) != 0 || sort(work) != 0 || add_symbols(work) != 0 || sort(work) != 0)
+    if (calls_read_sleds(work) != 0 || add_fdes(work) != 0 || sort(work) != 0 || add_symbols(work) != 0 ||
+        sort(work) != 0 || calls_add_sled_regions(work) != 0 || sort(work) != 0)
         return -1;
     drop_repeated(work);
-    for (size_t i = 0; i < work->regions.count; i++)
-        calls_mark(&work->targets, work->regions.items[i].start);
+    for (size_t i = 0; i < work->regions.count; i++) {
+        struct calls_region *region = &work->regions.items[i];
+        calls_mark(&work->targets, region->start);
+        region->has_sled = work->sleds.count && calls_is_sled_entry(work, region->start);
+    }
     return 0;
 }

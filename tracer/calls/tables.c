@@ -11,7 +11,7 @@
 
 enum { TABLE_ENTRIES_MAX = 65536 };
 
-static bool is_code(const struct calls_work *work, uint64_t vaddr)
+bool calls_is_code(const struct calls_work *work, uint64_t vaddr)
 {
     for (unsigned i = 0; i < work->image->exec_count; i++)
         if (vaddr >= work->image->exec[i].start && vaddr < work->image->exec[i].end)
@@ -29,7 +29,7 @@ static void read_table(struct calls_work *work, uint64_t table, uint64_t next)
         int32_t distance;
         memcpy(&distance, bytes.data + i * 4, 4);
         uint64_t target = table + (uint64_t)(int64_t)distance;
-        if (!is_code(work, target))
+        if (!calls_is_code(work, target))
             break;
         calls_mark(&work->targets, target);
     }
@@ -54,7 +54,7 @@ static void read_words(struct calls_work *work)
     const struct input_image_store *store = work->image->store;
     for (size_t i = 0; i < store->mapped_count; i++) {
         uint64_t vaddr = store->mapped[i].vaddr;
-        if (is_code(work, vaddr))
+        if (calls_is_code(work, vaddr))
             continue;
         struct base_bytes bytes = input_image_at(work->image, vaddr);
         for (size_t at = (size_t)(-vaddr & 7); at + 8 <= bytes.size; at += 8) {
@@ -75,21 +75,31 @@ static int add_resolver(struct calls_work *work, uint64_t vaddr)
     return 0;
 }
 
-static int read_relocations(struct calls_work *work, const struct input_elf_section *section)
+int calls_each_relocation(struct calls_work *work, calls_relocation_fn each, const void *context)
 {
-    struct base_bytes bytes;
-    if (input_elf_section_bytes(&work->image->store->elf, section, &bytes, NULL) != 0)
-        return 0;
-    for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size; at += sizeof(Elf64_Rela)) {
-        Elf64_Rela relocation;
-        memcpy(&relocation, bytes.data + at, sizeof relocation);
-        uint64_t type = ELF64_R_TYPE(relocation.r_info), target = (uint64_t)relocation.r_addend;
-        if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
-            calls_mark(&work->targets, target);
-        if (type == R_X86_64_IRELATIVE && add_resolver(work, target) != 0)
-            return -1;
+    const struct input_elf *elf = &work->image->store->elf;
+    for (size_t i = 0; i < elf->section_count; i++) {
+        struct base_bytes bytes;
+        if (elf->sections[i].type != SHT_RELA || !(elf->sections[i].flags & SHF_ALLOC) ||
+            input_elf_section_bytes(elf, &elf->sections[i], &bytes, NULL) != 0)
+            continue;
+        for (size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size; at += sizeof(Elf64_Rela)) {
+            Elf64_Rela relocation;
+            memcpy(&relocation, bytes.data + at, sizeof relocation);
+            if (each(work, &relocation, context) != 0)
+                return -1;
+        }
     }
     return 0;
+}
+
+static int read_relocation(struct calls_work *work, const Elf64_Rela *relocation, const void *unused)
+{
+    (void)unused;
+    const uint64_t type = ELF64_R_TYPE(relocation->r_info), target = (uint64_t)relocation->r_addend;
+    if (type == work->decoder->relative || type == work->decoder->irelative)
+        calls_mark(&work->targets, target);
+    return type == work->decoder->irelative ? add_resolver(work, target) : 0;
 }
 
 static int find_resolvers(struct calls_work *work)
@@ -105,14 +115,11 @@ static int find_resolvers(struct calls_work *work)
 
 int calls_read_tables(struct calls_work *work)
 {
-    const struct input_elf *elf = &work->image->store->elf;
     if (read_jump_tables(work) != 0 || find_resolvers(work) != 0)
         return -1;
     read_words(work);
-    for (size_t i = 0; i < elf->section_count; i++)
-        if (elf->sections[i].type == SHT_RELA && (elf->sections[i].flags & SHF_ALLOC) &&
-            read_relocations(work, &elf->sections[i]) != 0)
-            return -1;
+    if (calls_each_relocation(work, read_relocation, NULL) != 0)
+        return -1;
     if (symbols_sort_by_first_u64(work->resolvers.items, work->resolvers.count, sizeof *work->resolvers.items) != 0)
         return base_fail(work->error, BASE_ERR_NO_MEMORY, "", 0, "relocations");
     return 0;

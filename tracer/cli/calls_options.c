@@ -27,10 +27,13 @@ static const char help[] =
     "         qut info --calls\n";
 
 static const char statuses[] =
-    "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and the trace is incomplete;\n"
-    "127 COMMAND was not found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a\n"
-    "PATTERN that no function fits, or a process that cannot be traced.\n"
-    "With -p: 0 ok; 1 the trace is incomplete, or something could not be put back; 2 as above.\n";
+    "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and the trace is incomplete, "
+    "or\n"
+    "a PATTERN fitted no function of any file that was loaded, which is known at the end; 127 COMMAND was not found,\n"
+    "126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, or a process that cannot be\n"
+    "traced.\n"
+    "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n"
+    "With --list: 0 ok; 1 a file could not be read; 2 bad usage, or a PATTERN that no function fits.\n";
 
 enum {
     ID_FUNCTION = 'f',

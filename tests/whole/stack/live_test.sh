@@ -49,9 +49,14 @@ for tid in "/proc/$subject/task"/*; do
 done
 check 'a frame is as it should be' grep -Eq '^  #01 pc [0-9a-f]{16}  /.*/subject \(wait_inner\+[0-9]+\)$' out
 check 'no stack is cut' bash -c '! grep -q "end:" out'
-cp out first
+# A thread that a stop brought out of its system call stands behind it, or before it when it is to begin it anew.
+without_innermost()
+{
+    sed '/^  #00/{s/pc [0-9a-f]*//;s/+[0-9]*)/)/}' "$1"
+}
+without_innermost out >first
 run stack -p "$subject"
-result 'the same again' "$(cmp -s out first; echo $?)" "$(diff first out)"
+result 'the same again' "$(without_innermost out | cmp -s - first; echo $?)" "$(without_innermost out | diff first -)"
 check 'goes on' runs_on "$subject"
 expect 'verbose' 0 '' 'longer than [0-9.]+ [um]s.*4 threads, 4 walked; 0 tables compiled' stack -v -p "$subject"
 expect 'without a cache' 0 '' '4 walked; [1-9][0-9]* tables compiled' stack -v --no-cache -p "$subject"

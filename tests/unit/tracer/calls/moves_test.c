@@ -56,6 +56,12 @@ static const struct expected functions[] = {
     {"five_nops", QUT_PLAN_NOPS, 0, 0, QUT_MOVE_SKIP, true, 3, 4},
     {"has_table", QUT_PLAN_SHORT, 0, 0, QUT_MOVE_COPY, true, 3, 1},
     {"has_table", QUT_PLAN_SHORT, 0, 0, QUT_MOVE_COPY, true, 3, 0},
+    {"left_nops", QUT_PLAN_NOPS, 0, 0, QUT_MOVE_SKIP, true, 3, 4},
+    {"left_before", QUT_PLAN_SHORT, 0, 0, QUT_MOVE_SKIP, true, 300, 4},
+    {"sled", QUT_PLAN_NOPS, 0, 0, QUT_MOVE_SKIP, true, 3, 4},
+    {"enters_nameless", QUT_PLAN_JUMP, 0, 0, QUT_MOVE_CALL, true, 3, 4},
+    {"left_reads", QUT_PLAN_REFUSED, QUT_PLAN_READS_RETURN, 0, -1, false, 3, 4},
+    {"untold", QUT_PLAN_REFUSED, QUT_PLAN_NO_UNWIND, 0, -1, false, 3, 4},
     {"reads_return", QUT_PLAN_REFUSED, QUT_PLAN_READS_RETURN, 0, -1, false, 3, 4},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
@@ -159,6 +165,20 @@ START_TEST(rounds_to_the_entry_are_entries)
 }
 END_TEST
 
+// It has neither a name nor unwind information: only its place for entries says that it is there.
+START_TEST(what_has_no_name_is_entered)
+{
+    struct patcher patcher;
+    ck_assert(patcher_open(&patcher, subject_path));
+    patcher_patch(&patcher);
+    number_fn function = (number_fn)patcher_address(&patcher, "enters_nameless");
+    ck_assert_uint_eq(function(3, 4), 13);
+    ck_assert_uint_eq(patcher_entries(&patcher), 2);
+    patcher_restore(&patcher);
+    patcher_close(&patcher);
+}
+END_TEST
+
 START_TEST(too_far_is_said)
 {
     struct patcher patcher;
@@ -190,6 +210,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, each_does_the_same_when_patched);
     tcase_add_test(tests, counting_does_the_same);
     tcase_add_test(tests, rounds_to_the_entry_are_entries);
+    tcase_add_test(tests, what_has_no_name_is_entered);
     tcase_add_test(tests, too_far_is_said);
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);

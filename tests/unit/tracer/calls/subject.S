@@ -199,6 +199,87 @@ into_first:
 1:      jmp     5b
         done to_itself
 
+// Without unwind information, but with a place that a compiler left: nops; some of them before the function; XRay's
+// sled; and one that has no name, either.
+        .p2align 4
+        .globl  left_nops
+        .type   left_nops, @function
+left_nops:
+5:      .fill   5, 1, 0x90
+        lea     (%rdi,%rsi,2), %rax
+        ret
+        .size   left_nops, . - left_nops
+        .section __patchable_function_entries, "aw", @progbits
+        .quad   5b
+        .text
+
+        .p2align 4
+6:      .fill   5, 1, 0x90
+        .globl  left_before
+        .type   left_before, @function
+left_before:
+        .fill   2, 1, 0x90
+7:      lea     (%rdi,%rsi,4), %rax
+        sub     $100, %rdi
+        jg      7b
+        ret
+        .size   left_before, . - left_before
+        .section __patchable_function_entries, "aw", @progbits
+        .quad   6b
+        .text
+
+        .p2align 4
+        .globl  sled
+        .type   sled, @function
+sled:
+.Lsled: .byte   0xeb, 0x09
+        .byte   0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x02, 0x00, 0x00
+        lea     5(%rdi,%rsi), %rax
+        ret
+        .size   sled, . - sled
+        .section xray_instr_map, "a", @progbits
+8:      .quad   .Lsled - 8b, .Lsled - (8b + 8)
+        .byte   0, 1, 2
+        .fill   13, 1, 0
+        .text
+
+        .p2align 4
+9:      .fill   5, 1, 0x90
+        lea     6(%rdi,%rsi), %rax
+        ret
+        .p2align 4
+        .section __patchable_function_entries, "aw", @progbits
+        .quad   9b
+        .text
+        function enters_nameless
+        sub     $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    9b
+        add     $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        ret
+        done enters_nameless
+
+// It reads its return address, at its first instruction.
+        .p2align 4
+        .globl  left_reads
+        .type   left_reads, @function
+left_reads:
+5:      .fill   5, 1, 0x90
+        mov     (%rsp), %rax
+        ret
+        .size   left_reads, . - left_reads
+        .section __patchable_function_entries, "aw", @progbits
+        .quad   5b
+        .text
+
+        .p2align 4
+        .globl  untold
+        .type   untold, @function
+untold: lea     (%rdi,%rsi,2), %rax
+        ret
+        .size   untold, . - untold
+
         function marked
         endbr64
         mov     $9, %eax
