@@ -76,6 +76,8 @@ static inline size_t calls_granule_count(void)
 // A system call by itself: errno stays as it is. Returns what the kernel does.
 long calls_system(long number, long a, long b, long c, long d, long e, long f);
 uint64_t calls_thread_pointer(void);
+// Its calls ask for a ring again.
+void calls_thread_is_new(void);
 
 // 0, -EEXIST or -errno. By a system call only; signal-safe.
 int calls_map_granule(uint64_t granule);
