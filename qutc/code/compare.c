@@ -78,8 +78,10 @@ static void judge(struct comparing *c, uint32_t stated, const struct code_machin
     if (!code_rule_of(machine, state, &followed))
         return;
     c->last.followed = cfi_rule_set_intern(c->follower.rules, &followed);
-    if (mend(machine, state, &followed, &mended))
+    if (mend(machine, state, &followed, &mended)) {
+        mended.origin = QUT_RULE_FROM_CODE;
         c->last.mended = cfi_rule_set_intern(c->follower.rules, &mended);
+    }
     c->no_memory |= c->last.followed == CFI_RULE_NO_MEMORY || c->last.mended == CFI_RULE_NO_MEMORY;
 }
 

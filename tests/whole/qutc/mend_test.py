@@ -30,7 +30,7 @@ FUNCTIONS = {
 def lines(qutc, path, start, *options):
     """The rows from a function's start up to its end, by where they begin."""
     text = subprocess.run([qutc, "dump", *options, path], capture_output=True, text=True, check=True).stdout
-    rows = [(int(row.split("-")[0], 16), row.split(" ", 1)[1].replace(" sp=cfa", "")) for row in text.splitlines()]
+    rows = [(int(row.split("-")[0], 16), row.split(" ", 1)[1].replace(" from-code", "")) for row in text.splitlines()]
     return {pc - start: rule for pc, rule in rows if start <= pc < start + 64}
 
 

@@ -13,7 +13,8 @@
 enum {
     NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
     NAP_US = 50,              // and what the kernel takes beside it
-    OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
+    OTHERS_YIELDS = 32,       // another thread finishes what it has begun to map
+    OTHERS_NAPS = 20000,      // the same, on a busy machine: a second, and what the kernel takes beside it
 };
 
 // Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
@@ -24,20 +25,34 @@ struct calls_area *calls_area;
 struct qut_calls_header *calls_header;
 struct qut_calls_ring *calls_directory;
 
-static long call6(long number, long a, long b, long c, long d, long e, long f)
-{
-    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
 static void add(qut_calls_u64 *count)
 {
     __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
+static void rest(bool is_short)
+{
+    const struct {
+        long s, ns;
+    } nap = {0, NAP_US * 1000};
+    if (is_short)
+        calls_system(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    else
+        calls_system(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+}
+
+// Not those that the thread itself can cause: blocked they would end the process. So one may come in all the same.
+static bool block_signals(uint64_t *before)
+{
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
+    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
+                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
+    return calls_system(SYS_rt_sigprocmask, 0, (long)&all, (long)before, sizeof *before, 0, 0) == 0; // SIG_BLOCK
+}
+
+static void restore_signals(uint64_t before)
+{
+    calls_system(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
 }
 
 // ---- shadow
@@ -48,62 +63,80 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     enum { READ_WRITE = 1 | 2 };
     const long at = (long)(begin - ((uint64_t)1 << distance_log2));
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
+    const long got = calls_system(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
     if (got == at) {
-        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
+        calls_system(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
         return 0;
     }
     if (got <= 0)
         return (int)got;
-    call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
+    calls_system(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
     return -EEXIST;
 }
 
 static int map_both(uint64_t begin)
 {
-    if (begin <= (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2) // a shadow at 0 cannot be
+    if (begin <= (uint64_t)1 << calls_machine.shadow_log2) // a shadow at 0 cannot be
         return -EINVAL;
-    int error = map_shadow(begin, QUT_CALLS_X86_64_WORDS_LOG2);
+    int error = map_shadow(begin, calls_machine.words_log2);
     if (error != 0)
         return error;
-    error = map_shadow(begin, QUT_CALLS_X86_64_SHADOW_LOG2);
+    error = map_shadow(begin, calls_machine.shadow_log2);
     if (error != 0)
-        call6(SYS_munmap, (long)(begin - ((uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2)), 1L << QUT_CALLS_GRANULE_LOG2, 0,
-              0, 0, 0);
+        calls_system(SYS_munmap, (long)(begin - ((uint64_t)1 << calls_machine.words_log2)),
+                     1L << QUT_CALLS_GRANULE_LOG2, 0, 0, 0, 0);
     return error;
 }
 
-// Two threads may come at once, and one of them gets EEXIST: then the other has it mapped, and says so next.
-int calls_map_granule(uint64_t granule)
+// Another thread has begun it. It may be without a processor just now; and in a child of fork it is not there at all.
+static int wait_for_granule(uint8_t *state)
 {
-    uint8_t *state = &calls_granules[granule], unknown = QUT_CALLS_GRANULE_UNKNOWN;
-    const int error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
-    if (error == 0) {
-        __atomic_store_n(state, QUT_CALLS_GRANULE_MAPPED, __ATOMIC_RELEASE);
-        return 0;
-    }
-    for (unsigned turn = 0; error == -EEXIST && turn < OTHERS_TURNS; turn++) {
+    uint8_t begun = QUT_CALLS_GRANULE_BEGUN;
+    for (unsigned turn = 0; turn < OTHERS_YIELDS + OTHERS_NAPS; turn++) {
         const uint8_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
         if (now == QUT_CALLS_GRANULE_MAPPED)
             return 0;
         if (now == QUT_CALLS_GRANULE_REFUSED)
-            break;
-        call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+            return -EEXIST;
+        rest(turn < OTHERS_YIELDS);
     }
-    __atomic_compare_exchange_n(state, &unknown, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return error;
+    __atomic_compare_exchange_n(state, &begun, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return -EAGAIN;
+}
+
+// Of several threads that come at once one maps it, with signals blocked: a handler on the same stack would wait for
+// what it has interrupted. The others wait, however long it is kept from it: calls that pass are not traced.
+int calls_map_granule(uint64_t granule)
+{
+    uint8_t *state = &calls_granules[granule], was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+    uint64_t before;
+    if (was == QUT_CALLS_GRANULE_MAPPED)
+        return 0;
+    const bool are_blocked = block_signals(&before);
+    int error = -EEXIST;
+    const bool is_ours =
+        was != QUT_CALLS_GRANULE_BEGUN &&
+        __atomic_compare_exchange_n(state, &was, QUT_CALLS_GRANULE_BEGUN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (is_ours) {
+        error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
+        __atomic_store_n(state, error == 0 ? QUT_CALLS_GRANULE_MAPPED : QUT_CALLS_GRANULE_REFUSED, __ATOMIC_RELEASE);
+    }
+    if (are_blocked)
+        restore_signals(before);
+    return is_ours ? error : wait_for_granule(state);
 }
 
 bool calls_prepare_stack(uint64_t slot)
 {
     const uint64_t granule = slot >> QUT_CALLS_GRANULE_LOG2;
-    if (slot % 8 != 0) {
+    if (slot % calls_machine.slot_bytes != 0) {
         if (calls_are_ours())
             add(&calls_header->passed_misaligned);
         return false;
     }
-    uint8_t state = __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE);
-    if (state == QUT_CALLS_GRANULE_MAPPED || (state == QUT_CALLS_GRANULE_UNKNOWN && calls_map_granule(granule) == 0))
+    uint8_t state = granule < calls_granule_count() ? __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE)
+                                                    : (uint8_t)QUT_CALLS_GRANULE_REFUSED;
+    if (state != QUT_CALLS_GRANULE_REFUSED && calls_map_granule(granule) == 0)
         return true;
     if (calls_are_ours())
         add(&calls_header->passed_no_shadow);
@@ -128,7 +161,7 @@ static bool take_entry(uint32_t index)
     if (!__atomic_compare_exchange_n(&entry->state, &is_free, QUT_CALLS_RING_TAKEN, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return false;
-    __atomic_store_n(&entry->tid, (uint32_t)call6(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->tid, (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
     __atomic_fetch_add(&entry->generation, 1, __ATOMIC_RELAXED);
     const uint64_t base = (uint64_t)calls_header;
     own->entry = entry;
@@ -145,16 +178,12 @@ static bool take_entry(uint32_t index)
     return true;
 }
 
-// With signals blocked: a handler that comes in between would take another one for this thread. Not those that the
-// thread itself can cause: blocked they would end the process. So one may come in all the same.
+// With signals blocked: a handler that comes in between would take another one for this thread.
 static bool take_ring(void)
 {
-    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
-    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
-                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
-    uint64_t before = 0;
+    uint64_t before;
     bool is_taken = false;
-    if (call6(SYS_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof before, 0, 0) != 0) // SIG_BLOCK
+    if (!block_signals(&before))
         return false;
     if (calls_own->ring) // one has come before
         is_taken = true;
@@ -162,7 +191,7 @@ static bool take_ring(void)
         is_taken = take_entry(i);
     if (!is_taken)
         calls_own = &nobody;
-    call6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
+    restore_signals(before);
     return is_taken;
 }
 
@@ -188,17 +217,11 @@ static bool wait_for_room(struct calls_own *own, uint64_t tail)
 {
     enum { YIELDS = 32 };
     const uint32_t wait_us = __atomic_load_n(&calls_header->full_wait_us, __ATOMIC_RELAXED);
-    const struct {
-        long s, ns;
-    } nap = {0, NAP_US * 1000};
     if (wait_us == 0 || own->stuck_events == tail + 1)
         return false;
     __atomic_fetch_add(&calls_header->waits, 1, __ATOMIC_RELAXED);
     for (uint64_t i = 0; i < YIELDS + wait_us / NAP_US; i++) {
-        if (i < YIELDS)
-            call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-        else
-            call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        rest(i < YIELDS);
         if (is_room(own, &tail))
             return true;
     }
@@ -239,6 +262,11 @@ bool calls_prepare_counts(void)
 void calls_thread_is_agents(void)
 {
     calls_own = &agents;
+}
+
+void calls_thread_is_new(void)
+{
+    calls_own = &newcomer;
 }
 
 void calls_thread_ends(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the memory of a traced process, and gives it back.
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -9,7 +10,6 @@
 
 #include "agent/calls/calls.h"
 #include "agent/calls/inside.h"
-#include "formats/qut_rule.h"
 #include "libqut/host/host.h"
 
 #ifndef MADV_WIPEONFORK
@@ -17,10 +17,9 @@
 #endif
 
 enum { PAGE_BYTES = 4096 };
-static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
-static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2;
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
-static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
+
+static uint32_t forked_from_pid; // 0: it was not traced
 
 static uint64_t whole_pages(uint64_t size)
 {
@@ -41,7 +40,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     memset(header, 0, sizeof *header);
     memcpy(header->magic, QUT_CALLS_MAGIC, sizeof header->magic);
     header->version = QUT_CALLS_VERSION;
-    header->arch = QUT_ARCH_X86_64;
+    header->arch = calls_machine.arch;
     header->pid = (uint32_t)getpid();
     header->ring_count = ring_count;
     header->granule_shift = QUT_CALLS_GRANULE_LOG2;
@@ -51,16 +50,9 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->rings_offset_bytes = rings;
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
-    header->shadow_distance = distance;
-    header->words_distance = words_distance;
+    header->shadow_distance = calls_distance(calls_machine.shadow_log2);
+    header->words_distance = calls_distance(calls_machine.words_log2);
     header->state = QUT_CALLS_READY;
-}
-
-static uint64_t thread_pointer(void)
-{
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
 }
 
 static void fill_addresses(struct qut_calls_header *header)
@@ -72,7 +64,7 @@ static void fill_addresses(struct qut_calls_header *header)
     header->exit_end = (uint64_t)(uintptr_t)calls_exit_end;
     header->stub_begin = (uint64_t)(uintptr_t)calls_stub_begin;
     header->stub_end = (uint64_t)(uintptr_t)calls_stub_end;
-    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
+    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - calls_thread_pointer());
 }
 
 // Touched here and there only, and no part of the program's core files (other than the shadow, which their readers
@@ -141,7 +133,7 @@ static int make_area(uint32_t ring_count)
 static int make_granules(void)
 {
     if (!calls_granules)
-        calls_granules = map(granules_bytes, -1);
+        calls_granules = map(calls_granule_count(), -1);
     return calls_granules ? 0 : os_failed(SYS_mmap);
 }
 
@@ -158,13 +150,11 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     int error = make_granules();
     if (error != 0)
         return error;
-    // Of the process that we were forked from. Threads keep what they had there, and find it zeroed.
-    calls_header = NULL;
-    calls_area = NULL;
     error = make_memory(options, &header, &fd);
     if (error != 0)
         return error;
     fill_addresses(&header);
+    header.parent_pid = forked_from_pid;
     memcpy(calls_header, &header, sizeof header);
     calls_directory = (struct qut_calls_ring *)((char *)calls_header + header.directory_offset_bytes);
     error = make_area(header.ring_count);
@@ -179,11 +169,24 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     return fd;
 }
 
+// What is shared is the parent's, and goes on being written by it.
+void calls_after_fork(void)
+{
+    if (!calls_header)
+        return;
+    forked_from_pid = calls_header->pid;
+    calls_thread_is_new();
+    munmap(calls_area, area_bytes(calls_header->ring_count));
+    munmap(calls_header, calls_header->total_bytes);
+    calls_area = NULL;
+    calls_header = NULL;
+}
+
 // ---- the end
 
-static void *shadow_of(uint64_t granule, uint64_t at_distance)
+static void *shadow_of(uint64_t granule, unsigned distance_log2)
 {
-    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - at_distance);
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - calls_distance(distance_log2));
 }
 
 // Of a page of the shadow: some slot that it knows holds our address.
@@ -193,9 +196,10 @@ static bool is_page_in_use(const uint64_t *shadow)
     uint64_t slots[WORDS], any = 0;
     for (unsigned i = 0; i < WORDS; i++)
         any |= shadow[i];
-    if (any == 0)
-        return false;
-    if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
+    if (any == 0 || !calls_machine.slot_holds_exit)
+        return any != 0;
+    if (os_read_self((uintptr_t)shadow + calls_distance(calls_machine.shadow_log2), slots, sizeof slots) !=
+        sizeof slots)
         return false;
     for (unsigned i = 0; i < WORDS; i++)
         if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
@@ -203,12 +207,61 @@ static bool is_page_in_use(const uint64_t *shadow)
     return false;
 }
 
-static bool is_granule_in_use(uint64_t granule)
+// Pages that were written: the kernel has them, or has swapped them out. To read the others would map them, and shadows
+// are large: that took longer than all else. All of them, where the kernel does not say.
+enum { LOOK_PAGES = 256 };
+struct pages {
+    int fd;
+    uint64_t entries[LOOK_PAGES];
+};
+
+static void look_at_pages(struct pages *pages, const void *at)
 {
-    const char *shadow = shadow_of(granule, distance);
-    for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
-        if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
+    const off_t offset = (off_t)((uintptr_t)at / PAGE_BYTES * sizeof *pages->entries);
+    if (pages->fd < 0 ||
+        pread(pages->fd, pages->entries, sizeof pages->entries, offset) != (ssize_t)sizeof pages->entries)
+        memset(pages->entries, 0xff, sizeof pages->entries);
+}
+
+static bool is_written(const struct pages *pages, size_t page)
+{
+    return pages->entries[page % LOOK_PAGES] >> 62 != 0;
+}
+
+static bool is_granule_in_use(uint64_t granule, int pages_fd)
+{
+    const char *shadow = shadow_of(granule, calls_machine.shadow_log2);
+    struct pages pages = {.fd = pages_fd};
+    for (size_t page = 0; page < granule_bytes / PAGE_BYTES; page++) {
+        const char *at = shadow + page * PAGE_BYTES;
+        if (page % LOOK_PAGES == 0)
+            look_at_pages(&pages, at);
+        if (is_written(&pages, page) && is_page_in_use((const uint64_t *)(const void *)at))
             return true;
+    }
+    return false;
+}
+
+static bool unmap_granule(uint64_t granule, int pages_fd)
+{
+    (void)pages_fd;
+    munmap(shadow_of(granule, calls_machine.shadow_log2), granule_bytes);
+    munmap(shadow_of(granule, calls_machine.words_log2), granule_bytes);
+    return false;
+}
+
+// Of all that are mapped, until one is what is looked for.
+static bool any_granule(bool (*is_it)(uint64_t granule, int pages_fd), int pages_fd)
+{
+    struct pages pages = {.fd = pages_fd};
+    for (size_t page = 0; calls_granules && page < calls_granule_count() / PAGE_BYTES; page++) {
+        const uint8_t *at = calls_granules + page * PAGE_BYTES;
+        if (page % LOOK_PAGES == 0)
+            look_at_pages(&pages, at);
+        for (size_t i = 0; i < PAGE_BYTES && is_written(&pages, page); i++)
+            if (at[i] == QUT_CALLS_GRANULE_MAPPED && is_it(page * PAGE_BYTES + i, pages_fd))
+                return true;
+    }
     return false;
 }
 
@@ -216,22 +269,23 @@ int calls_end(void)
 {
     if (calls_are_ours() && __atomic_load_n(&calls_header->must_stay, __ATOMIC_ACQUIRE) != 0)
         return -EBUSY;
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
-            return -EBUSY;
-    calls_leave_walkers();
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
-            munmap(shadow_of(i, distance), granule_bytes);
-            munmap(shadow_of(i, words_distance), granule_bytes);
-        }
+    const int pages_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const bool is_in_use = any_granule(is_granule_in_use, pages_fd);
+    if (!is_in_use) {
+        calls_leave_walkers();
+        any_granule(unmap_granule, pages_fd);
+    }
+    if (pages_fd >= 0)
+        close(pages_fd);
+    if (is_in_use)
+        return -EBUSY;
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);
         munmap(calls_header, calls_header->total_bytes);
     }
     if (calls_granules)
-        munmap(calls_granules, granules_bytes);
+        munmap(calls_granules, calls_granule_count());
     calls_granules = NULL;
     calls_area = NULL;
     calls_header = NULL;
@@ -240,9 +294,9 @@ int calls_end(void)
 
 int calls_shadow(uint64_t begin, uint64_t end)
 {
-    static const uint64_t highest = (uint64_t)1 << 47;
     int error = make_granules();
-    if (begin <= distance || end > highest || begin >= end)
+    if (begin <= calls_distance(calls_machine.shadow_log2) || end > calls_distance(calls_machine.address_log2) ||
+        begin >= end)
         return -EINVAL;
     for (uint64_t i = begin >> QUT_CALLS_GRANULE_LOG2; i <= (end - 1) >> QUT_CALLS_GRANULE_LOG2 && error == 0; i++)
         if (__atomic_load_n(&calls_granules[i], __ATOMIC_ACQUIRE) != QUT_CALLS_GRANULE_MAPPED)
