@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of traced functions, version 1: the memory that a traced process and its tracer share, the events in it, and
+// Calls of traced functions, version 2: the memory that a traced process and its tracer share, the events in it, and
 // what a thunk hands to the stub. Pure data; specification: formats/qut_calls.md.
 //
 //   header | directory: one entry a ring | rings of events | cells of counts: one table a ring
@@ -21,8 +21,8 @@
 typedef uint64_t __attribute__((aligned(8))) qut_calls_u64;
 
 enum {
-    QUT_CALLS_VERSION = 1,
-    QUT_CALLS_ID_BITS = 20,
+    QUT_CALLS_VERSION = 2,
+    QUT_CALLS_ID_BITS = 19,
     QUT_CALLS_ID_MAX = (1 << QUT_CALLS_ID_BITS) - 1,
     QUT_CALLS_HEADER_BYTES = 4096,
     QUT_CALLS_RINGS_MAX = 4096,
@@ -156,12 +156,15 @@ struct qut_calls_event {
 };
 static_assert(sizeof(struct qut_calls_event) == 16, "shared");
 
-enum { QUT_CALLS_EVENT_EXIT = 1 << QUT_CALLS_ID_BITS };
+enum {
+    QUT_CALLS_EVENT_TAIL = 1 << QUT_CALLS_ID_BITS, // of an entry: its slot held exit_return already
+    QUT_CALLS_EVENT_EXIT = 1 << (QUT_CALLS_ID_BITS + 1),
+};
 
 // `slot`: the address of the return address, a multiple of 8, from 2^46 to 2^47: its bit 46 is not stored.
 static inline uint64_t qut_calls_word(uint64_t slot, bool is_exit, uint32_t id)
 {
-    return (slot >> QUT_CALLS_SLOT_LOG2) << (QUT_CALLS_ID_BITS + 1) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
+    return (slot >> QUT_CALLS_SLOT_LOG2) << (QUT_CALLS_ID_BITS + 2) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
            (id & QUT_CALLS_ID_MAX);
 }
 
@@ -175,9 +178,16 @@ static inline bool qut_calls_word_is_exit(uint64_t word)
     return (word & QUT_CALLS_EVENT_EXIT) != 0;
 }
 
+// An entry that a jump led to, out of the traced call at the same slot, which is over by that. Else that one was
+// unwound.
+static inline bool qut_calls_word_is_tail(uint64_t word)
+{
+    return (word & (QUT_CALLS_EVENT_EXIT | QUT_CALLS_EVENT_TAIL)) == QUT_CALLS_EVENT_TAIL;
+}
+
 static inline uint64_t qut_calls_word_slot(uint64_t word)
 {
-    return (word >> (QUT_CALLS_ID_BITS + 1)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+    return (word >> (QUT_CALLS_ID_BITS + 2)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
 }
 
 // What is kept at slot - words_distance while the call runs: the exit's event as it will be written.

@@ -40,9 +40,11 @@ enum qut_plan_refusal {
     QUT_PLAN_BUILTIN = 9,       // V8's: frames that its own walker reads
     QUT_PLAN_GO = 10,           // Go moves stacks
     QUT_PLAN_SIGNAL_RETURN = 11,
-    QUT_PLAN_RESOLVER = 12,    // of IFUNC: runs while the loader relocates
-    QUT_PLAN_PROGRAM_END = 13, // _start, _init and what is entered or left otherwise than by call and return
-    QUT_PLAN_UNWINDER = 14,    // reads the stack, itself included
+    QUT_PLAN_RESOLVER = 12,     // of IFUNC: runs while the loader relocates
+    QUT_PLAN_PROGRAM_END = 13,  // _start, _init and what is entered or left otherwise than by call and return
+    QUT_PLAN_UNWINDER = 14,     // reads the stack, itself included
+    QUT_PLAN_KEEPS_RETURN = 15, // aarch64: calls with its own return address in a register: both would have one slot
+    QUT_PLAN_SCALABLE = 16,     // aarch64: arguments in scalable vectors, which system calls do not keep
     QUT_PLAN_REFUSAL_END,
 };
 
@@ -71,6 +73,9 @@ struct qut_plan_instruction {
 enum qut_plan_flag {
     QUT_PLAN_ENDS = 1,  // the moved code ends in a jump, return or the like: nothing follows it
     QUT_PLAN_LOOPS = 2, // the function jumps to its own entry: each round is an entry, by the rule of tail calls
+    // aarch64: before the patch stands paciasp, or pacibsp, which stays: it is undone in the thunk and done again
+    QUT_PLAN_SIGNED_A = 4,
+    QUT_PLAN_SIGNED_B = 8,
 };
 
 struct qut_plan_function {

@@ -16,8 +16,8 @@
 
 enum {
     QUT_TRACE_FILE_VERSION = 2,
-    QUT_TRACE_FILE_VERSION_CALLS =
-        3, // of a part of calls, which readers of version 2 refuse by that; other parts have 2
+    QUT_TRACE_FILE_VERSION_CALLS = 4,  // of a part of calls, which readers of version 2 refuse by that; other parts
+                                       // have 2. 3: does not tell tail calls
     QUT_TRACE_FILE_VERSION_OLDEST = 1, // that is read: it has no TREE, THREAD_PLANES, CHUNK_PLANES, supersedes_bytes
     QUT_TRACE_FILE_BLOCK_BYTES_MAX = 4 << 20, // unpacked; larger contents become several blocks
     QUT_TRACE_FILE_BLOCK_CHUNKS_MAX = 64,     // so many chunks a spoiled byte may cost
@@ -178,9 +178,14 @@ struct qut_trace_file_calls {
     uint64_t enters, exits;    // events in the part
     uint64_t lost_enters, lost_exits;
     uint64_t misaligned; // entries that were not traced: their stack was not what the ABI says
-    uint64_t zero;
+    uint32_t flags;      // enum qut_trace_file_calls_flag
+    uint32_t zero;
 };
 static_assert(sizeof(struct qut_trace_file_calls) == 72, "shared");
+
+enum qut_trace_file_calls_flag {
+    QUT_TRACE_FILE_CALLS_TAILS = 1, // entries that a jump led to have a kind of their own
+};
 
 // Numbered from 0 on, in the order in which they stand in the part.
 struct qut_trace_file_call_module {
@@ -250,6 +255,7 @@ enum qut_trace_file_call_kind {
     QUT_TRACE_FILE_CALL_ENTER = 0,
     QUT_TRACE_FILE_CALL_EXIT_LAST, // of the call that was entered last and is open
     QUT_TRACE_FILE_CALL_EXIT,      // of another one
+    QUT_TRACE_FILE_CALL_TAIL,      // an entry to which a jump led out of the call at its slot
     QUT_TRACE_FILE_CALL_KIND_COUNT,
     QUT_TRACE_FILE_CALL_EARLIER = 4, // added: the time is before the event before's, by so much
 };

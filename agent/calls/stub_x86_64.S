@@ -18,6 +18,7 @@
         .set    DISTANCE, 0x400000000000        // 2^QUT_CALLS_X86_64_SHADOW_LOG2
         .set    GRANULE_SHIFT, 24
         .set    MAPPED, 1
+        .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
         .set    TRAP, 0xcc                      // QUT_CALLS_TRAP_BYTE
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21; 2^46, which each slot has, is shifted out
@@ -41,6 +42,17 @@
         .cfi_def_cfa %rsp, 8
         .cfi_offset %rip, -8
         .cfi_restore %rsp
+        .endm
+
+        // The words of the call at rsp: of its entry in rsi, of its exit where the exit stub finds it. rsi is rsp, rcx
+        // -DISTANCE.
+        .macro  make_words
+        movl    -16(%rsp), %eax
+        shlq    $SLOT_SHIFT, %rsi
+        orq     %rax, %rsi
+        leaq    EXIT_BIT(%rsi), %rax
+        sarq    $1, %rcx                        // 2^QUT_CALLS_X86_64_WORDS_LOG2
+        movq    %rax, (%rsp,%rcx)
         .endm
 
         // An event whose word is in rsi. Uses rax, rcx, rdx; to `full` if there is no room. The place is taken by one
@@ -136,15 +148,9 @@
         leaq    calls_exit(%rip), %rdx
         movq    (%rsp), %rax
         cmpq    %rdx, %rax
-        je      .Ltail_call                     // the shadow has the return address already
+        je      .Ltail_call
         movq    %rax, (%rsp,%rcx)
-.Ltail_call:
-        movl    -16(%rsp), %eax
-        shlq    $SLOT_SHIFT, %rsi
-        orq     %rax, %rsi
-        leaq    EXIT_BIT(%rsi), %rax
-        sarq    $1, %rcx                        // 2^QUT_CALLS_X86_64_WORDS_LOG2
-        movq    %rax, (%rsp,%rcx)
+        make_words
 .Lenter_event:
         write_event .Lenter_full
 .Lenter_go:
@@ -188,6 +194,11 @@
 .Lto_function:
         cfi_at_the_slot
         jmp     *-40(%rsp)
+
+.Ltail_call:                                    // the shadow has the return address already
+        make_words
+        orq     $TAIL_BIT, %rsi
+        jmp     .Lenter_event
 
 .Lenter_full:
         xorl    %eax, %eax

@@ -64,6 +64,7 @@ static bool decode(struct decoder *decoder, struct call_event *event)
     event->function = (uint32_t)id;
     event->slot = call_list_reference(list) + 8 * (zigzag >> 1 ^ -(zigzag & 1));
     event->is_exit = kind == QUT_TRACE_FILE_CALL_EXIT;
+    event->is_tail = kind == QUT_TRACE_FILE_CALL_TAIL;
     if (event->is_exit)
         call_list_exit(list, event->slot);
     else

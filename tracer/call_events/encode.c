@@ -6,7 +6,7 @@
 #include "tracer/call_events/open_list_inline.h"
 
 enum { LEB_BYTES_MAX = 10, BATCH = 256 };
-static_assert((int)QUT_TRACE_FILE_CALL_ID_BITS == (int)QUT_CALLS_ID_BITS, "ids are the same");
+static_assert((int)QUT_TRACE_FILE_CALL_ID_BITS >= (int)QUT_CALLS_ID_BITS, "ids are the same");
 
 struct stream {
     BASE_VECTOR(uint8_t);
@@ -79,9 +79,10 @@ static void encode(struct call_events_encoder *encoder, const struct qut_calls_e
     if (!encoder->head.count)
         encoder->head.first_ticks = encoder->last_ticks = ticks;
     const bool is_earlier = ticks < encoder->last_ticks;
-    const unsigned kind = is_exit_of_last ? QUT_TRACE_FILE_CALL_EXIT_LAST
-                          : is_exit       ? QUT_TRACE_FILE_CALL_EXIT
-                                          : QUT_TRACE_FILE_CALL_ENTER;
+    const unsigned kind = is_exit_of_last                       ? QUT_TRACE_FILE_CALL_EXIT_LAST
+                          : is_exit                             ? QUT_TRACE_FILE_CALL_EXIT
+                          : qut_calls_word_is_tail(event->word) ? QUT_TRACE_FILE_CALL_TAIL
+                                                                : QUT_TRACE_FILE_CALL_ENTER;
     struct stream *kinds = &encoder->streams[QUT_TRACE_FILE_CALL_KINDS];
     kinds->items[kinds->count++] = (uint8_t)(kind | (is_earlier ? QUT_TRACE_FILE_CALL_EARLIER : 0));
     put(encoder, QUT_TRACE_FILE_CALL_TIMES, is_earlier ? encoder->last_ticks - ticks : ticks - encoder->last_ticks);

@@ -21,6 +21,7 @@ struct call_event {
     uint64_t slot;     // where the call's return address stands
     uint32_t function; // the id; of what a reader gives: index in functions
     bool is_exit;
+    bool is_tail;    // an entry to which a jump led out of the call at its slot; where that is told
     bool after_loss; // of what a reader gives: its thread's events right before it are not here
 };
 

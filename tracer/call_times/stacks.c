@@ -274,13 +274,14 @@ void call_times_stacks_enter(struct call_times_stacks *stacks, const struct call
     uint32_t which;
     if (known) {
         // What is there has been left, by a jump to this function; or it was unwound, and something has been called
-        // anew.
+        // anew. Files that do not say which are guessed at.
         which = (uint32_t)*known;
         struct call_times_stack *stack = stacks->all.items[which];
         go_to(stacks, event->thread, which);
         const size_t ended = end_inner(stacks, which, count_out(stack, slot), event->ns);
         const struct call_times_call *last = &stack->open.items[stack->open.count - 1];
-        const bool is_tail = !ended && last->function != event->event.function;
+        const bool tells_tails = stacks->calls->told.flags & QUT_TRACE_FILE_CALLS_TAILS;
+        const bool is_tail = tells_tails ? event->event.is_tail : !ended && last->function != event->event.function;
         leave(stacks, stack, is_tail ? CALL_TIMES_TAIL : CALL_TIMES_UNWOUND, event->ns);
     } else {
         which = find_stack(stacks, event);

@@ -4,7 +4,7 @@
 
 #include "tracer/calls/inside.h"
 
-enum { REG_SP = 4, REG_FP = 5, RIP_RELATIVE = 5, SIB = 4, MOD_REGISTER = 3 };
+enum { DWARF_FP = 6, REG_SP = 4, REG_FP = 5, RIP_RELATIVE = 5, SIB = 4, MOD_REGISTER = 3 };
 
 static enum calls_flow flow_of(const ZydisDecodedInstruction *in)
 {
@@ -95,12 +95,7 @@ static bool is_movable(const ZydisDecodedInstruction *in, const struct calls_ins
     }
 }
 
-bool calls_decodes(const struct input_image *image)
-{
-    return image->is_64 && image->arch->elf_machine == EM_X86_64;
-}
-
-bool calls_decode(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
+static bool read_x86_64(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
 {
     static const ZydisDecoder decoder = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64,
                                          .stack_width = ZYDIS_STACK_WIDTH_64,
@@ -127,5 +122,16 @@ bool calls_decode(struct base_bytes bytes, uint64_t vaddr, struct calls_instruct
     out->is_lea = in.mnemonic == ZYDIS_MNEMONIC_LEA;
     read_constant(&in, out);
     out->is_movable = is_movable(&in, out);
+    out->words = out->base != CALLS_BASE_NONE;
     return true;
 }
+
+const struct calls_decoder calls_decoder_x86_64 = {
+    .elf_machine = EM_X86_64,
+    .read = read_x86_64,
+    .unit_bytes = 1,
+    .jump_bytes = CALLS_JUMP_BYTES,
+    .fp_reg = DWARF_FP,
+    .relative = R_X86_64_RELATIVE,
+    .irelative = R_X86_64_IRELATIVE,
+};

@@ -8,11 +8,12 @@
 #include "base/vector.h"
 #include "qutc/cfi/frame_rows.h"
 #include "tracer/calls/plan.h"
+#include "tracer/calls/thunk.h"
 #include "tracer/symbols/symbols.h"
 
 enum { CALLS_NAME_MAX = 4096 };
 
-// ---- decode_x86.c: one instruction, as far as it matters where it stands
+// ---- decode_x86.c, decode_aarch64.c: one instruction, as far as it matters where it stands
 
 enum calls_flow {
     CALLS_FLOW_NEXT = 0,
@@ -31,6 +32,10 @@ struct calls_instruction {
     uint8_t flow;       // enum calls_flow
     uint8_t operand_at; // of the distance to target or address; of CALL_BY, of ModRM
     uint8_t base;       // enum calls_base: memory at base + offset, without an index
+    uint8_t words;      // that many there
+    uint8_t signs;      // as landing mark: the return address; QUT_PLAN_SIGNED_A or _B
+    // Where a call leaves its return address in a register, the link register.
+    bool reads_link, writes_link;
     bool is_nop, is_landing_mark /* endbr64 */, is_pop, is_movable;
     bool has_address; // memory relative to the instruction
     bool is_lea;
@@ -39,10 +44,16 @@ struct calls_instruction {
     uint64_t constant; // an absolute address that may be meant: of files that are not relocated; 0: none
 };
 
-// Whether this is the machine whose instructions are known here.
-bool calls_decodes(const struct input_image *image);
-// False where these bytes are no instruction. Any thread.
-bool calls_decode(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *instruction);
+struct calls_decoder {
+    uint16_t elf_machine;
+    // False where these bytes are no instruction. Any thread. NULL: this build has no decoder for the machine.
+    bool (*read)(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *instruction);
+    uint8_t unit_bytes;           // instructions stand at multiples of these
+    uint8_t jump_bytes;           // of the jump to a thunk. Where that is one unit, it fits everywhere
+    uint8_t fp_reg;               // of CALLS_BASE_FP, in DWARF's numbers
+    uint32_t relative, irelative; // types of relocations
+};
+extern const struct calls_decoder calls_decoder_x86_64, calls_decoder_aarch64;
 
 // ---- marks: one bit for each byte of the file's code
 
@@ -75,6 +86,8 @@ struct calls_region {
     bool is_entry;      // by its first row: the return address is on top
     bool is_signal;     // the FDE says that a signal interrupted its caller
     bool reads_return;  // something in it touches the word of the return address
+    bool keeps_return;  // it calls while its own return address has no place on the stack
+    bool loops_inside;  // jumps to its own entry with a frame on the stack
     bool loops;         // jumps to its own entry
     bool closed;        // its last instruction does not go on behind it
     bool branched_to;   // conditional jumps of other functions lead to its start
@@ -96,6 +109,7 @@ struct calls_sled {
 
 struct calls_work {
     const struct input_image *image;
+    const struct calls_decoder *decoder;
     const struct symbols *symbols;
     struct base_error *error;
     const char *module;
@@ -155,6 +169,16 @@ void calls_shape_late(struct calls_work *work, struct qut_plan_function *functio
 
 // list.c: regions that are functions, with their names, in the form of the plan. Allocates *bytes.
 int calls_list(struct calls_work *work, uint8_t **bytes, size_t *size_bytes);
+
+// thunk_x86_64.c, thunk_aarch64.c: thunk.h's, of functions that are patched; thunk and patch are empty.
+bool calls_thunk_x86_64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                        struct calls_thunk *thunk);
+bool calls_thunk_aarch64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                         struct calls_thunk *thunk);
+bool calls_patch_x86_64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                        struct calls_patch *patch);
+bool calls_patch_aarch64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
+                         struct calls_patch *patch);
 
 // refuse.c: why a function is left alone, by its name. QUT_PLAN_OK: it is not.
 enum qut_plan_refusal calls_refuse_name(const char *name);

@@ -143,6 +143,10 @@ static void refuse_by_code(struct list *list, const struct calls_region *region,
         function->refusal = QUT_PLAN_RESOLVER;
     else if (region->reads_return && function->refusal == QUT_PLAN_OK)
         function->refusal = QUT_PLAN_READS_RETURN;
+    else if (region->keeps_return && function->refusal == QUT_PLAN_OK)
+        function->refusal = QUT_PLAN_KEEPS_RETURN;
+    else if (region->loops_inside && function->refusal == QUT_PLAN_OK)
+        function->refusal = QUT_PLAN_UNMOVABLE;
     else if (region->fde == UINT32_MAX && !has_way_in(list, region) && function->refusal == QUT_PLAN_OK)
         function->refusal = QUT_PLAN_NO_UNWIND;
 }

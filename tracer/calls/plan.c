@@ -8,16 +8,27 @@
 
 #include "tracer/calls/inside.h"
 
+static const struct calls_decoder *decoder_of(unsigned elf_machine)
+{
+    static const struct calls_decoder *const decoders[] = {&calls_decoder_x86_64, &calls_decoder_aarch64};
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++)
+        if (decoders[i]->elf_machine == elf_machine && decoders[i]->read)
+            return decoders[i];
+    return NULL;
+}
+
 bool calls_plan_is_possible(void)
 {
-    return true;
+    return decoder_of(CALLS_OWN_MACHINE) != NULL;
 }
 
 static int find_text(struct calls_work *work)
 {
     const struct input_image *image = work->image;
-    if (!calls_decodes(image))
-        return base_fail(work->error, BASE_ERR_UNSUPPORTED, "", 0, "code of %s is not decoded", image->arch->name);
+    work->decoder = image->is_64 ? decoder_of(image->arch->elf_machine) : NULL;
+    if (!work->decoder)
+        return base_fail(work->error, BASE_ERR_UNSUPPORTED, "", 0, "code of %s is not decoded by this build",
+                         image->arch->name);
     if (image->exec_count == 0)
         return base_fail(work->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
     work->text_start = image->exec[0].start;

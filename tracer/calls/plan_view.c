@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/qut_checksum_inline.h"
+#include "formats/qut_rule.h"
 #include "formats/qut_table_check.h"
 #include "tracer/calls/plan.h"
 
@@ -25,6 +26,18 @@ static bool is_sound_instruction(const struct qut_plan_instruction *i)
     case QUT_MOVE_END: break;
     }
     return false;
+}
+
+// One instruction is exchanged for one. What it is, the thunk looks at.
+static bool is_sound_patch_of_one(const struct qut_plan_function *f)
+{
+    enum { BYTES = 4, SIGNED = QUT_PLAN_SIGNED_A | QUT_PLAN_SIGNED_B };
+    const struct qut_plan_instruction *i = &f->instructions[0];
+    return f->instruction_count == 1 && i->length == BYTES && i->operand_at == 0 && !i->zero &&
+           i->move <= QUT_MOVE_CONDITION && (f->kind == QUT_PLAN_JUMP || f->kind == QUT_PLAN_NOPS) &&
+           f->patch_bytes == BYTES && f->moved_bytes == BYTES && f->code_bytes == BYTES &&
+           f->entry_vaddr % BYTES == 0 && (f->patch_at == 0 || f->patch_at == BYTES) && (f->flags & SIGNED) != SIGNED &&
+           (f->patch_at || !(f->flags & SIGNED));
 }
 
 static bool is_sound_patch(const struct qut_plan_function *f)
@@ -52,7 +65,8 @@ static bool is_sound_function(const struct calls_plan *plan, const struct qut_pl
         return false;
     if (f->kind == QUT_PLAN_REFUSED)
         return f->refusal != QUT_PLAN_OK && f->refusal < QUT_PLAN_REFUSAL_END;
-    return f->refusal == QUT_PLAN_OK && is_sound_patch(f);
+    return f->refusal == QUT_PLAN_OK &&
+           (header->architecture == QUT_ARCH_AARCH64 ? is_sound_patch_of_one(f) : is_sound_patch(f));
 }
 
 static bool are_sound(const struct calls_plan *plan)
@@ -149,6 +163,8 @@ const char *calls_refusal_text(enum qut_plan_refusal refusal)
         [QUT_PLAN_RESOLVER] = "resolves an IFUNC",
         [QUT_PLAN_PROGRAM_END] = "starts or ends the program",
         [QUT_PLAN_UNWINDER] = "unwinds stacks",
+        [QUT_PLAN_KEEPS_RETURN] = "calls while its own return address has no place on the stack",
+        [QUT_PLAN_SCALABLE] = "takes scalable vectors",
     };
     return refusal < QUT_PLAN_REFUSAL_END ? texts[refusal] : "unknown";
 }

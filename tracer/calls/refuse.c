@@ -84,6 +84,8 @@ static const struct row functions[] = {
     {"__cyg_profile_func_*", QUT_PLAN_SANITIZER},
     {"Builtins_*", QUT_PLAN_BUILTIN},
     {"_ZN2v88internal*CheckStackGuardState*", QUT_PLAN_BUILTIN}, // is told where its own return address is
+    {"OUTLINED_FUNCTION_*", QUT_PLAN_KEEPS_RETURN}, // of LLVM: parts of functions, prologues and epilogues among them
+    {"_ZGVs*", QUT_PLAN_SCALABLE},
     {"__restore_rt", QUT_PLAN_SIGNAL_RETURN},
     {"__restore", QUT_PLAN_SIGNAL_RETURN},
     {"_Unwind_*", QUT_PLAN_UNWINDER},

@@ -15,9 +15,11 @@ int calls_rows(struct calls_work *work, uint32_t index, uint32_t end_rel)
 
 static bool is_entry_rule(const struct calls_work *work, const struct qut_rule *rule)
 {
-    int32_t word = work->image->is_64 ? 8 : 4;
-    return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == work->image->arch->sp_reg &&
-           rule->cfa.offset_bytes == word && rule->ra.how == QUT_REG_AT_CFA && rule->ra.offset_bytes == -word;
+    const struct arch *arch = work->image->arch;
+    int32_t word = arch->ra_in_register ? 0 : arch->word_bytes;
+    bool is_on_top = rule->ra.how == QUT_REG_AT_CFA && rule->ra.offset_bytes == -word;
+    return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == arch->sp_reg &&
+           rule->cfa.offset_bytes == word && (arch->ra_in_register ? rule->ra.how == QUT_REG_SAME : is_on_top);
 }
 
 static bool is_in_plt(const struct input_image *image, uint64_t vaddr)

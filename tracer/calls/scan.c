@@ -3,7 +3,7 @@
 
 #include "tracer/calls/inside.h"
 
-enum { WORD_BYTES = 8, DWARF_FP = 6 };
+enum { WORD_BYTES = 8 };
 
 static int note_lea(struct calls_work *work, uint64_t vaddr)
 {
@@ -38,11 +38,13 @@ static int note_targets(struct calls_work *work, struct calls_region *from, cons
     return note_lea(work, in->target);
 }
 
-// The CFA in force at a place of a region.
+// The rule in force at a place of a region.
 struct cfa_cursor {
     const struct calls_work *work;
     size_t next;
-    const struct qut_cfa *cfa; // NULL: not a register and an offset
+    const struct qut_cfa *cfa;     // NULL: not a register and an offset
+    const struct qut_reg_rule *ra; // with cfa
+    bool link_is_lost;             // an instruction before has changed the link register
 };
 
 static void go_to(struct cfa_cursor *cursor, uint64_t vaddr)
@@ -51,7 +53,36 @@ static void go_to(struct cfa_cursor *cursor, uint64_t vaddr)
     while (cursor->next < rows->count && rows->rows[cursor->next].pc_rel + cursor->work->text_start <= vaddr) {
         const struct qut_rule *rule = &cursor->work->rules.rules[rows->rows[cursor->next++].rule_id];
         cursor->cfa = rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG ? &rule->cfa : NULL;
+        cursor->ra = cursor->cfa ? &rule->ra : NULL;
     }
+}
+
+// Whether the function stands as it was called: on a machine that calls with the return address in a register.
+static bool has_no_frame(const struct cfa_cursor *cursor)
+{
+    const struct arch *arch = cursor->work->image->arch;
+    return arch->ra_in_register && cursor->cfa && cursor->cfa->reg == arch->sp_reg && cursor->cfa->offset_bytes == 0;
+}
+
+// Whether the instruction's words are those at that distance from the CFA.
+static bool touches(const struct cfa_cursor *cursor, const struct calls_instruction *in, int64_t cfa_bytes)
+{
+    const struct qut_cfa *cfa = cursor->cfa;
+    bool is_sp = cfa->reg == cursor->work->image->arch->sp_reg;
+    if (in->base == CALLS_BASE_NONE || (in->base == CALLS_BASE_SP) != is_sp ||
+        (in->base == CALLS_BASE_FP) != (cfa->reg == cursor->work->decoder->fp_reg))
+        return false;
+    const int64_t at = (int64_t)cfa->offset_bytes + cfa_bytes;
+    return at >= in->offset && at < in->offset + in->words * WORD_BYTES;
+}
+
+// Whether the instruction takes the return address from its register, or from where it was saved.
+static bool touches_link(const struct cfa_cursor *cursor, const struct calls_instruction *in)
+{
+    const struct qut_reg_rule *ra = cursor->ra;
+    if (in->reads_link && (!cursor->link_is_lost || (ra && ra->how == QUT_REG_SAME)))
+        return true;
+    return ra && ra->how == QUT_REG_AT_CFA && touches(cursor, in, ra->offset_bytes);
 }
 
 // Whether the instruction touches the word below the CFA.
@@ -63,10 +94,23 @@ static bool touches_return(const struct cfa_cursor *cursor, const struct calls_i
     bool is_sp = cfa->reg == cursor->work->image->arch->sp_reg;
     if (in->is_pop && is_sp && cfa->offset_bytes == WORD_BYTES)
         return true;
-    if (in->base == CALLS_BASE_NONE || (in->base == CALLS_BASE_SP) != is_sp ||
-        (in->base == CALLS_BASE_FP) != (cfa->reg == DWARF_FP))
-        return false;
-    return in->offset == (int64_t)cfa->offset_bytes - WORD_BYTES;
+    return touches(cursor, in, -WORD_BYTES);
+}
+
+// What matters to who exchanges return addresses.
+static void note_return(struct cfa_cursor *cursor, struct calls_region *region, const struct calls_instruction *in)
+{
+    bool calls = in->flow == CALLS_FLOW_CALL || in->flow == CALLS_FLOW_CALL_BY;
+    if (!cursor->work->image->arch->ra_in_register) {
+        region->reads_return |= touches_return(cursor, in);
+        return;
+    }
+    region->reads_return |= touches_link(cursor, in);
+    region->keeps_return |= calls && has_no_frame(cursor);
+    region->loops_inside |= (in->flow == CALLS_FLOW_JUMP || in->flow == CALLS_FLOW_CONDITION) &&
+                            in->target >= region->start && in->target <= region->start + region->mark_bytes &&
+                            !has_no_frame(cursor);
+    cursor->link_is_lost |= in->writes_link;
 }
 
 // The same where nothing says where the CFA is: at the first instruction it is known, and where rbp is the frame's.
@@ -105,15 +149,15 @@ static int scan_region(struct calls_work *work, struct calls_region *region)
         struct calls_instruction in;
         uint64_t vaddr = region->start + at;
         region->closed = false;
-        if (!calls_decode((struct base_bytes){code.data + at, code.size - at}, vaddr, &in)) {
-            at++;
+        if (!work->decoder->read((struct base_bytes){code.data + at, code.size - at}, vaddr, &in)) {
+            at += work->decoder->unit_bytes;
             continue;
         }
         if (at == 0 && in.is_landing_mark)
             region->mark_bytes = in.length;
         go_to(&cursor, vaddr);
-        if (touches_return(&cursor, &in) ||
-            (region->fde == UINT32_MAX && touches_plain_return(&frame, &in, code.data + at)))
+        note_return(&cursor, region, &in);
+        if (region->fde == UINT32_MAX && touches_plain_return(&frame, &in, code.data + at))
             region->reads_return = true;
         // A call at the end is one that does not return.
         region->closed = in.flow == CALLS_FLOW_JUMP || in.flow == CALLS_FLOW_STOP || in.flow == CALLS_FLOW_CALL ||
@@ -139,8 +183,8 @@ static int scan_between(struct calls_work *work, uint64_t start, uint64_t end, b
     for (size_t at = 0; at < code.size;) {
         struct calls_instruction in;
         uint64_t vaddr = start + at;
-        bool is_code = calls_decode((struct base_bytes){code.data + at, code.size - at}, vaddr, &in);
-        size_t length = is_code ? in.length : 1;
+        bool is_code = work->decoder->read((struct base_bytes){code.data + at, code.size - at}, vaddr, &in);
+        size_t length = is_code ? in.length : work->decoder->unit_bytes;
         is_gap = is_gap && (is_trap(code.data[at]) || (is_code && in.is_nop));
         gap_end = is_gap ? vaddr + length : gap_end;
         if (is_code && note_targets(work, NULL, &in) != 0)

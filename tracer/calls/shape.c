@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "tracer/calls/inside.h"
-#include "tracer/calls/thunk.h"
 
 enum { SHORT_BYTES = 2, TRAP_BYTES = 1 };
 
@@ -34,7 +33,7 @@ static bool cover(const struct calls_work *work, const struct calls_region *regi
     while (function->moved_bytes < wanted && function->moved_bytes < code.size) {
         struct calls_instruction in;
         struct base_bytes left = {code.data + function->moved_bytes, code.size - function->moved_bytes};
-        if (!calls_decode(left, start + function->moved_bytes, &in)) {
+        if (!work->decoder->read(left, start + function->moved_bytes, &in)) {
             function->refusal = QUT_PLAN_UNDECODED;
             return false;
         }
@@ -135,21 +134,27 @@ void calls_shape(struct calls_work *work, const struct calls_region *region, str
 {
     struct base_bytes code = input_image_some(work->image, region->start, region->end - region->start);
     struct calls_instruction first;
-    if (!calls_decode(code, region->start, &first)) {
+    if (!work->decoder->read(code, region->start, &first)) {
         refuse(function, QUT_PLAN_UNDECODED);
         return;
     }
-    // Where indirect branches have to land, the mark stays.
+    // Where indirect branches have to land, the mark stays. What has signed the return address there is undone in the
+    // thunk, and done again.
     function->patch_at = first.is_landing_mark && code.size > first.length ? first.length : 0;
-    uint64_t start = region->start + function->patch_at, end = start + CALLS_JUMP_BYTES;
-    if (is_free(work, start, CALLS_JUMP_BYTES) && cover(work, region, CALLS_JUMP_BYTES, function) &&
+    function->flags |= function->patch_at ? first.signs : 0;
+    const unsigned jump_bytes = work->decoder->jump_bytes;
+    uint64_t start = region->start + function->patch_at, end = start + jump_bytes;
+    if (is_free(work, start, jump_bytes) && cover(work, region, jump_bytes, function) &&
         (end <= region->end || take_padding(work, region->end, end))) {
-        function->patch_bytes = CALLS_JUMP_BYTES;
+        function->patch_bytes = (uint8_t)jump_bytes;
         function->refusal = QUT_PLAN_OK;
         keep_code(work, function);
         return;
     }
-    function->kind = QUT_PLAN_KIND_END; // later
+    if (jump_bytes == work->decoder->unit_bytes) // nothing shorter would do
+        refuse(function, function->refusal != QUT_PLAN_OK ? function->refusal : QUT_PLAN_UNMOVABLE);
+    else
+        function->kind = QUT_PLAN_KIND_END; // later
 }
 
 void calls_shape_late(struct calls_work *work, struct qut_plan_function *function)

@@ -79,7 +79,9 @@ static int read_xray(struct calls_work *work)
 
 int calls_read_sleds(struct calls_work *work)
 {
-    if (!work->image->is_64)
+    // Where calls leave their return addresses in a register, unwind information is needed all the same: it alone says
+    // where that register is saved.
+    if (!work->image->is_64 || work->image->arch->ra_in_register)
         return 0;
     if (read_nops(work) != 0 || read_xray(work) != 0)
         return -1;
@@ -129,7 +131,7 @@ bool calls_is_sled_entry(const struct calls_work *work, uint64_t entry)
         } else if (sled->place <= entry) { // M of the nops are before the function
             if (is_nops(work, sled->place, entry))
                 return true;
-        } else if (calls_decode(input_image_some(work->image, entry, MARK_BYTES), entry, &first) &&
+        } else if (work->decoder->read(input_image_some(work->image, entry, MARK_BYTES), entry, &first) &&
                    first.is_landing_mark && sled->place == entry + first.length) {
             return true;
         }
@@ -163,7 +165,7 @@ int calls_add_sled_regions(struct calls_work *work)
         struct calls_instruction first;
         uint64_t entry = sled->is_xray ? sled->entry : sled->place;
         struct base_bytes before = input_image_some(work->image, entry - MARK_BYTES, MARK_BYTES);
-        if (!sled->is_xray && calls_decode(before, entry - MARK_BYTES, &first) && first.is_landing_mark)
+        if (!sled->is_xray && work->decoder->read(before, entry - MARK_BYTES, &first) && first.is_landing_mark)
             entry -= first.length;
         // Looked up among those that are sorted. Nops before a function that is known end where that begins.
         const size_t all = work->regions.count;

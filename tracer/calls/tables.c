@@ -97,9 +97,9 @@ static int read_relocation(struct calls_work *work, const Elf64_Rela *relocation
 {
     (void)unused;
     const uint64_t type = ELF64_R_TYPE(relocation->r_info), target = (uint64_t)relocation->r_addend;
-    if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+    if (type == work->decoder->relative || type == work->decoder->irelative)
         calls_mark(&work->targets, target);
-    return type == R_X86_64_IRELATIVE ? add_resolver(work, target) : 0;
+    return type == work->decoder->irelative ? add_resolver(work, target) : 0;
 }
 
 static int find_resolvers(struct calls_work *work)

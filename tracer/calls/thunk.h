@@ -12,7 +12,7 @@
 enum {
     CALLS_THUNK_BYTES_MAX = 160,
     CALLS_THUNK_ALIGNMENT = 16,
-    CALLS_JUMP_BYTES = 5,
+    CALLS_JUMP_BYTES = 5, // on x86-64
 };
 
 struct calls_thunk_place {
@@ -21,6 +21,7 @@ struct calls_thunk_place {
     uint64_t block_address; // where its block begins, with the addresses of the stubs (formats/qut_calls.md)
     uint32_t function_id;   // or the number of its cell, where it is only counted
     bool is_counted;        // only: no events
+    uint8_t architecture;   // of the plan's header
     int64_t own_tls_offset; // of the process's header; for counting
 };
 
@@ -39,8 +40,8 @@ struct calls_thunk {
     struct calls_boundary boundaries[QUT_PLAN_MOVES_MAX + 1];
 };
 
-// False: something is farther away than 2 GiB, so that the thunk has to stand nearer to the module; or the function is
-// refused.
+// False: something is farther away than a branch reaches (2 GiB; aarch64: 128 MiB), so that the thunk has to stand
+// nearer to the module; or the function is refused.
 bool calls_thunk_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                       struct calls_thunk *thunk);
 
@@ -55,7 +56,7 @@ struct calls_patch {
     unsigned piece_count; // 2 for SHORT: first the jump in the padding
 };
 
-// False: the thunk is farther away than 2 GiB. A TRAP is one byte 0xcc: whoever catches it jumps to the thunk.
+// False: the thunk is farther away than that. A TRAP is one byte 0xcc: whoever catches it jumps to the thunk.
 bool calls_patch_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                       struct calls_patch *patch);
 

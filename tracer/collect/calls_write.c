@@ -100,8 +100,11 @@ struct collect_calls *collect_calls_begin(int fd, const struct collect_calls_pro
         no_memory(error);
         return NULL;
     }
-    calls->told = (struct qut_trace_file_calls){
-        .pid = process->pid, .arch = process->arch, .begin_ns = process->begin_ns, .end_ns = process->begin_ns};
+    calls->told = (struct qut_trace_file_calls){.pid = process->pid,
+                                                .arch = process->arch,
+                                                .begin_ns = process->begin_ns,
+                                                .end_ns = process->begin_ns,
+                                                .flags = QUT_TRACE_FILE_CALLS_TAILS};
     const struct trace_note note = {.name = "command", .text = process->command};
     if (collect_trace_file_begin_calls(&calls->file, fd, (uint64_t)status.st_size, process->pid, process->begin_ns,
                                        error) == 0 &&

@@ -43,6 +43,7 @@ static bool make_thunk(const struct install *work, size_t i, uint64_t at, struct
                                             .block_address = work->block,
                                             .function_id = work->ids[i],
                                             .is_counted = is_counted,
+                                            .architecture = work->module->plan->header->architecture,
                                             .own_tls_offset = process->header.own_tls_offset};
     return calls_thunk_make(planned(work, i), &place, thunk);
 }
@@ -71,8 +72,10 @@ static void add_site(struct install *work, size_t i, const struct calls_thunk *t
     const struct qut_plan_function *function = planned(work, i);
     const uint64_t entry = work->module->bias + function->entry_vaddr;
     const bool is_counted = work->process->functions.items[work->ids[i]].is_counted;
-    const struct calls_thunk_place place = {
-        .load_bias = work->module->bias, .thunk_address = at, .function_id = work->ids[i]};
+    const struct calls_thunk_place place = {.load_bias = work->module->bias,
+                                            .thunk_address = at,
+                                            .function_id = work->ids[i],
+                                            .architecture = work->module->plan->header->architecture};
     struct calls_patch patch;
     if (!calls_patch_make(function, &place, &patch))
         return;

@@ -16,7 +16,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'qut-calls-'));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 
 const told = path.join(folder, 'told.qtrace');
-execFileSync(tell, [told, 'a1 b2 c3 /c3 c3 /c3 /b2 d2 e2 /e2 /a1 | f1 g1000 /f1 h1 /g1000 /h1', '2']);
+execFileSync(tell, [told, 'a1 b2 c3 /c3 c3 /c3 /b2 d2 >e2 /e2 /a1 | f1 g1000 /f1 h1 /g1000 /h1', '2']);
 // Name, depth, duration in ns, of what; "d" was left by a jump to "e"; "g" ran on a stack of its own.
 const wanted = {
     'thread 0 (calls)': ['a 0 100', 'b 1 50', 'c 2 10', 'c 2 10', 'd 1 10', 'e 1 10'],

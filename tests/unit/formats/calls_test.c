@@ -19,7 +19,12 @@ START_TEST(words)
                 ck_assert_uint_eq(qut_calls_word_id(word), ids[j]);
                 ck_assert_int_eq(qut_calls_word_is_exit(word), is_exit);
             }
-    ck_assert_uint_eq(qut_calls_word(0x7ffffffffff8, true, QUT_CALLS_ID_MAX), UINT64_MAX);
+    ck_assert_uint_eq(qut_calls_word(0x7ffffffffff8, true, QUT_CALLS_ID_MAX) | QUT_CALLS_EVENT_TAIL, UINT64_MAX);
+    const uint64_t entry = qut_calls_word(0x7ffd12345678, false, 0x5a5a5);
+    ck_assert(qut_calls_word_is_tail(entry | QUT_CALLS_EVENT_TAIL) && !qut_calls_word_is_tail(entry));
+    ck_assert(!qut_calls_word_is_tail(qut_calls_exit_word(0x7ffd12345678, 0x5a5a5) | QUT_CALLS_EVENT_TAIL));
+    ck_assert_uint_eq(qut_calls_word_id(entry | QUT_CALLS_EVENT_TAIL), 0x5a5a5);
+    ck_assert_uint_eq(qut_calls_word_slot(entry | QUT_CALLS_EVENT_TAIL), 0x7ffd12345678);
 }
 END_TEST
 
@@ -60,7 +65,7 @@ START_TEST(headers)
     ck_assert(qut_calls_header_is_sound(&whole, size));
     ck_assert(!qut_calls_header_is_sound(&whole, size - 1));
     REFUSED(header.magic[7] = 2);
-    REFUSED(header.version = 2);
+    REFUSED(header.version = QUT_CALLS_VERSION + 1);
     REFUSED(header.ring_count = 0);
     REFUSED(header.ring_count = 3);
     REFUSED(header.ring_count = UINT32_MAX);

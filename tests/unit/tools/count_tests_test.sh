@@ -5,7 +5,8 @@ set -euo pipefail
 
 counter=$QUT_SOURCE_ROOT/tools/count-tests
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+again=$(mktemp)
+trap 'rm -f "$log" "$again"' EXIT
 passed=0
 failed=0
 
@@ -37,6 +38,28 @@ expect 'our own harness' '7 0 2' OK 0 'SKIP: a\nok   b\n7 passed, 0 failed, 2 sk
 expect 'our own harness, failing' '7 1 0' FAIL 1 '7 passed, 1 failed, 0 skipped\n'
 expect 'timed out' '0 1 0' TIMEOUT -15 'ok   a\n'
 expect 'killed' '0 1 0' ERROR -11 ''
+
+expect_again() # NAME COUNTS LEAD RESULT...
+{
+    local name=$1 counts=$2 lead=$3 result said
+    shift 3
+    printf '{"name": "s / t", "stdout": "", "result": "FAIL", "returncode": 1}\n' >"$log"
+    for result in "$@"; do
+        printf '{"name": "s / t", "stdout": "", "result": "%s", "returncode": 0}\n' "$result"
+    done >"$again"
+    said=$("$counter" "$log" "$again")
+    if [ "${said%%$'\n'*}" = "$counts" ] && grep -q "^$lead --- s / t: FAIL" <<<"$said" &&
+        [ "$("$counter" --failed "$log")" = t ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAIL %s: wanted "%s" and "%s", got "%s"\n' "$name" "$counts" "$lead" "$said"
+    fi
+}
+
+expect_again 'passed each time alone' '1 0 0' shaky OK OK OK
+expect_again 'failed once more alone' '0 1 0' fail OK FAIL OK
+expect_again 'did not run again' '0 1 0' fail
 
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

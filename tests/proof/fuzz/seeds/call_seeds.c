@@ -43,7 +43,7 @@ static void add_tables(struct build_buffer *seed)
     add_block(seed, QUT_TRACE_FILE_CALL_COUNTS, &count, sizeof count);
 }
 
-// A call for each letter, at the depth behind it; "/" before it is its exit.
+// A call for each letter, at the depth behind it; "/" before it is its exit, ">" a jump to it.
 static void add_events(struct build_buffer *seed, uint32_t thread, const char *story)
 {
     struct call_events_encoder *encoder = call_events_encoder_new(thread, 0);
@@ -52,11 +52,12 @@ static void add_events(struct build_buffer *seed, uint32_t thread, const char *s
     bool no_memory = false;
     uint64_t ticks = 2000;
     for (; *story; story += 2) {
-        const bool is_exit = *story == '/';
-        story += is_exit;
+        const bool is_exit = *story == '/', is_jump = *story == '>';
+        story += is_exit || is_jump;
         const uint64_t slot = UINT64_C(0x7ffff0000008) - 0x1000 * (uint64_t)(story[1] - '0') - ((uint64_t)thread << 20);
+        const uint64_t word = qut_calls_word(slot, is_exit, (uint32_t)(story[0] - 'a' + 1));
         const struct qut_calls_event event = {.time_ticks = ticks += 100,
-                                              .word = qut_calls_word(slot, is_exit, (uint32_t)(story[0] - 'a' + 1))};
+                                              .word = word | (is_jump ? QUT_CALLS_EVENT_TAIL : 0)};
         if (!encoder || call_events_encode(encoder, &event, 1, &no_memory) != 1)
             exit(EXIT_FAILURE);
     }
@@ -70,8 +71,8 @@ static void add_events(struct build_buffer *seed, uint32_t thread, const char *s
 
 void call_seeds(void)
 {
-    static const char *const stories[] = {"a1b2/b2b2c2/c2/a1", "a1b2c3/a1a1b2", "a1b9/a1c1/b9/c1",
-                                          "a1a2a3b4/a1b1b1/b1"};
+    static const char *const stories[] = {"a1b2/b2b2>c2/c2/a1", "a1b2c3/a1a1b2", "a1b9/a1c1/b9/c1",
+                                          "a1a2a3b4/a1b1>b1/b1"};
     for (unsigned i = 0; i < sizeof stories / sizeof *stories; i++) {
         char name[16];
         struct build_buffer seed = {0};

@@ -46,6 +46,8 @@ TEST(tail_calls_have_one_exit)
           sums->enters[TAIL_B]);
     CHECK(sums->exits[TAIL_B] == 1000 && sums->exits[TAIL_A] == 0, "%lu, %lu", sums->exits[TAIL_A],
           sums->exits[TAIL_B]);
+    CHECK(sums->tails[TAIL_B] == 1000 && sums->tails[TAIL_A] == 0, "%lu, %lu", sums->tails[TAIL_B],
+          sums->tails[TAIL_A]);
     check_order();
 }
 
@@ -85,6 +87,9 @@ TEST(jumps_close_what_they_leave)
     check_order();
     CHECK(thunks_sums()->enters[JUMPER] == told[JUMPER] && thunks_sums()->exits[JUMPER] == 0, "%lu of %lu, %lu",
           thunks_sums()->enters[JUMPER], told[JUMPER], thunks_sums()->exits[JUMPER]);
+    // middle calls leaf at the slot that the outermost jumper has left.
+    CHECK(thunks_sums()->tails[LEAF] == 0 && thunks_sums()->tails[JUMPER] == 0, "%lu, %lu", thunks_sums()->tails[LEAF],
+          thunks_sums()->tails[JUMPER]);
 }
 
 // ---- other stacks

@@ -236,6 +236,7 @@ static void read_event(struct reader *reader, const struct qut_calls_event *even
         return;
     }
     (is_exit ? sums.exits : sums.enters)[id]++;
+    sums.tails[id] += qut_calls_word_is_tail(event->word);
     sums.backwards += event->time_ticks < reader->time_ticks;
     reader->time_ticks = event->time_ticks;
     unsigned kept = 0;

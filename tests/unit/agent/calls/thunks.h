@@ -38,6 +38,7 @@ void thunks_undo(void);
 struct thunks_sums {
     uint64_t enters[THUNKS_ID_MAX + 1], exits[THUNKS_ID_MAX + 1];
     uint64_t events;
+    uint64_t tails[THUNKS_ID_MAX + 1]; // of enters
     uint64_t unpaired;  // exits that are not of the last call that is open at their slot
     uint64_t backwards; // enters before which time stood later, on the same ring
     uint64_t open;      // calls that were not left, nor closed by another event

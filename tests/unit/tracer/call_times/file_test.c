@@ -28,13 +28,14 @@ static struct qut_calls_event *make_events(size_t count, bool has_nonsense)
         ticks += (uint64_t)(40 + rand() % 90);
         if (has_nonsense && rand() % 1000 == 0) {
             const uint64_t slot = ((uint64_t)rand() << 20 | (uint64_t)rand()) & 0x7ffffffffff0;
-            events[i] = (struct qut_calls_event){(uint64_t)rand() << 33,
-                                                 qut_calls_word(slot | 8, rand() % 2, (uint32_t)(rand() % 1048576))};
+            events[i] = (struct qut_calls_event){
+                (uint64_t)rand() << 33, qut_calls_word(slot | 8, rand() % 2, (uint32_t)(rand() % QUT_CALLS_ID_MAX))};
         } else if (depth < DEPTH_MAX && (depth == 0 || rand() % 100 < (depth < 8 ? 60 : 49))) {
             const uint32_t id = depth ? ids[depth - 1] % 19 + 1 + (uint32_t)rand() % 3 : 1;
             ids[depth] = id;
             slots[depth] = (depth ? slots[depth - 1] : STORY_STACK) - 16 * (id % 7 + 1);
-            events[i] = (struct qut_calls_event){ticks, qut_calls_word(slots[depth++], false, id)};
+            const uint64_t tail = has_nonsense && rand() % 8 == 0 ? QUT_CALLS_EVENT_TAIL : 0;
+            events[i] = (struct qut_calls_event){ticks, qut_calls_word(slots[depth++], false, id) | tail};
         } else {
             depth--;
             events[i] = (struct qut_calls_event){ticks, qut_calls_word(slots[depth], true, ids[depth])};
@@ -66,6 +67,7 @@ static void expect_events(const struct call_events *calls, uint32_t thread, cons
         const bool is_same = call_events_next(reader, &event) && event.ticks == events[i].time_ticks &&
                              event.slot == qut_calls_word_slot(events[i].word) &&
                              event.is_exit == qut_calls_word_is_exit(events[i].word) &&
+                             event.is_tail == qut_calls_word_is_tail(events[i].word) &&
                              calls->functions.items[event.function].id == qut_calls_word_id(events[i].word) &&
                              !event.after_loss;
         if (!is_same) // asserted a million times, it would take seconds

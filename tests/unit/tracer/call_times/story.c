@@ -61,12 +61,21 @@ void story_thread_ends(struct story *story, uint32_t thread)
     need(collect_calls_thread_is(story->calls, thread, NULL, STORY_BEGIN_NS + story->ns, &error), &error);
 }
 
-void story_event(struct story *story, uint32_t thread, char function, uint64_t slot, bool is_exit, uint64_t ns)
+static void write_word(struct story *story, uint32_t thread, uint64_t word, uint64_t ns)
 {
     struct base_error error = {0};
-    const struct qut_calls_event event = {.time_ticks = ticks_of(ns),
-                                          .word = qut_calls_word(slot, is_exit, (uint32_t)(function - 'a' + 1))};
+    const struct qut_calls_event event = {.time_ticks = ticks_of(ns), .word = word};
     need(collect_calls_events(story->calls, thread, &event, 1, &error), &error);
+}
+
+void story_event(struct story *story, uint32_t thread, char function, uint64_t slot, bool is_exit, uint64_t ns)
+{
+    write_word(story, thread, qut_calls_word(slot, is_exit, (uint32_t)(function - 'a' + 1)), ns);
+}
+
+void story_jump(struct story *story, uint32_t thread, char function, uint64_t slot, uint64_t ns)
+{
+    write_word(story, thread, qut_calls_word(slot, false, (uint32_t)(function - 'a' + 1)) | QUT_CALLS_EVENT_TAIL, ns);
 }
 
 static uint64_t slot_of(uint32_t thread, uint64_t depth)
@@ -107,8 +116,8 @@ void story_tell(struct story *story, const uint32_t *threads, uint32_t thread_co
     enum { STEP_NS = 10 };
     uint32_t at = 0;
     while (*text) {
-        const bool is_exit = *text == '/';
-        text += is_exit;
+        const bool is_exit = *text == '/', is_jump = *text == '>';
+        text += is_exit || is_jump;
         switch (*text) {
         case ' ': text++; continue;
         case '|': at = (at + 1) % thread_count, text++; continue;
@@ -122,7 +131,11 @@ void story_tell(struct story *story, const uint32_t *threads, uint32_t thread_co
         text = end;
         // Depths from 1000 on are on a stack of their own, next to the first thread's, whoever is on it.
         const uint32_t of = depth >= 1000 ? threads[0] : threads[at];
-        story_event(story, threads[at], function, slot_of(of, depth), is_exit, story->ns += STEP_NS);
+        story->ns += STEP_NS;
+        if (is_jump)
+            story_jump(story, threads[at], function, slot_of(of, depth), story->ns);
+        else
+            story_event(story, threads[at], function, slot_of(of, depth), is_exit, story->ns);
     }
 }
 

@@ -23,12 +23,14 @@ void story_thread_ends(struct story *story, uint32_t thread);
 // Entry and exit at a depth of the thread's stack; each takes the time `step_ns` since the event before.
 void story_enter(struct story *story, uint32_t thread, char function, uint64_t depth, uint64_t step_ns);
 void story_exit(struct story *story, uint32_t thread, char function, uint64_t depth, uint64_t step_ns);
+// By a jump out of the function that is there.
+void story_jump(struct story *story, uint32_t thread, char function, uint64_t slot, uint64_t ns);
 void story_event(struct story *story, uint32_t thread, char function, uint64_t slot, bool is_exit, uint64_t ns);
 void story_lost(struct story *story, uint32_t thread, uint64_t enters, uint64_t exits);
 // Writes the end. The file's descriptor is the caller's.
 void story_end(struct story *story);
 
-// Of "a1 b2 /b2 /a1": entries and exits of functions at depths, 10 ns each; '|' changes to the next thread of
+// Of "a1 b2 >c2 /c2 /a1": entries, jumps and exits of functions at depths, 10 ns each; '|' changes to the next thread of
 // `threads` (0: nothing is told of it before), '!' loses one entry and one exit there, '.' ends the thread.
 void story_tell(struct story *story, const uint32_t *threads, uint32_t thread_count, const char *text);
 

@@ -11,7 +11,7 @@
 enum { THREADS_MAX = 16 };
 
 // A bit of everything: recursion, a jump, an exception, a coroutine, a thread that ends, a loss, what runs at the end.
-static const char everything[] = "a1 b2 c3 /c3 c3 /c3 /b2 b2 b3 b4 /b4 /b3 /b2 d2 e2 /e2 f2 g3 h4 /a1 a1 i2 "
+static const char everything[] = "a1 b2 c3 /c3 c3 /c3 /b2 b2 b3 b4 /b4 /b3 /b2 d2 >e2 /e2 f2 g3 h4 /a1 a1 i2 "
                                  "| a1 b2 c3 /c3 | j1000 k1001 /k1001 | /b2 b2 ! /b2 . | /i2 /j1000 l2 /l2 m2";
 
 int main(int argc, char **argv)

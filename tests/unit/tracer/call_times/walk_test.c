@@ -79,12 +79,16 @@ static const struct {
     {"a1 a2 a3 /a3 /a2 /a1", "a<a returned 10/0, a<a returned 30/10, a- returned 50/30", 0},
     {"a1 b2 /b2 b2 /b2 /a1", "b<a returned 10/0, b<a returned 10/0, a- returned 50/20", 0},
     // By a jump: what was entered last returns for all.
-    {"a1 b2 c2 d2 /d2 /a1", "b<a tail call 10/0, c<a tail call 10/0, d<a returned 10/0, a- returned 50/30", 0},
+    {"a1 b2 >c2 >d2 /d2 /a1", "b<a tail call 10/0, c<a tail call 10/0, d<a returned 10/0, a- returned 50/30", 0},
+    // Also to itself, and by what had caught what it called.
+    {"a1 b2 >b2 /b2 /a1", "b<a tail call 10/0, b<a returned 10/0, a- returned 40/20", 0},
+    {"a1 b2 c3 >d2 /d2 /a1", "c<b unwound 10/0, b<a tail call 20/10, d<a returned 10/0, a- returned 50/30", 0},
     // What goes on further out has unwound the rest, which is seen then.
     {"a1 b2 c3 /a1", "c<b unwound 10/0, b<a unwound 20/10, a- returned 30/20", 0},
     {"a1 b2 c3 d4 c3 /c3 /b2 /a1",
      "d<c unwound 10/0, c<b unwound 20/10, c<b returned 10/0, b<a returned 50/30, a- returned 70/50", 0},
-    // Called again by what caught it; nothing that is called returns to what jumped.
+    // Another one is called where an exception has left one, or the same again.
+    {"a1 b2 c2 /c2 /a1", "b<a unwound 10/0, c<a returned 10/0, a- returned 40/20", 0},
     {"a1 b2 b2 /b2 /a1", "b<a unwound 10/0, b<a returned 10/0, a- returned 40/20", 0},
     {"a1 b2 c3 d2 /d2 /a1", "c<b unwound 10/0, b<a unwound 20/10, d<a returned 10/0, a- returned 50/30", 0},
     // Between two open calls.
@@ -111,6 +115,33 @@ static const struct {
     {"a1 | a1 | b2 | b2 | /b2 | /b2 | /a1 | /a1",
      "b<a returned 20/0, b<a returned 20/0, a- returned 60/20, a- returned 60/20", 0},
 };
+
+// Files of before say nothing of jumps. Called again by what caught it; nothing that is called returns to what jumped.
+static const struct {
+    const char *told, *found;
+} guesses[] = {
+    {"a1 b2 c2 d2 /d2 /a1", "b<a tail call 10/0, c<a tail call 10/0, d<a returned 10/0, a- returned 50/30"},
+    {"a1 b2 b2 /b2 /a1", "b<a unwound 10/0, b<a returned 10/0, a- returned 40/20"},
+    {"a1 b2 c3 d2 /d2 /a1", "c<b unwound 10/0, b<a unwound 20/10, d<a returned 10/0, a- returned 50/30"},
+};
+
+START_TEST(a_story_is_guessed)
+{
+    struct story story;
+    struct log log = {0};
+    const int fd = story_file();
+    story_begin(&story, fd);
+    const uint32_t thread = story_thread(&story, "one");
+    story_tell(&story, &thread, 1, guesses[_i].told);
+    story_end(&story);
+    struct trace trace = story_read(fd);
+    trace.calls[0]->told.flags = 0;
+    walk(&trace, &log);
+    ck_assert_str_eq(log.text, guesses[_i].found);
+    trace_free(&trace);
+    close(fd);
+}
+END_TEST
 
 START_TEST(a_story_is_found)
 {
@@ -167,7 +198,6 @@ struct stack {
     uint64_t base;
     struct frame frames[FRAMES_MAX];
     unsigned count;
-    uint64_t unwound_slot; // of the outermost one that an exception has just left
     bool is_taken;
 };
 
@@ -187,12 +217,16 @@ static void tell(struct program *program, unsigned thread, const struct frame *f
                 program->story.ns += (uint64_t)(1 + rand() % 40));
 }
 
-static void call(struct program *program, unsigned thread, struct stack *stack, uint64_t slot, char function)
+static void call(struct program *program, unsigned thread, struct stack *stack, uint64_t slot, char function,
+                 bool is_jump)
 {
     struct frame *frame = &stack->frames[stack->count++];
     *frame = (struct frame){.slot = slot, .function = function, .number = program->calls++};
-    tell(program, thread, frame, false);
-    stack->unwound_slot = 0;
+    if (is_jump)
+        story_jump(&program->story, program->threads[thread], function, slot,
+                   program->story.ns += (uint64_t)(1 + rand() % 40));
+    else
+        tell(program, thread, frame, false);
 }
 
 static void end_last(struct program *program, struct stack *stack, enum call_times_how how)
@@ -204,7 +238,6 @@ static void return_last(struct program *program, unsigned thread, struct stack *
 {
     tell(program, thread, &stack->frames[stack->count - 1], true);
     end_last(program, stack, CALL_TIMES_RETURNED);
-    stack->unwound_slot = 0;
 }
 
 static void step(struct program *program)
@@ -217,19 +250,16 @@ static void step(struct program *program)
     if (what < 7 && stack->count < FRAMES_MAX) {
         const uint64_t slot =
             (stack->count ? stack->frames[stack->count - 1].slot : stack->base) - 16 * (uint64_t)(1 + rand() % 9);
-        if (slot != stack->unwound_slot) // else it looks like a jump
-            call(program, thread, stack, slot, function);
+        call(program, thread, stack, slot, function, false);
     } else if (what < 12 && stack->count) {
         return_last(program, thread, stack);
-    } else if (what == 12 && stack->count && stack->frames[stack->count - 1].function != function) {
+    } else if (what == 12 && stack->count) {
         const uint64_t slot = stack->frames[stack->count - 1].slot;
         end_last(program, stack, CALL_TIMES_TAIL);
-        call(program, thread, stack, slot, function);
+        call(program, thread, stack, slot, function, true);
     } else if (what == 13 && stack->count > 1) {
-        for (unsigned kept = 1 + (unsigned)rand() % (stack->count - 1); stack->count > kept;) {
-            stack->unwound_slot = stack->frames[stack->count - 1].slot;
+        for (unsigned kept = 1 + (unsigned)rand() % (stack->count - 1); stack->count > kept;)
             end_last(program, stack, CALL_TIMES_UNWOUND);
-        }
         return_last(program, thread, stack); // it goes on in what caught it
     } else if (what == 14 && program->has_coroutines) {
         const unsigned other = THREADS + (unsigned)rand() % (STACKS - THREADS);
@@ -292,6 +322,7 @@ int main(void)
     Suite *suite = suite_create("call_times");
     TCase *tests = tcase_create("walk");
     tcase_set_timeout(tests, 60); // as the machine may have much else to do
+    tcase_add_loop_test(tests, a_story_is_guessed, 0, (int)(sizeof guesses / sizeof *guesses));
     tcase_add_loop_test(tests, a_story_is_found, 0, (int)(sizeof stories / sizeof *stories));
     tcase_add_test(tests, times_go_back_in_a_handler);
     tcase_add_loop_test(tests, a_program_is_found, 0, 8);

@@ -179,6 +179,7 @@ static struct calls_thunk_place place_of(const struct patcher *patcher, uint32_t
                                       .block_address = (uint64_t)patcher->block,
                                       .function_id = i + 1,
                                       .is_counted = patcher->counts,
+                                      .architecture = patcher->plan->header->architecture,
                                       .own_tls_offset = (char *)&own_of_thread - (char *)thread_pointer()};
 }
 
