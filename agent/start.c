@@ -107,6 +107,7 @@ static void after_fork_in_child(void)
 {
     const bool was_on = atomic_load_explicit(&agent_recorded_pid, memory_order_relaxed) != 0;
     agent_thread.tid = 0;
+    calls_thread_is(0);
     agent_hide_after_fork();
     agent_traced_calls_after_fork();
     calls_traps_stay_in_child();
@@ -268,7 +269,9 @@ int agent_begin(const char *text, enum agent_channel_begin how)
         agent_threads_prepare();
     error = begin(how);
     if (error == 0) {
-        agent_tid();
+        const uint32_t tid = agent_tid();
+        if (how != AGENT_BEGAN_BY_INJECTION) // else it is a thread that ends at once
+            calls_thread_is(tid);
         agent_threads_count_from(); // where that was prepared
         atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         quiet.blocked = agent_hide_blocked(quiet.blocked);

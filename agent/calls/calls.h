@@ -39,6 +39,10 @@ void calls_look_for_ended(void);
 // The calling thread ends: its ring becomes ENDED. What it still calls is written into another one.
 void calls_thread_ends(void);
 
+// The calling thread's id, where it is known already: in a child of vfork it is still the parent's, whose ring it is.
+// 0: it is asked for.
+void calls_thread_is(uint32_t tid);
+
 // The calling thread is the agent's own: its calls of traced functions are neither written nor counted.
 void calls_thread_is_agents(void);
 

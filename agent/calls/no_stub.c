@@ -55,4 +55,9 @@ void calls_traps_stay_in_child(void) {}
 
 void calls_thread_ends(void) {}
 
+void calls_thread_is(uint32_t tid)
+{
+    (void)tid;
+}
+
 void calls_thread_is_agents(void) {}
