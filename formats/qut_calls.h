@@ -69,6 +69,7 @@ enum qut_calls_granule { // one byte for 2^24 bytes of addresses, at granules_ad
     QUT_CALLS_GRANULE_UNKNOWN = 0,
     QUT_CALLS_GRANULE_MAPPED = 1,
     QUT_CALLS_GRANULE_REFUSED = 2, // calls on stacks there are not traced, but counted
+    QUT_CALLS_GRANULE_BEGUN = 3,   // some thread is mapping it
 };
 
 // ---- header

@@ -1,123 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/lint.h"
 
-#include "qutc/rows.h"
+#include <stdlib.h>
 
-struct judged { // an instruction of the function that is being followed
-    uint32_t pc, end;
-    struct code_judgement judgement;
-    uint32_t stated; // rule
-    struct qut_rule followed;
-    bool has_followed;
-};
+#include "qutc/input/go_functions.h"
+#include "qutc/rows.h"
 
 struct lint {
     struct qutc_rows rows;
-    struct code_follower follower;
     struct qutc_lint_result *result;
-    BASE_VECTOR(struct judged) judged;
-    uint64_t unjudged, agree, unstated;
-    bool no_memory;
 };
 
-static void visit(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
-                  const struct code_state *state)
-{
-    struct lint *lint = context;
-    if (!lint->follower.is_final)
-        return;
-    uint32_t stated = cfi_row_list_at(&lint->rows.rows, pc);
-    const struct qut_rule rule = lint->rows.rules.rules[stated];
-    if (rule.kind != QUT_RULE_FRAME) {
-        lint->unstated++;
-        return;
-    }
-    struct code_judgement judgement = code_judge_rule(machine, state, &rule);
-    if (judgement.verdict == CODE_AGREES) {
-        lint->agree++;
-    } else if (judgement.verdict == CODE_UNJUDGED) {
-        lint->unjudged++;
-    } else if (rule.flags & QUT_RULE_BODY_ONLY && in->flow != CODE_CALL) { // in a prologue or an epilogue
-        lint->unstated++;
-    } else {
-        struct judged *judged = BASE_ADD(&lint->judged);
-        if (!judged) {
-            lint->no_memory = true;
-            return;
-        }
-        *judged = (struct judged){.pc = pc, .end = pc + in->size_bytes, .judgement = judgement, .stated = stated};
-        judged->has_followed = code_rule_of(machine, state, &judged->followed);
-    }
-}
-
-static void report(struct lint *lint, const struct code_function *function, const struct judged *judged)
+// Instructions that follow each other and differ alike are one finding.
+static bool report(struct lint *lint, const struct code_function *function, const struct code_difference *difference)
 {
     struct qutc_lint_result *result = lint->result;
     uint64_t text_start = lint->rows.text_start;
-    const struct qut_rule *stated = &lint->rows.rules.rules[judged->stated];
+    const struct qut_rule *rules = lint->rows.rules.rules;
     struct qutc_lint_finding *last =
         result->findings.count ? &result->findings.items[result->findings.count - 1] : NULL;
-    result->differ++;
-    if (last && last->end == text_start + judged->pc && last->reg == judged->judgement.reg &&
-        memcmp(&last->stated, stated, sizeof *stated) == 0 && last->has_followed == judged->has_followed &&
-        memcmp(&last->followed, &judged->followed, sizeof judged->followed) == 0) {
-        last->end = text_start + judged->end;
-        return;
+    bool has_followed = difference->followed != CFI_RULE_HOLE_ID;
+    if (last && last->end == text_start + difference->pc && last->function == text_start + function->pc &&
+        last->reg == difference->reg && memcmp(&last->stated, &rules[difference->stated], sizeof *rules) == 0 &&
+        last->has_followed == has_followed &&
+        memcmp(&last->followed, &rules[difference->followed], sizeof *rules) == 0) {
+        last->end = text_start + difference->end;
+        last->instructions++;
+        return true;
     }
     struct qutc_lint_finding *finding = BASE_ADD(&result->findings);
-    if (!finding) {
-        lint->no_memory = true;
-        return;
-    }
-    *finding = (struct qutc_lint_finding){.pc = text_start + judged->pc,
-                                          .end = text_start + judged->end,
+    if (!finding)
+        return false;
+    *finding = (struct qutc_lint_finding){.pc = text_start + difference->pc,
+                                          .end = text_start + difference->end,
                                           .function = text_start + function->pc,
-                                          .reg = judged->judgement.reg,
-                                          .stated = *stated,
-                                          .followed = judged->followed,
-                                          .has_followed = judged->has_followed};
+                                          .name = function->name,
+                                          .name_length = function->name_length,
+                                          .instructions = 1,
+                                          .reg = difference->reg,
+                                          .stated = rules[difference->stated],
+                                          .followed = rules[difference->followed],
+                                          .has_followed = has_followed};
+    return true;
 }
 
-static void done(void *context, const struct code_function *function, const struct code_walked *walked)
+static bool tell(void *context, const struct code_compared *compared)
 {
     struct lint *lint = context;
     struct qutc_lint_result *result = lint->result;
-    if (!result->outcomes[walked->outcome]++)
-        result->first[walked->outcome] = lint->rows.text_start + function->pc;
+    if (!result->outcomes[compared->walked->outcome]++)
+        result->first[compared->walked->outcome] = lint->rows.text_start + compared->function->pc;
     result->functions++;
-    if (walked->outcome == CODE_FOLLOWED) {
-        result->instructions += walked->instructions;
-        result->unsaid += walked->refused;
-        result->agree += lint->agree;
-        result->unjudged += lint->unjudged;
-        result->unstated += lint->unstated;
-        for (size_t i = 0; i < lint->judged.count; i++)
-            report(lint, function, &lint->judged.items[i]);
+    if (compared->walked->outcome != CODE_FOLLOWED)
+        return true;
+    result->instructions += compared->walked->instructions;
+    result->agree += compared->agree;
+    result->unjudged += compared->unjudged;
+    result->unstated += compared->unstated;
+    result->spoiled += compared->count > 0;
+    bool good = true;
+    for (size_t i = 0; i < compared->count && good; i++)
+        good = report(lint, compared->function, &compared->differences[i]);
+    return good;
+}
+
+static int by_pc(const void *a, const void *b)
+{
+    const struct qutc_lint_finding *x = a, *y = b;
+    if (x->pc != y->pc)
+        return x->pc < y->pc ? -1 : 1;
+    return (x->function > y->function) - (x->function < y->function);
+}
+
+// Code that several functions go on in differs once.
+static void tidy(struct qutc_lint_result *result)
+{
+    size_t count = 0;
+    if (result->findings.count)
+        qsort(result->findings.items, result->findings.count, sizeof *result->findings.items, by_pc);
+    result->differ = 0;
+    for (size_t i = 0; i < result->findings.count; i++) {
+        struct qutc_lint_finding *finding = &result->findings.items[i];
+        const struct qutc_lint_finding *last = count ? &result->findings.items[count - 1] : NULL;
+        if (last && last->pc == finding->pc && last->end == finding->end &&
+            memcmp(&last->followed, &finding->followed, sizeof last->followed) == 0)
+            continue;
+        result->differ += finding->instructions;
+        result->findings.items[count++] = *finding;
     }
-    lint->judged.count = 0;
-    lint->agree = lint->unjudged = lint->unstated = 0;
+    result->findings.count = count;
 }
 
 int qutc_lint(const struct input_image *image, struct qutc_lint_result *result, struct base_error *error)
 {
     struct qutc_compile_stats stats = {0};
-    struct lint lint = {.rows = {.image = image, .stats = &stats, .error = error}, .result = result};
+    struct lint lint = {.rows = {.image = image, .stats = &stats, .error = error, .as_stated = true}, .result = result};
+    struct input_go_functions go;
+    const struct code_comparison comparison = {
+        .tell = tell, .context = &lint, .frames_only = input_go_find(image, &go)};
     *result = (struct qutc_lint_result){0};
     int status = qutc_rows_read(&lint.rows);
-    if (status == 0 && !code_arch(image->arch)->read)
-        status = base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "code of %s is not followed", image->arch->name);
     if (status == 0)
-        status = code_follower_init(&lint.follower, image, lint.rows.text_start, lint.rows.text_end, &lint.rows.rows,
-                                    &lint.rows.rules, error);
-    if (status == 0) {
-        lint.follower.visit = visit;
-        lint.follower.context = &lint;
-        status = code_follower_run(&lint.follower, done);
-        code_follower_free(&lint.follower);
-    }
-    if (status == 0 && lint.no_memory)
-        status = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "differences");
-    base_vector_free(&lint.judged.vector);
+        status = code_compare(image, lint.rows.text_start, lint.rows.text_end, &lint.rows.rows, &lint.rows.rules,
+                              &comparison, error);
+    tidy(result);
     qutc_rows_free(&lint.rows);
     if (status != 0)
         qutc_lint_free(result);

@@ -39,7 +39,8 @@ int qutc_compile(const struct input_image *image, const struct qutc_compile_opti
                  size_t *table_size, struct qutc_compile_stats *stats, struct base_error *error);
 
 // Publishes bytes under a path: written beside it, renamed; never rewritten in place. A reader never finds the name
-// with half of the contents behind it; if synced, not even after a crash of the system. That waits for the disk.
+// with half of the contents behind it; if synced, not even after a crash of the system. That waits for the
+// disk. A device or a pipe is written to as it stands.
 int qutc_publish(const char *path, const void *bytes, size_t size, bool synced, struct base_error *error);
 
 #endif

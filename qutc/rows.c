@@ -142,7 +142,7 @@ static int fail_without_rows(struct qutc_rows *c)
 
 static int read_rows(struct qutc_rows *c)
 {
-    if (read_go(c, CFI_GO_SPECIALS) != 0)
+    if (!c->as_stated && read_go(c, CFI_GO_SPECIALS) != 0)
         return -1;
     for (unsigned i = 0; i < c->image->frame_count; i++) {
         struct cfi_row_list rows = {0};
@@ -166,7 +166,7 @@ static int read_rows(struct qutc_rows *c)
         return -1;
     if (c->rows.count == 0)
         return fail_without_rows(c);
-    if (cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
+    if (!c->as_stated && cfi_art_rows(c->image, c->text_start, c->text_end, &c->rules, &c->rows, c->error) != 0)
         return -1;
     return input_image_check_memory(c->image, c->error); // its symbols were read for these rows
 }

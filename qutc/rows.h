@@ -14,6 +14,7 @@ struct qutc_rows {
     struct cfi_row_list rows; // so far
     uint32_t flags;           // enum qut_table_flag
     bool fill;                // holes are filled with what the code says
+    bool as_stated;           // nothing of what unwind information says is bettered
 };
 
 // image, stats, error and fill are filled, all else is zero. Free with qutc_rows_free, whatever it returns.

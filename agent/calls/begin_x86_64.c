@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the memory of a traced process, and gives it back.
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -203,12 +204,61 @@ static bool is_page_in_use(const uint64_t *shadow)
     return false;
 }
 
-static bool is_granule_in_use(uint64_t granule)
+// Pages that were written: the kernel has them, or has swapped them out. To read the others would map them, and shadows
+// are large: that took longer than all else. All of them, where the kernel does not say.
+enum { LOOK_PAGES = 256 };
+struct pages {
+    int fd;
+    uint64_t entries[LOOK_PAGES];
+};
+
+static void look_at_pages(struct pages *pages, const void *at)
+{
+    const off_t offset = (off_t)((uintptr_t)at / PAGE_BYTES * sizeof *pages->entries);
+    if (pages->fd < 0 ||
+        pread(pages->fd, pages->entries, sizeof pages->entries, offset) != (ssize_t)sizeof pages->entries)
+        memset(pages->entries, 0xff, sizeof pages->entries);
+}
+
+static bool is_written(const struct pages *pages, size_t page)
+{
+    return pages->entries[page % LOOK_PAGES] >> 62 != 0;
+}
+
+static bool is_granule_in_use(uint64_t granule, int pages_fd)
 {
     const char *shadow = shadow_of(granule, distance);
-    for (size_t i = 0; i < granule_bytes; i += PAGE_BYTES)
-        if (is_page_in_use((const uint64_t *)(const void *)(shadow + i)))
+    struct pages pages = {.fd = pages_fd};
+    for (size_t page = 0; page < granule_bytes / PAGE_BYTES; page++) {
+        const char *at = shadow + page * PAGE_BYTES;
+        if (page % LOOK_PAGES == 0)
+            look_at_pages(&pages, at);
+        if (is_written(&pages, page) && is_page_in_use((const uint64_t *)(const void *)at))
             return true;
+    }
+    return false;
+}
+
+static bool unmap_granule(uint64_t granule, int pages_fd)
+{
+    (void)pages_fd;
+    munmap(shadow_of(granule, distance), granule_bytes);
+    munmap(shadow_of(granule, words_distance), granule_bytes);
+    return false;
+}
+
+// Of all that are mapped, until one is what is looked for.
+static bool any_granule(bool (*is_it)(uint64_t granule, int pages_fd), int pages_fd)
+{
+    struct pages pages = {.fd = pages_fd};
+    for (size_t page = 0; calls_granules && page < granules_bytes / PAGE_BYTES; page++) {
+        const uint8_t *at = calls_granules + page * PAGE_BYTES;
+        if (page % LOOK_PAGES == 0)
+            look_at_pages(&pages, at);
+        for (size_t i = 0; i < PAGE_BYTES && is_written(&pages, page); i++)
+            if (at[i] == QUT_CALLS_GRANULE_MAPPED && is_it(page * PAGE_BYTES + i, pages_fd))
+                return true;
+    }
     return false;
 }
 
@@ -216,15 +266,16 @@ int calls_end(void)
 {
     if (calls_are_ours() && __atomic_load_n(&calls_header->must_stay, __ATOMIC_ACQUIRE) != 0)
         return -EBUSY;
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED && is_granule_in_use(i))
-            return -EBUSY;
-    calls_leave_walkers();
-    for (uint64_t i = 0; calls_granules && i < granules_bytes; i++)
-        if (calls_granules[i] == QUT_CALLS_GRANULE_MAPPED) {
-            munmap(shadow_of(i, distance), granule_bytes);
-            munmap(shadow_of(i, words_distance), granule_bytes);
-        }
+    const int pages_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const bool is_in_use = any_granule(is_granule_in_use, pages_fd);
+    if (!is_in_use) {
+        calls_leave_walkers();
+        any_granule(unmap_granule, pages_fd);
+    }
+    if (pages_fd >= 0)
+        close(pages_fd);
+    if (is_in_use)
+        return -EBUSY;
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);

@@ -13,7 +13,8 @@
 enum {
     NOBODY_ASKS_AGAIN = 1024, // a thread without a ring looks for one at each 1024th event
     NAP_US = 50,              // and what the kernel takes beside it
-    OTHERS_TURNS = 1000,      // in which another thread finishes what it has begun to map
+    OTHERS_YIELDS = 32,       // another thread finishes what it has begun to map
+    OTHERS_NAPS = 20000,      // the same, on a busy machine: a second, and what the kernel takes beside it
 };
 
 // Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
@@ -39,6 +40,31 @@ static long call6(long number, long a, long b, long c, long d, long e, long f)
 static void add(qut_calls_u64 *count)
 {
     __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+}
+
+static void rest(bool is_short)
+{
+    const struct {
+        long s, ns;
+    } nap = {0, NAP_US * 1000};
+    if (is_short)
+        call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    else
+        call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+}
+
+// Not those that the thread itself can cause: blocked they would end the process. So one may come in all the same.
+static bool block_signals(uint64_t *before)
+{
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
+    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
+                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
+    return call6(SYS_rt_sigprocmask, 0, (long)&all, (long)before, sizeof *before, 0, 0) == 0; // SIG_BLOCK
+}
+
+static void restore_signals(uint64_t before)
+{
+    call6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
 }
 
 // ---- shadow
@@ -74,25 +100,42 @@ static int map_both(uint64_t begin)
     return error;
 }
 
-// Two threads may come at once, and one of them gets EEXIST: then the other has it mapped, and says so next.
-int calls_map_granule(uint64_t granule)
+// Another thread has begun it. It may be without a processor just now; and in a child of fork it is not there at all.
+static int wait_for_granule(uint8_t *state)
 {
-    uint8_t *state = &calls_granules[granule], unknown = QUT_CALLS_GRANULE_UNKNOWN;
-    const int error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
-    if (error == 0) {
-        __atomic_store_n(state, QUT_CALLS_GRANULE_MAPPED, __ATOMIC_RELEASE);
-        return 0;
-    }
-    for (unsigned turn = 0; error == -EEXIST && turn < OTHERS_TURNS; turn++) {
+    uint8_t begun = QUT_CALLS_GRANULE_BEGUN;
+    for (unsigned turn = 0; turn < OTHERS_YIELDS + OTHERS_NAPS; turn++) {
         const uint8_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
         if (now == QUT_CALLS_GRANULE_MAPPED)
             return 0;
         if (now == QUT_CALLS_GRANULE_REFUSED)
-            break;
-        call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+            return -EEXIST;
+        rest(turn < OTHERS_YIELDS);
     }
-    __atomic_compare_exchange_n(state, &unknown, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    return error;
+    __atomic_compare_exchange_n(state, &begun, QUT_CALLS_GRANULE_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return -EAGAIN;
+}
+
+// Of several threads that come at once one maps it, with signals blocked: a handler on the same stack would wait for
+// what it has interrupted. The others wait, however long it is kept from it: calls that pass are not traced.
+int calls_map_granule(uint64_t granule)
+{
+    uint8_t *state = &calls_granules[granule], was = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+    uint64_t before;
+    if (was == QUT_CALLS_GRANULE_MAPPED)
+        return 0;
+    const bool are_blocked = block_signals(&before);
+    int error = -EEXIST;
+    const bool is_ours =
+        was != QUT_CALLS_GRANULE_BEGUN &&
+        __atomic_compare_exchange_n(state, &was, QUT_CALLS_GRANULE_BEGUN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (is_ours) {
+        error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
+        __atomic_store_n(state, error == 0 ? QUT_CALLS_GRANULE_MAPPED : QUT_CALLS_GRANULE_REFUSED, __ATOMIC_RELEASE);
+    }
+    if (are_blocked)
+        restore_signals(before);
+    return is_ours ? error : wait_for_granule(state);
 }
 
 bool calls_prepare_stack(uint64_t slot)
@@ -104,7 +147,7 @@ bool calls_prepare_stack(uint64_t slot)
         return false;
     }
     uint8_t state = __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE);
-    if (state == QUT_CALLS_GRANULE_MAPPED || (state == QUT_CALLS_GRANULE_UNKNOWN && calls_map_granule(granule) == 0))
+    if (state != QUT_CALLS_GRANULE_REFUSED && calls_map_granule(granule) == 0)
         return true;
     if (calls_are_ours())
         add(&calls_header->passed_no_shadow);
@@ -147,16 +190,12 @@ static bool take_entry(uint32_t index)
     return true;
 }
 
-// With signals blocked: a handler that comes in between would take another one for this thread. Not those that the
-// thread itself can cause: blocked they would end the process. So one may come in all the same.
+// With signals blocked: a handler that comes in between would take another one for this thread.
 static bool take_ring(void)
 {
-    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
-    const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
-                           (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
-    uint64_t before = 0;
+    uint64_t before;
     bool is_taken = false;
-    if (call6(SYS_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof before, 0, 0) != 0) // SIG_BLOCK
+    if (!block_signals(&before))
         return false;
     if (calls_own->ring) // one has come before
         is_taken = true;
@@ -164,7 +203,7 @@ static bool take_ring(void)
         is_taken = take_entry(i);
     if (!is_taken)
         calls_own = &nobody;
-    call6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
+    restore_signals(before);
     return is_taken;
 }
 
@@ -190,17 +229,11 @@ static bool wait_for_room(struct calls_own *own, uint64_t tail)
 {
     enum { YIELDS = 32 };
     const uint32_t wait_us = __atomic_load_n(&calls_header->full_wait_us, __ATOMIC_RELAXED);
-    const struct {
-        long s, ns;
-    } nap = {0, NAP_US * 1000};
     if (wait_us == 0 || own->stuck_events == tail + 1)
         return false;
     __atomic_fetch_add(&calls_header->waits, 1, __ATOMIC_RELAXED);
     for (uint64_t i = 0; i < YIELDS + wait_us / NAP_US; i++) {
-        if (i < YIELDS)
-            call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-        else
-            call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        rest(i < YIELDS);
         if (is_room(own, &tail))
             return true;
     }

@@ -29,6 +29,7 @@ static void print_json(const char *name, const struct arch *arch, const struct q
     base_json_number(&json, "instructions", result->instructions);
     base_json_number(&json, "agree", result->agree);
     base_json_number(&json, "differ", result->differ);
+    base_json_number(&json, "differing_functions", result->spoiled);
     base_json_number(&json, "not_known", result->unjudged);
     base_json_number(&json, "not_stated", result->unstated);
     base_json_open(&json, "findings", '[');
@@ -36,8 +37,13 @@ static void print_json(const char *name, const struct arch *arch, const struct q
         const struct qutc_lint_finding *finding = &result->findings.items[i];
         base_json_open(&json, NULL, '{');
         base_json_number(&json, "function", finding->function);
+        char symbol[256];
+        snprintf(symbol, sizeof symbol, "%.*s", (int)finding->name_length, finding->name_length ? finding->name : "");
+        if (finding->name_length)
+            base_json_string(&json, "name", symbol);
         base_json_number(&json, "start", finding->pc);
         base_json_number(&json, "end", finding->end);
+        base_json_number(&json, "instructions", finding->instructions);
         base_json_string(&json, "what", what_differs(arch, finding->reg));
         base_json_string(&json, "stated", table_rule_text(arch, &finding->stated, text));
         if (finding->has_followed)
@@ -48,6 +54,18 @@ static void print_json(const char *name, const struct arch *arch, const struct q
     base_json_close(&json, '}');
 }
 
+// By its symbol; what of it is no plain letter is a point.
+static void print_function(FILE *output, const struct qutc_lint_finding *finding)
+{
+    if (finding->name_length == 0) {
+        fprintf(output, "the function at 0x%" PRIx64, finding->function);
+        return;
+    }
+    for (unsigned i = 0; i < finding->name_length; i++)
+        fputc(finding->name[i] > ' ' && finding->name[i] <= '~' ? finding->name[i] : '.', output);
+    fprintf(output, "+0x%" PRIx64, finding->pc - finding->function);
+}
+
 static void print_text(const char *name, const struct arch *arch, const struct qutc_lint_result *result, FILE *output,
                        bool quiet)
 {
@@ -55,9 +73,10 @@ static void print_text(const char *name, const struct arch *arch, const struct q
     for (size_t i = 0; i < result->findings.count && !quiet; i++) {
         const struct qutc_lint_finding *finding = &result->findings.items[i];
         cli_print_name(output, name);
-        fprintf(output, ": 0x%" PRIx64 "-0x%" PRIx64 " in the function at 0x%" PRIx64 ": %s: stated %s; ", finding->pc,
-                finding->end, finding->function, what_differs(arch, finding->reg),
-                table_rule_text(arch, &finding->stated, text));
+        fprintf(output, ": 0x%" PRIx64 "-0x%" PRIx64 " in ", finding->pc, finding->end);
+        print_function(output, finding);
+        fprintf(output, ", instructions=%" PRIu32 ": %s: stated %s; ", finding->instructions,
+                what_differs(arch, finding->reg), table_rule_text(arch, &finding->stated, text));
         fprintf(output, "code %s\n",
                 finding->has_followed ? table_rule_text(arch, &finding->followed, text) : "loses it");
     }
@@ -125,11 +144,11 @@ static const struct cli_usage usage = {
     .option_set = CLI_OPT_JOBS | CLI_OPT_QUIET | CLI_OPT_JSON | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
     .operands_min = 1,
     .operands_max = -1,
-    .help = "Usage: qutc lint [--json] ELF...\n\n"
-            "Follows the code of each function and prints where its unwind information states something else. The last "
-            "line of\n"
-            "each is FILE: functions=N followed=N instructions=N differ=N not_known=N not_stated=N. Exit status 1 if "
-            "any differ.\n\n"
-            "Example: qutc lint /lib/x86_64-linux-gnu/libgcc_s.so.1\n",
+    .help =
+        "Usage: qutc lint [--json] ELF|DIR...\n\n"
+        "Follows the code of each function and prints where its unwind information states something else: function, "
+        "instructions,\nwhat is stated, what the code says. The last line of each is FILE: functions=N followed=N "
+        "instructions=N differ=N\nnot_known=N not_stated=N; --quiet prints it alone. Exit status 1 if any differ.\n\n"
+        "Example: qutc lint /lib/x86_64-linux-gnu/libgcc_s.so.1\n",
 };
 const struct cli_command command_lint = {"lint", "where unwind information contradicts the code", cli_run, &usage};

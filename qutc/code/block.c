@@ -50,10 +50,14 @@ void code_leave_out_call(struct code_walk *w, uint32_t call)
 // none, what we know of the function is wrong.
 static void contradict(struct code_walk *w, const struct code_run *run, enum code_outcome outcome, uint32_t at)
 {
-    if (w->phase != CODE_PHASE_JUDGE || w->again)
+    if (w->phase != CODE_PHASE_JUDGE || w->again || w->needs_edges)
         return;
     if (run->call != UINT32_MAX) {
         code_leave_out_call(w, run->call);
+        return;
+    }
+    if (!w->has_edges) {
+        w->needs_edges = true;
         return;
     }
     enum { BACK_MAX = 256 };
@@ -106,10 +110,13 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
         return;
     }
     bool changed = true;
-    if (leader->has_state)
+    if (leader->has_state) {
+        unsigned sp = w->f->arch->sp_reg;
+        w->sp_differs |= !code_value_same(&leader->state.reg[sp], &run->state.reg[sp]);
         changed = code_state_merge(&leader->state, &run->state, to_pc);
-    else
+    } else {
         leader->state = run->state;
+    }
     leader->has_state = true;
     if (!changed || leader->is_queued)
         return;
@@ -185,7 +192,9 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
         return;
     }
     // Another function: left for it, or a part of this one that lies elsewhere.
-    bool is_part = !code_is_entry(&w->machine, &run->state) && !(*marks & (CODE_MARK_CALLED | CODE_MARK_WHOLE));
+    bool is_entry = code_is_entry(&w->machine, &run->state);
+    bool is_part = !is_entry && !(*marks & (CODE_MARK_CALLED | CODE_MARK_WHOLE));
+    w->is_lasting &= is_entry;
     const struct code_value *sp = &run->state.reg[f->arch->sp_reg];
     if (is_part && w->phase == CODE_PHASE_JUDGE && sp->kind == CODE_VALUE_ENTRY) {
         *marks |= CODE_MARK_FRAGMENT;
@@ -193,7 +202,7 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
         w->again = true;
         return;
     }
-    if (w->phase == CODE_PHASE_JUDGE && code_is_entry(&w->machine, &run->state)) {
+    if (w->phase == CODE_PHASE_JUDGE && is_entry) {
         uint32_t *place = BASE_ADD(&w->left_for);
         if (place)
             *place = target;
@@ -248,17 +257,32 @@ static bool tells_pc(const struct code_follower *f, uint32_t callee, uint8_t *re
     return first.flow == CODE_NEXT && second.flow == CODE_RETURN;
 }
 
+// Where unwind information begins anew behind a call, that does not come back: what stands there is a landing pad, or
+// what was moved out of a function's way. Compilers' rows change behind instructions that change something.
+static bool is_stated_end(struct code_follower *f, uint32_t pc, uint32_t next)
+{
+    const struct cfi_row_list *rows = f->stated;
+    if (!f->visit || f->code->callees_pop)
+        return false;
+    size_t i = f->stated_row;
+    if (i >= rows->count || rows->rows[i].pc_rel > pc || (i + 1 < rows->count && rows->rows[i + 1].pc_rel <= pc))
+        i = f->stated_row = cfi_row_list_index(rows, pc);
+    return i != SIZE_MAX && i + 1 < rows->count && rows->rows[i + 1].pc_rel == next;
+}
+
 // False: it does not come back.
 static bool call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc)
 {
     struct code_follower *f = w->f;
-    if (f->marks[pc] & CODE_MARK_LEAVES)
+    if (f->marks[pc] & CODE_MARK_LEAVES || is_stated_end(f, pc, pc + in->size_bytes))
         return false;
     uint64_t kept = f->code->kept, next = f->text_start + pc + in->size_bytes;
     uint8_t told = CODE_REG_NONE;
     if (in->through == CODE_REG_NONE && in->target >= f->text_start && in->target - f->text_start < f->text_size) {
         uint32_t callee = (uint32_t)(in->target - f->text_start);
         const struct code_function *function = code_function_at(f, callee);
+        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee, function))
+            return false;
         if (function && function->never_returns)
             return false;
         if (function && function->pc != w->start)
@@ -283,6 +307,7 @@ static bool system_call(struct code_walk *w, struct code_run *run, const struct 
     for (unsigned i = 0; i < sizeof code->clones / sizeof *code->clones; i++)
         if (code->clones[i] && number->kind == CODE_VALUE_CONST && number->number == code->clones[i])
             run->state.reg[w->f->arch->sp_reg] = (struct code_value){.kind = CODE_VALUE_BASE, .of = pc};
+    run->state.version = ++w->machine.versions;
     return true;
 }
 
@@ -292,14 +317,14 @@ static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruc
     uint32_t end = pc + in->size_bytes;
     struct qut_rule rule;
     uint32_t rule_id = CFI_RULE_HOLE_ID;
-    if (w->f->visit)
-        w->f->visit(w->f->context, pc, in, &w->machine, state);
-    if (w->is_outermost)
+    if (state->version == w->span_version)
+        rule_id = w->span_rule_id;
+    else if (w->is_outermost)
         rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
     else if (code_rule_of(&w->machine, state, &rule))
         rule_id = cfi_rule_set_intern(w->f->rules, &rule);
-    else
-        w->walked->refused++;
+    w->span_version = state->version;
+    w->span_rule_id = rule_id;
     struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;
     if (last && last->end == pc && last->rule_id == rule_id) {
         last->end = end;
@@ -317,6 +342,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
     struct code_follower *f = w->f;
     struct code_run run = {.from = leader, .call = UINT32_MAX};
     run.state = w->leaders.items[leader].state;
+    run.state.version = ++w->machine.versions;
     unsigned conditional = 0;
     for (uint32_t pc = w->leaders.items[leader].pc; !w->no_memory && !w->again;) {
         struct code_instruction in;
@@ -326,6 +352,8 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         }
         if (w->phase == CODE_PHASE_PUBLISH)
             put_span(w, pc, &in, &run.state);
+        if (w->phase == CODE_PHASE_JUDGE && f->visit)
+            f->visit(f->context, pc, &in, &w->machine, &run.state);
         w->walked->instructions += w->phase == CODE_PHASE_JUDGE;
         in.conditional |= conditional > 0;
         conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);
@@ -368,6 +396,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
                 code_state_merge(&run.state, &before, pc);
             else
                 run.state = before;
+            run.state.version = ++w->machine.versions;
             goes_on = true;
         }
         if (!goes_on)

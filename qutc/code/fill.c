@@ -266,7 +266,7 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (code_follower_init(f, image, text_start, text_end, stated, rules, error) != 0)
         return -1;
     f->is_wanted = is_in_hole;
-    f->context = &filling;
+    f->context = f->wanted_context = &filling;
     int result = code_follower_run(f, count_function);
     // Of what nothing names it is not known whether it is Thumb.
     if (result == 0 && !image->arch->has_thumb)

@@ -26,7 +26,10 @@ struct code_function {
     uint32_t end;  // of a symbol, or of stated rows; 0: not known
     uint8_t found; // enum code_found
     bool is_seen, is_done, is_followed, never_returns;
-    uint64_t loses; // registers of those that calls keep
+    uint16_t name_length; // 0: no symbol names it
+    const char *name;     // in the image: not demangled, not ended by 0
+    uint64_t loses;       // registers of those that calls keep
+    uint32_t kept;        // 1 + where its walk is among f->kept; 0: there is none
 };
 
 // An instruction, or several with one rule.
@@ -40,9 +43,12 @@ struct code_walked {
     uint32_t at; // where it was given up
     bool returns, leaves, is_open;
     uint64_t loses;
-    uint64_t scanned;               // instructions, as often as they were looked at
-    uint32_t instructions, refused; // ... those that are followed; without a rule
+    uint64_t scanned;      // instructions, as often as they were looked at
+    uint32_t instructions; // those that are followed
 };
+
+struct code_kept;
+struct code_assumption;
 
 struct code_follower {
     const struct input_image *image;
@@ -58,11 +64,21 @@ struct code_follower {
     bool is_open;                        // a function that was given up is one after all: once more
     bool is_final;                       // what functions do to their callers' registers is known
     struct code_walk *walk;
+    const struct cfi_row_list *stated; // what init was given; lives as long
+    size_t stated_row;                 // the last one that was asked for
     // Whether a function at a pc is to be followed; NULL: all are. Of others only what they call is looked at.
     bool (*is_wanted)(void *context, uint32_t pc);
-    // Told of each instruction that a state is known for. NULL: nobody.
+    void *wanted_context;
+    BASE_VECTOR(struct code_kept) kept;
+    BASE_VECTOR(struct code_assumption) assumed;
+    BASE_VECTOR(uint32_t) disturbed; // where functions begin amid walks that are kept
+    // Told of each instruction of a walk that a state is known for, instead of spans. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
+    void (*forget)(void *context); // with visit: what was told of this walk; it begins anew
+    // With visit: the walk is done, and all that was told of it is to be kept under the number function->kept - 1, the
+    // next one each time.
+    bool (*keep)(void *context, const struct code_function *function);
     void *context;
     struct base_error *error;
 };
@@ -71,7 +87,8 @@ struct code_follower {
 int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
                        const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error);
 void code_follower_free(struct code_follower *f);
-// Follows all functions, those that are called too. done: told of each, last; may be NULL.
+// Follows all functions, those that are called too. done: told of each, last; may be NULL. With visit: function->kept
+// says under which number it was told of, 0: just now.
 int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,
                                                             const struct code_walked *walked));
 struct code_function *code_function_at(struct code_follower *f, uint32_t pc);

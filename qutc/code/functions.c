@@ -30,8 +30,27 @@ static bool add(struct code_follower *f, uint64_t vaddr, uint64_t size_bytes, un
         function->end = pc + (uint32_t)size_bytes;
     if (f->marks[pc] & CODE_MARK_WHOLE)
         function->found |= CODE_FOUND_STATED;
+    if (f->marks[pc] & CODE_MARK_KEPT && !(f->marks[pc] & CODE_MARK_START)) {
+        uint32_t *place = BASE_ADD(&f->disturbed);
+        if (!place)
+            return false;
+        *place = pc;
+    }
     f->marks[pc] = (uint16_t)(f->marks[pc] | CODE_MARK_START | marks);
     return true;
+}
+
+// Of several names for one function the one with fewest leading underscores, then the shortest, is the one to be told.
+static bool is_better_name(const struct code_function *a, const struct code_function *b)
+{
+    unsigned a_underscores = 0, b_underscores = 0;
+    while (a_underscores < a->name_length && a->name[a_underscores] == '_')
+        a_underscores++;
+    while (b_underscores < b->name_length && b->name[b_underscores] == '_')
+        b_underscores++;
+    if (a->name_length == 0 || b->name_length == 0)
+        return a->name_length > 0;
+    return a_underscores != b_underscores ? a_underscores < b_underscores : a->name_length < b->name_length;
 }
 
 // Sorted, each pc once.
@@ -49,11 +68,16 @@ static void tidy(struct code_follower *f)
         }
         last->found |= function->found;
         last->end = last->end ? last->end : function->end;
+        if (is_better_name(function, last)) {
+            last->name = function->name;
+            last->name_length = function->name_length;
+        }
         last->is_followed |= function->is_followed;
         last->is_seen |= function->is_seen;
         last->is_done |= function->is_done;
         last->never_returns |= function->never_returns;
         last->loses |= function->loses;
+        last->kept = last->kept ? last->kept : function->kept;
     }
     f->functions.count = count;
 }
@@ -85,10 +109,10 @@ uint32_t code_next_start(const struct code_follower *f, uint32_t pc)
 }
 
 // gcc splits what is seldom run from functions, "name.cold": it is jumped to.
-static bool is_cold(const char *name, size_t size)
+static bool is_cold(const char *name, size_t length)
 {
     static const char part[] = ".cold";
-    size_t length = strnlen(name, size), part_length = sizeof part - 1;
+    size_t part_length = sizeof part - 1;
     for (size_t i = 0; i + part_length <= length; i++)
         if (memcmp(name + i, part, part_length) == 0)
             return true;
@@ -108,10 +132,17 @@ static bool add_symbols(struct code_follower *f)
             if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
                 continue;
             struct base_bytes names = sections[i].names;
-            bool cold = symbol.st_name < names.size &&
-                        is_cold((const char *)names.data + symbol.st_name, names.size - symbol.st_name);
-            if (!add(f, symbol.st_value, symbol.st_size, CODE_FOUND_SYMBOL, cold ? CODE_MARK_FRAGMENT : 0))
+            bool has_name = symbol.st_name < names.size;
+            const char *name = has_name ? (const char *)names.data + symbol.st_name : NULL;
+            size_t length = has_name ? strnlen(name, names.size - symbol.st_name) : 0;
+            size_t before = f->functions.count;
+            if (!add(f, symbol.st_value, symbol.st_size, CODE_FOUND_SYMBOL,
+                     is_cold(name, length) ? CODE_MARK_FRAGMENT : 0))
                 return false;
+            if (f->functions.count > before && length) {
+                f->functions.items[before].name = name;
+                f->functions.items[before].name_length = (uint16_t)(length < UINT16_MAX ? length : UINT16_MAX);
+            }
         }
     }
     return true;
@@ -124,6 +155,14 @@ static bool is_entry_rule(const struct code_follower *f, const struct cfi_row_li
     int32_t word = f->arch->ra_in_register ? 0 : f->arch->word_bytes;
     return rule->kind == QUT_RULE_FRAME && rule->cfa.how == QUT_CFA_REG && rule->cfa.reg == f->arch->sp_reg &&
            rule->cfa.offset_bytes == word && rule->ra.how != QUT_REG_UNDEFINED && !(rule->flags & QUT_RULE_SIGNAL);
+}
+
+// A part of a function that gcc moved away begins with a nop, for which nothing is stated yet: in libstdc++.
+static bool begins_with_padding(const struct code_follower *f, const struct cfi_row_list *rows, uint32_t pc)
+{
+    struct code_instruction in;
+    return code_read(f, pc, &in) && in.is_padding && pc + in.size_bytes < f->text_size &&
+           cfi_row_list_at(rows, pc) != cfi_row_list_at(rows, pc + in.size_bytes);
 }
 
 // .ARM.exidx says where functions begin, not of which instruction set they are: nothing before them goes on there.
@@ -148,7 +187,7 @@ static int add_stated(struct code_follower *f, const struct cfi_row_list *rows)
                                            &records, f->error) == 0;
         for (size_t k = 0; k < records.fde_count && good; k++) {
             const struct cfi_fde *fde = &records.fdes[k];
-            bool is_entry = is_entry_rule(f, rows, fde->start_rel);
+            bool is_entry = is_entry_rule(f, rows, fde->start_rel) && !begins_with_padding(f, rows, fde->start_rel);
             good = add(f, f->text_start + fde->start_rel, fde->end_rel - fde->start_rel,
                        is_entry ? CODE_FOUND_STATED : 0, is_entry ? CODE_MARK_WHOLE : CODE_MARK_FRAGMENT);
         }
@@ -176,6 +215,7 @@ int code_follower_init(struct code_follower *f, const struct input_image *image,
                                 .text_start = text_start,
                                 .text_size = (uint32_t)(text_end - text_start),
                                 .rules = rules,
+                                .stated = rows,
                                 .error = error};
     f->marks = calloc((size_t)f->text_size + 1, sizeof *f->marks);
     f->walk = calloc(1, sizeof *f->walk);
@@ -205,11 +245,15 @@ void code_follower_free(struct code_follower *f)
         base_vector_free(&w->targets.vector);
         base_vector_free(&w->spans.vector);
         base_vector_free(&w->left_for.vector);
+        base_vector_free(&w->assumed.vector);
         base_hash_free(&w->leader_index);
     }
     base_vector_free(&f->functions.vector);
     base_vector_free(&f->spans.vector);
     base_vector_free(&f->called.vector);
+    base_vector_free(&f->kept.vector);
+    base_vector_free(&f->assumed.vector);
+    base_vector_free(&f->disturbed.vector);
     free(f->marks);
     free(w);
     f->marks = NULL;
@@ -245,7 +289,7 @@ int code_follower_run(struct code_follower *f, void (*done)(void *context, const
             if (function->is_seen || !is_function(f, function))
                 continue;
             function->is_seen = is_new = true;
-            bool is_wanted = !f->is_wanted || f->is_wanted(f->context, function->pc);
+            bool is_wanted = !f->is_wanted || f->is_wanted(f->wanted_context, function->pc);
             if (!is_wanted ? code_find_calls(f, function) : code_follow(f, function, &walked) != 0)
                 return -1;
         }
@@ -257,14 +301,18 @@ int code_follower_run(struct code_follower *f, void (*done)(void *context, const
         f->is_open = false;
         for (size_t i = 0; i < f->functions.count; i++) {
             struct code_function *function = &f->functions.items[i];
-            bool is_wanted = !f->is_wanted || f->is_wanted(f->context, function->pc);
+            bool is_wanted = !f->is_wanted || f->is_wanted(f->wanted_context, function->pc);
             if (!is_function(f, function) || !is_wanted || function->is_done)
                 continue;
             function->is_done = true;
-            if (code_follow(f, function, &walked) != 0)
-                return -1;
+            const struct code_walked *kept = code_kept(f, function);
+            if (!kept) {
+                function->kept = 0;
+                if (code_follow(f, function, &walked) != 0)
+                    return -1;
+            }
             if (done)
-                done(f->context, function, &walked);
+                done(f->context, function, kept ? kept : &walked);
         }
     } while (f->is_open);
     return 0;

@@ -28,6 +28,7 @@ enum code_mark {
     CODE_MARK_WHOLE = 64, // unwind information says that a function is entered here
     CODE_MARK_MODE = 128, // the instruction is of mode 1: Thumb
     CODE_MARK_DATA = 256, // a literal that code loads
+    CODE_MARK_KEPT = 512, // an instruction of a function whose walk is kept
     CODE_MARK_WALK = 7,
 };
 
@@ -53,6 +54,20 @@ struct code_table_targets {
     uint32_t target;
 };
 
+// What a walk took a function for that it calls.
+struct code_assumption {
+    uint32_t callee; // pc
+    bool never_returns;
+    uint64_t loses;
+};
+
+// A walk from before all functions were known. It holds if what it assumed is so.
+struct code_kept {
+    struct code_walked walked;
+    uint32_t low, high;  // of its instructions
+    size_t first, count; // of f->assumed
+};
+
 enum code_phase { CODE_PHASE_STATES, CODE_PHASE_EDGES, CODE_PHASE_JUDGE, CODE_PHASE_PUBLISH };
 
 struct code_walk {
@@ -74,6 +89,12 @@ struct code_walk {
     struct qut_rule outermost;
     bool is_outermost; // entered by the kernel: it has no caller
     bool again;        // the walk has to begin anew: there is more code, or a call less
+    bool sp_differs;   // ways met with the stack at different places
+    bool has_edges;    // those of the phase EDGES
+    bool is_lasting;   // nothing that is not known yet makes another walk of it, but what is assumed
+    BASE_VECTOR(struct code_assumption) assumed;
+    uint32_t span_version, span_rule_id; // of the last span
+    bool needs_edges;                    // a way ends in what cannot be: where it came from must be known
     bool no_memory;
     struct code_walked *walked;
 };
@@ -85,6 +106,14 @@ struct code_run {
     uint32_t call; // pc of the last one; UINT32_MAX: none
     bool is_behind_call;
 };
+
+// ---- kept.c
+// Notes what a function that is called is taken for (NULL: for one of which nothing is known). False: no memory.
+bool code_assume(struct code_walk *w, uint32_t callee, const struct code_function *function);
+// Keeps the walk that was just made, where that may last. -1: no memory.
+int code_keep(struct code_walk *w, struct code_function *function);
+// The kept walk of a function; NULL: there is none, or it does not hold.
+const struct code_walked *code_kept(const struct code_follower *f, const struct code_function *function);
 
 // ---- functions.c
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it

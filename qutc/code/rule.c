@@ -246,15 +246,17 @@ struct code_judgement code_judge_rule(const struct code_machine *machine, const 
     judgement.reg = arch->ra_reg;
     judgement.verdict = verdict_of(&ra, arch->ra_reg, 0);
     struct qut_rule own;
-    bool is_known = code_rule_of(machine, state, &own);
-    if (judgement.verdict == CODE_UNJUDGED && is_known)
+    enum { NOT_ASKED, KNOWN, NOT_KNOWN } is_known = NOT_ASKED;
+    if (judgement.verdict == CODE_UNJUDGED && code_rule_of(machine, state, &own))
         judgement.verdict = CODE_DIFFERS;
     for (unsigned i = 0; i < arch->tracked_count && judgement.verdict == CODE_AGREES; i++) {
         if (rule->tracked[i].how == QUT_REG_UNDEFINED || rule->tracked[i].how == QUT_REG_AT_ALIGNED)
             continue;
         struct code_value value = stated_register(machine, state, &cfa, arch->tracked[i], &rule->tracked[i]);
         enum code_verdict verdict = verdict_of(&value, arch->tracked[i], 0);
-        if (verdict == CODE_UNJUDGED && is_known && own.tracked[i].how != QUT_REG_UNDEFINED)
+        if (verdict == CODE_UNJUDGED && is_known == NOT_ASKED)
+            is_known = code_rule_of(machine, state, &own) ? KNOWN : NOT_KNOWN;
+        if (verdict == CODE_UNJUDGED && is_known == KNOWN && own.tracked[i].how != QUT_REG_UNDEFINED)
             verdict = CODE_DIFFERS;
         if (verdict == CODE_DIFFERS)
             judgement = (struct code_judgement){CODE_DIFFERS, arch->tracked[i]};

@@ -13,6 +13,10 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
         return false;
     }
     f->code->read(code, f->text_start + pc, (marks & CODE_MARK_MODE) != 0, in);
+    // Zeros up to the next function are no code: in Debian's libart, behind calls that do not come back.
+    for (unsigned i = 1; f->marks && i < in->size_bytes; i++)
+        if (f->marks[pc + i] & CODE_MARK_WHOLE)
+            return false;
     return in->size_bytes != 0;
 }
 
@@ -110,7 +114,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
             code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
         } else if (in.flow == CODE_JUMP && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
-                   w->f->is_wanted && w->f->is_wanted(w->f->context, target))
+                   w->f->is_wanted && w->f->is_wanted(w->f->wanted_context, target))
             w->goes_on_in_wanted = true;
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))

@@ -15,6 +15,7 @@ void code_state_enter(const struct code_machine *machine, struct code_state *sta
 {
     const struct arch *arch = machine->arch;
     memset(state, 0, sizeof *state);
+    state->register_count = (uint8_t)arch->register_count;
     for (unsigned i = 0; i < arch->register_count; i++)
         state->reg[i] = (struct code_value){.kind = CODE_VALUE_ENTRY, .of = i};
     if (arch->ra_in_register)
@@ -54,6 +55,7 @@ const struct code_slot *code_state_slot(const struct code_machine *machine, cons
 
 static void drop_slot(struct code_state *state, unsigned i)
 {
+    state->version = 0;
     state->slot[i] = state->slot[--state->slot_count];
 }
 
@@ -79,8 +81,10 @@ static void store(const struct code_machine *machine, struct code_state *state, 
     if (op->from == CODE_REG_NONE || op->size_bytes != word || state->slot_count == CODE_SLOTS_MAX)
         return;
     const struct code_value *value = &state->reg[op->from];
-    if (is_worth_keeping(machine, value))
-        state->slot[state->slot_count++] = (struct code_slot){which, offset, *value};
+    if (!is_worth_keeping(machine, value))
+        return;
+    state->slot[state->slot_count++] = (struct code_slot){which, offset, *value};
+    state->version = 0;
 }
 
 // An element of the table that `at` and op describe.
@@ -300,13 +304,19 @@ static struct code_value result(struct code_machine *machine, const struct code_
 // What was said in terms of an sp that is set anew is of an earlier one.
 static void forget_base(struct code_state *state, uint32_t base)
 {
-    for (unsigned i = 0; i < CODE_REGISTERS; i++)
+    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i))
         if (state->reg[i].kind == CODE_VALUE_BASE && state->reg[i].of == base)
             state->reg[i] = unknown(base, i);
     for (unsigned i = state->slot_count; i-- > 0;)
         if (state->slot[i].base == base ||
             (state->slot[i].value.kind == CODE_VALUE_BASE && state->slot[i].value.of == base))
             drop_slot(state, i);
+}
+
+// Whether rules are made of such a value, or judged by it.
+static bool is_telling(const struct code_value *value)
+{
+    return value->kind == CODE_VALUE_ENTRY || value->kind == CODE_VALUE_CONST || value->kind == CODE_VALUE_BASE;
 }
 
 static void compare(struct code_state *state, const struct code_op *op)
@@ -349,13 +359,17 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
             forget_base(state, pc);
             value = (struct code_value){.kind = CODE_VALUE_BASE, .of = pc};
         }
+        if (is_telling(&value) || is_telling(&state->reg[op->to]))
+            state->version = 0;
         state->reg[op->to] = value;
     }
+    if (state->version == 0)
+        state->version = ++machine->versions;
 }
 
-void code_state_call(const struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc)
+void code_state_call(struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc)
 {
-    for (unsigned i = 0; i < CODE_REGISTERS; i++)
+    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i))
         if (i >= machine->arch->register_count || !(kept >> i & 1))
             state->reg[i] = unknown(pc, i);
     state->compared = (struct code_value){0};
@@ -366,6 +380,7 @@ void code_state_call(const struct code_machine *machine, struct code_state *stat
         if (is_of_sp && state->slot[i].offset < sp->number)
             drop_slot(state, i);
     }
+    state->version = ++machine->versions;
 }
 
 void code_state_branch(struct code_state *state, enum code_when when, bool taken)
@@ -387,7 +402,7 @@ void code_state_branch(struct code_state *state, enum code_when when, bool taken
     if (bound == 0)
         return;
     struct code_value low = low_half(&state->compared);
-    for (unsigned i = 0; i < CODE_REGISTERS; i++)
+    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i))
         if (code_value_same(&state->reg[i], &state->compared) || code_value_same(&state->reg[i], &low))
             state->reg[i].bound = bound;
 }
@@ -395,7 +410,7 @@ void code_state_branch(struct code_state *state, enum code_when when, bool taken
 bool code_state_merge(struct code_state *into, const struct code_state *from, uint32_t pc)
 {
     bool changed = false;
-    for (unsigned i = 0; i < CODE_REGISTERS; i++) {
+    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(into, i)) {
         struct code_value *a = &into->reg[i];
         const struct code_value *b = &from->reg[i];
         if (!code_value_same(a, b)) {

@@ -39,6 +39,8 @@ struct code_state {
     struct code_value reg[CODE_REGISTERS];
     struct code_slot slot[CODE_SLOTS_MAX];
     unsigned slot_count;
+    uint8_t register_count;     // of the machine; behind them only CODE_REG_SCRATCH counts
+    uint32_t version;           // changes with all that rules are made of
     struct code_value compared; // with compared_with, by the last comparison; UNKNOWN of number 0: with nothing
     int64_t compared_with;
     bool compares_number; // the number with the register: branches say the opposite
@@ -60,15 +62,22 @@ struct code_machine {
     BASE_VECTOR(struct code_table) tables;
     // Registers that were loaded back from where they had been saved, and where.
     struct code_slot restored[CODE_REGISTERS]; // value.kind UNKNOWN: none
+    uint32_t versions;                         // that states have had
     bool no_memory;
 };
+
+// The registers that a state has: 0, ..., CODE_REG_SCRATCH, CODE_REGISTERS.
+static inline unsigned code_state_next(const struct code_state *state, unsigned reg)
+{
+    return reg + 1 == state->register_count ? CODE_REG_SCRATCH : reg + 1;
+}
 
 void code_state_enter(const struct code_machine *machine, struct code_state *state);
 // pc: of the instruction, relative to the text; names what it makes.
 void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
                       uint32_t pc);
 // What a callee leaves: `kept` registers.
-void code_state_call(const struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc);
+void code_state_call(struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc);
 // What a branch says of the register that was compared.
 void code_state_branch(struct code_state *state, enum code_when when, bool taken);
 // What holds on two ways to pc. True where `into` changed.

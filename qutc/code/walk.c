@@ -30,14 +30,29 @@ static void judge_joins(struct code_walk *w)
 static void run_all(struct code_walk *w, enum code_phase phase)
 {
     w->phase = phase;
-    for (size_t i = 0; i < w->leaders.count && !w->again && !w->no_memory; i++)
+    for (size_t i = 0; i < w->leaders.count && !w->again && !w->needs_edges && !w->no_memory; i++)
         if (w->leaders.items[i].has_state && w->walked->outcome == CODE_FOLLOWED)
             code_run_block(w, (uint32_t)i);
 }
 
+static void judge(struct code_walk *w)
+{
+    w->left_for.count = w->assumed.count = 0;
+    if (w->f->visit)
+        w->f->forget(w->f->context);
+    run_all(w, CODE_PHASE_JUDGE);
+}
+
+static void find_edges(struct code_walk *w)
+{
+    w->needs_edges = false;
+    w->has_edges = true;
+    run_all(w, CODE_PHASE_EDGES);
+}
+
 static void walk_once(struct code_walk *w)
 {
-    w->again = false;
+    w->again = w->sp_differs = w->has_edges = w->needs_edges = false;
     w->phase = CODE_PHASE_STATES;
     w->leaders.count = w->queue.count = w->edges.count = w->spans.count = 0;
     w->machine.tables.count = 0;
@@ -59,9 +74,17 @@ static void walk_once(struct code_walk *w)
         w->leaders.items[leader].is_queued = false;
         code_run_block(w, leader);
     }
-    run_all(w, CODE_PHASE_EDGES);
-    judge_joins(w);
-    run_all(w, CODE_PHASE_JUDGE);
+    // Where all ways met with the stack at one place, joins have nothing to say.
+    if (w->sp_differs) {
+        find_edges(w);
+        judge_joins(w);
+    }
+    judge(w);
+    if (w->needs_edges) {
+        find_edges(w);
+        *w->walked = (struct code_walked){0};
+        judge(w);
+    }
 }
 
 // Whether what its caller left on the stack is what we say: a return that fits proves it, or a call.
@@ -94,7 +117,7 @@ static int publish(struct code_walk *w, struct code_function *function)
         f->is_open |= next->is_done && !next->is_followed;
         next->is_done &= next->is_followed;
     }
-    if (!f->is_final)
+    if (!f->is_final || f->visit)
         return 0;
     if (!BASE_RESERVE(&f->spans, w->spans.count))
         return -1;
@@ -118,6 +141,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->instructions_max = function->found == CODE_FOUND_GAP ? CODE_GUESS_INSTRUCTIONS_MAX : CODE_INSTRUCTIONS_MAX;
     w->goes_on_in_wanted = false;
     w->no_memory = w->machine.no_memory = false;
+    w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
+    w->machine.versions = 0;
     w->touched.count = w->targets.count = w->left_for.count = 0;
 }
 
@@ -147,7 +172,6 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     bool is_guess = function->found == CODE_FOUND_GAP;
     unsigned walks = 0;
     do {
-        w->left_for.count = 0;
         walk_once(w);
     } while (w->again && !w->no_memory && ++walks < (is_guess ? CODE_GUESS_WALKS_MAX : CODE_WALKS_MAX));
     if (w->again)
@@ -155,10 +179,12 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     walked->scanned = (uint64_t)w->instruction_count * (walks + 1);
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
-    if (f->is_final)
+    w->span_version = 0;
+    if (f->is_final && !f->visit)
         run_all(w, CODE_PHASE_PUBLISH);
+    int kept = f->visit && !f->is_final ? code_keep(w, function) : 0;
     take_marks_back(w);
-    if (w->no_memory || w->machine.no_memory || publish(w, function) != 0)
+    if (w->no_memory || w->machine.no_memory || kept != 0 || publish(w, function) != 0)
         return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     return 0;
 }

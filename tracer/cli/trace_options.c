@@ -43,6 +43,10 @@ enum {
     ID_LOCKS,
     ID_CALLS,
     ID_SLOWEST,
+    ID_BASE,
+    ID_BY,
+    ID_LIMIT,
+    ID_CHECK,
 };
 
 #define KINDS "cpu, wall, alloc, lock, io or other"
@@ -51,8 +55,8 @@ enum {
     INTERVAL_MAX_MS = 60000,
     TOP_MAX = 100000,
     WRITES = TRACE_EXPORT | TRACE_REPORT,
-    NAMES = WRITES | TRACE_INFO,
-    SELECTS = TRACE_EXPORT | TRACE_INFO | TRACE_REPORT
+    NAMES = WRITES | TRACE_INFO | TRACE_DIFF,
+    SELECTS = TRACE_EXPORT | TRACE_INFO | TRACE_REPORT | TRACE_DIFF
 };
 
 #define WEIGHTS "samples, wall, cpu, blocked, allocated-bytes, allocations or faults" // as take_weight knows them
@@ -70,6 +74,7 @@ static const struct cli_argument arguments[] = {
      KINDS
      ": samples of this kind only (default: the recording's main kind: cpu if it has ticks of it, else wall, else "
      "what it has most of; perfetto, chrome and nanoscope: all)"},
+    {"kind", "KIND", ID_KIND, TRACE_DIFF, KINDS ": samples of this kind (default: the first recording's main kind)"},
     {"pid", "PID[,PID]", ID_PIDS, SELECTS, "these processes only"},
     {"thread", "TID|NAME", ID_THREAD, SELECTS, "threads of this number or name only; a name may be a pattern"},
     {"between", "FROM,TO", ID_BETWEEN, SELECTS,
@@ -91,6 +96,13 @@ static const struct cli_argument arguments[] = {
      "the frames of interpreters before the functions that they run, too"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_EXPORT,
      WEIGHTS ": what a stack counts for (default: as the kind has it; speedscope by wall: in the order of time)"},
+    {"base", "FILE", ID_BASE, TRACE_DIFF, "a recording of side A, once for each; all operands are of side B then"},
+    {"by", "WHAT", ID_BY, TRACE_DIFF,
+     "share or amount: judge shares of the whole, or amounts of a recording, where both sides did the same work "
+     "(default: share)"},
+    {"weight", "WHAT", ID_WEIGHT, TRACE_DIFF, WEIGHTS " (default: as the kind has it)"},
+    {"limit", "N", ID_LIMIT, TRACE_DIFF, "rows of each table (default: 20; with --json: all)"},
+    {"check", NULL, ID_CHECK, TRACE_DIFF, "exit status 1 if some function is told to have become more"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, NAMES, "where separate debug files are (/usr/lib/debug)"},
     {"sysroot", "DIR", ID_SYSROOT, NAMES, "open the files of modules below DIR: a trace of another machine"},
@@ -102,7 +114,8 @@ static const struct cli_argument arguments[] = {
     {"debuginfod", NULL, ID_DEBUGINFOD, NAMES,
      "ask $DEBUGINFOD_URLS for debug files: it learns which builds you look at"},
     {"json", NULL, ID_JSON, TRACE_INFO, "one JSON document for each FILE"},
-    {"quiet", NULL, ID_QUIET, WRITES | TRACE_COLLECT, "no remarks on standard error, errors only"},
+    {"json", NULL, ID_JSON, TRACE_DIFF, "one JSON document"},
+    {"quiet", NULL, ID_QUIET, WRITES | TRACE_COLLECT | TRACE_DIFF, "no remarks on standard error, errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };
 
@@ -147,6 +160,9 @@ static const char *word_of(int id, size_t index)
 {
     if (id == ID_FORMAT)
         return export_formats[index] ? export_formats[index]->name : NULL;
+    static const char *const bases[] = {"share", "amount"};
+    if (id == ID_BY)
+        return index < sizeof bases / sizeof *bases ? bases[index] : NULL;
     return id == ID_WEIGHT && index < WEIGHT_COUNT ? weights[index].name : NULL;
 }
 
@@ -191,6 +207,20 @@ static int take_slowest(struct trace_options *options, const char *value)
     return 0;
 }
 
+static int take_base(struct trace_options *options, const char *value)
+{
+    if (options->base_count == TRACE_BASES_MAX)
+        return cli_bad_value("base", value, "one of at most 64 recordings");
+    options->bases[options->base_count++] = value;
+    return 0;
+}
+
+static int take_by(struct trace_options *options, const char *value)
+{
+    options->by_amount = strcmp(value, "amount") == 0;
+    return options->by_amount || strcmp(value, "share") == 0 ? 0 : cli_bad_value("by", value, "share or amount");
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct trace_options *options = context;
@@ -226,6 +256,10 @@ static int take_option(void *context, int id, const char *value)
     case ID_CALLS: options->info.calls = true; return 0;
     case ID_SLOWEST: return take_slowest(options, value);
     case ID_LOCKS: options->info.locks = true; return 0;
+    case ID_BASE: return take_base(options, value);
+    case ID_BY: return take_by(options, value);
+    case ID_LIMIT: return take_number("limit", value, 1, TOP_MAX, "a number from 1 to 100000", &options->limit);
+    case ID_CHECK: options->check = true; return 0;
     default: return -1;
     }
 }

@@ -14,9 +14,10 @@ enum trace_command {
     TRACE_INFO = 2,
     TRACE_EXPORT = 4,
     TRACE_REPORT = 8,
+    TRACE_DIFF = 16,
 };
 
-enum { TRACE_PIDS_MAX = 64 };
+enum { TRACE_PIDS_MAX = 64, TRACE_BASES_MAX = 64 };
 
 struct trace_options {
     const char *command;
@@ -42,6 +43,11 @@ struct trace_options {
     // Info.
     bool json;
     struct info_wanted info;
+    // Diff.
+    const char *bases[TRACE_BASES_MAX];
+    int base_count;
+    int limit; // of rows; 0: not said
+    bool by_amount, check;
 };
 
 // What a command takes that is not said by options: set in *options before. Returns CLI_GO_ON or an exit status.

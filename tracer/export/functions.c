@@ -15,12 +15,14 @@ static int compare_costs(const void *a, const void *b)
 
 // Of one stack, `number`: each function once.
 static void add_stack(struct function_costs *costs, const struct trace *trace, const struct names *names,
-                      const struct hot_spot *spot, uint32_t *seen, uint32_t number)
+                      const struct function_groups *groups, const struct hot_spot *spot, uint32_t *seen,
+                      uint32_t number)
 {
     bool is_innermost = true;
     for (uint32_t node = spot->node; node; node = trace->nodes[node].parent)
         for (size_t i = 0; i < names_count(names, node); i++) {
             uint32_t id = names_at(names, node, i)->id;
+            id = groups ? groups->of_id[id] : id;
             struct function_cost *cost = &costs->items[id];
             if (is_innermost) {
                 cost->self += spot->self;
@@ -35,10 +37,11 @@ static void add_stack(struct function_costs *costs, const struct trace *trace, c
         }
 }
 
-int export_functions_make(struct function_costs *costs, const struct selection *selection, const struct names *names,
-                          enum measure measure, bool with_own)
+int export_functions_of_groups(struct function_costs *costs, const struct selection *selection,
+                               const struct names *names, const struct function_groups *groups, enum measure measure,
+                               bool with_own)
 {
-    size_t count = names_id_count(names);
+    size_t count = groups ? groups->count : names_id_count(names);
     struct hot_spots spots;
     uint32_t *seen = calloc(count + 1, sizeof *seen);
     *costs = (struct function_costs){.items = calloc(count + 1, sizeof *costs->items)};
@@ -50,7 +53,7 @@ int export_functions_make(struct function_costs *costs, const struct selection *
     for (uint32_t id = 0; id < count; id++)
         costs->items[id].id = id;
     for (size_t i = 0; i < spots.count && spots.items[i].self; i++)
-        add_stack(costs, &selection->trace, names, &spots.items[i], seen, (uint32_t)i + 1);
+        add_stack(costs, &selection->trace, names, groups, &spots.items[i], seen, (uint32_t)i + 1);
     costs->basis = spots.basis;
     costs->samples = spots.samples;
     costs->own = spots.own;
@@ -63,6 +66,12 @@ int export_functions_make(struct function_costs *costs, const struct selection *
     analysis_hot_spots_free(&spots);
     free(seen);
     return 0;
+}
+
+int export_functions_make(struct function_costs *costs, const struct selection *selection, const struct names *names,
+                          enum measure measure, bool with_own)
+{
+    return export_functions_of_groups(costs, selection, names, NULL, measure, with_own);
 }
 
 void export_functions_free(struct function_costs *costs)

@@ -23,6 +23,15 @@ struct function_costs {
 // Of a selection that leaves the agent in. 0, or -1 without memory.
 int export_functions_make(struct function_costs *costs, const struct selection *selection, const struct names *names,
                           enum measure measure, bool with_own);
+// The same, with names that count as one function: of_id[id] < count is the function's number, which `id` is then. In
+// one stack such a function counts once, too.
+struct function_groups {
+    const uint32_t *of_id;
+    size_t count;
+};
+int export_functions_of_groups(struct function_costs *costs, const struct selection *selection,
+                               const struct names *names, const struct function_groups *groups, enum measure measure,
+                               bool with_own);
 void export_functions_free(struct function_costs *costs);
 
 #endif

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact calls against programs that keep their own account.
 
-usage: trace_calls_test.py QUT SUBJECT SUBJECT_CXX|- PLUGIN [--rounds N] [--only CASE,...] [--keep DIR] [--attach]
+usage: trace_calls_test.py QUT SUBJECT SUBJECT_CXX|- PLUGIN [--rounds N] [--only CASE,...] [--keep DIR] [--attach] [--wait]
 
 Each case is run by itself, then under `qut trace`, and must have the same result and exit status; then what `qut info
 --calls --json` says of each of its functions must be what the program counted: how often it was entered, and how each
 call was left. With --attach the process runs before it is traced (-p), waits until it is, and must not be disturbed by
-the end of it.
+the end of it. With --wait threads wait for room in their rings, so that nothing is lost however many calls there are.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ import tempfile
 import time
 
 C_CASES = ["calls", "tails", "jumps", "threads", "switches", "moves", "handlers", "alternates", "forks", "plugins"]
-CXX_CASES = ["throws", "threads"]
+CXX_CASES = ["throws", "threads", "forced", "ends"]
 # What each run does differently: how often a signal met the program.
 KINDS = ("returned", "tail", "unwound", "open")
 INEXACT = ("handlers", "alternates")
@@ -50,6 +50,10 @@ def accounts_of(path):
     return sums, results
 
 
+def timeout_s(options):
+    return TIMEOUT_S + options.rounds // 100  # the slowest begin a thread each
+
+
 class Test:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -65,12 +69,12 @@ class Test:
     def plain(self, program, case):
         account = self.name("plain.json")
         done = subprocess.run(self.command(program, case), env={**os.environ, "TRACE_ACCOUNT": account},
-                              timeout=TIMEOUT_S, check=False)
+                              timeout=timeout_s(self.options), check=False)
         return done.returncode, accounts_of(account)[1]
 
     def calls(self, trace):
         done = subprocess.run([self.options.qut, "info", "--calls", "--json", trace], stdout=subprocess.PIPE,
-                              timeout=TIMEOUT_S, check=False)
+                              timeout=timeout_s(self.options), check=False)
         # 1: something is missing, such as what children of an injected process would have said at their ends.
         if done.returncode not in (0, 1):
             raise RuntimeError(f"qut info: exit status {done.returncode}")
@@ -85,9 +89,10 @@ class Test:
     def traced(self, program, case):
         account, trace = self.name("account.json"), self.name("calls.qtrace")
         environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_PLUGIN": "1"}
-        done = subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "--",
+        wait = ["--wait"] if self.options.wait else []
+        done = subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *wait, *self.patterns(program, case), "--",
                                *self.command(program, case)],
-                              env=environment, timeout=TIMEOUT_S, check=False)
+                              env=environment, timeout=timeout_s(self.options), check=False)
         return done.returncode, account, trace
 
     @staticmethod
@@ -250,6 +255,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep")
     parser.add_argument("--attach", action="store_true")
+    parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
     help_text = subprocess.run([options.qut, "info", "--help"], stdout=subprocess.PIPE, check=False).stdout
     if b"--calls" not in help_text:

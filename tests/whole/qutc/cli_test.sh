@@ -273,6 +273,15 @@ cp all.qutz bad.qutz
 overwrite bad.qutz $(($(stat -c %s bad.qutz) - 2000)) 'XYXYXYXYXYXYXYXYXYXY'
 expect 'a spoiled frame costs its table only' 1 '^rest/' '^qutc: .*: ' unpack -o rest bad.qutz
 
+# What is no file stays what it is.
+mkfifo pipe
+timeout 60 cat pipe >through &
+expect 'into a pipe' 0 '' '^$' compile -q -o pipe "$qutc"
+wait "$!"
+expect 'into a file' 0 '' '^$' compile -q -o beside.qut "$qutc"
+check 'a pipe stays a pipe' test -p pipe
+check 'the same bytes' cmp through beside.qut
+
 # Standard output.
 status=0
 "$qutc" dump a.qut 2>err >/dev/full || status=$?

@@ -33,6 +33,12 @@ FUNCTIONS = {
     # What is behind a call that does not come back is another's, whatever it leaves on the stack.
     "calls_last": (ENTER + "sub $24, %rsp\n.cfi_def_cfa_offset 32\ntest %edi, %edi\nje 1f\nadd $24, %rsp\n"
                    ".cfi_def_cfa_offset 8\nret\n1: .cfi_def_cfa_offset 32\ncall target\n" + LEAVE, [], "followed"),
+    # A call that does not come back: zeros up to the next function; a landing pad, which has the frame of another place.
+    "zeros_behind": (ENTER + "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncall target\n" + LEAVE +
+                     ".skip 3\n.byte 0\n" + ENTER + "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n"
+                     ".cfi_def_cfa_register 6\npop %rbp\n.cfi_def_cfa 7, 8\nret\n" + LEAVE, [], "followed"),
+    "pad_behind": (ENTER + "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncall target\n"
+                   ".cfi_def_cfa_offset 64\nmov %rax, %rdi\ncall target\n" + LEAVE, [], "followed"),
     "jumps_anywhere": (ENTER + "sub $24, %rsp\n.cfi_def_cfa_offset 32\njmp *8(%rdi)\n" + LEAVE, [],
                        "a jump to what is not known"),
     "returns_wrongly": (ENTER + "push %rdi\n.cfi_def_cfa_offset 16\nret\n" + LEAVE, [],
@@ -62,7 +68,8 @@ def main():
             else:
                 start = int(subprocess.run(f"nm {path} | grep ' {name}$'", shell=True, capture_output=True,
                                            text=True).stdout.split()[0], 16)
-                found = [(finding["start"] - start, finding["what"]) for finding in report["findings"]]
+                found = [(finding["start"] - start, finding["what"]) for finding in report["findings"]
+                         if finding["name"] == name and finding["instructions"] > 0]
                 good = found == differences and outcome in report["outcomes"] and run.returncode == (found != [])
             if not good:
                 print(f"{name}: {json.dumps(report, indent=1)}")

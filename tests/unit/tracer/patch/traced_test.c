@@ -2,6 +2,7 @@
 // Functions that are put in with the agent's stub behind them: traced_test SUBJECT [ROUNDS].
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <qutc/provide.h>
@@ -27,7 +28,8 @@ START_TEST(test_traced_calls_add_up)
     };
     unsigned long hash = process_code_hash(session.pid);
     struct patch_figures figures;
-    uint64_t restored = 0, enters, exits;
+    uint64_t restored = 0, enters = 0, exits;
+    char *maps_before = NULL;
     for (unsigned i = 0; i < rounds; i++) {
         session_put_in(&session, sites, 2, &figures);
         ck_assert_uint_eq(figures.put_in, 2);
@@ -41,10 +43,17 @@ START_TEST(test_traced_calls_add_up)
         restored += figures.restored_returns;
         session_count_calls(header, &enters, &exits);
         ck_assert_uint_eq(enters, exits + restored);
+        ck_assert_uint_eq(process_code_hash(session.pid), hash);
+        // What the stubs made of shadows and tables stays while the agent does: it is there after the first time.
+        char *maps = process_maps(session.pid);
+        if (maps_before)
+            ck_assert_str_eq(maps, maps_before);
+        free(maps_before);
+        maps_before = maps;
     }
+    free(maps_before);
     ck_assert_uint_gt(restored, 0);
     ck_assert_uint_gt(enters, BUSY_THREADS);
-    ck_assert_uint_eq(process_code_hash(session.pid), hash);
     printf("# %llu enters, %llu returns put back\n", (unsigned long long)enters, (unsigned long long)restored);
     session_command(&session, SUBJECT_UNMAP_BLOCK);
     session_each_goes_on(&session, BUSY_THREADS);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Most functions are walked once: what their walk took the functions for that they call turns out to be so.
+#include "qutc/code/inside.h"
+
+bool code_assume(struct code_walk *w, uint32_t callee, const struct code_function *function)
+{
+    struct code_assumption *place = BASE_ADD(&w->assumed);
+    if (!place) {
+        w->no_memory = true;
+        return false;
+    }
+    *place = (struct code_assumption){.callee = callee,
+                                      .never_returns = function && function->never_returns,
+                                      .loses = function ? function->loses : 0};
+    return true;
+}
+
+int code_keep(struct code_walk *w, struct code_function *function)
+{
+    struct code_follower *f = w->f;
+    function->kept = 0;
+    // What is not followed may be so when more is known.
+    if (w->walked->outcome != CODE_FOLLOWED || !w->is_lasting || f->kept.count >= UINT32_MAX - 1)
+        return 0;
+    struct code_kept *kept = BASE_ADD(&f->kept);
+    if (!kept || !BASE_RESERVE(&f->assumed, w->assumed.count))
+        return -1;
+    *kept = (struct code_kept){
+        .walked = *w->walked, .low = UINT32_MAX, .first = f->assumed.count, .count = w->assumed.count};
+    if (w->assumed.count)
+        memcpy(&f->assumed.items[f->assumed.count], w->assumed.items, w->assumed.count * sizeof *w->assumed.items);
+    f->assumed.count += w->assumed.count;
+    for (size_t i = 0; i < w->touched.count; i++) {
+        uint32_t pc = w->touched.items[i];
+        f->marks[pc] |= CODE_MARK_KEPT;
+        kept->low = pc < kept->low ? pc : kept->low;
+        kept->high = pc > kept->high ? pc : kept->high;
+    }
+    function->kept = (uint32_t)f->kept.count;
+    return f->keep(f->context, function) ? 0 : -1;
+}
+
+const struct code_walked *code_kept(const struct code_follower *f, const struct code_function *function)
+{
+    if (!function->kept)
+        return NULL;
+    const struct code_kept *kept = &f->kept.items[function->kept - 1];
+    for (size_t i = 0; i < f->disturbed.count; i++)
+        if (f->disturbed.items[i] >= kept->low && f->disturbed.items[i] <= kept->high)
+            return NULL;
+    for (size_t i = kept->first; i < kept->first + kept->count; i++) {
+        const struct code_assumption *assumed = &f->assumed.items[i];
+        const struct code_function *callee = code_function_at((struct code_follower *)(uintptr_t)f, assumed->callee);
+        if (assumed->never_returns != (callee && callee->never_returns) ||
+            assumed->loses != (callee ? callee->loses : 0))
+            return NULL;
+    }
+    return &kept->walked;
+}
