@@ -32,7 +32,7 @@ static struct os_thread *thread;
 static enum agent_channel_begin begun_how;
 static uint32_t tid_before;
 static _Atomic uint32_t thread_tid, is_over;
-enum { COMES_UP, IS_MADE, IS_LET_GO };
+enum { COMES_UP, IS_MADE, IS_TOLD, IS_LET_GO };
 static _Atomic uint32_t stage;
 
 // ---- room for thunks
@@ -236,6 +236,7 @@ static void run(void *unused)
     int memory_fd = calls_begin(&options, &memory_bytes);
     reach(IS_MADE);
     int fd = tell(memory_fd < 0 ? memory_fd : 0, memory_fd < 0 ? -1 : memory_fd, memory_bytes);
+    reach(IS_TOLD);
     if (memory_fd >= 0)
         close(memory_fd);
     if (fd >= 0 && memory_fd >= 0)
@@ -264,8 +265,9 @@ void agent_traced_calls_begin(enum agent_channel_begin how)
         return;
     }
     const uint64_t until_ns = os_now_ns() + START_PATIENCE_MS * UINT64_C(1000000);
-    // A child of fork has its calls traced from its first one on, since the code is its parent's.
-    const uint32_t awaited = how == AGENT_BEGAN_BY_EXEC ? IS_LET_GO : IS_MADE;
+    // A child of fork has its calls traced from its first one on, since the code is its parent's. It may end at once:
+    // then the tracer has its memory.
+    const uint32_t awaited = how == AGENT_BEGAN_BY_EXEC ? IS_LET_GO : how == AGENT_BEGAN_BY_FORK ? IS_TOLD : IS_MADE;
     uint32_t now;
     while ((now = atomic_load_explicit(&stage, memory_order_acquire)) < awaited && os_now_ns() < until_ns)
         os_wait(&stage, now, LOOK_MS);
@@ -286,6 +288,7 @@ void agent_traced_calls_after_fork(void)
     if (thread)
         os_thread_forget(thread);
     thread = NULL;
+    calls_after_fork();
 }
 
 bool agent_traced_calls_end(void)

@@ -110,10 +110,10 @@ struct qut_calls_header {
     qut_calls_u64 passed_no_shadow;        // ... there is no shadow for their stack
     qut_calls_u64 uncounted;               // of threads that have no ring, in functions that are only counted
     uint32_t
-        full_wait_us;   // written by the tracer: how long a thread waits for room in its ring before an event is lost
-    uint32_t waits;     // how often one has begun to
-    uint32_t must_stay; // by the tracer: code of ours is in use, so the agent and the blocks are not to be unmapped
-    uint32_t zero_end;
+        full_wait_us;    // written by the tracer: how long a thread waits for room in its ring before an event is lost
+    uint32_t waits;      // how often one has begun to
+    uint32_t must_stay;  // by the tracer: code of ours is in use, so the agent and the blocks are not to be unmapped
+    uint32_t parent_pid; // of a child of fork whose parent is traced: of that, as `pid`; else 0
 };
 static_assert(sizeof(struct qut_calls_header) == 256, "shared");
 static_assert(offsetof(struct qut_calls_header, total_bytes) == 16, "shared");
@@ -124,6 +124,7 @@ static_assert(offsetof(struct qut_calls_header, own_tls_offset) == 152, "shared"
 static_assert(offsetof(struct qut_calls_header, words_distance) == 160, "shared");
 static_assert(offsetof(struct qut_calls_header, state) == 192, "shared");
 static_assert(offsetof(struct qut_calls_header, full_wait_us) == 240, "shared");
+static_assert(offsetof(struct qut_calls_header, parent_pid) == 252, "shared");
 static_assert(sizeof(struct qut_calls_header) <= QUT_CALLS_HEADER_BYTES, "with room behind it");
 
 // ---- directory

@@ -133,6 +133,12 @@ enum qut_stack_switch {
     QUT_SWITCH_END,
 };
 
+// What a rule was read from, where that is not what the file states. Stored in tables: append only, below 64.
+enum qut_rule_origin {
+    QUT_RULE_STATED = 0,
+    QUT_RULE_FROM_CODE = 1, // the code itself was followed, over all its ways
+};
+
 struct qut_rule {
     uint8_t kind;       // enum qut_rule_kind; nothing else counts unless it is FRAME
     uint8_t flags;      // enum qut_rule_flag
@@ -143,7 +149,8 @@ struct qut_rule {
     struct qut_reg_rule sp;
     struct qut_reg_rule tracked[QUT_TRACKED_MAX];
     uint8_t stack_switch; // enum qut_stack_switch, where STACK_SWITCH is the reason; `cfa` then counts, too
-    uint8_t zero[7];
+    uint8_t origin;       // enum qut_rule_origin
+    uint8_t zero[6];
 };
 static_assert(sizeof(struct qut_rule) == 96, "on disk: six table cells");
 

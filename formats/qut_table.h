@@ -113,7 +113,7 @@ enum {
 };
 
 enum qut_cell_aux {
-    QUT_CELL_AUX_NONE = 0,
+    QUT_CELL_AUX_NONE = 0,    // aux = enum qut_rule_origin
     QUT_CELL_AUX_RA_REG = 1,  // ra is the value of register aux
     QUT_CELL_AUX_DEX_REG = 2, // the dex pc is in register aux
 };

@@ -140,7 +140,7 @@ static enum qut_table_fault check_sections(struct check *c)
 static bool rule_is_sane(const struct qut_rule *rule)
 {
     const uint8_t registers = 64;
-    if (rule->kind != QUT_RULE_FRAME || rule->flags & ~QUT_RULE_FLAGS_ALL || rule->reason)
+    if (rule->kind != QUT_RULE_FRAME || rule->flags & ~QUT_RULE_FLAGS_ALL || rule->reason || rule->origin >= registers)
         return false;
     if (rule->dex_pc_reg >= registers && rule->dex_pc_reg != QUT_NO_REGISTER)
         return false;

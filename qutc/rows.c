@@ -78,7 +78,10 @@ static int take_rows(struct qutc_rows *c, struct cfi_row_list *rows, uint32_t fl
             c->rows = *rows;
             return 0;
         }
-        result = table_rows_fill_holes(&c->rows, rows, c->error);
+        if (flags & QUT_TABLE_FROM_CODE)
+            result = table_rows_refine(&c->rows, rows, &c->rules, code_fill_refines, c->error);
+        else
+            result = table_rows_fill_holes(&c->rows, rows, c->error);
     }
     cfi_row_list_free(rows);
     return result;
@@ -115,7 +118,7 @@ static int read_go(struct qutc_rows *c, enum cfi_go_part part)
 // What is left: the code itself is asked.
 static int read_code(struct qutc_rows *c)
 {
-    if (!c->fill)
+    if (!c->fill || c->image->oat.present) // its methods' headers are read with their code
         return 0;
     struct cfi_row_list rows = {0};
     if (code_fill(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->code, c->error) != 0) {

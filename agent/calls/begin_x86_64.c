@@ -23,6 +23,8 @@ static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
 static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
 
+static uint32_t forked_from_pid; // 0: it was not traced
+
 static uint64_t whole_pages(uint64_t size)
 {
     return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -159,13 +161,11 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     int error = make_granules();
     if (error != 0)
         return error;
-    // Of the process that we were forked from. Threads keep what they had there, and find it zeroed.
-    calls_header = NULL;
-    calls_area = NULL;
     error = make_memory(options, &header, &fd);
     if (error != 0)
         return error;
     fill_addresses(&header);
+    header.parent_pid = forked_from_pid;
     memcpy(calls_header, &header, sizeof header);
     calls_directory = (struct qut_calls_ring *)((char *)calls_header + header.directory_offset_bytes);
     error = make_area(header.ring_count);
@@ -178,6 +178,19 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     calls_help_walkers();
     *memory_bytes = header.total_bytes;
     return fd;
+}
+
+// What is shared is the parent's, and goes on being written by it.
+void calls_after_fork(void)
+{
+    if (!calls_header)
+        return;
+    forked_from_pid = calls_header->pid;
+    calls_thread_is_new();
+    munmap(calls_area, area_bytes(calls_header->ring_count));
+    munmap(calls_header, calls_header->total_bytes);
+    calls_area = NULL;
+    calls_header = NULL;
 }
 
 // ---- the end

@@ -24,6 +24,10 @@ struct calls_options {
 // machine has no stub, or the kernel cannot keep a child from the rings. Blocks.
 int calls_begin(const struct calls_options *options, uint64_t *memory_bytes);
 
+// In a child after fork, by its thread: what it has of its parent's memory goes, and its calls are not written until
+// calls_begin. Signal-safe.
+void calls_after_fork(void);
+
 // Gives all memory back. No function jumps here any more, and no thread is in a stub. -EBUSY: some call that has not
 // returned would return to the stub, or the tracer says so; nothing was done. The agent may be unloaded after 0 only.
 // Blocks.

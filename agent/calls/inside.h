@@ -51,6 +51,9 @@ static inline bool calls_are_ours(void)
     return calls_area && __atomic_load_n(&calls_area->is_here, __ATOMIC_RELAXED) != 0;
 }
 
+// Its calls ask for a ring again.
+void calls_thread_is_new(void);
+
 // 0, -EEXIST or -errno. By a system call only; signal-safe.
 int calls_map_granule(uint64_t granule);
 

@@ -11,6 +11,8 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     return -ENOSYS;
 }
 
+void calls_after_fork(void) {}
+
 int calls_end(void)
 {
     return 0;

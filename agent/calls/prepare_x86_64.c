@@ -281,6 +281,11 @@ void calls_thread_is_agents(void)
     calls_own = &agents;
 }
 
+void calls_thread_is_new(void)
+{
+    calls_own = &newcomer;
+}
+
 void calls_thread_ends(void)
 {
     struct calls_own *own = calls_own;

@@ -159,6 +159,8 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
         rule->ra = (struct qut_reg_rule){.how = QUT_REG_IN_REG, .reg = cell->aux};
     else if (aux == QUT_CELL_AUX_DEX_REG)
         rule->dex_pc_reg = cell->aux;
+    else
+        rule->origin = cell->aux;
 }
 
 // Where the padding in front of the hit's rule ends, in units from text_start; the row's start where there is none.

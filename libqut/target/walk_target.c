@@ -113,6 +113,13 @@ static bool is_caller(struct qut_target *target, struct runtime_walk *walk)
     return false;
 }
 
+static bool is_left_by_code(const struct runtime_walk *walk)
+{
+    return walk->end.reason == QUT_END_NOT && !walk->trampoline &&
+           !(walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) && walk->rule.kind == QUT_RULE_FRAME &&
+           walk->rule.origin == QUT_RULE_FROM_CODE;
+}
+
 static size_t walk_frames(struct qut_target *target, const struct arch_frame_regs *regs, struct qut_frame *frames,
                           size_t max, struct qut_end *end)
 {
@@ -124,7 +131,10 @@ static size_t walk_frames(struct qut_target *target, const struct arch_frame_reg
     runtime_walk_begin(target->arch, &walk, &top, ARCH_PC_EXACT);
     size_t count = 0;
     do {
-        runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count++]);
+        runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count]);
+        if (is_left_by_code(&walk))
+            frames[count].flags |= QUT_FRAME_FROM_CODE;
+        count++;
     } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk) && is_caller(target, &walk));
     *end = walk.end;
     if (count == max && end->reason == QUT_END_NOT) {

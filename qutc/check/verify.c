@@ -254,6 +254,18 @@ static bool is_beyond_judges(const struct verification *v, const struct qut_rule
            (rule->ra.how == QUT_REG_UNDEFINED || rule->flags & QUT_RULE_SIGNAL);
 }
 
+// What code says of functions that cannot be unwound, or in their bodies alone: where they call, it was compared with
+// that when it was followed.
+static bool is_refined(const struct expectation *expected, const struct qut_rule *rule)
+{
+    bool refines = rule->kind == QUT_RULE_FRAME && rule->origin == QUT_RULE_FROM_CODE;
+    for (unsigned j = 0; j < CHECK_JUDGES_COUNT; j++)
+        if (expected->spoke >> j & 1)
+            refines &=
+                expected->by_judge[j].verdict == CHECK_VERDICT_CANTUNWIND || expected->by_judge[j].body_only_source;
+    return refines && expected->spoke;
+}
+
 static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, const struct qut_rule *rule,
                            const struct expectation *expected)
 {
@@ -277,7 +289,7 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
             result->abstained++;
         } else if (rule->kind == QUT_RULE_FRAME && check_true_of_plt(v->image, pc, rule)) {
             result->plt_leaf++;
-        } else if (rule->kind == QUT_RULE_FRAME && v->table->header->flags & QUT_TABLE_FROM_CODE) {
+        } else if (rule->kind == QUT_RULE_FRAME && rule->origin == QUT_RULE_FROM_CODE) {
             result->from_code++; // no reader says anything of it: tests/whole/qutc/fill_test.py and the oracle do
         } else {
             result->rows++;
@@ -293,6 +305,10 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
     }
     if (is_refused) {
         note_refused(result, rule);
+        return;
+    }
+    if (is_refined(expected, rule)) {
+        result->from_code++;
         return;
     }
     if (!expected->spoke || is_beyond_judges(v, rule)) {

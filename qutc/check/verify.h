@@ -50,7 +50,7 @@ struct check_verify_result {
     uint64_t
         plt_leaf; // intervals of .plt sections without information, for which the table has the leaf rule: not rows
     uint64_t oat_headers; // intervals of an OAT file's methods that only their headers describe: no judge reads those
-    uint64_t from_code;   // intervals that nothing describes, whose rule is from following the code: not rows
+    uint64_t from_code;   // intervals that nothing describes well, whose rule is from following the code: not rows
     uint64_t holes;       // intervals where both sides have nothing: not rows
     uint64_t refused_by_reason[QUT_REFUSAL_END];
     struct check_judge_count judges[CHECK_JUDGES_COUNT];

@@ -62,6 +62,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
         base_json_real(&json, "share", (double)loaded->file.size / (double)source.bytes, 4);
     base_json_number(&json, "text_bytes", header->text_size);
     base_json_number(&json, "covered_bytes", coverage->rule_bytes);
+    base_json_number(&json, "from_code_bytes", coverage->code_bytes);
     base_json_number(&json, "refused_bytes", coverage->refused_bytes);
     base_json_number(&json, "hole_bytes", coverage->hole_bytes);
     base_json_open(&json, "refused_by_reason", '{');
@@ -133,6 +134,8 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     fprintf(output, "  text      %" PRIu64 " bytes: %.2f%% with a rule, %.2f%% refused, %.2f%% holes\n",
             header->text_size, percent(coverage->rule_bytes, header->text_size),
             percent(coverage->refused_bytes, header->text_size), percent(coverage->hole_bytes, header->text_size));
+    if (coverage->code_bytes)
+        fprintf(output, "            %.2f%% by what the code does\n", percent(coverage->code_bytes, header->text_size));
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
     for (unsigned i = 0; i < origin_count; i++)

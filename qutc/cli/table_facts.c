@@ -30,6 +30,7 @@ void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
         unsigned reason = QUT_REFUSED_NOT;
         if (rule.kind == QUT_RULE_FRAME) {
             coverage->rule_bytes += bytes;
+            coverage->code_bytes += rule.origin == QUT_RULE_FROM_CODE ? bytes : 0;
         } else if (rule.kind == QUT_RULE_HOLE) {
             coverage->hole_bytes += bytes;
         } else {

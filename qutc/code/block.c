@@ -317,12 +317,16 @@ static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruc
     uint32_t end = pc + in->size_bytes;
     struct qut_rule rule;
     uint32_t rule_id = CFI_RULE_HOLE_ID;
-    if (state->version == w->span_version)
+    if (w->f->made)
+        w->f->made(w->f->context, pc, in, &w->machine, state);
+    if (state->version == w->span_version) {
         rule_id = w->span_rule_id;
-    else if (w->is_outermost)
+    } else if (w->is_outermost) {
         rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
-    else if (code_rule_of(&w->machine, state, &rule))
+    } else if (code_rule_of(&w->machine, state, &rule)) {
+        rule.origin = QUT_RULE_FROM_CODE;
         rule_id = cfi_rule_set_intern(w->f->rules, &rule);
+    }
     w->span_version = state->version;
     w->span_rule_id = rule_id;
     struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;

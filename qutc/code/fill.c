@@ -5,24 +5,69 @@
 
 #include "qutc/code/inside.h"
 
+// Where less than one byte in so many is in holes, what the described code calls is not looked for: what the linker's
+// start files leave is found without, and looking takes several times what reading all frame programs does.
+enum { WORK_SHARE = 256 };
+
 struct filling {
     struct code_follower f;
     const struct cfi_row_list *stated;
+    const struct cfi_rule_set *rules;
     struct code_fill_counts *counts;
+    size_t span_count;    // of all functions before the one that is being followed
+    bool is_contradicted; // by what is stated for that one's calls
 };
 
 static bool is_executable(const struct code_follower *f, uint32_t pc)
 {
-    for (unsigned i = 0; i < f->image->exec_count; i++)
-        if (f->text_start + pc >= f->image->exec[i].start && f->text_start + pc < f->image->exec[i].end)
+    for (unsigned i = 0; i < f->image->code_count; i++)
+        if (f->text_start + pc >= f->image->code[i].start && f->text_start + pc < f->image->code[i].end)
             return true;
     return false;
+}
+
+// The next pc of code; the text's end where there is none.
+static uint32_t next_code(const struct code_follower *f, uint32_t pc)
+{
+    uint64_t next = f->text_size;
+    for (unsigned i = 0; i < f->image->code_count; i++) {
+        const struct input_range *range = &f->image->code[i];
+        if (range->end <= f->text_start + pc)
+            continue;
+        if (range->start <= f->text_start + pc)
+            return pc;
+        if (range->start - f->text_start < next)
+            next = range->start - f->text_start;
+    }
+    return (uint32_t)next;
+}
+
+bool code_fill_refines(const struct qut_rule *stated)
+{
+    return (stated->kind == QUT_RULE_REFUSED && stated->reason == QUT_REFUSED_CANTUNWIND) ||
+           (stated->kind == QUT_RULE_FRAME && stated->flags & QUT_RULE_BODY_ONLY);
+}
+
+static bool is_open(const struct filling *filling, uint32_t rule_id)
+{
+    return rule_id == CFI_RULE_HOLE_ID || code_fill_refines(&filling->rules->rules[rule_id]);
 }
 
 static bool is_in_hole(void *context, uint32_t pc)
 {
     const struct filling *filling = context;
-    return cfi_row_list_at(filling->stated, pc) == CFI_RULE_HOLE_ID;
+    return is_open(filling, cfi_row_list_at(filling->stated, pc));
+}
+
+// What is stated for a function's body is true at its calls.
+static void compare_at_call(void *context, uint32_t pc, const struct code_instruction *in,
+                            const struct code_machine *machine, const struct code_state *state)
+{
+    struct filling *filling = context;
+    const struct qut_rule stated = filling->rules->rules[cfi_row_list_at(filling->stated, pc)];
+    if (in->flow == CODE_CALL && stated.flags & QUT_RULE_BODY_ONLY &&
+        code_judge_rule(machine, state, &stated).verdict == CODE_DIFFERS)
+        filling->is_contradicted = true;
 }
 
 // The first instruction that is none of those that fill up, at most `end`.
@@ -47,6 +92,7 @@ static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint3
 // The part of a hole from pc on that belongs to no function yet; false: there is none. `spans` are sorted.
 struct gap {
     uint32_t start, end;
+    bool is_thumb;
 };
 
 static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *end)
@@ -61,7 +107,7 @@ static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *
         i = 0;
     }
     for (; i < stated->count; i++) {
-        if (stated->rows[i].rule_id != CFI_RULE_HOLE_ID)
+        if (!is_open(filling, stated->rows[i].rule_id))
             continue;
         uint32_t start = stated->rows[i].pc_rel > pc ? stated->rows[i].pc_rel : pc;
         *end = i + 1 < stated->count ? stated->rows[i + 1].pc_rel : text_size;
@@ -71,18 +117,29 @@ static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *
     return text_size;
 }
 
-// Whether there is code that nothing describes: a hole with more than padding.
-static bool has_work(const struct filling *filling)
+// What is shorter than an alignment and ends at one is taken for padding without a look at it: of a large library that
+// is a hundred thousand holes, all over its text.
+static bool is_surely_padding(uint32_t start, uint32_t end)
+{
+    return end - start < 16 && end % 16 == 0;
+}
+
+// Bytes of code that nothing describes: of holes with more than padding.
+static uint64_t find_work(const struct filling *filling)
 {
     const struct code_follower *f = &filling->f;
+    uint64_t bytes = 0;
     uint32_t end = 0;
     for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end) {
-        while (pc < end && !is_executable(f, pc)) // what lies between segments
-            pc += 1u << f->arch->pc_shift;
-        if (pc < end && behind_padding(f, pc, end) < end)
-            return true;
+        while (!is_surely_padding(pc, end) && (pc = next_code(f, pc)) < end) { // what lies between sections is data
+            uint32_t start = behind_padding(f, pc, end);
+            pc = start;
+            while (pc < end && is_executable(f, pc))
+                pc += 1u << f->arch->pc_shift;
+            bytes += pc - start;
+        }
     }
-    return false;
+    return bytes;
 }
 
 // ---- functions that nothing names
@@ -116,10 +173,14 @@ static uint32_t followed_to(const struct code_follower *f, size_t first_span, ui
     return pc;
 }
 
-static void count_function(void *context, const struct code_function *function, const struct code_walked *walked)
+static void end_function(void *context, const struct code_function *function, const struct code_walked *walked)
 {
     struct filling *filling = context;
     (void)function;
+    if (filling->is_contradicted)
+        filling->f.spans.count = filling->span_count;
+    filling->is_contradicted = false;
+    filling->span_count = filling->f.spans.count;
     filling->counts->functions++;
     filling->counts->followed += walked->outcome == CODE_FOLLOWED;
     filling->counts->outcomes[walked->outcome]++;
@@ -139,27 +200,44 @@ static uint32_t behind_block(const struct code_follower *f, uint32_t pc, uint32_
     return pc;
 }
 
+// What is no code calls nothing.
+static void forget_calls(struct code_follower *f, size_t first)
+{
+    for (size_t i = first; i < f->called.count; i++)
+        f->marks[f->called.items[i]] &= (uint16_t)~CODE_MARK_CALLED;
+    f->called.count = first;
+}
+
 // Compilers align functions. What begins so, and returns with the stack as it found it, is one, or a part of one in
 // which the stack is as at its entry. What may be walked in vain is bounded by the gap's size.
 static int try_gap(struct filling *filling, struct gap gap)
 {
     struct code_follower *f = &filling->f;
     uint32_t alignment = f->arch->pc_shift ? 1u << f->arch->pc_shift : 16;
-    uint64_t instructions_left = 24 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
+    uint64_t instructions_left = 4 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
     for (uint32_t pc = gap.start; pc < gap.end;) {
         pc = behind_padding(f, pc, gap.end);
         if (pc % alignment) {
             pc = behind_block(f, pc, gap.end);
             continue;
         }
-        if (pc >= gap.end || !is_executable(f, pc))
+        uint32_t code = next_code(f, pc);
+        if (code != pc) {
+            pc = code;
+            continue;
+        }
+        if (pc >= gap.end)
             break;
-        size_t first_span = f->spans.count;
+        if (gap.is_thumb)
+            f->marks[pc] |= CODE_MARK_MODE;
+        size_t first_span = f->spans.count, first_called = f->called.count;
         struct code_function function = {.pc = pc, .found = CODE_FOUND_GAP};
         struct code_walked walked;
         if (code_follow(f, &function, &walked) != 0)
             return -1;
-        count_function(filling, &function, &walked);
+        end_function(filling, &function, &walked);
+        if (walked.outcome != CODE_FOLLOWED)
+            forget_calls(f, first_called);
         uint32_t to = walked.outcome == CODE_FOLLOWED ? followed_to(f, first_span, pc) : pc;
         pc = to > pc ? to : behind_block(f, pc, gap.end);
         if (walked.outcome != CODE_FOLLOWED && walked.scanned >= instructions_left)
@@ -168,6 +246,18 @@ static int try_gap(struct filling *filling, struct gap gap)
             instructions_left -= walked.scanned;
     }
     return 0;
+}
+
+// What stands between two functions of one instruction set is of that, too. `next` is the span behind the gap.
+static bool knows_mode(const struct code_follower *f, size_t next, size_t span_count, bool *is_thumb)
+{
+    if (!f->arch->has_thumb)
+        return true;
+    if (next == 0 || next >= span_count)
+        return false;
+    unsigned before = f->marks[f->spans.items[next - 1].pc], behind = f->marks[f->spans.items[next].pc];
+    *is_thumb = before & CODE_MARK_MODE;
+    return !((before ^ behind) & CODE_MARK_MODE);
 }
 
 static int try_gaps(struct filling *filling)
@@ -179,14 +269,15 @@ static int try_gaps(struct filling *filling)
     for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size;) {
         for (; i < span_count && f->spans.items[i].end <= pc; i++)
             ;
-        struct gap gap = {pc, end};
+        struct gap gap = {.start = pc, .end = end};
         if (i < span_count && f->spans.items[i].pc <= pc) {
             pc = f->spans.items[i].end;
             continue;
         }
         if (i < span_count && f->spans.items[i].pc < end)
             gap.end = f->spans.items[i].pc;
-        if (try_gap(filling, gap) != 0)
+        if (!is_surely_padding(pc, gap.end) && knows_mode(f, i, span_count, &gap.is_thumb) &&
+            try_gap(filling, gap) != 0)
             return -1;
         pc = gap.end;
     }
@@ -250,7 +341,7 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
               const struct cfi_row_list *stated, struct cfi_rule_set *rules, struct cfi_row_list *rows,
               struct code_fill_counts *counts, struct base_error *error)
 {
-    struct filling filling = {.stated = stated, .counts = counts};
+    struct filling filling = {.stated = stated, .rules = rules, .counts = counts};
     // Behind a call to a function that may have popped, where sp is cannot be proven yet: seen in i686's libc, whose
     // functions that return structures do so, 1,500 instructions of their callers.
     if (!code_arch(image->arch)->read || code_arch(image->arch)->callees_pop)
@@ -260,19 +351,21 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
                                        .code = code_arch(image->arch),
                                        .text_start = text_start,
                                        .text_size = (uint32_t)(text_end - text_start)};
-    if (!has_work(&filling))
+    uint64_t work_bytes = find_work(&filling);
+    if (!work_bytes)
         return 0;
     struct code_follower *f = &filling.f;
-    if (code_follower_init(f, image, text_start, text_end, stated, rules, error) != 0)
+    const struct code_wanted wanted = {is_in_hole, work_bytes < f->text_size / WORK_SHARE, &filling};
+    if (code_follower_init_wanted(f, image, text_start, text_end, stated, rules, &wanted, error) != 0)
         return -1;
-    f->is_wanted = is_in_hole;
-    f->context = f->wanted_context = &filling;
-    int result = code_follower_run(f, count_function);
-    // Of what nothing names it is not known whether it is Thumb.
-    if (result == 0 && !image->arch->has_thumb)
+    f->context = &filling;
+    if (f->arch->has_exidx)
+        f->made = compare_at_call;
+    int result = code_follower_run(f, end_function);
+    if (result == 0)
         result = try_gaps(&filling);
     if (result == 0)
-        result = code_follower_run(f, NULL); // what those call
+        result = code_follower_run(f, end_function); // what those call
     if (result == 0)
         result = make_rows(f, rows);
     code_follower_free(f);

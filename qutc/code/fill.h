@@ -27,8 +27,13 @@ struct code_fill_counts {
     uint64_t outcomes[CODE_OUTCOME_END];
 };
 
-// Rows for the holes among `stated` (and, of functions that reach further, for what is stated already: that is passed
-// over where lists are merged). None where the architecture's code is not followed, or where holes are padding.
+// Whether what code says comes before what is stated: that code cannot be unwound, or a rule for a function's body
+// alone.
+bool code_fill_refines(const struct qut_rule *stated);
+
+// Rows for the holes among `stated`, and for what code_fill_refines (and, of functions that reach further, for what is
+// stated already: that is passed over where lists are merged). A function whose code contradicts what is stated for its
+// calls has none. None where the architecture's code is not followed, or where holes are padding.
 int code_fill(const struct input_image *image, uint64_t text_start, uint64_t text_end,
               const struct cfi_row_list *stated, struct cfi_rule_set *rules, struct cfi_row_list *rows,
               struct code_fill_counts *counts, struct base_error *error);

@@ -68,10 +68,14 @@ struct code_follower {
     size_t stated_row;                 // the last one that was asked for
     // Whether a function at a pc is to be followed; NULL: all are. Of others only what they call is looked at.
     bool (*is_wanted)(void *context, uint32_t pc);
+    bool wanted_only; // ... and not even that: others are no functions here
     void *wanted_context;
     BASE_VECTOR(struct code_kept) kept;
     BASE_VECTOR(struct code_assumption) assumed;
     BASE_VECTOR(uint32_t) disturbed; // where functions begin amid walks that are kept
+    // Told of each instruction of a function that gets spans. NULL: nobody.
+    void (*made)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
+                 const struct code_state *state);
     // Told of each instruction of a walk that a state is known for, instead of spans. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
@@ -86,6 +90,15 @@ struct code_follower {
 // code_follower_run does all of it. rows: what is stated, which tells where functions begin; may be empty.
 int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
                        const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error);
+
+struct code_wanted { // as in struct code_follower
+    bool (*is)(void *context, uint32_t pc);
+    bool only;
+    void *context;
+};
+int code_follower_init_wanted(struct code_follower *f, const struct input_image *image, uint64_t text_start,
+                              uint64_t text_end, const struct cfi_row_list *rows, struct cfi_rule_set *rules,
+                              const struct code_wanted *wanted, struct base_error *error);
 void code_follower_free(struct code_follower *f);
 // Follows all functions, those that are called too. done: told of each, last; may be NULL. With visit: function->kept
 // says under which number it was told of, 0: just now.

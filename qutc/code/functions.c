@@ -21,10 +21,12 @@ static bool add(struct code_follower *f, uint64_t vaddr, uint64_t size_bytes, un
     }
     if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size)
         return true;
+    uint32_t pc = (uint32_t)(vaddr - f->text_start);
+    if (code_is_left_out(f, pc))
+        return true;
     struct code_function *function = BASE_ADD(&f->functions);
     if (!function)
         return false;
-    uint32_t pc = (uint32_t)(vaddr - f->text_start);
     *function = (struct code_function){.pc = pc, .found = (uint8_t)found};
     if (size_bytes && size_bytes <= f->text_size - pc)
         function->end = pc + (uint32_t)size_bytes;
@@ -209,6 +211,14 @@ static bool add_entry(struct code_follower *f)
 int code_follower_init(struct code_follower *f, const struct input_image *image, uint64_t text_start, uint64_t text_end,
                        const struct cfi_row_list *rows, struct cfi_rule_set *rules, struct base_error *error)
 {
+    const struct code_wanted all = {0};
+    return code_follower_init_wanted(f, image, text_start, text_end, rows, rules, &all, error);
+}
+
+int code_follower_init_wanted(struct code_follower *f, const struct input_image *image, uint64_t text_start,
+                              uint64_t text_end, const struct cfi_row_list *rows, struct cfi_rule_set *rules,
+                              const struct code_wanted *wanted, struct base_error *error)
+{
     *f = (struct code_follower){.image = image,
                                 .arch = image->arch,
                                 .code = code_arch(image->arch),
@@ -216,12 +226,15 @@ int code_follower_init(struct code_follower *f, const struct input_image *image,
                                 .text_size = (uint32_t)(text_end - text_start),
                                 .rules = rules,
                                 .stated = rows,
+                                .is_wanted = wanted->is,
+                                .wanted_only = wanted->only,
+                                .wanted_context = wanted->context,
                                 .error = error};
     f->marks = calloc((size_t)f->text_size + 1, sizeof *f->marks);
     f->walk = calloc(1, sizeof *f->walk);
     if (f->marks && f->arch->has_exidx)
         mark_bodies(f, rows);
-    if (!f->marks || !f->walk || !add_symbols(f) || !add_entry(f) || add_stated(f, rows) != 0) {
+    if (!f->marks || !f->walk || !add_symbols(f) || !add_entry(f) || (!f->wanted_only && add_stated(f, rows) != 0)) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }

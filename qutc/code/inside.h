@@ -116,6 +116,12 @@ int code_keep(struct code_walk *w, struct code_function *function);
 const struct code_walked *code_kept(const struct code_follower *f, const struct code_function *function);
 
 // ---- functions.c
+// Code that is not looked at, since only other is wanted.
+static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
+{
+    return f->wanted_only && !f->is_wanted(f->wanted_context, pc);
+}
+
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it
 
 // ---- scan.c

@@ -56,7 +56,9 @@ static bool goes_to(const struct code_walk *w, uint64_t vaddr, uint32_t *pc)
 static bool is_other(const struct code_walk *w, uint32_t pc)
 {
     unsigned marks = w->f->marks[pc];
-    return pc != w->start && marks & CODE_MARK_START && !(marks & CODE_MARK_FRAGMENT);
+    if (pc == w->start)
+        return false;
+    return (marks & CODE_MARK_START && !(marks & CODE_MARK_FRAGMENT)) || code_is_left_out(w->f, pc);
 }
 
 static bool scan_later(struct code_walk *w, uint32_t pc)
@@ -129,7 +131,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
         if (pc < w->f->text_size)
             code_set_mode(w, pc, mode);
         bool is_start = pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_START && pc != w->start;
-        if (is_start && (in.flow == CODE_CALL || is_other(w, pc)))
+        if ((is_start && in.flow == CODE_CALL) || (pc < w->f->text_size && is_other(w, pc)))
             return;
     }
     // Another way leads on into what was scanned.

@@ -133,7 +133,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->walked = walked;
     w->start = function->pc;
     w->is_outermost = function->found & CODE_FOUND_ENTRY && !(function->found & (CODE_FOUND_CALL | CODE_FOUND_STATED));
-    w->outermost = (struct qut_rule){.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER};
+    w->outermost =
+        (struct qut_rule){.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER, .origin = QUT_RULE_FROM_CODE};
     w->outermost.cfa = (struct qut_cfa){.reg = f->arch->sp_reg, .offset_bytes = f->arch->word_bytes};
     w->outermost.ra.how = QUT_REG_UNDEFINED;
     w->extent_end = code_next_start(f, function->pc);

@@ -73,7 +73,7 @@ static int analyse(struct input_image *image, const char *path, const struct inp
     image->identity_kind = input_identify(&store->elf, image->identity, &image->identity_size);
     if (options && options->identity_only)
         return 0;
-    if (input_image_map(image, error) || input_image_find_exec(image, error))
+    if (input_image_map(image, error) || input_image_find_exec(image, error) || input_image_find_code(image, error))
         return -1;
     input_image_find_plt(image);
     input_image_find_oat(image);

@@ -68,6 +68,9 @@ struct input_image {
 
     struct input_range exec[INPUT_EXEC_RANGES_MAX]; // executable segments (else sections), sorted, not overlapping
     unsigned exec_count;
+    // Of them what sections say is code: older linkers put all that is read only into one segment. Without sections all.
+    struct input_range code[INPUT_EXEC_RANGES_MAX];
+    unsigned code_count;
     struct input_range plt[INPUT_PLT_RANGES_MAX]; // .plt, .iplt, .plt.* sections
     unsigned plt_count;
     struct input_oat oat;

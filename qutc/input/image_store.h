@@ -36,6 +36,7 @@ void input_image_note_damage(struct input_image *image, const struct base_error 
 
 // ranges.c: which addresses hold code, PLT entries, bytes of the file.
 int input_image_find_exec(struct input_image *image, struct base_error *error);
+int input_image_find_code(struct input_image *image, struct base_error *error); // behind it
 void input_image_find_plt(struct input_image *image);
 int input_image_map(struct input_image *image, struct base_error *error);
 

@@ -72,6 +72,25 @@ int input_image_find_exec(struct input_image *image, struct base_error *error)
     return fits ? 0 : base_fail(error, BASE_ERR_LIMIT, "program headers", 0, "%zu executable ranges", count);
 }
 
+int input_image_find_code(struct input_image *image, struct base_error *error)
+{
+    const struct input_elf *elf = &image->store->elf;
+    struct input_range *ranges = calloc(elf->section_count + 1, sizeof *ranges);
+    size_t count = 0;
+    if (!ranges)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "section headers", 0, "%zu of them", elf->section_count);
+    for (size_t i = 0; i < elf->section_count; i++)
+        if (elf->sections[i].flags & SHF_EXECINSTR && elf->sections[i].type == SHT_PROGBITS)
+            add_range(image, ranges, &count, elf->sections[i].name, elf->sections[i].vaddr,
+                      elf->sections[i].size_bytes);
+    count = merge(ranges, count);
+    bool is_known = count && count <= INPUT_EXEC_RANGES_MAX;
+    image->code_count = is_known ? (unsigned)count : image->exec_count;
+    memcpy(image->code, is_known ? ranges : image->exec, image->code_count * sizeof *ranges);
+    free(ranges);
+    return 0;
+}
+
 static bool is_plt(const char *name)
 {
     static const char *const names[] = {".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd"};

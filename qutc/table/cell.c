@@ -52,12 +52,12 @@ static bool place_slots(const struct arch *arch, const struct qut_rule *rule, bo
     return true;
 }
 
-// ra in a register, or a dex pc: there is room for one of them.
+// ra in a register, a dex pc, or where the rule is from: there is room for one of them.
 static bool place_aux(struct qut_rule *rule, struct qut_rule_cell *cell)
 {
     bool has_ra_reg = rule->ra.how == QUT_REG_IN_REG;
     bool has_dex = rule->dex_pc_reg != QUT_NO_REGISTER;
-    if ((has_ra_reg && has_dex) || (has_ra_reg && rule->ra.offset_bytes != 0))
+    if (has_ra_reg + has_dex + (rule->origin != QUT_RULE_STATED) > 1 || (has_ra_reg && rule->ra.offset_bytes != 0))
         return false;
     unsigned kind = QUT_CELL_AUX_NONE;
     if (has_ra_reg) {
@@ -67,6 +67,8 @@ static bool place_aux(struct qut_rule *rule, struct qut_rule_cell *cell)
     } else if (has_dex) {
         kind = QUT_CELL_AUX_DEX_REG;
         cell->aux = rule->dex_pc_reg;
+    } else {
+        cell->aux = rule->origin;
     }
     cell->flags = (uint8_t)(rule->flags | kind << QUT_CELL_AUX_SHIFT);
     return true;

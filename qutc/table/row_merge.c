@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/table/row_merge.h"
 
-#include <stdbool.h>
-
-#include "qutc/cfi/rule_set.h"
-
 // Function-level rows keep a boundary between two functions with one rule, so an equal neighbour is kept where the row
 // comes from one list as it is.
 static void append(struct cfi_row_list *out, uint32_t pc_rel, uint32_t rule_id, bool starts_row)
@@ -19,6 +15,12 @@ static void append(struct cfi_row_list *out, uint32_t pc_rel, uint32_t rule_id, 
 }
 
 int table_rows_fill_holes(struct cfi_row_list *first, const struct cfi_row_list *second, struct base_error *error)
+{
+    return table_rows_refine(first, second, NULL, NULL, error);
+}
+
+int table_rows_refine(struct cfi_row_list *first, const struct cfi_row_list *second, const struct cfi_rule_set *rules,
+                      bool (*yields)(const struct qut_rule *rule), struct base_error *error)
 {
     if (second->count == 0)
         return 0;
@@ -36,6 +38,8 @@ int table_rows_fill_holes(struct cfi_row_list *first, const struct cfi_row_list 
         if (take_b)
             rule_b = second->rows[b++].rule_id;
         bool from_a = rule_a != CFI_RULE_HOLE_ID;
+        if (yields && from_a && rule_b != CFI_RULE_HOLE_ID)
+            from_a = !yields(&rules->rules[rule_a]);
         append(&out, pc_rel, from_a ? rule_a : rule_b, from_a ? take_a : take_b);
     }
     cfi_row_list_free(first);

@@ -122,6 +122,8 @@ static void put_marks(struct writer *w, const struct arch *arch, const struct qu
         put(w, rule->flags & QUT_RULE_RA_KEY_B ? " ra-signed-b" : " ra-signed");
     if (rule->flags & QUT_RULE_BODY_ONLY)
         put(w, " body-only");
+    if (rule->origin == QUT_RULE_FROM_CODE)
+        put(w, " from-code");
 }
 
 // "mcall rsp+8": of a stack switch that is known, and where its frame ends on the stack it was called on.

@@ -152,6 +152,8 @@ struct qut_rule maker_random_rule(struct maker *m)
         rule.dex_pc_reg = (uint8_t)maker_random(m, m->arch->register_count);
     if (maker_random(m, 20) == 0)
         rule.sp = random_place(m);
+    if (maker_random(m, 10) == 0)
+        rule.origin = QUT_RULE_FROM_CODE;
     for (int i = 0; i < m->arch->tracked_count; i++)
         rule.tracked[i] = random_place(m);
     return rule;

@@ -196,7 +196,8 @@ static int agent_file(pid_t pid, const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static struct injection *begin(pid_t pid, const struct inject_options *options, struct base_error *error)
+static struct injection *begin(pid_t pid, const struct inject_options *options, bool has_agent,
+                               struct base_error *error)
 {
     struct injection *injection = calloc(1, sizeof *injection);
     const struct qut_target_options target_options = {.size = sizeof target_options,
@@ -218,7 +219,7 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
         inject_abandon(injection);
         return NULL;
     }
-    if (inject_program_open(&injection->program, pid, target, error) != 0) {
+    if (inject_program_open(&injection->program, pid, target, has_agent, error) != 0) {
         inject_abandon(injection);
         return NULL;
     }
@@ -231,7 +232,7 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
         base_fail(error, BASE_ERR_IO, "", 0, "%s: %s", options->agent_path, strerror(errno));
         return NULL;
     }
-    struct injection *injection = begin(pid, options, error);
+    struct injection *injection = begin(pid, options, false, error);
     if (!injection)
         return NULL;
     struct inject_hijack_answer answer;
@@ -258,6 +259,19 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
         return injection;
     inject_abandon(injection);
     return NULL;
+}
+
+struct injection *inject_in_child(const struct injection *parent, pid_t child, const struct inject_options *options,
+                                  struct base_error *error)
+{
+    struct injection *injection = begin(child, options, true, error);
+    if (!injection)
+        return NULL;
+    injection->block = parent->block;
+    injection->handle = parent->handle;
+    injection->arena_offset = parent->arena_offset;
+    injection->arena = parent->arena;
+    return injection;
 }
 
 int inject_remove(struct injection *injection, struct base_error *error)

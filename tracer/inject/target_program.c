@@ -142,7 +142,8 @@ static void read_symbols(struct inject_program *program)
         program->symbols = symbols_read(image, 0, &ignored);
 }
 
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct base_error *error)
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, bool has_agent,
+                        struct base_error *error)
 {
     const struct target_image *threads = NULL, *loading = NULL;
     const char *agent = NULL;
@@ -154,7 +155,9 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
         return -1;
     find_images(program, &threads, &loading, &agent, &is_musl);
     const char *why = NULL;
-    if (agent)
+    if (has_agent && !agent)
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "the agent is not there any more");
+    if (agent && !has_agent)
         why = "an agent of QUT is loaded there already, of a recording that goes on or was killed";
     else if (is_musl)
         why = "its libc is musl, the agent is for glibc";

@@ -32,8 +32,10 @@ struct inject_program {
     struct symbols *symbols; // of libc
 };
 
-// Takes over the target, also when it fails. Refuses what cannot be done, with the reason.
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct base_error *error);
+// Takes over the target, also when it fails. Refuses what cannot be done, with the reason: also where an agent is that
+// should not be there, or none that should (has_agent).
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, bool has_agent,
+                        struct base_error *error);
 void inject_program_close(struct inject_program *program);
 
 // The image that a pc lies in, or NULL.

@@ -81,6 +81,8 @@ static void write_frame(struct base_json *json, const struct stack_report *repor
         base_json_bool(json, "signal_frame", true);
     if (frame->flags & QUT_FRAME_GUESSED)
         base_json_bool(json, "guessed", true);
+    if (frame->flags & QUT_FRAME_FROM_CODE)
+        base_json_bool(json, "from_code", true);
     base_json_close(json, '}');
     stack_place_free(&place);
 }

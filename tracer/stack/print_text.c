@@ -115,6 +115,8 @@ static void print_place(FILE *out, const struct stack_report *report, const stru
         fprintf(out, "%s [signal frame]", before_mark);
     if (frame->flags & QUT_FRAME_GUESSED)
         fprintf(out, "%s [guessed]", before_mark);
+    if (report->options->verbose && frame->flags & QUT_FRAME_FROM_CODE)
+        fputs(" [from code]", out);
     if (place.is_inlined)
         fputs(" [inlined]", out);
     if (place.is_near)

@@ -214,6 +214,20 @@ static int put_in(struct install *work, struct base_error *error)
     return status;
 }
 
+int traced_tell_function(struct traced_process *process, uint32_t id, struct base_error *error)
+{
+    const struct traced_function *function = &process->functions.items[id];
+    const struct traced_module *module = &process->modules.items[function->module];
+    const struct qut_plan_function *plan = &module->plan->functions[function->index];
+    const struct collect_calls_function written = {.id = id,
+                                                   .module = module->number,
+                                                   .vaddr = plan->entry_vaddr,
+                                                   .size = plan->size_bytes,
+                                                   .flags = function->is_counted ? QUT_TRACE_FILE_CALL_COUNTED : 0,
+                                                   .name = calls_plan_name(module->plan, plan)};
+    return collect_calls_function(process->writer, &written, error);
+}
+
 static int note_function(struct install *work, const struct patch_site *site, struct base_error *error)
 {
     struct traced_process *process = work->process;
@@ -233,13 +247,8 @@ static int note_function(struct install *work, const struct patch_site *site, st
     }
     process->result.functions++;
     process->result.kinds[plan->kind]++;
-    const struct collect_calls_function written = {.id = site->id,
-                                                   .module = work->module->number,
-                                                   .vaddr = plan->entry_vaddr,
-                                                   .size = plan->size_bytes,
-                                                   .flags = function->is_counted ? QUT_TRACE_FILE_CALL_COUNTED : 0,
-                                                   .name = calls_plan_name(work->module->plan, plan)};
-    return collect_calls_function(process->writer, &written, error);
+    function->is_told = true;
+    return traced_tell_function(process, site->id, error);
 }
 
 // ---- all of it
@@ -410,21 +419,28 @@ void traced_forget(struct traced_process *process, uint32_t module)
     free(addresses);
 }
 
+int traced_take_all_out(struct patch_process *patch, pid_t pid, struct patch_figures *figures, struct base_error *error)
+{
+    int status = -1;
+    for (unsigned i = 0; status != 0 && i < STOP_TRIES && kill(pid, 0) == 0; i++) {
+        if (i)
+            wait_a_moment();
+        *error = (struct base_error){0};
+        status = patch_take_out(patch, NULL, 0, figures, error);
+    }
+    return status;
+}
+
 void traced_take_out(struct traced_process *process)
 {
     struct patch_figures figures = {.put_in = 0};
     struct base_error error = {0};
     struct traced_result *result = &process->result;
+    if (!process->patch)
+        return;
     uint32_t *must_stay = &((struct qut_calls_header *)(void *)process->memory)->must_stay;
     __atomic_store_n(must_stay, 1, __ATOMIC_RELEASE);
-    int status = -1;
-    for (unsigned i = 0; status != 0 && i < STOP_TRIES && kill(process->pid, 0) == 0; i++) {
-        if (i)
-            wait_a_moment();
-        error = (struct base_error){0};
-        status = patch_take_out(process->patch, NULL, 0, &figures, &error);
-    }
-    if (status != 0) {
+    if (traced_take_all_out(process->patch, process->pid, &figures, &error) != 0) {
         result->not_put_back += patch_site_count(process->patch);
         if (!process->error.reason)
             process->error = error;

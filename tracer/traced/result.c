@@ -30,7 +30,7 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
     EACH(too_many), EACH(out_of_reach), EACH(enters), EACH(exits), EACH(lost_enters), EACH(lost_exits), EACH(passed);
     EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(threads), EACH(stops);
     EACH(begin_stop_ns), EACH(end_stop_ns), EACH(moved_threads), EACH(put_back), EACH(not_put_back);
-    EACH(returns_put_back), EACH(drain_ns);
+    EACH(returns_put_back), EACH(drain_ns), EACH(forked), EACH(swept), EACH(outside);
     ALL(kinds);
     ALL(refusals);
     ALL(others);
@@ -53,6 +53,7 @@ size_t traced_notes(const struct traced_result *result, struct trace_note *notes
         {.name = "calls-by-trap", .value = result->kinds[QUT_PLAN_TRAP]},
         {.name = "calls-refused-one-byte", .value = result->traps},
         {.name = "calls-not-put-back", .value = result->not_put_back},
+        {.name = "calls-left-out-outside", .value = result->outside},
         {.name = "calls-left-out-short", .value = result->short_calls},
         {.name = "calls-running-before", .value = result->running},
         {.name = "calls-over-budget", .value = result->over_budget},

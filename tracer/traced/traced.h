@@ -14,6 +14,9 @@ enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_SAID_MAX =
 struct traced_options {
     const char *const *patterns; // as calls_patterns_add takes them
     bool is_excluded[TRACED_PATTERNS_MAX];
+    bool is_caller[TRACED_PATTERNS_MAX]; // calls are kept within those that such a one fits, if there is one
+    bool has_callers;
+    uint32_t depth; // of calls that lie in each other; 0: all
     size_t pattern_count;
     bool count_only;
     bool waits_for_room;  // threads whose rings are full
@@ -44,6 +47,9 @@ struct traced_result {
     uint64_t moved_threads;                                      // that stood where bytes were exchanged
     uint64_t put_back, not_put_back, returns_put_back;
     uint64_t drain_ns; // processor time of ours
+    uint64_t forked;   // of the processes
+    uint64_t outside;  // calls that were not kept: within no caller, or too deep
+    uint64_t swept;    // children of fork that made no events, and whose code was put back
 };
 
 // Adds one process's to the sums; of texts the first stays, of what is longest or fullest the greatest.

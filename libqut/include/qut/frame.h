@@ -55,6 +55,8 @@ enum qut_frame_flag {
                                 // lookup_pc is no address, but a number for its name and line
     QUT_FRAME_SCRIPT = 512,     // a function of JavaScript; lookup_pc is such a number, too. pc is in its code, or, with
                                 // the machine's own code in the frame before, that frame's
+    QUT_FRAME_FROM_CODE = 1024, // its caller was found by what its code does, which no unwind information describes.
+                                // Exact, no guess. Told of other processes and core files (qut/target.h)
 };
 
 struct qut_frame {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that can only be entered in a way of their own, traced, against the program's own account.
 
-usage: ways_test.py QUT NOPS XRAY TRAPS [--rounds N]
+usage: ways_test.py QUT NOPS XRAY TRAPS [--rounds N] [--wait]
 
 NOPS and XRAY are the subject of trace_calls_test.py without unwind information, with the nops of
 -fpatchable-function-entry and with XRay's sleds; "-": there is none. TRAPS has functions with room for one byte.
@@ -106,6 +106,7 @@ def main():
     parser.add_argument("xray")
     parser.add_argument("traps")
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="trace_ways.") as folder, \
             tempfile.TemporaryDirectory(prefix="trace_ways.") as other:

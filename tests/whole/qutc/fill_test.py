@@ -91,7 +91,7 @@ def main():
                 print(f"{name}: {rules}")
                 failed += 1
         fine = places["fine"][0]
-        if rule_at(table, fine + 1) != "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16]" or without.returncode == 0:
+        if rule_at(table, fine + 1) != "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code" or without.returncode == 0:
             print(f"fine: {rule_at(table, fine + 1)}; without --fill: {without.stdout}")
             failed += 1
         text = subprocess.run([qutc, "verify", "--fill", path], capture_output=True, text=True)

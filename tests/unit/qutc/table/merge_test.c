@@ -84,6 +84,31 @@ START_TEST(what_resumes_inside_a_function_keeps_its_mark)
 }
 END_TEST
 
+static bool is_body_only(const struct qut_rule *rule)
+{
+    return rule->flags & QUT_RULE_BODY_ONLY;
+}
+
+START_TEST(what_yields_is_replaced_where_there_is_more)
+{
+    uint32_t a = rule(8, 0), body = rule(16, QUT_RULE_BODY_ONLY), exact = rule(24, 0);
+    row(&first, 0x00, a);
+    row(&first, 0x10, body);
+    row(&first, 0x40, CFI_RULE_HOLE_ID);
+    row(&second, 0x08, exact);
+    row(&second, 0x20, CFI_RULE_HOLE_ID);
+    row(&second, 0x30, exact);
+    struct base_error error = {0};
+    ck_assert_int_eq(table_rows_refine(&first, &second, &rules, is_body_only, &error), 0);
+    const struct cfi_row expected[] = {{0x00, a}, {0x10, exact}, {0x20, body}, {0x30, exact}};
+    ck_assert_uint_eq(first.count, 4);
+    for (size_t i = 0; i < first.count; i++) {
+        ck_assert_uint_eq(first.rows[i].pc_rel, expected[i].pc_rel);
+        ck_assert_uint_eq(first.rows[i].rule_id, expected[i].rule_id);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("merge");
@@ -92,6 +117,7 @@ int main(void)
     tcase_add_test(tests, holes_are_filled);
     tcase_add_test(tests, a_refusal_wins_too);
     tcase_add_test(tests, what_resumes_inside_a_function_keeps_its_mark);
+    tcase_add_test(tests, what_yields_is_replaced_where_there_is_more);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

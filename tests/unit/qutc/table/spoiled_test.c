@@ -172,8 +172,8 @@ START_TEST(foreign_headers)
 }
 END_TEST
 
-// A table with one rule by a shadow, its distance set: is it refused?
-static bool shadow_is_refused(uint8_t log2)
+// A table with one long rule, a byte of it set: is it refused?
+static bool long_rule_is_refused(size_t offset, uint8_t value)
 {
     struct maker m;
     maker_init(&m, &arch_x86_64, 1);
@@ -188,11 +188,16 @@ static bool shadow_is_refused(uint8_t log2)
         if (memcmp(made.bytes + at, &rule, sizeof rule) == 0)
             found = at;
     ck_assert_uint_ne(found, 0);
-    made.bytes[found + offsetof(struct qut_rule, ra) + offsetof(struct qut_reg_rule, reg)] = log2;
+    made.bytes[found + offset] = value;
     fix_checksum(&made);
     bool refused = attach(&made, made.size) == QUT_TABLE_BAD_CELL;
     made_table_free(&made);
     return refused;
+}
+
+static bool shadow_is_refused(uint8_t log2)
+{
+    return long_rule_is_refused(offsetof(struct qut_rule, ra) + offsetof(struct qut_reg_rule, reg), log2);
 }
 
 START_TEST(shadows_that_are_none)
@@ -203,6 +208,14 @@ START_TEST(shadows_that_are_none)
     ck_assert(shadow_is_refused(QUT_SHADOW_LOG2_MIN - 1));
     ck_assert(shadow_is_refused(QUT_SHADOW_LOG2_MAX + 1));
     ck_assert(shadow_is_refused(255));
+}
+END_TEST
+
+START_TEST(origins_that_are_none)
+{
+    ck_assert(!long_rule_is_refused(offsetof(struct qut_rule, origin), QUT_RULE_FROM_CODE));
+    ck_assert(!long_rule_is_refused(offsetof(struct qut_rule, origin), 63)); // a later one
+    ck_assert(long_rule_is_refused(offsetof(struct qut_rule, origin), 64));
 }
 END_TEST
 
@@ -218,6 +231,7 @@ int main(void)
     tcase_add_test(tests, more_than_a_table);
     tcase_add_test(tests, foreign_headers);
     tcase_add_test(tests, shadows_that_are_none);
+    tcase_add_test(tests, origins_that_are_none);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
