@@ -145,6 +145,9 @@ bool traced_traps_fit(const struct traced_process *process, const struct traced_
 void traced_traps_add(struct qut_calls_trap *rows, size_t *count, const struct patch_site *site);
 // The agent knows the table, which is in place. False: none of its functions may be put in.
 bool traced_traps_tell(struct traced_process *process, struct traced_module *module, uint64_t address, size_t count);
+// Leaves them out of sites, of which so many are left.
+size_t traced_traps_leave(struct traced_process *process, const struct traced_module *module, struct patch_site *sites,
+                          size_t count);
 // The module has gone: what stands at these addresses is another's.
 void traced_traps_forget(struct traced_process *process, struct traced_module *module);
 

@@ -131,24 +131,6 @@ static bool is_trap(const struct install *work, size_t i)
     return planned(work, i)->kind == QUT_PLAN_TRAP;
 }
 
-// Sites that nobody would answer for stay out.
-static void leave_traps(struct install *work)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < work->site_count; i++) {
-        struct patch_site site = work->sites[i];
-        const struct traced_function *function = &work->process->functions.items[site.id];
-        if (site.id && work->module->plan->functions[function->index].kind == QUT_PLAN_TRAP) {
-            work->process->result.traps_refused++;
-            continue;
-        }
-        if (site.partner) // right before it
-            site.partner = (uint32_t)kept;
-        work->sites[kept++] = site;
-    }
-    work->site_count = kept;
-}
-
 static int make_block(struct install *work, struct base_error *error)
 {
     if (map_block(work, error) != 0)
@@ -172,7 +154,7 @@ static int make_block(struct install *work, struct base_error *error)
     if (patch_write(process->patch, work->block, work->code, work->block_bytes, error) != 0)
         return -1;
     if (!traced_traps_tell(process, work->module, work->block + work->traps_at, traps))
-        leave_traps(work);
+        work->site_count = traced_traps_leave(process, work->module, work->sites, work->site_count);
     return 0;
 }
 

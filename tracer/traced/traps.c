@@ -39,6 +39,24 @@ bool traced_traps_tell(struct traced_process *process, struct traced_module *mod
     return true;
 }
 
+size_t traced_traps_leave(struct traced_process *process, const struct traced_module *module, struct patch_site *sites,
+                          size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct patch_site site = sites[i];
+        const struct traced_function *function = &process->functions.items[site.id];
+        if (site.id && module->plan->functions[function->index].kind == QUT_PLAN_TRAP) {
+            process->result.traps_refused++;
+            continue;
+        }
+        if (site.partner) // right before it
+            site.partner = (uint32_t)kept;
+        sites[kept++] = site;
+    }
+    return kept;
+}
+
 void traced_traps_forget(struct traced_process *process, struct traced_module *module)
 {
     void *nothing = module->traps ? calloc(1, module->traps_bytes) : NULL;
