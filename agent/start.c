@@ -28,6 +28,7 @@
 
 enum { TABLES_PATIENCE_MS = 2000 };
 
+static bool is_injected;
 static _Atomic uint64_t hello_ns; // when the recorder was last told of this process
 
 static void end(bool is_told);
@@ -93,6 +94,11 @@ static bool go_on_in_child(void)
     agent_locks_after_fork();
     int error = tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork());
     if (error == 0) {
+        // Where the agent is to leave the process again, none of the program's threads has memory of ours.
+        if (is_injected && agent_settings.trigger == QUT_TRIGGER_NONE) {
+            qut_sampling_thread_end();
+            qut_thread_unregister();
+        }
         agent_traced_calls_begin(AGENT_BEGAN_BY_FORK);
         agent_hide_action_again();
         return true;
@@ -201,6 +207,7 @@ static uint32_t calls_to_guard(void)
 static int begin(enum agent_channel_begin how)
 {
     static bool handles_forks;
+    is_injected = how == AGENT_BEGAN_BY_INJECTION;
     // Of a recording that is over: there is no recorder to tell.
     int error = agent_tell_reach();
     if (error == 0)
