@@ -30,6 +30,10 @@ static void write_side(const struct diff *diff, struct sink *sink, enum diff_sid
         samples += diff->told[diff_index(diff, side, i)].samples;
     sink_text(sink, side == DIFF_A ? "<div><dt>A, before</dt><dd>" : "<div><dt>B, now</dt><dd>");
     write_files(diff, sink, side);
+    if (!diff->basis[side].sum) {
+        sink_text(sink, "</dd></div>\n");
+        return;
+    }
     sink_text(sink, ": ");
     report_html_text(sink, export_weights_amount(diff->measure, diff->basis[side].sum).text);
     sink_text(sink, " of ");
