@@ -85,8 +85,19 @@ static void keep(void *unused)
     }
 }
 
+// Nobody looks after new threads there.
+static void forget_keeper(void)
+{
+    if (keeper)
+        os_thread_forget(keeper);
+    keeper = NULL;
+}
+
 int qut_agent_inject(const char *settings)
 {
+    static bool handles_forks;
+    if (!handles_forks)
+        handles_forks = pthread_atfork(NULL, NULL, forget_keeper) == 0;
     agent_threads_begin_own();
     read_arena(settings);
     os_thread_hooks = (struct os_thread_hooks){own_thread_begins, own_thread_ends};

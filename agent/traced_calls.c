@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/calls/calls.h"
+#include "agent/hide.h"
 #include "agent/inside.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
@@ -31,7 +32,7 @@ static struct os_thread *thread;
 static enum agent_channel_begin begun_how;
 static uint32_t tid_before;
 static _Atomic uint32_t thread_tid, is_over;
-enum { COMES_UP, IS_MADE, IS_LET_GO };
+enum { COMES_UP, IS_MADE, IS_TOLD, IS_LET_GO };
 static _Atomic uint32_t stage;
 
 // ---- room for thunks
@@ -132,6 +133,16 @@ static int unmap(const struct agent_channel_map *question)
     return -EINVAL;
 }
 
+static int take_traps(const struct agent_channel_map *question)
+{
+    if (!agent_hide_takes_traps())
+        return -ENOTSUP;
+    for (size_t i = 0; i < blocks.count; i++)
+        if (blocks.items[i].begin <= question->begin && question->end <= blocks.items[i].end)
+            return calls_traps_add(question->begin, question->end);
+    return -EINVAL;
+}
+
 // ---- the connection
 
 static int tell(int error, int memory_fd, uint64_t memory_bytes)
@@ -162,6 +173,8 @@ static int do_as_asked(int fd, const struct agent_channel_map *question)
         mapped.error = map_near(question, &mapped.address);
     else if (question->head.type == AGENT_CHANNEL_UNMAP)
         mapped.error = unmap(question);
+    else if (question->head.type == AGENT_CHANNEL_TRAPS)
+        mapped.error = take_traps(question);
     else if (question->head.type == AGENT_CHANNEL_SHADOW)
         mapped.error = calls_shadow(question->begin, question->end);
     return agent_tell_send(fd, &mapped, sizeof mapped, -1);
@@ -223,6 +236,7 @@ static void run(void *unused)
     int memory_fd = calls_begin(&options, &memory_bytes);
     reach(IS_MADE);
     int fd = tell(memory_fd < 0 ? memory_fd : 0, memory_fd < 0 ? -1 : memory_fd, memory_bytes);
+    reach(IS_TOLD);
     if (memory_fd >= 0)
         close(memory_fd);
     if (fd >= 0 && memory_fd >= 0)
@@ -251,8 +265,9 @@ void agent_traced_calls_begin(enum agent_channel_begin how)
         return;
     }
     const uint64_t until_ns = os_now_ns() + START_PATIENCE_MS * UINT64_C(1000000);
-    // A child of fork has its calls traced from its first one on, since the code is its parent's.
-    const uint32_t awaited = how == AGENT_BEGAN_BY_EXEC ? IS_LET_GO : IS_MADE;
+    // A child of fork has its calls traced from its first one on, since the code is its parent's. It may end at once:
+    // then the tracer has its memory.
+    const uint32_t awaited = how == AGENT_BEGAN_BY_EXEC ? IS_LET_GO : how == AGENT_BEGAN_BY_FORK ? IS_TOLD : IS_MADE;
     uint32_t now;
     while ((now = atomic_load_explicit(&stage, memory_order_acquire)) < awaited && os_now_ns() < until_ns)
         os_wait(&stage, now, LOOK_MS);
@@ -273,6 +288,7 @@ void agent_traced_calls_after_fork(void)
     if (thread)
         os_thread_forget(thread);
     thread = NULL;
+    calls_after_fork();
 }
 
 bool agent_traced_calls_end(void)

@@ -12,7 +12,8 @@
 #pragma GCC visibility push(hidden)
 
 // After hello; kept quiet by the caller. A process that begins by exec waits here until the tracer lets it go on;
-// others until calls can be written. What fails is told to the tracer, and leaves the process untraced.
+// others until calls can be written, and a child of fork until the tracer has been told. What fails is told to the
+// tracer, and leaves the process untraced.
 void agent_traced_calls_begin(enum agent_channel_begin how);
 
 // The thread is gone: nothing is asked for any more, what is traced stays traced. Returns its id; 0: there was none.

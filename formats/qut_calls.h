@@ -33,19 +33,26 @@ enum {
     QUT_CALLS_SPARE_EVENTS = 128,
 };
 
-// ---- x86-64: where return addresses are kept, and what a thunk hands over
+// ---- where return addresses are kept, and what a thunk hands over
 
 enum {
     QUT_CALLS_X86_64_SHADOW_LOG2 = 46, // the return address of `slot` is kept at slot - 2^46,
     QUT_CALLS_X86_64_WORDS_LOG2 = 45,  // the event of its exit at slot - 2^45
+    QUT_CALLS_X86_64_ADDRESS_LOG2 = 47,
+    // Addresses may have 39, 42, 47 or 48 bits there: a stack of 39 bits has room below it for no more.
+    QUT_CALLS_AARCH64_SHADOW_LOG2 = 38,
+    QUT_CALLS_AARCH64_WORDS_LOG2 = 37,
+    QUT_CALLS_AARCH64_ADDRESS_LOG2 = 48,
     QUT_CALLS_SLOT_LOG2 = 3,
+    QUT_CALLS_SLOT_BITS = 46,    // of an address that an event has
     QUT_CALLS_GRANULE_LOG2 = 24, // the shadow is mapped in pieces of this size, for the stacks that are met
-    QUT_CALLS_GRANULES_LOG2 = 47 - QUT_CALLS_GRANULE_LOG2,
 
-    // From rsp, in a thunk as it jumps to a stub.
+    // x86-64. From rsp, in a thunk as it jumps to a stub.
     QUT_CALLS_THUNK_ID_AT = -16,        // u32: the function's id; count stub: its cell
     QUT_CALLS_THUNK_MOVED_LOW_AT = -40, // u32, u32: where the moved prologue begins
     QUT_CALLS_THUNK_MOVED_HIGH_AT = -36,
+    // aarch64. From x17, which is where the moved instruction begins.
+    QUT_CALLS_THUNK_X17_ID_AT = -4, // u32
     // In a block of thunks.
     QUT_CALLS_BLOCK_ENTER_AT = 0, // u64: address of the enter stub
     QUT_CALLS_BLOCK_COUNT_AT = 8, // u64: address of the count stub
@@ -53,7 +60,17 @@ enum {
     QUT_CALLS_THUNK_ALIGNMENT = 16,
     // In what the thread's own pointer (own_tls_offset) points to.
     QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
+    QUT_CALLS_TRAP_BYTE = 0xcc,   // int3
 };
+
+// A function that is entered by a trap. Tables of them, ascending, lie in blocks of thunks behind those.
+struct qut_calls_trap {
+    uint64_t address; // of the byte
+    uint64_t thunk;   // 0: it is none any more
+    uint8_t original; // the byte as it was
+    uint8_t zero[7];
+};
+static_assert(sizeof(struct qut_calls_trap) == 24, "shared");
 
 enum qut_calls_granule { // one byte for 2^24 bytes of addresses, at granules_address of the process
     QUT_CALLS_GRANULE_UNKNOWN = 0,
@@ -84,7 +101,7 @@ struct qut_calls_header {
     uint64_t shadow_distance;
     // Addresses in the process.
     uint64_t mapped_address;   // of this header
-    uint64_t granules_address; // 2^QUT_CALLS_GRANULES_LOG2 bytes, enum qut_calls_granule
+    uint64_t granules_address; // of addresses as long as those of the machine; enum qut_calls_granule
     uint64_t enter_stub, count_stub;
     uint64_t exit_return;          // what a slot holds instead of its return address
     uint64_t stub_begin, stub_end; // all of the stub: enter, exit, count
@@ -100,10 +117,10 @@ struct qut_calls_header {
     qut_calls_u64 passed_no_shadow;        // ... there is no shadow for their stack
     qut_calls_u64 uncounted;               // of threads that have no ring, in functions that are only counted
     uint32_t
-        full_wait_us;   // written by the tracer: how long a thread waits for room in its ring before an event is lost
-    uint32_t waits;     // how often one has begun to
-    uint32_t must_stay; // by the tracer: code of ours is in use, so the agent and the blocks are not to be unmapped
-    uint32_t zero_end;
+        full_wait_us;    // written by the tracer: how long a thread waits for room in its ring before an event is lost
+    uint32_t waits;      // how often one has begun to
+    uint32_t must_stay;  // by the tracer: code of ours is in use, so the agent and the blocks are not to be unmapped
+    uint32_t parent_pid; // of a child of fork whose parent is traced: of that, as `pid`; else 0
 };
 static_assert(sizeof(struct qut_calls_header) == 256, "shared");
 static_assert(offsetof(struct qut_calls_header, total_bytes) == 16, "shared");
@@ -114,6 +131,7 @@ static_assert(offsetof(struct qut_calls_header, own_tls_offset) == 152, "shared"
 static_assert(offsetof(struct qut_calls_header, words_distance) == 160, "shared");
 static_assert(offsetof(struct qut_calls_header, state) == 192, "shared");
 static_assert(offsetof(struct qut_calls_header, full_wait_us) == 240, "shared");
+static_assert(offsetof(struct qut_calls_header, parent_pid) == 252, "shared");
 static_assert(sizeof(struct qut_calls_header) <= QUT_CALLS_HEADER_BYTES, "with room behind it");
 
 // ---- directory
@@ -142,7 +160,7 @@ static_assert(offsetof(struct qut_calls_ring, tail_events) == 64, "shared");
 // ---- events
 
 struct qut_calls_event {
-    qut_calls_u64 time_ticks; // of the time stamp counter
+    qut_calls_u64 time_ticks; // of the time stamp counter; aarch64: of cntvct_el0
     qut_calls_u64 word;       // written last; 0: nothing is there yet
 };
 static_assert(sizeof(struct qut_calls_event) == 16, "shared");
@@ -152,7 +170,8 @@ enum {
     QUT_CALLS_EVENT_EXIT = 1 << (QUT_CALLS_ID_BITS + 1),
 };
 
-// `slot`: the address of the return address, a multiple of 8, from 2^46 to 2^47: its bit 46 is not stored.
+// `slot`: the address of the return address (aarch64: sp at the entry), a multiple of 8. Its bits from 46 on are not
+// stored. On x86-64 they are always 01.
 static inline uint64_t qut_calls_word(uint64_t slot, bool is_exit, uint32_t id)
 {
     return (slot >> QUT_CALLS_SLOT_LOG2) << (QUT_CALLS_ID_BITS + 2) | (is_exit ? (uint64_t)QUT_CALLS_EVENT_EXIT : 0) |
@@ -178,7 +197,7 @@ static inline bool qut_calls_word_is_tail(uint64_t word)
 
 static inline uint64_t qut_calls_word_slot(uint64_t word)
 {
-    return (word >> (QUT_CALLS_ID_BITS + 2)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+    return (word >> (QUT_CALLS_ID_BITS + 2)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_SLOT_BITS;
 }
 
 // What is kept at slot - words_distance while the call runs: the exit's event as it will be written.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stub (stub_x86_64.S) and what prepares for it share. The stub knows these places by number: they are held
-// together below.
+// What the stubs (stub_x86_64.S, stub_aarch64.S) and what prepares for them share. The stubs know these places by
+// number: they are held together below.
 #ifndef AGENT_CALLS_INSIDE_H
 #define AGENT_CALLS_INSIDE_H
 
@@ -26,14 +26,14 @@ struct calls_own {
     uint64_t zero;
 };
 static_assert(sizeof(struct calls_own) == 64, "a line of its own");
-static_assert(offsetof(struct calls_own, limit_bytes) == 8, "stub_x86_64.S");
-static_assert(offsetof(struct calls_own, ring) == 16, "stub_x86_64.S");
-static_assert(offsetof(struct calls_own, mask_bytes) == 24, "stub_x86_64.S");
-static_assert(offsetof(struct calls_own, counts) == QUT_CALLS_OWN_COUNTS_AT, "stub_x86_64.S, thunks");
+static_assert(offsetof(struct calls_own, limit_bytes) == 8, "stub_*.S");
+static_assert(offsetof(struct calls_own, ring) == 16, "stub_*.S");
+static_assert(offsetof(struct calls_own, mask_bytes) == 24, "stub_*.S");
+static_assert(offsetof(struct calls_own, counts) == QUT_CALLS_OWN_COUNTS_AT, "stub_*.S, thunks");
 
 // Never NULL: at first one with no room.
 extern _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec")));
-extern uint8_t *calls_granules; // 2^QUT_CALLS_GRANULES_LOG2 of enum qut_calls_granule
+extern uint8_t *calls_granules; // calls_granule_count() of enum qut_calls_granule
 
 // Of the whole process. `is_here` is zeroed in a child of fork as well.
 struct calls_area {
@@ -51,18 +51,50 @@ static inline bool calls_are_ours(void)
     return calls_area && __atomic_load_n(&calls_area->is_here, __ATOMIC_RELAXED) != 0;
 }
 
+// ---- machine_*.c: what differs between machines
+
+struct calls_machine {
+    uint8_t arch;                    // enum qut_arch_id
+    uint8_t shadow_log2, words_log2; // distances below a slot
+    uint8_t address_log2;            // of the addresses that stacks can have
+    uint8_t slot_bytes;              // slots are multiples of these
+    // The slot is where the exit's address is while a call runs. Else the word of the shadow is 0 again behind it; of
+    // calls that an exception or a jump has left it stays.
+    bool slot_holds_exit;
+};
+extern const struct calls_machine calls_machine;
+
+static inline uint64_t calls_distance(unsigned log2)
+{
+    return (uint64_t)1 << log2;
+}
+static inline size_t calls_granule_count(void)
+{
+    return (size_t)1 << (calls_machine.address_log2 - QUT_CALLS_GRANULE_LOG2);
+}
+
+// A system call by itself: errno stays as it is. Returns what the kernel does.
+long calls_system(long number, long a, long b, long c, long d, long e, long f);
+uint64_t calls_thread_pointer(void);
+// Its calls ask for a ring again.
+void calls_thread_is_new(void);
+
 // 0, -EEXIST or -errno. By a system call only; signal-safe.
 int calls_map_granule(uint64_t granule);
 
-// ---- walkers_x86_64.c
+// ---- walkers_x86_64.c, walkers_none.c
 
 // Tells the program's own walkers where true return addresses are; no longer, before the stub may go.
 void calls_help_walkers(void);
 void calls_leave_walkers(void);
 
-// ---- stub_x86_64.S
+// ---- stub_*.S
 
 extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_stub_end[];
+
+// A trap's pc, which is behind it, becomes the thunk; or the trap's own, where the byte is none any more. Within the
+// stub, since a tracer lets whoever is there go on before it believes that nobody is on the way to a thunk.
+void calls_trap_go(void *pc, uint64_t thunk);
 
 // ---- called from the stub: general registers only, system calls only
 

@@ -11,6 +11,8 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     return -ENOSYS;
 }
 
+void calls_after_fork(void) {}
+
 int calls_end(void)
 {
     return 0;
@@ -26,5 +28,10 @@ int calls_shadow(uint64_t begin, uint64_t end)
 void calls_look_for_ended(void) {}
 
 void calls_thread_ends(void) {}
+
+void calls_thread_is(uint32_t tid)
+{
+    (void)tid;
+}
 
 void calls_thread_is_agents(void) {}

@@ -144,7 +144,8 @@ int calls_patterns_select(struct calls_patterns *patterns, const char *module, c
 {
     uint32_t alias = 0;
     for (uint32_t i = 0; i < plan->header->function_count; i++) {
-        bool is_meant = false, is_excluded = false, is_refused = plan->functions[i].kind == QUT_PLAN_REFUSED;
+        bool is_meant = false, is_excluded = false, is_caller = false,
+             is_refused = plan->functions[i].kind == QUT_PLAN_REFUSED;
         while (alias < plan->header->alias_count && plan->aliases[alias].function < i)
             alias++;
         for (size_t k = 0; k < patterns->count; k++) {
@@ -155,10 +156,16 @@ int calls_patterns_select(struct calls_patterns *patterns, const char *module, c
             pattern->refused += is_refused;
             is_meant |= !pattern->is_excluded;
             is_excluded |= pattern->is_excluded;
+            is_caller |= pattern->is_caller;
         }
         if (!is_meant || is_excluded)
             continue;
-        uint32_t *place = is_refused ? BASE_ADD(&selection->refused) : BASE_ADD(selection);
+        uint32_t *caller = is_caller && !is_refused ? BASE_ADD(&selection->callers) : NULL;
+        if (caller)
+            *caller = i;
+        uint32_t *place = is_caller && !is_refused && !caller ? NULL
+                          : is_refused                        ? BASE_ADD(&selection->refused)
+                                                              : BASE_ADD(selection);
         if (!place)
             return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions");
         *place = i;
@@ -170,4 +177,5 @@ void calls_selection_free(struct calls_selection *selection)
 {
     base_vector_free(&selection->vector);
     base_vector_free(&selection->refused.vector);
+    base_vector_free(&selection->callers.vector);
 }

@@ -14,6 +14,7 @@ struct calls_pattern {
     char *module;       // NULL: every module
     char *glob;         // in text
     bool is_excluded;   // functions that it fits are not traced
+    bool is_caller;     // told apart in the selection
     uint32_t functions; // that it fitted so far, also those that are refused
     uint32_t refused;   // of these
 };
@@ -35,6 +36,9 @@ struct calls_selection {
     struct {
         BASE_VECTOR(uint32_t);
     } refused; // that are meant, and cannot be patched
+    struct {
+        BASE_VECTOR(uint32_t);
+    } callers; // of the first: what a pattern fits that is one of callers
 };
 int calls_patterns_select(struct calls_patterns *patterns, const char *module, const struct calls_plan *plan,
                           struct calls_selection *selection, struct base_error *error);

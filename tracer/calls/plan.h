@@ -18,6 +18,7 @@ struct calls_plan {
     uint32_t refusal_count[QUT_PLAN_REFUSAL_END];
     void *bytes; // malloc's: all of the above
     size_t size_bytes;
+    unsigned shares; // beside the first; atomic
 };
 
 // Whether this build can make plans: it needs the decoder (-Dzydis), and has one on x86-64.
@@ -37,6 +38,8 @@ int calls_plan_get(const char *path, const char *name, struct calls_plan_cache *
 // The same of bytes (malloc's, aligned to 8), which are checked; they are freed where it fails.
 int calls_plan_take(void *bytes, size_t size_bytes, struct calls_plan **plan, struct base_error *error);
 void calls_plan_free(struct calls_plan *plan);
+// The same one once more, to be freed once more; from any thread.
+struct calls_plan *calls_plan_share(struct calls_plan *plan);
 
 static inline const char *calls_plan_name(const struct calls_plan *plan, const struct qut_plan_function *function)
 {

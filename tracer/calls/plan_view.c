@@ -128,9 +128,16 @@ int calls_plan_take(void *bytes, size_t size_bytes, struct calls_plan **plan, st
     return 0;
 }
 
+struct calls_plan *calls_plan_share(struct calls_plan *plan)
+{
+    if (plan)
+        __atomic_fetch_add(&plan->shares, 1, __ATOMIC_RELAXED);
+    return plan;
+}
+
 void calls_plan_free(struct calls_plan *plan)
 {
-    if (!plan)
+    if (!plan || __atomic_fetch_sub(&plan->shares, 1, __ATOMIC_ACQ_REL) != 0)
         return;
     free(plan->bytes);
     free(plan);

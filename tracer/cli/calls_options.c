@@ -45,7 +45,10 @@ enum {
     ID_COUNT_ONLY,
     ID_BUDGET,
     ID_MIN_DURATION,
+    ID_CALLER,
+    ID_DEPTH,
     ID_NO_RUNNING,
+    ID_TRAPS,
     ID_LIST,
     ID_SAMPLES,
     ID_BUFFER,
@@ -68,7 +71,12 @@ static const struct cli_argument arguments[] = {
     {"budget", "N", ID_BUDGET, 0, "a function that is called more than N times a second is counted only, from then on"},
     {"min-duration", "MS", ID_MIN_DURATION, 0,
      "keep calls of at least this length, and those around them; shorter ones are counted only"},
+    {"caller", "PATTERN", ID_CALLER, 0,
+     "only while a call of these functions is open on the thread; they are traced as well; may be said again"},
+    {"depth", "N", ID_DEPTH, 0, "keep at most N calls that lie in each other; deeper ones are counted only"},
     {"no-running", NULL, ID_NO_RUNNING, 0, "with -p: calls that already run when tracing begins are left out"},
+    {"traps", NULL, ID_TRAPS, 0,
+     "of a COMMAND: functions that have room for a single byte as well, by a trap, which costs microseconds a call"},
     {"samples", "HZ", ID_SAMPLES, 0, "samples beside the calls, as qut record takes them"},
     {"buffer", "SIZE", ID_BUFFER, 0,
      "of each thread, in memory: a power of two, with K or M (default: 4M, which a thread can fill in 2 ms)"},
@@ -94,14 +102,16 @@ static int pass(struct calls_options *options, const char *name, const char *val
 }
 
 // In the order in which they are said; one that takes away has its mark.
-static int take_pattern(struct calls_options *options, const char *value, bool is_excluded)
+static int take_pattern(struct calls_options *options, const char *name, const char *value)
 {
-    const char *name = is_excluded ? "exclude" : "function";
+    const bool is_excluded = strcmp(name, "exclude") == 0, is_caller = strcmp(name, "caller") == 0;
     if (!*value || strlen(value) > TRACED_PATTERN_BYTES)
         return cli_bad_value(name, value, "[MODULE!]NAME");
     if (options->traced.pattern_count == CALLS_PATTERNS_MAX)
         return cli_bad_value(name, value, "at most 256 of them");
     options->traced.is_excluded[options->traced.pattern_count] = is_excluded;
+    options->traced.is_caller[options->traced.pattern_count] = is_caller;
+    options->traced.has_callers |= is_caller;
     options->patterns[options->traced.pattern_count++] = value;
     return 0;
 }
@@ -121,6 +131,15 @@ static int take_budget(struct calls_options *options, const char *value)
     if (!cli_number(value, 1, 1000000000, &number))
         return cli_bad_value("budget", value, "calls a second, from 1 to 1000000000");
     options->traced.budget_hz = (uint64_t)number;
+    return 0;
+}
+
+static int take_depth(struct calls_options *options, const char *value)
+{
+    long number;
+    if (!cli_number(value, 1, 1000000, &number))
+        return cli_bad_value("depth", value, "a number from 1 to 1000000");
+    options->traced.depth = (uint32_t)number;
     return 0;
 }
 
@@ -150,16 +169,19 @@ static int take_option(void *context, int id, const char *value)
 {
     struct calls_options *options = context;
     switch (id) {
-    case ID_FUNCTION: return take_pattern(options, value, false);
-    case ID_EXCLUDE: return take_pattern(options, value, true);
+    case ID_FUNCTION: return take_pattern(options, "function", value);
+    case ID_EXCLUDE: return take_pattern(options, "exclude", value);
     case ID_PID: return take_pid(options, value);
     case ID_OUTPUT: return pass(options, "--output", value);
     case ID_DURATION: return pass(options, "--duration", value);
     case ID_LIST: options->list = true; return 0;
     case ID_COUNT_ONLY: options->traced.count_only = true; return 0;
     case ID_BUDGET: return take_budget(options, value);
+    case ID_CALLER: return take_pattern(options, "caller", value);
+    case ID_DEPTH: return take_depth(options, value);
     case ID_MIN_DURATION: return take_least(options, value);
     case ID_NO_RUNNING: options->traced.without_running = true; return 0;
+    case ID_TRAPS: options->traced.traps = true; return 0;
     case ID_SAMPLES: options->has_ticks = true; return pass(options, "--frequency", value);
     case ID_WAIT: options->traced.waits_for_room = true; return 0;
     case ID_BUFFER: return take_buffer(options, value);
@@ -181,7 +203,7 @@ static int check(const struct calls_options *options)
 {
     bool is_any = false;
     for (size_t i = 0; i < options->traced.pattern_count; i++)
-        is_any |= !options->traced.is_excluded[i];
+        is_any |= !options->traced.is_excluded[i] && !options->traced.is_caller[i];
     if (!is_any)
         return refuse("trace", "needs a PATTERN (-f) of the functions to trace");
     if (!options->pid && !options->command)
@@ -192,8 +214,17 @@ static int check(const struct calls_options *options)
         return refuse("--budget", "not with --count-only, which counts all of them");
     if (options->traced.count_only && options->traced.least_ns)
         return refuse("--min-duration", "not with --count-only, which knows no times");
+    if (options->traced.count_only && options->traced.has_callers)
+        return refuse("--caller", "not with --count-only, which knows no calls that are open");
+    if (options->traced.count_only && options->traced.depth)
+        return refuse("--depth", "not with --count-only, which knows no calls that are open");
     if (options->traced.without_running && !options->pid)
         return refuse("--no-running", "needs -p PID");
+    if (options->traced.traps && options->pid && !options->list)
+        return refuse("--traps",
+                      "needs a COMMAND: a process that runs may block SIGTRAP, which nobody can keep from it");
+    if (options->traced.traps && options->has_ticks)
+        return refuse("--traps", "not with --samples, which may need SIGTRAP");
     return CLI_GO_ON;
 }
 

@@ -32,7 +32,8 @@ static void say_functions(const struct traced_result *calls)
                base_quantity_count(calls->modules).text, how.length ? " (" : "", how.text, how.length ? ")" : "");
     for (unsigned why = QUT_PLAN_OK + 1; why < QUT_PLAN_REFUSAL_END; why++)
         add(&refused, calls->refusals[why], calls_refusal_text(why));
-    add(&refused, calls->traps, "have no room for a jump");
+    add(&refused, calls->traps, "have room for a trap only (--traps)");
+    add(&refused, calls->traps_refused, "have room for a trap only, which cannot be caught there");
     add(&refused, calls->out_of_reach, "are too far from free memory");
     add(&refused, calls->too_many, "are more than there are numbers");
     for (unsigned state = PATCH_IN + 1; state < PATCH_STATES; state++)
@@ -46,8 +47,9 @@ static void say_calls(const struct traced_result *calls)
     cli_report(stderr, NULL, "%s entries, %s exits of %s threads", base_quantity_count(calls->enters).text,
                base_quantity_count(calls->exits).text, base_quantity_count(calls->threads).text);
     if (calls->counted)
-        cli_report(stderr, NULL, "%s calls counted only%s", base_quantity_count(calls->counted).text,
-                   calls->short_calls ? ", as they were shorter than asked for" : "");
+        cli_report(stderr, NULL, "%s calls counted only%s%s", base_quantity_count(calls->counted).text,
+                   calls->short_calls ? ", as they were shorter than asked for" : "",
+                   calls->outside ? ", as they were within no --caller, or too deep" : "");
     if (calls->over_budget)
         cli_report(stderr, NULL, "%s functions were over the budget and are counted only since: %s%s",
                    base_quantity_count(calls->over_budget).text, calls->first_over_budget,
@@ -72,6 +74,16 @@ static void say_stops(const struct traced_result *calls)
                base_quantity_time(calls->drain_ns).text);
 }
 
+static void say_children(const struct traced_result *calls)
+{
+    if (calls->forked)
+        cli_report(stderr, NULL, "%s of the %s processes are children of fork, which go on in their parent's code",
+                   base_quantity_count(calls->forked).text, base_quantity_count(calls->processes).text);
+    if (calls->swept)
+        cli_report(stderr, NULL, "%s children of fork made no events; their code was put back",
+                   base_quantity_count(calls->swept).text);
+}
+
 static bool say_patterns(const struct traced_options *options, const struct traced_result *calls)
 {
     bool is_whole = true;
@@ -91,6 +103,7 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
     if (!options->quiet && calls->functions) {
         say_functions(calls);
         say_calls(calls);
+        say_children(calls);
         say_stops(calls);
     }
     if (calls->processes_failed)

@@ -7,6 +7,7 @@
 #include "cli/diagnostics.h"
 #include "cli/terminal.h"
 #include "tracer/cli/selection_options.h"
+#include "tracer/cli/trace_output.h"
 #include "tracer/diff/diff.h"
 #include "tracer/export/losses.h"
 
@@ -82,6 +83,21 @@ static int add_file(struct job *job, enum diff_side side, const char *path)
     return status < 0 ? CLI_BAD : status;
 }
 
+static int write_page(const struct job *job, const char *out)
+{
+    struct base_error error = {0};
+    struct sink *sink = sink_file(out, &error);
+    int status = sink ? diff_write_page(&job->diff, sink, &error) : -1;
+    struct base_error closing = {0};
+    if (sink && sink_close(sink, status == 0, &closing) != 0 && status == 0) {
+        error = closing;
+        status = -1;
+    }
+    if (status != 0)
+        cli_report_error(stderr, out, &error);
+    return status == 0 ? CLI_OK : CLI_BAD;
+}
+
 static int print(struct job *job)
 {
     const struct trace_options *options = job->options;
@@ -91,6 +107,8 @@ static int print(struct job *job)
                    analysis_kind_name(diff->kind));
         return CLI_BAD;
     }
+    if (options->page && write_page(job, options->page) != CLI_OK)
+        return CLI_BAD;
     if (options->json)
         diff_print_json(diff, (size_t)options->limit, false, stdout);
     else
@@ -102,6 +120,13 @@ static int print(struct job *job)
 static int run(struct job *job, char *const files[2][TRACE_BASES_MAX], const size_t counts[2])
 {
     struct base_error error = {0};
+    const char *page = job->options->page;
+    for (enum diff_side side = DIFF_A; page && side <= DIFF_B; side++)
+        for (size_t i = 0; i < counts[side]; i++)
+            if (cli_is_same_file(files[side][i], page)) {
+                cli_report(stderr, page, "is one of the recordings");
+                return CLI_BAD;
+            }
     if (diff_begin(&job->diff, counts, &error) != 0) {
         cli_report_error(stderr, "diff", &error);
         return CLI_BAD;

@@ -47,6 +47,7 @@ enum {
     ID_BY,
     ID_LIMIT,
     ID_CHECK,
+    ID_HTML,
 };
 
 #define KINDS "cpu, wall, alloc, lock, io or other"
@@ -102,6 +103,7 @@ static const struct cli_argument arguments[] = {
      "(default: share)"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_DIFF, WEIGHTS " (default: as the kind has it)"},
     {"limit", "N", ID_LIMIT, TRACE_DIFF, "rows of each table (default: 20; with --json: all)"},
+    {"html", "OUT", ID_HTML, TRACE_DIFF, "write a page, too: a flame graph in red and blue, and all rows"},
     {"check", NULL, ID_CHECK, TRACE_DIFF, "exit status 1 if some function is told to have become more"},
     {"no-slices", NULL, ID_NO_SLICES, TRACE_EXPORT, "perfetto: samples only, not when functions were entered and left"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, NAMES, "where separate debug files are (/usr/lib/debug)"},
@@ -260,6 +262,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_BY: return take_by(options, value);
     case ID_LIMIT: return take_number("limit", value, 1, TOP_MAX, "a number from 1 to 100000", &options->limit);
     case ID_CHECK: options->check = true; return 0;
+    case ID_HTML: options->page = value; return 0;
     default: return -1;
     }
 }

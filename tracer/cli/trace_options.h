@@ -48,6 +48,7 @@ struct trace_options {
     int base_count;
     int limit; // of rows; 0: not said
     bool by_amount, check;
+    const char *page; // NULL: none
 };
 
 // What a command takes that is not said by options: set in *options before. Returns CLI_GO_ON or an exit status.

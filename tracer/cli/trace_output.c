@@ -32,7 +32,7 @@ static char *name_beside(const char *file, const char *extension)
     return name;
 }
 
-static bool is_same_file(const char *a, const char *b)
+bool cli_is_same_file(const char *a, const char *b)
 {
     struct stat first, second;
     return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
@@ -45,7 +45,7 @@ static const char *refusal(const struct trace_job *job, const char *out)
     if (strcmp(out, "-") == 0)
         return job->is_binary && isatty(STDOUT_FILENO) ? "is a terminal, and this format is no text: -o OUT, or a pipe"
                                                        : NULL;
-    return is_same_file(job->options->files[0], out) ? "is the trace itself" : NULL;
+    return cli_is_same_file(job->options->files[0], out) ? "is the trace itself" : NULL;
 }
 
 static void say_missing_names(const struct names *names)

@@ -21,6 +21,8 @@ struct trace_job {
     struct selection selection; // whoever selects frees it
 };
 
+bool cli_is_same_file(const char *a, const char *b); // both are there
+
 // Returns an exit status: CLI_NO where the trace is incomplete, CLI_BAD where OUT was not written.
 int cli_trace_command_run(struct trace_job *job);
 

@@ -15,6 +15,7 @@
 #include "base/interner.h"
 #include "tracer/analysis/selection.h"
 #include "tracer/diff/judge.h"
+#include "tracer/export/sink/sink.h"
 #include "tracer/names/names.h"
 
 enum diff_side { DIFF_A, DIFF_B };
@@ -118,6 +119,8 @@ size_t diff_name_length(const char *name);
 
 // Text: at most `limit` rows of each table. columns of a line; 0: without a bound.
 void diff_print_text(const struct diff *diff, size_t limit, unsigned columns, FILE *output);
+// One HTML page that needs nothing else. What goes wrong with writing is the sink's.
+int diff_write_page(const struct diff *diff, struct sink *sink, struct base_error *error);
 // limit 0: all rows. with_tree: the tree of functions, too.
 void diff_print_json(const struct diff *diff, size_t limit, bool with_tree, FILE *output);
 

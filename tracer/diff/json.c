@@ -36,13 +36,15 @@ static void print_function(struct base_json *json, const struct diff *diff, uint
     base_json_string(json, "library", base_interner_text(&diff->strings, diff->functions.items[function].module));
 }
 
-static void print_rows(struct base_json *json, const struct diff *diff, size_t limit)
+static void print_rows(struct base_json *json, const struct diff *diff, size_t limit, bool with_tree)
 {
     base_json_open(json, "functions", '[');
     for (size_t i = 0; i < diff->row_count && (!limit || i < limit); i++) {
         const struct diff_row *row = &diff->rows[i];
         base_json_open(json, NULL, '{');
         print_function(json, diff, row->function);
+        if (with_tree)
+            base_json_number(json, "index", row->function);
         print_pair(json, "self_sum", row->self);
         print_pair(json, "total_sum", row->total);
         print_item(json, "self", &row->by_self, diff->by_amount);
@@ -122,7 +124,7 @@ void diff_print_json(const struct diff *diff, size_t limit, bool with_tree, FILE
     base_json_number(&json, "more", diff_count(diff, JUDGE_MORE));
     base_json_number(&json, "less", diff_count(diff, JUDGE_LESS));
     if (diff_has_samples(diff))
-        print_rows(&json, diff, limit);
+        print_rows(&json, diff, limit, with_tree);
     if (diff_has_calls(diff))
         print_calls(&json, diff, limit);
     if (with_tree)

@@ -61,6 +61,20 @@ struct step {
     struct base_error *error;
 };
 
+// One that has allocated nothing yet has none: the thread that is to load for us would get one of its own.
+static int find_arena(struct injection *injection, struct hijack *hijack, struct base_error *error)
+{
+    const uint64_t thread_pointer = inject_hijack_thread_pointer(hijack);
+    for (unsigned i = 0; i < 2; i++) {
+        if (inject_arena_find(&injection->program, thread_pointer, &injection->arena_offset, &injection->arena))
+            return 0;
+        injection->arena_offset = injection->arena = 0;
+        if (i == 0 && injection->program.allocate && inject_hijack_allocate(hijack, injection->block, error) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int carry_out(struct injection *injection, struct hijack *hijack, const struct step *step)
 {
     if (!step->job) {
@@ -70,9 +84,8 @@ static int carry_out(struct injection *injection, struct hijack *hijack, const s
     }
     if (injection->block == 0 && inject_hijack_map(hijack, &injection->block, step->error) != 0)
         return -1;
-    if (injection->arena == 0 && !inject_arena_find(&injection->program, inject_hijack_thread_pointer(hijack),
-                                                    &injection->arena_offset, &injection->arena))
-        injection->arena_offset = injection->arena = 0;
+    if (injection->arena == 0 && find_arena(injection, hijack, step->error) != 0)
+        return -1;
     char settings[HIJACK_SETTINGS_BYTES];
     size_t length = strlen(step->job->settings);
     if (injection->arena && step->job->action == HIJACK_LOAD &&
@@ -196,7 +209,8 @@ static int agent_file(pid_t pid, const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static struct injection *begin(pid_t pid, const struct inject_options *options, struct base_error *error)
+static struct injection *begin(pid_t pid, const struct inject_options *options, bool has_agent,
+                               struct base_error *error)
 {
     struct injection *injection = calloc(1, sizeof *injection);
     const struct qut_target_options target_options = {.size = sizeof target_options,
@@ -218,7 +232,7 @@ static struct injection *begin(pid_t pid, const struct inject_options *options, 
         inject_abandon(injection);
         return NULL;
     }
-    if (inject_program_open(&injection->program, pid, target, error) != 0) {
+    if (inject_program_open(&injection->program, pid, target, has_agent, error) != 0) {
         inject_abandon(injection);
         return NULL;
     }
@@ -231,7 +245,7 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
         base_fail(error, BASE_ERR_IO, "", 0, "%s: %s", options->agent_path, strerror(errno));
         return NULL;
     }
-    struct injection *injection = begin(pid, options, error);
+    struct injection *injection = begin(pid, options, false, error);
     if (!injection)
         return NULL;
     struct inject_hijack_answer answer;
@@ -258,6 +272,19 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
         return injection;
     inject_abandon(injection);
     return NULL;
+}
+
+struct injection *inject_in_child(const struct injection *parent, pid_t child, const struct inject_options *options,
+                                  struct base_error *error)
+{
+    struct injection *injection = begin(child, options, true, error);
+    if (!injection)
+        return NULL;
+    injection->block = parent->block;
+    injection->handle = parent->handle;
+    injection->arena_offset = parent->arena_offset;
+    injection->arena = parent->arena;
+    return injection;
 }
 
 int inject_remove(struct injection *injection, struct base_error *error)

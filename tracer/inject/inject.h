@@ -40,6 +40,10 @@ struct inject_figures {
 // The agent is loaded, and runs as soon as this is back; meanwhile it asks the recorder for tables, so another thread
 // must answer. NULL: *error says why, and nothing of ours is left in the process but what it says.
 struct injection *inject(pid_t pid, const struct inject_options *options, struct base_error *error);
+// Of a child of fork, which has what its parent has: to be taken out there as well. Before it is taken out of the
+// parent. NULL: *error.
+struct injection *inject_in_child(const struct injection *parent, pid_t child, const struct inject_options *options,
+                                  struct base_error *error);
 // Stops the agent, unloads it, unmaps what was mapped. Frees the injection, also when it fails. A process that has
 // ended is no failure: 0.
 int inject_remove(struct injection *injection, struct base_error *error);

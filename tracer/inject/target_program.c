@@ -132,6 +132,20 @@ static int find_functions(struct inject_program *program, const struct target_im
     return 0;
 }
 
+// A program may have an allocator of its own: then libc's is left alone.
+static void find_allocator(struct inject_program *program)
+{
+    const struct target_image *last = NULL;
+    for (size_t i = 0; i < program->target->range_count; i++) {
+        const struct target_image *image = program->target->ranges[i].image;
+        if (image != last && image != program->libc && image != program->linker &&
+            inject_symbol(program, image, "malloc"))
+            return;
+        last = image;
+    }
+    program->allocate = inject_symbol(program, program->libc, "posix_memalign");
+}
+
 static void read_symbols(struct inject_program *program)
 {
     struct input_image *image = NULL;
@@ -142,7 +156,8 @@ static void read_symbols(struct inject_program *program)
         program->symbols = symbols_read(image, 0, &ignored);
 }
 
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct base_error *error)
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, bool has_agent,
+                        struct base_error *error)
 {
     const struct target_image *threads = NULL, *loading = NULL;
     const char *agent = NULL;
@@ -154,7 +169,9 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
         return -1;
     find_images(program, &threads, &loading, &agent, &is_musl);
     const char *why = NULL;
-    if (agent)
+    if (has_agent && !agent)
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "the agent is not there any more");
+    if (agent && !has_agent)
         why = "an agent of QUT is loaded there already, of a recording that goes on or was killed";
     else if (is_musl)
         why = "its libc is musl, the agent is for glibc";
@@ -168,6 +185,7 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
         return -1;
     if (!inject_hijack_find_gadgets(program))
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "its libc is one that we cannot use");
+    find_allocator(program);
     read_symbols(program);
     return 0;
 }

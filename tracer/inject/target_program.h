@@ -29,11 +29,14 @@ struct inject_program {
     uint64_t function[INJECT_FUNCTIONS];
     uint64_t call_gadget;    // "syscall; ret"
     uint64_t return_gadget;  // what a handler returns to: rt_sigreturn
+    uint64_t allocate;       // libc's posix_memalign, where libc's malloc is the program's; else 0
     struct symbols *symbols; // of libc
 };
 
-// Takes over the target, also when it fails. Refuses what cannot be done, with the reason.
-int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, struct base_error *error);
+// Takes over the target, also when it fails. Refuses what cannot be done, with the reason: also where an agent is that
+// should not be there, or none that should (has_agent).
+int inject_program_open(struct inject_program *program, pid_t pid, struct qut_target *target, bool has_agent,
+                        struct base_error *error);
 void inject_program_close(struct inject_program *program);
 
 // The image that a pc lies in, or NULL.

@@ -43,6 +43,9 @@ struct patch_process {
     void *compile_context;
     BASE_VECTOR(struct patch_installed) installed; // ascending
     struct {
+        BASE_VECTOR(struct patch_installed);
+    } past; // was in, and is in the code of children that were forked then
+    struct {
         BASE_VECTOR(uint64_t);
     } leaving; // slots of threads that are in the exit stub
     struct {
@@ -99,6 +102,11 @@ void patch_move_all(struct patch_work *work, void (*stuck)(struct patch_work *wo
 
 // Puts true return addresses into every slot that holds the exit stub's.
 void patch_restore_returns(struct patch_process *process, struct patch_figures *figures);
+
+// ---- patch_inherit.c
+
+// What a child of fork that has not been looked at may still have.
+void patch_note_past(struct patch_process *process, const struct patch_installed *installed);
 
 // ---- patch_handlers.c
 

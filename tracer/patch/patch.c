@@ -59,16 +59,26 @@ struct patch_process *patch_open(pid_t pid, struct base_error *error)
     return process;
 }
 
-void patch_close(struct patch_process *process)
+void patch_let_go(struct patch_process *process)
 {
     if (!process)
         return;
     qut_target_close(process->target);
+    process->target = NULL;
     if (process->memory_fd >= 0)
         close(process->memory_fd);
     if (process->pages_fd >= 0)
         close(process->pages_fd);
+    process->memory_fd = process->pages_fd = -1;
+}
+
+void patch_close(struct patch_process *process)
+{
+    if (!process)
+        return;
+    patch_let_go(process);
     base_vector_free(&process->installed.vector);
+    base_vector_free(&process->past.vector);
     base_vector_free(&process->leaving.vector);
     base_vector_free(&process->inner.vector);
     free(process->cache_directory);

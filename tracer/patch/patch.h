@@ -140,6 +140,15 @@ int patch_take_running(struct patch_process *process, struct patch_running *runn
                        struct base_error *error);
 void patch_free_running(struct patch_running *running);
 
+// ---- children of fork
+
+// Lets go of the process. What was in is known still, for those who inherit from it.
+void patch_let_go(struct patch_process *process);
+// The process is a copy of `parent`'s, as fork makes one, at some moment since that was opened: what is in there, or
+// was, and stands in this one's code, is in here as well. 0 or -1.
+int patch_inherit(struct patch_process *process, const struct patch_process *parent, struct base_error *error);
+bool patch_is_in(const struct patch_process *process, uint64_t address);
+
 // What is in, ascending by address; until the next change.
 size_t patch_site_count(const struct patch_process *process);
 const struct patch_site *patch_site(const struct patch_process *process, size_t index);

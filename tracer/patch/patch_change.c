@@ -304,6 +304,7 @@ static void forget(struct patch_work *work)
         work->figures->taken_out += site->state == PATCH_IN;
         work->figures->lost += site->state != PATCH_IN;
         site->state = PATCH_OUT;
+        patch_note_past(process, (const struct patch_installed *)(const void *)site);
     }
     for (size_t i = 0; i < process->installed.count; i++)
         if (process->installed.items[i].site.state == PATCH_IN)

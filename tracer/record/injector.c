@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,19 @@ static void change(struct injector *injector, enum injector_state state)
     // Release: a thread that sees it sees what was written before.
     atomic_store_explicit(&injector->state, state, memory_order_release);
     record_loop_event_set(injector->changed_fd);
+}
+
+// One that has ended meanwhile is no failure.
+static void remove_from_children(struct injector *injector, const struct injection *parent)
+{
+    for (size_t i = 0; i < injector->child_count; i++) {
+        struct base_error error = {0};
+        struct injection *injection = inject_in_child(parent, injector->children[i], &injector->options, &error);
+        if (injection ? inject_remove(injection, &error) == 0 : kill(injector->children[i], 0) != 0)
+            continue;
+        if (!injector->children_left++)
+            injector->child_error = error;
+    }
 }
 
 static void *run(void *context)
@@ -27,6 +41,7 @@ static void *run(void *context)
         while (poll(&told, 1, -1) < 0 && errno == EINTR)
             continue;
         inject_get_figures(injection, &injector->figures);
+        remove_from_children(injector, injection);
         inject_remove(injection, &injector->error);
     }
     change(injector, INJECTOR_DONE);
@@ -55,8 +70,10 @@ int record_injector_begin(struct injector *injector, pid_t pid, const struct inj
     return base_fail(error, BASE_ERR_IO, "", 0, "pthread_create: %s", strerror(failed));
 }
 
-void record_injector_remove(struct injector *injector)
+void record_injector_remove(struct injector *injector, pid_t *children, size_t child_count)
 {
+    injector->children = children;
+    injector->child_count = child_count;
     record_loop_event_set(injector->remove_fd);
 }
 
@@ -64,5 +81,7 @@ void record_injector_join(struct injector *injector)
 {
     pthread_join(injector->thread, NULL);
     close(injector->remove_fd);
+    free(injector->children);
+    injector->children = NULL;
     atomic_store_explicit(&injector->state, INJECTOR_NONE, memory_order_relaxed);
 }

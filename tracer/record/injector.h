@@ -17,19 +17,24 @@ struct injector {
     pid_t pid;
     struct inject_options options;
     pthread_t thread;
+    pid_t *children; // that were forked, and live: theirs is taken out, too. malloc's
+    size_t child_count;
     int remove_fd;  // eventfd: take it out
     int changed_fd; // eventfd, the caller's: told at each change of `state`
     _Atomic int state;
     // With INJECTOR_DONE:
-    bool was_loaded;         // false: `error` says why
-    struct base_error error; // .reason 0: none
+    bool was_loaded;               // false: `error` says why
+    unsigned children_left;        // with an agent that could not be taken out
+    struct base_error child_error; // of the first
+    struct base_error error;       // .reason 0: none
     struct inject_figures figures;
 };
 
 // *options, and what it points to, stay where they are.
 int record_injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
                           struct base_error *error);
-void record_injector_remove(struct injector *injector); // does not wait
-void record_injector_join(struct injector *injector);   // with INJECTOR_DONE
+// Does not wait. `children`: malloc's, or NULL, and no longer the caller's.
+void record_injector_remove(struct injector *injector, pid_t *children, size_t child_count);
+void record_injector_join(struct injector *injector); // with INJECTOR_DONE
 
 #endif

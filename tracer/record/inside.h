@@ -34,11 +34,12 @@ struct recorder {
     uint64_t process_count, live_count;
     struct traced_call_part *traced; // the last one first
     uint64_t traced_count;           // that are not finished
-    struct left left; // those that will not
+    bool is_stopping_calls;          // children of fork still come, and end at once
+    struct left left;                // those that will not
     struct record_counts counts_of_finished;
     uint64_t bytes_of_finished;
-    bool is_stopped; // no more samples are taken
-    bool is_left;    // and nothing is waited for
+    bool is_stopping, is_stopped; // no more samples are taken
+    bool is_left;                 // and nothing is waited for
 };
 
 // processes.c
@@ -52,6 +53,8 @@ void recorder_look_for_ends(struct recorder *recorder);
 void recorder_stop(struct recorder *recorder);
 // Waits for all collectors, puts the parts together, sums up.
 void recorder_finish(struct recorder *recorder);
+// Children of fork that live and told of themselves, and that the agent can leave. malloc's, or NULL.
+pid_t *recorder_forked(const struct recorder *recorder, size_t *count);
 void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void recorder_show(const struct recorder *recorder, size_t done, size_t all);

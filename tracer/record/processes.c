@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <qut/sample.h>
+
 #include "base/clock_inline.h"
 #include "tracer/record/endpoint.h"
 #include "tracer/record/inside.h"
@@ -234,16 +236,30 @@ void recorder_reap(struct recorder *recorder)
     }
 }
 
+pid_t *recorder_forked(const struct recorder *recorder, size_t *count)
+{
+    *count = 0;
+    // Where ticks are taken, the thread that forked has memory of the agent's.
+    if (recorder->options->settings.trigger != QUT_TRIGGER_NONE)
+        return NULL;
+    pid_t *pids = calloc(recorder->process_count + 1, sizeof *pids);
+    for (const struct process *process = recorder->processes; pids && process; process = process->next)
+        if (process->hello.begin == AGENT_BEGAN_BY_FORK && process->watched.context)
+            pids[(*count)++] = (pid_t)process->pid;
+    return pids;
+}
+
 void recorder_stop(struct recorder *recorder)
 {
-    if (recorder->is_stopped)
+    if (recorder->is_stopped || recorder->is_stopping)
         return;
+    recorder->is_stopping = true;
+    recorder_calls_stop(recorder);
     recorder_look_for_ends(recorder);
     record_server_stop(&recorder->server);
     if (recorder->server.directory[0])
         record_left_read_notes(recorder->server.directory, recorder->server.token, &recorder->left);
     recorder->is_stopped = true;
-    recorder_calls_stop(recorder);
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
 }

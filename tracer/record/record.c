@@ -152,9 +152,12 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
 // What a filter of system calls may deny.
 static int begin_to_serve(struct recorder *recorder, struct base_error *error)
 {
-    const struct server_events events = {
-        .hello = recorder_hello, .table = ask_table, .add = recorder_add, .left = recorder_left,
-                                         .calls = recorder->options->calls ? recorder_calls : NULL, .context = recorder};
+    const struct server_events events = {.hello = recorder_hello,
+                                         .table = ask_table,
+                                         .add = recorder_add,
+                                         .left = recorder_left,
+                                         .calls = recorder->options->calls ? recorder_calls : NULL,
+                                         .context = recorder};
     const char *cache = recorder->options->settings.cache;
     const bool needs_copy = recorder->options->command && record_agent_needs_copy(recorder->options->agent_path);
     recorder->start_ns = base_clock_now_ns();
@@ -249,7 +252,9 @@ static void end_injection(struct recorder *recorder)
     if (waits_for_injector(recorder, INJECTOR_NONE))
         return;
     recorder_calls_stop(recorder); // as long as the agent is there
-    record_injector_remove(&recorder->injector);
+    size_t child_count;
+    pid_t *children = recorder_forked(recorder, &child_count);
+    record_injector_remove(&recorder->injector, children, child_count);
     while (!waits_for_injector(recorder, INJECTOR_DONE))
         record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
     // One that has ended has taken the agent with it.
@@ -257,6 +262,13 @@ static void end_injection(struct recorder *recorder)
         char text[256];
         recorder_say(recorder, NULL, "the agent was not taken out: %s",
                      base_error_text(&recorder->injector.error, text, sizeof text));
+        recorder->result->is_agent_left = true;
+    }
+    if (recorder->injector.children_left) {
+        char text[256];
+        recorder_say(recorder, NULL, "the agent was not taken out of %u children; the first: %s",
+                     recorder->injector.children_left,
+                     base_error_text(&recorder->injector.child_error, text, sizeof text));
         recorder->result->is_agent_left = true;
     }
     recorder->result->inject_stopped_ns = recorder->injector.figures.stopped_ns;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/record/traced_calls.h"
 
+#include <dirent.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/qut_calls.h"
 #include "tracer/record/endpoint.h"
 #include "tracer/record/inside.h"
 
@@ -29,8 +32,21 @@ static void refuse(struct recorder *recorder, int memory_fd, int client_fd, cons
 static void end_before(struct recorder *recorder, pid_t pid)
 {
     for (struct traced_call_part *part = recorder->traced; part; part = part->next)
-        if (part->process && part->pid == pid)
+        if (part->process && !part->is_joined && part->pid == pid)
             traced_replaced(part->process);
+}
+
+// The process that a child was forked from, as its memory says; NULL: it is not traced.
+static struct traced_process *find_parent(const struct recorder *recorder, int memory_fd)
+{
+    uint32_t pid = 0;
+    if (pread(memory_fd, &pid, sizeof pid, offsetof(struct qut_calls_header, parent_pid)) != (ssize_t)sizeof pid ||
+        !pid)
+        return NULL;
+    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
+        if (part->process && part->inside_pid == pid)
+            return part->process;
+    return NULL;
 }
 
 static void begin(struct recorder *recorder, struct traced_call_part *part)
@@ -57,9 +73,10 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
         refuse(recorder, memory_fd, client_fd, why);
         return;
     }
-    // A child goes on with what its parent's code has, and makes no events.
-    if (!options->calls || recorder->is_stopped || recorder->is_left || calls->begin == AGENT_BEGAN_BY_FORK ||
-        memory_fd < 0 || !peer->pid) {
+    const bool is_forked = calls->begin == AGENT_BEGAN_BY_FORK;
+    struct traced_process *parent = is_forked && memory_fd >= 0 ? find_parent(recorder, memory_fd) : NULL;
+    const bool is_over = recorder->is_stopped || (!is_forked && (recorder->is_left || recorder->is_stopping_calls));
+    if (!options->calls || is_over || (is_forked && !parent) || memory_fd < 0 || !peer->pid) {
         record_server_answer(client_fd, "no calls are traced here", -1);
         if (memory_fd >= 0)
             close(memory_fd);
@@ -79,6 +96,7 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
     }
     end_before(recorder, (pid_t)peer->pid);
     part->pid = (pid_t)peer->pid;
+    part->inside_pid = calls->pid;
     part->begin = (struct traced_begin){.pid = part->pid,
                                         .process_fd = peer->process_fd >= 0 ? record_dup_cloexec(peer->process_fd) : -1,
                                         .channel_fd = client_fd,
@@ -86,14 +104,17 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
                                         .file_fd = file_fd,
                                         .finished_fd = recorder->finished.fd,
                                         .is_attached = calls->begin == AGENT_BEGAN_BY_INJECTION,
+                                        .parent = parent,
                                         .cache_directory = options->settings.cache[0] ? options->settings.cache : NULL,
                                         .token = recorder->server.token,
                                         .options = options->calls};
-    part->waits = atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == INJECTOR_LOADS;
+    part->waits = !is_forked && atomic_load_explicit(&recorder->injector.state, memory_order_acquire) == INJECTOR_LOADS;
     part->next = recorder->traced;
     recorder->traced = part;
     if (!part->waits)
         begin(recorder, part);
+    if (part->process && recorder->is_stopping_calls)
+        traced_stop(part->process);
 }
 
 void recorder_calls_begin(struct recorder *recorder)
@@ -103,25 +124,81 @@ void recorder_calls_begin(struct recorder *recorder)
             begin(recorder, part);
 }
 
+static void release(struct traced_call_part *part)
+{
+    if (part->process)
+        traced_release(part->process);
+    part->process = NULL;
+}
+
+// A child of fork tells of itself at once; its parent may have ended by then, not long ago.
 void recorder_calls_reap(struct recorder *recorder)
 {
+    enum { KEPT_MAX = 64 };
+    unsigned kept = 0;
     for (struct traced_call_part *part = recorder->traced; part; part = part->next) {
-        if (!part->process || !traced_is_finished(part->process))
-            continue;
-        traced_join(part->process, &recorder->result->calls);
-        part->process = NULL;
-        recorder->traced_count--;
+        if (part->process && !part->is_joined && traced_is_finished(part->process)) {
+            traced_join(part->process, &recorder->result->calls);
+            part->is_joined = true;
+            recorder->traced_count--;
+        }
+        if (part->process && part->is_joined && ++kept > KEPT_MAX)
+            release(part);
     }
+}
+
+// ---- the end
+
+static bool is_known(const struct recorder *recorder, pid_t pid)
+{
+    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
+        if (part->pid == pid)
+            return true;
+    return false;
+}
+
+// Children of fork that have told nothing; `result`: what they have of ours is put back. How many.
+static unsigned look_for_strangers(struct recorder *recorder, struct traced_result *result)
+{
+    DIR *all = opendir("/proc");
+    unsigned found = 0;
+    for (const struct dirent *entry; all && (entry = readdir(all));) {
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        const struct traced_call_part *part = pid > 0 && !is_known(recorder, pid) ? recorder->traced : NULL;
+        while (part && !(part->process && part->is_joined && traced_is_copy(part->process, pid)))
+            part = part->next;
+        found += part != NULL;
+        if (part && result)
+            traced_sweep(part->process, pid, result);
+    }
+    if (all)
+        closedir(all);
+    return found;
+}
+
+static void wait_for_all(struct recorder *recorder)
+{
+    enum { LOOK_EVERY_MS = 50 };
+    for (recorder_calls_reap(recorder); recorder->traced_count; recorder_calls_reap(recorder))
+        record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
 }
 
 void recorder_calls_stop(struct recorder *recorder)
 {
-    enum { LOOK_EVERY_MS = 50 };
+    enum { ROUNDS = 10, ROUND_MS = 20 };
+    if (recorder->is_stopping_calls || !recorder->traced)
+        return;
+    recorder->is_stopping_calls = true;
     for (struct traced_call_part *part = recorder->traced; part; part = part->next)
-        if (part->process)
+        if (part->process && !part->is_joined)
             traced_stop(part->process);
-    for (recorder_calls_reap(recorder); recorder->traced_count; recorder_calls_reap(recorder))
-        record_loop_wait(&recorder->loop, LOOK_EVERY_MS);
+    wait_for_all(recorder);
+    // Those that were forked at the last moment are about to tell of themselves.
+    for (unsigned i = 0; i < ROUNDS && recorder->options->settings.follow && look_for_strangers(recorder, NULL); i++) {
+        record_loop_wait(&recorder->loop, ROUND_MS);
+        wait_for_all(recorder);
+    }
+    look_for_strangers(recorder, &recorder->result->calls);
 }
 
 void recorder_calls_append(struct recorder *recorder)
@@ -138,6 +215,7 @@ void recorder_calls_append(struct recorder *recorder)
         char text[256];
         if (record_output_append(&recorder->output, reversed->path, &error) != 0)
             note_failure(recorder, base_error_text(&error, text, sizeof text));
+        release(reversed);
         free(reversed);
     }
     recorder->traced = NULL;

@@ -12,10 +12,12 @@ struct recorder;
 
 struct traced_call_part {
     struct traced_call_part *next;
-    struct traced_process *process; // NULL: it was joined, or waits
+    struct traced_process *process; // NULL: it waits, or is released
+    bool is_joined;                 // and kept: children of fork may still come
     struct traced_begin begin;
     bool waits; // until its agent is loaded: only one at a time may stop its threads
     pid_t pid;
+    uint32_t inside_pid; // as it sees itself
     char path[PATH_MAX + 64];
 };
 
@@ -25,7 +27,8 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
 // The agent is loaded.
 void recorder_calls_begin(struct recorder *recorder);
 void recorder_calls_reap(struct recorder *recorder);
-// Tells all to stop, and waits until what was exchanged in the processes is put back.
+// Tells all to stop, and waits until what was exchanged in the processes is put back; in children of fork, too, that
+// have not told of themselves.
 void recorder_calls_stop(struct recorder *recorder);
 // Puts the parts behind what is in FILE.
 void recorder_calls_append(struct recorder *recorder);

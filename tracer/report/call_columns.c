@@ -50,6 +50,48 @@ static void write_lane(struct writer *writer, const struct call_times_lanes *lan
     }
 }
 
+// Sums of all calls of a process, those included that have no room.
+struct sum_columns {
+    struct bytes *function, *counted, *how, *times, *histogram;
+};
+
+static void write_histogram(struct bytes *to, const struct call_times_function *function)
+{
+    unsigned buckets = 0;
+    for (unsigned i = 0; i < CALL_TIMES_BUCKETS; i++)
+        buckets += function->histogram[i] > 0;
+    report_bytes_varint(to, buckets);
+    for (unsigned i = 0; i < CALL_TIMES_BUCKETS; i++)
+        if (function->histogram[i]) {
+            report_bytes_varint(to, i);
+            report_bytes_varint(to, function->histogram[i]);
+        }
+}
+
+static int write_sums(const struct sum_columns *to, const struct call_events *calls, const struct names *names,
+                      const struct call_times_part *part, struct base_error *error)
+{
+    struct call_times_sums sums;
+    if (call_times_sum(&sums, calls, part, error) != 0)
+        return -1;
+    for (size_t i = 0; i < sums.function_count; i++) {
+        const struct call_times_function *function = &sums.functions[i];
+        const struct call_events_function *traced = &calls->functions.items[i];
+        if (!function->calls && !traced->counted)
+            continue;
+        const uint64_t times[] = {function->total_ns, function->self_ns, function->min_ns, function->max_ns};
+        report_bytes_varint(to->function, names_at(names, traced->node, names_count(names, traced->node) - 1)->id);
+        report_bytes_varint(to->counted, traced->counted);
+        for (unsigned how = 0; how < CALL_TIMES_HOW_COUNT; how++)
+            report_bytes_varint(to->how, function->how[how]);
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            report_bytes_varint(to->times, times[k]);
+        write_histogram(to->histogram, function);
+    }
+    call_times_sums_free(&sums);
+    return 0;
+}
+
 int report_columns_of_calls(struct columns *columns, const struct selection *selection, const struct names *names)
 {
     const struct trace *trace = selection->whole;
@@ -63,6 +105,11 @@ int report_columns_of_calls(struct columns *columns, const struct selection *sel
                             .depth = report_columns_add(columns, "call_depth"),
                             .how = report_columns_add(columns, "call_how")};
     struct bytes *hidden = report_columns_add(columns, "call_hidden");
+    const struct sum_columns sums = {.function = report_columns_add(columns, "call_sum_function"),
+                                     .counted = report_columns_add(columns, "call_sum_counted"),
+                                     .how = report_columns_add(columns, "call_sum_how"),
+                                     .times = report_columns_add(columns, "call_sum_times"),
+                                     .histogram = report_columns_add(columns, "call_sum_histogram")};
     int status = 0;
     for (size_t i = 0; i < trace->calls_count && status == 0; i++) {
         struct analysis_call_part part;
@@ -76,6 +123,8 @@ int report_columns_of_calls(struct columns *columns, const struct selection *sel
             write_lane(&writer, &lanes, &lanes.lanes.items[j]);
         writer.hidden += lanes.hidden;
         call_times_lanes_free(&lanes);
+        if (status == 0)
+            status = write_sums(&sums, writer.calls, names, &part.part, &error);
         analysis_call_part_free(&part);
     }
     report_bytes_varint(hidden, writer.hidden);

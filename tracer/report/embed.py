@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes C source of the report's page: embed.py OUT.c page.html page.css FILE.js...
+"""Makes C source of the report's page: embed.py NAME OUT.c page.html page.css FILE.js...
 
 The scripts, which are modules, become one, in the order given: what a module imports comes before it. They stay readable.
 The page gets a content security policy that names the hash of this script and of
@@ -32,7 +32,7 @@ def module_of(path):
     # export const A = 1, B = 2;
     for line in re.findall(r"^export const (.*);", text, re.MULTILINE):
         exported += re.findall(r", ([A-Za-z_]\w*) = ", line)
-    text = re.sub(r"^import (\{[^}]*\}) from '\./([^']*)';\n", bind, text, flags=re.MULTILINE)
+    text = re.sub(r"^import (\{[^}]*\}) from '(?:\./|\.\./page/)([^']*)';\n", bind, text, flags=re.MULTILINE)
     text = re.sub(r"^export (?=const |let |class |async |function)", "", text, flags=re.MULTILINE)
     if re.search(r"^(import|export)\b", text, flags=re.MULTILINE):
         sys.exit(f"{path}: an import or export that embed.py does not know")
@@ -51,7 +51,7 @@ def hash_of(text):
 
 
 def main():
-    out, page_path, style_path, *script_paths = sys.argv[1:]
+    name, out, page_path, style_path, *script_paths = sys.argv[1:]
     script, style = script_of(script_paths), read(style_path)
     policy = f"default-src 'none'; script-src {hash_of(script)}; style-src {hash_of(style)}; base-uri 'none'; form-action 'none'"
     page = read(page_path)
@@ -71,7 +71,7 @@ def main():
             for at in range(0, len(data), 24):
                 file.write(",".join(str(byte) for byte in data[at:at + 24]) + ",\n")
             file.write("};\n")
-        file.write("const struct report_piece report_pieces[REPORT_PIECE_COUNT] = {\n")
+        file.write(f"const struct report_piece {name}[REPORT_PIECE_COUNT] = {{\n")
         for index in range(len(pieces)):
             file.write(f"    {{piece{index}, sizeof piece{index}}},\n")
         file.write("};\n")

@@ -31,6 +31,9 @@
 //   call_lane_thread, call_lane_count   lanes of exact calls: a thread's index, and how many calls stand on it
 //   call_begin (minus the lane's last, ns, of the first from the trace's beginning), call_length (ns), call_function,
 //   call_depth, call_how (enum call_times_how): by begin, what is within another one behind it
+//   call_sum_function, call_sum_counted   of all calls, a row for each function of each process: its name; calls without
+//   events call_sum_how (as many as enum call_times_how has), call_sum_times (total, self, shortest, longest, ns),
+//   call_sum_histogram (how many buckets; of each: which, and its calls), one row behind the other
 //   call_hidden         one number: calls that are not in the page, since there were too many
 #ifndef TRACER_REPORT_PACK_H
 #define TRACER_REPORT_PACK_H

@@ -13,5 +13,7 @@ struct report_piece {
 
 enum { REPORT_BEFORE_TITLE, REPORT_BEFORE_SUMMARY, REPORT_BEFORE_DATA, REPORT_AFTER_DATA, REPORT_PIECE_COUNT };
 extern const struct report_piece report_pieces[REPORT_PIECE_COUNT];
+// The same of tracer/report/page_diff.
+extern const struct report_piece report_diff_pieces[REPORT_PIECE_COUNT];
 
 #endif

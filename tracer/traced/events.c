@@ -25,6 +25,7 @@ struct traced_ring {
     uint64_t passed[PASSED_MAX];
     unsigned passed_count;
     struct traced_filter filter;
+    struct traced_scope scope;
 };
 
 struct look { // at one ring
@@ -45,8 +46,10 @@ int traced_rings_begin(struct traced_process *process, struct base_error *error)
 
 void traced_rings_end(struct traced_process *process)
 {
-    for (uint32_t i = 0; process->rings && i < process->header.ring_count; i++)
+    for (uint32_t i = 0; process->rings && i < process->header.ring_count; i++) {
         traced_filter_free(&process->rings[i].filter);
+        traced_scope_free(&process->rings[i].scope);
+    }
     free(process->rings);
     process->rings = NULL;
 }
@@ -83,21 +86,24 @@ static int know_thread(struct look *look, struct base_error *error)
         return -1;
     look->ring->is_known = true;
     process->result.threads++;
-    return traced_running_write(process, tid, look->ring->thread, error);
+    return traced_running_write(process, tid, look->ring->thread, &look->ring->scope, error);
 }
 
 int traced_running_rest(struct traced_process *process, struct base_error *error)
 {
     uint32_t tid, thread;
-    while ((tid = traced_running_next(process)) != 0) {
+    int status = 0;
+    while (status == 0 && (tid = traced_running_next(process)) != 0) {
+        struct traced_scope scope = {.callers = 0};
         char name[QUT_TRACE_NAME_BYTES];
         read_name(process->pid, tid, name);
         if (collect_calls_thread(process->writer, tid, name, base_clock_now_ns(), &thread, error) != 0 ||
-            traced_running_write(process, tid, thread, error) != 0)
-            return -1;
+            traced_running_write(process, tid, thread, &scope, error) != 0)
+            status = -1;
+        traced_scope_free(&scope);
         process->result.threads++;
     }
-    return 0;
+    return status;
 }
 
 // ---- one ring
@@ -192,9 +198,43 @@ static int write_events(struct look *look, const struct qut_calls_event *events,
     return collect_calls_events(process->writer, look->ring->thread, events, count, error);
 }
 
-static int write_batch(struct look *look, const struct qut_calls_event *batch, size_t count, struct base_error *error)
+static bool is_caller(const void *context, uint32_t id)
+{
+    const struct traced_process *process = context;
+    return id < process->functions.count && process->functions.items[id].is_caller;
+}
+
+static void note_outside(void *context, uint32_t id)
+{
+    struct traced_process *process = context;
+    process->result.outside++;
+    if (id < process->functions.count)
+        process->functions.items[id].short_calls++;
+}
+
+ptrdiff_t traced_keep(struct traced_process *process, struct traced_scope *scope, struct qut_calls_event *events,
+                      size_t count, struct base_error *error)
+{
+    const struct traced_scope_options options = {.has_callers = process->options->has_callers,
+                                                 .is_caller = is_caller,
+                                                 .left_out = note_outside,
+                                                 .context = process,
+                                                 .depth = process->options->depth};
+    if (!options.has_callers && !options.depth)
+        return (ptrdiff_t)count;
+    const ptrdiff_t kept = traced_scope(scope, &options, events, count);
+    if (kept < 0)
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for calls that are open");
+    return kept;
+}
+
+static int write_batch(struct look *look, struct qut_calls_event *batch, size_t count, struct base_error *error)
 {
     struct traced_process *process = look->process;
+    const ptrdiff_t kept = traced_keep(process, &look->ring->scope, batch, count, error);
+    if (kept < 0)
+        return -1;
+    count = (size_t)kept;
     if (!process->options->least_ns)
         return write_events(look, batch, count, error);
     struct traced_filter_out out = {.count = 0};
@@ -249,6 +289,7 @@ static int give_back(struct look *look, struct base_error *error)
     __atomic_store_n(&look->shared->lost_exits, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&look->shared->tail_events, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&look->shared->state, QUT_CALLS_RING_FREE, __ATOMIC_RELEASE);
+    traced_scope_free(&ring->scope);
     *ring = (struct traced_ring){.thread = 0};
     return status;
 }

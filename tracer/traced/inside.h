@@ -14,6 +14,7 @@
 #include "tracer/collect/calls_write.h"
 #include "tracer/patch/patch.h"
 #include "tracer/traced/process.h"
+#include "tracer/traced/scope.h"
 
 struct traced_module {
     char *path; // as the process's maps have it
@@ -22,8 +23,11 @@ struct traced_module {
     struct calls_plan *plan;     // NULL: nothing in it is traced
     uint32_t number;             // in the file
     uint64_t block, block_bytes; // of thunks
+    uint64_t traps, traps_bytes; // their table; 0: there is none
     uint64_t first_address;      // of what was exchanged; 0: nothing was
     uint8_t first_bytes[CALLS_JUMP_BYTES];
+    uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
+    uint32_t build_id_bytes;
 };
 
 struct traced_function {
@@ -32,8 +36,10 @@ struct traced_function {
     uint64_t thunk;         // 0: it has none
     uint8_t thunk_begin[5]; // the first bytes of that
     bool is_counted;        // makes no events, or no longer
-    uint64_t entered_now;   // events since the last look at the budget
-    uint64_t short_calls;
+    bool is_told;           // in the file
+    bool is_caller;
+    uint64_t entered_now; // events since the last look at the budget
+    uint64_t short_calls; // that filters left out
 };
 
 struct traced_running { // a call that ran when tracing began
@@ -75,10 +81,25 @@ struct traced_process {
     } running;
     uint64_t begin_ticks;
     struct traced_ring *rings; // header.ring_count
+    bool traps_are_refused;    // the agent cannot catch them
     uint64_t least_ticks;
     uint64_t maps_hash;                       // of what is mapped executable
     uint64_t modules_ns, clock_ns, budget_ns; // when each was looked after
+    // Children of fork take over from here what is exchanged: modules, functions, sites, which change under the lock.
+    pthread_mutex_t code_lock;
+    pthread_cond_t has_begun_event;
+    bool has_begun, has_failed;
+    unsigned users; // the recorder's: children whose parent this is, and the recorder itself
 };
+
+// ---- inherit.c
+
+// Of a child of fork: what its parent has exchanged, as far as its own code has it.
+int traced_inherit(struct traced_process *process, struct base_error *error);
+
+// ---- process.c
+
+void traced_use_stub(const struct traced_process *process, struct patch_process *patch);
 
 // ---- channel.c
 
@@ -87,6 +108,7 @@ int traced_channel_map(struct traced_process *process, uint64_t begin, uint64_t 
                        uint64_t *address, struct base_error *error);
 int traced_channel_unmap(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 int traced_channel_shadow(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
+int traced_channel_traps(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 // What waits for us in the process goes on. `refused` NULL: it is traced.
 void traced_channel_go_on(struct traced_process *process, const char *refused);
 
@@ -98,6 +120,8 @@ void traced_modules_free(struct traced_process *process);
 
 // ---- install.c
 
+// Tells the file of a function.
+int traced_tell_function(struct traced_process *process, uint32_t id, struct base_error *error);
 // Puts in all that is wanted of a module. What cannot be is in the process's result.
 int traced_install(struct traced_process *process, uint32_t module, const uint32_t *wanted, size_t count,
                    struct base_error *error);
@@ -106,18 +130,42 @@ void traced_install_counted(struct traced_process *process, const uint32_t *ids,
 // The module has gone: so have its entries.
 void traced_forget(struct traced_process *process, uint32_t module);
 void traced_take_out(struct traced_process *process);
+// The same without a process of ours, of all that is known to be in. 0 or -1.
+int traced_take_all_out(struct patch_process *patch, pid_t pid, struct patch_figures *figures,
+                        struct base_error *error);
 
 // A stop for something else is counted as well.
 void traced_note_stop(struct traced_process *process, const struct patch_figures *figures);
+
+// ---- traps.c
+
+// Whether functions of the module that have room for a trap only are traced.
+bool traced_traps_fit(const struct traced_process *process, const struct traced_module *module);
+// A row of the site, behind those that there are.
+void traced_traps_add(struct qut_calls_trap *rows, size_t *count, const struct patch_site *site);
+// The agent knows the table, which is in place. False: none of its functions may be put in.
+bool traced_traps_tell(struct traced_process *process, struct traced_module *module, uint64_t address, size_t count);
+// Leaves them out of sites, of which so many are left.
+size_t traced_traps_leave(struct traced_process *process, const struct traced_module *module, struct patch_site *sites,
+                          size_t count);
+// The module has gone: what stands at these addresses is another's.
+void traced_traps_forget(struct traced_process *process, struct traced_module *module);
 
 // ---- running.c
 
 // Has the exits told of calls that are running.
 void traced_running_take(struct traced_process *process);
 // Writes the entries of those of a thread, in the order in which they were entered.
-int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct base_error *error);
+int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct traced_scope *scope,
+                         struct base_error *error);
 // A thread whose entries are not written yet; 0: there is none.
 uint32_t traced_running_next(const struct traced_process *process);
+
+// ---- events.c
+
+// What is kept of a thread's events, where only some are wanted: as traced_scope; *error is filled.
+ptrdiff_t traced_keep(struct traced_process *process, struct traced_scope *scope, struct qut_calls_event *events,
+                      size_t count, struct base_error *error);
 
 // ---- result.c
 

@@ -96,6 +96,23 @@ static const char *name_wanted(const struct traced_process *process, const char 
                : NULL;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Their events are not read before.
+static void mark_callers(struct traced_process *process, uint32_t module, const struct calls_selection *selection)
+{
+    for (size_t i = 1; selection->callers.count && i < process->functions.count; i++) {
+        struct traced_function *function = &process->functions.items[i];
+        if (function->module == module && bsearch(&function->index, selection->callers.items, selection->callers.count,
+                                                  sizeof function->index, by_number))
+            function->is_caller = true;
+    }
+}
+
 static int install(struct traced_process *process, uint32_t index, const char *name, struct base_error *why)
 {
     struct traced_module *module = &process->modules.items[index];
@@ -106,6 +123,7 @@ static int install(struct traced_process *process, uint32_t index, const char *n
     process->result.modules += selection.count != 0;
     if (status == 0 && selection.count)
         status = traced_install(process, index, selection.items, selection.count, why);
+    mark_callers(process, index, &selection);
     calls_selection_free(&selection);
     return status;
 }
@@ -141,6 +159,10 @@ static int take(struct traced_process *process, const struct qut_module_info *in
         return 0;
     const struct collect_calls_module written = {
         .path = info->path, .bias = info->load_bias, .build_id = info->build_id, .build_id_bytes = info->build_id_size};
+    if (info->build_id_size <= sizeof module->build_id) {
+        memcpy(module->build_id, info->build_id, info->build_id_size);
+        module->build_id_bytes = info->build_id_size;
+    }
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)
         return -1;
     if (install(process, index, name, &why) != 0)

@@ -93,8 +93,17 @@ static int map_memory(struct traced_process *process, struct base_error *error)
 static int open_process(struct traced_process *process, struct base_error *error)
 {
     process->patch = patch_open(process->pid, error);
-    if (!process->patch)
-        return -1;
+    if (process->patch)
+        traced_use_stub(process, process->patch);
+    if (process->patch || !process->begin.parent)
+        return process->patch ? 0 : -1;
+    // A child of fork that has ended already: its events are there.
+    *error = (struct base_error){0};
+    return 0;
+}
+
+void traced_use_stub(const struct traced_process *process, struct patch_process *patch)
+{
     const struct qut_calls_header *header = &process->header;
     const struct patch_stub stub = {.start = header->stub_begin,
                                     .end = header->stub_end,
@@ -103,8 +112,7 @@ static int open_process(struct traced_process *process, struct base_error *error
                                     .shadow_distance = header->shadow_distance,
                                     .words_distance = header->words_distance,
                                     .granules_address = header->granules_address};
-    patch_set_stub(process->patch, &stub);
-    return 0;
+    patch_set_stub(patch, &stub);
 }
 
 static int open_file(struct traced_process *process, struct base_error *error)
@@ -140,21 +148,30 @@ static void read_command(struct traced_process *process)
 }
 
 // The first place of functions is nobody's: an event's id is never 0.
-static int begin(struct traced_process *process, struct base_error *error)
+static int begin_code(struct traced_process *process, struct base_error *error)
 {
+    if (process->begin.parent)
+        return traced_inherit(process, error);
     struct traced_function *none = BASE_ADD(&process->functions);
     if (!none)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     *none = (struct traced_function){.address = 0};
+    return traced_modules_look(process, error);
+}
+
+static int begin(struct traced_process *process, struct base_error *error)
+{
     read_command(process);
-    for (size_t i = 0; i < process->options->pattern_count; i++)
+    for (size_t i = 0; i < process->options->pattern_count; i++) {
         if (calls_patterns_add(&process->patterns, process->options->patterns[i], process->options->is_excluded[i],
                                error) != 0)
             return -1;
+        process->patterns.items[i].is_caller = process->options->is_caller[i];
+    }
     process->least_ticks = ticks_of(process->options->least_ns);
     return map_memory(process, error) == 0 && traced_rings_begin(process, error) == 0 &&
                    open_file(process, error) == 0 && open_process(process, error) == 0 &&
-                   traced_modules_look(process, error) == 0
+                   begin_code(process, error) == 0
                ? 0
                : -1;
 }
@@ -193,12 +210,16 @@ static void look_after(struct traced_process *process, uint64_t now_ns)
 {
     struct base_error error = {0};
     if (now_ns - process->modules_ns >= 20 * ns_per_ms && process->channel_fd >= 0) {
+        pthread_mutex_lock(&process->code_lock);
         traced_modules_look(process, &error); // one that fails here has just ended
+        pthread_mutex_unlock(&process->code_lock);
         error = (struct base_error){0};
         process->modules_ns = base_clock_now_ns();
     }
     if (process->options->budget_hz && now_ns - process->budget_ns >= ns_per_s / 4) {
+        pthread_mutex_lock(&process->code_lock);
         traced_budget_look(process, now_ns - process->budget_ns);
+        pthread_mutex_unlock(&process->code_lock);
         process->budget_ns = now_ns;
     }
     if (now_ns - process->clock_ns >= ns_per_s) {
@@ -266,8 +287,11 @@ static void end_file(struct traced_process *process, enum wake wake)
 static void end(struct traced_process *process, enum wake wake)
 {
     struct base_error error = {0};
-    if (wake == WAKE_STOP)
+    if (wake == WAKE_STOP) {
+        pthread_mutex_lock(&process->code_lock);
         traced_take_out(process);
+        pthread_mutex_unlock(&process->code_lock);
+    }
     if (traced_drain_last(process, &error) != 0 || traced_running_rest(process, &error) != 0)
         note_error(process, &error);
     end_file(process, wake);
@@ -277,11 +301,9 @@ static void let_go(struct traced_process *process)
 {
     if (process->writer)
         collect_calls_end(process->writer, &(struct collect_calls_ending){.end = QUT_TRACE_FILE_END_STOPPED}, NULL);
-    patch_close(process->patch);
+    patch_let_go(process->patch);
     traced_rings_end(process);
-    traced_modules_free(process);
     calls_patterns_free(&process->patterns);
-    base_vector_free(&process->functions.vector);
     base_vector_free(&process->running.vector);
     if (process->memory)
         munmap(process->memory, process->memory_bytes);
@@ -292,6 +314,17 @@ static void let_go(struct traced_process *process)
             close(fds[i]);
 }
 
+static int begin_for_children(struct traced_process *process, struct base_error *error)
+{
+    pthread_mutex_lock(&process->code_lock);
+    const int status = begin(process, error);
+    process->has_begun = true;
+    process->has_failed = status != 0;
+    pthread_cond_broadcast(&process->has_begun_event);
+    pthread_mutex_unlock(&process->code_lock);
+    return status;
+}
+
 static void *run(void *context)
 {
     enum { NICE = -10 };
@@ -299,7 +332,7 @@ static void *run(void *context)
     struct base_error error = {0};
     // Who waits for a processor while rings fill loses events. Only root may; others do without.
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-    if (begin(process, &error) == 0) {
+    if (begin_for_children(process, &error) == 0) {
         if (process->begin.is_attached && !process->options->without_running)
             traced_running_take(process);
         traced_channel_go_on(process, NULL);
@@ -343,7 +376,12 @@ struct traced_process *traced_begin(const struct traced_begin *begin, struct bas
                                            .channel_fd = begin->channel_fd,
                                            .options = begin->options,
                                            .stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                           .replaced_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+                                           .replaced_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                                           .code_lock = PTHREAD_MUTEX_INITIALIZER,
+                                           .has_begun_event = PTHREAD_COND_INITIALIZER,
+                                           .users = 1};
+        if (begin->parent)
+            begin->parent->users++;
         snprintf(process->token, sizeof process->token, "%s", begin->token);
         if (process->stop_fd >= 0 && process->replaced_fd >= 0 && start_thread(process, error) == 0)
             return process;
@@ -355,7 +393,8 @@ struct traced_process *traced_begin(const struct traced_begin *begin, struct bas
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    free(process);
+    if (process)
+        traced_release(process);
     return NULL;
 }
 
@@ -393,6 +432,18 @@ bool traced_join(struct traced_process *process, struct traced_result *result)
     traced_result_add(result, &process->result);
     close(process->stop_fd);
     close(process->replaced_fd);
-    free(process);
     return is_whole;
+}
+
+// A chain of parents may be long: each child of fork has forked the next one.
+void traced_release(struct traced_process *process)
+{
+    while (process && --process->users == 0) {
+        struct traced_process *parent = process->begin.parent;
+        patch_close(process->patch);
+        traced_modules_free(process);
+        base_vector_free(&process->functions.vector);
+        free(process);
+        process = parent;
+    }
 }

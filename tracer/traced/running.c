@@ -52,13 +52,19 @@ void traced_running_take(struct traced_process *process)
     }
 }
 
-int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct base_error *error)
+int traced_running_write(struct traced_process *process, uint32_t tid, uint32_t thread, struct traced_scope *scope,
+                         struct base_error *error)
 {
     for (size_t i = 0; i < process->running.count; i++) {
         struct traced_running *running = &process->running.items[i];
         if (running->tid != tid)
             continue;
         running->tid = 0;
+        const ptrdiff_t kept = traced_keep(process, scope, &running->event, 1, error);
+        if (kept < 0)
+            return -1;
+        if (kept == 0)
+            continue;
         process->result.enters++;
         if (collect_calls_events(process->writer, thread, &running->event, 1, error) != 0)
             return -1;

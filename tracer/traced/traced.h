@@ -14,10 +14,14 @@ enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_SAID_MAX =
 struct traced_options {
     const char *const *patterns; // as calls_patterns_add takes them
     bool is_excluded[TRACED_PATTERNS_MAX];
+    bool is_caller[TRACED_PATTERNS_MAX]; // calls are kept within those that such a one fits, if there is one
+    bool has_callers;
+    uint32_t depth; // of calls that lie in each other; 0: all
     size_t pattern_count;
     bool count_only;
     bool waits_for_room;  // threads whose rings are full
     bool without_running; // calls that run when tracing begins are left out
+    bool traps;           // functions with room for a trap only are traced, by traps
     uint64_t budget_hz;   // of one function; 0: none
     uint64_t least_ns;    // shorter calls are counted only; 0: none
 };
@@ -32,7 +36,8 @@ struct traced_result {
     uint64_t kinds[QUT_PLAN_KIND_END];
     uint64_t refusals[QUT_PLAN_REFUSAL_END]; // that patterns fit
     uint64_t others[16];                     // by enum patch_state: what could not be put in
-    uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not
+    uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not: by a trap only, ...
+    uint64_t traps_refused;                  // of these: though traps were asked for
     uint64_t pattern_matches[TRACED_PATTERNS_MAX];
     uint64_t enters, exits, lost_enters, lost_exits, passed, counted, short_calls, running;
     uint64_t over_budget; // functions
@@ -42,6 +47,9 @@ struct traced_result {
     uint64_t moved_threads;                                      // that stood where bytes were exchanged
     uint64_t put_back, not_put_back, returns_put_back;
     uint64_t drain_ns; // processor time of ours
+    uint64_t forked;   // of the processes
+    uint64_t outside;  // calls that were not kept: within no caller, or too deep
+    uint64_t swept;    // children of fork that made no events, and whose code was put back
 };
 
 // Adds one process's to the sums; of texts the first stays, of what is longest or fullest the greatest.

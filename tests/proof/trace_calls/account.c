@@ -51,6 +51,12 @@ static bool read_original(const void *function, uint8_t *bytes, size_t size)
     return is_read;
 }
 
+bool account_is_restored(const void *function)
+{
+    uint8_t original[8];
+    return read_original(function, original, sizeof original) && memcmp(function, original, sizeof original) == 0;
+}
+
 bool account_wait_longer(const void *function, unsigned seconds)
 {
     uint8_t original[8];

@@ -38,6 +38,8 @@ void account_write(const char *which, const struct account *const *accounts, uin
 bool account_wait_for_patch(const void *function);
 // The same, whatever was told.
 bool account_wait_longer(const void *function, unsigned seconds);
+// Whether the code at `function` is that of its file.
+bool account_is_restored(const void *function);
 // Until the word is another one: a return address that is exchanged, since the call is traced from now on. As above.
 void account_wait_for_exchange(const volatile uintptr_t *slot);
 // Tracing is to end while we run: until the file comes that TRACE_OVER names, a minute at most.

@@ -39,6 +39,12 @@ for (const { calls } of trace.threads) {
         });
     }
 }
+const shown = trace.callSums.map((row) => [trace.functionName(row.func), row.calls, row.counted, row.how, row.total, row.self, row.min, row.max,
+    [...row.histogram].map(([bucket, count]) => [bucket ? 2 ** bucket : 0, count])]);
+checks.equal(shown.filter(([, calls]) => calls).sort(), info.functions.filter(({ calls }) => calls).map((row) => [row.function, row.calls, row.counted,
+    [row.returned, row.tail_calls, row.unwound, row.open, row.lost], row.total_ns, row.self_ns, row.min_ns, row.max_ns,
+    Object.entries(row.histogram).map(([from, count]) => [Number(from), count])]).sort(), 'sums by function are those of qut info --calls');
+checks.equal(trace.callSums.filter(({ calls }) => !calls).map(({ counted }) => counted), [1234567], 'and calls that were only counted are there');
 checks.equal(trace.callsHidden, 0, 'none is hidden');
 checks.equal([...sums].sort(), info.functions.filter(({ calls }) => calls).map((row) => [row.function, [row.calls, row.max_ns]]).sort(),
     'calls, and the longest of each function');
@@ -63,7 +69,12 @@ const coloured = () => page.evaluate(`(() => {
 await frame();
 checks.ok((await page.evaluate(`document.getElementById('facts').textContent`)).includes(`exact calls${info.enters.toLocaleString('en')} in the timeline`), 'their number is told');
 checks.ok(await coloured() > 0.1, 'calls are seen in the timeline');
+checks.equal(await page.evaluate(`document.querySelectorAll('#exact-table tbody tr').length`), Math.min(100, trace.callSums.length), 'the table has a row for each function');
+checks.ok(await page.evaluate(`document.querySelectorAll('#exact-table tbody svg rect').length`) > 0, 'with its durations');
 await picture('whole');
+await page.evaluate(`document.getElementById('exact').scrollIntoView()`);
+await frame();
+await picture('table');
 await page.evaluate(`document.getElementById('timeline-canvas').focus()`);
 for (const key of ['ArrowDown', 'ArrowDown', ' ', '+', '+', '+', '+', '+', '+']) {
     await page.evaluate(`document.getElementById('timeline-canvas').dispatchEvent(new KeyboardEvent('keydown', { key: '${key}', bubbles: true }))`);

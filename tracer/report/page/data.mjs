@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace, out of the bytes that tracer/report/pack.c wrote (tracer/report/pack.h says what is where). Times are
 // nanoseconds since the trace's beginning.
+import { callSums } from './call_table.mjs';
 import { giveCalls } from './calls.mjs';
 import { EXTRA_LOCK, allocatedBytes } from './extras.mjs';
 import { buildIntervals } from './intervals.mjs';
@@ -315,12 +316,22 @@ export function* decodeTrace(bytes) {
         marks: yield* decodeMarks(sections, threads, unitNs),
         gaps: yield* decodeGaps(sections, threads, unitNs),
         callsHidden: yield* decodeCalls(sections, threads),
+        callSums: yield* decodeCallSums(sections),
         functionName: (id) => strings.text(functions.name[id]),
         moduleName: (id) => strings.text(functions.module[id]),
         fileName: (id) => strings.text(functions.file[id]),
     };
     trace.intervals = yield* buildIntervals(trace);
     return trace;
+}
+
+// And their sums by function.
+function* decodeCallSums(sections) {
+    const columns = {};
+    for (const [key, name] of Object.entries({ func: 'function', counted: 'counted', how: 'how', times: 'times', histogram: 'histogram' })) {
+        columns[key] = yield* allNumbers(sections, `call_sum_${name}`);
+    }
+    return callSums(columns);
 }
 
 // Frame 0 has no function.

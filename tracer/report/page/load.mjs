@@ -51,7 +51,8 @@ async function inflate(parts) {
     }
 }
 
-export async function loadTrace(blocks) {
+// All of them, unpacked.
+export async function loadBytes(blocks) {
     if (blocks.length === 0) {
         throw new Error('this report has no data: the file is cut off');
     }
@@ -60,5 +61,9 @@ export async function loadTrace(blocks) {
     if (packing === 'deflate') {
         parts = await inflate(parts);
     }
-    return runInSlices(decodeTrace(join(parts)));
+    return join(parts);
+}
+
+export async function loadTrace(blocks) {
+    return runInSlices(decodeTrace(await loadBytes(blocks)));
 }

@@ -2,6 +2,7 @@
 // The page: its parts, and what one does to the others.
 import { aggregate, findRepeats, functionTable, matchedShare, moduleShares, searchFunctions, weightsOf } from './aggregate.mjs';
 import { invert } from './callers.mjs';
+import { CallTable } from './call_table.mjs';
 import { Colours } from './colours.mjs';
 import { frameName } from './data.mjs';
 import { describeFrame, describeHit } from './describe.mjs';
@@ -47,6 +48,7 @@ class Page {
             onZoom: (frame) => this.showPath(frame),
         });
         this.table = new TableView(get('table'), get('more'), trace, this.colours, { onFunction: (func) => this.showFunction(func) });
+        this.callTable = new CallTable({ section: get('exact'), table: get('exact-table'), more: get('exact-more') }, trace);
         this.makeFunction();
         this.makeWaits(flows);
         this.fillControls();

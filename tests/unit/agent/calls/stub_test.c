@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "agent/calls/calls.h"
+#include "agent/calls/inside.h"
 #include "tests/unit/agent/calls/account.h"
 #include "tests/unit/agent/calls/tail.h"
 
@@ -311,7 +312,7 @@ TRACED static int end_inside(void)
 TEST(memory_is_given_back_when_nobody_needs_it)
 {
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)4095;
-    void *shadow = (void *)(here - ((uintptr_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2));
+    void *shadow = (void *)(here - ((uintptr_t)1 << calls_machine.shadow_log2));
     trace_begins(RING, 2);
     THUNKS_TRACE(leaf, LEAF);
     THUNKS_TRACE(end_inside, ENDS);
@@ -327,66 +328,13 @@ TEST(memory_is_given_back_when_nobody_needs_it)
 
 // ---- what cannot be traced
 
-// gcc does that with functions of the same file that do not need the alignment.
-static int call_misaligned(int (*function)(int), int n, long by_bytes)
-{
-    long result;
-    __asm__ volatile("movq %%rsp, %%rbx\n\tandq $-16, %%rsp\n\tsubq $128, %%rsp\n\tsubq %3, %%rsp\n\t"
-                     "call *%1\n\tmovq %%rbx, %%rsp"
-                     : "=a"(result)
-                     : "r"(function), "D"((long)n), "r"(by_bytes)
-                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
-    return (int)result;
-}
-
-TEST(misaligned_calls_are_traced)
-{
-    trace_begins(RING, 4);
-    THUNKS_TRACE(leaf, LEAF);
-    for (int i = 0; i < 10; i++)
-        CHECK(call_misaligned(leaf, i, i % 2 * 8) == (i ^ 5), "at %d", i);
-    thunks_drain();
-    check_whole(LEAF);
-    check_order();
-    CHECK(told[LEAF] == 10 && thunks_header()->passed_misaligned == 0, "%lu", thunks_header()->passed_misaligned);
-}
-
-// An outer call's slot with the inner one's directly below it: both keep what is theirs.
-int without_frame(int n, int (*function)(int));
-__asm__(".pushsection .text\n\t.type without_frame, @function\nwithout_frame:\n\t.byte 0x0f, 0x1f, 0x44, 0, 0\n\t"
-        "call *%rsi\n\tret\n\t.size without_frame, . - without_frame\n\t.popsection");
-
-TEST(slots_stand_side_by_side)
-{
-    trace_begins(RING, 4);
-    THUNKS_TRACE(leaf, LEAF);
-    CHECK(THUNKS_TRACE(without_frame, MIDDLE), "no nops");
-    for (int i = 0; i < 10; i++)
-        CHECK(without_frame(i, leaf) == (i ^ 5), "at %d", i);
-    told[MIDDLE] = 10;
-    thunks_drain();
-    check_whole(LEAF);
-    check_whole(MIDDLE);
-    check_order();
-}
-
-TEST(odd_slots_pass)
-{
-    trace_begins(RING, 4);
-    THUNKS_TRACE(leaf, LEAF);
-    CHECK(call_misaligned(leaf, 3, 4) == (3 ^ 5), "wrong");
-    thunks_drain();
-    CHECK(thunks_sums()->events == 0 && thunks_header()->passed_misaligned == 1, "%lu events, %lu passed",
-          thunks_sums()->events, thunks_header()->passed_misaligned);
-}
-
 TEST(stacks_without_a_shadow_pass)
 {
     trace_begins(RING, 4);
     THUNKS_TRACE(leaf, LEAF);
     static const uint64_t granule = (uint64_t)1 << QUT_CALLS_GRANULE_LOG2;
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    void *shadow = (void *)(((here & ~(granule - 1)) - ((uintptr_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2)));
+    void *shadow = (void *)(((here & ~(granule - 1)) - ((uintptr_t)1 << calls_machine.shadow_log2)));
     CHECK(mmap(shadow, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == shadow, "no room");
     for (int i = 0; i < 10; i++)
         CHECK(leaf(i) == (i ^ 5), "at %d", i);
@@ -408,9 +356,6 @@ int main(void)
     RUN_ALONE(what_a_full_ring_loses_is_counted);
     RUN_ALONE(a_thread_waits_for_its_reader);
     RUN_ALONE(memory_is_given_back_when_nobody_needs_it);
-    RUN_ALONE(misaligned_calls_are_traced);
-    RUN_ALONE(slots_stand_side_by_side);
-    RUN_ALONE(odd_slots_pass);
     RUN_ALONE(stacks_without_a_shadow_pass);
     return tap_finish();
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/agent/calls/thunks.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,13 +6,15 @@
 
 #include "agent/calls/calls.h"
 #include "agent/calls/inside.h"
+#include "tests/unit/agent/calls/thunks_inside.h"
 
-enum { BLOCK_BYTES = 65536, PATCHES_MAX = 64, NOPS = THUNKS_NOPS, OPEN_MAX = 4096, CELLS = 64 };
+enum { BLOCK_BYTES = 65536, PATCHES_MAX = 64, OPEN_MAX = 4096, CELLS = 64 };
 
 static struct qut_calls_header *header;
 static uint8_t *block, *next;
 static struct patch {
-    uint8_t *at, before[NOPS];
+    uint8_t *at, before[THUNKS_PATCH_BYTES_MAX];
+    size_t size;
 } patches[PATCHES_MAX];
 static unsigned patch_count;
 
@@ -40,9 +40,14 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     // Near the program's own code.
     uintptr_t near = (uintptr_t)&thunks_begin & ~(uintptr_t)4095;
     block = MAP_FAILED;
-    for (uintptr_t away = 1 << 24; block == MAP_FAILED && away < 1 << 30; away += 1 << 24)
+    for (uintptr_t away = 1 << 24; block == MAP_FAILED && away < 1 << 30; away += 1 << 24) {
         block = mmap((void *)(near - away), BLOCK_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (block != MAP_FAILED && (uintptr_t)block != near - away) { // who does not know the flag takes it for a wish
+            munmap(block, BLOCK_BYTES);
+            block = MAP_FAILED;
+        }
+    }
     if (block == MAP_FAILED)
         abort();
     memcpy(block + QUT_CALLS_BLOCK_ENTER_AT, &header->enter_stub, 8);
@@ -79,139 +84,46 @@ uint64_t thunks_counted(uint32_t cell)
 
 // ---- code
 
-// Written at `bytes`, executed at `at`.
-struct code {
-    uint8_t *bytes;
-    uint64_t at;
-};
-
-static void put(struct code *code, const void *bytes, size_t size)
+uintptr_t thunks_block(void)
 {
-    memcpy(code->bytes, bytes, size);
-    code->bytes += size;
-    code->at += size;
+    return (uintptr_t)block;
 }
 
-static void put_word(struct code *code, const char *bytes, size_t size, uint32_t word)
-{
-    put(code, bytes, size);
-    put(code, &word, sizeof word);
-}
-#define PUT_WORD(CODE, BYTES, WORD) put_word(CODE, BYTES, sizeof(BYTES) - 1, WORD)
-
-static void put_jump(struct code *code, uint64_t to)
-{
-    PUT_WORD(code, "\xe9", (uint32_t)(to - (code->at + 5)));
-}
-
-static void put_handover(struct code *code, uint32_t id, uint64_t moved, uint64_t cell)
-{
-    PUT_WORD(code, "\xc7\x44\x24\xf0", id);
-    PUT_WORD(code, "\xc7\x44\x24\xd8", (uint32_t)moved);
-    PUT_WORD(code, "\xc7\x44\x24\xdc", (uint32_t)(moved >> 32));
-    PUT_WORD(code, "\xff\x25", (uint32_t)(cell - (code->at + 6)));
-}
-
-size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id)
-{
-    struct code code = {bytes, at};
-    put_handover(&code, id, at + 30, block_at + QUT_CALLS_BLOCK_ENTER_AT);
-    put_jump(&code, function + NOPS);
-    return (size_t)(code.at - at);
-}
-
-void thunks_jump(uint8_t bytes[NOPS], uint64_t at, uint64_t to)
-{
-    struct code code = {bytes, at};
-    put_jump(&code, to);
-}
-
-static void exchange(uint8_t *at, const void *bytes)
-{
-    const uintptr_t page = (uintptr_t)at & ~(uintptr_t)4095;
-    mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
-    memcpy(at, bytes, NOPS);
-    mprotect((void *)page, 8192, PROT_READ | PROT_EXEC);
-}
-
-static bool has_nops(const uint8_t *at)
-{
-    static const uint8_t nops[NOPS] = {0x90, 0x90, 0x90, 0x90, 0x90}, long_nop[] = {0x0f, 0x1f, 0x44};
-    return memcmp(at, nops, NOPS) == 0 || memcmp(at, long_nop, sizeof long_nop) == 0;
-}
-
-static uint8_t *next_thunk(void)
+uint8_t *thunks_next(void)
 {
     return next += -(uintptr_t)next & (QUT_CALLS_THUNK_ALIGNMENT - 1);
 }
 
-static bool divert(uint8_t *at, const uint8_t *thunk)
+void thunks_used(uint8_t *end)
 {
-    uint8_t jump[NOPS];
+    __builtin___clear_cache((char *)block, (char *)end);
+    next = end;
+}
+
+static void exchange(uint8_t *at, const uint8_t *bytes, size_t size)
+{
+    const uintptr_t page = (uintptr_t)at & ~(uintptr_t)4095;
+    mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC | THUNKS_GUARDED);
+    memcpy(at, bytes, size);
+    mprotect((void *)page, 8192, PROT_READ | PROT_EXEC | THUNKS_GUARDED);
+    __builtin___clear_cache((char *)at, (char *)at + size);
+}
+
+bool thunks_exchange(uint8_t *at, const uint8_t *bytes, size_t size)
+{
     if (patch_count == PATCHES_MAX)
         return false;
-    patches[patch_count].at = at;
-    memcpy(patches[patch_count++].before, at, NOPS);
-    thunks_jump(jump, (uintptr_t)at, (uintptr_t)thunk);
-    exchange(at, jump);
+    patches[patch_count] = (struct patch){.at = at, .size = size};
+    memcpy(patches[patch_count++].before, at, size);
+    exchange(at, bytes, size);
     return true;
-}
-
-static uint8_t *behind_landing_pad(void (*function)(void))
-{
-    uint8_t *at = (uint8_t *)(uintptr_t)function;
-    return memcmp(at, "\xf3\x0f\x1e\xfa", 4) == 0 ? at + 4 : at;
-}
-
-bool thunks_trace(void (*function)(void), uint32_t id)
-{
-    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
-    if (!has_nops(at))
-        return false;
-    next += thunks_make(thunk, (uintptr_t)thunk, (uintptr_t)block, (uintptr_t)at, id);
-    return divert(at, thunk);
-}
-
-bool thunks_trace_moved(void (*function)(void), uint32_t id)
-{
-    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
-    struct code code = {thunk, (uintptr_t)thunk};
-    put_handover(&code, id, code.at + 30, (uintptr_t)block + QUT_CALLS_BLOCK_ENTER_AT);
-    put(&code, at, NOPS);
-    put_jump(&code, (uintptr_t)at + NOPS);
-    next = code.bytes;
-    return divert(at, thunk);
-}
-
-bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
-{
-    uint8_t *at = behind_landing_pad(function), *thunk = next_thunk();
-    struct code code = {thunk, (uintptr_t)thunk};
-    uint64_t moved = code.at + 5 + 30;
-    if (!has_nops(at))
-        return false;
-    put(&code, "\x48\x89\x44\x24\xe8", 5);
-    if (!by_stub) {
-        PUT_WORD(&code, "\x64\x48\x8b\x04\x25", (uint32_t)header->own_tls_offset);
-        put(&code, "\x48\x8b\x40\x20\x48\x85\xc0", 7);
-        put(&code, "\x74\x11", 2); // over the next 7 + 5 + 5 bytes
-        PUT_WORD(&code, "\x48\xff\x80", cell * 8);
-        put(&code, "\x48\x8b\x44\x24\xe8", 5);
-        moved = code.at;
-        put_jump(&code, (uintptr_t)at + NOPS);
-    }
-    put_handover(&code, cell, moved, (uintptr_t)block + QUT_CALLS_BLOCK_COUNT_AT);
-    if (by_stub)
-        put_jump(&code, (uintptr_t)at + NOPS);
-    next = code.bytes;
-    return divert(at, thunk);
 }
 
 void thunks_undo(void)
 {
     while (patch_count > 0) {
-        patch_count--;
-        exchange(patches[patch_count].at, patches[patch_count].before);
+        const struct patch *patch = &patches[--patch_count];
+        exchange(patch->at, patch->before, patch->size);
     }
 }
 

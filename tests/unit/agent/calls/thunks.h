@@ -28,7 +28,8 @@ uint64_t thunks_counted(uint32_t cell); // in all tables
 // Whether the function began with nops. `id`: 1 to THUNKS_ID_MAX.
 enum { THUNKS_ID_MAX = 63 };
 bool thunks_trace(void (*function)(void), uint32_t id);
-// The same of a function whose first five bytes are whole instructions, which can stand anywhere.
+// The same of a function whose first five bytes are whole instructions, which can stand anywhere; on aarch64, of one
+// that begins with any instruction that can be moved.
 bool thunks_trace_moved(void (*function)(void), uint32_t id);
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub);
 void thunks_undo(void);
@@ -48,7 +49,7 @@ struct thunks_sums {
 void thunks_drain(void);
 const struct thunks_sums *thunks_sums(void);
 
-// The bytes alone, for another process: of a thunk for a function that begins with nops, and of a jump.
+// x86-64: the bytes alone, for another process: of a thunk for a function that begins with nops, and of a jump.
 enum { THUNKS_BYTES = 64, THUNKS_NOPS = 5 };
 size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id);
 void thunks_jump(uint8_t bytes[THUNKS_NOPS], uint64_t at, uint64_t to);

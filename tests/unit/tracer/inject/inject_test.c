@@ -169,7 +169,7 @@ static void leave_at(pid_t pid, unsigned place)
     struct victim victim;
     struct victim_figures figures = {0};
     struct qut_target *target = qut_target_process(pid, &options, NULL);
-    if (!target || inject_program_open(&program, pid, target, &error) != 0 ||
+    if (!target || inject_program_open(&program, pid, target, false, &error) != 0 ||
         inject_victim_find(&program, UINT64_MAX, &victim, &figures, &error) != 0)
         _exit(1);
     struct hijack *hijack = inject_hijack_begin(&program, victim.tid, &error);

@@ -20,21 +20,11 @@ enum {
 // Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
 static struct calls_own newcomer, nobody, agents;
 _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
+static _Thread_local uint32_t known_tid __attribute__((tls_model("initial-exec")));
 uint8_t *calls_granules;
 struct calls_area *calls_area;
 struct qut_calls_header *calls_header;
 struct qut_calls_ring *calls_directory;
-
-static long call6(long number, long a, long b, long c, long d, long e, long f)
-{
-    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
 
 static void add(qut_calls_u64 *count)
 {
@@ -47,9 +37,9 @@ static void rest(bool is_short)
         long s, ns;
     } nap = {0, NAP_US * 1000};
     if (is_short)
-        call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        calls_system(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     else
-        call6(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+        calls_system(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 }
 
 // Not those that the thread itself can cause: blocked they would end the process. So one may come in all the same.
@@ -58,12 +48,12 @@ static bool block_signals(uint64_t *before)
     enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, SEGV = 11 };
     const uint64_t all = ~((uint64_t)1 << (ILL - 1) | (uint64_t)1 << (TRAP - 1) | (uint64_t)1 << (BUS - 1) |
                            (uint64_t)1 << (FPE - 1) | (uint64_t)1 << (SEGV - 1));
-    return call6(SYS_rt_sigprocmask, 0, (long)&all, (long)before, sizeof *before, 0, 0) == 0; // SIG_BLOCK
+    return calls_system(SYS_rt_sigprocmask, 0, (long)&all, (long)before, sizeof *before, 0, 0) == 0; // SIG_BLOCK
 }
 
 static void restore_signals(uint64_t before)
 {
-    call6(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
+    calls_system(SYS_rt_sigprocmask, 2, (long)&before, 0, sizeof before, 0, 0); // SIG_SETMASK
 }
 
 // ---- shadow
@@ -74,28 +64,28 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     enum { READ_WRITE = 1 | 2 };
     const long at = (long)(begin - ((uint64_t)1 << distance_log2));
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    const long got = call6(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
+    const long got = calls_system(SYS_mmap, at, size, READ_WRITE, flags, -1, 0);
     if (got == at) {
-        call6(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
+        calls_system(SYS_madvise, at, size, MADV_NOHUGEPAGE, 0, 0, 0); // else the first touch of a stack takes 2 MiB
         return 0;
     }
     if (got <= 0)
         return (int)got;
-    call6(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
+    calls_system(SYS_munmap, got, size, 0, 0, 0, 0); // a kernel that takes the address for a wish
     return -EEXIST;
 }
 
 static int map_both(uint64_t begin)
 {
-    if (begin <= (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2) // a shadow at 0 cannot be
+    if (begin <= (uint64_t)1 << calls_machine.shadow_log2) // a shadow at 0 cannot be
         return -EINVAL;
-    int error = map_shadow(begin, QUT_CALLS_X86_64_WORDS_LOG2);
+    int error = map_shadow(begin, calls_machine.words_log2);
     if (error != 0)
         return error;
-    error = map_shadow(begin, QUT_CALLS_X86_64_SHADOW_LOG2);
+    error = map_shadow(begin, calls_machine.shadow_log2);
     if (error != 0)
-        call6(SYS_munmap, (long)(begin - ((uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2)), 1L << QUT_CALLS_GRANULE_LOG2, 0,
-              0, 0, 0);
+        calls_system(SYS_munmap, (long)(begin - ((uint64_t)1 << calls_machine.words_log2)),
+                     1L << QUT_CALLS_GRANULE_LOG2, 0, 0, 0, 0);
     return error;
 }
 
@@ -140,12 +130,13 @@ int calls_map_granule(uint64_t granule)
 bool calls_prepare_stack(uint64_t slot)
 {
     const uint64_t granule = slot >> QUT_CALLS_GRANULE_LOG2;
-    if (slot % 8 != 0) {
+    if (slot % calls_machine.slot_bytes != 0) {
         if (calls_are_ours())
             add(&calls_header->passed_misaligned);
         return false;
     }
-    uint8_t state = __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE);
+    uint8_t state = granule < calls_granule_count() ? __atomic_load_n(&calls_granules[granule], __ATOMIC_ACQUIRE)
+                                                    : (uint8_t)QUT_CALLS_GRANULE_REFUSED;
     if (state != QUT_CALLS_GRANULE_REFUSED && calls_map_granule(granule) == 0)
         return true;
     if (calls_are_ours())
@@ -171,7 +162,8 @@ static bool take_entry(uint32_t index)
     if (!__atomic_compare_exchange_n(&entry->state, &is_free, QUT_CALLS_RING_TAKEN, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return false;
-    __atomic_store_n(&entry->tid, (uint32_t)call6(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
+    const uint32_t tid = known_tid ? known_tid : (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    __atomic_store_n(&entry->tid, tid, __ATOMIC_RELAXED);
     __atomic_fetch_add(&entry->generation, 1, __ATOMIC_RELAXED);
     const uint64_t base = (uint64_t)calls_header;
     own->entry = entry;
@@ -269,9 +261,19 @@ bool calls_prepare_counts(void)
 
 // ---- threads
 
+void calls_thread_is(uint32_t tid)
+{
+    known_tid = tid;
+}
+
 void calls_thread_is_agents(void)
 {
     calls_own = &agents;
+}
+
+void calls_thread_is_new(void)
+{
+    calls_own = &newcomer;
 }
 
 void calls_thread_ends(void)

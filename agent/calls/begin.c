@@ -10,7 +10,6 @@
 
 #include "agent/calls/calls.h"
 #include "agent/calls/inside.h"
-#include "formats/qut_rule.h"
 #include "libqut/host/host.h"
 
 #ifndef MADV_WIPEONFORK
@@ -18,10 +17,9 @@
 #endif
 
 enum { PAGE_BYTES = 4096 };
-static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
-static const uint64_t words_distance = (uint64_t)1 << QUT_CALLS_X86_64_WORDS_LOG2;
 static const size_t granule_bytes = (size_t)1 << QUT_CALLS_GRANULE_LOG2;
-static const size_t granules_bytes = (size_t)1 << QUT_CALLS_GRANULES_LOG2;
+
+static uint32_t forked_from_pid; // 0: it was not traced
 
 static uint64_t whole_pages(uint64_t size)
 {
@@ -42,7 +40,7 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     memset(header, 0, sizeof *header);
     memcpy(header->magic, QUT_CALLS_MAGIC, sizeof header->magic);
     header->version = QUT_CALLS_VERSION;
-    header->arch = QUT_ARCH_X86_64;
+    header->arch = calls_machine.arch;
     header->pid = (uint32_t)getpid();
     header->ring_count = ring_count;
     header->granule_shift = QUT_CALLS_GRANULE_LOG2;
@@ -52,16 +50,9 @@ static void lay_out(struct qut_calls_header *header, const struct calls_options 
     header->rings_offset_bytes = rings;
     header->counts_offset_bytes = counts;
     header->total_bytes = whole_pages(counts + (uint64_t)ring_count * options->cell_count * 8);
-    header->shadow_distance = distance;
-    header->words_distance = words_distance;
+    header->shadow_distance = calls_distance(calls_machine.shadow_log2);
+    header->words_distance = calls_distance(calls_machine.words_log2);
     header->state = QUT_CALLS_READY;
-}
-
-static uint64_t thread_pointer(void)
-{
-    uint64_t value;
-    __asm__("movq %%fs:0, %0" : "=r"(value));
-    return value;
 }
 
 static void fill_addresses(struct qut_calls_header *header)
@@ -73,7 +64,7 @@ static void fill_addresses(struct qut_calls_header *header)
     header->exit_end = (uint64_t)(uintptr_t)calls_exit_end;
     header->stub_begin = (uint64_t)(uintptr_t)calls_stub_begin;
     header->stub_end = (uint64_t)(uintptr_t)calls_stub_end;
-    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - thread_pointer());
+    header->own_tls_offset = (int64_t)((uint64_t)(uintptr_t)&calls_own - calls_thread_pointer());
 }
 
 // Touched here and there only, and no part of the program's core files (other than the shadow, which their readers
@@ -142,7 +133,7 @@ static int make_area(uint32_t ring_count)
 static int make_granules(void)
 {
     if (!calls_granules)
-        calls_granules = map(granules_bytes, -1);
+        calls_granules = map(calls_granule_count(), -1);
     return calls_granules ? 0 : os_failed(SYS_mmap);
 }
 
@@ -159,13 +150,11 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     int error = make_granules();
     if (error != 0)
         return error;
-    // Of the process that we were forked from. Threads keep what they had there, and find it zeroed.
-    calls_header = NULL;
-    calls_area = NULL;
     error = make_memory(options, &header, &fd);
     if (error != 0)
         return error;
     fill_addresses(&header);
+    header.parent_pid = forked_from_pid;
     memcpy(calls_header, &header, sizeof header);
     calls_directory = (struct qut_calls_ring *)((char *)calls_header + header.directory_offset_bytes);
     error = make_area(header.ring_count);
@@ -180,11 +169,24 @@ int calls_begin(const struct calls_options *options, uint64_t *memory_bytes)
     return fd;
 }
 
+// What is shared is the parent's, and goes on being written by it.
+void calls_after_fork(void)
+{
+    if (!calls_header)
+        return;
+    forked_from_pid = calls_header->pid;
+    calls_thread_is_new();
+    munmap(calls_area, area_bytes(calls_header->ring_count));
+    munmap(calls_header, calls_header->total_bytes);
+    calls_area = NULL;
+    calls_header = NULL;
+}
+
 // ---- the end
 
-static void *shadow_of(uint64_t granule, uint64_t at_distance)
+static void *shadow_of(uint64_t granule, unsigned distance_log2)
 {
-    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - at_distance);
+    return (void *)(uintptr_t)((granule << QUT_CALLS_GRANULE_LOG2) - calls_distance(distance_log2));
 }
 
 // Of a page of the shadow: some slot that it knows holds our address.
@@ -194,9 +196,10 @@ static bool is_page_in_use(const uint64_t *shadow)
     uint64_t slots[WORDS], any = 0;
     for (unsigned i = 0; i < WORDS; i++)
         any |= shadow[i];
-    if (any == 0)
-        return false;
-    if (os_read_self((uintptr_t)shadow + distance, slots, sizeof slots) != sizeof slots)
+    if (any == 0 || !calls_machine.slot_holds_exit)
+        return any != 0;
+    if (os_read_self((uintptr_t)shadow + calls_distance(calls_machine.shadow_log2), slots, sizeof slots) !=
+        sizeof slots)
         return false;
     for (unsigned i = 0; i < WORDS; i++)
         if (slots[i] == (uint64_t)(uintptr_t)calls_exit && shadow[i] != 0)
@@ -227,7 +230,7 @@ static bool is_written(const struct pages *pages, size_t page)
 
 static bool is_granule_in_use(uint64_t granule, int pages_fd)
 {
-    const char *shadow = shadow_of(granule, distance);
+    const char *shadow = shadow_of(granule, calls_machine.shadow_log2);
     struct pages pages = {.fd = pages_fd};
     for (size_t page = 0; page < granule_bytes / PAGE_BYTES; page++) {
         const char *at = shadow + page * PAGE_BYTES;
@@ -242,8 +245,8 @@ static bool is_granule_in_use(uint64_t granule, int pages_fd)
 static bool unmap_granule(uint64_t granule, int pages_fd)
 {
     (void)pages_fd;
-    munmap(shadow_of(granule, distance), granule_bytes);
-    munmap(shadow_of(granule, words_distance), granule_bytes);
+    munmap(shadow_of(granule, calls_machine.shadow_log2), granule_bytes);
+    munmap(shadow_of(granule, calls_machine.words_log2), granule_bytes);
     return false;
 }
 
@@ -251,7 +254,7 @@ static bool unmap_granule(uint64_t granule, int pages_fd)
 static bool any_granule(bool (*is_it)(uint64_t granule, int pages_fd), int pages_fd)
 {
     struct pages pages = {.fd = pages_fd};
-    for (size_t page = 0; calls_granules && page < granules_bytes / PAGE_BYTES; page++) {
+    for (size_t page = 0; calls_granules && page < calls_granule_count() / PAGE_BYTES; page++) {
         const uint8_t *at = calls_granules + page * PAGE_BYTES;
         if (page % LOOK_PAGES == 0)
             look_at_pages(&pages, at);
@@ -282,7 +285,7 @@ int calls_end(void)
         munmap(calls_header, calls_header->total_bytes);
     }
     if (calls_granules)
-        munmap(calls_granules, granules_bytes);
+        munmap(calls_granules, calls_granule_count());
     calls_granules = NULL;
     calls_area = NULL;
     calls_header = NULL;
@@ -291,9 +294,9 @@ int calls_end(void)
 
 int calls_shadow(uint64_t begin, uint64_t end)
 {
-    static const uint64_t highest = (uint64_t)1 << 47;
     int error = make_granules();
-    if (begin <= distance || end > highest || begin >= end)
+    if (begin <= calls_distance(calls_machine.shadow_log2) || end > calls_distance(calls_machine.address_log2) ||
+        begin >= end)
         return -EINVAL;
     for (uint64_t i = begin >> QUT_CALLS_GRANULE_LOG2; i <= (end - 1) >> QUT_CALLS_GRANULE_LOG2 && error == 0; i++)
         if (__atomic_load_n(&calls_granules[i], __ATOMIC_ACQUIRE) != QUT_CALLS_GRANULE_MAPPED)
