@@ -13,9 +13,7 @@
 
 struct qutc_compile_options {
     bool small; // fewer bytes for a slightly slower lookup
-    // Code that nothing describes is followed, and described where every way proves it. What makes tables for use (the
-    // commands, the cache, libqut's compiler) asks for it.
-    bool fill;
+    bool fill;  // code that nothing describes is followed, and described where every way proves it
 };
 
 // What compiling one image met. Times are of this call.

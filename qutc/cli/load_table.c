@@ -17,7 +17,7 @@ int cli_load_open(const struct cli_options *options, const struct input *input, 
 
 int cli_load_compile(const struct cli_options *options, struct cli_loaded *loaded, struct base_error *error)
 {
-    const struct qutc_compile_options compile_options = {.small = options->small, .fill = !options->no_fill};
+    const struct qutc_compile_options compile_options = {.small = options->small, .fill = options->fill};
     struct qutc_table_file *file = &loaded->file;
     uint64_t start_ns = base_clock_now_ns();
     if (qutc_compile(loaded->image, &compile_options, &file->bytes, &file->size, &loaded->stats, error) != 0)

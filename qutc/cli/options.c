@@ -27,15 +27,15 @@ enum option_id {
     ID_MEMORY,
     ID_BUDGET,
     ID_MAX_AGE,
-    ID_NO_FILL,
+    ID_FILL,
 };
 
 static const struct cli_argument arguments[] = {
     {"output", "PATH", ID_OUTPUT, CLI_OPT_OUTPUT, "where to write"},
     {"jobs", "N", ID_JOBS, CLI_OPT_JOBS, "work on N files at a time (default: one per processor)"},
     {"small", NULL, ID_SMALL, CLI_OPT_SMALL, "fewer bytes for a slightly slower lookup"},
-    {"no-fill", NULL, ID_NO_FILL, CLI_OPT_FILL,
-     "what no unwind information describes stays a hole; else the code is followed there"},
+    {"fill", NULL, ID_FILL, CLI_OPT_FILL,
+     "follow code that nothing describes, and describe it where all its ways prove it"},
     {"system", NULL, ID_SYSTEM, CLI_OPT_SYSTEM, "all that the loader's paths and $PATH reach, and the vdso"},
     {"pid", "PID", ID_PID, CLI_OPT_SYSTEM, "what a live process has mapped, its vdso included"},
     {"against", "READER", ID_AGAINST, CLI_OPT_AGAINST, "libdw, libdwarf, readelf or all (default)"},
@@ -168,8 +168,8 @@ static int take_option(void *context, int id, const char *value)
         options->image.debug_root = NULL;
         options->force = true;
         return 0;
-    case ID_NO_FILL:
-        options->no_fill = true;
+    case ID_FILL:
+        options->fill = true;
         options->force = true;
         return 0;
     case ID_SMALL: options->small = true; return 0;

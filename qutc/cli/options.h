@@ -31,7 +31,7 @@ struct cli_options {
     const char *command;
     const char *output;
     unsigned jobs; // never 0
-    bool small, no_fill, quiet, json, force, all, system;
+    bool small, fill, quiet, json, force, all, system;
     int pids[CLI_PIDS_MAX];
     unsigned pid_count;
     struct input_image_options image;

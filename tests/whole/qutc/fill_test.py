@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holes that are filled: code without unwind information, against what the compiler states of the same code elsewhere; and
+"""qutc compile --fill: code without unwind information, against what the compiler states of the same code elsewhere; and
 code that must stay a hole. usage: fill_test.py QUTC FOLDER_OF_THIS CC
 """
 import json
@@ -44,7 +44,7 @@ def compare(qutc, compiler, source, flags, folder):
     subprocess.run(compiler + ["-w", "-O2", "-g0"] + flags + [source, "-o", stated], check=True)
     subprocess.run(["objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", stated, bare],
                    check=True, stderr=subprocess.DEVNULL)
-    truth, filled = rows(qutc, stated), rows(qutc, bare)
+    truth, filled = rows(qutc, stated), rows(qutc, bare, "--fill")
     report = json.loads(subprocess.run([qutc, "lint", "--json", stated], capture_output=True, text=True).stdout)[0]
     if report["findings"]:
         print(f"{source} {flags}: {json.dumps(report['findings'], indent=1)}")
@@ -83,8 +83,8 @@ def main():
             file.write(".p2align 4\n.globl fine\n.type fine, @function\nfine: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n"
                        ".size fine, .-fine\n.section .note.GNU-stack,\"\",@progbits\n")
         subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
-        without = subprocess.run([qutc, "dump", "--no-fill", path], capture_output=True, text=True)
-        table, places = rows(qutc, path), functions(path)
+        without = subprocess.run([qutc, "dump", path], capture_output=True, text=True)
+        table, places = rows(qutc, path, "--fill"), functions(path)
         for name in HOLES:
             rules = {rule_at(table, pc) for pc in range(places[name][0], sum(places[name]))}
             if rules != {"hole"}:
@@ -92,10 +92,10 @@ def main():
                 failed += 1
         fine = places["fine"][0]
         if rule_at(table, fine + 1) != "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code" or without.returncode == 0:
-            print(f"fine: {rule_at(table, fine + 1)}; with --no-fill: {without.stdout}")
+            print(f"fine: {rule_at(table, fine + 1)}; without --fill: {without.stdout}")
             failed += 1
-        text = subprocess.run([qutc, "verify", path], capture_output=True, text=True)
-        stat = subprocess.run([qutc, "stat", path], capture_output=True, text=True).stdout
+        text = subprocess.run([qutc, "verify", "--fill", path], capture_output=True, text=True)
+        stat = subprocess.run([qutc, "stat", "--fill", path], capture_output=True, text=True).stdout
         if "rows from code" not in stat or "1 followed" not in stat or "wrong=0" not in text.stdout + "wrong=0":
             print(stat + text.stdout + text.stderr)
             failed += 1
