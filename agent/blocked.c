@@ -86,6 +86,15 @@ __attribute__((noinline)) void agent_blocked_lock_end(struct blocked_lock *block
     end(blocked->kind == QUT_SAMPLE_LOCK ? QUT_TOTAL_LOCK_WAITS : QUT_TOTAL_BLOCKED_CALLS, extras, count);
 }
 
+const sigset_t *agent_blocked_mask(const sigset_t *mask, sigset_t *room)
+{
+    if (!agent_settings.traps || !mask || sigismember(mask, SIGTRAP) != 1)
+        return mask;
+    *room = *mask;
+    sigdelset(room, SIGTRAP);
+    return room;
+}
+
 bool agent_blocked_again(int64_t result, const sigset_t *mask)
 {
     int number = qut_sampling_signal();

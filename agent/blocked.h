@@ -55,6 +55,9 @@ __attribute__((always_inline)) static inline int64_t agent_blocked_leave(int64_t
 // Whether a call with a mask of its own is to be made again. A tick that came at its end took that mask away, which is
 // for one delivery: before the signal that ended the call, so that this one is blocked again. Keeps errno.
 bool agent_blocked_again(int64_t result, const sigset_t *mask);
+// A mask for the time of such a call; with traps (agent/calls), without their signal: a handler that runs meanwhile may
+// meet one. `room` holds it then.
+const sigset_t *agent_blocked_mask(const sigset_t *mask, sigset_t *room);
 
 #pragma GCC visibility pop
 

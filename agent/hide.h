@@ -22,6 +22,12 @@ void agent_hide_actions_before(void);
 void agent_hide_action(int number);
 void agent_hide_ends(void);
 void agent_hide_ends_in_child(void); // the same in a child of a process that goes on
+// SIGTRAP becomes ours, for functions that are entered by traps; whether it is. From the first trap on it stays so as
+// long as there are any, whatever ends.
+void agent_hide_begin_traps(void);
+bool agent_hide_takes_traps(void);
+// Whether what the program does with our signal is remembered for this process: it is recorded, or has traps.
+bool agent_hide_is_on(void);
 // Around a fork, by the thread that forks.
 void agent_hide_before_fork(void);
 void agent_hide_after_fork(void);

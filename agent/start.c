@@ -15,6 +15,7 @@
 
 #include <qut/local.h>
 
+#include "agent/calls/calls.h"
 #include "agent/environment.h"
 #include "agent/hide.h"
 #include "agent/locks.h"
@@ -27,6 +28,7 @@
 
 enum { TABLES_PATIENCE_MS = 2000 };
 
+static bool is_injected;
 static _Atomic uint64_t hello_ns; // when the recorder was last told of this process
 
 static void end(bool is_told);
@@ -92,6 +94,11 @@ static bool go_on_in_child(void)
     agent_locks_after_fork();
     int error = tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork());
     if (error == 0) {
+        // Where the agent is to leave the process again, none of the program's threads has memory of ours.
+        if (is_injected && agent_settings.trigger == QUT_TRIGGER_NONE) {
+            qut_sampling_thread_end();
+            qut_thread_unregister();
+        }
         agent_traced_calls_begin(AGENT_BEGAN_BY_FORK);
         agent_hide_action_again();
         return true;
@@ -104,14 +111,19 @@ static bool go_on_in_child(void)
 
 static void after_fork_in_child(void)
 {
+    const bool was_on = atomic_load_explicit(&agent_recorded_pid, memory_order_relaxed) != 0;
     agent_thread.tid = 0;
+    calls_thread_is(0);
     agent_hide_after_fork();
     agent_traced_calls_after_fork();
-    if (atomic_load_explicit(&agent_recorded_pid, memory_order_relaxed) != 0) {
-        atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
-        if (!go_on_in_child()) {
+    calls_traps_stay_in_child();
+    if (was_on || calls_traps_are_in()) {
+        if (was_on)
+            atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
+        if (!was_on || !go_on_in_child()) {
             __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
             atomic_store_explicit(&agent_recorded_pid, 0, memory_order_relaxed);
+            calls_traps_leave_child();
             around_fork.blocked = agent_show_blocked(around_fork.blocked);
             agent_hide_ends_in_child();
         }
@@ -195,6 +207,7 @@ static uint32_t calls_to_guard(void)
 static int begin(enum agent_channel_begin how)
 {
     static bool handles_forks;
+    is_injected = how == AGENT_BEGAN_BY_INJECTION;
     // Of a recording that is over: there is no recorder to tell.
     int error = agent_tell_reach();
     if (error == 0)
@@ -236,6 +249,8 @@ static int begin(enum agent_channel_begin how)
     }
     if (qut_sampling_signal() != 0)
         agent_hide_action(qut_sampling_signal());
+    else if (agent_settings.traps && how != AGENT_BEGAN_BY_INJECTION)
+        agent_hide_begin_traps();
     agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
     if (how != AGENT_BEGAN_BY_INJECTION)
@@ -261,7 +276,9 @@ int agent_begin(const char *text, enum agent_channel_begin how)
         agent_threads_prepare();
     error = begin(how);
     if (error == 0) {
-        agent_tid();
+        const uint32_t tid = agent_tid();
+        if (how != AGENT_BEGAN_BY_INJECTION) // else it is a thread that ends at once
+            calls_thread_is(tid);
         agent_threads_count_from(); // where that was prepared
         atomic_store_explicit(&agent_recorded_pid, (uint32_t)getpid(), memory_order_relaxed);
         quiet.blocked = agent_hide_blocked(quiet.blocked);

@@ -2,6 +2,7 @@
 // What is on in this process and in the calling thread, and how a thread keeps quiet.
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,8 @@ void agent_quiet_begin(struct agent_quiet *quiet)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
     // But for the two that libc sends to each thread when one of them changes the process's user, and waits for.
     uint64_t all = ~(UINT64_C(3) << (__SIGRTMIN - 1));
+    if (agent_settings.traps) // what libc calls for us may be entered by one
+        all &= ~(UINT64_C(1) << (SIGTRAP - 1));
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &quiet->blocked, sizeof all);
     quiet->inside = agent_thread.inside;
     agent_thread.inside = UINTPTR_MAX;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/calls/calls.h"
+#include "agent/hide.h"
 #include "agent/inside.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
@@ -132,6 +133,16 @@ static int unmap(const struct agent_channel_map *question)
     return -EINVAL;
 }
 
+static int take_traps(const struct agent_channel_map *question)
+{
+    if (!agent_hide_takes_traps())
+        return -ENOTSUP;
+    for (size_t i = 0; i < blocks.count; i++)
+        if (blocks.items[i].begin <= question->begin && question->end <= blocks.items[i].end)
+            return calls_traps_add(question->begin, question->end);
+    return -EINVAL;
+}
+
 // ---- the connection
 
 static int tell(int error, int memory_fd, uint64_t memory_bytes)
@@ -162,6 +173,8 @@ static int do_as_asked(int fd, const struct agent_channel_map *question)
         mapped.error = map_near(question, &mapped.address);
     else if (question->head.type == AGENT_CHANNEL_UNMAP)
         mapped.error = unmap(question);
+    else if (question->head.type == AGENT_CHANNEL_TRAPS)
+        mapped.error = take_traps(question);
     else if (question->head.type == AGENT_CHANNEL_SHADOW)
         mapped.error = calls_shadow(question->begin, question->end);
     return agent_tell_send(fd, &mapped, sizeof mapped, -1);

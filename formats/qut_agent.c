@@ -30,6 +30,7 @@ static const struct field { // in the order of the text
     {'F', FIELD(follow), 1},
     {'N', FIELD(keep_newest), 1},
     {'X', FIELD(call_ring_bytes), UINT64_MAX},
+    {'B', FIELD(traps), 1},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -94,7 +95,8 @@ static void put_field(struct writer *writer, const struct field *field, const st
     uint64_t value = load(at, field->size_bytes);
     if (value > field->most)
         writer->failed = true;
-    if (value == 0 && field->key == 'X') // came later: where it is not asked for, the text is what it was
+    if (value == 0 &&
+        (field->key == 'X' || field->key == 'B')) // came later: where it is not asked for, the text is what it was
         return;
     put_key(writer, field->key);
     put_digits(writer, value);

@@ -60,6 +60,7 @@ struct agent_settings {
         call_ring_bytes; // calls are traced (qut_calls.h), with rings of this size for each thread; 0: they are not
     bool follow;         // children are recorded
     bool keep_newest;    // a flight recorder
+    bool traps;          // functions may be entered by traps: SIGTRAP is kept for them
     struct agent_group groups[AGENT_GROUPS_MAX];
 };
 
@@ -80,7 +81,8 @@ enum agent_channel_type {
     AGENT_CHANNEL_MAP,    // tracer → agent
     AGENT_CHANNEL_UNMAP,  // tracer → agent
     AGENT_CHANNEL_SHADOW, // tracer → agent
-    AGENT_CHANNEL_MAPPED, // agent → tracer: what became of each of the three
+    AGENT_CHANNEL_MAPPED, // agent → tracer: what became of each of the four
+    AGENT_CHANNEL_TRAPS,  // tracer → agent
     AGENT_CHANNEL_OK = 16,
     AGENT_CHANNEL_NO,
 };
@@ -155,9 +157,10 @@ struct agent_channel_calls {
     uint64_t memory_bytes;
 };
 
-struct agent_channel_map { // MAP, UNMAP, SHADOW
+struct agent_channel_map { // MAP, UNMAP, SHADOW, TRAPS
     struct agent_channel_head head;
-    uint64_t begin, end; // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack
+    // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack; TRAPS: of a table
+    uint64_t begin, end;
     uint64_t size_bytes; // of MAP; a multiple of the page size
     uint64_t number;     // comes back with the answer
 };

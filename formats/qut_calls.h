@@ -60,7 +60,17 @@ enum {
     QUT_CALLS_THUNK_ALIGNMENT = 16,
     // In what the thread's own pointer (own_tls_offset) points to.
     QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
+    QUT_CALLS_TRAP_BYTE = 0xcc,   // int3
 };
+
+// A function that is entered by a trap. Tables of them, ascending, lie in blocks of thunks behind those.
+struct qut_calls_trap {
+    uint64_t address; // of the byte
+    uint64_t thunk;   // 0: it is none any more
+    uint8_t original; // the byte as it was
+    uint8_t zero[7];
+};
+static_assert(sizeof(struct qut_calls_trap) == 24, "shared");
 
 enum qut_calls_granule { // one byte for 2^24 bytes of addresses, at granules_address of the process
     QUT_CALLS_GRANULE_UNKNOWN = 0,

@@ -7,6 +7,8 @@
 #ifndef AGENT_CALLS_CALLS_H
 #define AGENT_CALLS_CALLS_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -41,8 +43,27 @@ void calls_look_for_ended(void);
 // The calling thread ends: its ring becomes ENDED. What it still calls is written into another one.
 void calls_thread_ends(void);
 
+// The calling thread's id, where it is known already: in a child of vfork it is still the parent's, whose ring it is.
+// 0: it is asked for.
+void calls_thread_is(uint32_t tid);
+
 // The calling thread is the agent's own: its calls of traced functions are neither written nor counted.
 void calls_thread_is_agents(void);
+
+// ---- functions that are entered by a trap. Where there is no stub there are none.
+
+// What is at begin..end, rows of struct qut_calls_trap, ascending, is ours from now on; for as long as the process
+// lives, so SIGTRAP has to be handled and unblocked from before. By one thread at a time. 0, -EINVAL, or -ENOSPC.
+int calls_traps_add(uint64_t begin, uint64_t end);
+// Whether there are any in this memory, and whether it is this process's, and no child's of vfork. Signal-safe.
+bool calls_traps_are_in(void);
+bool calls_traps_are_ours(void);
+// SIGTRAP has come. Whether it was one of ours: then the handler returns to the thunk, or, where the byte has been put
+// back meanwhile, to the function. Signal-safe: reads memory alone.
+bool calls_traps_take(const siginfo_t *info, void *context);
+// In a child of fork: takes them out of its own copy of the code; what cannot be stays ours. Or: they stay.
+void calls_traps_leave_child(void);
+void calls_traps_stay_in_child(void);
 
 #pragma GCC visibility pop
 

@@ -92,6 +92,10 @@ void calls_leave_walkers(void);
 
 extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_stub_end[];
 
+// A trap's pc, which is behind it, becomes the thunk; or the trap's own, where the byte is none any more. Within the
+// stub, since a tracer lets whoever is there go on before it believes that nobody is on the way to a thunk.
+void calls_trap_go(void *pc, uint64_t thunk);
+
 // ---- called from the stub: general registers only, system calls only
 
 // The shadow of `slot` was not known to be there. Whether it is: then the stub looks again. Else the call passes.

@@ -29,4 +29,9 @@ void calls_look_for_ended(void) {}
 
 void calls_thread_ends(void) {}
 
+void calls_thread_is(uint32_t tid)
+{
+    (void)tid;
+}
+
 void calls_thread_is_agents(void) {}

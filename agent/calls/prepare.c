@@ -20,6 +20,7 @@ enum {
 // Of a thread that has not asked for a ring yet, of one that got none, and of those that shall have none.
 static struct calls_own newcomer, nobody, agents;
 _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec"))) = &newcomer;
+static _Thread_local uint32_t known_tid __attribute__((tls_model("initial-exec")));
 uint8_t *calls_granules;
 struct calls_area *calls_area;
 struct qut_calls_header *calls_header;
@@ -161,7 +162,8 @@ static bool take_entry(uint32_t index)
     if (!__atomic_compare_exchange_n(&entry->state, &is_free, QUT_CALLS_RING_TAKEN, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return false;
-    __atomic_store_n(&entry->tid, (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
+    const uint32_t tid = known_tid ? known_tid : (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    __atomic_store_n(&entry->tid, tid, __ATOMIC_RELAXED);
     __atomic_fetch_add(&entry->generation, 1, __ATOMIC_RELAXED);
     const uint64_t base = (uint64_t)calls_header;
     own->entry = entry;
@@ -258,6 +260,11 @@ bool calls_prepare_counts(void)
 }
 
 // ---- threads
+
+void calls_thread_is(uint32_t tid)
+{
+    known_tid = tid;
+}
 
 void calls_thread_is_agents(void)
 {

@@ -20,6 +20,7 @@
         .set    MAPPED, 1
         .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
+        .set    TRAP, 0xcc                      // QUT_CALLS_TRAP_BYTE
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21; 2^46, which each slot has, is shifted out
 
         // Of struct calls_own.
@@ -245,6 +246,19 @@
         jmp     .Lcount_go
         .cfi_endproc
         .size   calls_count, . - calls_count
+
+        .balign 16
+        .type   calls_trap_go, @function
+        begin   calls_trap_go
+        .cfi_startproc
+        movq    (%rdi), %rax
+        decq    %rax
+        cmpb    $TRAP, (%rax)
+        cmoveq  %rsi, %rax
+        movq    %rax, (%rdi)
+        ret
+        .cfi_endproc
+        .size   calls_trap_go, . - calls_trap_go
         begin   calls_stub_end
 
         .section .note.GNU-stack, "", @progbits

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "agent/calls/calls.h"
 #include "agent/hide.h"
 #include "agent/inside.h"
 #include "agent/real.h"
@@ -88,21 +89,34 @@ static bool is_sent(const siginfo_t *info)
     return !sampling_is_tick(info);
 }
 
+// A trap of the program's own that it cannot get: the kernel would have ended it.
+static bool ends_at_trap(const siginfo_t *info, const struct sigaction *action)
+{
+    enum { KERNELS_TRAP = 0x80 }; // SI_KERNEL
+    return info->si_signo == SIGTRAP && info->si_code == KERNELS_TRAP &&
+           (agent_thread.hidden_mask || action->sa_handler == SIG_IGN);
+}
+
 static void on_signal(int number, siginfo_t *info, void *ucontext)
 {
+    if (calls_traps_take(info, ucontext))
+        return;
     if (!is_sent(info)) {
         libquts.sa_sigaction(number, info, ucontext);
         return;
     }
     int saved_errno = errno;
-    if (agent_thread.hidden_mask) {
+    uint64_t blocked = lock_believed();
+    struct sigaction action = believed;
+    if (ends_at_trap(info, &action)) {
+        end_by(number);
+    } else if (agent_thread.hidden_mask) {
+        unlock_believed(blocked);
         waiting.info = *info;
         waiting.is_there = true;
         errno = saved_errno;
         return;
     }
-    uint64_t blocked = lock_believed();
-    struct sigaction action = believed;
     if (action.sa_flags & (int)SA_RESETHAND)
         believed.sa_handler = SIG_DFL;
     unlock_believed(blocked);
@@ -155,10 +169,38 @@ void agent_hide_action(int number)
     agent_hide_action_again();
 }
 
+static void on_nothing(int number, siginfo_t *info, void *ucontext)
+{
+    (void)number;
+    (void)info;
+    (void)ucontext;
+}
+
+void agent_hide_begin_traps(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_nothing; // there are no ticks
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    if (agent_real()->sigaction(SIGTRAP, &action, NULL) == 0)
+        agent_hide_action(SIGTRAP);
+}
+
+bool agent_hide_takes_traps(void)
+{
+    return ours() == SIGTRAP && libquts.sa_sigaction == on_nothing;
+}
+
+bool agent_hide_is_on(void)
+{
+    return agent_is_on_here() || calls_traps_are_ours();
+}
+
 void agent_hide_ends(void)
 {
     int number = ours();
-    if (number == 0)
+    if (number == 0 || calls_traps_are_in())
         return;
     uint64_t blocked = lock_believed();
     agent_real()->sigaction(number, &believed, NULL);
@@ -227,7 +269,7 @@ static void give_masks_back(int number)
 
 void agent_hide_ends_in_child(void)
 {
-    if (ours() != 0)
+    if (ours() != 0 && !calls_traps_are_in())
         give_masks_back(ours());
     agent_hide_ends();
 }
@@ -236,9 +278,10 @@ void agent_hide_ends_in_child(void)
 
 bool agent_hides(int number)
 {
-    return number != 0 && number == ours() && !agent_is_quiet() && agent_is_on_here();
+    return number != 0 && number == ours() && !agent_is_quiet() && (agent_hide_is_on() || calls_traps_are_in());
 }
 
+// A child of vfork may meet traps: ours stays its handler, until exec, which takes handlers away.
 static void exchange_action(const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction next, last;
@@ -246,7 +289,7 @@ static void exchange_action(const struct sigaction *action, struct sigaction *be
         next = *action; // outside of the lock: a bad pointer kills here as it does in libc
     uint64_t blocked = lock_believed();
     last = believed;
-    if (action)
+    if (action && agent_hide_is_on())
         believed = next;
     unlock_believed(blocked);
     if (before)
@@ -255,12 +298,13 @@ static void exchange_action(const struct sigaction *action, struct sigaction *be
 
 EXPORTED int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before)
 {
-    if (ours() == 0 || number < 1 || number >= NSIG || agent_is_quiet() || !agent_is_on_here())
+    if (agent_hides(number)) {
+        exchange_action(action, before);
+        return 0;
+    }
+    if (ours() == 0 || number == ours() || number < 1 || number >= NSIG || agent_is_quiet() || !agent_hide_is_on())
         return agent_real()->sigaction(number, action, before);
-    if (number != ours())
-        return set_masking(number, action, before);
-    exchange_action(action, before);
-    return 0;
+    return set_masking(number, action, before);
 }
 
 static sighandler_t exchange_handler(int number, sighandler_t handler, unsigned flags)
@@ -320,7 +364,7 @@ void agent_hide_before_exec(void)
     uint64_t blocked = lock_believed();
     bool is_ignored = believed.sa_handler == SIG_IGN;
     unlock_believed(blocked);
-    if (is_ignored)
+    if (is_ignored && !calls_traps_are_in()) // other threads may meet one
         agent_real()->sigaction(number, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 }
 

@@ -15,6 +15,8 @@ EXPORTED int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 static int again_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->ppoll(fds, count, timeout, mask);
     while (agent_blocked_again(result, mask));
@@ -39,6 +41,8 @@ static int again_ppoll_chk(struct pollfd *fds, nfds_t count, const struct timesp
                            size_t room)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->__ppoll_chk(fds, count, timeout, mask, room);
     while (agent_blocked_again(result, mask));
@@ -65,6 +69,8 @@ static int again_pselect(int count, fd_set *to_read, fd_set *to_write, fd_set *o
                          const sigset_t *mask)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->pselect(count, to_read, to_write, others, timeout, mask);
     while (agent_blocked_again(result, mask));
@@ -89,6 +95,8 @@ EXPORTED int epoll_wait(int fd, struct epoll_event *events, int count, int timeo
 static int again_epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms, const sigset_t *mask)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->epoll_pwait(fd, events, count, timeout_ms, mask);
     while (agent_blocked_again(result, mask));
@@ -106,6 +114,8 @@ static int again_epoll_pwait2(int fd, struct epoll_event *events, int count, con
                               const sigset_t *mask)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->epoll_pwait2(fd, events, count, timeout, mask);
     while (agent_blocked_again(result, mask));

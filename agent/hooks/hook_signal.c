@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "agent/calls/calls.h"
 #include "agent/hide.h"
 #include "agent/inside.h"
 #include "agent/real.h"
@@ -35,6 +36,8 @@ uint64_t agent_hide_blocked(uint64_t blocked)
 
 uint64_t agent_show_blocked(uint64_t blocked)
 {
+    if (calls_traps_are_in())
+        return blocked;
     if (ours() != 0 && agent_thread.hidden_mask)
         blocked |= bit_of(ours());
     agent_thread.hidden_mask = 0;
@@ -69,7 +72,7 @@ static int change_mask(set_mask *real, int how, const sigset_t *set, sigset_t *b
         }
     }
     // Before the change: a handler that runs at its end already sees it.
-    if (next != hidden && agent_is_on_here())
+    if (next != hidden && agent_hide_is_on())
         agent_thread.hidden_mask = next;
     int result = real(how, set, before);
     if (hidden && !next)

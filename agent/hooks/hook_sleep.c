@@ -48,6 +48,8 @@ EXPORTED int pause(void)
 static int suspend(const sigset_t *mask)
 {
     int result;
+    sigset_t without;
+    mask = agent_blocked_mask(mask, &without);
     do
         result = agent_real()->sigsuspend(mask);
     while (agent_blocked_again(result, mask));

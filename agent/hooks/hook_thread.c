@@ -152,6 +152,7 @@ static void begin(const struct start *start)
         atomic_fetch_add_explicit(&without_room, 1, memory_order_relaxed);
     else
         agent_ticks_begin();
+    calls_thread_is(agent_tid());
     agent_thread.hidden_mask = start->hides_mask;
     uint64_t without = agent_hide_blocked(quiet.blocked);
     agent_thread.hidden_mask |= start->hides_mask;

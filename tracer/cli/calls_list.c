@@ -14,6 +14,7 @@
 
 struct list {
     struct calls_patterns patterns;
+    bool has_traps;
     uint64_t traced, refused;
     bool has_failed;
 };
@@ -21,10 +22,10 @@ struct list {
 static void print_function(struct list *list, const struct calls_plan *plan, const struct qut_plan_function *function,
                            const char *module)
 {
-    const bool is_traced = function->kind != QUT_PLAN_REFUSED && function->kind != QUT_PLAN_TRAP;
+    const bool is_traced = function->kind != QUT_PLAN_REFUSED && (function->kind != QUT_PLAN_TRAP || list->has_traps);
     *(is_traced ? &list->traced : &list->refused) += 1;
     const char *how = is_traced                         ? calls_kind_text(function->kind)
-                      : function->kind == QUT_PLAN_TRAP ? "no: no room for a jump"
+                      : function->kind == QUT_PLAN_TRAP ? "room for a trap only: --traps"
                                                         : calls_refusal_text(function->refusal);
     printf("%-12s %#12" PRIx64 " %7" PRIu32 "  ", is_traced ? how : "refused", function->entry_vaddr,
            function->size_bytes);
@@ -137,7 +138,7 @@ static int say_sums(const struct list *list, const struct calls_options *options
 
 int cli_calls_list(const struct calls_options *options)
 {
-    struct list list = {.traced = 0};
+    struct list list = {.has_traps = options->traced.traps};
     int status = !add_patterns(&list, &options->traced) ? CLI_BAD
                  : options->pid                         ? list_process(&list, options->pid)
                                                         : list_command(&list, options->command[0]);

@@ -48,6 +48,7 @@ enum {
     ID_CALLER,
     ID_DEPTH,
     ID_NO_RUNNING,
+    ID_TRAPS,
     ID_LIST,
     ID_SAMPLES,
     ID_BUFFER,
@@ -74,6 +75,8 @@ static const struct cli_argument arguments[] = {
      "only while a call of these functions is open on the thread; they are traced as well; may be said again"},
     {"depth", "N", ID_DEPTH, 0, "keep at most N calls that lie in each other; deeper ones are counted only"},
     {"no-running", NULL, ID_NO_RUNNING, 0, "with -p: calls that already run when tracing begins are left out"},
+    {"traps", NULL, ID_TRAPS, 0,
+     "of a COMMAND: functions that have room for a single byte as well, by a trap, which costs microseconds a call"},
     {"samples", "HZ", ID_SAMPLES, 0, "samples beside the calls, as qut record takes them"},
     {"buffer", "SIZE", ID_BUFFER, 0,
      "of each thread, in memory: a power of two, with K or M (default: 4M, which a thread can fill in 2 ms)"},
@@ -178,6 +181,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_DEPTH: return take_depth(options, value);
     case ID_MIN_DURATION: return take_least(options, value);
     case ID_NO_RUNNING: options->traced.without_running = true; return 0;
+    case ID_TRAPS: options->traced.traps = true; return 0;
     case ID_SAMPLES: options->has_ticks = true; return pass(options, "--frequency", value);
     case ID_WAIT: options->traced.waits_for_room = true; return 0;
     case ID_BUFFER: return take_buffer(options, value);
@@ -216,6 +220,11 @@ static int check(const struct calls_options *options)
         return refuse("--depth", "not with --count-only, which knows no calls that are open");
     if (options->traced.without_running && !options->pid)
         return refuse("--no-running", "needs -p PID");
+    if (options->traced.traps && options->pid && !options->list)
+        return refuse("--traps",
+                      "needs a COMMAND: a process that runs may block SIGTRAP, which nobody can keep from it");
+    if (options->traced.traps && options->has_ticks)
+        return refuse("--traps", "not with --samples, which may need SIGTRAP");
     return CLI_GO_ON;
 }
 

@@ -32,7 +32,8 @@ static void say_functions(const struct traced_result *calls)
                base_quantity_count(calls->modules).text, how.length ? " (" : "", how.text, how.length ? ")" : "");
     for (unsigned why = QUT_PLAN_OK + 1; why < QUT_PLAN_REFUSAL_END; why++)
         add(&refused, calls->refusals[why], calls_refusal_text(why));
-    add(&refused, calls->traps, "have no room for a jump");
+    add(&refused, calls->traps, "have room for a trap only (--traps)");
+    add(&refused, calls->traps_refused, "have room for a trap only, which cannot be caught there");
     add(&refused, calls->out_of_reach, "are too far from free memory");
     add(&refused, calls->too_many, "are more than there are numbers");
     for (unsigned state = PATCH_IN + 1; state < PATCH_STATES; state++)

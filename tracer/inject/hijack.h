@@ -56,6 +56,10 @@ enum hijack_place {
     HIJACK_PERHAPS,     // ... that some allocator could make
     HIJACK_RUNS,        // was interrupted in user mode
 };
+// Has the thread allocate 16 bytes, which stay: then it has an arena. Of a program that has allocated nothing yet that
+// is the main one. 0 or -1.
+int inject_hijack_allocate(struct hijack *hijack, uint64_t block, struct base_error *error);
+
 // Before the thread is asked to stop: what it sleeps in, as /proc words it; NOWHERE: leave it alone.
 enum hijack_place inject_hijack_place_asleep(pid_t pid, pid_t tid);
 // Once it is stopped.

@@ -73,6 +73,13 @@ int inject_hijack_unmap(struct hijack *hijack, uint64_t block, struct base_error
     return refuse(error);
 }
 
+int inject_hijack_allocate(struct hijack *hijack, uint64_t block, struct base_error *error)
+{
+    (void)hijack;
+    (void)block;
+    return refuse(error);
+}
+
 int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error)
 {
     (void)hijack;

@@ -105,41 +105,10 @@ static bool write_text(const struct inject_program *program, uint64_t address, c
     return size <= size_max && inject_write(program, address, text, size);
 }
 
-int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error)
+// The stopped thread's part of the code, to its end.
+static int run_create(struct hijack *hijack, uint64_t block, const struct stub_talk *talk, struct base_error *error)
 {
-    const struct inject_program *program = hijack->program;
-    char own_path[64];
-    const char *path = job->path;
-    int64_t file = -1;
-    if (job->file >= 0) {
-        if (hand_over(hijack, block, job->file, &file, error) != 0)
-            return -1;
-        snprintf(own_path, sizeof own_path, "/proc/self/fd/%d", (int)file);
-        path = own_path;
-    }
-    struct stub_talk talk = {
-        .created = -1,
-        .stack = block + STUB_STACK,
-        .stack_bytes = STUB_STACK_BYTES,
-        .entry = block + STUB_CODE + (uint64_t)(inject_stub_thread - inject_stub_code),
-        .handle = job->handle,
-        .action = job->action,
-        .mask = ~((uint64_t)1 << (CANCEL_SIGNAL - 1) | (uint64_t)1 << (SETXID_SIGNAL - 1)),
-        .arena_offset = job->arena_offset,
-        .arena = job->arena,
-        .path = block + STUB_PATH,
-        .symbol = block + STUB_SYMBOL,
-        .settings = block + STUB_SETTINGS,
-        .text = block + STUB_TEXT,
-        .file_to_close = (uint32_t)(file + 1),
-    };
-    memcpy(talk.function, program->function, sizeof talk.function);
-    const char nothing = '\0';
-    if (!write_text(program, talk.path, path, HIJACK_PATH_BYTES) ||
-        !write_text(program, talk.symbol, job->symbol, HIJACK_TEXT_BYTES) ||
-        !write_text(program, talk.settings, job->settings, HIJACK_SETTINGS_BYTES) ||
-        !inject_write(program, talk.text, &nothing, 1) ||
-        !inject_write(program, block + STUB_TALK, &talk, sizeof talk) ||
+    if (!inject_write(hijack->program, block + STUB_TALK, talk, sizeof *talk) ||
         !inject_hijack_write_frame(hijack, block + STUB_FRAME, block + STUB_FRAME + 512))
         return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
     const uint64_t argument[6] = {block + STUB_TALK, block + STUB_FRAME};
@@ -159,6 +128,61 @@ int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hija
             break;
     }
     hijack->in_call = true;
+    return 0;
+}
+
+static struct stub_talk begin_talk(const struct inject_program *program)
+{
+    struct stub_talk talk = {.created = -1,
+                             .mask = ~((uint64_t)1 << (CANCEL_SIGNAL - 1) | (uint64_t)1 << (SETXID_SIGNAL - 1))};
+    memcpy(talk.function, program->function, sizeof talk.function);
+    return talk;
+}
+
+// The same code with other functions: in place of setstack(&attributes, stack, size) posix_memalign(&attributes, 16,
+// 16), and nothing that matters in place of the others.
+int inject_hijack_allocate(struct hijack *hijack, uint64_t block, struct base_error *error)
+{
+    struct stub_talk talk = begin_talk(hijack->program);
+    talk.stack = talk.stack_bytes = 16;
+    talk.function[INJECT_ATTR_SETSTACK] = hijack->program->allocate;
+    talk.function[INJECT_ATTR_SETDETACHSTATE] = talk.function[INJECT_CREATE] = talk.function[INJECT_ATTR_INIT];
+    return run_create(hijack, block, &talk, error);
+}
+
+int inject_hijack_start(struct hijack *hijack, uint64_t block, const struct hijack_job *job, struct base_error *error)
+{
+    const struct inject_program *program = hijack->program;
+    char own_path[64];
+    const char *path = job->path;
+    int64_t file = -1;
+    if (job->file >= 0) {
+        if (hand_over(hijack, block, job->file, &file, error) != 0)
+            return -1;
+        snprintf(own_path, sizeof own_path, "/proc/self/fd/%d", (int)file);
+        path = own_path;
+    }
+    struct stub_talk talk = begin_talk(program);
+    talk.stack = block + STUB_STACK;
+    talk.stack_bytes = STUB_STACK_BYTES;
+    talk.entry = block + STUB_CODE + (uint64_t)(inject_stub_thread - inject_stub_code);
+    talk.handle = job->handle;
+    talk.action = job->action;
+    talk.arena_offset = job->arena_offset;
+    talk.arena = job->arena;
+    talk.path = block + STUB_PATH;
+    talk.symbol = block + STUB_SYMBOL;
+    talk.settings = block + STUB_SETTINGS;
+    talk.text = block + STUB_TEXT;
+    talk.file_to_close = (uint32_t)(file + 1);
+    const char nothing = '\0';
+    if (!write_text(program, talk.path, path, HIJACK_PATH_BYTES) ||
+        !write_text(program, talk.symbol, job->symbol, HIJACK_TEXT_BYTES) ||
+        !write_text(program, talk.settings, job->settings, HIJACK_SETTINGS_BYTES) ||
+        !inject_write(program, talk.text, &nothing, 1))
+        return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
+    if (run_create(hijack, block, &talk, error) != 0)
+        return -1;
     int32_t created = -1;
     inject_read(program, block + STUB_TALK + offsetof(struct stub_talk, created), &created, sizeof created);
     return created == 0 ? 0

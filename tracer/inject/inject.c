@@ -61,6 +61,20 @@ struct step {
     struct base_error *error;
 };
 
+// One that has allocated nothing yet has none: the thread that is to load for us would get one of its own.
+static int find_arena(struct injection *injection, struct hijack *hijack, struct base_error *error)
+{
+    const uint64_t thread_pointer = inject_hijack_thread_pointer(hijack);
+    for (unsigned i = 0; i < 2; i++) {
+        if (inject_arena_find(&injection->program, thread_pointer, &injection->arena_offset, &injection->arena))
+            return 0;
+        injection->arena_offset = injection->arena = 0;
+        if (i == 0 && injection->program.allocate && inject_hijack_allocate(hijack, injection->block, error) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int carry_out(struct injection *injection, struct hijack *hijack, const struct step *step)
 {
     if (!step->job) {
@@ -70,9 +84,8 @@ static int carry_out(struct injection *injection, struct hijack *hijack, const s
     }
     if (injection->block == 0 && inject_hijack_map(hijack, &injection->block, step->error) != 0)
         return -1;
-    if (injection->arena == 0 && !inject_arena_find(&injection->program, inject_hijack_thread_pointer(hijack),
-                                                    &injection->arena_offset, &injection->arena))
-        injection->arena_offset = injection->arena = 0;
+    if (injection->arena == 0 && find_arena(injection, hijack, step->error) != 0)
+        return -1;
     char settings[HIJACK_SETTINGS_BYTES];
     size_t length = strlen(step->job->settings);
     if (injection->arena && step->job->action == HIJACK_LOAD &&

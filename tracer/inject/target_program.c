@@ -132,6 +132,20 @@ static int find_functions(struct inject_program *program, const struct target_im
     return 0;
 }
 
+// A program may have an allocator of its own: then libc's is left alone.
+static void find_allocator(struct inject_program *program)
+{
+    const struct target_image *last = NULL;
+    for (size_t i = 0; i < program->target->range_count; i++) {
+        const struct target_image *image = program->target->ranges[i].image;
+        if (image != last && image != program->libc && image != program->linker &&
+            inject_symbol(program, image, "malloc"))
+            return;
+        last = image;
+    }
+    program->allocate = inject_symbol(program, program->libc, "posix_memalign");
+}
+
 static void read_symbols(struct inject_program *program)
 {
     struct input_image *image = NULL;
@@ -171,6 +185,7 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
         return -1;
     if (!inject_hijack_find_gadgets(program))
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "its libc is one that we cannot use");
+    find_allocator(program);
     read_symbols(program);
     return 0;
 }

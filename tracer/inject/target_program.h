@@ -29,6 +29,7 @@ struct inject_program {
     uint64_t function[INJECT_FUNCTIONS];
     uint64_t call_gadget;    // "syscall; ret"
     uint64_t return_gadget;  // what a handler returns to: rt_sigreturn
+    uint64_t allocate;       // libc's posix_memalign, where libc's malloc is the program's; else 0
     struct symbols *symbols; // of libc
 };
 

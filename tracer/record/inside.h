@@ -53,7 +53,7 @@ void recorder_look_for_ends(struct recorder *recorder);
 void recorder_stop(struct recorder *recorder);
 // Waits for all collectors, puts the parts together, sums up.
 void recorder_finish(struct recorder *recorder);
-// Children of fork that live and told of themselves. malloc's, or NULL.
+// Children of fork that live and told of themselves, and that the agent can leave. malloc's, or NULL.
 pid_t *recorder_forked(const struct recorder *recorder, size_t *count);
 void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

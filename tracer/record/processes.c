@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <qut/sample.h>
+
 #include "base/clock_inline.h"
 #include "tracer/record/endpoint.h"
 #include "tracer/record/inside.h"
@@ -237,6 +239,9 @@ void recorder_reap(struct recorder *recorder)
 pid_t *recorder_forked(const struct recorder *recorder, size_t *count)
 {
     *count = 0;
+    // Where ticks are taken, the thread that forked has memory of the agent's.
+    if (recorder->options->settings.trigger != QUT_TRIGGER_NONE)
+        return NULL;
     pid_t *pids = calloc(recorder->process_count + 1, sizeof *pids);
     for (const struct process *process = recorder->processes; pids && process; process = process->next)
         if (process->hello.begin == AGENT_BEGAN_BY_FORK && process->watched.context)

@@ -74,6 +74,13 @@ int traced_channel_shadow(struct traced_process *process, uint64_t begin, uint64
     return ask(process, &asked, &none, error);
 }
 
+int traced_channel_traps(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error)
+{
+    const struct agent_channel_map asked = question(process, AGENT_CHANNEL_TRAPS, begin, end);
+    uint64_t none;
+    return ask(process, &asked, &none, error);
+}
+
 void traced_channel_go_on(struct traced_process *process, const char *refused)
 {
     struct agent_channel_answer answer = {.version = AGENT_VERSION,

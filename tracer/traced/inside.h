@@ -23,6 +23,7 @@ struct traced_module {
     struct calls_plan *plan;     // NULL: nothing in it is traced
     uint32_t number;             // in the file
     uint64_t block, block_bytes; // of thunks
+    uint64_t traps, traps_bytes; // their table; 0: there is none
     uint64_t first_address;      // of what was exchanged; 0: nothing was
     uint8_t first_bytes[CALLS_JUMP_BYTES];
     uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
@@ -80,6 +81,7 @@ struct traced_process {
     } running;
     uint64_t begin_ticks;
     struct traced_ring *rings; // header.ring_count
+    bool traps_are_refused;    // the agent cannot catch them
     uint64_t least_ticks;
     uint64_t maps_hash;                       // of what is mapped executable
     uint64_t modules_ns, clock_ns, budget_ns; // when each was looked after
@@ -106,6 +108,7 @@ int traced_channel_map(struct traced_process *process, uint64_t begin, uint64_t 
                        uint64_t *address, struct base_error *error);
 int traced_channel_unmap(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 int traced_channel_shadow(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
+int traced_channel_traps(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 // What waits for us in the process goes on. `refused` NULL: it is traced.
 void traced_channel_go_on(struct traced_process *process, const char *refused);
 
@@ -133,6 +136,20 @@ int traced_take_all_out(struct patch_process *patch, pid_t pid, struct patch_fig
 
 // A stop for something else is counted as well.
 void traced_note_stop(struct traced_process *process, const struct patch_figures *figures);
+
+// ---- traps.c
+
+// Whether functions of the module that have room for a trap only are traced.
+bool traced_traps_fit(const struct traced_process *process, const struct traced_module *module);
+// A row of the site, behind those that there are.
+void traced_traps_add(struct qut_calls_trap *rows, size_t *count, const struct patch_site *site);
+// The agent knows the table, which is in place. False: none of its functions may be put in.
+bool traced_traps_tell(struct traced_process *process, struct traced_module *module, uint64_t address, size_t count);
+// Leaves them out of sites, of which so many are left.
+size_t traced_traps_leave(struct traced_process *process, const struct traced_module *module, struct patch_site *sites,
+                          size_t count);
+// The module has gone: what stands at these addresses is another's.
+void traced_traps_forget(struct traced_process *process, struct traced_module *module);
 
 // ---- running.c
 

@@ -22,6 +22,8 @@ struct install {
     uint64_t block, block_bytes;
     struct patch_site *sites;
     size_t site_count;
+    size_t trap_count; // wanted
+    uint64_t traps_at; // their table, in the block
 };
 
 static const struct qut_plan_function *planned(const struct install *work, size_t i)
@@ -61,7 +63,8 @@ static uint64_t sum_sizes(struct install *work)
         const bool is_made = make_thunk(work, i, work->block + 4096, &thunk);
         bytes = aligned(bytes, CALLS_THUNK_ALIGNMENT) + (is_made ? thunk.size_bytes : (size_t)CALLS_THUNK_BYTES_MAX);
     }
-    return aligned(bytes, PAGE_BYTES);
+    work->traps_at = aligned(bytes, sizeof(uint64_t));
+    return aligned(work->traps_at + work->trap_count * sizeof(struct qut_calls_trap), PAGE_BYTES);
 }
 
 static void add_site(struct install *work, size_t i, const struct calls_thunk *thunk, uint64_t at)
@@ -123,21 +126,36 @@ static int map_block(struct install *work, struct base_error *error)
     return 0;
 }
 
+static bool is_trap(const struct install *work, size_t i)
+{
+    return planned(work, i)->kind == QUT_PLAN_TRAP;
+}
+
 static int make_block(struct install *work, struct base_error *error)
 {
     if (map_block(work, error) != 0)
         return -1;
+    struct traced_process *process = work->process;
+    struct qut_calls_trap *rows = (struct qut_calls_trap *)(void *)(work->code + work->traps_at);
     uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
+    size_t traps = 0;
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
         at = aligned(at, CALLS_THUNK_ALIGNMENT);
-        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
+        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->traps_at - at)
             continue; // too far away: it stays as it is, and is counted below
+        const size_t before = work->site_count;
         memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
         add_site(work, i, &thunk, work->block + at);
         at += thunk.size_bytes;
+        if (work->site_count != before && is_trap(work, i))
+            traced_traps_add(rows, &traps, &work->sites[before]);
     }
-    return patch_write(work->process->patch, work->block, work->code, work->block_bytes, error);
+    if (patch_write(process->patch, work->block, work->code, work->block_bytes, error) != 0)
+        return -1;
+    if (!traced_traps_tell(process, work->module, work->block + work->traps_at, traps))
+        work->site_count = traced_traps_leave(process, work->module, work->sites, work->site_count);
+    return 0;
 }
 
 // ---- entries
@@ -222,8 +240,9 @@ static int take_ids(struct install *work, const uint32_t *wanted, size_t count, 
     struct traced_process *process = work->process;
     for (size_t i = 0; i < count; i++) {
         const struct qut_plan_function *plan = &work->module->plan->functions[wanted[i]];
-        if (plan->kind == QUT_PLAN_TRAP) { // nobody catches it
-            process->result.traps++;
+        if (plan->kind == QUT_PLAN_TRAP && !traced_traps_fit(process, work->module)) {
+            uint64_t *refused = process->options->traps ? &process->result.traps_refused : &process->result.traps;
+            ++*refused;
             continue;
         }
         if (process->functions.count > QUT_CALLS_ID_MAX) {
@@ -235,6 +254,7 @@ static int take_ids(struct install *work, const uint32_t *wanted, size_t count, 
             return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
         *function = (struct traced_function){
             .module = work->module_index, .index = wanted[i], .is_counted = process->options->count_only};
+        work->trap_count += plan->kind == QUT_PLAN_TRAP;
         work->ids[work->count] = (uint32_t)process->functions.count - 1;
         work->wanted[work->count++] = wanted[i];
     }
@@ -368,6 +388,7 @@ void traced_forget(struct traced_process *process, uint32_t module)
     uint64_t *addresses = calloc(process->functions.count, sizeof *addresses);
     size_t count = 0;
     process->modules.items[module].first_address = 0;
+    traced_traps_forget(process, &process->modules.items[module]);
     for (size_t i = 1; addresses && i < process->functions.count; i++) {
         struct traced_function *function = &process->functions.items[i];
         if (function->module != module || !function->address)

@@ -26,6 +26,7 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
 #define EACH(field) (void)add_all(&sums->field, &result->field, 1)
 #define ALL(field)  add_all(sums->field, result->field, sizeof sums->field / sizeof *sums->field)
     EACH(processes), EACH(processes_failed), EACH(modules), EACH(modules_failed), EACH(functions), EACH(traps);
+    EACH(traps_refused);
     EACH(too_many), EACH(out_of_reach), EACH(enters), EACH(exits), EACH(lost_enters), EACH(lost_exits), EACH(passed);
     EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(threads), EACH(stops);
     EACH(begin_stop_ns), EACH(end_stop_ns), EACH(moved_threads), EACH(put_back), EACH(not_put_back);
@@ -49,6 +50,7 @@ size_t traced_notes(const struct traced_result *result, struct trace_note *notes
         {.name = "calls-functions", .value = result->functions},
         {.name = "calls-by-jump", .value = result->kinds[QUT_PLAN_JUMP] + result->kinds[QUT_PLAN_NOPS]},
         {.name = "calls-by-padding", .value = result->kinds[QUT_PLAN_SHORT]},
+        {.name = "calls-by-trap", .value = result->kinds[QUT_PLAN_TRAP]},
         {.name = "calls-refused-one-byte", .value = result->traps},
         {.name = "calls-not-put-back", .value = result->not_put_back},
         {.name = "calls-left-out-outside", .value = result->outside},

@@ -21,6 +21,7 @@ struct traced_options {
     bool count_only;
     bool waits_for_room;  // threads whose rings are full
     bool without_running; // calls that run when tracing begins are left out
+    bool traps;           // functions with room for a trap only are traced, by traps
     uint64_t budget_hz;   // of one function; 0: none
     uint64_t least_ns;    // shorter calls are counted only; 0: none
 };
@@ -35,7 +36,8 @@ struct traced_result {
     uint64_t kinds[QUT_PLAN_KIND_END];
     uint64_t refusals[QUT_PLAN_REFUSAL_END]; // that patterns fit
     uint64_t others[16];                     // by enum patch_state: what could not be put in
-    uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not
+    uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not: by a trap only, ...
+    uint64_t traps_refused;                  // of these: though traps were asked for
     uint64_t pattern_matches[TRACED_PATTERNS_MAX];
     uint64_t enters, exits, lost_enters, lost_exits, passed, counted, short_calls, running;
     uint64_t over_budget; // functions

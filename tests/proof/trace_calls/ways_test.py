@@ -2,20 +2,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that can only be entered in a way of their own, traced, against the program's own account.
 
-usage: ways_test.py QUT NOPS XRAY [--rounds N]
+usage: ways_test.py QUT NOPS XRAY TRAPS [--rounds N] [--wait]
 
 NOPS and XRAY are the subject of trace_calls_test.py without unwind information, with the nops of
--fpatchable-function-entry and with XRay's sleds; "-": there is none.
+-fpatchable-function-entry and with XRay's sleds; "-": there is none. TRAPS has functions with room for one byte.
 """
 
 import argparse
+import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-from trace_calls_test import TIMEOUT_S, Test, fail, failures
+from trace_calls_test import TIMEOUT_S, Test, accounts_of, fail, failures
 
-LEFT_CASES = ("calls", "tails", "jumps", "threads", "handlers")
+LEFT_CASES = ("calls", "tails")
+TRAP_CASES = ("calls", "jumps", "threads", "masks", "children")
+
+
+class Trapping(Test):
+    def traced(self, program, case, *options):
+        self.said = ""
+        account, trace = self.name("account.json"), self.name("calls.qtrace")
+        done = subprocess.run([self.options.qut, "trace", "--traps", "-o", trace, *options,
+                               *self.patterns(program, case), "--", *self.command(program, case)],
+                              env={**os.environ, "TRACE_ACCOUNT": account}, stderr=subprocess.PIPE, timeout=TIMEOUT_S,
+                              check=False, text=True)
+        self.said = done.stderr
+        return done.returncode, account, trace
+
+
+def traps(test, program):
+    """By --traps alone, whatever the program does with SIGTRAP, its masks, children and handlers."""
+    for name, line in listed(test.options, program).items():
+        if line.startswith("trap ") or ("trap_" in name) != line.startswith("refused "):
+            fail(program, f"{name}: {line}")
+    for name, line in listed(test.options, program, "--traps").items():
+        if ("trap_" in name) != line.startswith("trap "):
+            fail(program, f"{name}, --traps: {line}")
+    for case in TRAP_CASES:
+        test.run(program, case, test.traced)
+        if "2 trap)" not in test.said and ", 2 trap" not in test.said:
+            fail(case, test.said)
+    # It ends while four threads are in traps, and all goes on by itself.
+    status, account, _ = test.traced(program, "ends", "--duration", "1")
+    for _ in range(TIMEOUT_S * 10):
+        if test.is_told(account, "ends"):
+            break
+        time.sleep(0.1)
+    results = accounts_of(account)[1]
+    if results != [("ends", 0)] or not re.search(r"[34] places put back", test.said):
+        fail("ends", f"exit status {status}; {results}; {test.said}")
+    status, account, _ = test.traced(program, "dies")
+    if status != 128 + signal.SIGTRAP:
+        fail("dies", f"exit status {status}, not that of SIGTRAP")
+    # A process that runs may block the signal.
+    done = subprocess.run([test.options.qut, "trace", "--traps", "-f", "x", "-p", str(os.getpid())],
+                          stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False, text=True)
+    if done.returncode != 2 or "needs a COMMAND" not in done.stderr:
+        fail("-p", f"exit status {done.returncode}; {done.stderr}")
 
 
 def listed(options, program, *more):
@@ -56,13 +104,17 @@ def main():
     parser.add_argument("qut")
     parser.add_argument("nops")
     parser.add_argument("xray")
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("traps")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="trace_ways.") as folder:
+    with tempfile.TemporaryDirectory(prefix="trace_ways.") as folder, \
+            tempfile.TemporaryDirectory(prefix="trace_ways.") as other:
         test = Test(options, folder)
         for program in (options.nops, options.xray):
             if program != "-":
                 left_places(test, program)
+        traps(Trapping(options, other), options.traps)
         no_such(test, "true")
     return 1 if failures else 0
 

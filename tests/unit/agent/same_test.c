@@ -311,6 +311,12 @@ START_TEST(settings_are_this_text)
     ck_assert_ptr_nonnull(strstr(text, ";N=0;X=65536;g="));
     ck_assert_int_eq(agent_settings_read(&back, text), 0);
     ck_assert_uint_eq(back.call_ring_bytes, 65536);
+    ck_assert(!back.traps);
+    seldom.traps = true;
+    ck_assert_uint_gt(agent_settings_write(&seldom, text, sizeof text), 0);
+    ck_assert_ptr_nonnull(strstr(text, ";N=0;X=65536;B=1;g="));
+    ck_assert_int_eq(agent_settings_read(&back, text), 0);
+    ck_assert(back.traps);
 }
 END_TEST
 

@@ -87,6 +87,7 @@ static void look_at_answers(int fd, const struct agent_channel_calls *calls)
     ck_assert_int_eq(ask(fd, AGENT_CHANNEL_MAP, code + 16, code, 4096).error, -EINVAL);
     ck_assert_int_eq(ask(fd, AGENT_CHANNEL_MAP, 4096, UINT64_C(1) << 40, 4096).error, -EINVAL);
     ck_assert_int_eq(ask(fd, AGENT_CHANNEL_SHADOW, 4096, 8192, 0).error, -EINVAL);
+    ck_assert_int_eq(ask(fd, AGENT_CHANNEL_TRAPS, 4096, 4096 + 24, 0).error, -ENOTSUP); // nobody asked for traps
     ck_assert_int_eq(ask(fd, AGENT_CHANNEL_SHADOW, UINT64_C(0x7f0000000000), UINT64_C(0x7f0000100000), 0).error, 0);
     line_of(calls->pid, UINT64_C(0x7f0000000000) - (UINT64_C(1) << QUT_CALLS_X86_64_SHADOW_LOG2), line);
     ck_assert_msg(strstr(line, "rw-p"), "the shadow: %s", line);
