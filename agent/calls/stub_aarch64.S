@@ -187,6 +187,7 @@
 
         // x30 is calls_exit.
 .Lto_function:
+        .cfi_def_cfa_offset 0
         br      x17
 
 .Lenter_full:

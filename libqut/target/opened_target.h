@@ -58,7 +58,7 @@ enum { TARGET_READ_NOTES_MAX = 8192 };
 // The stack of a thread that goes on: copied while it stood still, walked afterwards.
 enum { TARGET_COPY_PIECES = 4 };
 struct target_copy {
-    // A thread's stack, another one that a signal frame led to, and those that a Go program changes to.
+    // A thread's stack, one that a signal frame led to, those that a Go program changes to, or the first two's shadows.
     struct target_window pieces[TARGET_COPY_PIECES];
     struct go_thread go; // what its records said then
     uint64_t reached;    // set by the walk: behind the outermost word of piece 0 that it read

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/qut_calls.h"
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
 #include "tracer/attach/inside.h"
@@ -72,6 +73,17 @@ static void copy_other_stacks(struct attach_session *session, uint64_t sp)
                       ATTACH_SECOND_BYTES);
 }
 
+// Who traces calls keeps true return addresses below the stack. (Not of Go programs, whose stacks have these places.)
+static void copy_shadow(struct attach_session *session, unsigned of, unsigned to)
+{
+    static const uint64_t distance = (uint64_t)1 << QUT_CALLS_X86_64_SHADOW_LOG2;
+    struct target_copy *copy = &session->taken.copy;
+    const struct target_window *stack = &copy->pieces[of];
+    if (stack->size && stack->start > distance &&
+        target_maps_find(&session->target->maps, stack->start + stack->size - 1 - distance))
+        copy_piece(session, &copy->pieces[to], stack->start - distance, stack->size);
+}
+
 // Where the copy of the stack at sp ends.
 static uint64_t end_of_stack(const struct attach_session *session, const struct attach_thread *thread, uint64_t sp,
                              uint64_t start)
@@ -100,6 +112,10 @@ void attach_copy_stack(struct attach_session *session, const struct attach_threa
         copy_piece(session, &copy->pieces[0], sp, UNKNOWN_STACK_BYTES);
     copy_piece(session, &copy->pieces[1], thread->second_start, thread->second_start ? ATTACH_SECOND_BYTES : 0);
     copy_other_stacks(session, sp);
+    if (!copy->go.is_known) {
+        copy_shadow(session, 0, 2);
+        copy_shadow(session, 1, 3);
+    }
 }
 
 // ---- the stop

@@ -4,9 +4,9 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
-#include "tracer/calls/plan.h"
 #include "tracer/cli/calls_options.h"
 #include "tracer/cli/record_go.h"
+#include "tracer/traced/clock.h"
 
 enum { OPTIONS_MAX = CALLS_RECORD_ARGUMENTS_MAX + 4 };
 
@@ -41,13 +41,13 @@ static int trace_command(const struct cli_command *command, int argc, char **arg
     int status = cli_calls_options_parse(&options, argc, argv);
     if (status != CLI_GO_ON)
         return status;
-    if (!calls_plan_is_possible()) {
+    if (options.list)
+        return cli_calls_list(&options);
+    if (!traced_is_possible()) {
         cli_report(stderr, "trace",
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");
         return CLI_BAD;
     }
-    if (options.list)
-        return cli_calls_list(&options);
     status = parse_record(&options, &record, argc, argv);
     if (status != CLI_GO_ON)
         return status;

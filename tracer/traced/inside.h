@@ -23,8 +23,9 @@ struct traced_module {
     struct calls_plan *plan;     // NULL: nothing in it is traced
     uint32_t number;             // in the file
     uint64_t block, block_bytes; // of thunks
-    uint64_t traps, traps_bytes; // their table; 0: there is none
-    uint64_t first_address;      // of what was exchanged; 0: nothing was
+    uint64_t traps;              // their table; 0: there is none
+    size_t traps_bytes;
+    uint64_t first_address; // of what was exchanged; 0: nothing was
     uint8_t first_bytes[CALLS_JUMP_BYTES];
     uint8_t build_id[QUT_TRACE_BUILD_ID_BYTES];
     uint32_t build_id_bytes;

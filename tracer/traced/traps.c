@@ -27,7 +27,7 @@ void traced_traps_add(struct qut_calls_trap *rows, size_t *count, const struct p
 bool traced_traps_tell(struct traced_process *process, struct traced_module *module, uint64_t address, size_t count)
 {
     struct base_error why = {0};
-    const uint64_t bytes = count * sizeof(struct qut_calls_trap);
+    const size_t bytes = count * sizeof(struct qut_calls_trap);
     if (count == 0)
         return true;
     if (traced_channel_traps(process, address, address + bytes, &why) != 0) {

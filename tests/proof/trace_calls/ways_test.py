@@ -47,6 +47,8 @@ def traps(test, program):
         test.run(program, case, test.traced)
         if "2 trap)" not in test.said and ", 2 trap" not in test.said:
             fail(case, test.said)
+    # Children that are left alone take the traps out of their own code, and do with SIGTRAP what they like.
+    test.run(program, "children", lambda program, case: test.traced(program, case, "--no-children"))
     # It ends while four threads are in traps, and all goes on by itself.
     status, account, _ = test.traced(program, "ends", "--duration", "1")
     for _ in range(TIMEOUT_S * 10):

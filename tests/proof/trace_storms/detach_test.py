@@ -98,13 +98,16 @@ def attach(options, pid, trace):
     done = subprocess.run([options.qut, "trace", "-o", trace, "-f", "*busy*!traced_*", "--duration", str(options.trace),
                            "-p", str(pid)], stderr=subprocess.PIPE, text=True, check=False)
     said = done.stderr
+    if "cannot be changed meanwhile" in said:
+        print("SKIP: a machine so busy that threads do not come to stand still", flush=True)
+        sys.exit(77)
     is_late = "it is left there" in said
     if is_late:
         print("# a machine so busy that the agent was taken out late", flush=True)
         await_late(pid)
     if done.returncode != (1 if "were lost" in said or is_late else 0):
         fail(f"qut trace: status {done.returncode}: {said}")
-        return 0, 0
+        return 0, 0, 0
     # What qut found in its rings, and what the file says: the same.
     entered, left = number(r"([\d,]+) entries, ", said), number(r" entries, ([\d,]+) exits of", said)
     lost_entries, lost_exits = number(r"([\d,]+) entries and", said), number(r"and ([\d,]+) exits were lost", said)
@@ -119,9 +122,9 @@ def attach(options, pid, trace):
         fail(f"the file has {sums['enters']} entries, qut trace says {entered}, and {running} that ran before")
     if sums["enters"] + lost_entries != left + lost_exits + put_back:
         fail(f"{sums['enters']} entries + {lost_entries} lost, but {left} exits + {lost_exits} lost + {put_back} put back")
-    if not all(process["balanced"] for process in calls) or not put_back:
-        fail(f"not balanced, or nothing was put back: {said}")
-    return sums["enters"] + lost_entries, lost_entries
+    if not all(process["balanced"] for process in calls):
+        fail(f"not balanced: {said}")
+    return sums["enters"] + lost_entries, lost_entries, put_back
 
 
 def main():
@@ -133,14 +136,14 @@ def main():
     parser.add_argument("--trace", type=float, default=0.2)
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
-    entered = lost = rounds = 0
+    entered = lost = rounds = put_back = 0
     with tempfile.TemporaryDirectory(prefix="trace_storms.") as folder, \
             subprocess.Popen([options.busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
+        process.stdout.readline()  # it ends with its standard input
         before = Look(process.pid)
         while rounds < options.rounds and time.monotonic() < end and not failures and process.poll() is None:
-            more, more_lost = attach(options, process.pid, os.path.join(folder, "out.qtrace"))
-            entered, lost, rounds = entered + more, lost + more_lost, rounds + 1
+            more, more_lost, more_back = attach(options, process.pid, os.path.join(folder, "out.qtrace"))
+            entered, lost, put_back, rounds = entered + more, lost + more_lost, put_back + more_back, rounds + 1
             if failures or process.poll() is not None:
                 break
             now = Look(process.pid)
@@ -152,7 +155,10 @@ def main():
         said = process.communicate()[0].strip()
         if process.returncode != 0:
             fail(f"the program ended with {process.returncode}: {said}")
-    print(f"left {rounds} times: {entered} entries, {lost} of them lost, all accounted for; the program: {said}")
+    # On a machine that is too busy a thread may not get into a call while it is traced; not each time.
+    if rounds >= 10 and not put_back:
+        fail("nobody was inside, ever")
+    print(f"left {rounds} times: {entered} entries, {lost} of them lost, {put_back} calls that were put back; the program: {said}")
     return 1 if failures else 0
 
 

@@ -14,11 +14,15 @@
 
 // ---- signals
 
+#ifndef STORM_ROUNDS // fewer under emulation
+#define STORM_ROUNDS 3000
+#endif
+
 // Two timers, each of which rings once a round: so handlers interrupt each other, and the program gets on however slow
 // they are.
 static void storm(bool on_other_stack)
 {
-    enum { ROUNDS = 3000, TIMERS = 2 };
+    enum { ROUNDS = STORM_ROUNDS, TIMERS = 2 };
     static char other_stack[65536];
     const stack_t stack = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
     const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | (on_other_stack ? SA_ONSTACK : 0)};
