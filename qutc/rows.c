@@ -12,14 +12,24 @@
 #include "qutc/code/mend.h"
 #include "qutc/table/row_merge.h"
 
+static bool describes_nothing(const struct input_image *image)
+{
+    struct input_go_functions go;
+    return image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go);
+}
+
+static int fail_without_source(struct qutc_rows *c)
+{
+    return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
+}
+
 static int find_text(struct qutc_rows *c)
 {
     const struct input_image *image = c->image;
     if (image->exec_count == 0)
         return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no executable code");
-    struct input_go_functions go;
-    if (!c->fill && image->frame_count == 0 && !image->oat.present && !input_go_find(image, &go))
-        return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
+    if (!c->fill && describes_nothing(image))
+        return fail_without_source(c);
     // Blocks begin at multiples of every padding alignment, on every architecture.
     uint64_t granule = (uint64_t)QUT_BLOCK_UNITS << 2;
     c->text_start = image->exec[0].start & ~(granule - 1);
@@ -178,7 +188,9 @@ static int fail_without_rows(struct qutc_rows *c)
     if (c->stats->oat.unknown_version)
         return base_fail(c->error, BASE_ERR_UNSUPPORTED, "oatdata", 0, "headers of OAT version %03u are not known",
                          (unsigned)image->oat.version);
-    const char *name = image->frame_count ? image->frame[0].name : image->oat.present ? "oatdata" : "code";
+    if (describes_nothing(image))
+        return fail_without_source(c);
+    const char *name = image->frame_count ? image->frame[0].name : image->oat.present ? "oatdata" : ".gopclntab";
     return base_fail(c->error, BASE_ERR_NO_UNWIND, name, 0, "it describes no code of this file");
 }
 

@@ -5,9 +5,9 @@
 
 #include "qutc/code/inside.h"
 
-// Where less than one byte in so many is in holes, what the described code calls is not looked for: what the linker's
-// start files leave is found without, and looking takes several times what reading all frame programs does.
-enum { WORK_SHARE = 256 };
+// Where less is in holes, or less than one byte in so many, what the described code calls is not looked for: what the
+// linker's start files leave is found without, and looking takes several times what reading all frame programs does.
+enum { WORK_BYTES_LEAST = 1024, WORK_SHARE = 8 };
 
 struct filling {
     struct code_follower f;
@@ -355,7 +355,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (!work_bytes)
         return 0;
     struct code_follower *f = &filling.f;
-    const struct code_wanted wanted = {is_in_hole, work_bytes < f->text_size / WORK_SHARE, &filling};
+    bool is_little = work_bytes < WORK_BYTES_LEAST || work_bytes < f->text_size / WORK_SHARE;
+    const struct code_wanted wanted = {is_in_hole, is_little, &filling};
     if (code_follower_init_wanted(f, image, text_start, text_end, stated, rules, &wanted, error) != 0)
         return -1;
     f->context = &filling;

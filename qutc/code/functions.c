@@ -174,7 +174,7 @@ static void mark_bodies(struct code_follower *f, const struct cfi_row_list *rows
     for (size_t i = 0; i < rows->count; i++) {
         bool is_body = f->rules->rules[rows->rows[i].rule_id].flags & QUT_RULE_BODY_ONLY;
         if ((is_body || was_body) && rows->rows[i].pc_rel < f->text_size)
-            f->marks[rows->rows[i].pc_rel] |= CODE_MARK_START | CODE_MARK_WHOLE;
+            f->marks[rows->rows[i].pc_rel] |= is_body ? CODE_MARK_START | CODE_MARK_WHOLE : CODE_MARK_START;
         was_body = is_body;
     }
 }

@@ -126,6 +126,10 @@ static bool find_register(const struct code_machine *machine, const struct code_
             return true;
         any = !any || slot->offset > any->offset ? slot : any;
     }
+    // A call that comes next overwrites the return address in its register, and is the instruction that callers are
+    // looked up by.
+    if (any && reg == machine->arch->ra_reg && machine->arch->ra_in_register && rule_of_slot(machine, state, any, rule))
+        return true;
     if (code_value_is_entry(&state->reg[reg], reg, 0))
         return true;
     if (any && rule_of_slot(machine, state, any, rule))

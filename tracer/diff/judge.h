@@ -46,7 +46,7 @@ struct judge_item {
 enum { JUDGE_LEAST_MET = 10 }; // samples on both sides, for a test
 // Below 0.05, since few recordings a side, with functions of two sorts, made 6 of 100 comparisons of equal ones say
 // something at 0.05 (tests/unit/tracer/diff/power_test.c).
-#define JUDGE_LEVEL 0.04
+#define JUDGE_LEVEL 0.035
 
 // chance, error, mean, change of items of one kind (self, or total). recordings: on each side, 1 or more.
 // False: no memory.

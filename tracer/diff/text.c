@@ -137,10 +137,12 @@ static void print_side(const struct text *text, enum diff_side side)
         samples += told->samples;
         seconds += told->seconds;
     }
-    fprintf(text->output, "  %c  %zu recording%s, %.2f s: %s of %s in %s samples: ", side == DIFF_A ? 'A' : 'B',
-            diff->recordings[side], diff->recordings[side] == 1 ? "" : "s", seconds,
-            export_weights_amount(diff->measure, diff->basis[side].sum).text, export_weights_name(diff->measure),
-            base_quantity_count(samples).text);
+    fprintf(text->output, "  %c  %zu recording%s, %.2f s: ", side == DIFF_A ? 'A' : 'B', diff->recordings[side],
+            diff->recordings[side] == 1 ? "" : "s", seconds);
+    if (diff->basis[side].sum)
+        fprintf(text->output,
+                "%s of %s in %s samples: ", export_weights_amount(diff->measure, diff->basis[side].sum).text,
+                export_weights_name(diff->measure), base_quantity_count(samples).text);
     for (size_t i = 0; i < diff->recordings[side] && i < 3; i++) {
         fputs(i ? ", " : "", text->output);
         cli_print_name(text->output, base_interner_text(&diff->strings, diff->told[diff_index(diff, side, i)].path));

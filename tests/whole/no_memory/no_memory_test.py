@@ -135,7 +135,8 @@ def commands(options, work, sleeper):
         *(f"export named.qtrace -f {name} -o out/named" for name in
           ("perfetto", "speedscope", "pprof", "collapsed", "nanoscope", "chrome", "perf-script")),
         "export named.qtrace --lines -f collapsed -o out/named", "report named.qtrace -o out/named.html",
-        "collect named.qtrace -o out/x.qtrace",
+        "collect named.qtrace -o out/x.qtrace", "diff --html out/named.html named.qtrace named.qtrace",
+        "diff --json v1.qtrace named.qtrace -- named.qtrace v1.qtrace",
     ]
     if options.all:
         qut += [f"stack --no-cache -p {sleeper}", f"stack --json -p {sleeper}"]

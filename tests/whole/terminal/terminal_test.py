@@ -65,6 +65,8 @@ with tempfile.TemporaryDirectory() as folder:
     for name in "collapsed", "nanoscope", "chrome", "perf-script", "speedscope":
         run([0, 1], QUT, "export", "-f", name, "-o", "-", trace)
     run([0, 1], QUT, "report", "-o", trace + b".html", trace)
+    for form in [], ["--json"], ["--html", trace + b".diff.html"]:
+        run([0, 1], QUT, "diff", *form, trace, trace, wants=b"evil")
     for command in ["stack", "--core"], ["stack", "--snapshot"], ["info"], ["export"], ["report"], ["collect"], [EVIL]:
         run([2], QUT, *command, work + b"/none")
     run([2], QUT, "stack", "--core", program)

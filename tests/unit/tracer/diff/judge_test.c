@@ -10,22 +10,22 @@ static void expect(double found, double wanted)
     ck_assert_msg(fabs(found - wanted) <= 1e-4 * fabs(wanted), "%.10g instead of %.10g", found, wanted);
 }
 
-// Chances 0.005, 0.012, 0.0239, 0.03, 0.2, times 5 / rank: 0.025, 0.03, 0.0398, 0.0375, 0.2; none is surer than what
+// Chances 0.005, 0.012, 0.0239, 0.027, 0.2, times 5 / rank: 0.025, 0.03, 0.0398, 0.03375, 0.2; none is surer than what
 // stands behind it. One that is not tested is no sixth.
 START_TEST(chances_are_corrected)
 {
     struct judge_item items[] = {
-        {.chance = 0.2, .is_tested = true, .change = 1},    {.chance = 0.03, .is_tested = true, .change = -1},
+        {.chance = 0.2, .is_tested = true, .change = 1},    {.chance = 0.027, .is_tested = true, .change = -1},
         {.chance = 0, .is_tested = false, .change = 1},     {.chance = 0.005, .is_tested = true, .change = 1},
         {.chance = 0.0239, .is_tested = true, .change = 1}, {.chance = 0.012, .is_tested = true, .change = 1},
     };
     struct judge_item *all[] = {&items[0], &items[1], &items[2], &items[3], &items[4], &items[5]};
     ck_assert(diff_judge_correct(all, 6));
     expect(items[0].correct, 0.2);
-    expect(items[1].correct, 0.0375);
+    expect(items[1].correct, 0.03375);
     expect(items[2].correct, 1);
     expect(items[3].correct, 0.025);
-    expect(items[4].correct, 0.0375);
+    expect(items[4].correct, 0.03375);
     expect(items[5].correct, 0.03);
     ck_assert_int_eq(items[0].verdict, JUDGE_CANNOT_TELL);
     ck_assert_int_eq(items[1].verdict, JUDGE_LESS);
