@@ -111,18 +111,28 @@ static int add_samples(struct diff *diff, enum diff_side side, size_t recording,
     return add_tree(diff, side, selection, names, groups, with_own);
 }
 
-// The function of each name.
-static uint32_t *functions_of(struct diff *diff, const struct names *names)
+// The function of each name, numbered as stacks meet them: names themselves are made by several threads, and numbered
+// otherwise in each run.
+static uint32_t *functions_of(struct diff *diff, const struct trace *trace, const struct names *names)
 {
-    uint32_t *of_id = calloc(names_id_count(names) + 1, sizeof *of_id);
-    for (uint32_t id = 0; of_id && id < names_id_count(names); id++) {
-        of_id[id] = diff_function_of(diff, names_by_id(names, id));
-        if (of_id[id] == BASE_HASH_NONE) {
-            free(of_id);
-            return NULL;
+    const size_t count = names_id_count(names);
+    uint32_t *of_id = malloc((count + 1) * sizeof *of_id);
+    bool is_good = of_id != NULL;
+    for (size_t id = 0; is_good && id < count; id++)
+        of_id[id] = BASE_HASH_NONE;
+    for (uint32_t node = 1; is_good && node < trace->node_count; node++)
+        for (size_t i = names_count(names, node); is_good && i-- > 0;) {
+            const size_t id = names_at(names, node, i)->id;
+            if (of_id[id] == BASE_HASH_NONE)
+                is_good = (of_id[id] = diff_function_of(diff, names_by_id(names, (uint32_t)id))) != BASE_HASH_NONE;
         }
-    }
-    return of_id;
+    for (size_t id = 0; is_good && id < count; id++) // in no stack
+        if (of_id[id] == BASE_HASH_NONE)
+            is_good = (of_id[id] = diff_function_of(diff, names_by_id(names, (uint32_t)id))) != BASE_HASH_NONE;
+    if (is_good)
+        return of_id;
+    free(of_id);
+    return NULL;
 }
 
 int diff_add(struct diff *diff, enum diff_side side, const struct selection *selection, const struct names *names,
@@ -141,7 +151,7 @@ int diff_add(struct diff *diff, enum diff_side side, const struct selection *sel
                                     .is_complete = whole->is_complete};
     if (selection->end_ns > selection->start_ns)
         told->seconds = (double)(selection->end_ns - selection->start_ns) / 1e9;
-    uint32_t *of_id = functions_of(diff, names);
+    uint32_t *of_id = functions_of(diff, &selection->trace, names);
     const struct function_groups groups = {.of_id = of_id, .count = diff->functions.count};
     int status = of_id ? 0 : -1;
     if (status == 0)
