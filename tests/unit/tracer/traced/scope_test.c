@@ -33,8 +33,9 @@ static size_t take(const char *text, struct qut_calls_event *events)
         text += is_exit || is_jump;
         const uint64_t word =
             qut_calls_word(STACK - 64 * (uint64_t)(text[1] - '0'), is_exit, (uint32_t)(*text - 'a' + 1));
-        events[count++] =
-            (struct qut_calls_event){.time_ticks = count, .word = word | (is_jump ? QUT_CALLS_EVENT_TAIL : 0)};
+        events[count] =
+            (struct qut_calls_event){.time_ticks = count + 1, .word = word | (is_jump ? QUT_CALLS_EVENT_TAIL : 0)};
+        count++;
         text += 2;
     }
     return count;
