@@ -74,10 +74,21 @@ static void mend_call(const struct qut_target *target, const struct qut_target_t
         os_trace_set_registers(thread->info.tid, NT_PRSTATUS, bytes, size);
 }
 
+// Another part of this process may have begun the target, and asks how it ended: `qut trace` looks at a command's
+// threads while that ends, and had the answer in its place.
+static enum os_stop wait_for(const struct qut_target *target, const struct qut_target_thread *thread, bool block,
+                             int *signal_number)
+{
+    const struct target_live *live = target->source;
+    if (live->is_child && thread->info.tid == live->pid)
+        return os_trace_wait_once(thread->info.tid, block, true, signal_number);
+    return os_trace_wait(thread->info.tid, block, signal_number);
+}
+
 static void await(const struct qut_target *target, struct qut_target_thread *thread, bool block)
 {
     int signal_number;
-    switch (os_trace_wait(thread->info.tid, block, &signal_number)) {
+    switch (wait_for(target, thread, block, &signal_number)) {
     case OS_STOP_NONE: break;
     case OS_STOP_ASKED: thread->stopped = true; break;
     case OS_STOP_SIGNAL:

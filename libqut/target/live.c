@@ -257,6 +257,7 @@ static int open_process(struct qut_target *target, pid_t pid, struct qut_target_
     if (pid <= 0 || group <= 0)
         return target_fail(error, "%d: no such process", (int)pid);
     live->pid = (pid_t)group;
+    live->is_child = target_live_status_number(live->pid, "PPid") == (long)os_own_pid();
     if (live->pid == os_own_pid())
         return target_fail(error, "%d: a process cannot stop itself: use qut_backtrace", (int)pid);
     live->tasks_fd = os_open_tasks(live->pid);

@@ -9,6 +9,7 @@ struct target_live {
     pid_t pid;        // of the whole process
     pid_t memory_tid; // a thread that still has its memory: the first one may have ended before the others
     int memory_fd, tasks_fd;
+    bool is_child;        // of this process
     unsigned patience_us; // what is left of the time for threads that wait for a disk
     char *maps_text;      // what target->maps was made of
     size_t maps_text_size;
