@@ -162,7 +162,7 @@ bool modules_machine_step(int *wait_ms)
     bool is_settled = fault == HOTSPOT_FINE || fault == HOTSPOT_OTHER_ARCH;
     bool is_odd = !is_settled && fault != HOTSPOT_STARTING && fault != HOTSPOT_NO_MEMORY;
     atomic_store_explicit(&is_there, !is_settled, memory_order_relaxed);
-    pause_ms = is_odd && pause_ms ? 2 * pause_ms : READ_EVERY_MS;
+    pause_ms = is_odd && pause_ms ? pause_ms + pause_ms / 4 : READ_EVERY_MS;
     pause_ms = pause_ms < READ_SELDOM_MS ? pause_ms : READ_SELDOM_MS;
     due_ns = os_now_ns() + pause_ms * UINT64_C(1000000);
     return true;
