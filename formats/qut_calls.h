@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/qut_calls_thunk.h"
+
 #define QUT_CALLS_MAGIC "QUTCall\x01"
 
 // 8 bytes aligned to 8 on every machine, 32-bit x86 included.
@@ -56,8 +58,7 @@ enum {
     // In a block of thunks.
     QUT_CALLS_BLOCK_ENTER_AT = 0, // u64: address of the enter stub
     QUT_CALLS_BLOCK_COUNT_AT = 8, // u64: address of the count stub
-    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here, and at multiples of
-    QUT_CALLS_THUNK_ALIGNMENT = 16,
+    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here, and at multiples of QUT_CALLS_THUNK_ALIGNMENT
     // In what the thread's own pointer (own_tls_offset) points to.
     QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
     QUT_CALLS_TRAP_BYTE = 0xcc,   // int3

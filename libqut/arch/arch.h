@@ -118,7 +118,7 @@ struct arch {
     uint8_t call_site_count;
     const struct arch_frame_edge *frame_edges;
     uint8_t frame_edge_count;
-    bool has_call_thunks;                               // calls of functions can be traced: libqut/arch/thunk.h
+    bool has_call_thunks;                               // calls of functions can be traced: formats/qut_calls_thunk.h
     bool has_thumb;                                     // bit 0 of a code address says Thumb, and is no part of it
     bool has_signed_ra;                                 // code addresses can carry a signature in their upper bits
     bool has_tagged_pointers;                           // the top byte of a pointer to data is no part of it

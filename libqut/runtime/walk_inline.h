@@ -254,6 +254,11 @@ RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arc
 // The same.
 #include "libqut/runtime/walk_thunk_inline.h"
 
+RUNTIME_WALK_INLINE bool runtime_is_unknown_code(enum qut_end_reason found)
+{
+    return found == QUT_END_NO_MODULE || found == QUT_END_TABLE_PENDING || found == QUT_END_NO_TABLE;
+}
+
 // Fills what says how to leave this frame. False: the walk ends here.
 RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                                           struct runtime_walk *walk)
@@ -263,7 +268,10 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     walk->classified = true;
     walk->trampoline = NULL;
     walk->interpreted.method_cfa_bytes = 0;
-    enum qut_end_reason found = runtime_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
+    enum qut_end_reason found;
+    do
+        found = runtime_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
+    while (runtime_is_unknown_code(found) && runtime_leave_thunk(arch, ops, context, walk));
 
     if (found == QUT_END_NOT) {
         // The trampoline's own rule gives the tracked registers; the signal context has all of them, and what was
@@ -286,10 +294,6 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
         return true;
     }
 
-    bool is_unknown = found == QUT_END_NO_MODULE || found == QUT_END_TABLE_PENDING || found == QUT_END_NO_TABLE;
-    if (arch->has_call_thunks && walk->pc_kind == ARCH_PC_EXACT && is_unknown &&
-        runtime_find_thunk(arch, ops, context, walk, &code))
-        return true;
     uint64_t pc = runtime_plain_pc(arch, walk->regs.pc);
     if (arch->vsyscall && pc - arch->vsyscall < RUNTIME_VSYSCALL_BYTES) {
         runtime_set_leaf_rule(arch, &walk->rule, arch->word_bytes);

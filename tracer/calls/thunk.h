@@ -4,20 +4,18 @@
 #ifndef TRACER_CALLS_THUNK_H
 #define TRACER_CALLS_THUNK_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/qut_calls_plan.h"
+#include "formats/qut_calls_thunk.h"
 
-enum {
-    CALLS_THUNK_BYTES_MAX = 160,
-    CALLS_THUNK_ALIGNMENT = 16,
-    CALLS_JUMP_BYTES = 5, // on x86-64
-};
+enum { CALLS_JUMP_BYTES = 5 }; // on x86-64
 
 struct calls_thunk_place {
     uint64_t load_bias;     // of the module: address = vaddr + load_bias
-    uint64_t thunk_address; // where the thunk will be executed
+    uint64_t thunk_address; // where the thunk will be executed: a multiple of QUT_CALLS_THUNK_ALIGNMENT
     uint64_t block_address; // where its block begins, with the addresses of the stubs (formats/qut_calls.md)
     uint32_t function_id;   // or the number of its cell, where it is only counted
     bool is_counted;        // only: no events
@@ -33,12 +31,15 @@ struct calls_boundary {
 };
 
 struct calls_thunk {
-    uint8_t bytes[CALLS_THUNK_BYTES_MAX];
+    uint8_t bytes[QUT_CALLS_THUNK_BYTES_MAX];
     uint8_t size_bytes;
     uint8_t moved_at; // bytes behind the thunk's start where the copy begins: what the stub goes on with
+    uint8_t moved_end;
+    uint8_t pushes; // bit i: the copy of instruction i begins with a push that the instruction has not
     uint8_t boundary_count;
     struct calls_boundary boundaries[QUT_PLAN_MOVES_MAX + 1];
 };
+static_assert((int)QUT_PLAN_MOVES_MAX + 1 == (int)QUT_CALLS_ORIGIN_BOUNDARIES, "all of them are told");
 
 // False: something is farther away than a branch reaches (2 GiB; aarch64: 128 MiB), so that the thunk has to stand
 // nearer to the module; or the function is refused.

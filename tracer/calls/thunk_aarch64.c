@@ -34,7 +34,7 @@ static uint64_t here(const struct writer *w)
 
 static void put(struct writer *w, uint32_t word)
 {
-    if (w->thunk->size_bytes + INSTRUCTION_BYTES > CALLS_THUNK_BYTES_MAX) {
+    if (w->thunk->size_bytes + INSTRUCTION_BYTES > QUT_CALLS_THUNK_BYTES_MAX) {
         w->failed = true;
         return;
     }
@@ -190,6 +190,7 @@ bool calls_thunk_aarch64(const struct qut_plan_function *function, const struct 
     put(&w, place->function_id);
     thunk->moved_at = thunk->size_bytes;
     put_copy(&w);
+    thunk->moved_end = thunk->size_bytes;
     return !w.failed && cell % 8 == 0;
 }
 

@@ -20,7 +20,7 @@ static uint64_t here(const struct writer *w)
 
 static void put(struct writer *w, const void *bytes, size_t size)
 {
-    if (size > (size_t)CALLS_THUNK_BYTES_MAX - w->thunk->size_bytes) {
+    if (size > (size_t)QUT_CALLS_THUNK_BYTES_MAX - w->thunk->size_bytes) {
         w->failed = true;
         return;
     }
@@ -131,7 +131,12 @@ static void move(struct writer *w, const struct qut_plan_instruction *i, const u
     }
 }
 
-static void put_copy(struct writer *w)
+static bool pushes(const struct qut_plan_instruction *i)
+{
+    return i->move == QUT_MOVE_CALL || i->move == QUT_MOVE_CALL_BY || i->move == QUT_MOVE_CALL_BY_ADDRESS;
+}
+
+static void put_instructions(struct writer *w)
 {
     const struct qut_plan_function *function = w->function;
     uint64_t start = function->entry_vaddr + function->patch_at + w->place->load_bias;
@@ -139,6 +144,8 @@ static void put_copy(struct writer *w)
     for (unsigned i = 0; i < function->instruction_count; i++) {
         const struct qut_plan_instruction *instruction = &function->instructions[i];
         w->thunk->boundaries[i] = (struct calls_boundary){from, w->thunk->size_bytes};
+        if (pushes(instruction))
+            w->thunk->pushes |= (uint8_t)(1u << i);
         move(w, instruction, function->code + from, start + from + instruction->length);
         from = (uint8_t)(from + instruction->length);
     }
@@ -147,6 +154,12 @@ static void put_copy(struct writer *w)
         return; // what stands behind it is another function
     w->thunk->boundaries[w->thunk->boundary_count++] = (struct calls_boundary){from, w->thunk->size_bytes};
     put_jump(w, start + from);
+}
+
+static void put_copy(struct writer *w)
+{
+    put_instructions(w);
+    w->thunk->moved_end = w->thunk->size_bytes;
 }
 
 // To a stub. Below the return address nothing is live at an entry: the stub reads these by their places there. moved_at

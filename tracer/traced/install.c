@@ -61,7 +61,8 @@ static uint64_t sum_sizes(struct install *work)
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
         const bool is_made = make_thunk(work, i, work->block + 4096, &thunk);
-        bytes = aligned(bytes, CALLS_THUNK_ALIGNMENT) + (is_made ? thunk.size_bytes : (size_t)CALLS_THUNK_BYTES_MAX);
+        bytes = aligned(bytes, QUT_CALLS_THUNK_ALIGNMENT) +
+                (is_made ? thunk.size_bytes : (size_t)QUT_CALLS_THUNK_BYTES_MAX);
     }
     work->traps_at = aligned(bytes, sizeof(uint64_t));
     return aligned(work->traps_at + work->trap_count * sizeof(struct qut_calls_trap), PAGE_BYTES);
@@ -141,7 +142,7 @@ static int make_block(struct install *work, struct base_error *error)
     size_t traps = 0;
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
-        at = aligned(at, CALLS_THUNK_ALIGNMENT);
+        at = aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
         if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->traps_at - at)
             continue; // too far away: it stays as it is, and is counted below
         const size_t before = work->site_count;
@@ -322,7 +323,7 @@ static int count_in_module(struct install *work, struct base_error *error)
     uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
-        at = aligned(at, CALLS_THUNK_ALIGNMENT);
+        at = aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
         if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
             continue;
         memcpy(work->code + at, thunk.bytes, thunk.size_bytes);

@@ -27,7 +27,7 @@ extern const struct arch_call_site arch_aarch64_call_sites[ARCH_AARCH64_CALL_SIT
         .system_calls = {{4, {0x01, 0x00, 0x00, 0xd4}}} /* svc #0 */, .result_reg = 0 /* x0 */,                        \
         .call_number_reg = 8 /* x8 */, .clone_number = 220, .telling_register = "x0",                                  \
         .frame_record = {true, false, 1, 0, 2}, .call_sites = arch_aarch64_call_sites,                                 \
-        .call_site_count = ARCH_AARCH64_CALL_SITES,                                                                    \
+        .call_site_count = ARCH_AARCH64_CALL_SITES, .has_call_thunks = true,                                           \
     }
 
 #endif

@@ -25,13 +25,13 @@ TRAP_CASES = ("calls", "jumps", "threads", "masks", "children")
 
 class Trapping(Test):
     def traced(self, program, case, *options):
-        self.said = ""
+        self.said, self.trace = "", None
         account, trace = self.name("account.json"), self.name("calls.qtrace")
         done = subprocess.run([self.options.qut, "trace", "--traps", "-o", trace, *options,
                                *self.patterns(program, case), "--", *self.command(program, case)],
                               env={**os.environ, "TRACE_ACCOUNT": account}, stderr=subprocess.PIPE, timeout=TIMEOUT_S,
                               check=False, text=True)
-        self.said = done.stderr
+        self.said, self.trace = done.stderr, trace
         return done.returncode, account, trace
 
 
@@ -47,6 +47,8 @@ def traps(test, program):
         test.run(program, case, test.traced)
         if "2 trap)" not in test.said and ", 2 trap" not in test.said:
             fail(case, test.said)
+        if case == "children":
+            forked_by_trap(test)
     # Children that are left alone take the traps out of their own code, and do with SIGTRAP what they like.
     test.run(program, "children", lambda program, case: test.traced(program, case, "--no-children"))
     # It ends while four threads are in traps, and all goes on by itself.
@@ -66,6 +68,16 @@ def traps(test, program):
                           stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False, text=True)
     if done.returncode != 2 or "needs a COMMAND" not in done.stderr:
         fail("-p", f"exit status {done.returncode}; {done.stderr}")
+
+
+def forked_by_trap(test):
+    """Each child of fork made one call, by a trap, whatever it did with SIGTRAP: its part has that and no other."""
+    children = [process["functions"] for process in test.calls(test.trace)["calls"]
+                if process["exits_alone"] == 0 and process["enters"] == 1]
+    calls = [(function["function"], function["calls"], function["returned"]) for functions in children
+             for function in functions if function["calls"]]
+    if calls != [("traced_trap_leaf", 1, 1)] * test.options.rounds:
+        fail("children", f"{len(children)} of {test.options.rounds}: {calls[:3]}")
 
 
 def listed(options, program, *more):

@@ -72,7 +72,7 @@ static unsigned make_thunks(struct module *module)
 {
     const struct qut_plan_header *header = module->plan->header;
     unsigned made = 0;
-    size_t bytes = QUT_CALLS_BLOCK_CODE_AT + (size_t)CALLS_THUNK_BYTES_MAX * header->function_count;
+    size_t bytes = QUT_CALLS_BLOCK_CODE_AT + (size_t)QUT_CALLS_THUNK_BYTES_MAX * header->function_count;
     module->block = map_near(module->bias + header->text_start, module->bias + header->text_end, bytes);
     module->patches = calloc(header->function_count + 1u, sizeof *module->patches);
     if (!module->block || !module->patches)

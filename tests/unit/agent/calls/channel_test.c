@@ -66,7 +66,7 @@ static void write_there(int memory, uint64_t address, const void *bytes, size_t 
 static void trace_function(uint32_t pid, const struct qut_calls_header *header, uint64_t block)
 {
     char path[64];
-    uint8_t thunk[THUNKS_BYTES], jump[THUNKS_NOPS];
+    uint8_t thunk[QUT_CALLS_THUNK_BYTES_MAX], jump[THUNKS_NOPS];
     const uint64_t at = block + QUT_CALLS_BLOCK_CODE_AT;
     snprintf(path, sizeof path, "/proc/%u/mem", pid);
     int memory = open(path, O_RDWR | O_CLOEXEC);

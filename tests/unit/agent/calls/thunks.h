@@ -28,8 +28,8 @@ uint64_t thunks_counted(uint32_t cell); // in all tables
 // Whether the function began with nops. `id`: 1 to THUNKS_ID_MAX.
 enum { THUNKS_ID_MAX = 63 };
 bool thunks_trace(void (*function)(void), uint32_t id);
-// The same of a function whose first five bytes are whole instructions, which can stand anywhere; on aarch64, of one
-// that begins with any instruction that can be moved.
+// The same of a function whose first five bytes are whole instructions, which can stand anywhere, or a call; on
+// aarch64, of one that begins with any instruction that can be moved.
 bool thunks_trace_moved(void (*function)(void), uint32_t id);
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub);
 void thunks_undo(void);
@@ -40,9 +40,9 @@ struct thunks_sums {
     uint64_t enters[THUNKS_ID_MAX + 1], exits[THUNKS_ID_MAX + 1];
     uint64_t events;
     uint64_t tails[THUNKS_ID_MAX + 1]; // of enters
-    uint64_t unpaired;  // exits that are not of the last call that is open at their slot
-    uint64_t backwards; // enters before which time stood later, on the same ring
-    uint64_t open;      // calls that were not left, nor closed by another event
+    uint64_t unpaired;                 // exits that are not of the last call that is open at their slot
+    uint64_t backwards;                // enters before which time stood later, on the same ring
+    uint64_t open;                     // calls that were not left, nor closed by another event
     uint64_t bad_ids;
 };
 // Reads the rings empty, and frees those that have ended.
@@ -50,8 +50,9 @@ void thunks_drain(void);
 const struct thunks_sums *thunks_sums(void);
 
 // x86-64: the bytes alone, for another process: of a thunk for a function that begins with nops, and of a jump.
-enum { THUNKS_BYTES = 64, THUNKS_NOPS = 5 };
-size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id);
+enum { THUNKS_NOPS = 5 };
+size_t thunks_make(uint8_t bytes[QUT_CALLS_THUNK_BYTES_MAX], uint64_t at, uint64_t block_at, uint64_t function,
+                   uint32_t id);
 void thunks_jump(uint8_t bytes[THUNKS_NOPS], uint64_t at, uint64_t to);
 
 #ifdef __cplusplus

@@ -1,55 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
+// Thunks are made by the planner's own parts.
 #include <string.h>
 
+#include "formats/qut_rule.h"
 #include "tests/unit/agent/calls/thunks_inside.h"
+#include "tracer/calls/thunk.h"
 
-enum { NOPS = THUNKS_NOPS };
+enum { NOPS = THUNKS_NOPS, CALL = 0xe8, LANDING_PAD_BYTES = 4, TLS_UNREACHABLE_LOG2 = 40 };
 
-// Written at `bytes`, executed at `at`.
-struct code {
-    uint8_t *bytes;
-    uint64_t at;
-};
-
-static void put(struct code *code, const void *bytes, size_t size)
+// Of what tests begin functions with: push by one byte, mov %rsp, %rbp, else an instruction that fills the rest.
+static uint8_t length_of(const uint8_t *at, unsigned rest)
 {
-    memcpy(code->bytes, bytes, size);
-    code->bytes += size;
-    code->at += size;
+    static const uint8_t keep_sp[] = {0x48, 0x89, 0xe5};
+    if ((*at & 0xf8) == 0x50)
+        return 1;
+    return memcmp(at, keep_sp, sizeof keep_sp) == 0 ? (uint8_t)sizeof keep_sp : (uint8_t)rest;
 }
 
-static void put_word(struct code *code, const char *bytes, size_t size, uint32_t word)
+// Of a function whose first five bytes are to be moved.
+static struct qut_plan_function plan(uint64_t address, const uint8_t bytes[NOPS], enum qut_plan_move move)
 {
-    put(code, bytes, size);
-    put(code, &word, sizeof word);
-}
-#define PUT_WORD(CODE, BYTES, WORD) put_word(CODE, BYTES, sizeof(BYTES) - 1, WORD)
-
-static void put_jump(struct code *code, uint64_t to)
-{
-    PUT_WORD(code, "\xe9", (uint32_t)(to - (code->at + 5)));
-}
-
-static void put_handover(struct code *code, uint32_t id, uint64_t moved, uint64_t cell)
-{
-    PUT_WORD(code, "\xc7\x44\x24\xf0", id);
-    PUT_WORD(code, "\xc7\x44\x24\xd8", (uint32_t)moved);
-    PUT_WORD(code, "\xc7\x44\x24\xdc", (uint32_t)(moved >> 32));
-    PUT_WORD(code, "\xff\x25", (uint32_t)(cell - (code->at + 6)));
+    struct qut_plan_function function = {
+        .entry_vaddr = address, .kind = QUT_PLAN_JUMP, .patch_bytes = NOPS, .moved_bytes = NOPS, .code_bytes = NOPS};
+    for (unsigned at = 0; at < NOPS;) {
+        const uint8_t length = move == QUT_MOVE_COPY ? length_of(bytes + at, NOPS - at) : (uint8_t)NOPS;
+        function.instructions[function.instruction_count++] =
+            (struct qut_plan_instruction){length, (uint8_t)move, 1, 0};
+        at += length;
+    }
+    memcpy(function.code, bytes, NOPS);
+    return function;
 }
 
-size_t thunks_make(uint8_t bytes[THUNKS_BYTES], uint64_t at, uint64_t block_at, uint64_t function, uint32_t id)
+size_t thunks_make(uint8_t bytes[QUT_CALLS_THUNK_BYTES_MAX], uint64_t at, uint64_t block_at, uint64_t function,
+                   uint32_t id)
 {
-    struct code code = {bytes, at};
-    put_handover(&code, id, at + 30, block_at + QUT_CALLS_BLOCK_ENTER_AT);
-    put_jump(&code, function + NOPS);
-    return (size_t)(code.at - at);
+    static const uint8_t nops[NOPS];
+    const struct qut_plan_function planned = plan(function, nops, QUT_MOVE_SKIP);
+    const struct calls_thunk_place place = {
+        .thunk_address = at, .block_address = block_at, .function_id = id, .architecture = QUT_ARCH_X86_64};
+    struct calls_thunk thunk;
+    if (!calls_thunk_make(&planned, &place, &thunk))
+        return 0;
+    memcpy(bytes, thunk.bytes, thunk.size_bytes);
+    return thunk.size_bytes;
 }
 
 void thunks_jump(uint8_t bytes[NOPS], uint64_t at, uint64_t to)
 {
-    struct code code = {bytes, at};
-    put_jump(&code, to);
+    const uint32_t distance = (uint32_t)(to - (at + NOPS));
+    bytes[0] = 0xe9;
+    memcpy(bytes + 1, &distance, sizeof distance);
 }
 
 static bool has_nops(const uint8_t *at)
@@ -58,59 +59,47 @@ static bool has_nops(const uint8_t *at)
     return memcmp(at, nops, NOPS) == 0 || memcmp(at, long_nop, sizeof long_nop) == 0;
 }
 
-static bool divert(uint8_t *at, const uint8_t *thunk)
-{
-    uint8_t jump[NOPS];
-    thunks_jump(jump, (uintptr_t)at, (uintptr_t)thunk);
-    return thunks_exchange(at, jump, NOPS);
-}
-
 static uint8_t *behind_landing_pad(void (*function)(void))
 {
     uint8_t *at = (uint8_t *)(uintptr_t)function;
-    return memcmp(at, "\xf3\x0f\x1e\xfa", 4) == 0 ? at + 4 : at;
+    return memcmp(at, "\xf3\x0f\x1e\xfa", LANDING_PAD_BYTES) == 0 ? at + LANDING_PAD_BYTES : at;
+}
+
+static bool divert(uint8_t *at, enum qut_plan_move move, struct calls_thunk_place place)
+{
+    const struct qut_plan_function planned = plan((uintptr_t)at, at, move);
+    uint8_t *next = thunks_next(), jump[NOPS];
+    struct calls_thunk thunk;
+    place.thunk_address = (uintptr_t)next;
+    place.block_address = thunks_block();
+    place.architecture = QUT_ARCH_X86_64;
+    if (!calls_thunk_make(&planned, &place, &thunk))
+        return false;
+    memcpy(next, thunk.bytes, thunk.size_bytes);
+    thunks_used(next + thunk.size_bytes);
+    thunks_jump(jump, (uintptr_t)at, (uintptr_t)next);
+    return thunks_exchange(at, jump, NOPS);
 }
 
 bool thunks_trace(void (*function)(void), uint32_t id)
 {
-    uint8_t *at = behind_landing_pad(function), *thunk = thunks_next();
-    if (!has_nops(at))
-        return false;
-    thunks_used(thunk + thunks_make(thunk, (uintptr_t)thunk, thunks_block(), (uintptr_t)at, id));
-    return divert(at, thunk);
+    uint8_t *at = behind_landing_pad(function);
+    return has_nops(at) && divert(at, QUT_MOVE_SKIP, (struct calls_thunk_place){.function_id = id});
 }
 
 bool thunks_trace_moved(void (*function)(void), uint32_t id)
 {
-    uint8_t *at = behind_landing_pad(function), *thunk = thunks_next();
-    struct code code = {thunk, (uintptr_t)thunk};
-    put_handover(&code, id, code.at + 30, thunks_block() + QUT_CALLS_BLOCK_ENTER_AT);
-    put(&code, at, NOPS);
-    put_jump(&code, (uintptr_t)at + NOPS);
-    thunks_used(code.bytes);
-    return divert(at, thunk);
+    uint8_t *at = behind_landing_pad(function);
+    return divert(at, *at == CALL ? QUT_MOVE_CALL : QUT_MOVE_COPY, (struct calls_thunk_place){.function_id = id});
 }
 
+// By the stub: as where the thread's own pointer is too far away.
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
 {
-    uint8_t *at = behind_landing_pad(function), *thunk = thunks_next();
-    struct code code = {thunk, (uintptr_t)thunk};
-    uint64_t moved = code.at + 5 + 30;
-    if (!has_nops(at))
-        return false;
-    put(&code, "\x48\x89\x44\x24\xe8", 5);
-    if (!by_stub) {
-        PUT_WORD(&code, "\x64\x48\x8b\x04\x25", (uint32_t)thunks_header()->own_tls_offset);
-        put(&code, "\x48\x8b\x40\x20\x48\x85\xc0", 7);
-        put(&code, "\x74\x11", 2); // over the next 7 + 5 + 5 bytes
-        PUT_WORD(&code, "\x48\xff\x80", cell * 8);
-        put(&code, "\x48\x8b\x44\x24\xe8", 5);
-        moved = code.at;
-        put_jump(&code, (uintptr_t)at + NOPS);
-    }
-    put_handover(&code, cell, moved, thunks_block() + QUT_CALLS_BLOCK_COUNT_AT);
-    if (by_stub)
-        put_jump(&code, (uintptr_t)at + NOPS);
-    thunks_used(code.bytes);
-    return divert(at, thunk);
+    uint8_t *at = behind_landing_pad(function);
+    const struct calls_thunk_place place = {.function_id = cell,
+                                            .is_counted = true,
+                                            .own_tls_offset = by_stub ? INT64_C(1) << TLS_UNREACHABLE_LOG2
+                                                                      : thunks_header()->own_tls_offset};
+    return has_nops(at) && divert(at, QUT_MOVE_SKIP, place);
 }

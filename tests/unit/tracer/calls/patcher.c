@@ -102,7 +102,7 @@ void *patcher_address(const struct patcher *patcher, const char *name)
 // Near the library: somewhere below it.
 static void map_block(struct patcher *patcher)
 {
-    patcher->block_bytes = CODE_AT + (size_t)CALLS_THUNK_BYTES_MAX * patcher->plan->header->function_count;
+    patcher->block_bytes = CODE_AT + (size_t)QUT_CALLS_THUNK_BYTES_MAX * patcher->plan->header->function_count;
     uint64_t at = (patcher->load_bias + patcher->plan->header->text_start) & ~(uint64_t)0xfff;
     void *block = MAP_FAILED;
     for (unsigned tries = 0; block == MAP_FAILED && tries < 1500; tries++) {

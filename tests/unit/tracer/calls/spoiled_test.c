@@ -140,7 +140,7 @@ START_TEST(what_is_taken_can_be_used)
             struct calls_thunk thunk;
             struct calls_patch patch;
             if (calls_thunk_make(&taken->functions[i], &place, &thunk))
-                ck_assert_uint_le(thunk.size_bytes, CALLS_THUNK_BYTES_MAX);
+                ck_assert_uint_le(thunk.size_bytes, QUT_CALLS_THUNK_BYTES_MAX);
             calls_patch_make(&taken->functions[i], &place, &patch);
             ck_assert_uint_le(patch.piece_count, 2);
         }
