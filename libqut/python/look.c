@@ -6,6 +6,7 @@
 
 #include "libqut/elf/dynamic_symbol.h"
 #include "libqut/modules/own_memory.h"
+#include "libqut/os/task.h"
 #include "libqut/python/inside.h"
 
 enum {
@@ -90,18 +91,15 @@ static_assert(offsetof(struct python_known, retired) == 0, "freed by its node");
 
 static void replace(struct python_known *known)
 {
-    os_lock(&modules_registry.lock);
     struct python_known *old = atomic_exchange_explicit(&python_known, known, memory_order_seq_cst);
-    if (old)
-        modules_registry_push_retired(&old->retired);
-    os_unlock(&modules_registry.lock);
+    modules_registry_retire(old ? &old->retired : NULL);
 }
 
 // What is known and stays, with the threads that there are now.
 static bool list_threads(const struct python_known *like)
 {
     struct cpython_runtime runtime = like->runtime;
-    uint64_t began_ns = os_now_ns();
+    uint64_t spent_ns = os_thread_cpu_ns(); // how long it takes says nothing on a busy machine
     runtime.threads = listed;
     cpython_list_threads(&runtime, &modules_own_memory); // what could be read is there
     size_t bytes = runtime.thread_count * sizeof *listed;
@@ -113,7 +111,7 @@ static bool list_threads(const struct python_known *like)
     known->runtime.threads = known->threads;
     memcpy(known->threads, listed, bytes);
     known->retired = (struct modules_retired){.free = free_known};
-    uint64_t now_ns = os_now_ns(), pause_ns = (now_ns - began_ns) * LOOK_SHARE;
+    uint64_t now_ns = os_now_ns(), pause_ns = (os_thread_cpu_ns() - spent_ns) * LOOK_SHARE;
     known->look_again_ns = now_ns + (pause_ns > LOOK_AGAIN_NS ? pause_ns : LOOK_AGAIN_NS);
     known->look_each_ns = now_ns + LOOK_EACH_NS + pause_ns;
     due_ns = known->look_again_ns;
@@ -127,16 +125,17 @@ void python_forget(void)
     free(listed);
     listed = NULL;
     found = 0;
-    python_functions_forget();
+    functions_table_forget(&python_functions);
     python_lines_forget();
-    python_rooms_forget();
+    functions_rooms_forget(&python_rooms);
 }
 
 static bool prepare(void)
 {
     if (!listed)
         listed = malloc(CPYTHON_THREADS_MAX * sizeof *listed);
-    return listed && python_functions_prepare() && python_lines_prepare() && python_rooms_prepare();
+    return listed && functions_table_prepare(&python_functions) && python_lines_prepare() &&
+           functions_rooms_prepare(&python_rooms);
 }
 
 static void look_at(const struct modules_record *record)

@@ -279,7 +279,8 @@ static void put_together(struct recorder *recorder)
     for (struct process *process = recorder->processes; process; process = process->next, done++) {
         struct base_error error = {0};
         bool is_worth = is_worth_a_part(process);
-        result->processes += is_worth;
+        // The same process: what it became by exec is counted.
+        result->processes += is_worth && process->end != PROCESS_REPLACED;
         if (process->is_first)
             continue;
         if (!is_worth) {

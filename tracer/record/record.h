@@ -47,7 +47,7 @@ struct record_result {
     int left_by;        // signal that ended the recording before the command had ended; 0: none did
     uint64_t elapsed_ns, own_cpu_ns, command_cpu_ns;
     struct record_counts counts;
-    uint64_t processes;                // that are in the file
+    uint64_t processes;                // that are in the file; one that replaced itself by exec counts once
     uint64_t processes_left;           // that went on when the recording ended
     uint64_t processes_failed;         // whose samples are not, or not all, in the file
     bool is_short_of_descriptors;      // a reason for that

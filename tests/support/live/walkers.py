@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +25,20 @@ class Walk:
     places: list = field(default_factory=list)  # what qut says about each frame
     functions: list = field(default_factory=list)  # "" where it knows none
     kinds: list = field(default_factory=list)  # "native", "jit", ...
+
+
+def wait_until_still(pid):
+    """Until each thread waits in a system call, in which it was not while another tool looked: it begins the call anew."""
+    ends_s = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < ends_s:
+        calls = []
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as file:
+                calls.append(file.read().split()[0])
+        if all(call.isdecimal() for call in calls):
+            return
+        time.sleep(0.001)
+    raise WalkerFailed(f"{pid}: its threads do not wait: {calls}")
 
 
 def output_of(command):

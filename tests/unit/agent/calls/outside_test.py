@@ -47,11 +47,13 @@ def stub_offset():
 
 
 def others(pid):
+    walkers.wait_until_still(pid)
     ours, page = walkers.qut(QUT, pid), 4096
     for name, walk in (("eu-stack", walkers.eu_stack), ("gdb", walkers.gdb)):
         if not shutil.which(name):
             print(f"SKIP: no {name}")
             continue
+        walkers.wait_until_still(pid)
         theirs = walk(pid)
         more = {pc for stack in theirs.values() for pc in stack.pcs} - {pc for stack in ours.values() for pc in stack.pcs}
         stubs = {pc for pc in more if (pc - stub_offset()) % page == 0}
@@ -66,10 +68,12 @@ def run(way, core):
         resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2))
     try:
         check(f"{way}: it stands still", subject.stdout.readline() == "ready\n")
+        walkers.wait_until_still(subject.pid)
         alive, answer = frames(["-p", str(subject.pid)])
         if way == "traced":
             others(subject.pid)
         if core:
+            walkers.wait_until_still(subject.pid)
             subject.send_signal(signal.SIGABRT)
             subject.wait()
         return alive, answer
