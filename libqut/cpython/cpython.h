@@ -210,8 +210,6 @@ bool cpython_read_text(const struct cpython_runtime *runtime, const struct elf_a
 // The same with room for CPYTHON_TEXT_ROOM_BYTES to work with: in handlers.
 bool cpython_read_text_with(const struct cpython_runtime *runtime, const struct elf_art_memory *memory,
                             uint64_t address, char *text, size_t text_size, uint8_t *room);
-// "function\nfile", as traces have it (QUT_TRACE_MODULE_LINES). A path that does not fit is known by its end.
-void cpython_function_text(const char *name, const char *file, char *text, size_t text_size);
 // The bytes of an object. Returns how many; 0: none, or they do not fit.
 size_t cpython_read_bytes(const struct cpython_runtime *runtime, const struct elf_art_memory *memory, uint64_t address,
                           uint8_t *bytes, size_t size);

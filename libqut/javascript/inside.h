@@ -10,10 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum {
-    JAVASCRIPT_ROOMS = 16, // threads that take their functions at the same moment
-    JAVASCRIPT_FUNCTIONS_MAX = 1 << 15,
-};
+enum { JAVASCRIPT_FUNCTIONS_MAX = 1 << 15 };
 
 // V8, as our thread found it. Replaced as a whole; freed when no walk can look at it.
 struct javascript_known {
@@ -24,7 +21,7 @@ struct javascript_known {
 
 // What a thread works with while it takes its functions.
 struct javascript_room {
-    _Atomic uint32_t is_taken;
+    struct functions_room room;
     struct qut_cursor cursor;
     size_t place_count;
     struct v8_place places[V8_PLACES_MAX];
@@ -36,18 +33,13 @@ struct javascript_room {
 
 // ---- numbers.c
 
-bool javascript_numbers_prepare(void);
-void javascript_numbers_forget(void);
-void javascript_numbers_after_fork(void);
+extern struct functions_table javascript_functions;
 // The number of a function; 0: there is no room. Signal-safe.
 uint32_t javascript_number_of(const struct v8_function *function);
-// It was met for the trace with that mark. Signal-safe.
-void javascript_meet(uint32_t number, uint32_t mark);
 
 // ---- own_stack.c
 
-bool javascript_rooms_prepare(void);
-void javascript_rooms_forget(void);
+extern struct functions_rooms javascript_rooms;
 
 #pragma GCC visibility pop
 

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "libqut/functions/functions.h"
 #include "libqut/v8/v8.h"
-#include "libqut/walk/noted_walk.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -37,8 +37,7 @@ size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struc
 // Looks for V8 where modules have changed. Under work.
 void javascript_look(void);
 // Calls tell for each function that was met for the trace with that mark, and not told yet. Under work.
-void javascript_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
-                     void *context);
+void javascript_tell(uint32_t mark, functions_tell *tell, void *context);
 
 // In a child after fork: threads that took their functions, or told of one, have stayed behind.
 void javascript_after_fork(void);

@@ -27,19 +27,16 @@ static_assert(offsetof(struct javascript_known, retired) == 0, "freed by its nod
 
 static void replace(struct javascript_known *known)
 {
-    os_lock(&modules_registry.lock);
     struct javascript_known *old = atomic_exchange_explicit(&javascript_known, known, memory_order_seq_cst);
-    if (old)
-        modules_registry_push_retired(&old->retired);
-    os_unlock(&modules_registry.lock);
+    modules_registry_retire(old ? &old->retired : NULL);
 }
 
 void javascript_forget(void)
 {
     free(atomic_exchange_explicit(&javascript_known, NULL, memory_order_seq_cst));
     found = 0;
-    javascript_numbers_forget();
-    javascript_rooms_forget();
+    functions_table_forget(&javascript_functions);
+    functions_rooms_forget(&javascript_rooms);
 }
 
 // NULL: it is none that is known.
@@ -49,7 +46,7 @@ static struct javascript_known *read_machine(struct modules_record *record)
     const char *missing;
     struct javascript_known *known = calloc(1, sizeof *known);
     if (known && v8_layout_read(&symbols, &modules_own_memory, &known->layout, &missing) &&
-        javascript_numbers_prepare() && javascript_rooms_prepare()) {
+        functions_table_prepare(&javascript_functions) && functions_rooms_prepare(&javascript_rooms)) {
         known->retired = (struct modules_retired){.free = free_known};
         memcpy(known->canary, record->identity.canary, sizeof known->canary);
         return known;

@@ -8,47 +8,13 @@
 #include "libqut/modules/own_memory.h"
 #include "libqut/os/task.h"
 
-static struct javascript_room *rooms;
-
-// ---- rooms
-
-bool javascript_rooms_prepare(void)
-{
-    if (!rooms)
-        rooms = os_reserve(sizeof *rooms * JAVASCRIPT_ROOMS);
-    return rooms != NULL;
-}
-
-void javascript_rooms_forget(void)
-{
-    if (rooms)
-        os_free_pages(rooms, sizeof *rooms * JAVASCRIPT_ROOMS);
-    rooms = NULL;
-}
-
-// Mostly the one that the thread had before: that has its pages, and what the thread knows.
-static struct javascript_room *take_room(void)
-{
-    uint32_t tid = os_thread_id();
-    for (unsigned i = 0; i < JAVASCRIPT_ROOMS; i++) {
-        struct javascript_room *room = &rooms[(tid + i) % JAVASCRIPT_ROOMS];
-        if (atomic_load_explicit(&room->is_taken, memory_order_relaxed) == 0 &&
-            atomic_exchange_explicit(&room->is_taken, 1, memory_order_acquire) == 0)
-            return room;
-    }
-    return NULL;
-}
-
-static void give_room(struct javascript_room *room)
-{
-    atomic_store_explicit(&room->is_taken, 0, memory_order_release);
-}
+struct functions_rooms javascript_rooms = {.room_bytes = sizeof(struct javascript_room)};
+static_assert(offsetof(struct javascript_room, room) == 0, "taken by its first part");
 
 void javascript_after_fork(void)
 {
-    for (unsigned i = 0; rooms && i < JAVASCRIPT_ROOMS; i++)
-        atomic_store_explicit(&rooms[i].is_taken, 0, memory_order_relaxed);
-    javascript_numbers_after_fork();
+    functions_rooms_after_fork(&javascript_rooms);
+    functions_table_after_fork(&javascript_functions);
 }
 
 // ---- frames
@@ -107,26 +73,10 @@ static uint32_t number(void *context, const struct v8_function *function)
 
 // ---- both
 
-struct putting {
-    struct walk_noted_walk *notes;
-    size_t count, named;
-    bool is_cut;
-};
-
-static void put(struct putting *putting, uint64_t pc, uint32_t flags)
-{
-    struct walk_noted_walk *notes = putting->notes;
-    putting->is_cut = putting->is_cut || putting->count == notes->max;
-    if (putting->is_cut)
-        return;
-    notes->pcs[putting->count] = (uintptr_t)pc;
-    notes->flags[putting->count++] = (uint8_t)flags;
-}
-
 // As from outside (libqut/script/merge.c): made code becomes its function; behind the machine's own the function is a
 // frame more; and what a frame holds proves its pointer, so its caller is no guess.
 static void put_frame(const struct javascript_known *known, const struct javascript_room *room, size_t count,
-                      size_t index, uint32_t mark, bool *proves_caller, struct putting *putting)
+                      size_t index, uint32_t mark, bool *proves_caller, struct functions_putting *putting)
 {
     const struct qut_frame *frame = &room->native[index];
     uint32_t flags = *proves_caller ? frame->flags & ~(uint32_t)QUT_FRAME_GUESSED : frame->flags;
@@ -139,28 +89,22 @@ static void put_frame(const struct javascript_known *known, const struct javascr
     *proves_caller = place && (is_made || !is_interrupted);
     bool has_function = place && place->function;
     if (!has_function || !is_made)
-        put(putting, frame->lookup_pc, flags);
+        functions_put(putting, frame->lookup_pc, flags);
     if (!has_function)
         return;
-    putting->named++;
-    javascript_meet(place->function, mark);
-    put(putting, V8_NUMBER_BASE | (uint64_t)place->function << V8_LINE_BITS,
-        QUT_FRAME_DEX | (is_made ? flags & (QUT_FRAME_GUESSED | QUT_FRAME_INTERRUPTED) : 0u));
+    functions_meet(&javascript_functions, place->function, mark);
+    functions_put(putting, V8_NUMBER_BASE | (uint64_t)place->function << V8_LINE_BITS,
+                  QUT_FRAME_DEX | (is_made ? flags & (QUT_FRAME_GUESSED | QUT_FRAME_INTERRUPTED) : 0u));
 }
 
 static size_t merge_in(const struct javascript_known *known, const struct javascript_room *room,
                        struct walk_noted_walk *notes, size_t count, uint32_t mark)
 {
-    struct putting putting = {.notes = notes};
+    struct functions_putting putting = {.notes = notes};
     bool proves_caller = false;
     for (size_t i = 0; i < count; i++)
         put_frame(known, room, count, i, mark, &proves_caller, &putting);
-    notes->noted_count = putting.count;
-    if (putting.is_cut) {
-        notes->end.reason = QUT_END_LIMIT;
-        notes->end.pc = notes->pcs[putting.count - 1];
-    }
-    return putting.count;
+    return functions_put_all(&putting);
 }
 
 size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
@@ -169,7 +113,7 @@ size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struc
     const struct javascript_known *known = atomic_load_explicit(&javascript_known, memory_order_seq_cst);
     if (!known || count < 2 || count > WALK_NOTED_MAX || !notes->modules || !has_guess(notes, count))
         return 0;
-    struct javascript_room *room = take_room();
+    struct javascript_room *room = functions_room_take(&javascript_rooms, os_thread_id());
     if (!room)
         return 0;
     size_t merged = 0;
@@ -180,6 +124,6 @@ size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struc
                                     room->place_count);
         merged = room->place_count ? merge_in(known, room, notes, count, mark) : 0;
     }
-    give_room(room);
+    functions_room_give(&room->room);
     return merged;
 }

@@ -40,6 +40,15 @@ void modules_registry_push_retired(struct modules_retired *retired)
     modules_registry.retired = retired;
 }
 
+void modules_registry_retire(struct modules_retired *retired)
+{
+    if (!retired)
+        return;
+    os_lock(&modules_registry.lock);
+    modules_registry_push_retired(retired);
+    os_unlock(&modules_registry.lock);
+}
+
 struct grace {
     uint32_t old_index;
     enum { OTHERS_DRAIN, OLD_DRAINS, UNREGISTERED_DONE } stage;

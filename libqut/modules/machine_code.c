@@ -10,7 +10,10 @@
 #include "libqut/modules/machine_code.h"
 #include "libqut/modules/registry.h"
 
-enum { READ_EVERY_MS = 20 }; // while it starts: reading takes a thousand system calls, half a millisecond
+enum {
+    READ_EVERY_MS = 20, // while it starts: reading takes a thousand system calls, half a millisecond
+    READ_SELDOM_MS = 5000,
+};
 
 struct machine_code {
     struct modules_retired retired;
@@ -25,7 +28,8 @@ static_assert(offsetof(struct hotspot_code, machine) == 0, "found by it");
 static _Atomic(struct machine_code *) current; // NULL: none, or not ready
 static _Atomic uint32_t is_there;              // a machine that was not read yet
 static _Atomic uint32_t wanted;
-static uint64_t structs, types, due_ns; // under work
+static uint64_t structs, types, due_ns; // under work, as the next
+static unsigned pause_ms;
 
 // ---- walks
 
@@ -107,7 +111,7 @@ static void replace(struct machine_code *code)
 void modules_machine_drop(void)
 {
     replace(NULL);
-    structs = types = due_ns = 0;
+    structs = types = due_ns = pause_ms = 0;
     atomic_store_explicit(&is_there, 0, memory_order_relaxed);
     atomic_store_explicit(&wanted, 0, memory_order_relaxed);
 }
@@ -153,9 +157,13 @@ bool modules_machine_step(int *wait_ms)
     } else {
         free(code);
     }
-    // Another look at what is not known would be no better.
-    bool is_settled = fault != HOTSPOT_STARTING && fault != HOTSPOT_NO_MEMORY;
+    // Tables that say nothing of use may not be whole: the loader lists a library before it has put addresses into its
+    // data, and on a busy machine that takes it long. So they are looked at again, ever more seldom.
+    bool is_settled = fault == HOTSPOT_FINE || fault == HOTSPOT_OTHER_ARCH;
+    bool is_odd = !is_settled && fault != HOTSPOT_STARTING && fault != HOTSPOT_NO_MEMORY;
     atomic_store_explicit(&is_there, !is_settled, memory_order_relaxed);
-    due_ns = os_now_ns() + READ_EVERY_MS * 1000000u;
+    pause_ms = is_odd && pause_ms ? pause_ms + pause_ms / 4 : READ_EVERY_MS;
+    pause_ms = pause_ms < READ_SELDOM_MS ? pause_ms : READ_SELDOM_MS;
+    due_ns = os_now_ns() + pause_ms * UINT64_C(1000000);
     return true;
 }

@@ -140,6 +140,8 @@ void modules_registry_unpublish(void);
 
 // Its object is freed when no walk that runs now can look at it. Under lock.
 void modules_registry_push_retired(struct modules_retired *retired);
+// The same without lock; NULL: there is none.
+void modules_registry_retire(struct modules_retired *retired);
 
 // Frees what was retired, once the walks that run now have ended; waits for them at most patience_ms. Returns whether
 // nothing is left. Under work, without lock.

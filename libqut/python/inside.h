@@ -12,7 +12,6 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-    PYTHON_ROOMS = 16,     // threads that take their functions at the same moment
     PYTHON_CODES_MAX = 64, // code objects that are looked at at once
     PYTHON_SLOTS = 256,
     PYTHON_PARTS = 6,             // of what a code object leads to: of each object its length, and what it holds
@@ -34,7 +33,7 @@ struct python_known {
 
 // What a thread works with while it takes its functions.
 struct python_room {
-    _Atomic uint32_t is_taken;
+    struct functions_room room;
     struct cpython_stack stack;
     struct cpython_merging merging;
     uint32_t mark;
@@ -63,15 +62,12 @@ enum python_count {
     PYTHON_UNCERTAIN, // of these: which native frames run them is not certain, or some are missing
     PYTHON_UNKNOWN,   // its thread was not known yet
     PYTHON_BUSY,      // too many threads at once
-    PYTHON_NO_ROOM,   // functions that have no number, since there were too many
     PYTHON_COUNTS
 };
 
 // ---- numbers.c
 
-bool python_functions_prepare(void);
-void python_functions_forget(void);
-void python_functions_after_fork(void);
+extern struct functions_table python_functions;
 // The number of a function whose frame holds its code object; PYTHON_NONE: there is none, or no room. Signal-safe.
 uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                             uint32_t mark);
@@ -94,8 +90,7 @@ void python_want_look(void); // signal-safe
 
 // ---- own_stack.c
 
-bool python_rooms_prepare(void);
-void python_rooms_forget(void);
+extern struct functions_rooms python_rooms;
 void python_add_count(enum python_count which); // signal-safe
 
 #pragma GCC visibility pop

@@ -90,11 +90,8 @@ static_assert(offsetof(struct python_known, retired) == 0, "freed by its node");
 
 static void replace(struct python_known *known)
 {
-    os_lock(&modules_registry.lock);
     struct python_known *old = atomic_exchange_explicit(&python_known, known, memory_order_seq_cst);
-    if (old)
-        modules_registry_push_retired(&old->retired);
-    os_unlock(&modules_registry.lock);
+    modules_registry_retire(old ? &old->retired : NULL);
 }
 
 // What is known and stays, with the threads that there are now.
@@ -127,16 +124,17 @@ void python_forget(void)
     free(listed);
     listed = NULL;
     found = 0;
-    python_functions_forget();
+    functions_table_forget(&python_functions);
     python_lines_forget();
-    python_rooms_forget();
+    functions_rooms_forget(&python_rooms);
 }
 
 static bool prepare(void)
 {
     if (!listed)
         listed = malloc(CPYTHON_THREADS_MAX * sizeof *listed);
-    return listed && python_functions_prepare() && python_lines_prepare() && python_rooms_prepare();
+    return listed && functions_table_prepare(&python_functions) && python_lines_prepare() &&
+           functions_rooms_prepare(&python_rooms);
 }
 
 static void look_at(const struct modules_record *record)

@@ -2,15 +2,10 @@
 // Functions that were met, each with a number. A function is known by its code object: by its version, which no two
 // objects share, where there is one; else by all that it leads to, since a program that makes and drops code does so at
 // one place again and again. Both are read while a frame holds the object, so none can be taken for another one.
-//
-// Numbers are given and never taken back: a table of fixed size, to which threads add without a lock.
 #include <string.h>
 
-#include "libqut/modules/met.h"
 #include "libqut/modules/own_memory.h"
 #include "libqut/python/inside.h"
-
-enum { HASH_BITS = 12, STEPS_MAX = 64 };
 
 // What tells it from a function whose code object is like its own: how long name, file and table are, where they begin
 // in their objects, and all that is in them.
@@ -20,41 +15,30 @@ struct content {
 };
 
 struct function {
-    uint32_t older; // the next one with this hash; 0: none
-    struct modules_met met;
+    struct functions_item item;
     struct cpython_code code;
     struct content content; // where no version tells it
     char name[CPYTHON_NAME_BYTES], file[CPYTHON_NAME_BYTES];
 };
 
-static struct function *functions; // from number 1 on
-static _Atomic uint32_t *heads;    // by hash
-static _Atomic uint32_t next_number = 1;
-
-static struct modules_met *met_of(uint32_t number)
+static void texts_of(const void *item, const char **name, const char **file)
 {
-    return &functions[number].met;
+    const struct function *function = item;
+    *name = function->name;
+    *file = function->file;
 }
 
-static struct modules_met_list met = {.item = met_of};
+struct functions_table python_functions = {
+    .item_bytes = sizeof(struct function),
+    .number_end = PYTHON_FUNCTIONS_MAX,
+    .base = CPYTHON_NUMBER_BASE,
+    .line_bits = CPYTHON_LINE_BITS,
+    .texts = texts_of,
+};
 
-bool python_functions_prepare(void)
+static const struct function *function_at(uint32_t number)
 {
-    if (!functions)
-        functions = os_reserve(sizeof *functions * PYTHON_FUNCTIONS_MAX);
-    if (!heads)
-        heads = os_reserve(sizeof *heads << HASH_BITS);
-    return functions && heads;
-}
-
-void python_functions_forget(void)
-{
-    if (functions)
-        os_free_pages(functions, sizeof *functions * PYTHON_FUNCTIONS_MAX);
-    if (heads)
-        os_free_pages(heads, sizeof *heads << HASH_BITS);
-    functions = NULL;
-    heads = NULL;
+    return functions_item(&python_functions, number);
 }
 
 static bool is_same(const struct cpython_code *a, const struct cpython_code *b)
@@ -180,87 +164,62 @@ static bool has_content(struct wanted *wanted, const struct content *content)
     return wanted->is_read && wanted->content.hash == content->hash;
 }
 
-// From one number on, up to another one or the chain's end.
-static uint32_t find(uint32_t number, uint32_t end, struct wanted *wanted)
+static bool is_it(const void *item, void *context)
 {
-    for (unsigned steps = 0; number != end && number != 0 && steps < STEPS_MAX; steps++) {
-        const struct function *function = &functions[number];
-        if (is_same(&function->code, wanted->code) &&
-            (wanted->code->version || has_content(wanted, &function->content)))
-            return number;
-        number = function->older;
-    }
-    return PYTHON_NONE;
+    const struct function *function = item;
+    struct wanted *wanted = context;
+    return is_same(&function->code, wanted->code) && (wanted->code->version || has_content(wanted, &function->content));
 }
 
-static uint32_t new_number(void)
+static void fill(void *item, const void *context)
 {
-    uint32_t number = atomic_load_explicit(&next_number, memory_order_relaxed);
-    do {
-        if (number >= PYTHON_FUNCTIONS_MAX) {
-            python_add_count(PYTHON_NO_ROOM);
-            return PYTHON_NONE;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(&next_number, &number, number + 1, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return number;
+    struct function *function = item;
+    const struct wanted *wanted = context;
+    function->code = *wanted->code;
+    function->content = wanted->content;
+    memcpy(function->name, wanted->room->name, sizeof function->name);
+    memcpy(function->file, wanted->room->file, sizeof function->file);
 }
 
 static uint32_t meet(uint32_t number, uint32_t mark)
 {
     if (number != PYTHON_NONE)
-        modules_meet(&met, number, mark);
+        functions_meet(&python_functions, number, mark);
     return number;
 }
 
-static uint32_t add(_Atomic uint32_t *head, uint32_t first, struct wanted *wanted)
+static uint64_t key_of(const struct cpython_code *code)
 {
-    uint32_t number = new_number(), tries = 0;
-    if (number == PYTHON_NONE)
-        return PYTHON_NONE;
-    struct function *function = &functions[number];
-    function->code = *wanted->code;
-    function->content = wanted->content;
-    memcpy(function->name, wanted->room->name, sizeof function->name);
-    memcpy(function->file, wanted->room->file, sizeof function->file);
-    function->older = first;
-    // Release: who finds the number finds the function.
-    while (!atomic_compare_exchange_strong_explicit(head, &first, number, memory_order_acq_rel, memory_order_acquire)) {
-        uint32_t found = find(first, function->older, wanted); // another thread was quicker
-        if (found != PYTHON_NONE || ++tries == STEPS_MAX)
-            return found;
-        function->older = first;
-    }
-    return number;
-}
-
-static _Atomic uint32_t *head_of(const struct cpython_code *code)
-{
-    return &heads[(code->address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HASH_BITS)];
+    return code->address >> 4;
 }
 
 uint32_t python_function_of(const struct python_known *known, struct python_room *room, const struct cpython_code *code,
                             uint32_t mark)
 {
-    _Atomic uint32_t *head = head_of(code);
     struct wanted wanted = {.known = known, .room = room, .code = code};
-    uint32_t first = atomic_load_explicit(head, memory_order_acquire), found = find(first, 0, &wanted);
+    struct functions_wanted search = {.key = key_of(code), .is_it = is_it, .context = &wanted};
+    uint32_t found = functions_find(&python_functions, &search);
     if (found != PYTHON_NONE)
         return meet(found, mark);
     if (!code->version &&
         !(measure(known, room, code, &wanted.content) && hash_content(known, room, code, &wanted.content)))
         return PYTHON_NONE;
     wanted.is_read = true;
-    return read_texts(known, room, code) ? meet(add(head, first, &wanted), mark) : PYTHON_NONE;
+    return read_texts(known, room, code) ? meet(functions_add(&python_functions, &search, fill), mark) : PYTHON_NONE;
+}
+
+static bool is_like(const void *item, void *context)
+{
+    const struct function *function = item;
+    const struct cpython_code *const *code = context;
+    return is_same(&function->code, *code);
 }
 
 // The newest that has such a code object, whatever that holds now.
 static uint32_t newest_like(const struct cpython_code *code)
 {
-    uint32_t number = atomic_load_explicit(head_of(code), memory_order_acquire);
-    for (unsigned steps = 0; number != 0 && steps < STEPS_MAX && !is_same(&functions[number].code, code); steps++)
-        number = functions[number].older;
-    return number != 0 && is_same(&functions[number].code, code) ? number : PYTHON_NONE;
+    struct functions_wanted search = {.key = key_of(code), .is_it = is_like, .context = &code};
+    return functions_find(&python_functions, &search);
 }
 
 void python_find_unversioned(const struct python_known *known, struct python_room *room, uint32_t mark)
@@ -272,7 +231,7 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
         if (room->numbers[i] == PYTHON_NONE)
             continue;
         struct os_part *parts = &room->content_parts[part_count];
-        size_t size = parts_of(&known->runtime.layout, &room->codes[i], &functions[room->numbers[i]].content, parts);
+        size_t size = parts_of(&known->runtime.layout, &room->codes[i], &function_at(room->numbers[i])->content, parts);
         if (size > sizeof room->table - used) {
             room->numbers[i] = PYTHON_NONE;
             continue;
@@ -288,7 +247,7 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
         size_t size = 0;
         for (unsigned end = part + PYTHON_PARTS; part < end; part++)
             size += room->content_parts[part].size;
-        bool is_it = is_read && hash_of(room->table + used, size) == functions[room->numbers[i]].content.hash;
+        bool is_it = is_read && hash_of(room->table + used, size) == function_at(room->numbers[i])->content.hash;
         room->numbers[i] = is_it ? meet(room->numbers[i], mark) : PYTHON_NONE;
         used += size;
     }
@@ -296,34 +255,13 @@ void python_find_unversioned(const struct python_known *known, struct python_roo
 
 // ---- our thread
 
-void python_functions_after_fork(void)
-{
-    modules_forget_met(&met, functions ? atomic_load_explicit(&next_number, memory_order_relaxed) : 0);
-}
-
-struct telling {
-    void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text);
-    void *context;
-};
-
-static void tell_one(void *context, uint32_t number)
-{
-    const struct telling *telling = context;
-    char text[CPYTHON_NAME_BYTES];
-    cpython_function_text(functions[number].name, functions[number].file, text, sizeof text);
-    telling->tell(telling->context, CPYTHON_NUMBER_BASE | (uint64_t)number << CPYTHON_LINE_BITS,
-                  (uint64_t)1 << CPYTHON_LINE_BITS, text);
-}
-
-void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
-                 void *context)
+void python_tell(uint32_t mark, functions_tell *tell, void *context)
 {
     static uint32_t last_mark;
-    if (!functions || !heads)
+    if (!python_functions.items)
         return;
     if (mark != last_mark)
         tell(context, CPYTHON_NUMBER_BASE, (uint64_t)1 << CPYTHON_LINE_BITS, "[unknown function]\n");
     last_mark = mark;
-    struct telling telling = {tell, context};
-    modules_tell_met(&met, PYTHON_FUNCTIONS_MAX, mark, tell_one, &telling);
+    functions_tell_met(&python_functions, mark, tell, context);
 }

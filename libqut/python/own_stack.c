@@ -8,7 +8,6 @@
 #include "libqut/os/task.h"
 #include "libqut/python/inside.h"
 
-static struct python_room *rooms;
 static _Atomic uint64_t counts[PYTHON_COUNTS];
 
 void python_add_count(enum python_count which)
@@ -29,44 +28,13 @@ struct python_sums python_sums(void)
     };
 }
 
-// ---- rooms
-
-bool python_rooms_prepare(void)
-{
-    if (!rooms)
-        rooms = os_reserve(sizeof *rooms * PYTHON_ROOMS);
-    return rooms != NULL;
-}
-
-void python_rooms_forget(void)
-{
-    if (rooms)
-        os_free_pages(rooms, sizeof *rooms * PYTHON_ROOMS);
-    rooms = NULL;
-}
-
-// Mostly the one that the thread had before: that has its pages.
-static struct python_room *take_room(uint32_t tid)
-{
-    for (unsigned i = 0; i < PYTHON_ROOMS; i++) {
-        struct python_room *room = &rooms[(tid + i) % PYTHON_ROOMS];
-        if (atomic_load_explicit(&room->is_taken, memory_order_relaxed) == 0 &&
-            atomic_exchange_explicit(&room->is_taken, 1, memory_order_acquire) == 0)
-            return room;
-    }
-    return NULL;
-}
-
-static void give_room(struct python_room *room)
-{
-    atomic_store_explicit(&room->is_taken, 0, memory_order_release);
-}
+struct functions_rooms python_rooms = {.room_bytes = sizeof(struct python_room)};
+static_assert(offsetof(struct python_room, room) == 0, "taken by its first part");
 
 void python_after_fork(void)
 {
-    for (unsigned i = 0; rooms && i < PYTHON_ROOMS; i++)
-        atomic_store_explicit(&rooms[i].is_taken, 0, memory_order_relaxed);
-    python_functions_after_fork();
+    functions_rooms_after_fork(&python_rooms);
+    functions_table_after_fork(&python_functions);
 }
 
 // ---- whether there is something to do
@@ -198,34 +166,20 @@ static bool know_functions(const struct python_known *known, struct python_room 
 // ---- both
 
 struct putting {
+    struct functions_putting all;
     struct python_room *room;
-    struct walk_noted_walk *notes;
-    size_t count;
-    bool is_cut;
 };
 
 static bool put(void *context, const struct cpython_item *item)
 {
     struct putting *putting = context;
-    struct walk_noted_walk *notes = putting->notes;
     const struct python_room *room = putting->room;
-    uint64_t pc;
-    uint32_t flags;
-    if (item->is_function) {
-        pc = room->pcs[item->index];
-        flags = QUT_FRAME_DEX | (item->is_guessed ? QUT_FRAME_GUESSED : 0u);
-        if (pc == 0)
-            return true;
-    } else {
-        pc = room->native[item->index].lookup_pc;
-        flags = room->native[item->index].flags;
+    if (!item->is_function) {
+        const struct qut_frame *native = &room->native[item->index];
+        return functions_put(&putting->all, native->lookup_pc, native->flags);
     }
-    putting->is_cut = putting->count == notes->max;
-    if (putting->is_cut)
-        return false;
-    notes->pcs[putting->count] = (uintptr_t)pc;
-    notes->flags[putting->count++] = (uint8_t)flags;
-    return true;
+    uint64_t pc = room->pcs[item->index];
+    return pc == 0 || functions_put(&putting->all, pc, QUT_FRAME_DEX | (item->is_guessed ? QUT_FRAME_GUESSED : 0u));
 }
 
 static size_t merge_in(const struct python_known *known, struct python_room *room, struct walk_noted_walk *notes,
@@ -247,15 +201,10 @@ static size_t merge_in(const struct python_known *known, struct python_room *roo
         python_want_look();
     if (room->stack.frame_count == 0 || merging->has_unplaced)
         return 0;
-    struct putting putting = {.room = room, .notes = notes};
+    struct putting putting = {{.notes = notes}, room};
     cpython_each_merged(merging, put, &putting);
-    notes->noted_count = putting.count;
-    if (putting.is_cut) {
-        notes->end.reason = QUT_END_LIMIT;
-        notes->end.pc = notes->pcs[putting.count - 1];
-    }
     python_add_count(PYTHON_MERGED);
-    return putting.count;
+    return functions_put_all(&putting.all);
 }
 
 static size_t take_and_merge(const struct python_known *known, struct python_room *room, uint32_t tid,
@@ -293,13 +242,13 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
         python_want_look();
     if (!has_evaluator)
         return 0;
-    struct python_room *room = is_known ? take_room(tid) : NULL;
+    struct python_room *room = is_known ? functions_room_take(&python_rooms, tid) : NULL;
     if (!room) {
         python_add_count(is_known ? PYTHON_BUSY : PYTHON_UNKNOWN);
         return 0;
     }
     room->mark = mark;
     size_t merged = take_and_merge(known, room, tid, notes, count, capture, ucontext);
-    give_room(room);
+    functions_room_give(&room->room);
     return merged;
 }

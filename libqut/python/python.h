@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "libqut/cpython/cpython.h"
-#include "libqut/walk/noted_walk.h"
+#include "libqut/functions/functions.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -41,8 +41,7 @@ size_t python_merge(struct walk_noted_walk *notes, size_t count, const struct ar
 // when the bell rings. Under work.
 int python_look(void);
 // Calls tell for each function that was met for the trace with that mark, and not told yet. Under work.
-void python_tell(uint32_t mark, void (*tell)(void *context, uint64_t start, uint64_t bytes, const char *text),
-                 void *context);
+void python_tell(uint32_t mark, functions_tell *tell, void *context);
 
 // In a child after fork: threads that took their functions, or told of one, have stayed behind.
 void python_after_fork(void);

@@ -12,6 +12,7 @@ enum {
     REGISTERS_BYTES_MAX = 1024,
     WAIT_US = 50,
     WAIT_FIRST_US = 10,
+    WAIT_LAST_US = 1000,
     WAIT_MAX_NS = 2000000000,
     NAP_US = 1000,
     YIELDS = 64
@@ -101,6 +102,15 @@ static void await(const struct qut_target *target, struct qut_target_thread *thr
         mend_call(target, thread);
 }
 
+// A quarter of what was waited for already. Where this thread goes first, one that looks every 10 us takes the most of
+// a processor from the very threads that it waits for: seen with 20 programs on 2 processors, where 8 threads did not
+// get to where they stop within 2 seconds, and did so in 50 ms where it slept.
+static unsigned next_nap_us(const struct qut_target *target, uint64_t waited_ns)
+{
+    const uint64_t least_us = target->goes_first ? WAIT_FIRST_US : WAIT_US, nap_us = waited_ns / 4000;
+    return (unsigned)(nap_us < least_us ? least_us : nap_us < WAIT_LAST_US ? nap_us : WAIT_LAST_US);
+}
+
 void target_live_await_all(const struct qut_target *target, struct qut_target_thread *threads, size_t count)
 {
     uint64_t start_ns = os_now_ns();
@@ -109,13 +119,14 @@ void target_live_await_all(const struct qut_target *target, struct qut_target_th
         struct qut_target_thread *thread = &threads[i];
         if (thread->traced && !thread->stopped)
             await(target, thread, false);
+        const uint64_t waited_ns = os_now_ns() - start_ns;
         // Those after one that does not stop in time are still asked once.
-        if (!thread->traced || thread->stopped || os_now_ns() - start_ns > WAIT_MAX_NS)
+        if (!thread->traced || thread->stopped || waited_ns > WAIT_MAX_NS)
             i++;
         else if (!target->goes_first && yields++ < YIELDS)
             os_yield();
         else
-            os_sleep_us(target->goes_first ? WAIT_FIRST_US : WAIT_US);
+            os_sleep_us(next_nap_us(target, waited_ns));
     }
 }
 

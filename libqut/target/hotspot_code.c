@@ -6,7 +6,9 @@
 #include "libqut/hotspot/source.h"
 #include "libqut/target/machine.h"
 
-// Read once, or at each moment until the machine has started. NULL: there is none, or it is not known.
+// Read once, or at each moment until the machine has started. What is not whole, or not known, is read again ever more
+// seldom: the loader lists a library before it has put addresses into its data. NULL: there is none, or it is not
+// known.
 static const struct hotspot_machine *hotspot(struct qut_target *target)
 {
     struct target_machine *machine = target_machine(target);
@@ -15,8 +17,12 @@ static const struct hotspot_machine *hotspot(struct qut_target *target)
     target_machine_search(machine);
     if (!machine->hotspot_structs)
         return NULL;
-    if (machine->hotspot_fault == HOTSPOT_STARTING && machine->hotspot_moment != machine->moment) {
+    bool is_settled = machine->hotspot_fault == HOTSPOT_FINE || machine->hotspot_fault == HOTSPOT_OTHER_ARCH;
+    if (!is_settled && machine->hotspot_moment != machine->moment) {
         machine->hotspot_moment = machine->moment;
+        unsigned odd = machine->hotspot_fault == HOTSPOT_STARTING ? 0 : ++machine->hotspot_odd;
+        if ((odd & (odd - 1)) != 0) // at the first, the second, the fourth, ... moment
+            return NULL;
         machine->hotspot_fault =
             hotspot_machine_read(&machine->memory, machine->hotspot_structs, machine->hotspot_types, &machine->hotspot);
     }

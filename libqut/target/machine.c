@@ -208,6 +208,7 @@ static void search_hotspot(struct target_machine *machine)
     machine->hotspot_types = types;
     machine->hotspot_fault = HOTSPOT_STARTING;
     machine->hotspot_moment = 0;
+    machine->hotspot_odd = 0;
 }
 
 void target_machine_search(struct target_machine *machine)

@@ -84,6 +84,7 @@ struct target_machine {
     struct hotspot_machine hotspot;
     enum hotspot_fault hotspot_fault; // STARTING: not read
     uint64_t hotspot_moment;          // when it was tried last
+    unsigned hotspot_odd;             // moments since its tables were found not to be of use
     struct art_jit_cache art_caches[TARGET_ART_CACHES_MAX];
     unsigned art_cache_count;
 };

@@ -170,10 +170,12 @@ static size_t walk_and_end(struct qut_target *target, const struct qut_target_th
 static void doubt_zeros(struct qut_target *target, const struct qut_target_thread *thread, size_t count,
                         struct qut_end *end)
 {
-    uint8_t bytes[PAGE_BYTES];
+    uint8_t bytes[PAGE_BYTES + ZEROS_LEAST_BYTES];
     uint64_t sp = thread->regs.reg[target->arch->sp_reg];
     size_t size = PAGE_BYTES - (size_t)(sp % PAGE_BYTES);
-    if (target->kind->stop || count != 1 || end->reason != QUT_END_OUTERMOST || size < ZEROS_LEAST_BYTES ||
+    if (size < ZEROS_LEAST_BYTES)
+        size += PAGE_BYTES;
+    if (target->kind->stop || count != 1 || end->reason != QUT_END_OUTERMOST ||
         target->kind->read(target, sp, bytes, size) != size)
         return;
     for (size_t i = 0; i < size; i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/functions/text.h"
 #include "libqut/os/os.h"
 #include "libqut/script/script.h"
 #include "libqut/target/python.h"
@@ -73,7 +74,7 @@ char *attach_name_in_file(const char *name, const char *file)
     struct collect_code code;
     char *text = name ? malloc(sizeof code.name) : NULL;
     if (text)
-        cpython_function_text(name, file ? file : "", text, sizeof code.name);
+        functions_text(name, file ? file : "", text, sizeof code.name);
     return text;
 }
 

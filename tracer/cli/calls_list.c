@@ -13,6 +13,7 @@
 #include "tracer/record/tables_ahead.h"
 
 struct list {
+    const struct calls_options *options;
     struct calls_patterns patterns;
     bool has_traps;
     uint64_t traced, refused;
@@ -36,6 +37,14 @@ static void print_function(struct list *list, const struct calls_plan *plan, con
     printf(is_traced ? "\n" : "  (%s)\n", how);
 }
 
+static int get_plan(const struct list *list, const char *path, const char *module, struct calls_plan **plan,
+                    struct base_error *error)
+{
+    struct calls_plan_cache cache = {.directory = list->options->cache_directory};
+    return list->options->no_cache ? calls_plan_make(path, module, plan, error)
+                                   : calls_plan_get(path, module, &cache, plan, error);
+}
+
 static void list_file(struct list *list, const char *path)
 {
     const char *module = cli_basename(path);
@@ -44,7 +53,7 @@ static void list_file(struct list *list, const char *path)
     struct calls_selection selection = {.count = 0};
     if (!calls_patterns_want_module(&list->patterns, module))
         return;
-    if (calls_plan_make(path, module, &plan, &error) != 0 ||
+    if (get_plan(list, path, module, &plan, &error) != 0 ||
         calls_patterns_select(&list->patterns, module, plan, &selection, &error) != 0) {
         cli_report_error(stderr, path, &error);
         list->has_failed = true;
@@ -138,7 +147,7 @@ static int say_sums(const struct list *list, const struct calls_options *options
 
 int cli_calls_list(const struct calls_options *options)
 {
-    struct list list = {.has_traps = options->traced.traps};
+    struct list list = {.options = options, .has_traps = options->traced.traps};
     int status = !add_patterns(&list, &options->traced) ? CLI_BAD
                  : options->pid                         ? list_process(&list, options->pid)
                                                         : list_command(&list, options->command[0]);

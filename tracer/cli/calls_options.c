@@ -186,8 +186,8 @@ static int take_option(void *context, int id, const char *value)
     case ID_WAIT: options->traced.waits_for_room = true; return 0;
     case ID_BUFFER: return take_buffer(options, value);
     case ID_NO_CHILDREN: return pass(options, "--no-children", NULL);
-    case ID_CACHE: return pass(options, "--cache", value);
-    case ID_NO_CACHE: return pass(options, "--no-cache", NULL);
+    case ID_CACHE: options->cache_directory = value; return pass(options, "--cache", value);
+    case ID_NO_CACHE: options->no_cache = true; return pass(options, "--no-cache", NULL);
     case ID_QUIET: return pass(options, "--quiet", NULL);
     default: return -1;
     }

@@ -17,6 +17,8 @@ struct calls_options {
     bool has_ticks; // samples beside
     char **command; // NULL: -p
     int pid;
+    const char *cache_directory; // of plans, for --list; NULL: the usual one
+    bool no_cache;
     // For qut record, which has the rest of the options, without its name and its command.
     const char *record[CALLS_RECORD_ARGUMENTS_MAX];
     int record_count;

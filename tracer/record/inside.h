@@ -34,6 +34,7 @@ struct recorder {
     uint64_t process_count, live_count;
     struct traced_call_part *traced; // the last one first
     uint64_t traced_count;           // that are not finished
+    uint64_t kept_most;              // of those that are, until it is looked which are needed
     bool is_stopping_calls;          // children of fork still come, and end at once
     struct left left;                // those that will not
     struct record_counts counts_of_finished;

@@ -36,14 +36,17 @@ static void end_before(struct recorder *recorder, pid_t pid)
             traced_replaced(part->process);
 }
 
-// The process that a child was forked from, as its memory says; NULL: it is not traced.
-static struct traced_process *find_parent(const struct recorder *recorder, int memory_fd)
+// The process that a child was forked from, as its memory says; 0: it is not traced.
+static uint32_t read_parent_pid(int memory_fd)
 {
     uint32_t pid = 0;
-    if (pread(memory_fd, &pid, sizeof pid, offsetof(struct qut_calls_header, parent_pid)) != (ssize_t)sizeof pid ||
-        !pid)
-        return NULL;
-    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
+    const ssize_t size = pread(memory_fd, &pid, sizeof pid, offsetof(struct qut_calls_header, parent_pid));
+    return size == (ssize_t)sizeof pid ? pid : 0;
+}
+
+static struct traced_process *find_parent(const struct recorder *recorder, uint32_t pid)
+{
+    for (const struct traced_call_part *part = pid ? recorder->traced : NULL; part; part = part->next)
         if (part->process && part->inside_pid == pid)
             return part->process;
     return NULL;
@@ -74,8 +77,11 @@ void recorder_calls(void *context, const struct agent_channel_calls *calls, stru
         return;
     }
     const bool is_forked = calls->begin == AGENT_BEGAN_BY_FORK;
-    struct traced_process *parent = is_forked && memory_fd >= 0 ? find_parent(recorder, memory_fd) : NULL;
+    const uint32_t parent_pid = is_forked && memory_fd >= 0 ? read_parent_pid(memory_fd) : 0;
+    struct traced_process *parent = find_parent(recorder, parent_pid);
     const bool is_over = recorder->is_stopped || (!is_forked && (recorder->is_left || recorder->is_stopping_calls));
+    if (options->calls && !is_over && parent_pid && !parent)
+        note_failure(recorder, "a child of fork came when nothing was known of its parent's code any more");
     if (!options->calls || is_over || (is_forked && !parent) || memory_fd < 0 || !peer->pid) {
         record_server_answer(client_fd, "no calls are traced here", -1);
         if (memory_fd >= 0)
@@ -131,10 +137,51 @@ static void release(struct traced_call_part *part)
     part->process = NULL;
 }
 
+// ---- children of fork
+
+// That is not traced itself. One that has ended may have left its number to another one.
+static bool is_stranger(const struct recorder *recorder, pid_t pid, bool ended_count)
+{
+    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
+        if (part->pid == pid && (ended_count || !part->is_joined))
+            return false;
+    return true;
+}
+
+static pid_t next_process(DIR *all)
+{
+    const struct dirent *entry;
+    pid_t pid = 0;
+    while (pid <= 0 && (entry = readdir(all)))
+        pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    return pid;
+}
+
+// Of those that have ended, but for the newest: what is known of their code is kept as long as a process has it that
+// has told nothing of itself. Its code is to be put back, and it may have children that tell.
+static void let_go_of_childless(struct recorder *recorder, unsigned newest)
+{
+    DIR *all = opendir("/proc");
+    if (!all)
+        return;
+    for (struct traced_call_part *part = recorder->traced; part; part = part->next)
+        part->has_copies = !part->process || !part->is_joined || (newest && newest--);
+    for (pid_t pid; (pid = next_process(all)) > 0;) {
+        if (!is_stranger(recorder, pid, false))
+            continue;
+        for (struct traced_call_part *part = recorder->traced; part; part = part->next)
+            part->has_copies = part->has_copies || traced_is_copy(part->process, pid);
+    }
+    closedir(all);
+    for (struct traced_call_part *part = recorder->traced; part; part = part->next)
+        if (!part->has_copies)
+            release(part);
+}
+
 // A child of fork tells of itself at once; its parent may have ended by then, not long ago.
 void recorder_calls_reap(struct recorder *recorder)
 {
-    enum { KEPT_MAX = 64 };
+    enum { KEPT_LEAST = 32 };
     unsigned kept = 0;
     for (struct traced_call_part *part = recorder->traced; part; part = part->next) {
         if (part->process && !part->is_joined && traced_is_finished(part->process)) {
@@ -142,29 +189,26 @@ void recorder_calls_reap(struct recorder *recorder)
             part->is_joined = true;
             recorder->traced_count--;
         }
-        if (part->process && part->is_joined && ++kept > KEPT_MAX)
-            release(part);
+        kept += part->process && part->is_joined;
     }
+    if (kept < recorder->kept_most || kept < 2 * KEPT_LEAST)
+        return;
+    let_go_of_childless(recorder, KEPT_LEAST);
+    kept = 0;
+    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
+        kept += part->process && part->is_joined;
+    recorder->kept_most = kept + KEPT_LEAST; // looking at all processes is not for each that ends
 }
 
 // ---- the end
-
-static bool is_known(const struct recorder *recorder, pid_t pid)
-{
-    for (const struct traced_call_part *part = recorder->traced; part; part = part->next)
-        if (part->pid == pid)
-            return true;
-    return false;
-}
 
 // Children of fork that have told nothing; `result`: what they have of ours is put back. How many.
 static unsigned look_for_strangers(struct recorder *recorder, struct traced_result *result)
 {
     DIR *all = opendir("/proc");
     unsigned found = 0;
-    for (const struct dirent *entry; all && (entry = readdir(all));) {
-        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        const struct traced_call_part *part = pid > 0 && !is_known(recorder, pid) ? recorder->traced : NULL;
+    for (pid_t pid; all && (pid = next_process(all)) > 0;) {
+        const struct traced_call_part *part = is_stranger(recorder, pid, true) ? recorder->traced : NULL;
         while (part && !(part->process && part->is_joined && traced_is_copy(part->process, pid)))
             part = part->next;
         found += part != NULL;

@@ -15,7 +15,8 @@ struct traced_call_part {
     struct traced_process *process; // NULL: it waits, or is released
     bool is_joined;                 // and kept: children of fork may still come
     struct traced_begin begin;
-    bool waits; // until its agent is loaded: only one at a time may stop its threads
+    bool has_copies; // as of the last look: processes that have told nothing have its code
+    bool waits;      // until its agent is loaded: only one at a time may stop its threads
     pid_t pid;
     uint32_t inside_pid; // as it sees itself
     char path[PATH_MAX + 64];

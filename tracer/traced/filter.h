@@ -5,14 +5,11 @@
 #ifndef TRACER_TRACED_FILTER_H
 #define TRACER_TRACED_FILTER_H
 
-#include "base/vector.h"
-#include "formats/qut_calls.h"
+#include "tracer/traced/open_calls.h"
 
-struct traced_filter { // of one thread; zeros at the beginning
-    struct {
-        BASE_VECTOR(struct traced_open);
-    } open;         // in the order in which they were entered
-    size_t written; // so many of these are in the file, those before the others
+struct traced_filter {             // of one thread; zeros at the beginning
+    struct traced_open_calls open; // kept are those in the file
+    size_t written;                // so many of these, those before the others
     uint64_t left_out;
 };
 

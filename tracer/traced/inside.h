@@ -98,9 +98,21 @@ struct traced_process {
 // Of a child of fork: what its parent has exchanged, as far as its own code has it.
 int traced_inherit(struct traced_process *process, struct base_error *error);
 
-// ---- process.c
+// ---- begin.c
 
 void traced_use_stub(const struct traced_process *process, struct patch_process *patch);
+// A moment by both clocks, into the file.
+int traced_write_clock(struct traced_process *process, struct base_error *error);
+// All up to the first look at the rings. Needs the lock.
+int traced_begin_process(struct traced_process *process, struct base_error *error);
+
+// ---- end.c
+
+// The first stays; *error is empty then.
+void traced_note_error(struct traced_process *process, struct base_error *error);
+// `is_stopped`: the process lives, and its code is put back.
+void traced_end_process(struct traced_process *process, bool is_stopped);
+void traced_let_go(struct traced_process *process);
 
 // ---- channel.c
 

@@ -5,13 +5,10 @@
 #ifndef TRACER_TRACED_SCOPE_H
 #define TRACER_TRACED_SCOPE_H
 
-#include "base/vector.h"
-#include "formats/qut_calls.h"
+#include "tracer/traced/open_calls.h"
 
 struct traced_scope { // of one thread; zeros at the beginning
-    struct {
-        BASE_VECTOR(struct traced_scope_call);
-    } open;           // in the order in which they were entered
+    struct traced_open_calls open;
     uint32_t callers; // of them
     uint32_t kept;
 };

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Children of fork that fork children, and one whose parent has gone; each with an account of its own. usage: FAMILIES
 // CHILDREN DEPTH. Exit status 1: some code was not as in its file at the end, where TRACE_OVER asks for that.
+// Or: FAMILIES stray FILE: leaves a child that tells nobody of itself, and at the end writes into FILE whether its code
+// is as in its file; FAMILIES many N: so many children, one after the other, of which each ends at once.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,8 +90,39 @@ static void make_orphan(void)
     waitpid(pid, NULL, 0);
 }
 
+// By the kernel's call alone: nobody's handlers of fork know of it.
+static int leave_stray(const char *path)
+{
+    traced_fib(5);
+    const long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid != 0)
+        return pid < 0;
+    account_linger();
+    FILE *file = fopen(path, "we");
+    if (file)
+        fputs(account_is_restored((const void *)(uintptr_t)traced_fib) ? "restored\n" : "not restored\n", file);
+    return file && fclose(file) == 0 ? 0 : 1;
+}
+
+static int fork_many(unsigned count)
+{
+    int status = 0, all = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const pid_t pid = traced_fork();
+        if (pid == 0)
+            _exit(traced_fib(3) != 2);
+        waitpid(pid, &status, 0);
+        all |= status;
+    }
+    return all != 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "stray") == 0)
+        return leave_stray(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "many") == 0)
+        return fork_many((unsigned)atoi(argv[2]));
     children = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
     if (!account_wait_for_patch((const void *)(uintptr_t)traced_fib))
         return 3;

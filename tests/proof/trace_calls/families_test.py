@@ -127,6 +127,28 @@ def attached(options, folder, *more):
     judge(options, what, account, trace, "parent" if more else None)
 
 
+def forgotten(options, folder):
+    """A child that tells nothing, whose parent has ended long before tracing does, and many others since."""
+    what, many = "forgotten", 70
+    over, told, trace, said = (os.path.join(folder, name) for name in ("stray.over", "stray", "stray.qtrace", "said"))
+    command = f"{options.families} stray {told}; exec {options.families} many {many}"
+    with open(said, "w", encoding="utf-8") as stderr:  # no pipe, which the child would keep open
+        done = subprocess.run([options.qut, "trace", "-o", trace, "-f", f"families*!{PATTERN}", "--", "sh", "-c", command],
+                              env={**os.environ, "TRACE_OVER": over}, timeout=TIMEOUT_S, check=False, stderr=stderr)
+    with open(said, encoding="utf-8") as file:
+        text = file.read()
+    with open(over, "w", encoding="utf-8"):
+        pass
+    for _ in range(TIMEOUT_S * 10):
+        if os.path.exists(told) and os.path.getsize(told):
+            break
+        time.sleep(0.05)
+    with open(told, encoding="utf-8") as file:
+        state = file.read().strip()
+    if done.returncode != 0 or state != "restored" or "1 children of fork made no events" not in text:
+        fail(what, f"exit status {done.returncode}, {state}: {text}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("qut")
@@ -136,7 +158,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="families.") as folder:
         for way in (lambda: started(options, folder), lambda: attached(options, folder),
-                    lambda: started(options, folder, "--no-children")):
+                    lambda: started(options, folder, "--no-children"), lambda: forgotten(options, folder)):
             before = len(failures)
             way()
             print("ok" if len(failures) == before else "NOT ok")

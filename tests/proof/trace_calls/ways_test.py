@@ -76,6 +76,22 @@ def listed(options, program, *more):
     return {line.split("!", 1)[1].split()[0]: line for line in lines}
 
 
+def kept_plans(test, program):
+    """Listed once more, of the plan that is kept: the same."""
+    directory = test.name("plans")
+    os.mkdir(directory, 0o700)
+    anew = listed(test.options, program, "--no-cache")
+    if os.listdir(directory) or not anew:
+        fail("--no-cache", f"{len(anew)} functions, {os.listdir(directory)} kept")
+    kept = []
+    for _ in range(2):
+        if listed(test.options, program, "--cache", directory) != anew:
+            fail("--cache", "other functions than without")
+        kept.append({name: os.stat(os.path.join(directory, name)).st_mtime_ns for name in os.listdir(directory)})
+    if kept[0] != kept[1] or not any(name.endswith(".plan") for name in kept[0]):
+        fail("--cache", f"kept first {kept[0]}, then {kept[1]}")
+
+
 def left_places(test, program):
     """Each is entered at the place that the compiler left, though nothing else says what it is."""
     functions = listed(test.options, program)
@@ -118,6 +134,7 @@ def main():
                 left_places(test, program)
         traps(Trapping(options, other), options.traps)
         no_such(test, "true")
+        kept_plans(test, options.nops)
     return 1 if failures else 0
 
 

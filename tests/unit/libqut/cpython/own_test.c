@@ -87,8 +87,8 @@ static bool play(unsigned minor)
     played->runtime.evaluator_end = evaluator_high;
     played->look_again_ns = played->look_each_ns = UINT64_MAX;
     cpython_list_threads(&played->runtime, &modules_own_memory);
-    CHECK(played->runtime.thread_count == 1 && python_functions_prepare() && python_lines_prepare() &&
-              python_rooms_prepare(),
+    CHECK(played->runtime.thread_count == 1 && functions_table_prepare(&python_functions) && python_lines_prepare() &&
+              functions_rooms_prepare(&python_rooms),
           "%zu threads", played->runtime.thread_count);
     played->threads[0].tid = (int32_t)tid; // there is no descriptor of ours
     return true;

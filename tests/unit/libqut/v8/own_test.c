@@ -75,7 +75,8 @@ static bool start(void)
         functions[i] = function;
     }
     played.layout = layout;
-    if (!put_in_place() || !javascript_numbers_prepare() || !javascript_rooms_prepare())
+    if (!put_in_place() || !functions_table_prepare(&javascript_functions) ||
+        !functions_rooms_prepare(&javascript_rooms))
         return false;
     struct qut_trace_options trace = {.size = sizeof trace};
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
