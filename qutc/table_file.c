@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 enum { MEMORY_ALIGN = 64 }; // a cache line: timings do not depend on where malloc put the table
+enum { LARGE_BYTES = 2 << 20 };
 
 static const uint64_t table_max_bytes = UINT32_MAX; // sections have 32-bit offsets
 
@@ -18,6 +21,8 @@ void *qutc_alloc_aligned(size_t size)
     if (size > SIZE_MAX - MEMORY_ALIGN)
         return NULL;
     size_t whole = (size + MEMORY_ALIGN - 1) & ~(size_t)(MEMORY_ALIGN - 1);
+    if (whole >= LARGE_BYTES) // aligned to its huge pages
+        return base_array_malloc(whole);
     void *memory; // aligned_alloc came to Android with 9
     return posix_memalign(&memory, MEMORY_ALIGN, whole ? whole : MEMORY_ALIGN) == 0 ? memory : NULL;
 }

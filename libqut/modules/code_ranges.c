@@ -7,6 +7,7 @@
 
 #include "libqut/modules/machine_code.h"
 #include "libqut/modules/unlisted.h"
+#include "libqut/os/task.h"
 
 enum {
     READ_EVERY_MS = 20,     // at most so often,
@@ -165,9 +166,10 @@ static void read_mappings(struct reading *reading, const struct code_ranges *kno
     modules_unlisted_take(&reading->unlisted);
 }
 
-static uint64_t next_ns(uint64_t begin_ns, uint64_t now_ns, uint64_t every_ms, uint64_t part_of_time)
+// spent_ns: of processor time. How long it took says nothing: on a busy machine our thread waits most of that.
+static uint64_t next_ns(uint64_t spent_ns, uint64_t now_ns, uint64_t every_ms, uint64_t part_of_time)
 {
-    uint64_t rest_ns = (now_ns - begin_ns) * part_of_time;
+    uint64_t rest_ns = spent_ns * part_of_time;
     return now_ns + (rest_ns > every_ms * 1000000u ? rest_ns : every_ms * 1000000u);
 }
 
@@ -178,7 +180,7 @@ void modules_code_ranges_read(void)
         return;
     // What is asked for from here on may have come after it was read.
     atomic_store_explicit(&wanted, WANTED_NOT, memory_order_relaxed);
-    uint64_t begin_ns = os_now_ns();
+    uint64_t spent_ns = os_thread_cpu_ns();
     struct reading *reading = calloc(1, sizeof *reading);
     uint8_t *buffer = malloc(MODULES_SCAN_BUFFER_BYTES);
     struct code_ranges *ranges = new_ranges(known->count + 16);
@@ -192,8 +194,9 @@ void modules_code_ranges_read(void)
     free(buffer);
     free(reading);
     uint64_t now_ns = os_now_ns();
-    due_ns = next_ns(begin_ns, now_ns, READ_EVERY_MS, READ_PART_OF_TIME);
-    due_again_ns = next_ns(begin_ns, now_ns, READ_AGAIN_MS, READ_AGAIN_PART_OF_TIME);
+    spent_ns = os_thread_cpu_ns() - spent_ns;
+    due_ns = next_ns(spent_ns, now_ns, READ_EVERY_MS, READ_PART_OF_TIME);
+    due_again_ns = next_ns(spent_ns, now_ns, READ_AGAIN_MS, READ_AGAIN_PART_OF_TIME);
 }
 
 bool modules_code_ranges_step(int *wait_ms)

@@ -6,6 +6,7 @@
 
 #include "libqut/elf/dynamic_symbol.h"
 #include "libqut/modules/own_memory.h"
+#include "libqut/os/task.h"
 #include "libqut/python/inside.h"
 
 enum {
@@ -98,7 +99,7 @@ static void replace(struct python_known *known)
 static bool list_threads(const struct python_known *like)
 {
     struct cpython_runtime runtime = like->runtime;
-    uint64_t began_ns = os_now_ns();
+    uint64_t spent_ns = os_thread_cpu_ns(); // how long it takes says nothing on a busy machine
     runtime.threads = listed;
     cpython_list_threads(&runtime, &modules_own_memory); // what could be read is there
     size_t bytes = runtime.thread_count * sizeof *listed;
@@ -110,7 +111,7 @@ static bool list_threads(const struct python_known *like)
     known->runtime.threads = known->threads;
     memcpy(known->threads, listed, bytes);
     known->retired = (struct modules_retired){.free = free_known};
-    uint64_t now_ns = os_now_ns(), pause_ns = (now_ns - began_ns) * LOOK_SHARE;
+    uint64_t now_ns = os_now_ns(), pause_ns = (os_thread_cpu_ns() - spent_ns) * LOOK_SHARE;
     known->look_again_ns = now_ns + (pause_ns > LOOK_AGAIN_NS ? pause_ns : LOOK_AGAIN_NS);
     known->look_each_ns = now_ns + LOOK_EACH_NS + pause_ns;
     due_ns = known->look_again_ns;

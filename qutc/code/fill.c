@@ -14,6 +14,7 @@ struct filling {
     const struct cfi_row_list *stated;
     const struct cfi_rule_set *rules;
     struct code_fill_counts *counts;
+    size_t row;           // of the hole that was found last: holes are asked for in ascending order
     size_t span_count;    // of all functions before the one that is being followed
     bool is_contradicted; // by what is stated for that one's calls
 };
@@ -50,7 +51,8 @@ bool code_fill_refines(const struct qut_rule *stated)
 
 static bool is_open(const struct filling *filling, uint32_t rule_id)
 {
-    return rule_id == CFI_RULE_HOLE_ID || code_fill_refines(&filling->rules->rules[rule_id]);
+    return rule_id == CFI_RULE_HOLE_ID ||
+           (filling->f.arch->has_exidx && code_fill_refines(&filling->rules->rules[rule_id]));
 }
 
 static bool is_in_hole(void *context, uint32_t pc)
@@ -95,11 +97,13 @@ struct gap {
     bool is_thumb;
 };
 
-static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *end)
+static uint32_t next_hole(struct filling *filling, uint32_t pc, uint32_t *end)
 {
     const struct cfi_row_list *stated = filling->stated;
     uint32_t text_size = filling->f.text_size;
-    size_t i = cfi_row_list_index(stated, pc);
+    size_t i = filling->row;
+    if (i >= stated->count || stated->rows[i].pc_rel > pc)
+        i = cfi_row_list_index(stated, pc);
     if (i == SIZE_MAX) { // before the first row
         *end = stated->count ? stated->rows[0].pc_rel : text_size;
         if (*end > pc)
@@ -111,8 +115,10 @@ static uint32_t next_hole(const struct filling *filling, uint32_t pc, uint32_t *
             continue;
         uint32_t start = stated->rows[i].pc_rel > pc ? stated->rows[i].pc_rel : pc;
         *end = i + 1 < stated->count ? stated->rows[i + 1].pc_rel : text_size;
-        if (start < *end)
+        if (start < *end) {
+            filling->row = i;
             return start;
+        }
     }
     return text_size;
 }
@@ -125,7 +131,7 @@ static bool is_surely_padding(uint32_t start, uint32_t end)
 }
 
 // Bytes of code that nothing describes: of holes with more than padding.
-static uint64_t find_work(const struct filling *filling)
+static uint64_t find_work(struct filling *filling)
 {
     const struct code_follower *f = &filling->f;
     uint64_t bytes = 0;

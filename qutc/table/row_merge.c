@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/table/row_merge.h"
 
+#include <string.h>
+
 // Function-level rows keep a boundary between two functions with one rule, so an equal neighbour is kept where the row
 // comes from one list as it is.
 static void append(struct cfi_row_list *out, uint32_t pc_rel, uint32_t rule_id, bool starts_row)
@@ -12,6 +14,16 @@ static void append(struct cfi_row_list *out, uint32_t pc_rel, uint32_t rule_id, 
     } else {
         cfi_row_list_put(out, pc_rel, rule_id);
     }
+}
+
+// The rows of `list` from `from` on that lie before the second list's next row, of which it has no rule until then.
+static size_t copy_rows(struct cfi_row_list *out, const struct cfi_row_list *list, size_t from, uint32_t before)
+{
+    size_t last = cfi_row_list_index(list, before - 1), count = last != SIZE_MAX && last >= from ? last + 1 - from : 0;
+    if (count)
+        memcpy(out->rows + out->count, list->rows + from, count * sizeof *out->rows);
+    out->count += count;
+    return count;
 }
 
 int table_rows_fill_holes(struct cfi_row_list *first, const struct cfi_row_list *second, struct base_error *error)
@@ -41,6 +53,10 @@ int table_rows_refine(struct cfi_row_list *first, const struct cfi_row_list *sec
         if (yields && from_a && rule_b != CFI_RULE_HOLE_ID)
             from_a = !yields(&rules->rules[rule_a]);
         append(&out, pc_rel, from_a ? rule_a : rule_b, from_a ? take_a : take_b);
+        if (take_a && rule_b == CFI_RULE_HOLE_ID && a < first->count) { // as it is
+            a += copy_rows(&out, first, a, b < second->count ? second->rows[b].pc_rel : UINT32_MAX);
+            rule_a = first->rows[a - 1].rule_id;
+        }
     }
     cfi_row_list_free(first);
     *first = out;

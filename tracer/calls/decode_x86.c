@@ -95,7 +95,7 @@ static bool is_movable(const ZydisDecodedInstruction *in, const struct calls_ins
     }
 }
 
-static bool read_x86_64(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
+bool calls_read_by_zydis(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
 {
     static const ZydisDecoder decoder = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64,
                                          .stack_width = ZYDIS_STACK_WIDTH_64,
@@ -124,6 +124,11 @@ static bool read_x86_64(struct base_bytes bytes, uint64_t vaddr, struct calls_in
     out->is_movable = is_movable(&in, out);
     out->words = out->base != CALLS_BASE_NONE;
     return true;
+}
+
+static bool read_x86_64(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
+{
+    return calls_read_common_x86_64(bytes, vaddr, out) || calls_read_by_zydis(bytes, vaddr, out);
 }
 
 const struct calls_decoder calls_decoder_x86_64 = {

@@ -55,6 +55,11 @@ struct calls_decoder {
 };
 extern const struct calls_decoder calls_decoder_x86_64, calls_decoder_aarch64;
 
+// common_x86_64.c: the same as Zydis says of an instruction, at once. False: it is not one of those that are common.
+bool calls_read_common_x86_64(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *instruction);
+// decode_x86.c: what Zydis says. False: no instruction.
+bool calls_read_by_zydis(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *instruction);
+
 // ---- marks: one bit for each byte of the file's code
 
 struct calls_marks {

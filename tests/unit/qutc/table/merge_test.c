@@ -109,6 +109,54 @@ START_TEST(what_yields_is_replaced_where_there_is_more)
 }
 END_TEST
 
+static uint32_t random_state = 1;
+
+static uint32_t below(uint32_t bound)
+{
+    random_state = random_state * 1103515245 + 12345;
+    return (random_state >> 8) % bound;
+}
+
+enum { TEXT = 256 };
+
+// Ascending; each rule another than the one before.
+static void draw(struct cfi_row_list *list, uint32_t distance, const uint32_t *ids, uint32_t id_count)
+{
+    list->count = 0;
+    for (uint32_t pc = below(distance); pc < TEXT; pc += 1 + below(distance))
+        cfi_row_list_put(list, pc, ids[below(id_count)]);
+}
+
+// Long stretches of one list lie in one hole of the other.
+START_TEST(each_pc_has_the_rule_of_the_first_that_has_one)
+{
+    const uint32_t ids[] = {CFI_RULE_HOLE_ID, rule(8, 0), rule(16, 0), rule(24, QUT_RULE_BODY_ONLY)};
+    uint32_t wanted[TEXT];
+    ck_assert_int_eq(cfi_row_list_reserve(&second, TEXT, NULL), 0);
+    for (int round = 0; round < 200; round++) {
+        ck_assert_int_eq(cfi_row_list_reserve(&first, TEXT, NULL), 0); // a merged list has its own room
+        draw(&first, 1 + below(32), ids, 4);
+        draw(&second, 1 + below(200), ids, 3);
+        for (uint32_t pc = 0; pc < TEXT; pc++) {
+            uint32_t stated = cfi_row_list_at(&first, pc), filled = cfi_row_list_at(&second, pc);
+            bool yields = round % 2 && is_body_only(&rules.rules[stated]) && filled != CFI_RULE_HOLE_ID;
+            wanted[pc] = stated == CFI_RULE_HOLE_ID || yields ? filled : stated;
+        }
+        ck_assert_int_eq(round % 2 ? table_rows_refine(&first, &second, &rules, is_body_only, NULL)
+                                   : table_rows_fill_holes(&first, &second, NULL),
+                         0);
+        uint32_t wrong = 0; // an assertion for each would take seconds
+        for (uint32_t pc = 0; pc < TEXT; pc++)
+            wrong += cfi_row_list_at(&first, pc) != wanted[pc];
+        for (size_t i = 1; i < first.count; i++) {
+            wrong += first.rows[i - 1].pc_rel >= first.rows[i].pc_rel;
+            wrong += first.rows[i].rule_id == CFI_RULE_HOLE_ID && first.rows[i - 1].rule_id == CFI_RULE_HOLE_ID;
+        }
+        ck_assert_uint_eq(wrong, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("merge");
@@ -118,6 +166,7 @@ int main(void)
     tcase_add_test(tests, a_refusal_wins_too);
     tcase_add_test(tests, what_resumes_inside_a_function_keeps_its_mark);
     tcase_add_test(tests, what_yields_is_replaced_where_there_is_more);
+    tcase_add_test(tests, each_pc_has_the_rule_of_the_first_that_has_one);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

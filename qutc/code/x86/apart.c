@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where an instruction ends: prefixes, opcode, ModRM, SIB, displacement, immediate. The tables are Intel SDM volume 2,
 // appendix A, and AMD's manual volume 3 for XOP and 3DNow!.
-#include "qutc/code/x86/inside.h"
+#include "qutc/code/x86/apart.h"
 
 // What follows an opcode: '.' nothing; 'm' ModRM; 'b' ModRM and a byte; 'z' ModRM and an operand-sized number; '1' one
 // byte; '2' two; '3' two and one (enter); 'i' an operand-sized number; 'v' the same, 8 bytes with REX.W; 'o' an
