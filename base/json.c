@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8_inline.h"
@@ -82,10 +83,35 @@ void base_json_number(struct base_json *json, const char *key, uint64_t value)
     fprintf(json->stream, "%" PRIu64, value);
 }
 
+void base_json_integer(struct base_json *json, const char *key, int64_t value)
+{
+    begin_member(json, key);
+    fprintf(json->stream, "%" PRId64, value);
+}
+
+void base_json_null(struct base_json *json, const char *key)
+{
+    begin_member(json, key);
+    fputs("null", json->stream);
+}
+
 void base_json_real(struct base_json *json, const char *key, double value, int decimals)
 {
     begin_member(json, key);
     fprintf(json->stream, "%.*f", decimals, value);
+}
+
+void base_json_short_real(struct base_json *json, const char *key, double value)
+{
+    char text[40] = "null";
+    if (value - value == 0) // no infinity, no NaN
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, value);
+            if (strtod(text, NULL) == value)
+                break;
+        }
+    begin_member(json, key);
+    fputs(text, json->stream);
 }
 
 void base_json_bool(struct base_json *json, const char *key, bool value)

@@ -24,7 +24,11 @@ void base_json_open(struct base_json *json, const char *key, char bracket);
 void base_json_close(struct base_json *json, char bracket);
 void base_json_string(struct base_json *json, const char *key, const char *value);
 void base_json_number(struct base_json *json, const char *key, uint64_t value);
+void base_json_integer(struct base_json *json, const char *key, int64_t value);
+void base_json_null(struct base_json *json, const char *key);
 void base_json_real(struct base_json *json, const char *key, double value, int decimals);
+// With as few digits as tell it apart from all others; of what is no number null.
+void base_json_short_real(struct base_json *json, const char *key, double value);
 void base_json_bool(struct base_json *json, const char *key, bool value);
 
 #endif

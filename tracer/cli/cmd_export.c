@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,11 +16,14 @@ static const char help_start[] = "Usage: qut export [FILE] -f FORMAT [-o OUT]\n\
 static const char help_end[] =
     "\nFILE is a .qtrace file, or the segment of a process that runs, or of one that died (/dev/shm/...); without one\n"
     "it is qut.qtrace, as of qut record. Without -f, OUT's name says the format; without -o, OUT is beside FILE. A\n"
-    "file that is there is replaced when the new one is whole.\n\n"
+    "file that is there is replaced when the new one is whole. Of parquet OUT is a folder, which may hold the tables "
+    "of\n"
+    "other traces, and FILE may have labels: FILE,host=NAME,service=NAME,version=NAME.\n\n"
     "What is missing in the trace is said first, on standard error; OUT has what there is, and the exit status is 1.\n"
     "With exit status 2 no OUT was written.\n\n"
     "Example: qut export app.qtrace -f speedscope\n"
-    "         qut export app.qtrace -f pprof --kind lock --thread 'worker*' --between 1s,2.5s\n";
+    "         qut export app.qtrace -f pprof --kind lock --thread 'worker*' --between 1s,2.5s\n"
+    "         qut export app.qtrace,host=web1 -f parquet -o fleet\n";
 
 // With a line for each format.
 static void make_help(char *text, size_t size)
@@ -62,6 +66,11 @@ static int parse(struct trace_options *options, int argc, char **argv)
                                                      : "needs -f FORMAT");
     if (options->no_names && options->format != &export_pprof)
         return cli_trace_options_refuse(options, "--no-names", "goes with pprof: the other formats are made of names");
+    if (options->format->is_folder && options->weight >= 0)
+        return cli_trace_options_refuse(options, "--weight",
+                                        "does not go with tables: each weight is one of their columns");
+    if (options->format->is_folder)
+        tables_take_labels(options->files[0], &options->labels);
     return CLI_GO_ON;
 }
 
@@ -96,6 +105,22 @@ static int write_format(const struct trace_job *job, const struct trace *trace, 
     return status;
 }
 
+// What cannot be written is said of the file that it is.
+static int write_folder(const struct trace_job *job, const struct trace *trace, const struct names *names,
+                        struct sink *sink, struct base_error *error)
+{
+    (void)sink;
+    const struct trace_options *options = job->options;
+    struct tables_options wanted = {.labels = options->labels, .wanted = options->wanted};
+    char at[PATH_MAX];
+    if (!options->has_kind)
+        wanted.wanted.kind = SELECTION_ALL;
+    struct tables *tables = tables_make(trace, names, &wanted, error);
+    const int status = tables ? tables_write_folder(tables, job->out, at, error) : -1;
+    tables_free(tables);
+    return status;
+}
+
 static int export_command(const struct cli_command *command, int argc, char **argv)
 {
     (void)command;
@@ -108,7 +133,8 @@ static int export_command(const struct cli_command *command, int argc, char **ar
                             .is_binary = options.format->is_binary,
                             .is_gzip = options.format->is_gzip,
                             .select = select_part,
-                            .write = write_format};
+                            .is_folder = options.format->is_folder,
+                            .write = options.format->is_folder ? write_folder : write_format};
     status = cli_trace_command_run(&job);
     analysis_selection_free(&job.selection);
     return status;

@@ -16,7 +16,6 @@
 #include "qutc/cache.h"
 #include "tracer/attach/attach.h"
 #include "tracer/cli/calls_options.h"
-#include "tracer/cli/record_outside.h"
 #include "tracer/cli/record_show.h"
 #include "tracer/cli/record_summary.h"
 #include "tracer/record/record.h"

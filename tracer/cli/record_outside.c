@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/cli/record_outside.h"
+#include "tracer/cli/record_go.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -42,6 +42,8 @@ bool cli_is_same_file(const char *a, const char *b)
 // What cannot be meant. NULL: nothing.
 static const char *refusal(const struct trace_job *job, const char *out)
 {
+    if (job->is_folder && strcmp(out, "-") == 0)
+        return "is no place for a folder: -o OUT";
     if (strcmp(out, "-") == 0)
         return job->is_binary && isatty(STDOUT_FILENO) ? "is a terminal, and this format is no text: -o OUT, or a pipe"
                                                        : NULL;
@@ -97,7 +99,7 @@ static int write_trace(const struct trace_job *job, const struct trace *trace, s
     int status = names ? job->write(job, trace, names, sink, error) : -1;
     names_free(names);
     struct base_error closing = {0};
-    if (sink_close(sink, status == 0, &closing) != 0 && status == 0) {
+    if (sink && sink_close(sink, status == 0, &closing) != 0 && status == 0) {
         *error = closing;
         status = -1;
     }
@@ -118,8 +120,9 @@ static int make_out(struct trace_job *job, const struct trace *trace, const char
         cli_report_error(stderr, file, &error);
         return CLI_BAD;
     }
-    struct sink *sink = open_out(job, out, &error);
-    if (!sink || write_trace(job, trace, sink, &error) != 0) {
+    job->out = out;
+    struct sink *sink = job->is_folder ? NULL : open_out(job, out, &error);
+    if ((!sink && !job->is_folder) || write_trace(job, trace, sink, &error) != 0) {
         cli_report_error(stderr, out, &error);
         return CLI_BAD;
     }
@@ -135,6 +138,10 @@ static int run(struct trace_job *job, const char *out)
     }
     struct trace trace;
     struct base_error error = {0};
+    if (job->is_folder && tables_check_folder(out, &error) != 0) {
+        cli_report_error(stderr, out, &error);
+        return CLI_BAD;
+    }
     if (trace_read(job->options->files[0], &trace, &error) != 0) {
         cli_report_error(stderr, job->options->files[0], &error);
         return CLI_BAD;

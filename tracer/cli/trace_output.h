@@ -12,6 +12,8 @@ struct trace_job {
     const char *extension;               // of OUT, where it is not said
     bool is_binary;                      // nothing for a terminal
     bool is_gzip;                        // the sink is to be compressed
+    bool is_folder;                      // OUT is one, in which `write` makes files: `sink` is NULL
+    const char *out;                     // set before `write`
     // Returns 0, or -1 with *error filled. Write errors are the sink's.
     int (*write)(const struct trace_job *job, const struct trace *trace, const struct names *names, struct sink *sink,
                  struct base_error *error);

@@ -41,10 +41,11 @@ struct export_format {
     bool is_timeline; // it shows each kind by itself: all of them, where none is asked for
     bool is_binary;   // no text
     bool is_gzip;     // the sink is to be compressed (sink_gzip)
+    bool is_folder;   // no `write`: it is a folder of tables, see tracer/tables
 };
 
 extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
-    export_chrome, export_perf_script, export_firefox, export_callgrind, export_replay;
+    export_chrome, export_perf_script, export_firefox, export_callgrind, export_replay, export_parquet;
 
 extern const struct export_format *const export_formats[]; // up to a NULL
 const struct export_format *export_find(const char *name); // NULL: there is none

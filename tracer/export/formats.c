@@ -3,18 +3,18 @@
 
 #include "tracer/export/export.h"
 
+const struct export_format export_parquet = {
+    .name = "parquet",
+    .extension = ".parquet",
+    .what = "OUT is a folder of tables for SQL engines (DuckDB, ClickHouse and others): docs/qut-query.md",
+    .is_timeline = true,
+    .is_binary = true,
+    .is_folder = true,
+};
+
 const struct export_format *const export_formats[] = {
-    &export_perfetto,
-    &export_speedscope,
-    &export_pprof,
-    &export_collapsed,
-    &export_nanoscope,
-    &export_chrome,
-    &export_perf_script,
-    &export_firefox,
-    &export_callgrind,
-    &export_replay,
-    NULL,
+    &export_perfetto,    &export_speedscope, &export_pprof,     &export_collapsed, &export_nanoscope, &export_chrome,
+    &export_perf_script, &export_firefox,    &export_callgrind, &export_replay,    &export_parquet,   NULL,
 };
 
 const struct export_format *export_find(const char *name)

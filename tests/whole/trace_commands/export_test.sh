@@ -110,9 +110,26 @@ result = subprocess.run([sys.argv[1], 'export', 'app.qtrace', '-f', 'chrome', '-
 sys.exit(0 if result.returncode == 2 and b'Broken pipe' in result.stderr else 1)
 PYTHON
 
+# ---- a folder of tables
+expect 0 'parquet' "$qut" export app.qtrace,host=web1,service='a b' -f parquet
+for table in traces samples stacks frames; do
+    [ "$(find "app.parquet/$table" -type f -path "*/date=*/service=a%20b/*.parquet" | wc -l)" = 1 ] || fail "parquet: no $table"
+done
+expect 0 'parquet again' "$qut" export app.qtrace,service='a b' -o app.parquet
+[ "$(find app.parquet -type f | wc -l)" = 4 ] || fail 'parquet: the same trace is not the same files'
+mkdir others && touch others/thesis
+expect 2 'a folder of others' "$qut" export app.qtrace -f parquet -o others
+says 'a folder of others' thesis
+expect 2 'a file' "$qut" export app.qtrace -f parquet -o others/thesis
+expect 2 'a folder to standard output' "$qut" export app.qtrace -f parquet -o -
+says 'a folder to standard output' 'no place for a folder'
+expect 2 'parquet has all weights' "$qut" export app.qtrace -f parquet --weight wall
+says 'parquet has all weights' 'columns'
+rm -r others
+
 expect 0 'help' "$qut" export --help
 [ ! -s err ] || fail 'help: not on standard output'
-formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script firefox callgrind replay'
+formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script firefox callgrind replay parquet'
 [ "$(sed -n 's/^  \([a-z-]\{1,12\}\)  *[^ ].*/\1/p' out | sed '/^-/d' | xargs)" = "$formats" ] || fail "help: $(cat out)"
 
 # ---- several processes in one file
@@ -120,7 +137,7 @@ second=$("$traced" "$segment.second") || fail 'the traced program failed'
 expect 0 'collected' "$qut" collect --quiet "$segment" -o first.qtrace
 expect 0 'collected' "$qut" collect --quiet "$segment.second" -o second.qtrace
 cat first.qtrace second.qtrace >both.qtrace
-for format in ${formats% replay}; do # which is of exact calls: calls_test.sh
+for format in ${formats% replay parquet}; do # replay is of exact calls: calls_test.sh
     expect 0 "two processes: $format" "$qut" export both.qtrace -f "$format" --weight samples -o "both.$format"
 done
 grep -q '^traced;traced;outer: "function";even 300$' both.collapsed || fail "two processes: $(cat both.collapsed)"

@@ -13,6 +13,7 @@ struct sink {
     // Says what the last bytes are; the sink is gone afterwards. Returns as sink_close.
     int (*close)(struct sink *sink, bool keep, struct base_error *error);
     bool has_failed;
+    bool is_synced;          // sink_sync
     struct base_error error; // the first
 };
 

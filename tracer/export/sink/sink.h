@@ -15,6 +15,8 @@ struct sink;
 // A new file beside `path`, which takes its place when all is written well (sink_close): a file that is there is never
 // half a file. "-": standard output. NULL, *error filled: it cannot be made.
 struct sink *sink_file(const char *path, struct base_error *error);
+// Of a new file: it is on the disk before it has its name. The folder that holds it is the caller's.
+void sink_sync(struct sink *sink);
 // Gzip, into another one, which is closed with it (pprof wants that). NULL without memory.
 struct sink *sink_gzip(struct sink *into);
 // Memory; sink_memory gives the bytes, until sink_close.

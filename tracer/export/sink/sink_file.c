@@ -73,6 +73,10 @@ static int give_name(struct sink_to_file *file)
 static void keep_file(struct sink_to_file *file)
 {
     // Some file systems say only when a file is closed that there was no room.
+    if (file->sink.is_synced && fsync(file->fd) != 0) {
+        sink_fail(&file->sink, BASE_ERR_IO, "fsync", errno);
+        return;
+    }
     int copy = dup(file->fd);
     if (copy >= 0 && close(copy) != 0 && errno != EINTR) {
         sink_fail(&file->sink, BASE_ERR_IO, "close", errno);
@@ -158,6 +162,11 @@ static int open_file(struct sink_to_file *file, const char *path)
         return open(path, O_WRONLY | O_CLOEXEC);
     file->path = real_path(path);
     return file->path ? open_new(file) : -1;
+}
+
+void sink_sync(struct sink *sink)
+{
+    sink->is_synced = true;
 }
 
 struct sink *sink_file(const char *path, struct base_error *error)

@@ -4,6 +4,7 @@
 //
 //     golden_export FORMAT OUT [--large SAMPLES THREADS DEPTH | --random SEED | --file FILE] [--weight N] [--kind KIND]
 //                   [--thread TID|NAME] [--no-names] [--damage] [--no-slices] [--processes N] [--time]
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "tests/unit/tracer/export/random_trace.h"
 #include "tracer/export/export.h"
 #include "tracer/export/sink/sink.h"
+#include "tracer/tables/tables.h"
 
 static void key(struct sink *sink, const char *name, uint64_t value)
 {
@@ -181,6 +183,18 @@ static void split(struct trace *trace, size_t count)
         trace->threads[t].process = (uint32_t)(t * trace->process_count / trace->thread_count);
 }
 
+static int write_folder(const struct trace *trace, const struct names *names, const struct request *request,
+                        const char *folder, struct base_error *error)
+{
+    const struct tables_options options = {.labels = {.host = "golden", .service = "a service"},
+                                           .wanted = request->wanted};
+    char at[PATH_MAX];
+    struct tables *tables = tables_make(trace, names, &options, error);
+    int status = tables ? tables_write_folder(tables, folder, at, error) : -1;
+    tables_free(tables);
+    return status;
+}
+
 static int make_trace(const struct request *request, struct trace *trace, struct base_error *error)
 {
     if (request->file)
@@ -216,9 +230,12 @@ int main(int argc, char **argv)
         return 1;
     }
     struct names *names = names_of(&trace, &(struct names_options){0}, &error);
-    struct sink *sink = sink_file(argv[2], &error);
+    const bool is_folder = strcmp(argv[1], "parquet") == 0;
+    struct sink *sink = is_folder ? NULL : sink_file(argv[2], &error);
     uint64_t begin_ns = now_ns();
-    int status = sink ? write_format(&trace, names, argv[1], &request, &sink, &error) : -1;
+    int status = is_folder ? write_folder(&trace, names, &request, argv[2], &error)
+                 : sink    ? write_format(&trace, names, argv[1], &request, &sink, &error)
+                           : -1;
     if (sink && sink_close(sink, status == 0, &error) != 0)
         status = -1;
     if (status != 0)

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same SQL over the same traces: in qut query, which has SQLite read the traces, and in DuckDB, which reads the
+// Parquet files of qut export; and both say what qut info says. Then what qut query refuses.
+//
+//     node query_test.mjs QUT GOLDEN_MAKER
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Checks, consumerFile, skip } from '../../support/consumers/consumers.mjs';
+
+const [qut, goldenMaker] = process.argv.slice(2).map((file) => path.resolve(file));
+const checks = new Checks();
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'qut-query-'));
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+process.chdir(folder);
+
+function record(name) { // a segment is in memory
+    const segment = `/dev/shm/qut-query-${process.pid}-${name}`;
+    try {
+        execFileSync(goldenMaker, [segment, 'close']);
+        execFileSync(qut, ['collect', '--quiet', segment, '-o', `${name}.qtrace`]);
+    } finally {
+        fs.rmSync(segment, { force: true });
+    }
+}
+try {
+    fs.accessSync('/dev/shm', fs.constants.W_OK);
+} catch {
+    skip('/dev/shm cannot be written to');
+}
+record('golden');
+record('second');
+const run = (...words) => spawnSync(qut, words, { encoding: 'utf8' });
+if (run('query', 'losses', 'golden.qtrace').stderr.includes('without SQLite'))
+    skip('this qut was built without SQLite');
+const info = JSON.parse(execFileSync(qut, ['info', '--json', 'golden.qtrace'], { encoding: 'utf8' }));
+
+// The second one has other labels, and its identity may be the first one's: then it is the same trace.
+const files = ['golden.qtrace,host=web1,version=1'];
+if (run('query', 'losses', 'golden.qtrace', 'second.qtrace').status < 2)
+    files.push('second.qtrace,host=web2,version=2');
+for (const file of files)
+    execFileSync(qut, ['export', file, '-f', 'parquet', '-o', 'tables', '--quiet']);
+
+function ask(sql, ...more) {
+    const result = run('query', sql, ...files, '--json', '--quiet', ...more);
+    return checks.ok(result.status < 2, `${sql}: ${result.stderr}`) ? JSON.parse(result.stdout) : [];
+}
+
+// ---- the counts are those of qut info
+const first = `trace = (SELECT trace FROM traces WHERE file = 'golden.qtrace')`;
+const [counts] = ask(`SELECT hits, stored, merged, throttled, under_way, present_samples, overwritten_samples,
+    damaged_samples, records FROM traces WHERE ${first}`);
+checks.equal(Object.values(counts), Object.keys(counts).map((key) => info[key]), 'traces: counts');
+checks.equal(ask(`SELECT sum(count) AS n FROM samples WHERE ${first}`), [{ n: info.present_samples }], 'samples: count');
+const kinds = ask(`SELECT event, sum(count) AS n FROM samples WHERE ${first} AND count > 0 GROUP BY event`);
+checks.equal(Object.fromEntries(kinds.map((row) => [row.event, row.n])), Object.fromEntries(
+    Object.entries(info.kinds).sort(([a], [b]) => (a < b ? -1 : 1))), 'samples: kinds');
+
+// ---- each plan of the virtual tables finds what a plain scan finds
+for (const [quick, slow] of [
+    ['samples WHERE stack = 5', 'samples WHERE stack + 0 = 5'],
+    [`samples WHERE ${first}`, `samples WHERE trace + 0 IN (SELECT trace FROM traces WHERE file = 'golden.qtrace')`],
+    ['stacks WHERE stack = 7', 'stacks WHERE stack + 0 = 7'],
+    ['stacks WHERE stack = 7 AND depth = 1', 'stacks WHERE stack + 0 = 7 AND depth + 0 = 1'],
+    ['stacks WHERE stack = 7 AND depth = 100000', 'stacks WHERE 1 = 0'],
+    ["stacks WHERE stack = '7'", 'stacks WHERE stack + 0 = 7'], ['frames WHERE frame = 3', 'frames WHERE frame + 0 = 3'],
+    ['frames WHERE frame = 3.5', 'frames WHERE 1 = 0'], ['frames WHERE frame = NULL', 'frames WHERE 1 = 0'],
+    ['frames WHERE frame = -1', 'frames WHERE 1 = 0'], ['samples WHERE stack = -9', 'samples WHERE 1 = 0']]) {
+    const [a, b] = [ask(`SELECT * FROM ${quick} ORDER BY 1, 2, 3, 4, 5, 6`), ask(`SELECT * FROM ${slow} ORDER BY 1, 2, 3, 4, 5, 6`)];
+    checks.ok(JSON.stringify(a) === JSON.stringify(b), `${quick}: ${a.length} rows, not the ${b.length} of a scan`);
+}
+const grouped = ask('SELECT trace, stack, sum(count) AS n FROM samples GROUP BY trace, stack');
+const sorted = ask('SELECT trace, stack, sum(count) AS n FROM samples GROUP BY trace + 0, stack + 0 ORDER BY 1, 2');
+checks.equal(grouped.length > 5 && grouped, sorted, 'sums by stack');
+
+// ---- what is refused
+function refuses(what, status, says, ...words) {
+    const result = run('query', ...words);
+    checks.ok(result.status === status && result.stderr.includes(says), `${what}: ${result.status} ${result.stderr}`);
+}
+refuses('a wrong column', 2, '       ^', 'SELECT thred FROM samples', 'golden.qtrace');
+refuses('two statements', 2, 'one statement', 'SELECT 1; SELECT 2', 'golden.qtrace');
+for (const sql of ["ATTACH 'x.db' AS y", 'PRAGMA user_version = 1', 'CREATE TABLE x (a)', 'DELETE FROM samples',
+    "SELECT load_extension('x')", 'CREATE TEMP TABLE x (a)', "VACUUM INTO 'x.db'"])
+    refuses(sql, 2, '', sql, 'golden.qtrace');
+checks.ok(!fs.existsSync('x.db'), 'no file was made');
+refuses('no such query', 2, 'neither SQL nor', 'hotest', 'golden.qtrace');
+refuses('the same trace twice', 2, 'given twice', 'hottest', 'golden.qtrace', 'golden.qtrace');
+refuses('no trace', 2, '', 'hottest', qut);
+refuses('no file', 2, 'needs a FILE', 'hottest');
+fs.writeFileSync('one.sql', 'SELECT count(*) AS n\nFROM frames;\n');
+checks.equal(ask('@one.sql'), ask('SELECT count(*) AS n FROM frames'), 'SQL from a file');
+const csv = run('query', `SELECT 'a,"b' AS x, 1 AS y`, 'golden.qtrace', '--csv');
+checks.equal(csv.stdout, 'x,y\r\n"a,""b",1\r\n', 'CSV');
+
+// ---- the ready ones, in both
+const ready = run('query', '--list').stdout.trimEnd().split('\n').map((line) => line.split(' ')[0]);
+checks.ok(ready.length >= 12, `${ready.length} queries are ready`);
+const results = new Map(ready.map((name) => [name, ask(name)]));
+checks.ok(results.get('hottest').length > 2 && results.get('total').length > results.get('hottest').length / 2,
+    'there is something hot');
+const { DuckDBInstance } = await import(pathToFileURL(consumerFile('@duckdb/node-api', 'lib/index.js')));
+const duckdb = await (await DuckDBInstance.create(':memory:')).connect();
+for (const table of ['traces', 'samples', 'stacks', 'frames'])
+    await duckdb.run(`CREATE VIEW ${table} AS FROM read_parquet('tables/${table}/**/*.parquet', hive_partitioning = true)`);
+function isSame(a, b) { // rounded to three digits by each
+    const plain = (value) => (typeof value === 'string' && !/^-?\d+$/.test(value) ? value : Number(value));
+    return a.length === b.length && a.every((row, i) => Object.keys(row).every((key) => {
+        const [left, right] = [plain(row[key]), plain(b[i][key])];
+        return left === right || Math.abs(left - right) < 0.0021;
+    }));
+}
+for (const name of ready) {
+    const sql = run('query', '--show', name).stdout;
+    const rows = (await duckdb.runAndReadAll(sql)).getRowObjectsJson();
+    checks.ok(isSame(results.get(name), rows), `${name}: ${JSON.stringify(results.get(name)).slice(0, 300)} in SQLite, ` +
+        `${JSON.stringify(rows).slice(0, 300)} in DuckDB`);
+}
+for (const [table, order] of [['traces', 'trace'], ['samples', 'trace, tid, time_ns, kind, event, stack, count, cpu_ns, flow'],
+    ['stacks', 'trace, stack, depth'], ['frames', 'trace, frame']]) {
+    const sql = `SELECT * FROM ${table} ORDER BY ${order}`;
+    const rows = (await duckdb.runAndReadAll(sql)).getRowObjectsJson().map((row) => ({ ...row, date: String(row.date) }));
+    checks.ok(isSame(ask(sql), rows), `all rows of ${table}`);
+}
+checks.end('query');
