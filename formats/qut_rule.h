@@ -134,10 +134,11 @@ enum qut_stack_switch {
     QUT_SWITCH_END,
 };
 
-// What a rule was read from, where that is not what the file states. Stored in tables: append only, below 64.
+// What a rule rests on, where that is not what the file states alone. Stored in tables: append only, below 64.
 enum qut_rule_origin {
     QUT_RULE_STATED = 0,
     QUT_RULE_FROM_CODE = 1, // the code itself was followed, over all its ways
+    QUT_RULE_DOUBTFUL = 2,  // stated; the code that was followed says otherwise, and does not prove what is so
 };
 
 struct qut_rule {

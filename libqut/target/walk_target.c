@@ -113,11 +113,15 @@ static bool is_caller(struct qut_target *target, struct runtime_walk *walk)
     return false;
 }
 
-static bool is_left_by_code(const struct runtime_walk *walk)
+// What the rule rests on by which this frame is left.
+static uint32_t origin_flags(const struct runtime_walk *walk)
 {
-    return walk->end.reason == QUT_END_NOT && !walk->trampoline &&
-           !(walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) && walk->rule.kind == QUT_RULE_FRAME &&
-           walk->rule.origin == QUT_RULE_FROM_CODE;
+    if (walk->end.reason != QUT_END_NOT || walk->trampoline || (walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) ||
+        walk->rule.kind != QUT_RULE_FRAME)
+        return 0;
+    return walk->rule.origin == QUT_RULE_FROM_CODE  ? QUT_FRAME_FROM_CODE
+           : walk->rule.origin == QUT_RULE_DOUBTFUL ? QUT_FRAME_DOUBTFUL
+                                                    : 0u;
 }
 
 static size_t walk_frames(struct qut_target *target, const struct arch_frame_regs *regs, struct qut_frame *frames,
@@ -132,8 +136,7 @@ static size_t walk_frames(struct qut_target *target, const struct arch_frame_reg
     size_t count = 0;
     do {
         runtime_walk_frame(target->arch, &ops, target, &walk, &frames[count]);
-        if (is_left_by_code(&walk))
-            frames[count].flags |= QUT_FRAME_FROM_CODE;
+        frames[count].flags |= origin_flags(&walk);
         count++;
     } while (count < max && runtime_walk_step(target->arch, &ops, target, &walk) && is_caller(target, &walk));
     *end = walk.end;

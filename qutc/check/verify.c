@@ -258,7 +258,7 @@ static bool is_beyond_judges(const struct verification *v, const struct qut_rule
 // Readers do not count where the code proves another rule than theirs, if it is the table's.
 static bool is_mended(const struct verification *v, uint64_t pc, uint64_t last_pc, const struct qut_rule *rule)
 {
-    if (!v->mended || rule->kind != QUT_RULE_FRAME || pc < v->mended->text_start)
+    if (!v->mended || rule->kind != QUT_RULE_FRAME || rule->origin != QUT_RULE_FROM_CODE || pc < v->mended->text_start)
         return false;
     uint32_t rule_id = cfi_row_list_at(v->mended->rows, (uint32_t)(pc - v->mended->text_start));
     return rule_id != CFI_RULE_HOLE_ID && memcmp(&v->mended->rules->rules[rule_id], rule, sizeof *rule) == 0 &&
@@ -342,6 +342,7 @@ static void judge_interval(struct verification *v, uint64_t pc, uint64_t end, co
     }
     if (outcome == SAME) {
         result->exact++;
+        result->doubtful += rule->origin == QUT_RULE_DOUBTFUL;
     } else if (outcome == WRONG && cfi_art_is_mended(v->image, pc, rule)) {
         result->rows--; // where the code contradicts what is read, readers do not count
         result->abstained++;

@@ -53,6 +53,7 @@ struct check_verify_result {
         plt_leaf; // intervals of .plt sections without information, for which the table has the leaf rule: not rows
     uint64_t oat_headers; // intervals of an OAT file's methods that only their headers describe: no judge reads those
     uint64_t from_code;   // intervals that nothing describes well, whose rule is from following the code: not rows
+    uint64_t doubtful;    // of exact: as stated, while the code says otherwise without proving it
     uint64_t mended;      // intervals whose rule the code proves against what is stated, followed anew: not rows
     uint64_t holes;       // intervals where both sides have nothing: not rows
     uint64_t refused_by_reason[QUT_REFUSAL_END];

@@ -63,6 +63,7 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
     base_json_number(&json, "text_bytes", header->text_size);
     base_json_number(&json, "covered_bytes", coverage->rule_bytes);
     base_json_number(&json, "from_code_bytes", coverage->code_bytes);
+    base_json_number(&json, "doubtful_bytes", coverage->doubtful_bytes);
     base_json_number(&json, "refused_bytes", coverage->refused_bytes);
     base_json_number(&json, "hole_bytes", coverage->hole_bytes);
     base_json_open(&json, "refused_by_reason", '{');
@@ -136,6 +137,9 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
             percent(coverage->refused_bytes, header->text_size), percent(coverage->hole_bytes, header->text_size));
     if (coverage->code_bytes)
         fprintf(output, "            %.2f%% by what the code does\n", percent(coverage->code_bytes, header->text_size));
+    if (coverage->doubtful_bytes)
+        fprintf(output, "            %.2f%% doubtful: the code says otherwise\n",
+                percent(coverage->doubtful_bytes, header->text_size));
     const char *origins[CLI_ORIGINS_MAX];
     unsigned origin_count = cli_origins(header, origins);
     for (unsigned i = 0; i < origin_count; i++)

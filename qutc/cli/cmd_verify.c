@@ -29,6 +29,7 @@ static void print_json(const char *name, const struct check_verify_result *resul
     base_json_number(&json, "oat_headers", result->oat_headers);
     base_json_number(&json, "from_code", result->from_code);
     base_json_number(&json, "mended", result->mended);
+    base_json_number(&json, "doubtful", result->doubtful);
     base_json_number(&json, "holes", result->holes);
     base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
@@ -100,6 +101,10 @@ static void print_details(const char *name, const struct check_verify_result *re
     if (result->mended) {
         cli_print_name(output, name);
         fprintf(output, ": against what is stated, since the code proves it: %" PRIu64 " rows\n", result->mended);
+    }
+    if (result->doubtful) {
+        cli_print_name(output, name);
+        fprintf(output, ": doubtful, stated so while the code says otherwise: %" PRIu64 " rows\n", result->doubtful);
     }
     if (result->from_code) {
         cli_print_name(output, name);

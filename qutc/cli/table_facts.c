@@ -31,6 +31,7 @@ void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
         if (rule.kind == QUT_RULE_FRAME) {
             coverage->rule_bytes += bytes;
             coverage->code_bytes += rule.origin == QUT_RULE_FROM_CODE ? bytes : 0;
+            coverage->doubtful_bytes += rule.origin == QUT_RULE_DOUBTFUL ? bytes : 0;
         } else if (rule.kind == QUT_RULE_HOLE) {
             coverage->hole_bytes += bytes;
         } else {

@@ -14,7 +14,8 @@ struct cli_source cli_source(const struct qut_table_header *header);
 
 struct cli_coverage {
     uint64_t rule_bytes, refused_bytes, hole_bytes;
-    uint64_t code_bytes; // of rule_bytes: by following the code itself
+    uint64_t code_bytes;     // of rule_bytes: by following the code itself
+    uint64_t doubtful_bytes; // of rule_bytes: stated, while the code says otherwise
     struct {
         uint64_t rows, bytes;
     } refused[QUT_REFUSAL_END]; // by reason

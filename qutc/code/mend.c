@@ -35,18 +35,28 @@ static const struct qut_rule *rule_of_row(const struct mending *m, size_t row)
 
 // ---- what the code proves
 
+// The rule that is stated, as one that the code contradicts.
+static uint32_t doubtful(struct mending *m, uint32_t stated)
+{
+    struct qut_rule rule = m->rules->rules[stated];
+    rule.origin = QUT_RULE_DOUBTFUL;
+    return cfi_rule_set_intern(m->rules, &rule);
+}
+
 static bool tell(void *context, const struct code_compared *compared)
 {
     struct mending *m = context;
     const struct code_function *function = compared->function;
     m->counts->functions++;
-    // A function that nothing stated fits is entered otherwise than others.
     bool good = true;
-    for (size_t i = 0; i < compared->count && compared->agree > 0 && good; i++) {
+    for (size_t i = 0; i < compared->count && good; i++) {
         const struct code_difference *difference = &compared->differences[i];
-        bool is_own = !function->end || (difference->pc >= function->pc && difference->pc < function->end);
-        if (is_own && difference->mended != CFI_RULE_HOLE_ID)
-            good = add_span(m, difference->pc, difference->end, difference->mended);
+        if (function->end && (difference->pc < function->pc || difference->pc >= function->end))
+            continue;
+        // A function that nothing stated fits may be entered otherwise than others.
+        bool is_proven = compared->agree > 0 && difference->mended != CFI_RULE_HOLE_ID;
+        good = add_span(m, difference->pc, difference->end,
+                        is_proven ? difference->mended : doubtful(m, difference->stated));
     }
     return good;
 }
@@ -157,11 +167,13 @@ static int make_rows(struct mending *m, struct cfi_row_list *rows)
         bool is_disputed = false; // two functions that share it say different things
         for (; next && next->pc == span->pc; next = ++i + 1 < m->spans.count ? &m->spans.items[i + 1] : NULL)
             is_disputed |= next->rule_id != span->rule_id && m->rules->rules[span->rule_id].kind != QUT_RULE_REFUSED;
-        if (is_disputed)
-            continue;
-        cfi_row_list_put(rows, span->pc, span->rule_id);
+        uint32_t rule_id = is_disputed ? doubtful(m, cfi_row_list_at(m->stated, span->pc)) : span->rule_id;
+        if (rule_id == CFI_RULE_NO_MEMORY)
+            return base_fail(m->error, BASE_ERR_NO_MEMORY, "", 0, "rules");
+        cfi_row_list_put(rows, span->pc, rule_id);
         cfi_row_list_put(rows, span->end, CFI_RULE_HOLE_ID);
-        m->counts->instructions += m->rules->rules[span->rule_id].kind != QUT_RULE_REFUSED;
+        m->counts->instructions += m->rules->rules[rule_id].origin == QUT_RULE_FROM_CODE;
+        m->counts->doubtful += m->rules->rules[rule_id].origin == QUT_RULE_DOUBTFUL;
         at = span->end;
     }
     return 0;

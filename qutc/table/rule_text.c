@@ -124,6 +124,8 @@ static void put_marks(struct writer *w, const struct arch *arch, const struct qu
         put(w, " body-only");
     if (rule->origin == QUT_RULE_FROM_CODE)
         put(w, " from-code");
+    if (rule->origin == QUT_RULE_DOUBTFUL)
+        put(w, " doubtful");
 }
 
 // "mcall rsp+8": of a stack switch that is known, and where its frame ends on the stack it was called on.

@@ -83,6 +83,8 @@ static void write_frame(struct base_json *json, const struct stack_report *repor
         base_json_bool(json, "guessed", true);
     if (frame->flags & QUT_FRAME_FROM_CODE)
         base_json_bool(json, "from_code", true);
+    if (frame->flags & QUT_FRAME_DOUBTFUL)
+        base_json_bool(json, "doubtful", true);
     base_json_close(json, '}');
     stack_place_free(&place);
 }

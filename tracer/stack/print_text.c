@@ -117,6 +117,8 @@ static void print_place(FILE *out, const struct stack_report *report, const stru
         fprintf(out, "%s [guessed]", before_mark);
     if (report->options->verbose && frame->flags & QUT_FRAME_FROM_CODE)
         fputs(" [from code]", out);
+    if (report->options->verbose && frame->flags & QUT_FRAME_DOUBTFUL)
+        fputs(" [doubtful]", out);
     if (place.is_inlined)
         fputs(" [inlined]", out);
     if (place.is_near)

@@ -57,6 +57,8 @@ enum qut_frame_flag {
                                 // the machine's own code in the frame before, that frame's
     QUT_FRAME_FROM_CODE = 1024, // its caller was found by what its code does, which no unwind information describes.
                                 // Exact, no guess. Told of other processes and core files (qut/target.h)
+    QUT_FRAME_DOUBTFUL = 2048,  // its caller was found as unwind information states, while its code says otherwise
+                                // without a proof: what comes after it may be wrong. Told as FROM_CODE is
 };
 
 struct qut_frame {

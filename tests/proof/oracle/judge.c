@@ -8,6 +8,7 @@ const char *const verdict_names[VERDICT_COUNT] = {
     [VERDICT_TRAMPOLINE] = "trampoline",
     [VERDICT_BODY_RIGHT] = "body_right",
     [VERDICT_BODY_DOUBTFUL] = "body_doubtful",
+    [VERDICT_DOUBTFUL] = "doubtful",
     [VERDICT_REFUSED] = "refused",
     [VERDICT_HOLE] = "hole",
     [VERDICT_NO_TABLE] = "no_table",
@@ -201,6 +202,8 @@ void judge_instruction(struct judge *judge, struct judged_pc *at, const struct a
     enum verdict verdict = judge_rule(judge, at, regs, truth);
     if (at->body_only)
         verdict = verdict == VERDICT_EXACT ? VERDICT_BODY_RIGHT : VERDICT_BODY_DOUBTFUL;
+    if (verdict_is_wrong(verdict) && at->rule.origin == QUT_RULE_DOUBTFUL && !at->spoiled)
+        verdict = VERDICT_DOUBTFUL;
     at->counts[verdict]++;
     at->judged |= truth != NULL;
     if (was_wrong) {

@@ -11,6 +11,7 @@ enum verdict {
     VERDICT_TRAMPOLINE,    // a signal trampoline: the walk knows it by its bytes, and is asked at each of these
     VERDICT_BODY_RIGHT,    // a function-level rule, at an instruction where it holds
     VERDICT_BODY_DOUBTFUL, // ... where it does not: a walk marks what it finds there as a guess
+    VERDICT_DOUBTFUL,      // not true, and the table says that the code contradicts it
     VERDICT_REFUSED,
     VERDICT_HOLE,      // no unwind information covers the instruction
     VERDICT_NO_TABLE,  // ... nor the module

@@ -94,7 +94,7 @@ static void add_pc(struct oracle *oracle, const struct judged_pc *at, struct sum
     }
     if (verdict_is_wrong(worst) && sums->wrong_lines++ < WRONG_LINES_MAX)
         report_wrong(oracle, at, known, out);
-    else if (worst >= VERDICT_REFUSED && !verdict_is_wrong(worst))
+    else if (worst >= VERDICT_DOUBTFUL && !verdict_is_wrong(worst))
         fprintf(out, "without %s %s 0x%" PRIx64 " times=%" PRIu64 "\n", verdict_names[worst],
                 at->file ? base_name(at->file->path) : "-", at->file ? at->vaddr : at->pc, executed);
 }
@@ -105,8 +105,9 @@ static void report_walks(const struct oracle *oracle, FILE *out)
     uint64_t vaddr, left_vaddr;
     fprintf(out,
             "walks %" PRIu64 " equal %" PRIu64 " wrong %" PRIu64 " wrong_but_marked %" PRIu64 " wrong_by_known %" PRIu64
-            " frames %" PRIu64 "\n",
-            walks->taken, walks->equal, walks->wrong, walks->wrong_but_marked, walks->wrong_by_known, walks->frames);
+            " frames %" PRIu64 " wrong_but_doubtful %" PRIu64 "\n",
+            walks->taken, walks->equal, walks->wrong, walks->wrong_but_marked, walks->wrong_by_known, walks->frames,
+            walks->wrong_but_doubtful);
     for (unsigned reason = 0; reason < QUT_END_REASON_COUNT; reason++) {
         if (!walks->early[reason])
             continue;

@@ -38,7 +38,13 @@ static void find(void *context, uint64_t pc, struct runtime_code *code)
 struct passed {
     uint64_t pcs[PASSED_MAX];
     uint32_t count;
+    bool is_doubtful; // and the table said of one of these rules that the code contradicts it
 };
+
+static bool is_doubtful(const struct qut_rule *rule)
+{
+    return rule->kind == QUT_RULE_FRAME && rule->origin == QUT_RULE_DOUBTFUL;
+}
 
 static bool passed_known_mistake(const struct whole_walks *walks, const struct passed *passed)
 {
@@ -61,6 +67,10 @@ static void note_wrong(struct whole_walks *walks, const struct wrong_walk *wrong
         walks->wrong_but_marked++;
         return;
     }
+    if (passed->is_doubtful) {
+        walks->wrong_but_doubtful++;
+        return;
+    }
     if (walks->wrong < WRONG_WALKS_KEPT)
         walks->wrongs[walks->wrong] = *wrong;
     walks->wrong++;
@@ -73,11 +83,12 @@ void whole_walk(struct whole_walks *walks, const struct arch_frame_regs *regs, c
     const struct arch *arch = walks->guest->arch;
     struct runtime_walk walk;
     size_t left = shadow->depth;
-    struct passed passed = {{regs->pc}, 1};
+    struct passed passed = {{regs->pc}, 1, false};
     runtime_walk_begin(arch, &walk, regs, ARCH_PC_EXACT);
     walks->taken++;
     for (uint32_t depth = 1; runtime_walk_step(arch, &ops, walks, &walk); depth++, left--) {
         struct qut_frame frame;
+        passed.is_doubtful |= is_doubtful(&walk.rule); // that it was left by
         runtime_walk_frame(arch, &ops, walks, &walk, &frame);
         uint64_t wanted = left ? shadow->frames[left - 1].ra : 0;
         if (frame.pc != wanted) {
@@ -89,6 +100,7 @@ void whole_walk(struct whole_walks *walks, const struct arch_frame_regs *regs, c
         if (passed.count < PASSED_MAX)
             passed.pcs[passed.count++] = frame.pc;
     }
+    passed.is_doubtful |= is_doubtful(&walk.rule);
     if (left == 0 && walk.end.reason == QUT_END_OUTERMOST) {
         walks->equal++;
         return;

@@ -22,6 +22,7 @@ struct whole_walks {
     uint64_t early[QUT_END_REASON_COUNT];    // right so far, but it ended before the stack did
     uint64_t early_pc[QUT_END_REASON_COUNT]; // where, the last time
     uint64_t wrong, wrong_but_marked;        // marked: it said that it guessed
+    uint64_t wrong_but_doubtful;             // a frame before it was left by a rule that its table marks so
     uint64_t wrong_by_known;                 // a frame before it lies in code with a known mistake
     const struct known_mistakes *known;
     struct wrong_walk wrongs[WRONG_WALKS_KEPT];

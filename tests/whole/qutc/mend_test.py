@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """qutc --check: where the code proves that what is stated is wrong the table has the code's rule, and nowhere else; a
-function that leaves for a frame that catches is refused from where the exchange begins. usage: mend_test.py QUTC CC
+function that leaves for a frame that catches is refused from where the exchange begins; what the code contradicts and does
+not prove is doubtful. usage: mend_test.py QUTC CC
 """
 import json
 import os
@@ -17,6 +18,9 @@ FUNCTIONS = {
              ".cfi_restore 3\nret\n",
     "forgets_push": "push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n",
     "says_same": "push %rbx\n.cfi_def_cfa_offset 16\nxor %ebx, %ebx\npop %rbx\n.cfi_def_cfa_offset 8\nret\n",
+    # Nothing that is stated fits: perhaps it is entered otherwise than functions are. That it is one the call says.
+    "fits_nowhere": ".cfi_def_cfa_offset 80\nxor %eax, %eax\nret\n",
+    "calls_it": "call fits_nowhere\nret\n",
     # What cannot be followed stays as it is stated.
     "jumps_anywhere": "push %rbx\njmp *8(%rdi)\n",
     # As libgcc leaves: two calls, then with another frame's registers.
@@ -59,12 +63,14 @@ def main():
         for name in FUNCTIONS:
             stated = lines(qutc, path, start[name], "--as-stated")
             checked = lines(qutc, path, start[name], "--check")
-            if name in ("right", "jumps_anywhere"):
+            if name in ("right", "jumps_anywhere", "calls_it"):
                 check(name, checked == stated, f"{checked} and {stated}")
             elif name == "forgets_push":
                 check(name, stated[0].startswith("cfa=rsp+8 ") and 1 not in stated, stated)
                 check(name, checked[0].startswith("cfa=rsp+8 ") and checked[1].startswith("cfa=rsp+16 ") and
                       checked[4].startswith("cfa=rsp+8 "), checked)
+            elif name == "fits_nowhere":
+                check(name, checked == {0: stated[0] + " doubtful"} and lines(qutc, path, start[name]) == stated, checked)
             elif name == "says_same":
                 check(name, "rbx=" not in stated[1] and "rbx=[cfa-16]" in checked[3], checked)
             else:
@@ -74,7 +80,10 @@ def main():
 
         run = subprocess.run([qutc, "verify", "--check", "--json", path], capture_output=True, text=True)
         [verdict] = json.loads(run.stdout)
-        check("verify", run.returncode == 0 and verdict["wrong"] == 0 and verdict["mended"] > 0, verdict)
+        check("verify", run.returncode == 0 and verdict["wrong"] == 0 and verdict["mended"] > 0 and
+              verdict["doubtful"] == 1, verdict)
+        run = subprocess.run([qutc, "stat", "--check", "--json", path], capture_output=True, text=True, check=True)
+        check("stat", json.loads(run.stdout)[0]["doubtful_bytes"] == 3, run.stdout)
         # A table that was made so, judged without: readers know better.
         table = os.path.join(folder, "subject.qut")
         subprocess.run([qutc, "compile", "-q", "--check", "-o", table, path], check=True, stdout=subprocess.DEVNULL)
