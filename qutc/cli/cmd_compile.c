@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/arguments.h"
 #include "formats/qut_table_name_inline.h"
 #include "qutc/cache.h"
 #include "qutc/cli/batch.h"
 #include "qutc/cli/load_table.h"
 #include "qutc/cli/table_facts.h"
+#include "qutc/shelf/shelf.h"
 
 enum { NAME_IDENTITY_BYTES = 8 };
 
@@ -17,6 +19,7 @@ enum target_kind {
     TARGET_FILE,
     TARGET_DIRECTORY,
     TARGET_CACHE,
+    TARGET_LAYOUT,
 };
 
 struct target {
@@ -34,7 +37,12 @@ static int find_target(const struct cli_batch *batch, struct target *target, str
 {
     const char *output = batch->options->output;
     *target = (struct target){.kind = TARGET_CACHE};
-    if (output) {
+    if (batch->options->layout) {
+        target->kind = TARGET_LAYOUT;
+        target->path = strdup(batch->options->layout);
+        if (!target->path)
+            return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
+    } else if (output) {
         size_t length = strlen(output);
         bool names_directory = (length && output[length - 1] == '/') || is_directory(output);
         target->kind = names_directory || batch->inputs.is_batch ? TARGET_DIRECTORY : TARGET_FILE;
@@ -65,7 +73,7 @@ static int table_path(const struct target *target, const struct input_image *ima
         return qutc_cache_path(target->path, image, qutc_cache_proof_by_user(), path, error) ||
                qutc_cache_make_room(*path, error);
     int length;
-    if (target->kind == TARGET_FILE) {
+    if (target->kind == TARGET_FILE || target->kind == TARGET_LAYOUT) {
         length = asprintf(path, "%s", target->path);
     } else {
         char name[128], identity[2 * NAME_IDENTITY_BYTES + 1];
@@ -140,6 +148,15 @@ static void print_kept(const struct cli_batch *batch, const char *name, const ch
     }
 }
 
+static int publish(const struct target *target, const char *path, const struct cli_loaded *loaded,
+                   struct base_error *error)
+{
+    const struct qutc_table_file *file = &loaded->file;
+    if (target->kind == TARGET_LAYOUT)
+        return shelf_put(path, loaded->image, (struct base_bytes){file->bytes, file->size}, NULL, error);
+    return qutc_publish(path, file->bytes, file->size, true, error);
+}
+
 static int compile_to(const struct cli_batch *batch, const char *name, const char *path, struct cli_loaded *loaded,
                       FILE *output, struct base_error *error)
 {
@@ -148,12 +165,12 @@ static int compile_to(const struct cli_batch *batch, const char *name, const cha
     if (target->kind == TARGET_CACHE && !batch->options->force &&
         qutc_cache_holds(path, loaded->image, batch->options->small, &is_there, error) != 0)
         return CLI_FAILED;
+    is_there |= target->kind == TARGET_LAYOUT && !batch->options->force && shelf_has(path, loaded->image);
     if (is_there) {
         print_kept(batch, name, path, output);
         return CLI_KEPT;
     }
-    if (cli_load_compile(batch->options, loaded, error) != 0 ||
-        qutc_publish(path, loaded->file.bytes, loaded->file.size, true, error) != 0)
+    if (cli_load_compile(batch->options, loaded, error) != 0 || publish(target, path, loaded, error) != 0)
         return CLI_FAILED;
     print_compiled(batch, name, path, loaded, output);
     return CLI_DONE;
@@ -186,8 +203,35 @@ static void print_summary(const struct cli_batch *batch, const char *where)
     putchar('\n');
 }
 
+static int write_indexes(const struct cli_options *options, int status)
+{
+    struct shelf_totals totals;
+    struct base_error error = {0};
+    if (shelf_index(options->layout, options->sign, &totals, &error) != 0) {
+        cli_report_error(stderr, options->layout, &error);
+        return CLI_BAD;
+    }
+    if (!options->quiet && !options->json)
+        printf("indexes: %zu written%s, with %zu tables\n", totals.indexes,
+               options->sign ? " and signed" : ", unsigned", totals.tables);
+    return status;
+}
+
+static int check_layout(const struct cli_options *options)
+{
+    if (options->layout && options->output)
+        cli_report(stderr, options->command, "-o or --layout, not both");
+    else if (options->sign && !options->layout)
+        cli_report(stderr, options->command, "--sign: needs --layout");
+    else
+        return CLI_OK;
+    return cli_usage_error(options->command);
+}
+
 static int run_compile(const struct cli_options *options)
 {
+    if (check_layout(options) != CLI_OK)
+        return CLI_BAD;
     struct cli_batch batch = {.work = compile_one};
     struct target target = {0};
     struct base_error error = {0};
@@ -201,6 +245,8 @@ static int run_compile(const struct cli_options *options)
         status = cli_batch_run(&batch);
         if (batch.inputs.is_batch && !options->quiet && !options->json)
             print_summary(&batch, target.path);
+        if (target.kind == TARGET_LAYOUT)
+            status = write_indexes(options, status);
     }
     free(target.path);
     cli_batch_free(&batch);
@@ -210,7 +256,7 @@ static int run_compile(const struct cli_options *options)
 static const struct cli_usage usage = {
     .run = run_compile,
     .option_set = CLI_OPT_OUTPUT | CLI_OPT_JOBS | CLI_OPT_SMALL | CLI_OPT_FILL | CLI_OPT_QUIET | CLI_OPT_JSON |
-                  CLI_OPT_FORCE | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES,
+                  CLI_OPT_FORCE | CLI_OPT_SYSTEM | CLI_OPT_DEBUG_FILES | CLI_OPT_LAYOUT,
     .operands_min = 1,
     .operands_max = -1,
     .help = "Usage: qutc compile [-o FILE|DIR] [-j N] [--small] INPUT...\n\n"
@@ -218,7 +264,8 @@ static const struct cli_usage usage = {
             "--system.\n"
             "One table goes to FILE, several go to DIR as NAME-IDENTITY.qut. Without -o they go to the cache "
             "($QUT_CACHE, else\n"
-            "$XDG_CACHE_HOME/qut/tables, else ~/.cache/qut/tables), where tables that are there already stay.\n\n"
+            "$XDG_CACHE_HOME/qut/tables, else ~/.cache/qut/tables), where tables that are there already stay.\n"
+            "With --layout they go to DIR by build-id, with an index, for qutc fetch to take from a server.\n\n"
             "Example: qutc compile -o libc.qut /lib/x86_64-linux-gnu/libc.so.6\n",
 };
 const struct cli_command command_compile = {"compile", "make tables", cli_run, &usage};

@@ -8,6 +8,7 @@
 
 #include "cli/arguments.h"
 #include "qutc/check/verify.h"
+#include "qutc/shelf/shelf.h"
 
 enum option_id {
     ID_OUTPUT = 'o',
@@ -30,6 +31,12 @@ enum option_id {
     ID_FILL,
     ID_CHECK,
     ID_AS_STATED,
+    ID_LAYOUT,
+    ID_SIGN,
+    ID_URL,
+    ID_KEY,
+    ID_UNSIGNED,
+    ID_TIMEOUT,
 };
 
 static const struct cli_argument arguments[] = {
@@ -49,8 +56,15 @@ static const struct cli_argument arguments[] = {
     {"memory", "SIZE", ID_MEMORY, CLI_OPT_WARM_UP, "leave out files that would take more (SIZE: 500K, 64M, 1G)"},
     {"budget", "SIZE", ID_BUDGET, CLI_OPT_WARM_UP, "drop the oldest tables where all take more than this"},
     {"max-age", "DAYS", ID_MAX_AGE, CLI_OPT_WARM_UP, "drop tables that no warm-up has needed for so long"},
+    {"layout", "DIR", ID_LAYOUT, CLI_OPT_LAYOUT, "put tables by build-id into DIR, for a web server or a bucket"},
+    {"sign", "KEY", ID_SIGN, CLI_OPT_LAYOUT, "sign DIR's indexes: PEM file of a private Ed25519 key"},
+    {"url", "URL", ID_URL, CLI_OPT_FETCH,
+     "of a server with such a DIR; may be given again: the first that has a table"},
+    {"key", "KEY", ID_KEY, CLI_OPT_FETCH, "who has to have signed the index: PEM file of a public Ed25519 key"},
+    {"unsigned", NULL, ID_UNSIGNED, CLI_OPT_FETCH, "believe the server instead"},
+    {"timeout", "SECONDS", ID_TIMEOUT, CLI_OPT_FETCH, "of each request (2)"},
     {"all", NULL, ID_ALL, CLI_OPT_ALL, "holes too"},
-    {"force", NULL, ID_FORCE, CLI_OPT_FORCE, "compile although the cache has the table"},
+    {"force", NULL, ID_FORCE, CLI_OPT_FORCE, "also what the cache has already"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, CLI_OPT_DEBUG_FILES, "where separate debug files are (/usr/lib/debug)"},
     {"no-debug-files", NULL, ID_NO_DEBUG_FILES, CLI_OPT_DEBUG_FILES, "look for none"},
     {"json", NULL, ID_JSON, CLI_OPT_JSON, "results as a JSON array"},
@@ -59,6 +73,7 @@ static const struct cli_argument arguments[] = {
 };
 
 enum { ARGUMENT_COUNT = sizeof arguments / sizeof *arguments };
+static_assert((int)CLI_URLS_MAX == (int)SHELF_URLS_MAX, "all are asked");
 static_assert((int)ARGUMENT_COUNT <= (int)CLI_ARGUMENTS_MAX, "the table of getopt has room for them");
 
 static unsigned processors(void)
@@ -151,6 +166,23 @@ static int take_warm_up(struct cli_options *options, int id, const char *text)
     return result;
 }
 
+static int take_url(struct cli_options *options, const char *text)
+{
+    if (options->url_count == CLI_URLS_MAX)
+        return cli_bad_value("url", text, "too many servers");
+    options->urls[options->url_count++] = text;
+    return 0;
+}
+
+static int take_timeout(struct cli_options *options, const char *text)
+{
+    long seconds;
+    if (!cli_number(text, 1, 3600, &seconds))
+        return cli_bad_value("timeout", text, "a number of seconds, from 1 to 3600");
+    options->timeout_ms = (unsigned)seconds * 1000;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct cli_options *options = context;
@@ -185,6 +217,12 @@ static int take_option(void *context, int id, const char *value)
         options->as_stated = true;
         options->force = true;
         return 0;
+    case ID_LAYOUT: options->layout = value; return 0;
+    case ID_SIGN: options->sign = value; return 0;
+    case ID_URL: return take_url(options, value);
+    case ID_KEY: options->key = value; return 0;
+    case ID_UNSIGNED: options->is_unsigned = true; return 0;
+    case ID_TIMEOUT: return take_timeout(options, value);
     case ID_SMALL: options->small = true; return 0;
     case ID_QUIET: options->quiet = true; return 0;
     case ID_JSON: options->json = true; return 0;
@@ -217,6 +255,7 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
         .command = command->name,
         .jobs = processors(),
         .judges = CHECK_JUDGES_ALL,
+        .timeout_ms = SHELF_TIMEOUT_MS,
         .image = {.debug_root = "/usr/lib/debug"},
     };
     const struct cli_parser parser = {.command = command->name,

@@ -23,9 +23,11 @@ enum cli_option_set {
     CLI_OPT_TABLE = 1 << 10,
     CLI_OPT_FILL = 1 << 12,
     CLI_OPT_WARM_UP = 1 << 11, // --cpu-share, --memory, --budget, --max-age
+    CLI_OPT_LAYOUT = 1 << 13,  // --layout, --sign
+    CLI_OPT_FETCH = 1 << 14,   // --url, --key, --unsigned, --timeout
 };
 
-enum { CLI_JOBS_MAX = 256, CLI_PIDS_MAX = 64 };
+enum { CLI_JOBS_MAX = 256, CLI_PIDS_MAX = 64, CLI_URLS_MAX = 16 };
 
 struct cli_options {
     const char *command;
@@ -39,6 +41,12 @@ struct cli_options {
     const char *table;
     unsigned cpu_share_percent;
     uint64_t memory_bytes, budget_bytes, max_age_seconds;
+    const char *layout, *sign; // a folder for a web server, and who vouches for it
+    const char *urls[CLI_URLS_MAX];
+    unsigned url_count;
+    const char *key;
+    bool is_unsigned;
+    unsigned timeout_ms;
     char **operands;
     int operand_count;
 };

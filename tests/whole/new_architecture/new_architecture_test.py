@@ -80,7 +80,7 @@ def follow_the_page(tree):
 def build(tree, to):
     environment = dict(os.environ, CCACHE_DISABLE='1')
     run('meson', 'setup', to, tree, '-Doptimization=0', '-Ddebug=false', '-Dtracer=disabled',
-        '-Djudges=disabled', '-Dinlines=disabled', '-Dzlib=disabled', '-Dzstd=disabled', '--werror', env=environment)
+        '-Djudges=disabled', '-Dinlines=disabled', '-Dzlib=disabled', '-Dzstd=disabled', '-Dfetch=disabled', '--werror', env=environment)
     run('ninja', '-C', to, 'qutc/cli/qutc', 'libqut/libqut.a', 'qutc/libqutc.a',
         'tests/unit/libqut/arch/arch_arch_test', 'tests/unit/libqut/arch/arch_calls_test', env=environment)
     run(os.environ.get('CC', 'cc').split()[-1], '-I', f'{tree}/libqut/include', '-I', f'{tree}/qutc/include', f'{HERE}/walk.c',

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes: of each folder of tables, what shelf_put left beside them, and what was known before.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/vector.h"
+#include "libqut/arch/arch.h"
+#include "qutc/qutc.h"
+#include "qutc/shelf/inside.h"
+#include "qutc/table_file.h"
+
+static const char index_name[] = "index", signature_name[] = "index.sig";
+
+struct shard {
+    BASE_VECTOR(struct shelf_entry);
+    BASE_VECTOR(char *) taken; // files to remove, once the index is there
+};
+
+static void free_shard(struct shard *shard)
+{
+    for (size_t i = 0; i < shard->taken.count; i++)
+        free(shard->taken.items[i]);
+    base_vector_free(&shard->taken.vector);
+    base_vector_free(&shard->vector);
+}
+
+static int by_rest(const void *a, const void *b)
+{
+    return strcmp(((const struct shelf_entry *)a)->rest, ((const struct shelf_entry *)b)->rest);
+}
+
+static int add_entry(struct shard *shard, const struct shelf_entry *entry, struct base_error *error)
+{
+    for (size_t i = 0; i < shard->count; i++) {
+        if (strcmp(shard->items[i].rest, entry->rest) == 0) {
+            shard->items[i] = *entry;
+            return 0;
+        }
+    }
+    struct shelf_entry *place = BASE_ADD(shard);
+    if (!place)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
+    *place = *entry;
+    return 0;
+}
+
+static int add_index(struct shard *shard, const char *folder, const char *shard_path, struct base_error *error)
+{
+    char *path = shelf_join(folder, index_name, "", error);
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    struct base_cursor lines = {0};
+    int result = path ? 0 : -1;
+    bool is_there = path && access(path, F_OK) == 0;
+    if (is_there)
+        result = qutc_read_file(path, SHELF_INDEX_MAX_BYTES, &bytes, &size, error);
+    if (is_there && result == 0)
+        result = shelf_index_begin((struct base_bytes){bytes, size}, shard_path, &lines, error);
+    while (result == 0 && base_cursor_left(&lines) > 0) {
+        struct shelf_entry entry;
+        result = shelf_entry_read(&lines, &entry, error);
+        if (result == 0)
+            result = add_entry(shard, &entry, error);
+    }
+    free(path);
+    free(bytes);
+    return result;
+}
+
+static int add_line(struct shard *shard, char *path, struct base_error *error)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    struct shelf_entry entry;
+    int result = qutc_read_file(path, SHELF_LINE_MAX, &bytes, &size, error);
+    struct base_cursor line = base_cursor((struct base_bytes){bytes, size});
+    if (result == 0)
+        result = shelf_entry_read(&line, &entry, error);
+    if (result == 0)
+        result = add_entry(shard, &entry, error);
+    char **place = result == 0 ? BASE_ADD(&shard->taken) : NULL;
+    if (place)
+        *place = path;
+    else
+        free(path);
+    free(bytes);
+    return result == 0 && !place ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index") : result;
+}
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static int write_index(const struct shard *shard, const char *folder, const char *shard_path, const char *key,
+                       struct base_error *error)
+{
+    char head[SHELF_PATH_MAX], line[SHELF_LINE_MAX], *text = NULL;
+    size_t size = 0;
+    uint8_t signature[SHELF_SIGNATURE_BYTES];
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
+    shelf_index_head(shard_path, head);
+    fputs(head, stream);
+    for (size_t i = 0; i < shard->count; i++) {
+        shelf_entry_print(&shard->items[i], line);
+        fprintf(stream, "%s\n", line);
+    }
+    int result = fclose(stream) == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
+    char *signature_path = shelf_join(folder, signature_name, "", error);
+    if (!signature_path)
+        result = -1;
+    // Between the two a reader finds a signature that does not fit, and asks again later: never one that seems to.
+    if (result == 0 && key)
+        result = shelf_sign(key, (struct base_bytes){(const uint8_t *)text, size}, signature, error);
+    if (result == 0)
+        result = shelf_publish(folder, index_name, "", text, size, error);
+    if (result == 0 && key)
+        result = shelf_publish(folder, signature_name, "", signature, sizeof signature, error);
+    else if (result == 0 && unlink(signature_path) != 0 && errno != ENOENT)
+        result = base_fail_errno(error, errno);
+    free(signature_path);
+    free(text);
+    return result;
+}
+
+static int index_folder(const char *folder, const char *shard_path, const char *key, struct shelf_totals *totals,
+                        struct base_error *error)
+{
+    struct shard shard = {0};
+    DIR *directory = opendir(folder);
+    int result = directory ? 0 : base_fail_errno(error, errno);
+    for (struct dirent *found; result == 0 && (found = readdir(directory));) {
+        if (!ends_in(found->d_name, SHELF_LINE_SUFFIX))
+            continue;
+        if (shard.taken.count == 0)
+            result = add_index(&shard, folder, shard_path, error);
+        char *path = result == 0 ? shelf_join(folder, found->d_name, "", error) : NULL;
+        result = path ? add_line(&shard, path, error) : -1;
+    }
+    if (directory)
+        closedir(directory);
+    if (result == 0 && shard.taken.count) {
+        qsort(shard.items, shard.count, sizeof *shard.items, by_rest);
+        result = write_index(&shard, folder, shard_path, key, error);
+        totals->indexes += result == 0;
+        totals->tables += result == 0 ? shard.count : 0;
+    }
+    for (size_t i = 0; result == 0 && i < shard.taken.count; i++)
+        if (unlink(shard.taken.items[i]) != 0)
+            result = base_fail_errno(error, errno);
+    free_shard(&shard);
+    return result;
+}
+
+static int index_architecture(const char *root, const char *arch_name, const char *key, struct shelf_totals *totals,
+                              struct base_error *error)
+{
+    int result = 0;
+    for (unsigned first = 0; first < 256 && result == 0; first++) {
+        char shard[SHELF_PATH_MAX];
+        snprintf(shard, sizeof shard, "qut/v1/%s/%02x", arch_name, first);
+        char *folder = shelf_join(root, shard, "", error);
+        if (!folder)
+            return -1;
+        if (access(folder, F_OK) == 0)
+            result = index_folder(folder, shard, key, totals, error);
+        free(folder);
+    }
+    return result;
+}
+
+int shelf_index(const char *root, const char *key, struct shelf_totals *totals, struct base_error *error)
+{
+    char *lock_path = shelf_join(root, "qut/v1", "/lock", error);
+    int lock = lock_path ? open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
+    int result = lock >= 0 && flock(lock, LOCK_EX) == 0 ? 0 : -1;
+    *totals = (struct shelf_totals){0};
+    if (lock_path && result != 0)
+        base_fail_errno(error, errno);
+    for (unsigned id = 0; result == 0 && id < QUT_ARCH_END; id++) {
+        const struct arch *arch = arch_by_id((enum qut_arch_id)id);
+        if (arch)
+            result = index_architecture(root, arch->name, key, totals, error);
+    }
+    if (lock >= 0)
+        close(lock);
+    free(lock_path);
+    return result;
+}
