@@ -74,14 +74,18 @@ check 'no parentheses' bash -c '! grep -q "(" out'
 expect 'not stopped' 0 '' '^$' stack --no-stop -p "$subject"
 has_chain 'not stopped: main' "^$subject " 'read .*wait_in_main main .*_start $'
 
-# JSON says the same.
+# JSON says the same. A thread that was looked at begins its system call anew: it stands before it for a moment.
+until_asleep
 run stack -p "$subject"
 cp out text
+until_asleep
 expect 'json' 0 '' '^$' stack --json -p "$subject"
 check 'json parses' python3 -m json.tool out
 check 'json is the text' python3 "$here/json_as_text.py" out text
+until_asleep
 expect 'grouped json' 0 '' '^$' stack --json --group -p "$subject"
 cp out grouped.json
+until_asleep
 expect 'grouped' 0 '' '^$' stack --group -p "$subject"
 check 'grouped json is the text' python3 "$here/json_as_text.py" grouped.json out
 stop_subject
