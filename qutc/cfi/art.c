@@ -9,6 +9,7 @@ enum place {
     INTERPRETER,  // "mterp": handlers of bytecode, written in assembly, one behind another
     HANDLERS,     // the first of them; what comes before is the interpreter's prologue
     TRACING_EXIT, // where traced methods return to
+    TRACING_CALL, // what that calls
     PLACE_COUNT,
 };
 
@@ -23,6 +24,7 @@ static const struct {
     [INTERPRETER] = NAME("ExecuteMterpImpl"),
     [HANDLERS] = NAME("artMterpAsmInstructionStart"),
     [TRACING_EXIT] = NAME("art_quick_instrumentation_exit"),
+    [TRACING_CALL] = NAME("artInstrumentationMethodExitFromCode"),
 #undef NAME
 };
 
@@ -207,6 +209,8 @@ int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t 
         return 0;
     struct places places = {0};
     find_places(image, &places);
+    if (!places.at[TRACING_EXIT].end)
+        places.at[TRACING_EXIT] = cfi_art_tracing_exit(image, text_start, rules, rows, places.at[TRACING_CALL].start);
     if (cfi_art_mend_rows(image, text_start, rules, rows, error) != 0)
         return -1;
     struct rewriting w = {text_start, text_end, rules, rows, error};

@@ -15,6 +15,12 @@
 int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end, struct cfi_rule_set *rules,
                  struct cfi_row_list *rows, struct base_error *error);
 
+// Of x86-64 where there is no symbol for it: the code that traced methods return to, which calls what `callee` is the
+// address of (0: not known). Empty: it is not found. (art_tracing.c)
+struct input_range cfi_art_tracing_exit(const struct input_image *image, uint64_t text_start,
+                                        const struct cfi_rule_set *rules, const struct cfi_row_list *rows,
+                                        uint64_t callee);
+
 // Whether symbols alone can say that a register holds the dex pc at this address, for comparing with what the unwind
 // information says. Reads all symbols of a libart.
 bool cfi_art_has_dex_pc(const struct input_image *image, uint64_t vaddr, uint8_t reg);

@@ -213,6 +213,48 @@ START_TEST(what_is_proven)
 }
 END_TEST
 
+// push $0; push %r15; ...; call CALLEE
+static void put_tracing_exit(uint32_t offset, uint64_t callee)
+{
+    static const uint8_t pushes[] = {0x6a, 0x00, 0x41, 0x57};
+    uint32_t call_at = offset + 0x30;
+    uint64_t distance = callee - (TEXT + call_at + 5);
+    memcpy(text + offset, pushes, sizeof pushes);
+    text[call_at] = 0xe8;
+    for (unsigned i = 0; i < 4; i++)
+        text[call_at + 1 + i] = (uint8_t)(distance >> 8 * i);
+    row(offset, RSP, 0);
+    row(offset + 2, RSP, WORD);
+    row(offset + 4, RSP, 2 * WORD);
+    hole(offset + 0x80);
+}
+
+static struct input_range tracing_exit(uint64_t callee)
+{
+    struct input_image *image = open_image(libart);
+    struct input_range found = cfi_art_tracing_exit(image, TEXT, &rules, &rows, callee);
+    input_image_close(image);
+    return found;
+}
+
+START_TEST(what_traced_methods_return_to_needs_no_symbol)
+{
+    enum { CALLEE = 0x18000, OTHER = 0x18010 };
+    begin();
+    put_epilogue();
+    put_tracing_exit(0x180, OTHER);
+    put_tracing_exit(0x280, CALLEE);
+    struct input_range found = tracing_exit(CALLEE);
+    ck_assert_uint_eq(found.start, TEXT + 0x280);
+    ck_assert_uint_eq(found.end, TEXT + 0x300);
+    ck_assert_uint_eq(tracing_exit(0).end, 0);
+    ck_assert_uint_eq(tracing_exit(CALLEE + 1).end, 0);
+    text[0x281] = 1; // it pushes something else
+    ck_assert_uint_eq(tracing_exit(CALLEE).end, 0);
+    end();
+}
+END_TEST
+
 // Any bytes, under any rows: the list stays in order, and rows that are no frames stay what they are.
 START_TEST(any_code)
 {
@@ -249,6 +291,7 @@ int main(void)
     tcase_add_test(tests, registers_from_a_record);
     tcase_add_test(tests, right_rows_stay);
     tcase_add_test(tests, what_is_proven);
+    tcase_add_test(tests, what_traced_methods_return_to_needs_no_symbol);
     tcase_add_loop_test(tests, any_code, 0, 200);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
