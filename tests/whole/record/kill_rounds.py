@@ -62,17 +62,25 @@ def check(path):
     return trace["present_samples"]
 
 
+def start():
+    return subprocess.Popen([qut, "record", "-q", "-F", "2000", "--sync", "all", "-o", path, subject, "spawn", "4", "60"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 folder = tempfile.mkdtemp()
 path = f"{folder}/a.qtrace"
 counts = {"recorder": 0, "command": 0, "child": 0, "read": 0, "nothing yet": 0}
 try:
+    # As long as it takes here: with sanitizers, on a busy machine, seconds.
+    began_s = time.monotonic()
+    if start().wait(timeout=120) != 0 or check(path) < 0:
+        sys.exit("one that nobody kills has nothing")
+    whole_s = time.monotonic() - began_s
     for _ in range(rounds):
         for old in glob.glob(f"{folder}/*"):
             shutil.rmtree(old) if os.path.isdir(old) else os.unlink(old)
-        recorder = subprocess.Popen(
-            [qut, "record", "-q", "-F", "2000", "--sync", "all", "-o", path, subject, "spawn", "4", "60"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(random.uniform(0, 0.35))
+        recorder = start()
+        time.sleep(random.uniform(0, whole_s))
         family = descendants(recorder.pid)
         victims = {"recorder": recorder.pid}
         if family:
