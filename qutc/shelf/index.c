@@ -2,11 +2,11 @@
 // Indexes: of each folder of tables, what shelf_put left beside them, and what was known before.
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/vector.h"
@@ -73,24 +73,38 @@ static int add_index(struct shard *shard, const char *folder, const char *shard_
     return result;
 }
 
+// Whether the table that a line is beside has as many bytes as it says.
+static bool is_whole(const char *table_path, const struct shelf_entry *entry)
+{
+    struct stat status;
+    return stat(table_path, &status) == 0 && (uint64_t)status.st_size == entry->packed_bytes;
+}
+
+// A line or a table that is not whole is one that the system did not bring to the disk before it ended: both go, and
+// the table is made again by whoever wants it next.
 static int add_line(struct shard *shard, char *path, struct base_error *error)
 {
     uint8_t *bytes = NULL;
     size_t size = 0;
     struct shelf_entry entry;
-    int result = qutc_read_file(path, SHELF_LINE_MAX, &bytes, &size, error);
-    struct base_cursor line = base_cursor((struct base_bytes){bytes, size});
-    if (result == 0)
-        result = shelf_entry_read(&line, &entry, error);
-    if (result == 0)
-        result = add_entry(shard, &entry, error);
-    char **place = result == 0 ? BASE_ADD(&shard->taken) : NULL;
+    struct base_error why = {0};
+    char **place = BASE_ADD(&shard->taken), *table = strndup(path, strlen(path) - strlen(SHELF_LINE_SUFFIX));
     if (place)
         *place = path;
     else
         free(path);
+    int result = place && table ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
+    bool is_read = result == 0 && qutc_read_file(path, SHELF_LINE_MAX, &bytes, &size, &why) == 0;
+    struct base_cursor line = base_cursor((struct base_bytes){bytes, size});
+    if (why.reason == BASE_ERR_NO_MEMORY)
+        result = base_fail_as(error, &why);
+    else if (is_read && shelf_entry_read(&line, &entry, NULL) == 0 && is_whole(table, &entry))
+        result = add_entry(shard, &entry, error);
+    else if (result == 0)
+        unlink(table);
+    free(table);
     free(bytes);
-    return result == 0 && !place ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index") : result;
+    return result;
 }
 
 static bool ends_in(const char *name, const char *suffix)
@@ -122,9 +136,9 @@ static int write_index(const struct shard *shard, const char *folder, const char
     if (result == 0 && key)
         result = shelf_sign(key, (struct base_bytes){(const uint8_t *)text, size}, signature, error);
     if (result == 0)
-        result = shelf_publish(folder, index_name, "", text, size, error);
+        result = shelf_publish(folder, index_name, "", text, size, true, error);
     if (result == 0 && key)
-        result = shelf_publish(folder, signature_name, "", signature, sizeof signature, error);
+        result = shelf_publish(folder, signature_name, "", signature, sizeof signature, true, error);
     else if (result == 0 && unlink(signature_path) != 0 && errno != ENOENT)
         result = base_fail_errno(error, errno);
     free(signature_path);
@@ -180,12 +194,11 @@ static int index_architecture(const char *root, const char *arch_name, const cha
 
 int shelf_index(const char *root, const char *key, struct shelf_totals *totals, struct base_error *error)
 {
-    char *lock_path = shelf_join(root, "qut/v1", "/lock", error);
-    int lock = lock_path ? open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
-    int result = lock >= 0 && flock(lock, LOCK_EX) == 0 ? 0 : -1;
     *totals = (struct shelf_totals){0};
-    if (lock_path && result != 0)
-        base_fail_errno(error, errno);
+    int lock = shelf_lock(root, LOCK_EX, error);
+    int result = lock >= 0 ? 0 : -1;
+    if (result == 0 && syncfs(lock) != 0) // the tables, before an index names them
+        result = base_fail_errno(error, errno);
     for (unsigned id = 0; result == 0 && id < QUT_ARCH_END; id++) {
         const struct arch *arch = arch_by_id((enum qut_arch_id)id);
         if (arch)
@@ -193,6 +206,5 @@ int shelf_index(const char *root, const char *key, struct shelf_totals *totals, 
     }
     if (lock >= 0)
         close(lock);
-    free(lock_path);
     return result;
 }

@@ -37,8 +37,11 @@ int shelf_index_find(struct base_bytes index, const char *shard, const char *res
 
 // "FOLDER/NAMESUFFIX": free(). NULL where there is no memory.
 char *shelf_join(const char *folder, const char *name, const char *suffix, struct base_error *error);
-int shelf_publish(const char *folder, const char *name, const char *suffix, const void *bytes, size_t size,
+int shelf_publish(const char *folder, const char *name, const char *suffix, const void *bytes, size_t size, bool synced,
                   struct base_error *error);
+// Of the whole folder `root`, until the descriptor is closed: flock's LOCK_SH for who puts a table into it, LOCK_EX for
+// who writes indexes. -1: error.
+int shelf_lock(const char *root, int operation, struct base_error *error);
 // Of a table's file name: its line for the index, until that has it.
 #define SHELF_LINE_SUFFIX ".line"
 

@@ -135,6 +135,15 @@ def layout():
     check("layout: a public key does not sign", bad.returncode == 2 and "no private key" in bad.stderr, bad.stderr)
     late = qutc("compile", "--layout", "root", "--sign", "ours.key", LIBC)
     check("layout: what waited is indexed later", "indexes: 1 written and signed" in late.stdout, late.stdout + late.stderr)
+    # As after a crash of the system: a table that has no bytes, and half a line.
+    libc = next(path for path in packed if os.path.getsize(path) == max(map(os.path.getsize, packed)))
+    for what, line in (("no bytes", b"00 11"), ("half a line", None)):
+        with open(libc, "wb"), open(f"{libc}.line", "wb") as file:
+            file.write(line or b"")
+        qutc("compile", "--layout", "root", "--sign", "ours.key", LIBC, LIBM)
+        check(f"layout: {what}: the line goes", not os.path.exists(f"{libc}.line"))
+        qutc("compile", "--layout", "root", "--sign", "ours.key", "--force", LIBC, LIBM)
+        check(f"layout: {what}: made again", os.path.getsize(libc) > 1000)
 
 
 def good():
