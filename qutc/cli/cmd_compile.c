@@ -237,7 +237,8 @@ static int run_compile(const struct cli_options *options)
     struct base_error error = {0};
     int status = cli_batch_expand(&batch, options, false);
     if (status == CLI_OK && find_target(&batch, &target, &error) != 0) {
-        cli_report_error(stderr, options->output ? options->output : "cache", &error);
+        const char *where = options->layout ? options->layout : options->output;
+        cli_report_error(stderr, where ? where : "cache", &error);
         status = CLI_BAD;
     }
     if (status == CLI_OK) {

@@ -108,13 +108,14 @@ static int find_in(const struct shelf_source *source, const struct index *index,
     return shelf_index_find(text, shard, rest, entry, found, error);
 }
 
+// *recalled: whether what is kept of an earlier answer may do; then whether it did.
 static int find_entry(const struct shelf_source *source, const char *url, const char *shard, const char *rest,
-                      struct shelf_entry *entry, bool *found, struct base_error *error)
+                      struct shelf_entry *entry, bool *found, bool *recalled, struct base_error *error)
 {
     struct index index = {0};
     char *path = memory_path(source, url, shard);
     int result = 0;
-    bool is_recalled = recall(path, &index);
+    bool is_recalled = *recalled && recall(path, &index);
     // What is kept may be of another key's time, or damaged: the server is asked then.
     if (is_recalled && find_in(source, &index, shard, rest, entry, found, NULL) != 0)
         is_recalled = false;
@@ -127,6 +128,7 @@ static int find_entry(const struct shelf_source *source, const char *url, const 
         if (result == 0)
             remember(path, &index);
     }
+    *recalled = is_recalled;
     free(index.bytes);
     free(path);
     return result;
@@ -175,7 +177,7 @@ static int unpack(struct base_bytes packed, const struct shelf_entry *entry, con
 }
 
 static int take_from(const struct shelf_source *source, const char *url, const struct input_image *image, bool *found,
-                     uint8_t **table, size_t *table_size, struct base_error *error)
+                     bool *recalled, uint8_t **table, size_t *table_size, struct base_error *error)
 {
     enum { TABLE_MAX_BYTES = 1 << 30 };
     char shard[SHELF_PATH_MAX], rest[2 * QUT_IDENTITY_MAX + 1], name[SHELF_PATH_MAX], path[2 * SHELF_PATH_MAX];
@@ -183,7 +185,7 @@ static int take_from(const struct shelf_source *source, const char *url, const s
     *found = false;
     shelf_shard(image, shard);
     qut_hex(image->identity + 1, image->identity_size - 1u, rest);
-    if (find_entry(source, url, shard, rest, &entry, found, error) != 0)
+    if (find_entry(source, url, shard, rest, &entry, found, recalled, error) != 0)
         return -1;
     if (!*found)
         return 0;
@@ -218,9 +220,16 @@ enum shelf_answer shelf_take(const struct shelf_source *source, const struct inp
     if (image->identity_size < 2)
         return SHELF_MISSING;
     for (size_t i = 0; i < source->url_count; i++) {
-        bool found;
+        bool found, recalled = true;
         struct base_error why = {0};
-        if (take_from(source, source->urls[i], image, &found, table, table_size, &why) != 0) {
+        int result = take_from(source, source->urls[i], image, &found, &recalled, table, table_size, &why);
+        if (result != 0 && recalled) {
+            // The table may have been made anew since the index was asked for.
+            recalled = false;
+            why = (struct base_error){0};
+            result = take_from(source, source->urls[i], image, &found, &recalled, table, table_size, &why);
+        }
+        if (result != 0) {
             // Kept of the first; the next may have it.
             if (answer == SHELF_MISSING)
                 base_fail(error, why.reason, "", 0, "%s: %s", source->urls[i], why.detail);

@@ -162,6 +162,12 @@ def good():
         os.unlink(f"c1/{name}")
     fetch(server, LIBC, cache="c1")
     check("good: its index is remembered", len(server.asked) == asked + 1 and server.asked[-1].endswith(".qut.zst"), server.asked)
+    qutc("compile", "--layout", "root", "--sign", "ours.key", "--force", "--small", LIBC)
+    for name in tables("c1"):
+        os.unlink(f"c1/{name}")
+    anew = fetch(server, LIBC, cache="c1")
+    check("good: what is remembered is older than the table: it is asked for anew", anew.returncode == 0 and
+          "fetched" in anew.stdout, anew.stdout + anew.stderr)
     server.stop()
 
 
