@@ -97,6 +97,9 @@ static void print_times(const struct cli_loaded *loaded, FILE *output)
     for (unsigned i = CODE_FOLLOWED + 1; i < CODE_OUTCOME_END; i++)
         if (code->outcomes[i])
             fprintf(output, "  not       followed, %" PRIu64 " times: %s\n", code->outcomes[i], code_outcome_name(i));
+    if (code->doubtful)
+        fprintf(output, "  without   a rule, %" PRIu64 " instructions: behind calls that nothing shows to come back\n",
+                code->doubtful);
     char why[256];
     if (image->damage_count) {
         fprintf(output, "  left out  %u parts that cannot be read; the first: ", image->damage_count);

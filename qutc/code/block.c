@@ -16,6 +16,7 @@ uint32_t code_leader_at(struct code_walk *w, uint32_t pc)
     }
     memset(leader, 0, offsetof(struct code_leader, state));
     leader->pc = pc;
+    leader->part = UINT32_MAX;
     return (uint32_t)w->leaders.count - 1;
 }
 
@@ -93,6 +94,8 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
     if (w->no_memory)
         return;
     struct code_leader *leader = &w->leaders.items[to];
+    if (w->phase == CODE_PHASE_JUDGE)
+        code_part_goes_to(w, run, to);
     if (w->phase >= CODE_PHASE_JUDGE)
         return;
     if (w->phase == CODE_PHASE_EDGES) {
@@ -115,7 +118,7 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
         w->sp_differs |= !code_value_same(&leader->state.reg[sp], &run->state.reg[sp]);
         changed = code_state_merge(&leader->state, &run->state, to_pc);
     } else {
-        leader->state = run->state;
+        code_state_copy(&leader->state, &run->state);
     }
     leader->has_state = true;
     if (!changed || leader->is_queued)
@@ -156,6 +159,7 @@ static void end_by_return(struct code_walk *w, const struct code_run *run, const
         return;
     }
     w->walked->returns = true;
+    code_part_returns(w, run);
     note_lost(w, &run->state);
 }
 
@@ -166,6 +170,7 @@ static void end_elsewhere(struct code_walk *w, const struct code_run *run, uint3
     const struct code_value *sp = &run->state.reg[w->f->arch->sp_reg];
     if (code_is_entry(&w->machine, &run->state)) {
         w->walked->leaves = true;
+        code_part_returns(w, run);
         note_lost(w, &run->state);
     } else if (sp->kind == CODE_VALUE_ENTRY) {
         contradict(w, run, CODE_BAD_LEAVE, pc);
@@ -209,6 +214,20 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
         w->no_memory |= !place;
     }
     end_elsewhere(w, run, pc);
+}
+
+// What the comparison says where it is taken matters to states alone.
+static void branch(struct code_walk *w, const struct code_run *run, const struct code_instruction *in, uint32_t pc)
+{
+    if (w->phase != CODE_PHASE_STATES) {
+        go_to(w, run, in->target, pc);
+        return;
+    }
+    struct code_run taken;
+    code_run_begin(&taken, run->from);
+    code_state_copy(&taken.state, &run->state);
+    code_state_branch(&taken.state, in->when, true);
+    go_to(w, &taken, in->target, pc);
 }
 
 static void go_through(struct code_walk *w, const struct code_run *run, const struct code_instruction *in, uint32_t pc)
@@ -270,6 +289,13 @@ static bool is_stated_end(struct code_follower *f, uint32_t pc, uint32_t next)
     return i != SIZE_MAX && i + 1 < rows->count && rows->rows[i + 1].pc_rel == next;
 }
 
+// UINT32_MAX: not known, or not in the text.
+static uint32_t callee_of(const struct code_follower *f, const struct code_instruction *in)
+{
+    bool is_known = in->flow == CODE_CALL && in->through == CODE_REG_NONE && is_in_text(f, in->target);
+    return is_known ? (uint32_t)(in->target - f->text_start) : UINT32_MAX;
+}
+
 // False: it does not come back.
 static bool call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc)
 {
@@ -278,17 +304,21 @@ static bool call(struct code_walk *w, struct code_run *run, const struct code_in
         return false;
     uint64_t kept = f->code->kept, next = f->text_start + pc + in->size_bytes;
     uint8_t told = CODE_REG_NONE;
-    if (in->through == CODE_REG_NONE && in->target >= f->text_start && in->target - f->text_start < f->text_size) {
-        uint32_t callee = (uint32_t)(in->target - f->text_start);
+    run->is_doubtful = true;
+    uint32_t callee = callee_of(f, in);
+    if (callee != UINT32_MAX) {
         const struct code_function *function = code_function_at(f, callee);
         if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee, function))
             return false;
         if (function && function->never_returns)
             return false;
+        run->is_doubtful = !function || !function->comes_back;
         if (function && function->pc != w->start)
             kept &= ~function->loses;
-        if (tells_pc(f, callee, &told))
+        if (tells_pc(f, callee, &told)) {
             kept = f->code->kept & ~((uint64_t)1 << told);
+            run->is_doubtful = false;
+        }
     }
     code_state_call(&w->machine, &run->state, kept, pc);
     if (told != CODE_REG_NONE)
@@ -311,42 +341,15 @@ static bool system_call(struct code_walk *w, struct code_run *run, const struct 
     return true;
 }
 
-static void put_span(struct code_walk *w, uint32_t pc, const struct code_instruction *in,
-                     const struct code_state *state)
-{
-    uint32_t end = pc + in->size_bytes;
-    struct qut_rule rule;
-    uint32_t rule_id = CFI_RULE_HOLE_ID;
-    if (w->f->made)
-        w->f->made(w->f->context, pc, in, &w->machine, state);
-    if (state->version == w->span_version) {
-        rule_id = w->span_rule_id;
-    } else if (w->is_outermost) {
-        rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
-    } else if (code_rule_of(&w->machine, state, &rule)) {
-        rule.origin = QUT_RULE_FROM_CODE;
-        rule_id = cfi_rule_set_intern(w->f->rules, &rule);
-    }
-    w->span_version = state->version;
-    w->span_rule_id = rule_id;
-    struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;
-    if (last && last->end == pc && last->rule_id == rule_id) {
-        last->end = end;
-        return;
-    }
-    struct code_span *span = BASE_ADD(&w->spans);
-    if (!span || rule_id == CFI_RULE_NO_MEMORY)
-        w->no_memory = true;
-    else
-        *span = (struct code_span){pc, end, rule_id};
-}
-
 void code_run_block(struct code_walk *w, uint32_t leader)
 {
     struct code_follower *f = w->f;
-    struct code_run run = {.from = leader, .call = UINT32_MAX};
-    run.state = w->leaders.items[leader].state;
+    struct code_run run;
+    code_run_begin(&run, leader);
+    code_state_copy(&run.state, &w->leaders.items[leader].state);
     run.state.version = ++w->machine.versions;
+    if (w->phase >= CODE_PHASE_JUDGE)
+        code_part_enter(w, &run);
     unsigned conditional = 0;
     for (uint32_t pc = w->leaders.items[leader].pc; !w->no_memory && !w->again;) {
         struct code_instruction in;
@@ -355,7 +358,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             return;
         }
         if (w->phase == CODE_PHASE_PUBLISH)
-            put_span(w, pc, &in, &run.state);
+            code_put_span(w, &run, pc, &in);
         if (w->phase == CODE_PHASE_JUDGE && f->visit)
             f->visit(f->context, pc, &in, &w->machine, &run.state);
         w->walked->instructions += w->phase == CODE_PHASE_JUDGE;
@@ -363,24 +366,24 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);
         struct code_state before;
         if (in.conditional)
-            before = run.state;
+            code_state_copy(&before, &run.state);
         struct code_value number = run.state.reg[f->code->call_number_reg];
+        struct code_value sp = run.state.reg[f->arch->sp_reg];
         code_state_apply(&w->machine, &run.state, &in, pc);
+        if (w->phase == CODE_PHASE_JUDGE)
+            code_part_moves_sp(w, &run, &sp);
         bool goes_on = true;
-        run.is_behind_call = false;
+        run.is_behind_call = run.is_doubtful = false;
         switch (in.flow) {
         case CODE_CALL:
             goes_on = call(w, &run, &in, pc);
             run.is_behind_call = true;
             break;
         case CODE_SYSTEM: goes_on = system_call(w, &run, &number, pc); break;
-        case CODE_BRANCH: {
-            struct code_run taken = run;
-            code_state_branch(&taken.state, in.when, true);
+        case CODE_BRANCH:
+            branch(w, &run, &in, pc);
             code_state_branch(&run.state, in.when, false);
-            go_to(w, &taken, in.target, pc);
             break;
-        }
         case CODE_JUMP:
             if (in.through == CODE_REG_NONE)
                 go_to(w, &run, in.target, pc);
@@ -395,13 +398,17 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         case CODE_STOP: goes_on = false; break;
         default: break;
         }
+        if (!goes_on && w->phase == CODE_PHASE_JUDGE &&
+            (in.flow == CODE_CALL || in.flow == CODE_SYSTEM || in.flow == CODE_STOP))
+            code_part_stops(w, &run);
         if (in.conditional) { // or it did not happen
             if (goes_on)
                 code_state_merge(&run.state, &before, pc);
             else
-                run.state = before;
+                code_state_copy(&run.state, &before);
             run.state.version = ++w->machine.versions;
             goes_on = true;
+            run.is_doubtful = false;
         }
         if (!goes_on)
             return;
@@ -411,8 +418,13 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             return;
         }
         // Where a function begins, or a part of one, no code before it goes on after a call.
-        if (run.is_behind_call && f->marks[pc] & CODE_MARK_START && pc != w->start)
+        if (run.is_behind_call && f->marks[pc] & CODE_MARK_START && pc != w->start) {
+            if (w->phase == CODE_PHASE_JUDGE)
+                code_part_stops(w, &run);
             return;
+        }
+        if (run.is_doubtful && w->phase >= CODE_PHASE_JUDGE)
+            code_part_behind_call(w, &run, callee_of(f, &in));
         if (f->marks[pc] & CODE_MARK_LEADER) {
             code_deliver(w, &run, pc);
             return;

@@ -190,6 +190,7 @@ static void end_function(void *context, const struct code_function *function, co
     filling->counts->functions++;
     filling->counts->followed += walked->outcome == CODE_FOLLOWED;
     filling->counts->outcomes[walked->outcome]++;
+    filling->counts->doubtful += walked->outcome == CODE_FOLLOWED ? walked->doubtful : 0;
 }
 
 // Behind the next instruction that goes on elsewhere.

@@ -25,6 +25,7 @@ struct code_fill_counts {
     uint64_t functions; // that begin in holes
     uint64_t followed;  // of them
     uint64_t outcomes[CODE_OUTCOME_END];
+    uint64_t doubtful; // instructions of followed ones behind calls of which nothing shows that they come back: holes
 };
 
 // Whether what code says comes before what is stated: that code cannot be unwound, or a rule for a function's body

@@ -26,6 +26,7 @@ struct code_function {
     uint32_t end;  // of a symbol, or of stated rows; 0: not known
     uint8_t found; // enum code_found
     bool is_seen, is_done, is_followed, never_returns;
+    bool comes_back;      // it returns, or a call of it was shown to come back
     uint16_t name_length; // 0: no symbol names it
     const char *name;     // in the image: not demangled, not ended by 0
     uint64_t loses;       // registers of those that calls keep
@@ -45,6 +46,7 @@ struct code_walked {
     uint64_t loses;
     uint64_t scanned;      // instructions, as often as they were looked at
     uint32_t instructions; // those that are followed
+    uint32_t doubtful;     // behind calls of which nothing shows that they come back: without rules
 };
 
 struct code_kept;

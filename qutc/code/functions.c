@@ -78,6 +78,7 @@ static void tidy(struct code_follower *f)
         last->is_seen |= function->is_seen;
         last->is_done |= function->is_done;
         last->never_returns |= function->never_returns;
+        last->comes_back |= function->comes_back;
         last->loses |= function->loses;
         last->kept = last->kept ? last->kept : function->kept;
     }
@@ -255,6 +256,8 @@ void code_follower_free(struct code_follower *f)
         base_vector_free(&w->leaders.vector);
         base_vector_free(&w->queue.vector);
         base_vector_free(&w->edges.vector);
+        base_vector_free(&w->parts.vector);
+        base_vector_free(&w->ways.vector);
         base_vector_free(&w->targets.vector);
         base_vector_free(&w->spans.vector);
         base_vector_free(&w->left_for.vector);

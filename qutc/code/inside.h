@@ -46,7 +46,26 @@ struct code_leader {
     bool has_state, is_queued;
     uint16_t visits;
     uint32_t first_edge; // of those that lead here, + 1
+    uint32_t part;       // its first one; UINT32_MAX: none
     struct code_state state;
+};
+
+// A block, or what of it stands behind a call of which nothing says that it comes back: parts.c.
+struct code_part {
+    uint32_t callee;     // of that call; UINT32_MAX: not known
+    uint32_t first_way;  // of those that lead on; they end where the next part's begin
+    uint32_t first_to;   // of those that lead here, + 1
+    uint8_t ends;        // enum code_part_end
+    bool is_behind_call; // the part before it ends with the call
+    bool is_lowered;     // sp was lowered in it
+    bool is_reached;
+};
+
+struct code_way {
+    uint32_t from, to; // parts; `to` is a leader until all are known
+    uint32_t next;     // of those with the same `to`, + 1; 0: none
+    bool is_lowered;   // sp, since `from` began
+    bool is_same_sp;   // as on all ways to the same place
 };
 
 struct code_table_targets {
@@ -81,6 +100,9 @@ struct code_walk {
     struct base_hash_index leader_index; // by pc
     BASE_VECTOR(uint32_t) queue;
     BASE_VECTOR(struct code_edge) edges;
+    BASE_VECTOR(struct code_part) parts; // of the phase JUDGE, not of walks that are only looked at
+    BASE_VECTOR(struct code_way) ways;
+    bool has_doubt; // a part is behind a call
     BASE_VECTOR(struct code_table_targets) targets;
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
@@ -103,9 +125,23 @@ struct code_walk {
 struct code_run {
     struct code_state state;
     uint32_t from; // leader
+    uint32_t part; // UINT32_MAX: none
     uint32_t call; // pc of the last one; UINT32_MAX: none
     bool is_behind_call;
+    bool is_doubtful; // nothing says that the last call comes back
 };
+
+// All but its state.
+static inline void code_run_begin(struct code_run *run, uint32_t from)
+{
+    run->from = from;
+    run->part = run->call = UINT32_MAX;
+    run->is_behind_call = run->is_doubtful = false;
+}
+
+// ---- walk.c
+// The rule of an instruction that a block comes to, of the phase PUBLISH.
+void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
 
 // ---- kept.c
 // Notes what a function that is called is taken for (NULL: for one of which nothing is known). False: no memory.
@@ -144,5 +180,18 @@ void code_give_up(struct code_walk *w, enum code_outcome outcome, uint32_t at);
 void code_leave_out_call(struct code_walk *w, uint32_t call); // it does not come back
 uint32_t code_leader_at(struct code_walk *w, uint32_t pc);    // index; UINT32_MAX: no memory
 bool code_is_entry(const struct code_machine *machine, const struct code_state *state);
+
+// ---- parts.c: which calls come back
+void code_parts_begin(struct code_walk *w);
+void code_part_enter(struct code_walk *w, struct code_run *run);                        // a block begins
+void code_part_behind_call(struct code_walk *w, struct code_run *run, uint32_t callee); // UINT32_MAX: not known
+void code_part_goes_to(struct code_walk *w, const struct code_run *run, uint32_t leader);
+void code_part_returns(struct code_walk *w, const struct code_run *run);
+void code_part_stops(struct code_walk *w, const struct code_run *run);
+// What an instruction did to sp.
+void code_part_moves_sp(struct code_walk *w, const struct code_run *run, const struct code_value *before);
+void code_parts_judge(struct code_walk *w); // all blocks have run
+void code_parts_learn(struct code_walk *w); // of a function that is followed: which callees come back
+bool code_part_is_reached(const struct code_walk *w, const struct code_run *run);
 
 #endif

@@ -150,7 +150,8 @@ static bool find_ra(const struct code_machine *machine, const struct code_state 
     if (find_register(machine, state, arch->ra_reg, &rule->ra))
         return true;
     // Signed, in its register or in memory.
-    struct code_state plain = *state;
+    struct code_state plain;
+    code_state_copy(&plain, state);
     bool is_signed = false, key_b = false;
     struct code_value *ra = &plain.reg[arch->ra_reg];
     for (unsigned i = 0; i < plain.slot_count; i++) {

@@ -4,6 +4,8 @@
 #ifndef QUTC_CODE_STATE_H
 #define QUTC_CODE_STATE_H
 
+#include <string.h>
+
 #include "base/vector.h"
 #include "qutc/code/op.h"
 
@@ -70,6 +72,15 @@ struct code_machine {
 static inline unsigned code_state_next(const struct code_state *state, unsigned reg)
 {
     return reg + 1 == state->register_count ? CODE_REG_SCRATCH : reg + 1;
+}
+
+// Of what a state has room for, most architectures use half: following copies states more than anything else.
+static inline void code_state_copy(struct code_state *to, const struct code_state *from)
+{
+    memcpy(to->reg, from->reg, from->register_count * sizeof *from->reg);
+    to->reg[CODE_REG_SCRATCH] = from->reg[CODE_REG_SCRATCH];
+    memcpy(to->slot, from->slot, from->slot_count * sizeof *from->slot);
+    memcpy(&to->slot_count, &from->slot_count, sizeof *from - offsetof(struct code_state, slot_count));
 }
 
 void code_state_enter(const struct code_machine *machine, struct code_state *state);

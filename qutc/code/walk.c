@@ -38,6 +38,7 @@ static void run_all(struct code_walk *w, enum code_phase phase)
 static void judge(struct code_walk *w)
 {
     w->left_for.count = w->assumed.count = 0;
+    code_parts_begin(w);
     if (w->f->visit)
         w->f->forget(w->f->context);
     run_all(w, CODE_PHASE_JUDGE);
@@ -87,6 +88,40 @@ static void walk_once(struct code_walk *w)
     }
 }
 
+void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in)
+{
+    const struct code_state *state = &run->state;
+    if (!code_part_is_reached(w, run)) {
+        w->walked->doubtful++;
+        return;
+    }
+    uint32_t end = pc + in->size_bytes;
+    struct qut_rule rule;
+    uint32_t rule_id = CFI_RULE_HOLE_ID;
+    if (w->f->made)
+        w->f->made(w->f->context, pc, in, &w->machine, state);
+    if (state->version == w->span_version) {
+        rule_id = w->span_rule_id;
+    } else if (w->is_outermost) {
+        rule_id = cfi_rule_set_intern(w->f->rules, &w->outermost);
+    } else if (code_rule_of(&w->machine, state, &rule)) {
+        rule.origin = QUT_RULE_FROM_CODE;
+        rule_id = cfi_rule_set_intern(w->f->rules, &rule);
+    }
+    w->span_version = state->version;
+    w->span_rule_id = rule_id;
+    struct code_span *last = w->spans.count ? &w->spans.items[w->spans.count - 1] : NULL;
+    if (last && last->end == pc && last->rule_id == rule_id) {
+        last->end = end;
+        return;
+    }
+    struct code_span *span = BASE_ADD(&w->spans);
+    if (!span || rule_id == CFI_RULE_NO_MEMORY)
+        w->no_memory = true;
+    else
+        *span = (struct code_span){pc, end, rule_id};
+}
+
 // Whether what its caller left on the stack is what we say: a return that fits proves it, or a call.
 static bool is_proven(struct code_walk *w, const struct code_function *function, const struct code_walked *walked)
 {
@@ -108,6 +143,8 @@ static int publish(struct code_walk *w, struct code_function *function)
     if (!function->is_followed)
         return 0;
     function->loses = w->walked->loses;
+    function->comes_back |= w->walked->returns;
+    code_parts_learn(w);
     function->never_returns = !w->walked->returns && !w->walked->leaves;
     for (size_t i = 0; i < w->left_for.count; i++) {
         struct code_function *next = code_function_at(f, w->left_for.items[i]);
@@ -144,7 +181,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
     w->machine.versions = 0;
-    w->touched.count = w->targets.count = w->left_for.count = 0;
+    w->touched.count = w->targets.count = w->left_for.count = w->parts.count = w->ways.count = 0;
+    w->has_doubt = false;
 }
 
 static void take_marks_back(struct code_walk *w)
@@ -181,6 +219,8 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
     w->span_version = 0;
+    if (walked->outcome == CODE_FOLLOWED)
+        code_parts_judge(w);
     if (f->is_final && !f->visit)
         run_all(w, CODE_PHASE_PUBLISH);
     int kept = f->visit && !f->is_final ? code_keep(w, function) : 0;

@@ -20,6 +20,22 @@ HOLES = {
     "starts_a_thread": "mov $56, %eax\nsyscall\n1: pop %rdi\ncall *%r9\njmp 1b\n",
 }
 
+# What stands behind a call that may not come back, of what nothing follows; from the label on: "rule" or "hole".
+UNKNOWN = "sub $24, %rsp\njmp *8(%rdi)\n"
+BEHIND = {
+    # Another function, which does not return either: nothing contradicts that it runs with this one's stack.
+    "goes_into_a_loop": ("sub $24, %rsp\ncall unknown\n", "sub $40, %rsp\n1: call unknown\njmp 1b\n", "hole"),
+    "goes_into_an_end": ("sub $24, %rsp\ncall unknown\n", "sub $40, %rsp\ncall ends\n", "hole"),
+    "does_nothing_else": ("sub $24, %rsp\ncall unknown\n", "1: pause\njmp 1b\n", "hole"),
+    # The same function.
+    "traps": ("sub $24, %rsp\ncall unknown\n", "mov %eax, %edi\nud2\n", "rule"),
+    "ends_so": ("sub $24, %rsp\ncall *%rdi\n", "mov %eax, %edi\ncall ends\n", "rule"),
+    "returns": ("sub $24, %rsp\ncall *%rdi\n", "call *%rsi\nadd $24, %rsp\nret\n", "rule"),
+    "loops": ("sub $24, %rsp\n1: call *%rdi\n", "call *%rsi\njmp 1b\n", "rule"),
+    "knows_it_from_another": ("sub $24, %rsp\ncall unknown_as_well\n", "1: pause\njmp 1b\n", "rule"),
+    "shows_it": ("sub $24, %rsp\ncall unknown_as_well\n", "add $24, %rsp\nret\n", "rule"),
+}
+
 
 def rows(qutc, path, *options):
     """[(start, end, rule)], holes included."""
@@ -65,6 +81,37 @@ def compare(qutc, compiler, source, flags, folder):
     return covered > 0.95 * total
 
 
+def behind_calls(qutc, compiler, folder):
+    path = os.path.join(folder, "behind")
+    code = {name: f"{first}{name}_behind: {then}" for name, (first, then, _) in BEHIND.items()}
+    # That they are called proves that they are functions.
+    code["calls_all"] = "sub $8, %rsp\ntest %edi, %edi\njne 1f\nadd $8, %rsp\nret\n1:\n" + "".join(
+        f"cmp ${i}, %edi\nje {i}f\n" for i in range(2, len(BEHIND) + 2)) + "ud2\n" + "".join(
+        f"{i}: call {name}\nud2\n" for i, name in enumerate(BEHIND, 2))
+    code.update({"ends": "mov $60, %eax\nsyscall\n", "unknown": UNKNOWN, "unknown_as_well": UNKNOWN})
+    with open(path + ".s", "w", encoding="ascii") as file:
+        for name, text in code.items():
+            file.write(f".p2align 4\n.type {name}, @function\n{name}:\n{text}.size {name}, .-{name}\n")
+        file.write('.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    table, places = rows(qutc, path, "--fill"), functions(path)
+    text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    good = True
+    for name, (_, _, wanted) in BEHIND.items():
+        behind = int(re.search(rf"^([0-9a-f]+) t {name}_behind$", text, re.MULTILINE)[1], 16)
+        start, end = places[name][0], sum(places[name])
+        found = ["hole" if rule_at(table, pc) == "hole" else "rule" for pc in range(start, end)]
+        expected = ["rule"] * (behind - start) + [wanted] * (end - behind)
+        if found != expected:
+            print(f"{name}: {found}, behind its call at +{behind - start} should be: {wanted}")
+            good = False
+    stat = subprocess.run([qutc, "stat", "--fill", path], capture_output=True, text=True).stdout
+    if "instructions: behind calls that nothing shows to come back" not in stat:
+        print(stat)
+        good = False
+    return good
+
+
 def main():
     if platform.machine() != "x86_64":
         print("SKIP: the code is of x86-64")
@@ -75,6 +122,7 @@ def main():
         source = os.path.join(root, "tests/proof/oracle/programs/calls.c")
         for flags in [], ["-O0"], ["-fno-omit-frame-pointer"]:
             failed += not compare(qutc, compiler, source, flags, folder)
+        failed += not behind_calls(qutc, compiler, folder)
         path = os.path.join(folder, "holes")
         with open(path + ".s", "w", encoding="ascii") as file:
             for name, code in HOLES.items():
