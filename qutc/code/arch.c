@@ -8,6 +8,7 @@ static const struct code_arch archs[QUT_ARCH_END] = {
     [QUT_ARCH_X86_64] = {.read = code_read_x86_64,
                          .kept = BIT(3) | BIT(6) | BIT(7) | BIT(12) | BIT(13) | BIT(14) | BIT(15),
                          .red_zone_bytes = 128,
+                         .argument_reg = 5,
                          .call_number_reg = 0,
                          .clones = {56, 435},
                          .leaves = {60, 231, 15}},
@@ -19,16 +20,19 @@ static const struct code_arch archs[QUT_ARCH_END] = {
                       .leaves = {1, 252, 173}},
     [QUT_ARCH_AARCH64] = {.read = code_read_aarch64,
                           .kept = 0xbff80000, // x19-x29, sp
+                          .argument_reg = 0,
                           .call_number_reg = 8,
                           .clones = {220, 435},
                           .leaves = {93, 94, 139}},
     [QUT_ARCH_RISCV64] = {.read = code_read_riscv64,
                           .kept = 0x0ffc031c, // sp, gp, tp, s0-s11
+                          .argument_reg = 10,
                           .call_number_reg = 17,
                           .clones = {220, 435},
                           .leaves = {93, 94, 139}},
     [QUT_ARCH_ARM] = {.read = code_read_arm,
                       .kept = 0x2ff0, // r4-r11, sp
+                      .argument_reg = 0,
                       .call_number_reg = 7,
                       .clones = {120, 435},
                       .leaves = {1, 248, 173}},

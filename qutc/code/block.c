@@ -289,6 +289,14 @@ static bool is_stated_end(struct code_follower *f, uint32_t pc, uint32_t next)
     return i != SIZE_MAX && i + 1 < rows->count && rows->rows[i + 1].pc_rel == next;
 }
 
+// An address that an instruction leaves in a register.
+static void note_constant(struct code_walk *w, const struct code_run *run, const struct code_op *op)
+{
+    const struct code_value *value = &run->state.reg[op->to < CODE_REGISTERS ? op->to : CODE_REG_SCRATCH];
+    if ((op->kind == CODE_OP_SET || op->kind == CODE_OP_ADD) && value->kind == CODE_VALUE_CONST)
+        code_note_pointed(w->f, (uint64_t)value->number);
+}
+
 // UINT32_MAX: not known, or not in the text.
 static uint32_t callee_of(const struct code_follower *f, const struct code_instruction *in)
 {
@@ -372,10 +380,13 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         code_state_apply(&w->machine, &run.state, &in, pc);
         if (w->phase == CODE_PHASE_JUDGE)
             code_part_moves_sp(w, &run, &sp);
+        if (w->phase == CODE_PHASE_JUDGE && in.op_count && !f->visit)
+            note_constant(w, &run, &in.ops[in.op_count - 1]);
         bool goes_on = true;
         run.is_behind_call = run.is_doubtful = false;
         switch (in.flow) {
         case CODE_CALL:
+            code_note_main(w, &run.state);
             goes_on = call(w, &run, &in, pc);
             run.is_behind_call = true;
             break;

@@ -7,7 +7,7 @@
 
 // Where less is in holes, or less than one byte in so many, what the described code calls is not looked for: what the
 // linker's start files leave is found without, and looking takes several times what reading all frame programs does.
-enum { WORK_BYTES_LEAST = 1024, WORK_SHARE = 8 };
+enum { WORK_BYTES_LEAST = 1024, WORK_SHARE = 8, GAP_ROUNDS_MAX = 4 };
 
 struct filling {
     struct code_follower f;
@@ -18,14 +18,6 @@ struct filling {
     size_t span_count;    // of all functions before the one that is being followed
     bool is_contradicted; // by what is stated for that one's calls
 };
-
-static bool is_executable(const struct code_follower *f, uint32_t pc)
-{
-    for (unsigned i = 0; i < f->image->code_count; i++)
-        if (f->text_start + pc >= f->image->code[i].start && f->text_start + pc < f->image->code[i].end)
-            return true;
-    return false;
-}
 
 // The next pc of code; the text's end where there is none.
 static uint32_t next_code(const struct code_follower *f, uint32_t pc)
@@ -77,7 +69,7 @@ static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint3
 {
     struct code_instruction in;
     bool was_zero = false;
-    while (pc < end) {
+    while (pc < end && !(f->marks && f->marks[pc] & CODE_MARK_POINTED)) {
         // Zeros are instructions, too, of x86: no function begins with them.
         struct base_bytes bytes = input_image_some(f->image, f->text_start + pc, 2);
         was_zero = bytes.size >= 1 && bytes.data[0] == 0 && (was_zero || (bytes.size >= 2 && bytes.data[1] == 0));
@@ -94,7 +86,7 @@ static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint3
 // The part of a hole from pc on that belongs to no function yet; false: there is none. `spans` are sorted.
 struct gap {
     uint32_t start, end;
-    bool is_thumb;
+    bool is_thumb, pointed_only; // which instruction set it is of is not known
 };
 
 static uint32_t next_hole(struct filling *filling, uint32_t pc, uint32_t *end)
@@ -140,7 +132,7 @@ static uint64_t find_work(struct filling *filling)
         while (!is_surely_padding(pc, end) && (pc = next_code(f, pc)) < end) { // what lies between sections is data
             uint32_t start = behind_padding(f, pc, end);
             pc = start;
-            while (pc < end && is_executable(f, pc))
+            while (pc < end && code_is_executable(f, pc))
                 pc += 1u << f->arch->pc_shift;
             bytes += pc - start;
         }
@@ -193,18 +185,20 @@ static void end_function(void *context, const struct code_function *function, co
     filling->counts->doubtful += walked->outcome == CODE_FOLLOWED ? walked->doubtful : 0;
 }
 
-// Behind the next instruction that goes on elsewhere.
+// Behind the next instruction that goes on elsewhere; at most where a function may begin since its address is known.
 static uint32_t behind_block(const struct code_follower *f, uint32_t pc, uint32_t end)
 {
-    struct code_instruction in;
-    while (pc < end) {
-        if (!code_read(f, pc, &in))
-            return pc + (1u << f->arch->pc_shift);
-        pc += in.size_bytes;
-        if (in.flow == CODE_JUMP || in.flow == CODE_RETURN || in.flow == CODE_STOP)
+    struct code_instruction in = {.flow = CODE_NEXT};
+    uint32_t start = pc;
+    while (pc < end && in.flow != CODE_JUMP && in.flow != CODE_RETURN && in.flow != CODE_STOP) {
+        if (code_read(f, pc, &in)) {
+            pc += in.size_bytes;
+        } else {
+            pc += 1u << f->arch->pc_shift;
             break;
+        }
     }
-    return pc;
+    return code_next_pointed(f, start + 1, pc < end ? pc : end);
 }
 
 // What is no code calls nothing.
@@ -215,16 +209,19 @@ static void forget_calls(struct code_follower *f, size_t first)
     f->called.count = first;
 }
 
-// Compilers align functions. What begins so, and returns with the stack as it found it, is one, or a part of one in
-// which the stack is as at its entry. What may be walked in vain is bounded by the gap's size.
+// Compilers align functions, or something has their addresses. What begins so, and returns with the stack as it found
+// it, is one, or a part of one in which the stack is as at its entry. What may be walked in vain is bounded by the
+// gap's size.
 static int try_gap(struct filling *filling, struct gap gap)
 {
     struct code_follower *f = &filling->f;
     uint32_t alignment = f->arch->pc_shift ? 1u << f->arch->pc_shift : 16;
     uint64_t instructions_left = 4 * (uint64_t)(gap.end - gap.start) + CODE_INSTRUCTIONS_MAX;
     for (uint32_t pc = gap.start; pc < gap.end;) {
-        pc = behind_padding(f, pc, gap.end);
-        if (pc % alignment) {
+        pc = gap.pointed_only ? code_next_pointed(f, pc, gap.end) : behind_padding(f, pc, gap.end);
+        bool has_mode = f->arch->has_thumb && !gap.pointed_only;
+        bool is_pointed = pc < gap.end && f->marks[pc] & CODE_MARK_POINTED && !has_mode;
+        if (pc % alignment && !is_pointed) {
             pc = behind_block(f, pc, gap.end);
             continue;
         }
@@ -235,8 +232,8 @@ static int try_gap(struct filling *filling, struct gap gap)
         }
         if (pc >= gap.end)
             break;
-        if (gap.is_thumb)
-            f->marks[pc] |= CODE_MARK_MODE;
+        if (has_mode)
+            f->marks[pc] = (uint16_t)((f->marks[pc] & ~CODE_MARK_MODE) | (gap.is_thumb ? CODE_MARK_MODE : 0));
         size_t first_span = f->spans.count, first_called = f->called.count;
         struct code_function function = {.pc = pc, .found = CODE_FOUND_GAP};
         struct code_walked walked;
@@ -267,7 +264,8 @@ static bool knows_mode(const struct code_follower *f, size_t next, size_t span_c
     return !((before ^ behind) & CODE_MARK_MODE);
 }
 
-static int try_gaps(struct filling *filling)
+// pointed_only: only where something holds an address.
+static int try_gaps(struct filling *filling, bool pointed_only)
 {
     struct code_follower *f = &filling->f;
     sort_spans(f);
@@ -283,8 +281,8 @@ static int try_gaps(struct filling *filling)
         }
         if (i < span_count && f->spans.items[i].pc < end)
             gap.end = f->spans.items[i].pc;
-        if (!is_surely_padding(pc, gap.end) && knows_mode(f, i, span_count, &gap.is_thumb) &&
-            try_gap(filling, gap) != 0)
+        gap.pointed_only = !knows_mode(f, i, span_count, &gap.is_thumb) || pointed_only;
+        if (!is_surely_padding(pc, gap.end) && try_gap(filling, gap) != 0)
             return -1;
         pc = gap.end;
     }
@@ -370,10 +368,15 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (f->arch->has_exidx)
         f->made = compare_at_call;
     int result = code_follower_run(f, end_function);
-    if (result == 0)
-        result = try_gaps(&filling);
-    if (result == 0)
-        result = code_follower_run(f, end_function); // what those call
+    if (!is_little)
+        code_find_pointed(f);
+    // What is found so calls others, and has the addresses of others.
+    for (unsigned round = 0; round < GAP_ROUNDS_MAX && result == 0 && (round == 0 || f->has_more_pointed); round++) {
+        f->has_more_pointed = false;
+        result = try_gaps(&filling, round > 0);
+        if (result == 0)
+            result = code_follower_run(f, end_function);
+    }
     if (result == 0)
         result = make_rows(f, rows);
     code_follower_free(f);

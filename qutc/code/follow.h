@@ -63,6 +63,7 @@ struct code_follower {
     struct cfi_rule_set *rules;
     BASE_VECTOR(struct code_span) spans; // of all functions, in no order
     BASE_VECTOR(uint32_t) called;        // pcs that were seen to be called, not yet among functions
+    bool has_more_pointed;               // addresses that something holds, since that was asked
     bool is_open;                        // a function that was given up is one after all: once more
     bool is_final;                       // what functions do to their callers' registers is known
     struct code_walk *walk;

@@ -286,10 +286,11 @@ static bool add_called(struct code_follower *f)
     return good;
 }
 
-// A function that something calls is no part of another.
+// A function that something calls is no part of another. What the kernel enters is not looked at for its own sake.
 static bool is_function(const struct code_follower *f, const struct code_function *function)
 {
-    return !(f->marks[function->pc] & CODE_MARK_FRAGMENT) || function->found & CODE_FOUND_CALL;
+    unsigned proven = f->visit ? CODE_FOUND_CALL : CODE_FOUND_CALL | CODE_FOUND_ENTRY;
+    return !(f->marks[function->pc] & CODE_MARK_FRAGMENT) || function->found & proven;
 }
 
 int code_follower_run(struct code_follower *f, void (*done)(void *context, const struct code_function *function,
@@ -306,7 +307,9 @@ int code_follower_run(struct code_follower *f, void (*done)(void *context, const
                 continue;
             function->is_seen = is_new = true;
             bool is_wanted = !f->is_wanted || f->is_wanted(f->wanted_context, function->pc);
-            if (!is_wanted ? code_find_calls(f, function) : code_follow(f, function, &walked) != 0)
+            // What the kernel enters says where main is.
+            if (!is_wanted && !(function->found & CODE_FOUND_ENTRY) ? code_find_calls(f, function)
+                                                                    : code_follow(f, function, &walked) != 0)
                 return -1;
         }
         if (!add_called(f))

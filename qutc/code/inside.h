@@ -25,10 +25,11 @@ enum code_mark {
     CODE_MARK_START = 8,       // a function begins
     CODE_MARK_FRAGMENT = 16,   // ... a part of one, which is jumped to
     CODE_MARK_CALLED = 32,
-    CODE_MARK_WHOLE = 64, // unwind information says that a function is entered here
-    CODE_MARK_MODE = 128, // the instruction is of mode 1: Thumb
-    CODE_MARK_DATA = 256, // a literal that code loads
-    CODE_MARK_KEPT = 512, // an instruction of a function whose walk is kept
+    CODE_MARK_WHOLE = 64,     // unwind information says that a function is entered here
+    CODE_MARK_MODE = 128,     // the instruction is of mode 1: Thumb
+    CODE_MARK_DATA = 256,     // a literal that code loads
+    CODE_MARK_KEPT = 512,     // an instruction of a function whose walk is kept
+    CODE_MARK_POINTED = 1024, // something holds its address
     CODE_MARK_WALK = 7,
 };
 
@@ -109,7 +110,8 @@ struct code_walk {
     uint32_t instruction_count, instructions_max;
     bool goes_on_in_wanted; // jumps to a function that is to be followed
     struct qut_rule outermost;
-    bool is_outermost; // entered by the kernel: it has no caller
+    bool is_entered;   // by the kernel
+    bool is_outermost; // ... and it has no caller
     bool again;        // the walk has to begin anew: there is more code, or a call less
     bool sp_differs;   // ways met with the stack at different places
     bool has_edges;    // those of the phase EDGES
@@ -160,9 +162,19 @@ static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
 
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it
 
+// ---- pointed.c
+bool code_is_executable(const struct code_follower *f, uint32_t pc);
+// Of what is wanted: an address that something holds.
+void code_note_pointed(struct code_follower *f, uint64_t vaddr);
+void code_find_pointed(struct code_follower *f); // in the file
+// Where the kernel enters hands the address of C's main to what it calls: that calls it.
+void code_note_main(struct code_walk *w, const struct code_state *state);
+uint32_t code_next_pointed(const struct code_follower *f, uint32_t pc, uint32_t end);
+
 // ---- scan.c
 // Marks what is reached from a pc without knowing states. True where something new was found.
 bool code_scan(struct code_walk *w, uint32_t pc);
+void code_note_called(struct code_walk *w, uint32_t pc, unsigned mode);
 bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in);
 // The instruction set of what begins at pc, where nothing that knows better has said it.
 void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode);

@@ -75,7 +75,7 @@ static bool scan_later(struct code_walk *w, uint32_t pc)
     return true;
 }
 
-static void note_called(struct code_walk *w, uint32_t pc, unsigned mode)
+void code_note_called(struct code_walk *w, uint32_t pc, unsigned mode)
 {
     code_set_mode(w, pc, mode);
     uint32_t *called = BASE_ADD(&w->f->called);
@@ -120,7 +120,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
             w->goes_on_in_wanted = true;
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))
-            note_called(w, target, in.target_mode);
+            code_note_called(w, target, in.target_mode);
         in.conditional |= conditional > 0;
         conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);
         bool ends = in.flow == CODE_JUMP || in.flow == CODE_RETURN || in.flow == CODE_STOP || in.flow == CODE_UNKNOWN;

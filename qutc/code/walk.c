@@ -169,6 +169,7 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     const struct code_follower *f = w->f;
     w->walked = walked;
     w->start = function->pc;
+    w->is_entered = function->found & CODE_FOUND_ENTRY;
     w->is_outermost = function->found & CODE_FOUND_ENTRY && !(function->found & (CODE_FOUND_CALL | CODE_FOUND_STATED));
     w->outermost =
         (struct qut_rule){.kind = QUT_RULE_FRAME, .dex_pc_reg = QUT_NO_REGISTER, .origin = QUT_RULE_FROM_CODE};

@@ -112,6 +112,27 @@ def behind_calls(qutc, compiler, folder):
     return good
 
 
+def pointed(qutc, compiler, folder):
+    """What no symbol names, nothing calls and no alignment shows, but a table has the address of."""
+    path = os.path.join(folder, "pointed")
+    with open(path + ".s", "w", encoding="ascii") as file:
+        file.write(f".p2align 4\n.type before, @function\nbefore: {UNKNOWN}.size before, .-before\n"
+                   "in_a_table: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n"
+                   "in_none: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n"
+                   # Of a few bytes nobody asks who knows where they are.
+                   ".p2align 4\n.type long, @function\nlong: .rept 600\npush %rbx\npop %rbx\n.endr\nret\n"
+                   '.size long, .-long\n.data\n.quad in_a_table\n.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    table = rows(qutc, path, "--fill")
+    text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    found = {name: rule_at(table, 1 + int(re.search(rf"^([0-9a-f]+) t {name}$", text, re.MULTILINE)[1], 16))
+             for name in ("in_a_table", "in_none")}
+    if found != {"in_a_table": "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code", "in_none": "hole"}:
+        print(found)
+        return False
+    return True
+
+
 def main():
     if platform.machine() != "x86_64":
         print("SKIP: the code is of x86-64")
@@ -123,6 +144,7 @@ def main():
         for flags in [], ["-O0"], ["-fno-omit-frame-pointer"]:
             failed += not compare(qutc, compiler, source, flags, folder)
         failed += not behind_calls(qutc, compiler, folder)
+        failed += not pointed(qutc, compiler, folder)
         path = os.path.join(folder, "holes")
         with open(path + ".s", "w", encoding="ascii") as file:
             for name, code in HOLES.items():
