@@ -221,7 +221,10 @@ static int try_gap(struct filling *filling, struct gap gap)
         pc = gap.pointed_only ? code_next_pointed(f, pc, gap.end) : behind_padding(f, pc, gap.end);
         bool has_mode = f->arch->has_thumb && !gap.pointed_only;
         bool is_pointed = pc < gap.end && f->marks[pc] & CODE_MARK_POINTED && !has_mode;
-        if (pc % alignment && !is_pointed) {
+        // What a function may go on in is no other's begin: where that returned, the first would not have been
+        // followed.
+        bool is_left_out = pc < gap.end && f->marks[pc] & CODE_MARK_LEFT_OUT;
+        if ((pc % alignment && !is_pointed) || is_left_out) {
             pc = behind_block(f, pc, gap.end);
             continue;
         }

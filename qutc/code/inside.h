@@ -25,11 +25,12 @@ enum code_mark {
     CODE_MARK_START = 8,       // a function begins
     CODE_MARK_FRAGMENT = 16,   // ... a part of one, which is jumped to
     CODE_MARK_CALLED = 32,
-    CODE_MARK_WHOLE = 64,     // unwind information says that a function is entered here
-    CODE_MARK_MODE = 128,     // the instruction is of mode 1: Thumb
-    CODE_MARK_DATA = 256,     // a literal that code loads
-    CODE_MARK_KEPT = 512,     // an instruction of a function whose walk is kept
-    CODE_MARK_POINTED = 1024, // something holds its address
+    CODE_MARK_WHOLE = 64,      // unwind information says that a function is entered here
+    CODE_MARK_MODE = 128,      // the instruction is of mode 1: Thumb
+    CODE_MARK_DATA = 256,      // a literal that code loads
+    CODE_MARK_KEPT = 512,      // an instruction of a function whose walk is kept
+    CODE_MARK_POINTED = 1024,  // something holds its address
+    CODE_MARK_LEFT_OUT = 2048, // behind a call of which nothing shows that it comes back
     CODE_MARK_WALK = 7,
 };
 
@@ -108,6 +109,7 @@ struct code_walk {
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
     uint32_t instruction_count, instructions_max;
+    bool is_unwanted;       // only what it calls and goes on in is
     bool goes_on_in_wanted; // jumps to a function that is to be followed
     struct qut_rule outermost;
     bool is_entered;   // by the kernel

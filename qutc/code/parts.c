@@ -121,6 +121,11 @@ static void add_ends(struct code_walk *w, uint32_t part, unsigned ends)
     push(w, part);
 }
 
+static unsigned seen_from(unsigned ends, bool is_lowered)
+{
+    return is_lowered ? ends & (unsigned)~PART_STOPS : ends;
+}
+
 // What a part's ends are for those that it is reached from.
 static void spread_back(struct code_walk *w)
 {
@@ -128,10 +133,10 @@ static void spread_back(struct code_walk *w)
         uint32_t at = w->queue.items[--w->queue.count];
         const struct code_part part = w->parts.items[at];
         if (part.is_behind_call)
-            add_ends(w, at - 1, w->parts.items[at - 1].is_lowered ? part.ends & ~PART_STOPS : part.ends);
+            add_ends(w, at - 1, seen_from(part.ends, w->parts.items[at - 1].is_lowered));
         for (uint32_t i = part.first_to; i && !w->no_memory; i = w->ways.items[i - 1].next) {
             const struct code_way *way = &w->ways.items[i - 1];
-            add_ends(w, way->from, way->is_lowered ? part.ends & ~PART_STOPS : part.ends);
+            add_ends(w, way->from, seen_from(part.ends, way->is_lowered));
         }
     }
 }

@@ -17,6 +17,10 @@ void code_note_pointed(struct code_follower *f, uint64_t vaddr)
 {
     bool is_thumb = f->arch->has_thumb && vaddr & 1;
     vaddr -= is_thumb;
+    // Of Arm only Thumb's addresses tell themselves from other words: in armhf's libc even ones led into the midst of
+    // memcpy, in its loader behind the call of the entry.
+    if (f->arch->has_thumb && !is_thumb)
+        return;
     if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size || vaddr % (1u << f->arch->pc_shift) != 0)
         return;
     uint32_t pc = (uint32_t)(vaddr - f->text_start);
@@ -34,7 +38,7 @@ void code_note_main(struct code_walk *w, const struct code_state *state)
 {
     struct code_follower *f = w->f;
     const struct code_value *value = &state->reg[f->code->argument_reg];
-    if (!w->is_entered || w->phase != CODE_PHASE_JUDGE || f->visit || !f->is_wanted || value->kind != CODE_VALUE_CONST)
+    if (!w->is_entered || w->phase != CODE_PHASE_JUDGE || value->kind != CODE_VALUE_CONST)
         return;
     uint32_t pc;
     code_address(w, (uint64_t)value->number, CODE_MODE_BY_ADDRESS, &pc);

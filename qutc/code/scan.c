@@ -100,6 +100,13 @@ static void note_literals(struct code_walk *w, const struct code_instruction *in
     }
 }
 
+// What is not looked at for its own sake jumps to what is: that is a function of its own, if the stack is as at an
+// entry.
+static bool leaves_for_wanted(const struct code_walk *w, const struct code_instruction *in, uint32_t target)
+{
+    return w->is_unwanted && in->flow == CODE_JUMP && w->f->is_wanted(w->f->wanted_context, target);
+}
+
 static void scan_block(struct code_walk *w, uint32_t pc)
 {
     struct code_instruction in;
@@ -112,12 +119,14 @@ static void scan_block(struct code_walk *w, uint32_t pc)
         w->instruction_count++;
         note_literals(w, &in);
         if ((in.flow == CODE_JUMP || in.flow == CODE_BRANCH) && in.through == CODE_REG_NONE &&
-            goes_to(w, in.target, &target) && !is_other(w, target)) {
+            goes_to(w, in.target, &target) && !is_other(w, target) && !leaves_for_wanted(w, &in, target)) {
             code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
         } else if (in.flow == CODE_JUMP && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
-                   w->f->is_wanted && w->f->is_wanted(w->f->wanted_context, target))
+                   w->f->is_wanted && w->f->is_wanted(w->f->wanted_context, target)) {
+            code_set_mode(w, target, in.target_mode);
             w->goes_on_in_wanted = true;
+        }
         if (in.flow == CODE_CALL && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
             !(w->f->marks[target] & CODE_MARK_CALLED))
             code_note_called(w, target, in.target_mode);

@@ -93,6 +93,7 @@ void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc,
     const struct code_state *state = &run->state;
     if (!code_part_is_reached(w, run)) {
         w->walked->doubtful++;
+        w->f->marks[pc] |= CODE_MARK_LEFT_OUT;
         return;
     }
     uint32_t end = pc + in->size_bytes;
@@ -147,7 +148,10 @@ static int publish(struct code_walk *w, struct code_function *function)
     code_parts_learn(w);
     function->never_returns = !w->walked->returns && !w->walked->leaves;
     for (size_t i = 0; i < w->left_for.count; i++) {
-        struct code_function *next = code_function_at(f, w->left_for.items[i]);
+        uint32_t pc = w->left_for.items[i];
+        struct code_function *next = code_function_at(f, pc);
+        if (!next && !(f->marks[pc] & CODE_MARK_CALLED))
+            code_note_called(w, pc, f->marks[pc] & CODE_MARK_MODE ? 1 : 0);
         if (!next || next->found & CODE_FOUND_CALL)
             continue;
         next->found |= CODE_FOUND_CALL;
@@ -179,6 +183,7 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->instruction_count = 0;
     w->instructions_max = function->found == CODE_FOUND_GAP ? CODE_GUESS_INSTRUCTIONS_MAX : CODE_INSTRUCTIONS_MAX;
     w->goes_on_in_wanted = false;
+    w->is_unwanted = f->is_wanted && !f->is_wanted(f->wanted_context, function->pc);
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
     w->machine.versions = 0;
