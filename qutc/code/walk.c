@@ -150,7 +150,7 @@ static int publish(struct code_walk *w, struct code_function *function)
     for (size_t i = 0; i < w->left_for.count; i++) {
         uint32_t pc = w->left_for.items[i];
         struct code_function *next = code_function_at(f, pc);
-        if (!next && !(f->marks[pc] & CODE_MARK_CALLED))
+        if (!next && w->is_unwanted && !f->visit && !(f->marks[pc] & CODE_MARK_CALLED))
             code_note_called(w, pc, f->marks[pc] & CODE_MARK_MODE ? 1 : 0);
         if (!next || next->found & CODE_FOUND_CALL)
             continue;
