@@ -64,10 +64,17 @@ bool trace_add_unticked(struct trace *trace)
 
 // ---- exact calls
 
-static uint32_t find_module(const struct trace *trace, const struct call_events_module *module)
+// Processes that trace the same functions share their nodes: a test suite starts thousands of one program.
+struct call_nodes {
+    struct trace_vector modules, nodes; // struct trace_module, struct trace_node: the trace's, and what is added
+    struct base_hash_index by_place;    // added nodes by module and address
+};
+
+static uint32_t find_module(const struct call_nodes *all, const struct call_events_module *module)
 {
-    for (size_t i = 0; i < trace->module_count; i++) {
-        const struct trace_module *other = &trace->modules[i];
+    const struct trace_module *modules = all->modules.items;
+    for (size_t i = 0; i < all->modules.count; i++) {
+        const struct trace_module *other = &modules[i];
         if (!(other->flags & (QUT_TRACE_MODULE_JIT | QUT_TRACE_MODULE_FILE)) &&
             other->build_id_bytes == module->build_id_bytes &&
             memcmp(other->build_id, module->build_id, module->build_id_bytes) == 0 &&
@@ -77,51 +84,67 @@ static uint32_t find_module(const struct trace *trace, const struct call_events_
     return TRACE_NONE;
 }
 
-// The trace's module for each of theirs.
-static uint32_t *add_modules(struct trace *trace, const struct call_events *calls)
+// TRACE_NONE: no memory.
+static uint32_t need_module(struct call_nodes *all, const struct call_events_module *told)
 {
-    const size_t room = trace->module_count + calls->modules.count;
-    uint32_t *map = trace_memory_take(trace->memory, calls->modules.count, sizeof *map);
-    struct trace_module *modules = trace_memory_take(trace->memory, room, sizeof *modules);
-    if (!map || !modules)
-        return NULL;
-    if (trace->module_count)
-        memcpy(modules, trace->modules, trace->module_count * sizeof *modules);
-    trace->modules = modules;
-    for (size_t i = 0; i < calls->modules.count; i++) {
-        const struct call_events_module *told = &calls->modules.items[i];
-        map[i] = find_module(trace, told);
-        if (map[i] != TRACE_NONE)
-            continue;
-        map[i] = (uint32_t)trace->module_count;
-        struct trace_module *module = &modules[trace->module_count++];
-        *module = (struct trace_module){
-            .start = told->bias, .unload_ns = UINT64_MAX, .path = told->path, .build_id_bytes = told->build_id_bytes};
-        memcpy(module->build_id, told->build_id, told->build_id_bytes);
-    }
-    return map;
+    const uint32_t found = find_module(all, told);
+    struct trace_module *module = found == TRACE_NONE ? trace_vector_add(&all->modules) : NULL;
+    if (!module)
+        return found;
+    *module = (struct trace_module){
+        .start = told->bias, .unload_ns = UINT64_MAX, .path = told->path, .build_id_bytes = told->build_id_bytes};
+    memcpy(module->build_id, told->build_id, told->build_id_bytes);
+    return (uint32_t)(all->modules.count - 1);
 }
 
-static bool add_functions(struct trace *trace, struct call_events *calls)
+static bool is_node(const struct trace_node *node, const struct trace_node *other)
 {
-    const uint32_t *map = add_modules(trace, calls);
-    struct trace_node *nodes = trace_memory_take(trace->memory, calls->functions.count, sizeof *nodes);
-    if (!map || !nodes || trace->node_count > TRACE_NONE - calls->functions.count)
+    return node->module == other->module && node->pc == other->pc &&
+           (node->label == other->label || (node->label && other->label && strcmp(node->label, other->label) == 0));
+}
+
+// TRACE_NONE: no memory.
+static uint32_t need_node(struct call_nodes *all, const struct trace_node *wanted)
+{
+    const uint64_t place = base_hash_word(base_hash_word(0, wanted->module), wanted->pc);
+    const uint64_t word = wanted->label ? base_hash_bytes(place, wanted->label, strlen(wanted->label)) : place;
+    const struct trace_node *nodes = all->nodes.items;
+    uint32_t found;
+    for (uint32_t step = 0; (found = base_hash_next(&all->by_place, word, &step)) != BASE_HASH_NONE;)
+        if (is_node(&nodes[found], wanted))
+            return found;
+    const size_t index = all->nodes.count;
+    struct trace_node *node = index < TRACE_NONE ? trace_vector_add(&all->nodes) : NULL;
+    if (!node || !base_hash_add(&all->by_place, word, (uint32_t)index))
+        return TRACE_NONE;
+    *node = *wanted;
+    return (uint32_t)index;
+}
+
+static bool add_functions(struct call_nodes *all, struct call_events *calls)
+{
+    struct trace_memory *memory = all->nodes.memory;
+    uint32_t *map = trace_memory_take(memory, calls->modules.count, sizeof *map);
+    if (!map)
         return false;
+    for (size_t i = 0; i < calls->modules.count; i++)
+        if ((map[i] = need_module(all, &calls->modules.items[i])) == TRACE_NONE)
+            return false;
     for (size_t i = 0; i < calls->functions.count; i++) {
         struct call_events_function *function = &calls->functions.items[i];
         const bool is_placed = function->module != CALL_EVENTS_NONE;
         const unsigned class_ = is_placed ? QUT_TRACE_CLASS_CODE : QUT_TRACE_CLASS_LABEL;
-        function->node = (uint32_t)(trace->node_count + i);
-        nodes[i] = (struct trace_node){
+        const struct trace_node node = {
             .kind = (uint8_t)(class_ << QUT_TRACE_CLASS_SHIFT | (is_placed ? QUT_TRACE_NODE_EXACT : 0)),
             .class_ = (uint8_t)class_,
             .depth = 1,
             .module = is_placed ? map[function->module] : TRACE_NONE,
             .pc = is_placed ? function->vaddr : 0,
             .label = is_placed ? NULL : function->name};
+        if ((function->node = need_node(all, &node)) == TRACE_NONE)
+            return false;
     }
-    return add_nodes(trace, nodes, calls->functions.count);
+    return true;
 }
 
 // Of threads with its number in its process, the one that lived with it; numbers are given again.
@@ -153,11 +176,32 @@ static bool find_threads(const struct trace *trace)
     return has_memory;
 }
 
+// A copy of an array of the trace's that can grow.
+static bool copy_items(struct trace_vector *vector, const void *items, size_t count)
+{
+    if (!trace_vector_reserve(vector, count + 1))
+        return false;
+    if (count)
+        memcpy(vector->items, items, count * vector->item_bytes);
+    vector->count = count;
+    return true;
+}
+
 bool trace_add_call_nodes(struct trace *trace)
 {
-    for (size_t i = 0; i < trace->calls_count; i++)
-        if (!add_functions(trace, trace->calls[i]))
-            return false;
+    struct call_nodes all = {.modules = trace_vector(trace->memory, sizeof *trace->modules),
+                             .nodes = trace_vector(trace->memory, sizeof *trace->nodes)};
+    bool has_memory = copy_items(&all.modules, trace->modules, trace->module_count) &&
+                      copy_items(&all.nodes, trace->nodes, trace->node_count);
+    for (size_t i = 0; i < trace->calls_count && has_memory; i++)
+        has_memory = add_functions(&all, trace->calls[i]);
+    base_hash_free(&all.by_place);
+    if (!has_memory)
+        return false;
+    trace->modules = all.modules.items;
+    trace->module_count = all.modules.count;
+    trace->nodes = all.nodes.items;
+    trace->node_count = all.nodes.count;
     return find_threads(trace);
 }
 

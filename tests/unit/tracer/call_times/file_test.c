@@ -179,6 +179,33 @@ static int make_small(void)
     return fd;
 }
 
+// A suite that starts its server thousands of times, each with all functions traced, has to fit into memory.
+START_TEST(processes_share_nodes)
+{
+    enum { PROCESSES = 20 };
+    uint8_t *bytes;
+    const int fd = make_small();
+    const size_t size = bytes_of(fd, &bytes);
+    struct trace one = story_read(fd);
+    for (int i = 1; i < PROCESSES; i++)
+        ck_assert_int_eq(pwrite(fd, bytes, size, (off_t)(size * (size_t)i)), (ssize_t)size);
+    struct trace all = story_read(fd);
+    ck_assert_uint_eq(all.calls_count, PROCESSES);
+    ck_assert_uint_eq(all.node_count, one.node_count);
+    ck_assert_uint_eq(all.module_count, one.module_count);
+    for (size_t i = 0; i < all.calls_count; i++)
+        for (size_t j = 0; j < one.calls[0]->functions.count; j++) {
+            const struct call_events_function *function = &all.calls[i]->functions.items[j];
+            ck_assert_uint_eq(function->node, one.calls[0]->functions.items[j].node);
+            ck_assert_uint_lt(function->node, all.node_count);
+        }
+    trace_free(&one);
+    trace_free(&all);
+    free(bytes);
+    close(fd);
+}
+END_TEST
+
 // Read or refused, and what is read can be gone through and adds up.
 static void try_to_read(uint8_t *bytes, size_t size)
 {
@@ -349,6 +376,7 @@ int main(void)
     tcase_set_timeout(tests, 60); // as the machine may have much else to do
     tcase_add_loop_test(tests, events_are_as_they_were, 0, 2);
     tcase_add_test(tests, tables_are_as_they_were);
+    tcase_add_test(tests, processes_share_nodes);
     tcase_add_loop_test(tests, spoiled_bytes_are_found, 0, 4);
     tcase_add_loop_test(tests, malformed_contents_are_found, 0, 4);
     tcase_add_test(tests, a_missing_block_is_a_loss);

@@ -193,7 +193,7 @@ START_TEST(test_live)
         ck_assert_int_eq(segment_create(&segment, &options), 0);
         int fd = dup(segment.fd);
         pid_t child = start_live(&segment);
-        for (int i = 0; i < (is_stream ? 8 : 25); i++)
+        for (int i = 0; i < (is_stream ? 4 : 10); i++)
             check_live(fd, false);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
