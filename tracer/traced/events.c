@@ -19,6 +19,7 @@ struct traced_ring {
     uint64_t lost_enters, lost_exits; // that were told
     // A place that is not written while those behind it are.
     bool has_hole;
+    uint64_t hole_at; // of all events
     unsigned hole_looks;
     uint64_t hole_since_ns;
     // Places that were passed, which their writers may still write.
@@ -112,7 +113,7 @@ static uint32_t full_behind(const struct look *look)
 {
     uint32_t full = 0;
     for (uint64_t i = 1; i <= QUT_CALLS_SPARE_EVENTS && i <= look->mask; i++)
-        full += __atomic_load_n(&look->places[(look->ring->tail + i) & look->mask].word, __ATOMIC_RELAXED) != 0;
+        full += __atomic_load_n(&look->places[(look->ring->tail + i) & look->mask].word, __ATOMIC_ACQUIRE) != 0;
     return full;
 }
 
@@ -125,8 +126,9 @@ static bool is_to_be_passed(struct look *look)
         ring->has_hole = false;
         return false;
     }
-    if (!ring->has_hole) {
+    if (!ring->has_hole || ring->hole_at != ring->tail) {
         ring->has_hole = true;
+        ring->hole_at = ring->tail;
         ring->hole_looks = 0;
         ring->hole_since_ns = look->now_ns;
     }
@@ -146,13 +148,14 @@ static void pass(struct look *look)
     ring->tail++;
 }
 
-// Whoever wrote such a place late must not be read as an event of the next round.
+// Whoever wrote such a place late must not be read as an event of the next round. Before writers are given so much room
+// that they come to it again: what they write there then is an event.
 static void clean_passed(struct look *look)
 {
     struct traced_ring *ring = look->ring;
     unsigned kept = 0;
     for (unsigned i = 0; i < ring->passed_count; i++)
-        if (ring->tail - ring->passed[i] > look->mask / 2)
+        if (ring->tail - ring->passed[i] > QUT_CALLS_SPARE_EVENTS)
             __atomic_store_n(&look->places[ring->passed[i] & look->mask].word, 0, __ATOMIC_RELAXED);
         else
             ring->passed[kept++] = ring->passed[i];
@@ -185,13 +188,17 @@ static size_t take_batch(struct look *look, struct qut_calls_event batch[BATCH])
         if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
             if (!is_to_be_passed(look))
                 break;
-            pass(look);
-            continue;
+            // Its writer may have come to it, and on, after we looked.
+            if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
+                pass(look);
+                continue;
+            }
         }
         ring->tail++;
         note_event(process, &event);
         batch[count++] = event;
     }
+    clean_passed(look);
     __atomic_store_n(&look->shared->tail_events, ring->tail, __ATOMIC_RELEASE);
     return count;
 }
@@ -340,7 +347,6 @@ static int64_t drain_ring(struct look *look, struct base_error *error)
         if (count < BATCH)
             break;
     }
-    clean_passed(look);
     if (write_losses(look, error) != 0)
         return -1;
     return state == QUT_CALLS_RING_ENDED && give_back(look, error) != 0 ? -1 : all;
