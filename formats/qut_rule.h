@@ -131,6 +131,7 @@ enum qut_stack_switch {
     QUT_SWITCH_CALL_C,       // runtime.asmcgocall: C code runs on the system stack
     QUT_SWITCH_CALLED_BY_C,  // runtime.cgocallback: Go code runs on the goroutine's stack, called by C code
     QUT_SWITCH_SAVED,        // a register keeps the stack pointer while the function uses another stack
+    QUT_SWITCH_NEW_THREAD,   // runtime.clone: a thread begins in it, on another stack than that of its maker
     QUT_SWITCH_END,
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/art/jit_code.h"
+#include "libqut/art/traced.h"
 
 const struct art_jit_arch *art_jit_arch(const struct arch *arch)
 {
@@ -9,6 +10,16 @@ const struct art_jit_arch *art_jit_arch(const struct arch *arch)
         .callee_saves = 0xf028,
         .ra_number = 16,
         .dwarf_numbers = {0, 2, 1, 3, 7, 6, 4, 5},
+    };
+    return arch->id == QUT_ARCH_X86_64 ? &x86_64 : NULL;
+}
+
+const struct art_traced_layout *art_traced_layout(const struct arch *arch)
+{
+    static const struct art_traced_layout x86_64 = {
+        .core_thread_at = 22 * 8, // gs_base
+        .self_at = 0xe8,
+        .returns_at = 0x140,
     };
     return arch->id == QUT_ARCH_X86_64 ? &x86_64 : NULL;
 }

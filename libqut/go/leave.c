@@ -132,6 +132,15 @@ static enum go_found leave_called_by_c(struct go_thread *thread, const struct el
     return found;
 }
 
+// Whoever makes a thread stays on its stack. The new one stands at the end of its own, until it calls what it is for.
+static enum go_found leave_clone(const struct go_thread *thread, const struct elf_art_memory *memory,
+                                 const struct go_frame *frame, uint64_t cfa, struct go_caller *caller)
+{
+    if (is_on_any(thread, frame->sp))
+        return by_cfa(memory, cfa, caller);
+    return frame->sp == thread->system.high ? GO_OUTERMOST : GO_UNKNOWN;
+}
+
 enum go_found go_leave(struct go_walk *walk, const struct elf_art_memory *memory, const struct go_frame *frame,
                        struct go_caller *caller)
 {
@@ -159,6 +168,7 @@ enum go_found go_leave(struct go_walk *walk, const struct elf_art_memory *memory
         if (frame->kept_sp % WORD || !is_on_any(thread, frame->kept_sp))
             return GO_UNKNOWN;
         return by_cfa(memory, frame->kept_sp + (uint64_t)(int64_t)frame->cfa_bytes, caller);
+    case QUT_SWITCH_NEW_THREAD: return leave_clone(thread, memory, frame, cfa, caller);
     default: return GO_UNKNOWN;
     }
 }

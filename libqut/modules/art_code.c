@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/art/traced.h"
 #include "libqut/modules/art_memo.h"
 #include "libqut/modules/jit_registry.h"
 #include "libqut/modules/machine_code.h"
+#include "libqut/modules/own_memory.h"
+#include "libqut/os/second_pointer.h"
 
 enum { SCRATCHES = 64 };
 
@@ -78,6 +81,11 @@ bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum 
         return false;
     art_jit_set_rule(&arch_native_arch, &frame, rule);
     return true;
+}
+
+bool modules_art_true_return(uint64_t sp, uint64_t *pc)
+{
+    return art_traced_layout(&arch_native_arch) && art_true_return(&modules_own_memory, os_second_pointer(), sp, pc);
 }
 
 // ---- our thread

@@ -20,6 +20,10 @@ bool modules_art_find(uintptr_t pc, struct runtime_code *code);
 bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum arch_pc_kind kind,
                       struct qut_rule *rule);
 
+// Where Android's runtime keeps a return address of this thread that method tracing has exchanged
+// (libqut/art/traced.h). sp as it is behind the return. Signal-safe.
+bool modules_art_true_return(uint64_t sp, uint64_t *pc);
+
 // Mappings, ascending, as our thread reads them. The caches are taken when all were seen.
 enum { MODULES_ART_CACHES_MAX = 4 }; // a process's own, and that of the one it was forked from
 enum modules_art_line { MODULES_ART_NONE = 0, MODULES_ART_NAMED, MODULES_ART_NAMELESS };

@@ -23,17 +23,25 @@ bool runtime_walk_register(const struct arch *arch, const struct runtime_walk_op
     return runtime_register(arch, ops, context, walk, reg, value);
 }
 
+static void find_rule(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                      struct runtime_walk *walk)
+{
+    runtime_classify(arch, ops, context, walk);
+    if (runtime_is_traced(walk) && runtime_find_true_return(arch, ops, context, walk))
+        runtime_classify(arch, ops, context, walk);
+}
+
 // False: there is no frame here, and the walk has ended.
 static bool classify(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                      struct runtime_walk *walk)
 {
     if (!walk->classified)
-        runtime_classify(arch, ops, context, walk);
+        find_rule(arch, ops, context, walk);
     if (!runtime_is_exchanged(walk))
         return true;
     if (!runtime_leave(arch, ops, context, walk))
         return false;
-    runtime_classify(arch, ops, context, walk);
+    find_rule(arch, ops, context, walk);
     return !runtime_is_exchanged(walk) || runtime_walk_ends(arch, walk, QUT_END_NO_PROGRESS);
 }
 

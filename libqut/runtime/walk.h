@@ -64,6 +64,8 @@ struct runtime_walk_ops {
     // Asked once for each such frame, from the innermost on. NULL: nothing is known of any.
     enum runtime_switch (*leave_switch)(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
                                         enum arch_pc_kind *kind);
+    // Where method tracing has put its own return address, behind which sp is known: the true one. NULL: never known.
+    bool (*true_return)(void *context, uint64_t sp, uint64_t *pc);
 };
 
 // The state between two frames. All of it is plain data: it may be copied. Small, because it lives on the stacks of

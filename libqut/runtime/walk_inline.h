@@ -314,6 +314,9 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     return runtime_walk_ends(arch, walk, found);
 }
 
+// Needs what stands above, and is read here.
+#include "libqut/runtime/walk_traced_inline.h"
+
 // ---- leave
 
 // A caller was found: is it one that can be? If so the walk is there, but for walk->regs.
@@ -409,8 +412,9 @@ RUNTIME_WALK_INLINE bool runtime_access_memory(void *context, uint64_t address, 
     return false;
 }
 
-RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                void *context, struct runtime_walk *walk)
+// true_pc: what counts in place of the return address; 0: that counts.
+RUNTIME_WALK_INLINE bool runtime_leave_to(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
+                                          struct runtime_walk *walk, uint64_t true_pc)
 {
     struct runtime_frame_access access = {arch, ops, context, walk, 0};
     struct runtime_evaluation evaluation = {
@@ -445,6 +449,8 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         guessed = walk->flags & QUT_FRAME_GUESSED;
         runtime_pass_exchanged(walk);
     }
+    if (true_pc)
+        caller.pc = true_pc;
     if (!runtime_enter_caller(arch, walk, caller.pc, caller.sp, caller.valid >> arch->sp_reg & 1, guessed))
         return false;
     walk->regs = caller;
@@ -453,6 +459,20 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const s
         walk->classified = true;
     }
     return true;
+}
+
+RUNTIME_WALK_OUTLINE bool runtime_leave_by_rule(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                void *context, struct runtime_walk *walk)
+{
+    return runtime_leave_to(arch, ops, context, walk, 0);
+}
+
+// The walk has ended as at the outermost frame. True: it has not.
+RUNTIME_WALK_OUTLINE bool runtime_leave_unfilled(const struct arch *arch, const struct runtime_walk_ops *ops,
+                                                 void *context, struct runtime_walk *walk)
+{
+    uint64_t pc = runtime_find_missing_return(arch, ops, context, walk);
+    return pc && runtime_leave_to(arch, ops, context, walk, pc);
 }
 
 // From the bytecode to its interpreter's caller: its registers are there.
@@ -490,9 +510,12 @@ RUNTIME_WALK_INLINE bool runtime_leave(const struct arch *arch, const struct run
 {
     if (walk->flags & QUT_FRAME_DEX)
         return runtime_leave_dex(walk);
-    if (walk->end.reason == QUT_END_NOT)
-        return walk->trampoline ? runtime_leave_trampoline(arch, ops, context, walk)
-                                : runtime_leave_by_rule(arch, ops, context, walk);
+    if (walk->end.reason == QUT_END_NOT) {
+        if (walk->trampoline)
+            return runtime_leave_trampoline(arch, ops, context, walk);
+        return runtime_leave_by_rule(arch, ops, context, walk) ||
+               (walk->end.reason == QUT_END_OUTERMOST && runtime_leave_unfilled(arch, ops, context, walk));
+    }
     if (ops->leave_switch && walk->end.reason == QUT_END_REFUSED && walk->end.refusal == QUT_REFUSED_STACK_SWITCH)
         return runtime_knows_sp(arch, walk) && runtime_leave_switch(arch, ops, context, walk);
     if (!runtime_may_guess(walk))

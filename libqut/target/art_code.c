@@ -2,6 +2,7 @@
 // Code of ART's JIT in a target that no symbol file covers.
 #include <string.h>
 
+#include "libqut/art/traced.h"
 #include "libqut/target/machine.h"
 
 static bool is_nameless(const struct target_map *map)
@@ -11,7 +12,8 @@ static bool is_nameless(const struct target_map *map)
 
 static bool is_like(const struct target_map *map, const struct target_map *other)
 {
-    return map->readable && (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path, strlen(map->path)));
+    return map->readable &&
+           (is_nameless(other) ? is_nameless(map) : art_jit_is_cache_name(map->path, strlen(map->path)));
 }
 
 // The cache whose code lies at an address: its data lies before it.
@@ -54,6 +56,19 @@ bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code
         .machine = &machine->art_caches[i],
     };
     return true;
+}
+
+uint64_t target_art_thread(const struct arch *arch, const void *block)
+{
+    const struct art_traced_layout *layout = art_traced_layout(arch);
+    return layout ? target_core_word(arch, block, layout->core_thread_at) : 0;
+}
+
+bool target_art_true_return(void *context, uint64_t sp, uint64_t *pc)
+{
+    struct qut_target *target = context;
+    struct target_machine *machine = target->art_thread ? target_machine(target) : NULL;
+    return machine && art_true_return(&machine->memory, target->art_thread, sp, pc);
 }
 
 bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,

@@ -200,7 +200,8 @@ bool target_live_registers(struct qut_target *target, struct qut_target_thread *
         return false;
     arch_registers_from_block(layout, bytes, &thread->regs);
     thread->is_newborn = target_live_has_just_begun(target, bytes);
-    thread->thread_pointer = target_thread_pointer(target->arch, bytes);
+    thread->thread_pointer = target_core_word(target->arch, bytes, target->arch->core_thread_pointer_offset);
+    thread->art_thread = target_art_thread(target->arch, bytes);
 
     uint64_t masks[2]; // of data and of code addresses
     size = sizeof masks;

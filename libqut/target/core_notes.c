@@ -73,7 +73,9 @@ static int add_thread(struct qut_target *target, const struct note *note)
     thread->state = TARGET_REGISTERS_NONE;
     if (layout && note->size - registers_at >= layout->size_bytes) {
         arch_registers_from_block(layout, note->bytes + registers_at, &thread->regs);
-        thread->thread_pointer = target_thread_pointer(target->arch, note->bytes + registers_at);
+        thread->thread_pointer =
+            target_core_word(target->arch, note->bytes + registers_at, target->arch->core_thread_pointer_offset);
+        thread->art_thread = target_art_thread(target->arch, note->bytes + registers_at);
         thread->state = TARGET_REGISTERS_READ;
     }
     return 0;

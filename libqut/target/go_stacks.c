@@ -22,10 +22,9 @@ static size_t read_stack(void *context, uint64_t address, void *bytes, size_t si
     return size;
 }
 
-uint64_t target_thread_pointer(const struct arch *arch, const void *block)
+uint64_t target_core_word(const struct arch *arch, const void *block, unsigned offset)
 {
     uint64_t pointer = 0;
-    unsigned offset = arch->core_thread_pointer_offset;
     if (offset && arch->word_bytes == sizeof pointer && arch->core_registers->size_bytes >= offset + sizeof pointer)
         memcpy(&pointer, (const uint8_t *)block + offset, sizeof pointer);
     return pointer;

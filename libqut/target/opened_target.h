@@ -27,6 +27,7 @@ struct qut_target_thread {
     enum target_registers_state state;
     struct arch_frame_regs regs;
     uint64_t thread_pointer; // with TARGET_REGISTERS_READ; 0: not known
+    uint64_t art_thread;     // the same
     int pending_signal;      // of a live thread: has arrived, and is delivered when it goes on
     bool traced, stopped;
     bool keeps_result; // of its system call, as the kernel makes it: by options, or it was stopped before
@@ -152,6 +153,7 @@ struct qut_target {
     bool notes_overflow;
     struct target_copy *copy; // NULL: memory is read as it is
     struct target_go go;
+    uint64_t art_thread;              // of the thread that is walked
     struct target_machine *machine;   // what virtual machines publish; NULL: not asked for
     struct target_code_map *perf_map; // what they write for perf; NULL: not asked for
     struct target_jit_dump *jit_dump; // ... in its other form; NULL: not asked for
@@ -229,8 +231,8 @@ bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct
 // For struct runtime_walk_ops: context is the target.
 enum runtime_switch target_go_leave(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
                                     enum arch_pc_kind *kind);
-// The thread pointer in a block of core registers; 0: it is not there.
-uint64_t target_thread_pointer(const struct arch *arch, const void *block);
+// A word of a block of core registers, such as the thread pointer; 0: it is not there.
+uint64_t target_core_word(const struct arch *arch, const void *block, unsigned offset);
 
 // ---- virtual_machine.c
 
@@ -240,6 +242,10 @@ bool target_find_jit(struct qut_target *target, uint64_t pc, struct runtime_code
 bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 // Code of ART's JIT that no symbol file covers: true, and *code is filled.
 bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code *code);
+// For struct runtime_walk_ops: context is the target.
+bool target_art_true_return(void *context, uint64_t sp, uint64_t *pc);
+// What leads to its records, in a block of core registers; 0: it is not there.
+uint64_t target_art_thread(const struct arch *arch, const void *block);
 // Of a frame in code of a virtual machine's, whichever it is.
 bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                          struct arch_interpreted *interpreted);

@@ -95,6 +95,7 @@ static const struct runtime_walk_ops ops = {
     .vector_bytes = vector_bytes,
     .machine_rule = target_machine_rule,
     .leave_switch = target_go_leave,
+    .true_return = target_art_true_return,
 };
 
 // Code that is called lies in executable memory: another return address was never one, and what led to it is broken.
@@ -153,6 +154,7 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
     copy->reached = 0;
     target->copy = copy;
     target->go = (struct target_go){.is_read = true, .walk.thread = copy->go};
+    target->art_thread = 0; // what it leads to is of a later moment
     size_t count = walk_frames(target, regs, frames, max, end);
     target->copy = NULL;
     return count;
@@ -192,6 +194,7 @@ static size_t walk_stopped(struct qut_target *target, const struct qut_target_th
                            size_t max, struct qut_end *end)
 {
     target->go = (struct target_go){.thread_pointer = thread->thread_pointer};
+    target->art_thread = thread->art_thread;
     size_t count = walk_and_end(target, thread, frames, max, end);
     doubt_zeros(target, thread, count, end);
     return count;

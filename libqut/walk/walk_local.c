@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libqut/modules/jit.h"
+#include "libqut/modules/machine_code.h"
 #include "libqut/os/os.h"
 
 // ---- memory
@@ -187,13 +188,20 @@ static uint64_t vector_bytes(void *context)
     return walk_local_vector_bytes();
 }
 
+static bool true_return(void *context, uint64_t sp, uint64_t *pc)
+{
+    (void)context;
+    return modules_art_true_return(sp, pc);
+}
+
 const struct runtime_walk_ops walk_local_ops = {.read = read_stack,
                                                 .read_code = read_code,
                                                 .find = find_code,
                                                 .strip = strip,
                                                 .vector_bytes = vector_bytes,
                                                 .call_site = call_site,
-                                                .machine_rule = machine_rule};
+                                                .machine_rule = machine_rule,
+                                                .true_return = true_return};
 
 // ---- the walk
 
@@ -213,6 +221,11 @@ void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, c
 __attribute__((noinline)) void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk)
 {
     runtime_classify(&arch_native_arch, &walk_local_ops, local, walk);
+}
+
+__attribute__((noinline)) bool walk_local_find_true_return(struct walk_local *local, struct runtime_walk *walk)
+{
+    return runtime_find_true_return(&arch_native_arch, &walk_local_ops, local, walk);
 }
 
 __attribute__((noinline)) void walk_local_confirm(struct walk_local *local, struct runtime_walk *walk)

@@ -51,9 +51,10 @@ extern const struct runtime_walk_ops walk_local_ops; // context: struct walk_loc
 // Of one vector register of this machine; 0: not known. Signal-safe.
 uint64_t walk_local_vector_bytes(void);
 
-// The halves of walk_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
+// The parts of walk_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
 // is not needed while it is confirmed, nor while it is applied.
 void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk);
+bool walk_local_find_true_return(struct walk_local *local, struct runtime_walk *walk); // of what runtime_is_traced
 void walk_local_confirm(struct walk_local *local, struct runtime_walk *walk);
 
 // Fills how the frame is left, unless it is known.
@@ -62,6 +63,8 @@ static inline void walk_local_classify(struct walk_local *local, struct runtime_
     if (walk->classified)
         return;
     walk_local_find_rule(local, walk);
+    if (runtime_is_traced(walk) && walk_local_find_true_return(local, walk))
+        walk_local_find_rule(local, walk);
     // Code that a compiler made may be other code by now, and what is no code may be some.
     bool is_jit = (walk->flags & QUT_FRAME_JIT) && walk->end.reason != QUT_END_TABLE_PENDING;
     if (is_jit || walk->end.reason == QUT_END_NO_MODULE)

@@ -192,14 +192,23 @@ static bool refuse(const struct input_image *image, struct qut_rule *rule)
 
 // A traced method returns to the first instruction of this function. No call stands before it, so what is looked up
 // for such a return address, the code before, is a neighbour's. Nor can the function itself be left by its unwind
-// information: the true return address is on a stack of the runtime's own.
+// information: the true return address is on a stack of the runtime's own. Of x86-64 the rows up to its `ret` say where
+// that is missing, and walks know what a return address of 0 means there.
 static int refuse_tracing(const struct rewriting *w, const struct input_image *image, const struct places *places)
 {
     struct input_range exit = places->at[TRACING_EXIT];
     uint64_t unit_bytes = (uint64_t)1 << image->arch->pc_shift;
     if (exit.end == 0 || exit.start < unit_bytes || exit.start % unit_bytes || exit.end % unit_bytes)
         return 0;
-    return rewrite_range(w, image, (struct input_range){exit.start - unit_bytes, exit.end}, refuse);
+    struct input_range before = {exit.start - unit_bytes, exit.end};
+    uint64_t body_end = cfi_art_tracing_body(image, w->text_start, w->rules, w->rows, exit);
+    if (body_end) {
+        before.end = exit.start;
+        const struct input_range behind = {body_end, exit.end};
+        if (rewrite_range(w, image, behind, refuse) != 0)
+            return -1;
+    }
+    return rewrite_range(w, image, before, refuse);
 }
 
 int cfi_art_rows(const struct input_image *image, uint64_t text_start, uint64_t text_end, struct cfi_rule_set *rules,

@@ -21,6 +21,11 @@ struct input_range cfi_art_tracing_exit(const struct input_image *image, uint64_
                                         const struct cfi_rule_set *rules, const struct cfi_row_list *rows,
                                         uint64_t callee);
 
+// Where the rows of that code end that are true: behind its first `ret`, since what comes then is described as if it
+// stood there. 0: none are.
+uint64_t cfi_art_tracing_body(const struct input_image *image, uint64_t text_start, const struct cfi_rule_set *rules,
+                              const struct cfi_row_list *rows, struct input_range exit);
+
 // Whether symbols alone can say that a register holds the dex pc at this address, for comparing with what the unwind
 // information says. Reads all symbols of a libart.
 bool cfi_art_has_dex_pc(const struct input_image *image, uint64_t vaddr, uint8_t reg);
@@ -33,7 +38,8 @@ bool cfi_art_is_mended(const struct input_image *image, uint64_t vaddr, const st
 // Mends the finished rows of x86-64, where what the instructions do to sp proves another cfa than the unwind
 // information states, or none. `text_start` is that of the rows. 0, or -1 with *error filled (no memory).
 //
-// - What `ret` takes from the stack is the return address: there the cfa is sp and a word. Backwards from there it is known
+// - What `ret` takes from the stack is the return address: there the cfa is sp and a word. Backwards from there it is
+// known
 //   as long as each instruction adds a number to sp. Seen in Android 11: art_quick_invoke_stub's epilogue, whose rows
 //   count with a frame pointer that it has given back; the ways out of the read barriers' entry points, whose rows are
 //   those of an epilogue that they are not behind.

@@ -56,3 +56,26 @@ struct input_range cfi_art_tracing_exit(const struct input_image *image, uint64_
     }
     return (struct input_range){0};
 }
+
+uint64_t cfi_art_tracing_body(const struct input_image *image, uint64_t text_start, const struct cfi_rule_set *rules,
+                              const struct cfi_row_list *rows, struct input_range exit)
+{
+    enum { RET = 0xc3 };
+    int32_t word = image->arch->word_bytes, last = 0;
+    if (!is_told(image))
+        return 0;
+    for (size_t i = 0; i < rows->count && text_start + rows->rows[i].pc_rel < exit.end; i++) {
+        const struct qut_rule *rule = &rules->rules[rows->rows[i].rule_id];
+        uint64_t vaddr = text_start + rows->rows[i].pc_rel;
+        if (vaddr < exit.start)
+            continue;
+        if (!counts_with_sp(image, rule) || (vaddr == exit.start) != (rule->cfa.offset_bytes == 0))
+            return 0;
+        if (rule->cfa.offset_bytes == word && last > word) {
+            struct base_bytes code = input_image_some(image, vaddr, 1);
+            return code.size && code.data[0] == RET ? vaddr + 1 : 0;
+        }
+        last = rule->cfa.offset_bytes;
+    }
+    return 0;
+}

@@ -17,6 +17,7 @@ static const struct {
     {"gogo", INPUT_GO_SWITCHES, QUT_SWITCH_GOGO, false},
     {"runtime.asmcgocall", INPUT_GO_SWITCHES, QUT_SWITCH_CALL_C, false},
     {"runtime.cgocallback", INPUT_GO_SWITCHES, QUT_SWITCH_CALLED_BY_C, false},
+    {"runtime.clone", INPUT_GO_SWITCHES, QUT_SWITCH_NEW_THREAD, false},
     {"runtime.asyncPreempt", INPUT_GO_INTERRUPTED, 0, false},
     {"runtime.sigpanic", INPUT_GO_INTERRUPTED, 0, false},
     {"runtime.sigpanic0", INPUT_GO_INTERRUPTED, 0, false},

@@ -139,6 +139,7 @@ static void put_switch(struct writer *w, const struct arch *arch, const struct q
         [QUT_SWITCH_CALL_C] = "asmcgocall",
         [QUT_SWITCH_CALLED_BY_C] = "cgocallback",
         [QUT_SWITCH_SAVED] = "saved",
+        [QUT_SWITCH_NEW_THREAD] = "clone",
     };
     if (rule->stack_switch == QUT_SWITCH_UNKNOWN || rule->stack_switch >= QUT_SWITCH_END)
         return;

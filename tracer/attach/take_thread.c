@@ -172,7 +172,8 @@ static uint64_t sp_of(const struct attach_session *session)
 
 static void copy_all(struct attach_session *session, struct attach_thread *thread)
 {
-    thread->thread_pointer = target_thread_pointer(session->target->arch, session->taken.block);
+    thread->thread_pointer = target_core_word(session->target->arch, session->taken.block,
+                                              session->target->arch->core_thread_pointer_offset);
     attach_copy_stack(session, thread, sp_of(session));
     attach_python_take(session, thread);
     attach_v8_take(session);

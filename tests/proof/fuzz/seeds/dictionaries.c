@@ -175,16 +175,28 @@ static void snapshot_words(struct dictionary *to)
     }
 }
 
+static void script_words(struct dictionary *to)
+{
+    static const char *const words[] = {
+        "entry:",  "return:", "timer:1s", "begin", "end",    "if (", "else",   "printf(\"", "print(@", "clear(@",
+        "count()", "sum(",    "avg(",     "hist(", "lhist(", "arg0", "retval", "duration",  "tid",     "str(",
+        "u32(",    "s8(",     "@a[",      "] = ",  "&&",     "||",   "==",     "!=",        "<<",      ">>",
+        " ? ",     " : ",     "{ ",       " }",    "/",      "%d",   "10ms"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add_text(to, words[i]);
+}
+
 void write_dictionaries(const char *folder)
 {
     static const struct {
         const char *target;
         void (*words)(struct dictionary *to);
-    } all[] = {
-        {"agent", agent_words},       {"apk", zip_words},      {"bundle", bundle_words},  {"collect", trace_words},
-        {"command", elf_words},       {"core", core_words},    {"debug_file", elf_words}, {"dex", dex_words},
-        {"elf", elf_words},           {"jit_blob", elf_words}, {"names", elf_words},      {"oat_file", oat_words},
-        {"snapshot", snapshot_words}, {"table", table_words},  {"trace", trace_words},    {"xz", packed_words}};
+    } all[] = {{"agent", agent_words},       {"apk", zip_words},      {"bundle", bundle_words},
+               {"collect", trace_words},     {"command", elf_words},  {"core", core_words},
+               {"debug_file", elf_words},    {"dex", dex_words},      {"elf", elf_words},
+               {"jit_blob", elf_words},      {"names", elf_words},    {"oat_file", oat_words},
+               {"snapshot", snapshot_words}, {"table", table_words},  {"trace", trace_words},
+               {"xz", packed_words},         {"script", script_words}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s.dict", folder, all[i].target);

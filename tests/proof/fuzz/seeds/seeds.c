@@ -178,4 +178,5 @@ void all_seeds(void)
     trace_seeds();
     call_seeds();
     agent_seeds();
+    probe_seeds();
 }

@@ -19,6 +19,7 @@ void jit_seeds(const struct arch *arch);
 void trace_seeds(void);
 void call_seeds(void);
 void agent_seeds(void);
+void probe_seeds(void);
 void target_seeds(const struct arch *arch);
 void name_seeds(const struct arch *arch);
 

@@ -132,6 +132,23 @@ TEST(the_version_of_a_program)
     CHECK(go_version_in(&memory, bytes, sizeof bytes, version) == 0, "a bad pointer");
 }
 
+// Its records are there before it runs, but for its goroutine, which it takes first of all.
+TEST(a_thread_that_has_just_begun)
+{
+    begin("go1.19.8");
+    put(TLS - 8, 0);
+    put(TLS - 64, SIGNAL_G);
+    put(TLS - 144, G0);
+    put(M + layout.m_curg, 0);
+    CHECK(leave(QUT_SWITCH_NEW_THREAD, SYSTEM_HIGH, true) == GO_OUTERMOST, "it stands where its stack ends");
+    CHECK(leave(QUT_SWITCH_NEW_THREAD, SIGNAL_HIGH, true) == GO_UNKNOWN, "another stack");
+    put(G0 + layout.g_m, 0);
+    CHECK(leave(QUT_SWITCH_NEW_THREAD, SYSTEM_HIGH, true) == GO_UNKNOWN, "nothing agrees");
+    begin("go1.19.8");
+    put(SYSTEM_SP - 0x40, RA);
+    IS(leave(QUT_SWITCH_NEW_THREAD, SYSTEM_SP - 0x40, true), RA, SYSTEM_SP - 0x38);
+}
+
 TEST(behind_each_change)
 {
     static const char *const releases[] = {"go1.19.8", "go1.25.0"};
@@ -311,6 +328,7 @@ int main(void)
 {
     RUN(versions);
     RUN(the_version_of_a_program);
+    RUN(a_thread_that_has_just_begun);
     RUN(behind_each_change);
     RUN(on_the_goroutines_stack);
     RUN(without_a_change);

@@ -226,6 +226,8 @@ static void put_tracing_exit(uint32_t offset, uint64_t callee)
     row(offset, RSP, 0);
     row(offset + 2, RSP, WORD);
     row(offset + 4, RSP, 2 * WORD);
+    row(offset + 0x40, RSP, WORD);
+    text[offset + 0x40] = 0xc3;
     hole(offset + 0x80);
 }
 
@@ -247,6 +249,13 @@ START_TEST(what_traced_methods_return_to_needs_no_symbol)
     struct input_range found = tracing_exit(CALLEE);
     ck_assert_uint_eq(found.start, TEXT + 0x280);
     ck_assert_uint_eq(found.end, TEXT + 0x300);
+    struct input_image *image = open_image(libart);
+    ck_assert_uint_eq(cfi_art_tracing_body(image, TEXT, &rules, &rows, found), TEXT + 0x2c1);
+    text[0x2c0] = 0x90;
+    input_image_close(image);
+    image = open_image(libart);
+    ck_assert_uint_eq(cfi_art_tracing_body(image, TEXT, &rules, &rows, found), 0);
+    input_image_close(image);
     ck_assert_uint_eq(tracing_exit(0).end, 0);
     ck_assert_uint_eq(tracing_exit(CALLEE + 1).end, 0);
     text[0x281] = 1; // it pushes something else

@@ -130,12 +130,25 @@ static uint64_t world_vector_bytes(void *context)
     return ((const struct world *)context)->vector_bytes;
 }
 
+// What the shadow has for the word below sp, if it has anything.
+static bool world_true_return(void *context, uint64_t sp, uint64_t *pc)
+{
+    const struct world *world = context;
+    unsigned bytes = world->arch->word_bytes;
+    uint64_t offset = sp - bytes - WORLD_STACK;
+    *pc = 0;
+    if (offset <= WORLD_STACK_BYTES - bytes)
+        memcpy(pc, world->shadow + offset, bytes);
+    return *pc != 0;
+}
+
 const struct runtime_walk_ops world_ops = {.read = world_read,
                                            .read_code = world_read_code,
                                            .find = world_find,
                                            .strip = world_strip,
                                            .vector_bytes = world_vector_bytes,
-                                           .machine_rule = world_machine_rule};
+                                           .machine_rule = world_machine_rule,
+                                           .true_return = world_true_return};
 
 size_t world_walk(struct world *world, enum arch_pc_kind kind, struct qut_frame *frames, size_t max,
                   struct qut_end *end)

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clauses: places, a predicate, a block. A clause has a program for each kind of its places.
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/verify.h"
+#include "tracer/probe/inside.h"
+
+enum { PLACES_MAX = 64 };
+
+// ---- places
+
+static const struct place_word {
+    const char *word;
+    enum qut_probe_kind kind;
+} place_words[] = {{"entry", QUT_PROBE_ENTRY}, {"return", QUT_PROBE_RETURN}, {"timer", QUT_PROBE_TIMER},
+                   {"begin", QUT_PROBE_BEGIN}, {"BEGIN", QUT_PROBE_BEGIN},   {"end", QUT_PROBE_END},
+                   {"END", QUT_PROBE_END}};
+
+enum { PLACE_WORDS = sizeof place_words / sizeof *place_words };
+
+static bool take_kind(struct probe_compiler *c, enum qut_probe_kind *kind)
+{
+    const char *words[PLACE_WORDS];
+    for (size_t i = 0; i < PLACE_WORDS; i++) {
+        words[i] = place_words[i].word;
+        if (probe_is_name(c, place_words[i].word)) {
+            *kind = place_words[i].kind;
+            return true;
+        }
+    }
+    if (c->token.kind != PROBE_TOKEN_NAME)
+        return probe_fail_here(c, "a probe, as entry:NAME");
+    return probe_fail(c, c->token.at, c->token.length, "no probe begins so%s",
+                      probe_hint(c, &c->token, words, PLACE_WORDS).text);
+}
+
+// Up to a space, or what follows a place; one that has these is put in quotes.
+static bool take_pattern(struct probe_compiler *c, char **pattern)
+{
+    size_t length;
+    if (c->next < c->length && c->text[c->next] == '"') {
+        if (!probe_next(c))
+            return false;
+        *pattern = probe_token_text(c, &c->token, &length);
+        if (!*pattern)
+            return probe_no_memory(c);
+        if (!**pattern)
+            return probe_fail(c, c->token.at, c->token.length, "this names no function");
+        return probe_next(c);
+    }
+    const uint32_t begin = c->next;
+    while (c->next < c->length && c->text[c->next] && !strchr(" \t\r\n,{/", c->text[c->next]))
+        c->next++;
+    if (c->next == begin)
+        return probe_fail(c, begin, 1, "which functions? [MODULE!]NAME, as in entry:libc.so*!malloc");
+    *pattern = probe_copy(c, begin, c->next - begin);
+    return *pattern && probe_next(c);
+}
+
+static bool take_place(struct probe_compiler *c, struct probe_place *place)
+{
+    const struct probe_token word = c->token;
+    if (!take_kind(c, &place->kind))
+        return false;
+    if (!qut_probe_is_inside(place->kind) && place->kind != QUT_PROBE_TIMER)
+        return probe_next(c);
+    if (c->next >= c->length || c->text[c->next] != ':')
+        return probe_fail(c, word.at, word.length, "it needs \":\" and %s",
+                          place->kind == QUT_PROBE_TIMER ? "a time, as in timer:1s" : "functions, as in entry:malloc");
+    c->next++;
+    if (place->kind != QUT_PROBE_TIMER)
+        return take_pattern(c, &place->pattern);
+    if (!probe_next(c))
+        return false;
+    if (c->token.kind != PROBE_TOKEN_NUMBER || !c->token.has_unit)
+        return probe_fail_here(c, "a time with its unit, as 1s or 100ms");
+    if (c->token.number < 1000000)
+        return probe_fail(c, c->token.at, c->token.length, "a timer has 1ms at least");
+    place->period_ns = c->token.number;
+    return probe_next(c);
+}
+
+static bool take_places(struct probe_compiler *c)
+{
+    do {
+        if (c->script->places.count == PLACES_MAX)
+            return probe_fail(c, c->token.at, c->token.length, "more than %d places", PLACES_MAX);
+        struct probe_place *place = BASE_ADD(&c->script->places);
+        if (!place)
+            return probe_no_memory(c);
+        *place = (struct probe_place){.program = 0};
+        if (!take_place(c, place))
+            return false;
+    } while (probe_is_sign(c, ",") && probe_next(c));
+    return true;
+}
+
+// ---- programs
+
+static bool take_predicate(struct probe_compiler *c, int32_t *if_false)
+{
+    struct probe_operand condition;
+    c->is_slash_an_end = true;
+    if (!probe_next(c) || !probe_integer(c, &condition) || !probe_to_truth(c, &condition) ||
+        !probe_land(c, &condition.if_true))
+        return false;
+    c->is_slash_an_end = false;
+    *if_false = condition.if_false;
+    return probe_take_sign(c, "/");
+}
+
+static bool make_program(struct probe_compiler *c, enum qut_probe_kind kind)
+{
+    enum { KEPT = 6, COPY = QUT_PROBE_CLASS_ALU64 | QUT_PROBE_MOV | QUT_PROBE_SOURCE_X };
+    int32_t if_false = PROBE_NO_JUMP;
+    if (c->programs.count == QUT_PROBE_PROGRAMS_MAX)
+        return probe_fail(c, c->token.at, c->token.length, "more than %d probes", QUT_PROBE_PROGRAMS_MAX);
+    struct qut_probe_program *program = BASE_ADD(&c->programs);
+    if (!program)
+        return probe_no_memory(c);
+    const uint32_t number = (uint32_t)c->programs.count - 1;
+    c->kind = kind;
+    c->first_instruction = (uint32_t)c->code.count;
+    c->stack_words = c->depth = 0;
+    *program = (struct qut_probe_program){.first_instruction = c->first_instruction, .kind = kind};
+    if (!probe_emit(c, COPY, KEPT, 1, 0, 0) || (probe_is_sign(c, "/") && !take_predicate(c, &if_false)) ||
+        !probe_block(c) || !probe_land(c, &if_false) || !probe_load_number(c, 0, 0) ||
+        !probe_emit(c, QUT_PROBE_OP_EXIT, 0, 0, 0, 0))
+        return false;
+    c->programs.items[number].instruction_count = (uint32_t)c->code.count - c->first_instruction;
+    return true;
+}
+
+static bool take_clause(struct probe_compiler *c)
+{
+    const size_t first = c->script->places.count;
+    if (!take_places(c))
+        return false;
+    const uint32_t body = c->next;
+    const struct probe_token token = c->token;
+    for (size_t i = first; i < c->script->places.count; i++) {
+        struct probe_place *place = &c->script->places.items[i];
+        size_t same = first;
+        while (c->script->places.items[same].kind != place->kind)
+            same++;
+        if (same < i) {
+            place->program = c->script->places.items[same].program;
+            continue;
+        }
+        place->program = (uint32_t)c->programs.count;
+        c->next = body;
+        c->token = token;
+        if (!make_program(c, place->kind))
+            return false;
+    }
+    return true;
+}
+
+// ---- the image
+
+static void *put(void *to, const void *from, size_t bytes)
+{
+    if (bytes)
+        memcpy(to, from, bytes);
+    return (char *)to + bytes;
+}
+
+static bool make_image(struct probe_compiler *c)
+{
+    const size_t sizes[] = {sizeof(struct qut_probe_header), c->programs.count * sizeof *c->programs.items,
+                            c->maps.count * sizeof *c->maps.items,
+                            c->script->records.count * sizeof(struct qut_probe_record),
+                            c->code.count * sizeof *c->code.items};
+    size_t all = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        all += sizes[i];
+    const struct qut_probe_header header = {.magic = QUT_PROBE_MAGIC,
+                                            .version = QUT_PROBE_VERSION,
+                                            .total_bytes = (uint32_t)all,
+                                            .program_count = (uint32_t)c->programs.count,
+                                            .map_count = (uint32_t)c->maps.count,
+                                            .record_count = (uint32_t)c->script->records.count,
+                                            .instruction_count = (uint32_t)c->code.count};
+    char *image = malloc(all);
+    if (!image)
+        return probe_no_memory(c);
+    void *at = put(put(put(image, &header, sizes[0]), c->programs.items, sizes[1]), c->maps.items, sizes[2]);
+    for (size_t i = 0; i < c->script->records.count; i++) {
+        const struct qut_probe_record record = {.words = c->script->records.items[i].words.words};
+        at = put(at, &record, sizeof record);
+    }
+    put(at, c->code.items, sizes[4]);
+    c->script->image = image;
+    c->script->image_bytes = all;
+    return true;
+}
+
+static bool verify(struct probe_compiler *c)
+{
+    struct bytecode_workspace *workspace = malloc(sizeof *workspace);
+    struct bytecode_fault fault;
+    if (!workspace)
+        return probe_no_memory(c);
+    const bool is_good = bytecode_verify(c->script->image, c->script->image_bytes, workspace, &fault);
+    free(workspace);
+    return is_good || probe_fail(c, 0, 0, "a mistake of ours: program %u, instruction %u: %s", fault.program,
+                                 fault.instruction, bytecode_refusal_text(fault.refusal));
+}
+
+int probe_compile(const char *text, size_t length, struct probe_script *script, struct probe_diagnostic *diagnostic)
+{
+    struct probe_compiler c = {.text = text, .length = (uint32_t)length, .script = script, .diagnostic = diagnostic};
+    *script = (struct probe_script){.image = NULL};
+    *diagnostic = (struct probe_diagnostic){.text = ""};
+    bool is_good = (length < 1 << 20 || probe_fail(&c, 0, 0, "a script of more than a megabyte")) && probe_next(&c);
+    if (is_good && c.token.kind == PROBE_TOKEN_END)
+        is_good = probe_fail_here(&c, "a probe, as entry:NAME { @ = count() }");
+    while (is_good && c.token.kind != PROBE_TOKEN_END)
+        is_good = take_clause(&c);
+    is_good = is_good && make_image(&c) && verify(&c);
+    base_vector_free(&c.programs.vector);
+    base_vector_free(&c.maps.vector);
+    base_vector_free(&c.code.vector);
+    return is_good ? 0 : -1;
+}
+
+void probe_script_free(struct probe_script *script)
+{
+    for (size_t i = 0; i < script->places.count; i++)
+        free(script->places.items[i].pattern);
+    for (size_t i = 0; i < script->maps.count; i++)
+        free(script->maps.items[i].name);
+    for (size_t i = 0; i < script->records.count; i++)
+        free(script->records.items[i].format);
+    base_vector_free(&script->places.vector);
+    base_vector_free(&script->maps.vector);
+    base_vector_free(&script->records.vector);
+    free(script->image);
+    *script = (struct probe_script){.image = NULL};
+}

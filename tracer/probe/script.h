@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts of probes: from text to programs (formats/qut_probe.md) that are verified. The language: docs/probes.md.
+#ifndef TRACER_PROBE_SCRIPT_H
+#define TRACER_PROBE_SCRIPT_H
+
+#include <stddef.h>
+
+#include "base/vector.h"
+#include "formats/qut_probe.h"
+
+enum probe_type { PROBE_INTEGER, PROBE_TEXT };
+
+struct probe_part { // of a key, or of a record
+    enum probe_type type;
+    uint32_t words;
+};
+struct probe_parts { // in memory the last one comes first
+    struct probe_part items[8];
+    uint32_t count, words;
+};
+
+struct probe_place { // where a program runs
+    enum qut_probe_kind kind;
+    char *pattern; // [MODULE!]GLOB, of entries and returns; else NULL
+    uint64_t period_ns;
+    uint32_t program;
+};
+
+struct probe_map {
+    char *name; // without "@"; "" is one, too
+    struct probe_parts key;
+};
+
+struct probe_record {
+    char *format; // of printf, its escapes replaced
+    struct probe_parts words;
+};
+
+struct probe_script {
+    struct {
+        BASE_VECTOR(struct probe_place);
+    } places;
+    struct {
+        BASE_VECTOR(struct probe_map);
+    } maps; // as the image has them
+    struct {
+        BASE_VECTOR(struct probe_record);
+    } records;
+    void *image; // malloc's
+    size_t image_bytes;
+};
+
+struct probe_diagnostic {
+    bool is_no_memory;
+    uint32_t at, length; // in the text, bytes
+    char text[160];
+};
+
+// 0; -1: *diagnostic says what and where. Allocates; free with probe_script_free in either case. A script that is
+// compiled is verified, too.
+int probe_compile(const char *text, size_t length, struct probe_script *script, struct probe_diagnostic *diagnostic);
+void probe_script_free(struct probe_script *script);
+
+// "NAME:2:7: what is wrong", the line, and a caret below the place; malloc's, NULL: no memory.
+char *probe_diagnostic_show(const struct probe_diagnostic *diagnostic, const char *name, const char *text,
+                            size_t length);
+
+#endif

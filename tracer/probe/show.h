@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What programs have gathered, for people and for other programs: maps sorted by their values, histograms with bars,
+// and what printf says. Allocates; blocks as the stream does.
+#ifndef TRACER_PROBE_SHOW_H
+#define TRACER_PROBE_SHOW_H
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "bytecode/maps.h"
+#include "tracer/probe/script.h"
+
+// Rows of a map as they are now: a key once each, the least value first. -1: no memory.
+struct probe_row {
+    const uint64_t *key, *values; // as the map has them; those of slots with the same key are joined
+    uint64_t updates;
+    double weight; // by which they are sorted: the value, or how many there are
+};
+struct probe_rows {
+    BASE_VECTOR(struct probe_row);
+    uint64_t *words;
+};
+int probe_rows_read(struct probe_rows *rows, const struct probe_script *script, const struct bytecode_maps *maps,
+                    uint32_t map);
+void probe_rows_free(struct probe_rows *rows);
+
+// A line for each key, or a histogram. -1: no memory.
+int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t map);
+// One object: name, kind, rows; elements of an open array, or the outermost one.
+int probe_show_map_json(struct base_json *json, const struct probe_script *script, const struct bytecode_maps *maps,
+                        uint32_t map);
+// The words of a record, as its printf has it. Texts that do not end, and characters that a terminal would obey, are
+// shown as such.
+void probe_show_record(FILE *out, const struct probe_script *script, uint32_t record, const uint64_t *words);
+
+#endif

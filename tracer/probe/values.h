@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What expressions are made of.
+#ifndef TRACER_PROBE_VALUES_H
+#define TRACER_PROBE_VALUES_H
+
+#include "tracer/probe/inside.h"
+
+bool probe_unary(struct probe_compiler *c, struct probe_operand *o);
+// The comparison of texts, one of which at most was in quotes, becomes PROBE_TRUTH. Their words are given back.
+bool probe_compare_texts(struct probe_compiler *c, struct probe_operand *a, struct probe_operand *b, const char *sign);
+bool probe_not(struct probe_compiler *c, struct probe_operand *o);
+bool probe_negate(struct probe_compiler *c, struct probe_operand *o, bool is_complement);
+
+#endif
