@@ -251,10 +251,6 @@ static int check(const struct calls_options *options)
     if (options->traced.traps && options->pid && !options->list)
         return refuse("--traps",
                       "needs a COMMAND: a process that runs may block SIGTRAP, which nobody can keep from it");
-    if (options->traced.traps && options->has_ticks)
-        return refuse(
-            "--traps",
-            "not with --samples, whose ticks may need another signal: one alone can be kept from the program");
     return CLI_GO_ON;
 }
 
