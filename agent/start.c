@@ -228,6 +228,8 @@ static int begin(enum agent_channel_begin how)
         qut_stop();
         return error;
     }
+    if (agent_settings.traps && how != AGENT_BEGAN_BY_INJECTION)
+        sampling_keep_trap();
     // An injected agent stands in front of no call, and guards none: timers would cut them short.
     bool clock_only = how == AGENT_BEGAN_BY_INJECTION && agent_settings.trigger != QUT_TRIGGER_NONE;
     int trigger_error = start_sampling(clock_only ? QUT_TRIGGER_TASK_CLOCK : agent_settings.trigger);

@@ -13,7 +13,8 @@ enum {
     QUT_CALLS_THUNK_BYTES_MAX = 208, // with this
     QUT_CALLS_ORIGIN_BOUNDARIES = 6,
 };
-#define QUT_CALLS_ORIGIN_MARK UINT64_C(0x6b6e756874545551)
+#define QUT_CALLS_ORIGIN_MARK         UINT64_C(0x6b6e756874545551)
+#define QUT_CALLS_THINNING_MULTIPLIER UINT32_C(0x9e3779b1) // 2^32 by the golden ratio
 
 struct qut_calls_origin {
     uint64_t mark;      // QUT_CALLS_ORIGIN_MARK ^ its own address

@@ -198,6 +198,7 @@ static_assert(sizeof(struct qut_trace_file_call_module) == 80, "shared");
 
 enum qut_trace_file_call_flag {
     QUT_TRACE_FILE_CALL_COUNTED = 1, // it has, or had for a time, a count of its entries in place of events
+    QUT_TRACE_FILE_CALL_THINNED = 2, // ... of most of its entries: one of several has events
 };
 
 struct qut_trace_file_call_function {

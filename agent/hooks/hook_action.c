@@ -189,7 +189,7 @@ void agent_hide_begin_traps(void)
 
 bool agent_hide_takes_traps(void)
 {
-    return ours() == SIGTRAP && libquts.sa_sigaction == on_nothing;
+    return ours() == SIGTRAP && agent_settings.traps;
 }
 
 bool agent_hide_is_on(void)
@@ -197,7 +197,7 @@ bool agent_hide_is_on(void)
     return agent_is_on_here() || calls_traps_are_ours();
 }
 
-void agent_hide_ends(void)
+static void end_hiding(void)
 {
     int number = ours();
     if (number == 0 || calls_traps_are_in())
@@ -206,6 +206,14 @@ void agent_hide_ends(void)
     agent_real()->sigaction(number, &believed, NULL);
     atomic_store_explicit(&agent_signal, 0, memory_order_relaxed);
     unlock_believed(blocked);
+}
+
+// Where ticks come by the signal of traps it stays ours: one that was raised may come later, and would end a process
+// that does not handle it.
+void agent_hide_ends(void)
+{
+    if (!agent_settings.traps || libquts.sa_sigaction == on_nothing)
+        end_hiding();
 }
 
 // ---- fork
@@ -271,7 +279,7 @@ void agent_hide_ends_in_child(void)
 {
     if (ours() != 0 && !calls_traps_are_in())
         give_masks_back(ours());
-    agent_hide_ends();
+    end_hiding();
 }
 
 // ---- hooks

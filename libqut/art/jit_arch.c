@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/art/jit_code.h"
+#include "libqut/art/jit_methods.h"
 #include "libqut/art/traced.h"
 
 const struct art_jit_arch *art_jit_arch(const struct arch *arch)
@@ -20,6 +20,28 @@ const struct art_traced_layout *art_traced_layout(const struct arch *arch)
         .core_thread_at = 22 * 8, // gs_base
         .self_at = 0xe8,
         .returns_at = 0x140,
+    };
+    return arch->id == QUT_ARCH_X86_64 ? &x86_64 : NULL;
+}
+
+const struct art_jit_records *art_jit_records(const struct arch *arch)
+{
+    static const struct art_jit_records x86_64 = {
+        .cache_at = 0x218,
+        .code_at = 0x2a0,
+        .methods_at = 0x370,
+        .under_way_at = 0x440,
+        .begun_at = 0x468,
+        .left_at = 16,
+        .right_at = 24,
+        .key_at = 32,
+        .value_at = 40,
+        .flags_at = 4,
+        .bytecode_at = 8,
+        .dex_cache_at = 16,
+        .dex_file_at = 16,
+        .file_begin_at = 8,
+        .data_at = 24,
     };
     return arch->id == QUT_ARCH_X86_64 ? &x86_64 : NULL;
 }

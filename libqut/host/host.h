@@ -29,6 +29,10 @@ extern _Atomic(host_registry_call) modules_registry_now_and_then;
 // Whether a signal with the number of ticks was sent by what makes threads tick. Signal-safe.
 bool sampling_is_tick(const siginfo_t *info);
 
+// From now on the signal of ticks is SIGTRAP, whatever makes threads tick, and stays libqut's when sampling stops: an
+// agent has handlers of its own for it. Before qut_sampling_start.
+void sampling_keep_trap(void);
+
 // When a collector looked last at the trace (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has
 // let go. Blocks.
 uint64_t feed_collector_ns(void);

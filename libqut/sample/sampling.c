@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "libqut/host/host.h"
 #include "libqut/os/process.h"
 #include "libqut/runtime/walking_thread.h"
 #include "libqut/sample/inside.h"
@@ -89,6 +90,12 @@ static bool can_trap(uint32_t wanted)
            os_tick_signal_is_free(SIGTRAP) && sample_trigger_try(QUT_TRIGGER_TASK_CLOCK, SIGTRAP) == 0;
 }
 
+static bool keeps_trap;
+void sampling_keep_trap(void)
+{
+    keeps_trap = true;
+}
+
 // With the signal taken: places, and the calling thread's ticks.
 static int begin_ticks(uint32_t trigger)
 {
@@ -132,7 +139,7 @@ static void end_ticks(void)
         if (atomic_load_explicit(&tickers[i].tid, memory_order_relaxed))
             sample_ticker_disarm(&tickers[i]);
     bool all_came = signal_number != SIGTRAP || wait_for_traps(tickers, count);
-    if (signal_number)
+    if (signal_number && !keeps_trap)
         os_tick_signal_give_back(signal_number, all_came ? &sampler->before : NULL);
     atomic_store_explicit(&sampler->signal_number, 0, memory_order_relaxed);
     atomic_store_explicit(&sampler->is_guarding, 0, memory_order_relaxed);
@@ -149,9 +156,12 @@ static int start(uint32_t wanted, int wanted_signal)
     uint32_t trigger = QUT_TRIGGER_NONE;
     int result = 0;
     if (wanted != QUT_TRIGGER_NONE || sampler->fault_period) {
-        int signal_number = (wanted_signal == 0 || wanted_signal == SIGTRAP) && can_trap(wanted)
-                                ? SIGTRAP
-                                : os_tick_signal_choose(wanted_signal);
+        const bool traps = (wanted_signal == 0 || wanted_signal == SIGTRAP || keeps_trap) && can_trap(wanted);
+        if (keeps_trap && !traps && wanted != QUT_TRIGGER_NONE) { // timers send any signal
+            wanted = wanted == QUT_TRIGGER_WALL ? wanted : (uint32_t)QUT_TRIGGER_CPU_TIMER;
+            sampler->may_change = false;
+        }
+        int signal_number = traps || keeps_trap ? SIGTRAP : os_tick_signal_choose(wanted_signal);
         if (signal_number < 0)
             return signal_number;
         result = choose_trigger(wanted, signal_number, &trigger);

@@ -80,3 +80,53 @@ bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum ar
     struct art_jit_scratch scratch;
     return art_jit_frame_rule(machine, &known->memory, &scratch, pc, kind, rule);
 }
+
+// ---- names
+
+// 0: there is none.
+static uint64_t find_instance(struct target_machine *machine)
+{
+    const struct qut_target *target = machine->target;
+    uint64_t size_bytes;
+    for (size_t i = 0; i < target->range_count && !machine->art_instance; i++)
+        if (target_machine_is_art(target->ranges[i].image))
+            machine->art_instance =
+                target_machine_export(machine, target->ranges[i].image, ART_RUNTIME_INSTANCE, &size_bytes);
+    return machine->art_instance;
+}
+
+// The machine, if code in a cache may be found by its records.
+static struct target_machine *machine_with_records(struct qut_target *target)
+{
+    struct target_machine *machine = art_jit_knows(target->arch) ? target_machine(target) : NULL;
+    return machine && find_instance(machine) ? machine : NULL;
+}
+
+bool target_art_collections(struct qut_target *target, uint64_t address, struct art_jit_collections *collections)
+{
+    struct art_jit_cache cache;
+    struct target_machine *machine = machine_with_records(target);
+    if (machine && address)
+        return find_cache(machine, address, &cache) &&
+               art_jit_collections_of(&machine->memory, &cache, machine->art_instance, collections);
+    for (size_t i = 0; machine && i < target->maps.count; i++)
+        if (find_cache(machine, target->maps.items[i].start, &cache) &&
+            art_jit_collections_of(&machine->memory, &cache, machine->art_instance, collections))
+            return true;
+    return false;
+}
+
+bool target_art_code_at(struct qut_target *target, uint64_t address, struct target_art_code *code)
+{
+    struct art_jit_cache cache;
+    struct art_jit_method method;
+    struct art_jit_scratch scratch;
+    struct target_machine *machine = machine_with_records(target);
+    if (!machine || !find_cache(machine, address, &cache) ||
+        !art_jit_method_at(&cache, &machine->memory, &scratch, address, &method) ||
+        !art_jit_bytecode_of(&machine->memory, &cache, machine->art_instance, method.start, &code->dex_pc))
+        return false;
+    code->start = method.start;
+    code->end = method.start + method.code_bytes;
+    return true;
+}

@@ -14,6 +14,7 @@ enum {
     WAIT_FIRST_US = 10,
     WAIT_LAST_US = 1000,
     WAIT_MAX_NS = 2000000000,
+    LOOK_FROM_NS = 1000000,
     NAP_US = 1000,
     YIELDS = 64
 };
@@ -102,6 +103,18 @@ static void await(const struct qut_target *target, struct qut_target_thread *thr
         mend_call(target, thread);
 }
 
+// The first thread of a process can have ended after it was asked (pthread_exit). While others live nobody is told of
+// that: it neither stops nor is it gone. Its state tells.
+static void look_for_ended(const struct qut_target *target, struct qut_target_thread *thread)
+{
+    const struct target_live *live = target->source;
+    if (thread->info.tid != live->pid || !thread->traced || thread->stopped ||
+        target_live_thread_state(live, live->pid) != 'Z')
+        return;
+    await(target, thread, false); // all of them have ended meanwhile: its parent is told once we know
+    thread->traced = false;
+}
+
 // A quarter of what was waited for already. Where this thread goes first, one that looks every 10 us takes the most of
 // a processor from the very threads that it waits for: seen with 20 programs on 2 processors, where 8 threads did not
 // get to where they stop within 2 seconds, and did so in 50 ms where it slept.
@@ -120,6 +133,8 @@ void target_live_await_all(const struct qut_target *target, struct qut_target_th
         if (thread->traced && !thread->stopped)
             await(target, thread, false);
         const uint64_t waited_ns = os_now_ns() - start_ns;
+        if (waited_ns > LOOK_FROM_NS)
+            look_for_ended(target, thread);
         // Those after one that does not stop in time are still asked once.
         if (!thread->traced || thread->stopped || waited_ns > WAIT_MAX_NS)
             i++;
@@ -157,8 +172,13 @@ void target_live_resume_thread(struct qut_target *target, struct qut_target_thre
     if (!thread->traced)
         return;
     // One that did not stop cannot be let go before it does.
-    while (thread->traced && !thread->stopped)
-        await(target, thread, true);
+    while (thread->traced && !thread->stopped) {
+        const bool is_first = thread->info.tid == ((const struct target_live *)target->source)->pid;
+        await(target, thread, !is_first);
+        look_for_ended(target, thread);
+        if (is_first && thread->traced && !thread->stopped)
+            os_sleep_us(WAIT_LAST_US);
+    }
     if (thread->traced)
         os_trace_detach(thread->info.tid, thread->pending_signal);
     thread->traced = thread->stopped = false;

@@ -126,7 +126,7 @@ static void find_exports(struct target_machine *machine, struct target_image *im
         image->exports[i] &= mask;
 }
 
-static bool is_art(const struct target_image *image)
+bool target_machine_is_art(const struct target_image *image)
 {
     const char *slash = strrchr(image->path, '/');
     const char *base = slash ? slash + 1 : image->path;
@@ -158,7 +158,7 @@ static unsigned find_lists(const struct qut_target *target, enum target_machine_
         if (image->exports[subject])
             lists[found++] = (struct target_machine_list){
                 .descriptor_address = image->exports[subject],
-                .frame_flags = (uint8_t)(QUT_FRAME_JIT | (is_art(image) ? QUT_FRAME_MANAGED : 0)),
+                .frame_flags = (uint8_t)(QUT_FRAME_JIT | (target_machine_is_art(image) ? QUT_FRAME_MANAGED : 0)),
             };
     }
     if (found)

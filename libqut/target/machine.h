@@ -8,6 +8,7 @@
 
 #include "libqut/art/jit_code.h"
 #include "libqut/art/jit_list.h"
+#include "libqut/art/jit_methods.h"
 #include "libqut/hotspot/machine.h"
 #include "libqut/target/opened_target.h"
 
@@ -87,6 +88,7 @@ struct target_machine {
     unsigned hotspot_odd;             // moments since its tables were found not to be of use
     struct art_jit_cache art_caches[TARGET_ART_CACHES_MAX];
     unsigned art_cache_count;
+    uint64_t art_instance; // address of what leads to the runtime's records; 0: not known
 };
 
 // ---- machine.c
@@ -103,6 +105,20 @@ void target_machine_search(struct target_machine *machine);
 // The address of what an image exports, and its size; 0: nothing of that name.
 uint64_t target_machine_export(struct target_machine *machine, const struct target_image *image, const char *name,
                                uint64_t *size_bytes);
+
+// Whether an image is Android's runtime.
+bool target_machine_is_art(const struct target_image *image);
+
+// ---- art_code.c
+
+struct target_art_code {
+    uint64_t start, end; // of the method's code
+    uint64_t dex_pc;     // of its bytecode
+};
+// What the code at an address was made of, if it is the JIT's and the runtime's records are known.
+bool target_art_code_at(struct qut_target *target, uint64_t address, struct target_art_code *code);
+// Of the cache whose code an address lies in; 0: of the one that there is.
+bool target_art_collections(struct qut_target *target, uint64_t address, struct art_jit_collections *collections);
 
 // ---- machine_blob.c
 

@@ -308,12 +308,18 @@ static int record(struct attach_session *session, struct attach_error *error)
     attach_v8_open(session);
     if (!make_room(session))
         return attach_fail(error, "%d: out of memory", (int)session->options->pid);
-    if (attach_store_open(session, error) != 0)
+    struct made_code made_code = {.pid = (uint32_t)session->options->pid};
+    collect_made_code_begin(&made_code); // before the samples' time begins
+    if (attach_store_open(session, error) != 0) {
+        collect_made_code_close(&made_code);
         return -1;
+    }
     // Its own descriptor: that of the segment is closed with it, before the last of it is collected.
     int segment_fd = fcntl(session->store.segment.fd, F_DUPFD_CLOEXEC, 0);
-    if (segment_fd < 0)
+    if (segment_fd < 0) {
+        collect_made_code_close(&made_code);
         return attach_fail(error, "%d: no descriptor for samples: %s", (int)session->options->pid, strerror(errno));
+    }
     struct collecting collecting = {.options = {.segment_fd = segment_fd,
                                                 .file_fd = session->options->file_fd,
                                                 .follow = true,
@@ -337,6 +343,7 @@ static int record(struct attach_session *session, struct attach_error *error)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed) {
         close(segment_fd);
+        collect_made_code_close(&collecting.naming.made_code);
         return attach_fail(error, "%d: no thread to collect samples: %s", (int)session->options->pid, strerror(failed));
     }
     int slack_ns = prctl(PR_GET_TIMERSLACK);

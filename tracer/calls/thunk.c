@@ -45,6 +45,13 @@ bool calls_thunk_make(const struct qut_plan_function *function, const struct cal
     return is_made && put_origin(function, place, thunk);
 }
 
+// The multiples of the golden ratio lie evenly, also of each second or fifth number: those are recorded whose fraction
+// is below 2^-log2.
+uint32_t calls_thinning_mask(uint32_t log2)
+{
+    return log2 ? ~(uint32_t)0 << (32 - log2) : 0;
+}
+
 bool calls_patch_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                       struct calls_patch *patch)
 {

@@ -11,7 +11,7 @@
 #include "formats/qut_calls_plan.h"
 #include "formats/qut_calls_thunk.h"
 
-enum { CALLS_JUMP_BYTES = 5 }; // on x86-64
+enum { CALLS_JUMP_BYTES = 5, CALLS_STORE_BYTES = 8 }; // on x86-64
 
 struct calls_thunk_place {
     uint64_t load_bias;     // of the module: address = vaddr + load_bias
@@ -19,6 +19,10 @@ struct calls_thunk_place {
     uint64_t block_address; // where its block begins, with the addresses of the stubs (formats/qut_calls.md)
     uint32_t function_id;   // or the number of its cell, where it is only counted
     bool is_counted;        // only: no events
+    // Counted by the cell `function_id`, and one of 2^thinning_log2 of a thread's calls makes events of this id, which
+    // is not 0. x86-64 only.
+    uint32_t thinned_id, thinning_log2;
+    uint64_t enter_thunk;   // of these: a thunk of the function that writes events
     uint8_t architecture;   // of the plan's header
     int64_t own_tls_offset; // of the process's header; for counting
 };
@@ -35,7 +39,8 @@ struct calls_thunk {
     uint8_t size_bytes;
     uint8_t moved_at; // bytes behind the thunk's start where the copy begins: what the stub goes on with
     uint8_t moved_end;
-    uint8_t pushes; // bit i: the copy of instruction i begins with a push that the instruction has not
+    uint8_t mask_at; // where what calls_thinning_mask gives is, 4 bytes; 0: it is not thinned
+    uint8_t pushes;  // bit i: the copy of instruction i begins with a push that the instruction has not
     uint8_t boundary_count;
     struct calls_boundary boundaries[QUT_PLAN_MOVES_MAX + 1];
 };
@@ -45,6 +50,8 @@ static_assert((int)QUT_PLAN_MOVES_MAX + 1 == (int)QUT_CALLS_ORIGIN_BOUNDARIES, "
 // nearer to the module; or the function is refused.
 bool calls_thunk_make(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                       struct calls_thunk *thunk);
+
+uint32_t calls_thinning_mask(uint32_t log2); // at most 31
 
 // What is exchanged in the module, in the order in which it is to be written.
 struct calls_patch {

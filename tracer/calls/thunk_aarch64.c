@@ -178,7 +178,7 @@ bool calls_thunk_aarch64(const struct qut_plan_function *function, const struct 
                          struct calls_thunk *thunk)
 {
     enum { TO_COPY_BYTES = 5 * INSTRUCTION_BYTES };
-    struct writer w = {function, place, thunk, function->instruction_count != 1};
+    struct writer w = {function, place, thunk, function->instruction_count != 1 || place->thinned_id};
     const uint64_t cell =
         place->block_address + (place->is_counted ? QUT_CALLS_BLOCK_COUNT_AT : QUT_CALLS_BLOCK_ENTER_AT);
     if (function->flags & (QUT_PLAN_SIGNED_A | QUT_PLAN_SIGNED_B))

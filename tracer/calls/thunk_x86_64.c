@@ -162,12 +162,25 @@ static void put_copy(struct writer *w)
     w->thunk->moved_end = w->thunk->size_bytes;
 }
 
+// A branch whose target comes later: where its distance is.
+static unsigned put_branch_if_equal(struct writer *w)
+{
+    put(w, (uint8_t[]){0x0f, 0x84, 0, 0, 0, 0}, 6);
+    return w->thunk->size_bytes;
+}
+
+static void branch_is_to_here(struct writer *w, unsigned behind)
+{
+    const uint32_t distance = w->thunk->size_bytes - behind;
+    memcpy(w->thunk->bytes + behind - sizeof distance, &distance, sizeof distance);
+}
+
 // To a stub. Below the return address nothing is live at an entry: the stub reads these by their places there. moved_at
 // 0: the copy is what follows.
 static void put_way_to(struct writer *w, unsigned cell_at, unsigned moved_at)
 {
-    enum { STORE_BYTES = 8, JUMP_BY_BYTES = 6 };
-    unsigned copy_at = moved_at ? moved_at : w->thunk->size_bytes + 3u * STORE_BYTES + JUMP_BY_BYTES;
+    enum { JUMP_BY_BYTES = 6 };
+    unsigned copy_at = moved_at ? moved_at : w->thunk->size_bytes + 3u * CALLS_STORE_BYTES + JUMP_BY_BYTES;
     uint64_t moved = w->place->thunk_address + copy_at;
     put_store(w, QUT_CALLS_THUNK_ID_AT, w->place->function_id);
     put_store(w, QUT_CALLS_THUNK_MOVED_LOW_AT, (uint32_t)moved);
@@ -183,20 +196,31 @@ static void put_entering(struct writer *w)
     put_copy(w);
 }
 
+static const uint8_t keep_rax[] = {0x48, 0x89, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
+static const uint8_t take_rax[] = {0x48, 0x8b, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
+
+static bool knows_thread(const struct writer *w)
+{
+    return w->place->own_tls_offset == (int32_t)w->place->own_tls_offset;
+}
+
+// To rax: the thread's table. Equal: it has none.
+static void put_table(struct writer *w)
+{
+    put(w, (uint8_t[]){0x64, 0x48, 0x8b, 0x04, 0x25}, 5); // mov %fs:own, %rax
+    put_u32(w, (uint32_t)w->place->own_tls_offset);
+    put(w, (uint8_t[]){0x48, 0x8b, 0x40, QUT_CALLS_OWN_COUNTS_AT}, 4); // mov counts(%rax), %rax
+    put(w, (uint8_t[]){0x48, 0x85, 0xc0}, 3);                          // test %rax, %rax
+}
+
 // Adds 1 to the thread's own cell; where the thread has no table yet, by way of the stub.
 static void put_counting(struct writer *w)
 {
-    static const uint8_t keep_rax[] = {0x48, 0x89, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
-    static const uint8_t take_rax[] = {0x48, 0x8b, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
-    bool knows_thread = w->place->own_tls_offset == (int32_t)w->place->own_tls_offset;
     put(w, keep_rax, sizeof keep_rax);
     unsigned branch_at = w->thunk->size_bytes;
-    if (knows_thread) {
-        put(w, (uint8_t[]){0x64, 0x48, 0x8b, 0x04, 0x25}, 5); // mov %fs:own, %rax
-        put_u32(w, (uint32_t)w->place->own_tls_offset);
-        put(w, (uint8_t[]){0x48, 0x8b, 0x40, QUT_CALLS_OWN_COUNTS_AT}, 4); // mov counts(%rax), %rax
-        put(w, (uint8_t[]){0x48, 0x85, 0xc0}, 3);                          // test %rax, %rax
-        put(w, (uint8_t[]){0x74, 0}, 2);                                   // je none
+    if (knows_thread(w)) {
+        put_table(w);
+        put(w, (uint8_t[]){0x74, 0}, 2); // je none
         branch_at = w->thunk->size_bytes;
         put(w, (uint8_t[]){0x48, 0xff, 0x80}, 3); // incq 8*cell(%rax)
         put_u32(w, w->place->function_id * 8);
@@ -212,11 +236,46 @@ static void put_counting(struct writer *w)
     put_copy(w);
 }
 
+// Likewise; then, by what the cell has become, to the function or to the thunk that writes events, whose first
+// instruction says the id. Not each 2^n-th: programs do things by turns, too. (A handler may come between and count:
+// then one more is recorded, or one less.)
+static void put_thinning(struct writer *w)
+{
+    put(w, keep_rax, sizeof keep_rax);
+    put_table(w);
+    const unsigned none = put_branch_if_equal(w);
+    put(w, (uint8_t[]){0x48, 0xff, 0x80}, 3); // incq 8*cell(%rax)
+    put_u32(w, w->place->function_id * 8);
+    put(w, (uint8_t[]){0x48, 0x8b, 0x80}, 3); // mov 8*cell(%rax), %rax
+    put_u32(w, w->place->function_id * 8);
+    put(w, (uint8_t[]){0x69, 0xc0}, 2); // imul $multiplier, %eax, %eax
+    put_u32(w, QUT_CALLS_THINNING_MULTIPLIER);
+    put(w, (uint8_t[]){0x85, 0x05, 0, 0, 0, 0}, 6); // test %eax, mask(%rip)
+    const unsigned behind_test = w->thunk->size_bytes;
+    put(w, take_rax, sizeof take_rax);
+    const unsigned entering = put_branch_if_equal(w);
+    w->thunk->moved_at = w->thunk->size_bytes;
+    put_copy(w);
+    branch_is_to_here(w, entering);
+    put_store(w, QUT_CALLS_THUNK_ID_AT, w->place->thinned_id);
+    put_jump(w, w->place->enter_thunk + CALLS_STORE_BYTES);
+    branch_is_to_here(w, none);
+    put_way_to(w, QUT_CALLS_BLOCK_COUNT_AT, w->thunk->moved_at);
+    while (w->thunk->size_bytes % sizeof(uint32_t) && !w->failed)
+        put_byte(w, 0xcc); // never executed
+    branch_is_to_here(w, behind_test);
+    w->thunk->mask_at = w->thunk->size_bytes;
+    put_u32(w, calls_thinning_mask(w->place->thinning_log2));
+    w->failed |= !knows_thread(w);
+}
+
 bool calls_thunk_x86_64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                         struct calls_thunk *thunk)
 {
     struct writer w = {function, place, thunk, false};
-    if (place->is_counted)
+    if (place->thinned_id)
+        put_thinning(&w);
+    else if (place->is_counted)
         put_counting(&w);
     else
         put_entering(&w);

@@ -44,6 +44,7 @@ enum {
     ID_DURATION = 256,
     ID_COUNT_ONLY,
     ID_BUDGET,
+    ID_THIN,
     ID_MIN_DURATION,
     ID_CALLER,
     ID_DEPTH,
@@ -69,8 +70,12 @@ static const struct cli_argument arguments[] = {
     {"list", NULL, ID_LIST, 0, "which functions would be traced and how, which are refused and why; starts nothing"},
     {"count-only", NULL, ID_COUNT_ONLY, 0, "how often each is called, exactly, and no times"},
     {"budget", "N", ID_BUDGET, 0, "a function that is called more than N times a second is counted only, from then on"},
-    {"min-duration", "MS", ID_MIN_DURATION, 0,
-     "keep calls of at least this length, and those around them; shorter ones are counted only"},
+    {"thin", "N", ID_THIN, 0,
+     "of a function that is called more than N times a second one of 2, 4, 8, ... calls is recorded from then on, so "
+     "that about N are; all are counted"},
+    {"min-duration", "[PATTERN=]MS", ID_MIN_DURATION, 0,
+     "keep calls of at least this length, and those around them; shorter ones are counted only. With a PATTERN, of its "
+     "functions; may be said again, the last that fits a function counts"},
     {"caller", "PATTERN", ID_CALLER, 0,
      "only while a call of these functions is open on the thread; they are traced as well; may be said again"},
     {"depth", "N", ID_DEPTH, 0, "keep at most N calls that lie in each other; deeper ones are counted only"},
@@ -125,12 +130,12 @@ static int take_pid(struct calls_options *options, const char *value)
     return pass(options, "--pid", value);
 }
 
-static int take_budget(struct calls_options *options, const char *value)
+static int take_rate(const char *name, const char *value, uint64_t *hz)
 {
     long number;
     if (!cli_number(value, 1, 1000000000, &number))
-        return cli_bad_value("budget", value, "calls a second, from 1 to 1000000000");
-    options->traced.budget_hz = (uint64_t)number;
+        return cli_bad_value(name, value, "calls a second, from 1 to 1000000000");
+    *hz = (uint64_t)number;
     return 0;
 }
 
@@ -143,13 +148,29 @@ static int take_depth(struct calls_options *options, const char *value)
     return 0;
 }
 
+// [PATTERN=]MS. Names may have a '=' as well (operator==): the last one divides.
 static int take_least(struct calls_options *options, const char *value)
 {
-    char *end;
-    const double ms = strtod(value, &end);
-    if (!*value || strspn(value, "0123456789.") != strlen(value) || *end || ms <= 0 || ms > 3600000)
-        return cli_bad_value("min-duration", value, "milliseconds, more than 0 and at most 3600000");
-    options->traced.least_ns = (uint64_t)(ms * 1e6);
+    enum { MS_MAX = 3600000 };
+    const char *mark = strrchr(value, '='), *number = mark ? mark + 1 : value;
+    const size_t pattern_bytes = mark ? (size_t)(mark - value) : 0;
+    char *end, wanted[128];
+    const double ms = strtod(number, &end);
+    if (mark && (*value == '!' || *value == '=' || mark[-1] == '!' || pattern_bytes > TRACED_PATTERN_BYTES))
+        return cli_bad_value("min-duration", value, "[MODULE!]NAME=MILLISECONDS, or MILLISECONDS");
+    if (!*number || strspn(number, "0123456789.") != strlen(number) || *end || ms > MS_MAX || (ms <= 0 && !mark)) {
+        snprintf(wanted, sizeof wanted, "at column %zu: milliseconds, %s and at most %d", (size_t)(number - value) + 1,
+                 mark ? "from 0" : "more than 0", (int)MS_MAX);
+        return cli_bad_value("min-duration", value, wanted);
+    }
+    struct traced_options *traced = &options->traced;
+    if (!mark) {
+        traced->least_ns = (uint64_t)(ms * 1e6);
+        return 0;
+    }
+    if (traced->least_count == TRACED_LEASTS_MAX)
+        return cli_bad_value("min-duration", value, "at most 64 of them");
+    traced->leasts[traced->least_count++] = (struct traced_least){value, pattern_bytes, (uint64_t)(ms * 1e6)};
     return 0;
 }
 
@@ -176,7 +197,8 @@ static int take_option(void *context, int id, const char *value)
     case ID_DURATION: return pass(options, "--duration", value);
     case ID_LIST: options->list = true; return 0;
     case ID_COUNT_ONLY: options->traced.count_only = true; return 0;
-    case ID_BUDGET: return take_budget(options, value);
+    case ID_BUDGET: return take_rate("budget", value, &options->traced.budget_hz);
+    case ID_THIN: return take_rate("thin", value, &options->traced.thin_hz);
     case ID_CALLER: return take_pattern(options, "caller", value);
     case ID_DEPTH: return take_depth(options, value);
     case ID_MIN_DURATION: return take_least(options, value);
@@ -212,7 +234,13 @@ static int check(const struct calls_options *options)
         return refuse(options->command[0], "a COMMAND and -p PID: not both");
     if (options->traced.count_only && options->traced.budget_hz)
         return refuse("--budget", "not with --count-only, which counts all of them");
-    if (options->traced.count_only && options->traced.least_ns)
+    if (options->traced.count_only && options->traced.thin_hz)
+        return refuse("--thin", "not with --count-only, which records no calls");
+    if (options->traced.budget_hz && options->traced.thin_hz)
+        return refuse("--thin", "not with --budget: a function that is called too often is thinned, or counted only");
+    if (options->traced.depth && options->traced.thin_hz)
+        return refuse("--thin", "not with --depth: of calls that are not recorded it is not known that they are open");
+    if (options->traced.count_only && (options->traced.least_ns || options->traced.least_count))
         return refuse("--min-duration", "not with --count-only, which knows no times");
     if (options->traced.count_only && options->traced.has_callers)
         return refuse("--caller", "not with --count-only, which knows no calls that are open");
@@ -223,10 +251,6 @@ static int check(const struct calls_options *options)
     if (options->traced.traps && options->pid && !options->list)
         return refuse("--traps",
                       "needs a COMMAND: a process that runs may block SIGTRAP, which nobody can keep from it");
-    if (options->traced.traps && options->has_ticks)
-        return refuse(
-            "--traps",
-            "not with --samples, whose ticks may need another signal: one alone can be kept from the program");
     return CLI_GO_ON;
 }
 

@@ -54,6 +54,12 @@ static void say_calls(const struct traced_result *calls)
         cli_report(stderr, NULL, "%s functions were over the budget and are counted only since: %s%s",
                    base_quantity_count(calls->over_budget).text, calls->first_over_budget,
                    calls->over_budget > 1 ? ", ..." : "");
+    if (calls->thinned)
+        cli_report(
+            stderr, NULL,
+            "%s functions were called more often than --thin allows: of their calls, all of which are counted, one "
+            "of several is recorded since: %s%s",
+            base_quantity_count(calls->thinned).text, calls->first_thinned, calls->thinned > 1 ? ", ..." : "");
     if (calls->running)
         cli_report(stderr, NULL, "%s calls ran already when tracing began", base_quantity_count(calls->running).text);
     if (calls->passed)
@@ -93,6 +99,15 @@ static bool say_patterns(const struct traced_options *options, const struct trac
         cli_report(stderr, options->patterns[i], "no function fits, in any module that was loaded");
         is_whole = false;
     }
+    for (size_t i = 0; i < options->least_count; i++) {
+        const struct traced_least *least = &options->leasts[i];
+        char text[TRACED_PATTERN_BYTES + 1];
+        if (calls->least_matches[i])
+            continue;
+        snprintf(text, sizeof text, "%.*s", (int)least->pattern_bytes, least->pattern);
+        cli_report(stderr, text, "no traced function fits, in any module that was loaded (--min-duration)");
+        is_whole = false;
+    }
     return is_whole;
 }
 
@@ -119,7 +134,7 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
     if (calls->lost_enters + calls->lost_exits) {
         cli_report(stderr, options->path,
                    "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none, "
-                   "--buffer has more room, --budget or -x takes functions away that are called most",
+                   "--buffer has more room, --thin, --budget or -x takes calls away of functions that are called most",
                    base_quantity_count(calls->lost_enters).text, base_quantity_count(calls->lost_exits).text);
         is_whole = false;
     }

@@ -149,8 +149,9 @@ void collect_code_names_pass(struct code_names *names, uint64_t start_ns)
 {
     // From outside a stack is stored a little after its thread went on.
     const uint64_t slack_ns = 100000000;
-    names->since_ns = names->pass_ns ? names->pass_ns : start_ns;
-    names->since_ns -= names->since_ns < slack_ns ? names->since_ns : slack_ns;
+    names->since_ns = start_ns; // nothing was sampled before
+    if (names->pass_ns > start_ns)
+        names->since_ns = names->pass_ns - start_ns > slack_ns ? names->pass_ns - slack_ns : start_ns;
     names->pass_ns = base_clock_now_ns();
 }
 

@@ -61,6 +61,13 @@ static bool open_again(struct made_code *made)
     return true;
 }
 
+void collect_made_code_begin(struct made_code *made)
+{
+    if (open_again(made))
+        managed_names_begin(&made->managed, made->target);
+    made->next_ns = made->wait_ns = 0; // it may be opened anew as soon as a name is asked for
+}
+
 bool collect_name_made_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct made_code *made = context;

@@ -16,6 +16,8 @@ struct made_code {
     uint64_t next_ns, wait_ns; // when it may be opened again: a machine that was not there may be by then
 };
 
+// Of a process that ran before it is recorded, as that begins: code that is there then is known to be the same later.
+void collect_made_code_begin(struct made_code *made);
 // As struct collect_options.name_code and name_past_code; context: a struct made_code, of the same thread.
 bool collect_name_made_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code);
 bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code);

@@ -99,6 +99,12 @@ static int most_total_first(const void *one, const void *other, void *context)
     return left < right ? -1 : 1;
 }
 
+// Of its calls one of several is recorded.
+static bool is_thinned(const struct call_events_function *function)
+{
+    return function->flags & QUT_TRACE_FILE_CALL_THINNED && function->counted;
+}
+
 static void print_function_json(const struct shown *shown, uint32_t index)
 {
     struct base_json *json = shown->printer->json;
@@ -117,6 +123,8 @@ static void print_function_json(const struct shown *shown, uint32_t index)
     base_json_number(json, "open", function->how[CALL_TIMES_OPEN]);
     base_json_number(json, "lost", function->how[CALL_TIMES_LOST]);
     base_json_number(json, "counted", told->counted);
+    if (is_thinned(told))
+        base_json_bool(json, "thinned", true);
     base_json_number(json, "total_ns", function->total_ns);
     base_json_number(json, "self_ns", function->self_ns);
     base_json_number(json, "min_ns", function->min_ns);
@@ -147,17 +155,25 @@ static uint64_t within_ns(const struct call_times_function *function, unsigned p
 
 static void print_name(const struct shown *shown, uint32_t index)
 {
-    char text[4 * NAME_COLUMNS + 8];
+    char text[4 * NAME_COLUMNS + 8], whole[sizeof text + 64];
     const struct name *name = info_call_name(shown->printer, shown->calls, index);
-    info_print_end(shown->printer, names_shorten(name->function, NAME_COLUMNS, text, sizeof text));
+    const struct call_events_function *told = &shown->calls->functions.items[index];
+    const uint64_t calls = told->enters; // of the whole part, as the count
+    names_shorten(name->function, NAME_COLUMNS, text, sizeof text);
+    snprintf(whole, sizeof whole, "%s  [%s of %s]", text, calls ? "1" : "0",
+             base_quantity_count(calls ? (calls + told->counted + calls / 2) / calls : told->counted).text);
+    info_print_end(shown->printer, is_thinned(told) ? whole : text);
 }
 
 static void print_function_text(const struct shown *shown, uint32_t index)
 {
     FILE *output = shown->printer->output;
     const struct call_times_function *function = &shown->sums->functions[index];
-    const uint64_t counted = shown->calls->functions.items[index].counted;
-    fprintf(output, "  %13s%c ", base_quantity_count(function->calls + counted).text, counted ? '+' : ' ');
+    const struct call_events_function *told = &shown->calls->functions.items[index];
+    fprintf(output, "  %13s%c ", base_quantity_count(function->calls + told->counted).text,
+            is_thinned(told) ? '~'
+            : told->counted  ? '+'
+                             : ' ');
     fprintf(output, "%10s %10s ", function->calls ? base_quantity_time(function->total_ns).text : "-",
             function->calls ? base_quantity_time(function->self_ns).text : "-");
     if (!function->ended)
@@ -174,19 +190,24 @@ static int print_functions(const struct shown *shown)
     const struct printer *printer = shown->printer;
     const struct call_times_sums *sums = shown->sums;
     uint32_t *order = malloc((sums->function_count + 1) * sizeof *order);
-    size_t count = 0;
+    size_t count = 0, thinned = 0;
     if (!order)
         return -1;
-    for (uint32_t i = 0; i < sums->function_count; i++)
+    for (uint32_t i = 0; i < sums->function_count; i++) {
         if (sums->functions[i].calls || shown->calls->functions.items[i].counted)
             order[count++] = i;
+        thinned += is_thinned(&shown->calls->functions.items[i]);
+    }
     qsort_r(order, count, sizeof *order, most_total_first, sums->functions);
     if (printer->json)
         base_json_open(printer->json, "functions", '[');
     else
         fprintf(printer->output, "  %s%13s  %10s %10s %10s %10s %10s %10s  function%s%s\n",
                 cli_style_head(printer->output), "calls", "total", "self", "shortest", "50 % <=", "99 % <=", "longest",
-                shown->calls->counted ? " (+: some counted only)" : "", cli_style_end(printer->output));
+                thinned ? " (~: all counted, 1 of so many recorded, of which the times are; +: some counted only)"
+                : shown->calls->counted ? " (+: some counted only)"
+                                        : "",
+                cli_style_end(printer->output));
     for (size_t i = 0; i < count && (printer->json || i < printer->rows); i++)
         (printer->json ? print_function_json : print_function_text)(shown, order[i]);
     if (printer->json)

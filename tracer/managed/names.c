@@ -34,6 +34,21 @@ static bool name_jit(struct managed_names *names, struct qut_target *target, uin
     return true;
 }
 
+// Code that nobody is told of.
+static bool name_art(struct managed_names *names, struct qut_target *target, uint64_t address, uint64_t since_ns,
+                     struct managed_name *name)
+{
+    struct managed_art_place place;
+    names->dex.target = target;
+    target_jit_new_moment(target);
+    if (!managed_art_at_since(&names->art, &names->dex, address, since_ns, &place))
+        return false;
+    *name = (struct managed_name){.start = place.start, .end = place.end, .may_move = true};
+    set_text(name, place.method, strlen(place.method));
+    free(place.method);
+    return true;
+}
+
 static bool name_dex(struct managed_names *names, struct qut_target *target, uint64_t address,
                      struct managed_name *name)
 {
@@ -52,13 +67,20 @@ static bool name_dex(struct managed_names *names, struct qut_target *target, uin
     return true;
 }
 
+void managed_names_begin(struct managed_names *names, struct qut_target *target)
+{
+    managed_art_look(&names->art, target);
+}
+
 bool managed_name_at(struct managed_names *names, struct qut_target *target, uint64_t address, uint64_t since_ns,
                      struct managed_name *name)
 {
     const struct target_map *map = target_maps_find(&target->maps, address);
     if (!map)
         return false;
-    return map->executable ? name_jit(names, target, address, since_ns, name) : name_dex(names, target, address, name);
+    if (!map->executable)
+        return name_dex(names, target, address, name);
+    return name_jit(names, target, address, since_ns, name) || name_art(names, target, address, since_ns, name);
 }
 
 void managed_names_free(struct managed_names *names)

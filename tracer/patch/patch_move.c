@@ -57,6 +57,11 @@ static uint64_t new_pc(const struct moving *moving, uint64_t pc)
     uint64_t to = site ? work->move(site, pc) : 0;
     if (site && to == 0)
         moving->stuck(work, site);
+    // A thunk may lead out of another one, which is taken out as well.
+    struct patch_site *next = to ? site_at(work, to) : NULL;
+    const uint64_t further = next && next != site ? work->move(next, to) : 0;
+    if (further != 0)
+        to = further;
     work->figures->in_thunks += is_in_stub(work, pc);
     return to;
 }

@@ -8,6 +8,7 @@
 
 #include "libqut/script/script.h"
 #include "libqut/target/python.h"
+#include "tracer/managed/art_at.h"
 #include "tracer/symbols/demangle.h"
 
 // Thumb has calls of two and of four bytes. The second half of the latter begins with two set bits, which no call of
@@ -90,8 +91,17 @@ static void describe_jit(struct stack_modules *modules, const struct stack_optio
         return;
     }
     const struct stack_made *made = stack_made_at(modules, frame);
-    if (made && made->count)
+    if (made && made->count) {
         name_by_machine(modules, options, made, level, address, place);
+        return;
+    }
+    struct managed_art_place art;
+    modules->dex.target = modules->target;
+    if (managed_art_at(&modules->dex, address, &art)) {
+        place->function = art.method;
+        place->function_offset = address - art.start;
+    }
+    modules->no_memory |= modules->dex.no_memory;
 }
 
 size_t stack_level_count(struct stack_modules *modules, const struct stack_options *options,

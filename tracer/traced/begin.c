@@ -44,7 +44,7 @@ int traced_write_clock(struct traced_process *process, struct base_error *error)
 }
 
 // So that durations can be compared at once: a few milliseconds are exact enough for that.
-static uint64_t ticks_of(uint64_t ns)
+uint64_t traced_ticks_of(uint64_t ns)
 {
     const struct timespec nap = {.tv_nsec = 5000000};
     if (!ns)
@@ -155,10 +155,9 @@ int traced_begin_process(struct traced_process *process, struct base_error *erro
             return -1;
         process->patterns.items[i].is_caller = process->options->is_caller[i];
     }
-    process->least_ticks = ticks_of(process->options->least_ns);
-    return map_memory(process, error) == 0 && traced_rings_begin(process, error) == 0 &&
-                   open_file(process, error) == 0 && open_process(process, error) == 0 &&
-                   begin_code(process, error) == 0
+    return traced_leasts_begin(process, error) == 0 && map_memory(process, error) == 0 &&
+                   traced_rings_begin(process, error) == 0 && open_file(process, error) == 0 &&
+                   open_process(process, error) == 0 && begin_code(process, error) == 0
                ? 0
                : -1;
 }

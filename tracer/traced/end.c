@@ -14,12 +14,20 @@ void traced_note_error(struct traced_process *process, struct base_error *error)
     *error = (struct base_error){0};
 }
 
+// Calls that made no events. Of a thinned one the cell has all since then.
+static uint64_t counted_of(const struct traced_process *process, uint32_t id)
+{
+    const struct traced_function *function = &process->functions.items[id];
+    const uint64_t cell = function->is_counted || function->is_thinned ? traced_cell(process, id) : 0;
+    const uint64_t recorded = function->is_thinned ? function->thinned_enters : 0;
+    return (cell > recorded ? cell - recorded : 0) + function->short_calls;
+}
+
 static int write_counts(struct traced_process *process, struct base_error *error)
 {
     int status = 0;
     for (uint32_t id = 1; id < process->functions.count && status == 0; id++) {
-        const struct traced_function *function = &process->functions.items[id];
-        const uint64_t count = (function->is_counted ? traced_cell(process, id) : 0) + function->short_calls;
+        const uint64_t count = counted_of(process, id);
         process->result.counted += count;
         if (count)
             status = collect_calls_counted(process->writer, id, count, error);
@@ -70,6 +78,7 @@ void traced_let_go(struct traced_process *process)
     patch_let_go(process->patch);
     traced_rings_end(process);
     calls_patterns_free(&process->patterns);
+    traced_leasts_free(process);
     base_vector_free(&process->running.vector);
     if (process->memory)
         munmap(process->memory, process->memory_bytes);

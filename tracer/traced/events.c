@@ -19,6 +19,7 @@ struct traced_ring {
     uint64_t lost_enters, lost_exits; // that were told
     // A place that is not written while those behind it are.
     bool has_hole;
+    uint64_t hole_at; // of all events
     unsigned hole_looks;
     uint64_t hole_since_ns;
     // Places that were passed, which their writers may still write.
@@ -112,7 +113,7 @@ static uint32_t full_behind(const struct look *look)
 {
     uint32_t full = 0;
     for (uint64_t i = 1; i <= QUT_CALLS_SPARE_EVENTS && i <= look->mask; i++)
-        full += __atomic_load_n(&look->places[(look->ring->tail + i) & look->mask].word, __ATOMIC_RELAXED) != 0;
+        full += __atomic_load_n(&look->places[(look->ring->tail + i) & look->mask].word, __ATOMIC_ACQUIRE) != 0;
     return full;
 }
 
@@ -125,8 +126,9 @@ static bool is_to_be_passed(struct look *look)
         ring->has_hole = false;
         return false;
     }
-    if (!ring->has_hole) {
+    if (!ring->has_hole || ring->hole_at != ring->tail) {
         ring->has_hole = true;
+        ring->hole_at = ring->tail;
         ring->hole_looks = 0;
         ring->hole_since_ns = look->now_ns;
     }
@@ -146,17 +148,34 @@ static void pass(struct look *look)
     ring->tail++;
 }
 
-// Whoever wrote such a place late must not be read as an event of the next round.
+// Whoever wrote such a place late must not be read as an event of the next round. Before writers are given so much room
+// that they come to it again: what they write there then is an event.
 static void clean_passed(struct look *look)
 {
     struct traced_ring *ring = look->ring;
     unsigned kept = 0;
     for (unsigned i = 0; i < ring->passed_count; i++)
-        if (ring->tail - ring->passed[i] > look->mask / 2)
+        if (ring->tail - ring->passed[i] > QUT_CALLS_SPARE_EVENTS)
             __atomic_store_n(&look->places[ring->passed[i] & look->mask].word, 0, __ATOMIC_RELAXED);
         else
             ring->passed[kept++] = ring->passed[i];
     ring->passed_count = kept;
+}
+
+// What is recorded of a thinned function becomes that function's.
+static void note_event(struct traced_process *process, struct qut_calls_event *event)
+{
+    const uint32_t id = qut_calls_word_id(event->word);
+    if (id >= process->functions.count)
+        return;
+    const uint32_t same_as = process->functions.items[id].same_as;
+    struct traced_function *function = &process->functions.items[same_as ? same_as : id];
+    if (same_as)
+        event->word = (event->word & ~(uint64_t)QUT_CALLS_ID_MAX) | same_as;
+    if (qut_calls_word_is_exit(event->word))
+        return;
+    function->thinned_enters += same_as != 0;
+    function->entered_now++;
 }
 
 static size_t take_batch(struct look *look, struct qut_calls_event batch[BATCH])
@@ -169,17 +188,25 @@ static size_t take_batch(struct look *look, struct qut_calls_event batch[BATCH])
         if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
             if (!is_to_be_passed(look))
                 break;
-            pass(look);
-            continue;
+            // Its writer may have come to it, and on, after we looked.
+            if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
+                pass(look);
+                continue;
+            }
         }
         ring->tail++;
-        const uint32_t id = qut_calls_word_id(event.word);
+        note_event(process, &event);
         batch[count++] = event;
-        if (!qut_calls_word_is_exit(event.word) && id < process->functions.count)
-            process->functions.items[id].entered_now++;
     }
+    clean_passed(look);
     __atomic_store_n(&look->shared->tail_events, ring->tail, __ATOMIC_RELEASE);
     return count;
+}
+
+static uint64_t least_ticks(const void *context, uint32_t id)
+{
+    const struct traced_process *process = context;
+    return id < process->functions.count ? process->functions.items[id].least_ticks : process->least_ticks;
 }
 
 static void note_shorter(void *context, uint32_t id)
@@ -228,6 +255,11 @@ ptrdiff_t traced_keep(struct traced_process *process, struct traced_scope *scope
     return kept;
 }
 
+static struct traced_filter_options filter_options(struct traced_process *process)
+{
+    return (struct traced_filter_options){.least_ticks = least_ticks, .shorter = note_shorter, .context = process};
+}
+
 static int write_batch(struct look *look, struct qut_calls_event *batch, size_t count, struct base_error *error)
 {
     struct traced_process *process = look->process;
@@ -235,11 +267,12 @@ static int write_batch(struct look *look, struct qut_calls_event *batch, size_t 
     if (kept < 0)
         return -1;
     count = (size_t)kept;
-    if (!process->options->least_ns)
+    if (!process->leasts)
         return write_events(look, batch, count, error);
+    const struct traced_filter_options options = filter_options(process);
     struct traced_filter_out out = {.count = 0};
     int status = -1;
-    if (traced_filter(&look->ring->filter, batch, count, process->least_ticks, &out, note_shorter, process))
+    if (traced_filter(&look->ring->filter, &options, batch, count, &out))
         status = write_events(look, out.items, out.count, error);
     else
         base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for calls that are open");
@@ -250,9 +283,10 @@ static int write_batch(struct look *look, struct qut_calls_event *batch, size_t 
 static int end_filter(struct look *look, struct base_error *error)
 {
     struct traced_process *process = look->process;
+    const struct traced_filter_options options = filter_options(process);
     struct traced_filter_out out = {.count = 0};
     int status = 0;
-    if (traced_filter_end(&look->ring->filter, traced_ticks(), process->least_ticks, &out, note_shorter, process))
+    if (traced_filter_end(&look->ring->filter, &options, traced_ticks(), &out))
         status = write_events(look, out.items, out.count, error);
     base_vector_free(&out.vector);
     traced_filter_free(&look->ring->filter);
@@ -279,7 +313,7 @@ static int write_losses(struct look *look, struct base_error *error)
 static int give_back(struct look *look, struct base_error *error)
 {
     struct traced_ring *ring = look->ring;
-    int status = look->process->options->least_ns ? end_filter(look, error) : 0;
+    int status = look->process->leasts ? end_filter(look, error) : 0;
     clean_passed(look);
     for (unsigned i = 0; i < ring->passed_count; i++)
         __atomic_store_n(&look->places[ring->passed[i] & look->mask].word, 0, __ATOMIC_RELAXED);
@@ -313,7 +347,6 @@ static int64_t drain_ring(struct look *look, struct base_error *error)
         if (count < BATCH)
             break;
     }
-    clean_passed(look);
     if (write_losses(look, error) != 0)
         return -1;
     return state == QUT_CALLS_RING_ENDED && give_back(look, error) != 0 ? -1 : all;
@@ -339,7 +372,7 @@ static int drain(struct traced_process *process, bool is_last, struct base_error
         const int64_t count = drain_ring(&look, error);
         if (count < 0)
             return -1;
-        if (is_last && look.ring->is_known && process->options->least_ns && end_filter(&look, error) != 0)
+        if (is_last && look.ring->is_known && process->leasts && end_filter(&look, error) != 0)
             return -1;
         fullest = count > fullest ? count : fullest;
     }

@@ -3,9 +3,8 @@
 
 struct work {
     struct traced_filter *filter;
+    const struct traced_filter_options *options;
     struct traced_filter_out *out;
-    void (*shorter)(void *context, uint32_t function);
-    void *context;
 };
 
 static bool write_event(struct work *work, const struct qut_calls_event *event)
@@ -16,20 +15,45 @@ static bool write_event(struct work *work, const struct qut_calls_event *event)
     return place != NULL;
 }
 
-// Whoever has been open for so long: in the order in which they were entered.
-static bool write_old(struct work *work, uint64_t now_ticks, uint64_t least_ticks)
+// All that were entered before the `end`-th: in that order.
+static bool write_until(struct work *work, size_t end)
 {
     struct traced_filter *filter = work->filter;
-    while (filter->written < filter->open.count) {
-        struct traced_open_call *open = &filter->open.items[filter->written];
-        // A handler's event may be a little earlier than that of the call it interrupted.
-        if (now_ticks < open->event.time_ticks || now_ticks - open->event.time_ticks < least_ticks)
-            break;
+    while (filter->written < end) {
+        struct traced_open_call *open = &filter->open.items[filter->written++];
+        open->is_kept = true;
         if (!write_event(work, &open->event))
             return false;
-        open->is_kept = true;
-        filter->written++;
     }
+    return true;
+}
+
+// Whoever has been open for long enough, and those around it. Most events find nobody: they do not look. (A handler's
+// event may be a little earlier than that of the call it interrupted.)
+static bool write_old(struct work *work, uint64_t now_ticks)
+{
+    struct traced_filter *filter = work->filter;
+    size_t end = filter->open.count;
+    if (now_ticks < filter->first_due_ticks)
+        return true;
+    filter->first_due_ticks = UINT64_MAX;
+    for (; end > filter->written && filter->open.items[end - 1].due_ticks > now_ticks; end--)
+        if (filter->open.items[end - 1].due_ticks < filter->first_due_ticks)
+            filter->first_due_ticks = filter->open.items[end - 1].due_ticks;
+    return write_until(work, end);
+}
+
+static bool add_open(struct work *work, const struct qut_calls_event *event)
+{
+    struct traced_filter *filter = work->filter;
+    struct traced_open_call *call = traced_open_add(&filter->open, event);
+    if (!call)
+        return false;
+    const uint64_t least_ticks = work->options->least_ticks(work->options->context, call->id);
+    call->due_ticks =
+        least_ticks < UINT64_MAX - event->time_ticks ? event->time_ticks + least_ticks : (uint64_t)UINT64_MAX;
+    if (call->due_ticks < filter->first_due_ticks)
+        filter->first_due_ticks = call->due_ticks;
     return true;
 }
 
@@ -43,7 +67,7 @@ static void note_closed(void *context, const struct traced_open_call *call)
         return;
     }
     work->filter->left_out++;
-    work->shorter(work->context, call->id);
+    work->options->shorter(work->options->context, call->id);
 }
 
 static bool enter(struct work *work, const struct qut_calls_event *event)
@@ -55,19 +79,9 @@ static bool enter(struct work *work, const struct qut_calls_event *event)
     const bool closes_written = before && before->is_kept;
     if (before)
         traced_open_drop(&filter->open, before, note_closed, work);
-    if (!traced_open_add(&filter->open, event))
-        return false;
-    if (!closes_written)
-        return true;
     // The reader has the one before as open, and learns of its end by this one: so it comes, and all that are around
     // it.
-    while (filter->written < filter->open.count) {
-        struct traced_open_call *next = &filter->open.items[filter->written++];
-        next->is_kept = true;
-        if (!write_event(work, &next->event))
-            return false;
-    }
-    return true;
+    return add_open(work, event) && (!closes_written || write_until(work, filter->open.count));
 }
 
 static bool leave(struct work *work, const struct qut_calls_event *event)
@@ -83,28 +97,27 @@ static bool leave(struct work *work, const struct qut_calls_event *event)
     return !is_written || write_event(work, event);
 }
 
-bool traced_filter(struct traced_filter *filter, const struct qut_calls_event *events, size_t count,
-                   uint64_t least_ticks, struct traced_filter_out *out,
-                   void (*shorter)(void *context, uint32_t function), void *context)
+bool traced_filter(struct traced_filter *filter, const struct traced_filter_options *options,
+                   const struct qut_calls_event *events, size_t count, struct traced_filter_out *out)
 {
-    struct work work = {filter, out, shorter, context};
+    struct work work = {filter, options, out};
     for (size_t i = 0; i < count; i++) {
-        if (!write_old(&work, events[i].time_ticks, least_ticks) ||
+        if (!write_old(&work, events[i].time_ticks) ||
             !(qut_calls_word_is_exit(events[i].word) ? leave(&work, &events[i]) : enter(&work, &events[i])))
             return false;
     }
     return true;
 }
 
-bool traced_filter_end(struct traced_filter *filter, uint64_t now_ticks, uint64_t least_ticks,
-                       struct traced_filter_out *out, void (*shorter)(void *context, uint32_t function), void *context)
+bool traced_filter_end(struct traced_filter *filter, const struct traced_filter_options *options, uint64_t now_ticks,
+                       struct traced_filter_out *out)
 {
-    struct work work = {filter, out, shorter, context};
-    if (!write_old(&work, now_ticks, least_ticks))
+    struct work work = {filter, options, out};
+    if (!write_old(&work, now_ticks))
         return false;
     for (size_t i = filter->written; i < filter->open.count; i++) {
         filter->left_out++;
-        shorter(context, filter->open.items[i].id);
+        options->shorter(options->context, filter->open.items[i].id);
     }
     filter->open.count = filter->written;
     return true;

@@ -73,12 +73,14 @@ static int tell_functions(struct traced_process *process, struct base_error *err
 {
     for (uint32_t id = 1; id < process->functions.count; id++) {
         struct traced_function *function = &process->functions.items[id];
-        function->entered_now = function->short_calls = 0;
+        function->entered_now = function->short_calls = function->thinned_enters = 0;
         if (process->patch && function->address && !patch_is_in(process->patch, function->address))
             function->address = 0;
         // It was entered too often for its parent's budget, perhaps since.
         if (process->patch && function->is_counted && !process->options->count_only)
             function->is_counted = patch_is_in(process->patch, function->thunk);
+        if (process->patch && function->is_thinned)
+            function->is_thinned = patch_is_in(process->patch, function->thunk);
         if (function->is_told && traced_tell_function(process, id, error) != 0)
             return -1;
     }

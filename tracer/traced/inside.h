@@ -39,8 +39,15 @@ struct traced_function {
     bool is_counted;        // makes no events, or no longer
     bool is_told;           // in the file
     bool is_caller;
-    uint64_t entered_now; // events since the last look at the budget
-    uint64_t short_calls; // that filters left out
+    bool is_thinned;         // events of some of its calls, which have an id of their own, and a count of all
+    uint32_t thinned_id;     // of these events; 0: it has had none
+    uint32_t same_as;        // of such an id: the function's; 0: it is another's own
+    uint32_t thinning_log2;  // one of so many calls is recorded
+    uint64_t mask_address;   // in the process
+    uint64_t thinned_enters; // events of thinned_id that were read
+    uint64_t entered_now;    // events since the last look at the budget
+    uint64_t short_calls;    // that filters left out
+    uint64_t least_ticks;    // shorter ones are left out
 };
 
 struct traced_running { // a call that ran when tracing began
@@ -63,7 +70,8 @@ struct traced_process {
     pid_t pid;
     char command[32], program_path[PATH_MAX], started_as[PATH_MAX];
     struct calls_patterns patterns;
-    int channel_fd; // -1: the agent is gone
+    struct traced_leasts *leasts; // NULL: all calls are long enough
+    int channel_fd;               // -1: the agent is gone
     uint64_t question;
     const struct traced_options *options;
     struct qut_calls_header header; // as it was when it was checked
@@ -81,9 +89,9 @@ struct traced_process {
         BASE_VECTOR(struct traced_running);
     } running;
     uint64_t begin_ticks;
-    struct traced_ring *rings; // header.ring_count
-    bool traps_are_refused;    // the agent cannot catch them
-    uint64_t least_ticks;
+    struct traced_ring *rings;                // header.ring_count
+    bool traps_are_refused;                   // the agent cannot catch them
+    uint64_t least_ticks;                     // of functions that have none of their own
     uint64_t maps_hash;                       // of what is mapped executable
     uint64_t modules_ns, clock_ns, budget_ns; // when each was looked after
     // Children of fork take over from here what is exchanged: modules, functions, sites, which change under the lock.
@@ -101,10 +109,20 @@ int traced_inherit(struct traced_process *process, struct base_error *error);
 // ---- begin.c
 
 void traced_use_stub(const struct traced_process *process, struct patch_process *patch);
+// A duration by the clock of events. Takes a few milliseconds to find out.
+uint64_t traced_ticks_of(uint64_t ns);
 // A moment by both clocks, into the file.
 int traced_write_clock(struct traced_process *process, struct base_error *error);
 // All up to the first look at the rings. Needs the lock.
 int traced_begin_process(struct traced_process *process, struct base_error *error);
+
+// ---- leasts.c
+
+// From options. 0; -1: *error.
+int traced_leasts_begin(struct traced_process *process, struct base_error *error);
+// Of what is traced of a module that is called so.
+void traced_leasts_mark(struct traced_process *process, uint32_t module, const char *name);
+void traced_leasts_free(struct traced_process *process);
 
 // ---- end.c
 
@@ -133,13 +151,38 @@ void traced_modules_free(struct traced_process *process);
 
 // ---- install.c
 
+// What is put in of a module at a time.
+struct traced_install {
+    struct traced_process *process;
+    struct traced_module *module;
+    uint32_t module_index;
+    uint32_t *wanted; // of the plan's functions, those that get a thunk
+    uint32_t *ids;
+    size_t count;
+    uint8_t *code; // the block as it will be
+    uint64_t block, block_bytes;
+    struct patch_site *sites;
+    size_t site_count;
+    size_t trap_count; // wanted
+    uint64_t traps_at; // their table, in the block
+};
+
+static inline uint64_t traced_aligned(uint64_t value, uint64_t to)
+{
+    return (value + to - 1) / to * to;
+}
+
+// A block for all of them, with the addresses of the stubs in it, and room for their sites.
+int traced_map_block(struct traced_install *work, struct base_error *error);
+// The thunk of the i-th, as that is by now: counted, thinned.
+bool traced_make_thunk(const struct traced_install *work, size_t i, uint64_t at, struct calls_thunk *thunk);
+int traced_put_in(struct traced_install *work, struct base_error *error);
+
 // Tells the file of a function.
 int traced_tell_function(struct traced_process *process, uint32_t id, struct base_error *error);
 // Puts in all that is wanted of a module. What cannot be is in the process's result.
 int traced_install(struct traced_process *process, uint32_t module, const uint32_t *wanted, size_t count,
                    struct base_error *error);
-// Functions that have become too frequent are counted only from now on.
-void traced_install_counted(struct traced_process *process, const uint32_t *ids, size_t count);
 // The module has gone: so have its entries.
 void traced_forget(struct traced_process *process, uint32_t module);
 void traced_take_out(struct traced_process *process);
@@ -149,6 +192,11 @@ int traced_take_all_out(struct patch_process *patch, pid_t pid, struct patch_fig
 
 // A stop for something else is counted as well.
 void traced_note_stop(struct traced_process *process, const struct patch_figures *figures);
+
+// ---- switch.c
+
+// From now on these are counted only; or of those that have a thinned_id some calls are recorded.
+void traced_switch(struct traced_process *process, const uint32_t *ids, size_t count, bool is_thinned);
 
 // ---- traps.c
 

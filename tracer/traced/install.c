@@ -11,22 +11,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-struct install {
-    struct traced_process *process;
-    struct traced_module *module;
-    uint32_t module_index;
-    uint32_t *wanted; // of the plan's functions, those that get a thunk
-    uint32_t *ids;
-    size_t count;
-    uint8_t *code; // the block as it will be
-    uint64_t block, block_bytes;
-    struct patch_site *sites;
-    size_t site_count;
-    size_t trap_count; // wanted
-    uint64_t traps_at; // their table, in the block
-};
-
-static const struct qut_plan_function *planned(const struct install *work, size_t i)
+static const struct qut_plan_function *planned(const struct traced_install *work, size_t i)
 {
     return &work->module->plan->functions[work->wanted[i]];
 }
@@ -34,41 +19,39 @@ static const struct qut_plan_function *planned(const struct install *work, size_
 // ---- thunks
 
 // A count of a function has a cell of its number, as far as there are cells.
-static bool make_thunk(const struct install *work, size_t i, uint64_t at, struct calls_thunk *thunk)
+bool traced_make_thunk(const struct traced_install *work, size_t i, uint64_t at, struct calls_thunk *thunk)
 {
     const struct traced_process *process = work->process;
-    const bool is_counted = process->functions.items[work->ids[i]].is_counted;
+    const struct traced_function *function = &process->functions.items[work->ids[i]];
     const struct calls_thunk_place place = {.load_bias = work->module->bias,
                                             .thunk_address = at,
                                             .block_address = work->block,
                                             .function_id = work->ids[i],
-                                            .is_counted = is_counted,
+                                            .is_counted = function->is_counted,
+                                            .thinned_id = function->is_thinned ? function->thinned_id : 0,
+                                            .thinning_log2 = function->thinning_log2,
+                                            .enter_thunk = function->thunk,
                                             .architecture = work->module->plan->header->architecture,
                                             .own_tls_offset = process->header.own_tls_offset};
     return calls_thunk_make(planned(work, i), &place, thunk);
 }
 
-static uint64_t aligned(uint64_t value, uint64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
 // How much room they take: their sizes do not depend on where they stand.
-static uint64_t sum_sizes(struct install *work)
+static uint64_t sum_sizes(struct traced_install *work)
 {
     uint64_t bytes = QUT_CALLS_BLOCK_CODE_AT;
     work->block = work->module->bias + work->module->plan->header->text_end; // somewhere near
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
-        const bool is_made = make_thunk(work, i, work->block + 4096, &thunk);
-        bytes = aligned(bytes, QUT_CALLS_THUNK_ALIGNMENT) +
+        const bool is_made = traced_make_thunk(work, i, work->block + 4096, &thunk);
+        bytes = traced_aligned(bytes, QUT_CALLS_THUNK_ALIGNMENT) +
                 (is_made ? thunk.size_bytes : (size_t)QUT_CALLS_THUNK_BYTES_MAX);
     }
-    work->traps_at = aligned(bytes, sizeof(uint64_t));
-    return aligned(work->traps_at + work->trap_count * sizeof(struct qut_calls_trap), PAGE_BYTES);
+    work->traps_at = traced_aligned(bytes, sizeof(uint64_t));
+    return traced_aligned(work->traps_at + work->trap_count * sizeof(struct qut_calls_trap), PAGE_BYTES);
 }
 
-static void add_site(struct install *work, size_t i, const struct calls_thunk *thunk, uint64_t at)
+static void add_site(struct traced_install *work, size_t i, const struct calls_thunk *thunk, uint64_t at)
 {
     const struct qut_plan_function *function = planned(work, i);
     const uint64_t entry = work->module->bias + function->entry_vaddr;
@@ -110,7 +93,7 @@ static void add_site(struct install *work, size_t i, const struct calls_thunk *t
 }
 
 // A block for all of them, with the addresses of the stubs in it, and room for their sites.
-static int map_block(struct install *work, struct base_error *error)
+int traced_map_block(struct traced_install *work, struct base_error *error)
 {
     struct traced_process *process = work->process;
     const struct qut_plan_header *header = work->module->plan->header;
@@ -127,14 +110,14 @@ static int map_block(struct install *work, struct base_error *error)
     return 0;
 }
 
-static bool is_trap(const struct install *work, size_t i)
+static bool is_trap(const struct traced_install *work, size_t i)
 {
     return planned(work, i)->kind == QUT_PLAN_TRAP;
 }
 
-static int make_block(struct install *work, struct base_error *error)
+static int make_block(struct traced_install *work, struct base_error *error)
 {
-    if (map_block(work, error) != 0)
+    if (traced_map_block(work, error) != 0)
         return -1;
     struct traced_process *process = work->process;
     struct qut_calls_trap *rows = (struct qut_calls_trap *)(void *)(work->code + work->traps_at);
@@ -142,8 +125,8 @@ static int make_block(struct install *work, struct base_error *error)
     size_t traps = 0;
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
-        at = aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
-        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->traps_at - at)
+        at = traced_aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
+        if (!traced_make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->traps_at - at)
             continue; // too far away: it stays as it is, and is counted below
         const size_t before = work->site_count;
         memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
@@ -180,7 +163,7 @@ static void wait_a_moment(void)
     nanosleep(&nap, NULL);
 }
 
-static int put_in(struct install *work, struct base_error *error)
+int traced_put_in(struct traced_install *work, struct base_error *error)
 {
     int status = work->site_count ? -1 : 0;
     for (unsigned i = 0; status != 0 && i < STOP_TRIES; i++) {
@@ -206,12 +189,14 @@ int traced_tell_function(struct traced_process *process, uint32_t id, struct bas
                                                    .module = module->number,
                                                    .vaddr = plan->entry_vaddr,
                                                    .size = plan->size_bytes,
-                                                   .flags = function->is_counted ? QUT_TRACE_FILE_CALL_COUNTED : 0,
+                                                   .flags = function->is_thinned   ? QUT_TRACE_FILE_CALL_THINNED
+                                                            : function->is_counted ? QUT_TRACE_FILE_CALL_COUNTED
+                                                                                   : 0,
                                                    .name = calls_plan_name(module->plan, plan)};
     return collect_calls_function(process->writer, &written, error);
 }
 
-static int note_function(struct install *work, const struct patch_site *site, struct base_error *error)
+static int note_function(struct traced_install *work, const struct patch_site *site, struct base_error *error)
 {
     struct traced_process *process = work->process;
     struct traced_function *function = &process->functions.items[site->id];
@@ -236,7 +221,7 @@ static int note_function(struct install *work, const struct patch_site *site, st
 
 // ---- all of it
 
-static int take_ids(struct install *work, const uint32_t *wanted, size_t count, struct base_error *error)
+static int take_ids(struct traced_install *work, const uint32_t *wanted, size_t count, struct base_error *error)
 {
     struct traced_process *process = work->process;
     for (size_t i = 0; i < count; i++) {
@@ -253,8 +238,10 @@ static int take_ids(struct install *work, const uint32_t *wanted, size_t count, 
         struct traced_function *function = BASE_ADD(&process->functions);
         if (!function)
             return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
-        *function = (struct traced_function){
-            .module = work->module_index, .index = wanted[i], .is_counted = process->options->count_only};
+        *function = (struct traced_function){.module = work->module_index,
+                                             .index = wanted[i],
+                                             .is_counted = process->options->count_only,
+                                             .least_ticks = process->least_ticks};
         work->trap_count += plan->kind == QUT_PLAN_TRAP;
         work->ids[work->count] = (uint32_t)process->functions.count - 1;
         work->wanted[work->count++] = wanted[i];
@@ -265,17 +252,17 @@ static int take_ids(struct install *work, const uint32_t *wanted, size_t count, 
 int traced_install(struct traced_process *process, uint32_t module, const uint32_t *wanted, size_t count,
                    struct base_error *error)
 {
-    struct install work = {.process = process,
-                           .module = &process->modules.items[module],
-                           .module_index = module,
-                           .wanted = calloc(count, sizeof *work.wanted),
-                           .ids = calloc(count, sizeof *work.ids)};
+    struct traced_install work = {.process = process,
+                                  .module = &process->modules.items[module],
+                                  .module_index = module,
+                                  .wanted = calloc(count, sizeof *work.wanted),
+                                  .ids = calloc(count, sizeof *work.ids)};
     int status = work.wanted && work.ids ? take_ids(&work, wanted, count, error)
                                          : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     if (status == 0 && work.count)
         status = make_block(&work, error);
     if (status == 0)
-        status = put_in(&work, error);
+        status = traced_put_in(&work, error);
     work.module->block = work.block;
     work.module->block_bytes = work.block_bytes;
     for (size_t i = 0; status == 0 && i < work.count; i++)
@@ -287,97 +274,6 @@ int traced_install(struct traced_process *process, uint32_t module, const uint32
     free(work.code);
     free(work.sites);
     return status;
-}
-
-// ---- counted only from now on: the thunk that writes events begins with a jump to one that counts, so that nothing is
-// missed between the two
-
-static void add_switch(struct install *work, size_t i, uint64_t at, const struct calls_thunk *thunk)
-{
-    const struct traced_function *function = &work->process->functions.items[work->ids[i]];
-    const int64_t distance = (int64_t)(at - (function->thunk + CALLS_JUMP_BYTES));
-    const int32_t near = (int32_t)distance;
-    if (near != distance)
-        return;
-    struct patch_site *site = &work->sites[work->site_count++];
-    *site = (struct patch_site){.address = function->thunk,
-                                .moved = at,
-                                .thunk = at,
-                                .restart_end = at,
-                                .thunk_end = at + thunk->size_bytes,
-                                .function = function->thunk,
-                                .function_end = function->thunk + CALLS_JUMP_BYTES,
-                                .id = work->ids[i],
-                                .size = CALLS_JUMP_BYTES,
-                                .boundary_count = 1};
-    memcpy(site->original, function->thunk_begin, CALLS_JUMP_BYTES);
-    site->patched[0] = 0xe9;
-    memcpy(site->patched + 1, &near, sizeof near);
-}
-
-static int count_in_module(struct install *work, struct base_error *error)
-{
-    struct traced_process *process = work->process;
-    if (map_block(work, error) != 0)
-        return -1;
-    uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
-    for (size_t i = 0; i < work->count; i++) {
-        struct calls_thunk thunk;
-        at = aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
-        if (!make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
-            continue;
-        memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
-        add_switch(work, i, work->block + at, &thunk);
-        at += thunk.size_bytes;
-    }
-    return patch_write(process->patch, work->block, work->code, work->block_bytes, error) == 0 ? put_in(work, error)
-                                                                                               : -1;
-}
-
-static void note_switches(struct install *work)
-{
-    struct traced_process *process = work->process;
-    for (size_t i = 0; i < work->count; i++)
-        process->functions.items[work->ids[i]].is_counted = false;
-    for (size_t i = 0; i < work->site_count; i++) {
-        const struct patch_site *site = &work->sites[i];
-        struct traced_function *function = &process->functions.items[site->id];
-        if (site->state != PATCH_IN)
-            continue;
-        function->is_counted = true;
-        const struct qut_plan_function *plan = &work->module->plan->functions[function->index];
-        if (!process->result.over_budget++)
-            snprintf(process->result.first_over_budget, sizeof process->result.first_over_budget, "%s",
-                     calls_plan_readable(work->module->plan, plan));
-    }
-}
-
-void traced_install_counted(struct traced_process *process, const uint32_t *ids, size_t count)
-{
-    for (uint32_t module = 0; module < process->modules.count; module++) {
-        struct base_error error = {0};
-        struct install work = {.process = process,
-                               .module = &process->modules.items[module],
-                               .module_index = module,
-                               .wanted = calloc(count, sizeof *work.wanted),
-                               .ids = calloc(count, sizeof *work.ids)};
-        for (size_t i = 0; work.wanted && work.ids && i < count; i++) {
-            struct traced_function *function = &process->functions.items[ids[i]];
-            if (function->module != module)
-                continue;
-            function->is_counted = true; // for the making of thunks
-            work.ids[work.count] = ids[i];
-            work.wanted[work.count++] = function->index;
-        }
-        if (work.count) {
-            count_in_module(&work, &error); // what fails stays as it is
-            note_switches(&work);
-        }
-        free(work.wanted);
-        free(work.ids);
-        free(work.code);
-        free(work.sites);
-    }
 }
 
 // ---- out again

@@ -124,6 +124,7 @@ static int install(struct traced_process *process, uint32_t index, const char *n
     if (status == 0 && selection.count)
         status = traced_install(process, index, selection.items, selection.count, why);
     mark_callers(process, index, &selection);
+    traced_leasts_mark(process, index, name);
     calls_selection_free(&selection);
     return status;
 }

@@ -12,6 +12,7 @@ struct traced_open_call {
     uint64_t slot;
     uint32_t id;
     bool is_caller, is_kept; // their keeper's
+    uint64_t due_ticks;      // likewise: from then on it is long enough
 };
 
 struct traced_open_calls { // zeros at the beginning

@@ -57,7 +57,7 @@ static void look_after(struct traced_process *process, uint64_t now_ns)
         error = (struct base_error){0};
         process->modules_ns = base_clock_now_ns();
     }
-    if (process->options->budget_hz && now_ns - process->budget_ns >= ns_per_s / 4) {
+    if ((process->options->budget_hz || process->options->thin_hz) && now_ns - process->budget_ns >= ns_per_s / 4) {
         pthread_mutex_lock(&process->code_lock);
         traced_budget_look(process, now_ns - process->budget_ns);
         pthread_mutex_unlock(&process->code_lock);

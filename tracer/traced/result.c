@@ -28,18 +28,20 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
     EACH(processes), EACH(processes_failed), EACH(modules), EACH(modules_failed), EACH(functions), EACH(traps);
     EACH(traps_refused);
     EACH(too_many), EACH(out_of_reach), EACH(enters), EACH(exits), EACH(lost_enters), EACH(lost_exits), EACH(passed);
-    EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(threads), EACH(stops);
+    EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(thinned), EACH(threads), EACH(stops);
     EACH(begin_stop_ns), EACH(end_stop_ns), EACH(moved_threads), EACH(put_back), EACH(not_put_back);
     EACH(returns_put_back), EACH(drain_ns), EACH(forked), EACH(swept), EACH(outside);
     ALL(kinds);
     ALL(refusals);
     ALL(others);
     ALL(pattern_matches);
+    ALL(least_matches);
 #undef EACH
 #undef ALL
     take_first(sums->first_failure, result->first_failure, sizeof sums->first_failure);
     take_first(sums->first_module_failure, result->first_module_failure, sizeof sums->first_module_failure);
     take_first(sums->first_over_budget, result->first_over_budget, sizeof sums->first_over_budget);
+    take_first(sums->first_thinned, result->first_thinned, sizeof sums->first_thinned);
     take_greatest(&sums->longest_stop_ns, result->longest_stop_ns);
     take_greatest(&sums->rings_fullest_percent, result->rings_fullest_percent);
 }
@@ -57,6 +59,7 @@ size_t traced_notes(const struct traced_result *result, struct trace_note *notes
         {.name = "calls-left-out-short", .value = result->short_calls},
         {.name = "calls-running-before", .value = result->running},
         {.name = "calls-over-budget", .value = result->over_budget},
+        {.name = "calls-thinned", .value = result->thinned},
         {.name = "calls-passed", .value = result->passed},
         {.name = "calls-stops", .value = result->stops},
         {.name = "calls-longest-stop-ns", .value = result->longest_stop_ns},

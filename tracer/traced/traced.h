@@ -9,7 +9,7 @@
 
 #include "formats/qut_calls_plan.h"
 
-enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_SAID_MAX = 8 };
+enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_LEASTS_MAX = 64, TRACED_SAID_MAX = 8 };
 
 struct traced_options {
     const char *const *patterns; // as calls_patterns_add takes them
@@ -23,7 +23,15 @@ struct traced_options {
     bool without_running; // calls that run when tracing begins are left out
     bool traps;           // functions with room for a trap only are traced, by traps
     uint64_t budget_hz;   // of one function; 0: none
+    uint64_t thin_hz;     // likewise: of those above some calls are recorded; 0: of all functions all
     uint64_t least_ns;    // shorter calls are counted only; 0: none
+    // Of functions that a pattern fits, in place of that; of several the last.
+    struct traced_least {
+        const char *pattern; // ends behind so many bytes
+        size_t pattern_bytes;
+        uint64_t ns;
+    } leasts[TRACED_LEASTS_MAX];
+    size_t least_count;
 };
 
 // Of one process, or the sums over several.
@@ -38,10 +46,12 @@ struct traced_result {
     uint64_t others[16];                     // by enum patch_state: what could not be put in
     uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not: by a trap only, ...
     uint64_t traps_refused;                  // of these: though traps were asked for
-    uint64_t pattern_matches[TRACED_PATTERNS_MAX];
+    uint64_t pattern_matches[TRACED_PATTERNS_MAX], least_matches[TRACED_LEASTS_MAX]; // functions
     uint64_t enters, exits, lost_enters, lost_exits, passed, counted, short_calls, running;
     uint64_t over_budget; // functions
     char first_over_budget[128];
+    uint64_t thinned; // functions
+    char first_thinned[128];
     uint64_t threads, rings_fullest_percent;
     uint64_t stops, begin_stop_ns, end_stop_ns, longest_stop_ns; // how long processes stood still: in all, one time
     uint64_t moved_threads;                                      // that stood where bytes were exchanged

@@ -211,8 +211,9 @@ class Test:
         if len(failures) == before:
             print(f"ok: {what}")
 
-    def counted(self, program, case, *options):
-        """Of calls that make no events there is a count, as exact."""
+    def counted(self, program, case, *options, whole=(), none=()):
+        """Of calls that make no events there is a count, as exact. All calls of functions of `whole` have events, and
+        none of those of `none`."""
         what = f"{os.path.basename(program)} {case} {' '.join(options)}"
         account, trace = self.name("account.json"), self.name("calls.qtrace")
         subprocess.run([self.options.qut, "trace", "-q", "-o", trace, *options, *self.patterns(program, case), "--",
@@ -223,8 +224,10 @@ class Test:
             for function in process["functions"]:
                 name = function["function"]
                 sums[name] = sums.get(name, 0) + function["calls"] + function["counted"]
-                if "--count-only" in options and function["calls"]:
+                if function["calls"] and ("--count-only" in options or name in none):
                     fail(what, f"{name}: {function['calls']} calls have events")
+                if function["counted"] and name in whole:
+                    fail(what, f"{name}: {function['counted']} calls have no events")
         expected = {name: counts["entered"] for name, counts in accounts_of(account)[0].items()}
         found = {name: count for name, count in sums.items() if count}
         if found != expected:
@@ -278,6 +281,12 @@ def main():
             test.counted(options.subject, "tails", "--count-only")
             test.counted(options.subject, "jumps", "--min-duration", "0.01")
             test.counted(options.subject, "switches", "--min-duration", "1000")
+            # Of one function all, so also what is around it; of one function none.
+            test.counted(options.subject, "jumps", "--min-duration", "3600000", "--min-duration", "traced_leaf=0",
+                         whole=("traced_leaf", "traced_jump_outer"), none=("traced_jump_inner",))
+            test.counted(options.subject, "jumps", "--min-duration", "traced_*=5", "--min-duration",
+                         "*!traced_jump_*=0", "--min-duration", "*_inner=3600000",
+                         whole=("traced_jump_outer",), none=("traced_jump_inner",))
             test.counted(options.subject, "jumps", "--caller", "traced_jump_outer", "--depth", "2")
         if options.attach and (not only or "killed" in only):
             test.killed_tracer(options.subject, "threads")

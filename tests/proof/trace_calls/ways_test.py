@@ -49,25 +49,40 @@ def traps(test, program):
             fail(case, test.said)
         if case == "children":
             forked_by_trap(test)
+        # Ticks and traps come by the same signal.
+        test.run(program, case, lambda program, case: test.traced(program, case, "--samples", "997"))
+        if "2 trap)" not in test.said and ", 2 trap" not in test.said:
+            fail(f"{case} --samples", test.said)
+    sampled(test, program)
     # Children that are left alone take the traps out of their own code, and do with SIGTRAP what they like.
     test.run(program, "children", lambda program, case: test.traced(program, case, "--no-children"))
-    # It ends while four threads are in traps, and all goes on by itself.
-    status, account, _ = test.traced(program, "ends", "--duration", "1")
-    for _ in range(TIMEOUT_S * 10):
-        if test.is_told(account, "ends"):
-            break
-        time.sleep(0.1)
-    results = accounts_of(account)[1]
-    if results != [("ends", 0)] or not re.search(r"[34] places put back", test.said):
-        fail("ends", f"exit status {status}; {results}; {test.said}")
-    status, account, _ = test.traced(program, "dies")
-    if status != 128 + signal.SIGTRAP:
-        fail("dies", f"exit status {status}, not that of SIGTRAP")
+    for samples in ([], ["--samples", "997"]):
+        # It ends while four threads are in traps, and all goes on by itself.
+        status, account, _ = test.traced(program, "ends", "--duration", "1", *samples)
+        for _ in range(TIMEOUT_S * 10):
+            if test.is_told(account, "ends"):
+                break
+            time.sleep(0.1)
+        results = accounts_of(account)[1]
+        if results != [("ends", 0)] or not re.search(r"[34] places put back", test.said):
+            fail(f"ends {samples}", f"exit status {status}; {results}; {test.said}")
+        status, account, _ = test.traced(program, "dies", *samples)
+        if status != 128 + signal.SIGTRAP:
+            fail(f"dies {samples}", f"exit status {status}, not that of SIGTRAP")
     # A process that runs may block the signal.
     done = subprocess.run([test.options.qut, "trace", "--traps", "-f", "x", "-p", str(os.getpid())],
                           stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False, text=True)
     if done.returncode != 2 or "needs a COMMAND" not in done.stderr:
         fail("-p", f"exit status {done.returncode}; {done.stderr}")
+
+
+def sampled(test, program):
+    """There are samples, within traced calls as well: of a program that does nothing else for some tenths of a second."""
+    test.traced(program, "costs", "--samples", "997")
+    done = subprocess.run([test.options.qut, "export", "-q", "-f", "collapsed", "-o", "-", test.trace],
+                          stdout=subprocess.PIPE, timeout=TIMEOUT_S, check=False, text=True)
+    if "costs" not in done.stdout:
+        fail("costs --samples", f"exit status {done.returncode}; {done.stdout[:500]}; {test.said}")
 
 
 def forked_by_trap(test):

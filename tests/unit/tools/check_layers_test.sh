@@ -14,7 +14,7 @@ fresh_tree()
     rm -rf "${tree:?}"/*
     mkdir "$tree/tools"
     cp "$root/tools/check-layers" "$tree/tools"
-    (cd "$root" && find formats base libqut qutc cli agent tracer tests bench -name '*.[ch]' -print0 |
+    (cd "$root" && find formats bytecode base libqut qutc cli agent tracer tests bench -name '*.[ch]' -print0 |
         xargs -0 cp --parents -t "$tree")
 }
 

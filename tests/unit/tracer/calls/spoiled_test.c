@@ -136,6 +136,9 @@ START_TEST(what_is_taken_can_be_used)
                                               .thunk_address = 0x20000040,
                                               .block_address = 0x20000000,
                                               .function_id = 7,
+                                              .thinned_id = round & 2 ? 77 : 0,
+                                              .thinning_log2 = round % 32,
+                                              .enter_thunk = (round & 4 ? UINT64_C(1) << 40 : 0) + 4096,
                                               .is_counted = round & 1};
             struct calls_thunk thunk;
             struct calls_patch patch;
