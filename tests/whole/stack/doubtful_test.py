@@ -64,7 +64,7 @@ def main():
                 run = look()
                 check("not without --verbose", "[doubtful]" not in run.stdout and "(odd+" in run.stdout, run.stdout)
                 run = look("--json")
-                frames = [frame for thread in json.loads(run.stdout)["threads"] for frame in thread["frames"]]
+                frames = [frame for stack in json.loads(run.stdout)["stacks"] for frame in stack["frames"]]
                 marked = [frame["function"] for frame in frames if frame.get("doubtful")]
                 check("JSON", marked == ["odd"], run.stdout)
             finally:
