@@ -18,7 +18,7 @@ static const char help_end[] =
     "it is qut.qtrace, as of qut record. Without -f, OUT's name says the format; without -o, OUT is beside FILE. A\n"
     "file that is there is replaced when the new one is whole. Of parquet OUT is a folder, which may hold the tables "
     "of\n"
-    "other traces, and FILE may have labels: FILE,host=NAME,service=NAME,version=NAME.\n\n"
+    "other traces. Of parquet and otlp FILE may have labels: FILE,host=NAME,service=NAME,version=NAME.\n\n"
     "What is missing in the trace is said first, on standard error; OUT has what there is, and the exit status is 1.\n"
     "With exit status 2 no OUT was written.\n\n"
     "Example: qut export app.qtrace -f speedscope\n"
@@ -64,13 +64,14 @@ static int parse(struct trace_options *options, int argc, char **argv)
         return cli_trace_options_refuse(options, "export",
                                         options->out ? "needs -f FORMAT: the name of the output does not tell"
                                                      : "needs -f FORMAT");
-    if (options->no_names && options->format != &export_pprof)
-        return cli_trace_options_refuse(options, "--no-names", "goes with pprof: the other formats are made of names");
+    if (options->no_names && !options->format->has_no_names)
+        return cli_trace_options_refuse(options, "--no-names",
+                                        "goes with pprof and otlp: the other formats are made of names");
     if (options->format->is_folder && options->weight >= 0)
         return cli_trace_options_refuse(options, "--weight",
                                         "does not go with tables: each weight is one of their columns");
-    if (options->format->is_folder)
-        tables_take_labels(options->files[0], &options->labels);
+    if (options->format->has_labels)
+        analysis_take_labels(options->files[0], &options->labels);
     return CLI_GO_ON;
 }
 
@@ -96,6 +97,7 @@ static int write_format(const struct trace_job *job, const struct trace *trace, 
     const struct export_options wanted = {.weight = job->options->weight < 0 ? weight : (unsigned)job->options->weight,
                                           .no_names = job->options->no_names,
                                           .system_root = job->options->system_root,
+                                          .labels = job->options->labels,
                                           .no_slices = job->options->no_slices,
                                           .progress = cli_progress_step,
                                           .progress_context = &progress};

@@ -141,7 +141,7 @@ static int read_file(struct job *job, char *operand, struct trace_of_file *file)
 {
     struct tables_options options = {.wanted = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX}};
     struct base_error error = {0};
-    tables_take_labels(operand, &options.labels);
+    analysis_take_labels(operand, &options.labels);
     if (trace_read(operand, &file->trace, &error) != 0) {
         cli_report_error(stderr, operand, &error);
         return CLI_BAD;

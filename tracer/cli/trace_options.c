@@ -81,7 +81,7 @@ static const struct cli_argument arguments[] = {
     {"between", "FROM,TO", ID_BETWEEN, SELECTS,
      "what lies between these times since the start, as 1.5s,2s or 200ms, (to the end)"},
     {"no-names", NULL, ID_NO_NAMES, TRACE_EXPORT,
-     "pprof: addresses and build-ids without names, for others to look up"},
+     "pprof, otlp: addresses and build-ids without names, for others to look up"},
     {"top", "N", ID_TOP, TRACE_INFO,
      "the N functions that cost most, with their sampling error; rows of the tables below"},
     {"weight", "WHAT", ID_WEIGHT, TRACE_INFO, "for --top: " WEIGHTS " (default: cpu)"},

@@ -3,6 +3,7 @@
 #ifndef TRACER_EXPORT_EXPORT_H
 #define TRACER_EXPORT_EXPORT_H
 
+#include "tracer/analysis/labels.h"
 #include "tracer/analysis/selection.h"
 #include "tracer/names/names.h"
 #include "tracer/trace/trace_data.h"
@@ -11,10 +12,11 @@
 struct sink;
 
 struct export_options {
-    unsigned weight;         // enum export_weight: what a sample counts for, where the format has one number
-    bool no_names;           // pprof: what lies in a file is left for others to name
-    const char *system_root; // pprof: as names have it; NULL: none
-    bool no_slices;          // Perfetto: samples without slices
+    unsigned weight;               // enum export_weight: what a sample counts for, where the format has one number
+    bool no_names;                 // pprof: what lies in a file is left for others to name
+    const char *system_root;       // pprof: as names have it; NULL: none
+    struct analysis_labels labels; // where the format has a place for them
+    bool no_slices;                // Perfetto: samples without slices
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;
 };
@@ -37,15 +39,17 @@ struct export_format {
     // Returns 0, or -1 with *error filled (of the trace: what the format cannot say). Write errors are the sink's.
     int (*write)(const struct selection *selection, const struct names *names, const struct export_options *options,
                  struct sink *sink, struct base_error *error);
-    unsigned weight;  // enum export_weight: of all kinds, where none is asked for
-    bool is_timeline; // it shows each kind by itself: all of them, where none is asked for
-    bool is_binary;   // no text
-    bool is_gzip;     // the sink is to be compressed (sink_gzip)
-    bool is_folder;   // no `write`: it is a folder of tables, see tracer/tables
+    unsigned weight;   // enum export_weight: of all kinds, where none is asked for
+    bool is_timeline;  // it shows each kind by itself: all of them, where none is asked for
+    bool is_binary;    // no text
+    bool is_gzip;      // the sink is to be compressed (sink_gzip)
+    bool is_folder;    // no `write`: it is a folder of tables, see tracer/tables
+    bool has_labels;   // the file may have some
+    bool has_no_names; // it can be made without names
 };
 
 extern const struct export_format export_perfetto, export_speedscope, export_pprof, export_collapsed, export_nanoscope,
-    export_chrome, export_perf_script, export_firefox, export_callgrind, export_replay, export_parquet;
+    export_chrome, export_perf_script, export_firefox, export_callgrind, export_replay, export_otlp, export_parquet;
 
 extern const struct export_format *const export_formats[]; // up to a NULL
 const struct export_format *export_find(const char *name); // NULL: there is none

@@ -10,11 +10,23 @@ const struct export_format export_parquet = {
     .is_timeline = true,
     .is_binary = true,
     .is_folder = true,
+    .has_labels = true,
 };
 
 const struct export_format *const export_formats[] = {
-    &export_perfetto,    &export_speedscope, &export_pprof,     &export_collapsed, &export_nanoscope, &export_chrome,
-    &export_perf_script, &export_firefox,    &export_callgrind, &export_replay,    &export_parquet,   NULL,
+    &export_perfetto,
+    &export_speedscope,
+    &export_pprof,
+    &export_collapsed,
+    &export_nanoscope,
+    &export_chrome,
+    &export_perf_script,
+    &export_firefox,
+    &export_callgrind,
+    &export_replay,
+    &export_otlp,
+    &export_parquet,
+    NULL,
 };
 
 const struct export_format *export_find(const char *name)

@@ -68,7 +68,7 @@ static void set_id(struct tables *tables)
         strcpy(tables->date, "1970-01-01");
 }
 
-static bool set_labels(struct tables *tables, const struct tables_labels *labels)
+static bool set_labels(struct tables *tables, const struct analysis_labels *labels)
 {
     const struct trace *trace = tables->whole;
     char name[CLEAN_PROCESS_NAME_BYTES];

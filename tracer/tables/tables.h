@@ -8,6 +8,7 @@
 #ifndef TRACER_TABLES_TABLES_H
 #define TRACER_TABLES_TABLES_H
 
+#include "tracer/analysis/labels.h"
 #include "tracer/analysis/selection.h"
 #include "tracer/names/names.h"
 
@@ -34,16 +35,8 @@ enum { TABLES_TRACE = 0 };
 // Of samples, stacks, frames: the number that joins them.
 enum { TABLES_STACKS_STACK = 1, TABLES_STACKS_DEPTH = 2, TABLES_FRAMES_FRAME = 1, TABLES_SAMPLES_STACK = 1 };
 
-// What a trace is of; NULL: as the trace says, which does not know hosts.
-struct tables_labels {
-    const char *host, *service, *version;
-};
-
-// "FILE,host=NAME,service=NAME,version=NAME": cuts the labels off, unless there is a file of the whole name.
-void tables_take_labels(char *operand, struct tables_labels *labels);
-
 struct tables_options {
-    struct tables_labels labels;
+    struct analysis_labels labels;
     struct selection_wanted wanted; // kind SELECTION_ALL: of all kinds
 };
 

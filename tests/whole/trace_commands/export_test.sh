@@ -44,7 +44,8 @@ cp "$segment" app.qtrace
 
 # ---- every format, beside the trace, and to standard output the same
 for pair in perfetto=perfetto-trace speedscope=speedscope.json pprof=pb.gz collapsed=collapsed.txt \
-    nanoscope=nanoscope.txt chrome=trace.json perf-script=perf.txt firefox=firefox.json callgrind=callgrind.out; do
+    nanoscope=nanoscope.txt chrome=trace.json perf-script=perf.txt firefox=firefox.json callgrind=callgrind.out \
+    otlp=otlp.pb.gz; do
     format=${pair%%=*} name=app.${pair#*=}
     expect 0 "$format" "$qut" export app.qtrace -f "$format"
     [ ! -s out ] || fail "$format: something on standard output"
@@ -127,9 +128,19 @@ expect 2 'parquet has all weights' "$qut" export app.qtrace -f parquet --weight 
 says 'parquet has all weights' 'columns'
 rm -r others
 
+# ---- labels of a request
+expect 0 'labels' "$qut" export app.qtrace,service=shop-front,host=h-one -f otlp -o labelled.otlp.pb.gz
+for label in shop-front h-one; do
+    python3 -c 'import gzip, sys; sys.exit(sys.argv[2].encode() not in gzip.open(sys.argv[1]).read())' labelled.otlp.pb.gz $label ||
+        fail "labels: no $label"
+done
+expect 2 'labels of a format without' "$qut" export app.qtrace,service=shop-front -f pprof -o never
+expect 2 'otlp of names only' "$qut" export app.qtrace -f collapsed --no-names -o never
+says 'otlp of names only' 'pprof and otlp'
+
 expect 0 'help' "$qut" export --help
 [ ! -s err ] || fail 'help: not on standard output'
-formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script firefox callgrind replay parquet'
+formats='perfetto speedscope pprof collapsed nanoscope chrome perf-script firefox callgrind replay otlp parquet'
 [ "$(sed -n 's/^  \([a-z-]\{1,12\}\)  *[^ ].*/\1/p' out | sed '/^-/d' | xargs)" = "$formats" ] || fail "help: $(cat out)"
 
 # ---- several processes in one file
@@ -137,7 +148,7 @@ second=$("$traced" "$segment.second") || fail 'the traced program failed'
 expect 0 'collected' "$qut" collect --quiet "$segment" -o first.qtrace
 expect 0 'collected' "$qut" collect --quiet "$segment.second" -o second.qtrace
 cat first.qtrace second.qtrace >both.qtrace
-for format in ${formats% replay parquet}; do # replay is of exact calls: calls_test.sh
+for format in ${formats% replay otlp parquet} otlp; do # replay is of exact calls: calls_test.sh
     expect 0 "two processes: $format" "$qut" export both.qtrace -f "$format" --weight samples -o "both.$format"
 done
 grep -q '^traced;traced;outer: "function";even 300$' both.collapsed || fail "two processes: $(cat both.collapsed)"

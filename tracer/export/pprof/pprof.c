@@ -6,8 +6,8 @@
 
 #include "base/interner.h"
 #include "tracer/export/clean.h"
-#include "tracer/export/locations.h"
 #include "tracer/export/losses.h"
+#include "tracer/export/pprof/mappings.h"
 #include "tracer/export/pprof/pprof_types.h"
 #include "tracer/export/protobuf.h"
 #include "tracer/export/sums.h"
@@ -62,17 +62,11 @@ enum {
     FUNCTION_FILE = 4,
 };
 
-// What of a mapping is known.
-struct known {
-    bool functions, lines, inlined;
-    uint64_t start, limit; // virtual addresses
-};
-
 struct writer {
     const struct selection *selection;
     const struct export_options *options;
     struct pprof_types types;
-    struct known *known; // of each module
+    struct export_mapping *known; // of each module
     const struct trace *trace;
     const struct names *names;
     struct protobuf out;
@@ -185,59 +179,13 @@ static int write_samples(struct writer *writer, const struct export_options *opt
     return 0;
 }
 
-static bool has_mapping(const struct trace *trace, uint32_t module)
-{
-    return module != TRACE_NONE && !(trace->modules[module].flags & QUT_TRACE_MODULE_JIT);
-}
-
-// Bytecode lies outside of what was known as code when the module was loaded.
-static void widen(struct known *known, uint64_t pc)
-{
-    known->start = pc < known->start ? pc : known->start;
-    known->limit = pc >= known->limit ? pc + 1 : known->limit;
-}
-
-// All of a file's places have to have a name: who reads the profile names a whole file or nothing of it.
-static bool find_known(struct writer *writer)
-{
-    writer->known = calloc(writer->trace->module_count + 1, sizeof *writer->known);
-    if (!writer->known)
-        return false;
-    for (uint32_t i = 0; i < writer->trace->module_count; i++) {
-        const struct trace_module *module = &writer->trace->modules[i];
-        writer->known[i] = (struct known){.functions = !writer->options->no_names,
-                                          .start = module->start_vaddr,
-                                          .limit = module->start_vaddr + module->code_bytes};
-    }
-    for (size_t i = 0; i < writer->locations.count; i++) {
-        uint32_t node = writer->locations.nodes[i], module = writer->trace->nodes[node].module;
-        if (module == TRACE_NONE)
-            continue;
-        struct known *known = &writer->known[module];
-        widen(known, writer->trace->nodes[node].pc);
-        for (size_t f = 0; f < names_count(writer->names, node) && !writer->options->no_names; f++) {
-            const struct name *name = names_at(writer->names, node, f);
-            known->functions = known->functions && name->is_known;
-            known->lines = known->lines || name->line;
-            known->inlined = known->inlined || name->is_inlined;
-        }
-    }
-    return true;
-}
-
 static void write_mappings(struct writer *writer)
 {
-    static const char digits[] = "0123456789abcdef";
     for (uint32_t i = 0; i < writer->trace->module_count; i++) {
         const struct trace_module *module = &writer->trace->modules[i];
-        if (!has_mapping(writer->trace, i))
+        char build_id[EXPORT_BUILD_ID_CHARS];
+        if (!export_has_mapping(writer->trace, i))
             continue;
-        char build_id[2 * QUT_TRACE_BUILD_ID_BYTES + 1] = "";
-        for (uint32_t byte = 0; byte < module->build_id_bytes && byte < QUT_TRACE_BUILD_ID_BYTES; byte++) {
-            build_id[2 * byte] = digits[module->build_id[byte] >> 4];
-            build_id[2 * byte + 1] = digits[module->build_id[byte] & 15];
-            build_id[2 * byte + 2] = '\0';
-        }
         size_t mapping = export_protobuf_begin(&writer->out, PROFILE_MAPPING);
         put(writer, MAPPING_ID, i + 1);
         const struct names_options options = {.system_root = writer->options->system_root};
@@ -245,7 +193,7 @@ static void write_mappings(struct writer *writer)
         put(writer, MAPPING_LIMIT, writer->known[i].limit);
         put(writer, MAPPING_OFFSET, names_file_offset(&options, module, writer->known[i].start));
         put_string(writer, MAPPING_FILE, module->path);
-        put_string(writer, MAPPING_BUILD_ID, build_id);
+        put_string(writer, MAPPING_BUILD_ID, export_build_id_text(module, build_id));
         put(writer, MAPPING_HAS_FUNCTIONS, writer->known[i].functions);
         put(writer, MAPPING_HAS_FILES, writer->known[i].lines);
         put(writer, MAPPING_HAS_LINES, writer->known[i].lines);
@@ -264,7 +212,7 @@ static void write_line(struct writer *writer, uint64_t function, uint32_t number
 
 static void write_lines(struct writer *writer, uint32_t node)
 {
-    if (writer->options->no_names && has_mapping(writer->trace, writer->trace->nodes[node].module))
+    if (writer->options->no_names && export_has_mapping(writer->trace, writer->trace->nodes[node].module))
         return;
     size_t count = names_count(writer->names, node);
     for (size_t i = 0; i < count; i++) { // the last one is that into which the others were inlined
@@ -278,19 +226,14 @@ static uint64_t function_without_frames(const struct writer *writer)
     return names_id_count(writer->names) + 1;
 }
 
-static uint64_t address_of(const struct trace *trace, uint32_t node)
-{
-    return has_mapping(trace, trace->nodes[node].module) ? trace->nodes[node].pc : export_location_address(trace, node);
-}
-
 static void write_locations(struct writer *writer)
 {
     for (uint32_t i = 0; i < writer->locations.count; i++) {
         uint32_t node = writer->locations.nodes[i], module = writer->trace->nodes[node].module;
         size_t location = export_protobuf_begin(&writer->out, PROFILE_LOCATION);
         put(writer, LOCATION_ID, i + 1);
-        put(writer, LOCATION_MAPPING, has_mapping(writer->trace, module) ? module + 1 : 0);
-        put(writer, LOCATION_ADDRESS, address_of(writer->trace, node));
+        put(writer, LOCATION_MAPPING, export_has_mapping(writer->trace, module) ? module + 1 : 0);
+        put(writer, LOCATION_ADDRESS, export_mapping_address(writer->trace, node));
         write_lines(writer, node);
         end_message(writer, location);
     }
@@ -319,7 +262,7 @@ static int write_functions(struct writer *writer)
         return -1;
     for (size_t i = 0; i < writer->locations.count; i++) {
         uint32_t node = writer->locations.nodes[i];
-        bool is_left = writer->options->no_names && has_mapping(trace, trace->nodes[node].module);
+        bool is_left = writer->options->no_names && export_has_mapping(trace, trace->nodes[node].module);
         for (size_t f = 0; !is_left && f < names_count(writer->names, node); f++)
             is_said[names_at(writer->names, node, f)->id] = true;
     }
@@ -375,7 +318,10 @@ static int write_pprof(const struct selection *selection, const struct names *na
                             .trace = &selection->trace,
                             .names = names,
                             .out = {.sink = sink}};
-    bool is_good = export_locations_make(&writer.locations, writer.trace, names) == 0 && find_known(&writer);
+    bool is_good = export_locations_make(&writer.locations, writer.trace, names) == 0;
+    if (is_good)
+        writer.known = export_mappings_make(writer.trace, names, &writer.locations, options->no_names);
+    is_good = is_good && writer.known;
     if (is_good) {
         write_types(&writer);
         is_good = write_samples(&writer, options) == 0;
@@ -401,4 +347,5 @@ const struct export_format export_pprof = {
     .weight = EXPORT_WEIGHT_SAMPLES,
     .is_binary = true,
     .is_gzip = true,
+    .has_no_names = true,
 };

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../support'))
 import export_formats as formats  # noqa: E402
 from export_formats import clean  # noqa: E402
+from otlp_format import read_otlp  # noqa: E402
 
 START_NS = 1000 * 10**9
 SAMPLES, TIME, CPU, BYTES, BLOCKED, ALLOCATIONS, FAULTS = range(7)
@@ -139,6 +140,48 @@ def check_pprof(run, truth):
     one = formats.read_pprof(run('pprof', '--thread', '4194303'))
     expect('pprof: one thread', {sample['labels']['tid'] for sample in one['samples']}, {4194303})
     expect('pprof: one thread: no unused location but the one without frames', len(set(one['locations']) - one['used']), 1)
+
+
+def check_otlp(run, truth):
+    def stacks_of(profile):
+        got = collections.Counter()
+        for sample in profile['samples']:
+            labels = sample['attributes']
+            got[labels['thread.name'], labels['thread.id'], labels.get('qut.kind'), tuple(sample['stack'])] += sample['value']
+        return got
+
+    def wanted_of(weight):
+        wanted = collections.Counter()
+        for tid, name, sample, weights in all_weights(truth):
+            stack = tuple(name or '[no name]' for name in sample['stack']) or ('[no frames]',)
+            wanted[name, tid, sample['kind'], stack] += weights[weight]
+        return wanted
+
+    for weight in range(7):
+        profile, = read_otlp(run('otlp', '--weight', str(weight)))
+        expect_same_counts(f'otlp, weight {weight}', stacks_of(profile), wanted_of(weight))
+    profile, = read_otlp(run('otlp'))
+    expect('otlp: type', profile['type'], ('samples', 'count'))
+    expect('otlp: times', (profile['duration_ns'], profile['time_ns']), (10**9, formats.read_pprof(run('pprof'))['time_ns']))
+    expect('otlp: losses', profile['attributes']['qut.losses'].splitlines()[0], LOSSES)
+    expect('otlp: the same again', read_otlp(run('otlp')), [profile])
+    places = [place for sample in profile['samples'] for place in sample['locations']]
+    files = {place['mapping']['file']: place['mapping'] for place in places if place['mapping']}
+    expect('otlp: build-id', files['/opt/app/golden']['attributes'],
+           {'process.executable.build_id.gnu': ''.join(f'{0xb0 + i:02x}' for i in range(16))})
+    expect('otlp: inlined functions are lines of one location',
+           {tuple((function['name'], line) for function, line in place['lines']) for place in places if len(place['lines']) > 1},
+           {(('inner', 5), ('middle', 9), ('outer', 44))})
+    cpu, = read_otlp(run('otlp', '--kind', 'cpu'))
+    expect('otlp: a kind', (cpu['type'], cpu['period_type']), (('cpu', 'nanoseconds'), ('cpu', 'nanoseconds')))
+    expect('otlp: a kind needs no attribute', any('qut.kind' in sample['attributes'] for sample in cpu['samples']), False)
+    two = read_otlp(run('otlp', '--processes', '3'))  # the third one has no samples
+    expect('otlp: processes', [(one['resource']['process.pid'], one['resource']['service.name']) for one in two],
+           [(7001, 'part0'), (7002, 'part1')])
+    expect_same_counts('otlp, processes', sum(map(stacks_of, two), collections.Counter()), wanted_of(SAMPLES))
+    bare = [place for sample in read_otlp(run('otlp', '--no-names'))[0]['samples'] for place in sample['locations']]
+    expect('otlp: no names of what lies in files', any(place['lines'] for place in bare if place['mapping']), False)
+    expect('otlp: none at all', [one['samples'] for one in read_otlp(run('otlp', '--thread', 'nobody'))], [[]])
 
 
 def check_states(what, stack, truth, tid, taken=None, drop=(), late=0):
@@ -287,13 +330,17 @@ def check_random(run, truth):
     for sample in formats.read_pprof(run('pprof'))['samples']:
         from_profile[sample['labels']['tid'], sample['labels']['kind'], tuple(sample['stack'])] += sample['values'][0]
     expect_same_counts('random, pprof', from_profile, profile)
+    from_request = collections.Counter()
+    for sample in read_otlp(run('otlp'))[0]['samples']:
+        from_request[sample['attributes']['thread.id'], sample['attributes']['qut.kind'], tuple(sample['stack'])] += sample['value']
+    expect_same_counts('random, otlp', from_request, profile)
     expect('random, perf script', len(formats.read_perf_script(run('perf-script'))),
            sum(sample['count'] for sample in truth.samples))
     formats.read_speedscope(run('speedscope'))
     formats.read_nanoscope(run('nanoscope'))
 
 
-CHECKS = {'collapsed': check_collapsed, 'pprof': check_pprof, 'speedscope': check_speedscope,
+CHECKS = {'collapsed': check_collapsed, 'pprof': check_pprof, 'otlp': check_otlp, 'speedscope': check_speedscope,
           'nanoscope': check_nanoscope, 'chrome': check_chrome, 'perf-script': check_perf_script, 'callgrind': check_callgrind,
           'firefox': check_firefox}
 

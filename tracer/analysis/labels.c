@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace is of, said beside its name: a trace knows no hosts.
+#include "tracer/analysis/labels.h"
+
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tracer/tables/tables.h"
-
-static bool take_label(const char *text, struct tables_labels *labels)
+static bool take_label(const char *text, struct analysis_labels *labels)
 {
     const struct {
         const char *key;
@@ -19,9 +19,9 @@ static bool take_label(const char *text, struct tables_labels *labels)
     return false;
 }
 
-void tables_take_labels(char *operand, struct tables_labels *labels)
+void analysis_take_labels(char *operand, struct analysis_labels *labels)
 {
-    *labels = (struct tables_labels){0};
+    *labels = (struct analysis_labels){0};
     while (access(operand, F_OK) != 0) {
         char *comma = strrchr(operand, ',');
         if (!comma || !take_label(comma + 1, labels))
