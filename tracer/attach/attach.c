@@ -331,9 +331,7 @@ static int record(struct attach_session *session, struct attach_error *error)
                                                 .name_code = attach_name_code,
                                                 .name_past_code = attach_name_past_code,
                                                 .levels_of_code = attach_levels_of_code},
-                                    .naming = {.v8 = &session->v8,
-                                               .python = &session->python,
-                                               .made_code = {.pid = (uint32_t)session->options->pid}}};
+                                    .naming = {.v8 = &session->v8, .python = &session->python, .made_code = made_code}};
     collecting.options.name_context = &collecting.naming;
     pthread_t collector;
     sigset_t all, before;
