@@ -8,7 +8,9 @@ int fuzz_script(const uint8_t *data, size_t size)
     struct probe_script script;
     struct probe_diagnostic why;
     if (probe_compile((const char *)data, size, &script, &why) != 0) {
-        fuzz_require(why.text[0] && !why.is_no_memory && !strstr(why.text, "a mistake of ours"));
+        // At its begin: further on may stand what the script says, and a fuzzer soon says this.
+        static const char ours[] = "a mistake of ours";
+        fuzz_require(why.text[0] && !why.is_no_memory && strncmp(why.text, ours, sizeof ours - 1) != 0);
         char *shown = probe_diagnostic_show(&why, "script", (const char *)data, size);
         fuzz_require(shown && strchr(shown, '^'));
         free(shown);
