@@ -23,14 +23,16 @@ static void use_samples(const struct trace *trace, uint32_t *of_node)
 static bool is_same_place(const struct trace *trace, const struct names *names, uint32_t a, uint32_t b)
 {
     const struct trace_node *left = &trace->nodes[a], *right = &trace->nodes[b];
-    return left->module == right->module && left->pc == right->pc && left->label == right->label &&
-           names_at(names, a, 0)->id == names_at(names, b, 0)->id;
+    // What has a label has no address: its name is all of it.
+    return left->module == right->module && left->class_ == right->class_ && !left->label == !right->label &&
+           (left->label || left->pc == right->pc) && names_at(names, a, 0)->id == names_at(names, b, 0)->id;
 }
 
 static uint64_t hash_of(const struct trace *trace, const struct names *names, uint32_t node)
 {
     const struct trace_node *at = &trace->nodes[node];
-    return base_hash_word(base_hash_word(0, at->pc), (uint64_t)at->module << 32 | names_at(names, node, 0)->id);
+    return base_hash_word(base_hash_word(0, at->label ? 0 : at->pc),
+                          (uint64_t)at->module << 32 | names_at(names, node, 0)->id);
 }
 
 int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names)
