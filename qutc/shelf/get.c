@@ -39,8 +39,7 @@ static size_t take_part(char *part, size_t unit, size_t count, void *context)
     return size;
 }
 
-// What names a user in it would be seen in lists of processes, and in what we say.
-static int check_url(const char *url, struct base_error *error)
+int shelf_check_url(const char *url, struct base_error *error)
 {
     CURLU *parts = curl_url();
     char *user = NULL, *scheme = NULL;
@@ -87,7 +86,7 @@ int shelf_get(const char *url, const char *path, size_t max_bytes, unsigned time
     char *address = NULL;
     *body_bytes = NULL;
     *is_there = false;
-    if (check_url(url, error) != 0)
+    if (shelf_check_url(url, error) != 0)
         return -1;
     size_t length = strlen(url);
     CURL *curl = curl_easy_init();

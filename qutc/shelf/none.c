@@ -35,3 +35,9 @@ enum shelf_answer shelf_take(const struct shelf_source *source, const struct inp
     not_here(error);
     return SHELF_REFUSED;
 }
+
+int shelf_check_url(const char *url, struct base_error *error)
+{
+    (void)url;
+    return not_here(error);
+}

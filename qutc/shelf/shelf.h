@@ -59,4 +59,7 @@ enum { SHELF_MEMORY_SECONDS = 600, SHELF_TIMEOUT_MS = 2000, SHELF_URLS_MAX = 16 
 enum shelf_answer shelf_take(const struct shelf_source *source, const struct input_image *image, uint8_t **table,
                              size_t *table_size, size_t *from, struct base_error *error);
 
+// http or https, and no user in it: that would be seen in lists of processes, and in what we say.
+int shelf_check_url(const char *url, struct base_error *error);
+
 #endif

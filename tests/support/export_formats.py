@@ -90,7 +90,11 @@ def packed(values):
 def read_pprof(path):
     """The profile, with strings in the place of their numbers and stacks (innermost first) of functions' names."""
     with open(path, 'rb') as file:
-        fields = message(gzip.decompress(file.read()))
+        return read_pprof_bytes(gzip.decompress(file.read()))
+
+
+def read_pprof_bytes(data):
+    fields = message(data)
     assert set(fields) <= {1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14}, set(fields)
     strings = [text.decode('utf-8', 'strict') for text in fields[6]]
     assert strings[0] == ''

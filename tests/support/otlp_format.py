@@ -121,7 +121,11 @@ def read_profile(tables, data, resource):
 def read_otlp(path):
     """[profile], one for each process."""
     with open(path, 'rb') as file:
-        fields = parse('request', gzip.decompress(file.read()))
+        return read_otlp_bytes(gzip.decompress(file.read()))
+
+
+def read_otlp_bytes(data):
+    fields = parse('request', data)
     tables, profiles = Tables(fields[2][0]), []
     for part in fields[1]:
         resource_profiles = parse('resource_profiles', part)

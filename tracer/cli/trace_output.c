@@ -60,8 +60,7 @@ static void say_missing_names(const struct names *names)
         cli_report(stderr, "names", "%zu more modules have none", count - MISSING_SHOWN);
 }
 
-static struct names *look_up_names(const struct trace *trace, const struct trace_options *options,
-                                   struct base_error *error)
+struct names *cli_trace_names(const struct trace *trace, const struct trace_options *options, struct base_error *error)
 {
     struct progress progress;
     const struct names_options wanted = {.debug_root = options->debug_root,
@@ -95,7 +94,7 @@ static struct sink *open_out(const struct trace_job *job, const char *out, struc
 static int write_trace(const struct trace_job *job, const struct trace *trace, struct sink *sink,
                        struct base_error *error)
 {
-    struct names *names = look_up_names(trace, job->options, error);
+    struct names *names = cli_trace_names(trace, job->options, error);
     int status = names ? job->write(job, trace, names, sink, error) : -1;
     names_free(names);
     struct base_error closing = {0};

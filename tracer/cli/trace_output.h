@@ -23,6 +23,9 @@ struct trace_job {
     struct selection selection; // whoever selects frees it
 };
 
+// With progress, and what has no names said. NULL, *error filled.
+struct names *cli_trace_names(const struct trace *trace, const struct trace_options *options, struct base_error *error);
+
 bool cli_is_same_file(const char *a, const char *b); // both are there
 
 // Returns an exit status: CLI_NO where the trace is incomplete, CLI_BAD where OUT was not written.

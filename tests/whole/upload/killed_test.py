@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds of qut upload in which it is killed, or the receiver is, at an instant that nobody chose: nothing is lost, nothing is
+counted twice, and what the receiver gets again has the same id and bytes.
+usage: killed_test.py QUT GOLDEN_MAKER [ROUNDS [SEED]]"""
+import os
+import random
+import subprocess
+import sys
+import time
+
+from upload_parts import Receiver, check, end, folder, make_trace, read_account
+
+QUT, GOLDEN_MAKER = map(os.path.abspath, sys.argv[1:3])
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+SPOOL = 'spool'
+
+
+def command(url, services, patience):
+    return [QUT, 'upload', *(f'golden.qtrace,service={name}' for name in services), '--as', 'otlp', '--spool', SPOOL, '--to', url,
+            '--quiet', '--wait', '1', '--patience', str(patience)]
+
+
+def counts_agree(what):
+    # Each taken id has at most one end, or lies there: what the account has not yet, the folder has.
+    ids, waiting = read_account(SPOOL)
+    ended = ids['sent'] + ids['dropped']
+    check(f'{what}: ended once', len(set(ended)) == len(ended) and set(ended) <= set(ids['taken']), ids)
+    check(f'{what}: none is lost', set(ids['taken']) <= set(ended) | set(waiting), (ids, waiting))
+    check(f'{what}: none twice', len(set(ids['taken'])) == len(ids['taken']), ids)
+
+
+def main():
+    draw = random.Random(SEED)
+    with folder() as work:
+        os.chdir(work)
+        make_trace(QUT, GOLDEN_MAKER)
+        receiver = Receiver('receiver')
+        try:
+            begin = time.monotonic()
+            probe = subprocess.run(command(receiver.url, ['first'], 30), capture_output=True, text=True, check=False)
+            if 'without libcurl' in probe.stderr:
+                print('SKIP: this qut was built without libcurl')
+                return 77
+            longest = time.monotonic() - begin
+            given = ['first']
+            for round_ in range(ROUNDS):
+                services = [f'r{round_}-{i}' for i in range(3)]
+                given += services
+                process = subprocess.Popen(command(receiver.url, services, 0), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(draw.random() * longest)
+                if draw.random() < 0.3:
+                    receiver.kill()
+                    process.wait()
+                    receiver.start()
+                else:
+                    process.kill()
+                    process.wait()
+                counts_agree(f'round {round_}')
+            # Everything again: what was not taken is, what waits is sent.
+            last = subprocess.run(command(receiver.url, given, 60), capture_output=True, text=True, check=False)
+            check('at the end: the balance', last.stdout.strip() == f'taken {len(given)} = sent {len(given)} + waiting 0 + dropped 0' and
+                  last.returncode == 0, (last.returncode, last.stdout, last.stderr))
+            counts_agree('at the end')
+            log = [entry for entry in receiver.log() if entry['accepted']]
+            got = {}
+            for entry in log:
+                got.setdefault(entry['id'], set()).add(entry['hash'])
+            ids, waiting = read_account(SPOOL)
+            check('at the end: the receiver has what was taken, no more and no less', set(got) == set(ids['taken']) and not waiting,
+                  (set(got) ^ set(ids['taken'])))
+            check('at the end: what came twice had the same bytes', all(len(hashes) == 1 for hashes in got.values()), got)
+            check('at the end: each service once', sorted(name for entry in {entry['id']: entry for entry in log}.values()
+                                                       for name in entry['services']) == sorted(given))
+            print(f'{ROUNDS} rounds: {len(given)} requests, of which {len(log) - len(got)} came again')
+        finally:
+            receiver.kill()
+    return end('upload_killed')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

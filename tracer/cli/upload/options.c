@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/upload/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/diagnostics.h"
+
+static const char help[] =
+    "Usage: qut upload FILE... --as FORM --spool DIR --to URL\n"
+    "       qut upload --as FORM --spool DIR --to URL\n"
+    "       qut upload FILE... --as FORM --dry-run\n\n"
+    "Sends traces to a receiver. Each becomes one request, or more, which are put into the spool, a folder, first; "
+    "what\n"
+    "lies there is sent, the oldest first, and stays until it was accepted or refused: a later run sends what an\n"
+    "earlier one could not. A process that was killed at any instant, and a full disk, leave nothing uncounted.\n\n"
+    "  otlp    OpenTelemetry's profiles (opentelemetry-proto 1.11): POST to /v1development/profiles\n"
+    "  pprof   Pyroscope's push API: POST to /push.v1.PusherService/Push\n"
+    "  file    the trace as it is: PUT to URL, a presigned one, or one that has {id}, which becomes the request's "
+    "id\n\n"
+    "URL without a path gets the one above. @FILE instead of URL reads it from a file: who has a presigned URL can "
+    "use\n"
+    "it, and arguments are seen by others. FILE may have labels: FILE,host=NAME,service=NAME,version=NAME. Without\n"
+    "--to nothing is sent; without FILE nothing new is taken.\n\n"
+    "Statuses 429, 502, 503 and 504 and broken connections are tried again, the same bytes with the same id; every\n"
+    "other refusal is final. The last line counts: taken = sent + waiting + dropped, of all that the spool ever "
+    "had.\n\n"
+    "Example: qut upload app.qtrace,service=shop --as otlp --spool spool --to http://collector:4318\n"
+    "         qut upload --as otlp --spool spool --to http://collector:4318\n"
+    "         qut upload app.qtrace --as pprof --dry-run\n";
+
+static const char statuses[] = "\nExit status: 0 all was accepted, or put into the spool without --to; 1 something "
+                               "waits, or was dropped or rejected; 2 bad usage or input, or nothing can be sent.\n";
+
+enum {
+    ID_TO = 256,
+    ID_AS,
+    ID_SPOOL,
+    ID_SPOOL_BYTES,
+    ID_MAX_BYTES,
+    ID_KIND,
+    ID_NO_NAMES,
+    ID_TOKEN,
+    ID_HEADERS,
+    ID_CACERT,
+    ID_TIMEOUT,
+    ID_WAIT,
+    ID_PATIENCE,
+    ID_DRY_RUN,
+    ID_DEBUG_ROOT,
+    ID_SYSROOT,
+    ID_NO_INLINES,
+    ID_QUIET = 'q',
+};
+
+#define KINDS "cpu, wall, alloc, lock, io or other"
+#define SIZES "a number of bytes, or of k, M, G of them"
+
+enum { URL_MAX_BYTES = 8192, TIMEOUT_MAX_S = 3600, WAIT_MAX_MS = 60000, PATIENCE_MAX_S = 1000000 };
+
+static const struct cli_argument arguments[] = {
+    {"to", "URL|@FILE", ID_TO, 0, "where to: http or https"},
+    {"as", "FORM", ID_AS, 0, "one of those above"},
+    {"spool", "DIR", ID_SPOOL, 0, "where requests wait; it is made if it is not there"},
+    {"spool-bytes", "SIZE", ID_SPOOL_BYTES, 0, "of what waits: the oldest is dropped for the newest (default: 64M)"},
+    {"max-bytes", "SIZE", ID_MAX_BYTES, 0,
+     "of a request, unpacked: longer ones become several, of a part of the time (default: otlp 64M, pprof 4M)"},
+    {"kind", "KIND", ID_KIND, 0, KINDS ": samples of this kind (default: the recording's main kind)"},
+    {"no-names", NULL, ID_NO_NAMES, 0, "addresses and build-ids without names, for the receiver to look up"},
+    {"token-file", "FILE", ID_TOKEN, 0, "its first line is sent as a bearer token; by https, or to this machine"},
+    {"headers", "FILE", ID_HEADERS, 0, "each of its lines, \"Name: value\", is sent as a header; as with tokens"},
+    {"cacert", "FILE", ID_CACERT, 0, "PEM file of the certificates that are trusted (default: the system's)"},
+    {"timeout", "S", ID_TIMEOUT, 0, "seconds for one request (default: 30)"},
+    {"wait", "MS", ID_WAIT, 0, "before a request is sent again; doubled each time, up to a minute (default: 1000)"},
+    {"patience", "S", ID_PATIENCE, 0, "seconds for all: then what is left waits; 0: each is sent once (default: 60)"},
+    {"dry-run", NULL, ID_DRY_RUN, 0, "send and keep nothing: list what would leave this host"},
+    {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug)"},
+    {"sysroot", "DIR", ID_SYSROOT, 0, "open the files of modules below DIR: a trace of another machine"},
+    {"no-inlines", NULL, ID_NO_INLINES, 0, "no inlined functions, which need debug information: faster"},
+    {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
+    {"help", NULL, CLI_ID_HELP, 0, "this text"},
+};
+
+static int take_size(const char *option, const char *value, uint64_t *size)
+{
+    static const char units[] = "kMG";
+    char *end = NULL;
+    const unsigned long long number = strspn(value, "0123456789") ? strtoull(value, &end, 10) : 0;
+    const char *unit = end && *end ? strchr(units, *end) : NULL;
+    const unsigned shift = unit ? 10 * ((unsigned)(unit - units) + 1) : 0;
+    if (!number || !end || (*end && (!unit || end[1])) || number > UINT64_MAX >> 1 >> shift)
+        return cli_bad_value(option, value, SIZES);
+    *size = (uint64_t)number << shift;
+    return 0;
+}
+
+static int take_number(const char *option, const char *value, long least, long most, const char *what, long *number)
+{
+    return cli_number(value, least, most, number) ? 0 : cli_bad_value(option, value, what);
+}
+
+// What the file says is not shown, whatever is wrong.
+static int take_url(struct upload_options *options, const char *value)
+{
+    static char url[URL_MAX_BYTES];
+    options->has_target = true;
+    options->target.url = value;
+    if (*value != '@')
+        return 0;
+    FILE *file = fopen(value + 1, "re");
+    if (!file || !fgets(url, sizeof url, file))
+        *url = '\0';
+    if (file)
+        fclose(file);
+    const size_t length = strcspn(url, "\r\n");
+    const bool is_whole = length && length < sizeof url - 1;
+    url[length] = '\0';
+    options->target.url = url;
+    return is_whole ? 0 : cli_bad_value("to", value, "a file whose first line is a URL");
+}
+
+static int take_option(void *context, int id, const char *value)
+{
+    struct upload_options *options = context;
+    long number = 0;
+    int status = 0;
+    switch (id) {
+    case ID_TO: return take_url(options, value);
+    case ID_AS:
+        return upload_form_named(value, &options->wanted.form) ? 0 : cli_bad_value("as", value, "otlp, pprof or file");
+    case ID_SPOOL: options->spool = value; return 0;
+    case ID_SPOOL_BYTES: return take_size("spool-bytes", value, &options->spool_bytes);
+    case ID_MAX_BYTES: return take_size("max-bytes", value, &options->wanted.max_bytes);
+    case ID_KIND: return analysis_kind_named(value, &options->wanted.kind) ? 0 : cli_bad_value("kind", value, KINDS);
+    case ID_NO_NAMES: options->wanted.no_names = true; return 0;
+    case ID_TOKEN: options->target.token_file = value; return 0;
+    case ID_HEADERS: options->target.header_file = value; return 0;
+    case ID_CACERT: options->target.certificates = value; return 0;
+    case ID_TIMEOUT:
+        status = take_number("timeout", value, 1, TIMEOUT_MAX_S, "seconds from 1 to 3600", &number);
+        options->target.timeout_ms = (unsigned)number * 1000;
+        return status;
+    case ID_WAIT:
+        status = take_number("wait", value, 1, WAIT_MAX_MS, "milliseconds from 1 to 60000", &number);
+        options->target.wait_ms = (unsigned)number;
+        return status;
+    case ID_PATIENCE:
+        status = take_number("patience", value, 0, PATIENCE_MAX_S, "seconds from 0 to 1000000", &number);
+        options->target.patience_ms = (uint64_t)number * 1000;
+        return status;
+    case ID_DRY_RUN: options->dry_run = true; return 0;
+    case ID_DEBUG_ROOT: options->debug_root = value; return 0;
+    case ID_SYSROOT: options->wanted.system_root = value; return 0;
+    case ID_NO_INLINES: options->no_inlines = true; return 0;
+    case ID_QUIET: options->quiet = true; return 0;
+    default: return -1;
+    }
+}
+
+static const char *word_of(int id, size_t index)
+{
+    return id == ID_AS && index < UPLOAD_FORM_COUNT ? upload_form_name((enum upload_form)index) : NULL;
+}
+
+static int refuse(const char *name, const char *why)
+{
+    cli_report(stderr, name, "%s", why);
+    return cli_usage_error("upload");
+}
+
+int upload_options_parse(struct upload_options *options, int argc, char **argv)
+{
+    const struct cli_parser parser = {.command = "upload",
+                                      .help = help,
+                                      .statuses = statuses,
+                                      .arguments = arguments,
+                                      .argument_count = sizeof arguments / sizeof *arguments,
+                                      .take = take_option,
+                                      .context = options,
+                                      .word = word_of};
+    static const uint64_t max_bytes[UPLOAD_FORM_COUNT] = {64u << 20, 4u << 20, UINT64_MAX};
+    int first;
+    *options = (struct upload_options){.spool_bytes = 64u << 20,
+                                       .target = {.timeout_ms = 30000, .wait_ms = 1000, .patience_ms = 60000},
+                                       .wanted = {.kind = SELECTION_MAIN, .form = UPLOAD_FORM_COUNT}};
+    const int status = cli_parse(&parser, argc, argv, &first);
+    if (status != CLI_GO_ON)
+        return status;
+    options->files = argv + first;
+    options->file_count = argc - first;
+    const bool has_form = options->wanted.form != UPLOAD_FORM_COUNT;
+    if (options->dry_run && !options->file_count)
+        return refuse("--dry-run", "needs a FILE");
+    if (!options->dry_run && !options->spool)
+        return refuse("upload", "needs --spool DIR, where requests wait");
+    if (!has_form && (options->file_count || options->has_target))
+        return refuse("upload", "needs --as FORM");
+    if (has_form && !options->wanted.max_bytes)
+        options->wanted.max_bytes = max_bytes[options->wanted.form];
+    if (has_form && options->wanted.form == UPLOAD_FILE &&
+        (options->wanted.no_names || options->wanted.kind != SELECTION_MAIN))
+        return refuse("--as file", "sends the trace as it is: neither --kind nor --no-names");
+    options->target.form = options->wanted.form;
+    return CLI_GO_ON;
+}
