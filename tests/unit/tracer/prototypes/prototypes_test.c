@@ -295,7 +295,7 @@ END_TEST
 
 // ---- debug information that lies
 
-enum { ROUNDS = 150 };
+enum { ROUNDS = 60 };
 
 struct bytes {
     uint8_t *data;
