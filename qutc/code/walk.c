@@ -187,7 +187,10 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
     w->machine.versions = 0;
-    w->touched.count = w->targets.count = w->left_for.count = w->parts.count = w->ways.count = 0;
+    w->touched.count = w->left_for.count = w->parts.count = w->ways.count = 0;
+    if (w->jumps.count)
+        base_hash_clear(&w->jump_index);
+    w->jumps.count = w->targets.count = 0;
     w->has_doubt = false;
 }
 

@@ -28,6 +28,11 @@ FUNCTIONS = {
               "movslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n6: xor %ebx, %ebx\n7: nop\n9: pop %rbx\n"
               ".cfi_def_cfa_offset 8\nret\n" + LEAVE + ".section .rodata\n5: .long 6b-5b, 7b-5b, 9b-5b\n.text\n",
               [], "followed"),
+    # Of a table that is known in part nothing is: what the rest leads to may have another frame.
+    "table_of_others": (ENTER + "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncmp $2, %edi\nja 9f\n"
+                        "lea 5f(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n6: xor %ebx, %ebx\n"
+                        "9: pop %rbx\n.cfi_def_cfa_offset 8\nret\n" + LEAVE +
+                        ".section .rodata\n5: .long 6b-5b, 9b-5b, target-5b\n.text\n", [], "a jump to what is not known"),
     "lowers": (ENTER + "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\n"
                "sub %rdi, %rsp\npush %rbx\ncall target\nleave\n.cfi_def_cfa 7, 8\nret\n" + LEAVE, [], "followed"),
     # What is behind a call that does not come back is another's, whatever it leaves on the stack.
