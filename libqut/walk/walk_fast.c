@@ -32,7 +32,7 @@ __attribute__((noinline)) static struct runtime_link *
 look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
-    if (ARCH_NATIVE_RA_OFFSET_BYTES && is_return && modules_machine_link(key, &found)) {
+    if (ARCH_NATIVE_RA_OFFSET_BYTES != 0 && is_return && modules_machine_link(key, &found)) {
         struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
         link->cfa = found.cfa;
         link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
