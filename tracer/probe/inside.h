@@ -127,6 +127,7 @@ struct probe_keyed {
 bool probe_key(struct probe_compiler *c, struct probe_keyed *keyed);
 bool probe_map_is(struct probe_compiler *c, const struct probe_keyed *keyed, const struct qut_probe_map *as,
                   uint32_t *number);
+const char *probe_map_kind_name(uint32_t kind); // "count()"
 bool probe_find_map(const struct probe_compiler *c, const struct probe_token *name, uint32_t *number);
 // r1, r2 and a helper; r3 is there already.
 bool probe_call_with_key(struct probe_compiler *c, enum qut_probe_helper helper, uint32_t map,

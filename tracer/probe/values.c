@@ -29,6 +29,14 @@ static const struct number_at { // in the program's memory
 
 enum { FIELDS = sizeof fields / sizeof *fields, NUMBERS = sizeof numbers_at / sizeof *numbers_at };
 
+const char *probe_field_name(uint32_t field)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (fields[i].field == field)
+            return fields[i].name;
+    return "?";
+}
+
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
     const char *words[FIELDS + NUMBERS + 2];
