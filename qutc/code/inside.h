@@ -102,7 +102,7 @@ struct code_walk {
     struct base_hash_index leader_index; // by pc
     BASE_VECTOR(uint32_t) queue;
     BASE_VECTOR(struct code_edge) edges;
-    BASE_VECTOR(struct code_part) parts; // of the phase JUDGE, not of walks that are only looked at
+    BASE_VECTOR(struct code_part) parts; // of the phase JUDGE
     BASE_VECTOR(struct code_way) ways;
     bool has_doubt; // a part is behind a call
     BASE_VECTOR(struct code_table_jump) jumps;
@@ -146,7 +146,7 @@ static inline void code_run_begin(struct code_run *run, uint32_t from)
 }
 
 // ---- walk.c
-// The rule of an instruction that a block comes to, of the phase PUBLISH.
+// The rule of an instruction that a block comes to, of the phase PUBLISH; or it is told of, with visit.
 void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
 
 // ---- kept.c
@@ -208,7 +208,7 @@ void code_part_returns(struct code_walk *w, const struct code_run *run);
 void code_part_stops(struct code_walk *w, const struct code_run *run);
 // What an instruction did to sp.
 void code_part_moves_sp(struct code_walk *w, const struct code_run *run, const struct code_value *before);
-void code_parts_judge(struct code_walk *w); // all blocks have run
+bool code_parts_judge(struct code_walk *w); // all blocks have run. True: all of it is reached
 void code_parts_learn(struct code_walk *w); // of a function that is followed: which callees come back
 bool code_part_is_reached(const struct code_walk *w, const struct code_run *run);
 
