@@ -11,6 +11,7 @@
 #include <qut/frame.h>
 
 #include "libqut/os/thread_word.h"
+#include "libqut/runtime/hashed_rules.h"
 #include "libqut/runtime/link_cache.h"
 #include "libqut/runtime/memo.h"
 #include "libqut/runtime/tiers.h"
@@ -68,6 +69,7 @@ struct runtime_thread {
     // outermost append under way; 0: none is.
     uint32_t node_generation;
     uintptr_t append_sp;
+    struct runtime_hashed_rules *hashed; // pages of their own: many threads never use them
     struct runtime_link_cache links;
     struct runtime_memo memo;
     _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)

@@ -25,24 +25,49 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
                                              link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
 }
 
-// A link that the thread has not: from what others have looked up, else from the module's table. NULL: there is none.
-__attribute__((noinline)) static struct runtime_link *look_up(struct runtime_thread *thread,
-                                                              const struct modules *modules, uintptr_t key)
+// All of a link but its key and what comes next: from what others have looked up, else from the module's table.
+static inline bool look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key,
+                           struct runtime_link *found)
+{
+    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
+    if (shares && runtime_shared_find(modules->shared, key, found))
+        return true;
+    if (!find_rule(modules, key, found))
+        return false;
+    if (shares)
+        runtime_shared_put(modules->shared, key, found);
+    thread->counts.looked_up++;
+    return true;
+}
+
+// A link that the thread has not. NULL: there is none.
+__attribute__((noinline)) static struct runtime_link *make_link(struct runtime_thread *thread,
+                                                                const struct modules *modules, uintptr_t key)
 {
     struct runtime_link found;
-    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
-    if (!shares || !runtime_shared_find(modules->shared, key, &found)) {
-        if (!find_rule(modules, key, &found))
-            return NULL;
-        if (shares)
-            runtime_shared_put(modules->shared, key, &found);
-        thread->counts.looked_up++;
-    }
+    if (!look_up(thread, modules, key, &found))
+        return NULL;
     struct runtime_link *link = runtime_link_make(&thread->links, key);
     link->next_bytes = 0;
     link->cfa = found.cfa;
     link->step = found.step;
     return link;
+}
+
+// The same of a hashed rule that does not stand at its first place.
+__attribute__((noinline)) static struct runtime_link *find_hashed(struct runtime_thread *thread,
+                                                                  const struct modules *modules, uintptr_t key)
+{
+    struct runtime_hashed_rules *hashed = thread->hashed;
+    struct runtime_link found, *rule = runtime_hashed_place(hashed, key) + 1;
+    if (rule->key == key)
+        return rule;
+    if (!look_up(thread, modules, key, &found))
+        return NULL;
+    rule = runtime_hashed_make(hashed, key);
+    rule->cfa = found.cfa;
+    rule->step = found.step;
+    return rule;
 }
 
 // A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
@@ -112,10 +137,13 @@ __attribute__((noinline)) static struct cursor stop_at_limit(struct runtime_fast
 
 enum { STOP_FULL = WALK_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
 
-// One source for walks that remember and others.
-RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember)
+// One source for walks that remember, others, and those that find rules by hashing alone. *mispredicted_count: frames
+// whose link was not the one that was tried.
+RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember, const bool is_hashed,
+                                         size_t *mispredicted_count)
 {
     struct runtime_thread *thread = f->thread;
+    struct runtime_hashed_rules *hashed = thread->hashed;
     struct runtime_link_cache *links = &thread->links;
     struct runtime_memo *memo = &thread->memo;
     struct cursor at = take_cursor(memo);
@@ -175,14 +203,19 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             }
         }
         // What is expected here lies in one line of code: jumps are what a frame costs most.
-        if (__builtin_expect(link->key != key, 0)) {
+        if (is_hashed) {
+            link = runtime_hashed_place(hashed, key);
+            if (__builtin_expect(link->key != key, 0))
+                link = find_hashed(thread, f->modules, key);
+        } else if (__builtin_expect(link->key != key, 0)) {
             link = runtime_link_at(links, last->next_bytes);
             if (link->key != key) {
                 if (f->modules->shared)
                     runtime_shared_expect(f->modules->shared, key);
                 link = runtime_link_find(links, key);
+                *mispredicted_count += link != NULL;
                 if (!link)
-                    link = look_up(thread, f->modules, key);
+                    link = make_link(thread, f->modules, key);
                 if (link)
                     last->next_bytes = runtime_link_bytes(links, link);
             }
@@ -228,8 +261,10 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
         fp = outer_fp;
         sp = cfa;
         key = outer_key;
-        last = link;
-        link = last + 1;
+        if (!is_hashed) {
+            last = link;
+            link = last + 1;
+        }
     }
     f->sp = sp;
     f->fp = fp;
@@ -243,12 +278,21 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
 
 enum qut_stop walk_fast_run_links(struct runtime_fast *f)
 {
-    return (enum qut_stop)walk_run_as(f, false);
+    struct runtime_thread *thread = f->thread;
+    size_t mispredicted_count = 0;
+    if (!thread->hashed || runtime_links_are_wanted(&thread->links)) {
+        enum qut_stop stop = (enum qut_stop)walk_run_as(f, false, false, &mispredicted_count);
+        runtime_links_judge(&thread->links, f->count, mispredicted_count);
+        return stop;
+    }
+    runtime_hashed_use(thread->hashed, thread->links.epoch);
+    return (enum qut_stop)walk_run_as(f, false, true, &mispredicted_count);
 }
 
 enum qut_stop walk_fast_run_and_remember(struct runtime_fast *f)
 {
-    unsigned stop = walk_run_as(f, true);
+    size_t mispredicted_count = 0;
+    unsigned stop = walk_run_as(f, true, false, &mispredicted_count);
     return stop == STOP_FULL ? walk_fast_run_links(f) : (enum qut_stop)stop;
 }
 
