@@ -23,10 +23,14 @@ struct runtime_hashed_rules {
 
 static inline struct runtime_link *runtime_hashed_place(struct runtime_hashed_rules *hashed, uintptr_t key)
 {
-    // In bytes at once, and without a multiplication: a walk waits for each instruction of this. Return addresses
-    // differ in their lowest bits; those of functions that begin at the same place of different pages, in the others.
-    enum { RULE_BYTES = sizeof(struct runtime_link), MASK = (RUNTIME_HASHED_COUNT - 1) * RULE_BYTES };
-    uintptr_t place_bytes = (key * RULE_BYTES ^ (key >> (RUNTIME_HASHED_BITS - __builtin_ctz(RULE_BYTES)))) & MASK;
+    // Without a multiplication, and in bytes at once where that is possible: a walk waits for each instruction of this.
+    // Return addresses differ in their lowest bits; those at one place of different pages, in the others.
+    enum { RULE_BYTES = sizeof(struct runtime_link), IS_POWER_OF_2 = (RULE_BYTES & (RULE_BYTES - 1)) == 0 };
+    const uintptr_t mask = RUNTIME_HASHED_COUNT - 1;
+    if (!IS_POWER_OF_2)
+        return &hashed->rules[(key ^ key >> RUNTIME_HASHED_BITS) & mask];
+    uintptr_t place_bytes =
+        (key * RULE_BYTES ^ key >> (RUNTIME_HASHED_BITS - __builtin_ctz(RULE_BYTES))) & mask * RULE_BYTES;
     return (struct runtime_link *)((char *)hashed->rules + place_bytes);
 }
 

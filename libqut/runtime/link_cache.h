@@ -87,30 +87,25 @@ static inline struct runtime_link *runtime_link_make(struct runtime_link_cache *
 
 enum { RUNTIME_LINK_MISPREDICTED_WALKS = 4, RUNTIME_LINK_PAUSE_MIN = 8, RUNTIME_LINK_PAUSE_MAX = 128 };
 
-// Whether a walk is to go by links.
-static inline bool runtime_links_are_wanted(struct runtime_link_cache *cache)
+__attribute__((noinline, cold, unused)) static void runtime_links_mispredict(struct runtime_link_cache *cache)
 {
-    if (cache->pause == 0)
-        return true;
-    cache->pause--;
-    return false;
-}
-
-// Of a walk that went by them. A jump that was mispredicted costs as much as five frames that were foretold. Keys that
-// were not known at all do not count: nothing knows them.
-static inline void runtime_links_judge(struct runtime_link_cache *cache, size_t frame_count, size_t mispredicted_count)
-{
-    if (mispredicted_count * 4 <= frame_count) {
-        cache->mispredicted_walks = 0;
-        cache->next_pause = RUNTIME_LINK_PAUSE_MIN;
-        return;
-    }
     if (++cache->mispredicted_walks < RUNTIME_LINK_MISPREDICTED_WALKS)
         return;
     cache->mispredicted_walks = RUNTIME_LINK_MISPREDICTED_WALKS - 1; // one is enough after a pause
     cache->pause = cache->next_pause;
     if (cache->next_pause < RUNTIME_LINK_PAUSE_MAX)
         cache->next_pause = (uint8_t)(cache->next_pause * 2);
+}
+
+// Of a walk that went by them as far as it has come. Keys that were not known at all do not count: nothing knows them.
+static inline void runtime_links_judge(struct runtime_link_cache *cache, size_t frame_count, size_t mispredicted_count)
+{
+    if (__builtin_expect(mispredicted_count * 2 > frame_count, 0)) {
+        runtime_links_mispredict(cache);
+    } else if (__builtin_expect(cache->mispredicted_walks != 0, 0)) {
+        cache->mispredicted_walks = 0;
+        cache->next_pause = RUNTIME_LINK_PAUSE_MIN;
+    }
 }
 
 // Drops what was made from another list of modules.

@@ -38,9 +38,10 @@ struct runtime_fast {
     uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
     uintptr_t key; // one more than the pc to look up
     enum runtime_remember remember;
-    bool is_stubborn;        // whether it pays is not asked
-    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
-    size_t remembered_count; // of the frames given out
+    bool is_stubborn;          // whether it pays is not asked
+    bool is_given;             // the frame the walk is at was given out already: it is the last that is remembered
+    size_t remembered_count;   // of the frames given out
+    size_t mispredicted_count; // ... whose link was not the one that was tried
 };
 
 // What a walk reads first comes first, in one cache line.

@@ -137,10 +137,8 @@ __attribute__((noinline)) static struct cursor stop_at_limit(struct runtime_fast
 
 enum { STOP_FULL = WALK_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
 
-// One source for walks that remember, others, and those that find rules by hashing alone. *mispredicted_count: frames
-// whose link was not the one that was tried.
-RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember, const bool is_hashed,
-                                         size_t *mispredicted_count)
+// One source for walks that remember, others, and those that find rules by hashing alone.
+RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember, const bool is_hashed)
 {
     struct runtime_thread *thread = f->thread;
     struct runtime_hashed_rules *hashed = thread->hashed;
@@ -158,22 +156,30 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
     unsigned stop = WALK_STOP_STUCK;
     bool is_remembered = f->is_given;
     f->is_given = false;
+    struct runtime_link_step hashed_step = last->step;
     for (;; is_remembered = false) {
+        // That led here. The link that it is in may be replaced below, before this is recorded.
+        struct runtime_link_step step = is_hashed ? hashed_step : last->step;
         if (pc == pcs_end && !(remember && is_remembered)) {
             // The frame is remembered though it is not given out: so that the step to it can be.
             if (remember)
-                at = stop_at_limit(f, at, sp, ra, fp, last->step);
+                at = stop_at_limit(f, at, sp, ra, fp, step);
             stop = WALK_STOP_LIMIT;
             break;
         }
         if (!(remember && is_remembered))
             *pc++ = key - 1;
         if (remember && !is_remembered) {
+            // Where frames cannot be foretold, neither can how many are passed: two without a jump.
+            if (is_hashed) {
+                at.older += at.older->sp < sp;
+                at.older += at.older->sp < sp;
+            }
             while (at.older->sp < sp)
                 at.older++;
-            if (__builtin_expect(runtime_memo_is_state(at.older, sp, ra, fp, last->step), 0)) {
+            if (__builtin_expect(runtime_memo_is_state(at.older, sp, ra, fp, step), 0)) {
                 put_cursor(memo, at);
-                runtime_memo_join(memo, last->step);
+                runtime_memo_join(memo, step);
                 f->count = (size_t)(pc - f->pcs);
                 f->fp = fp;
                 f->key = key;
@@ -213,7 +219,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
                 if (f->modules->shared)
                     runtime_shared_expect(f->modules->shared, key);
                 link = runtime_link_find(links, key);
-                *mispredicted_count += link != NULL;
+                f->mispredicted_count += link != NULL;
                 if (!link)
                     link = make_link(thread, f->modules, key);
                 if (link)
@@ -221,7 +227,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             }
         }
         if (remember && !is_remembered)
-            record(memo, at.new_frame++, sp, ra, fp, last->step, link);
+            record(memo, at.new_frame++, sp, ra, fp, step, link);
         if (__builtin_expect(!link, 0))
             break;
         uintptr_t cfa, outer_fp = fp;
@@ -261,7 +267,9 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
         fp = outer_fp;
         sp = cfa;
         key = outer_key;
-        if (!is_hashed) {
+        if (is_hashed) {
+            hashed_step = link->step;
+        } else {
             last = link;
             link = last + 1;
         }
@@ -273,26 +281,43 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
     f->count = (size_t)(pc - f->pcs);
     if (remember && f->remember == RUNTIME_REMEMBER)
         put_cursor(memo, at);
+    if (!is_hashed)
+        runtime_links_judge(links, f->count - f->remembered_count, f->mispredicted_count);
     return stop;
+}
+
+// Links mispredict: whether this is a run without them.
+static inline bool does_without_links(struct runtime_fast *f)
+{
+    struct runtime_thread *thread = f->thread;
+    if (__builtin_expect(thread->links.pause == 0 || !thread->hashed, 1))
+        return false;
+    thread->links.pause--;
+    thread->counts.without_links++;
+    runtime_hashed_use(thread->hashed, thread->links.epoch);
+    return true;
+}
+
+__attribute__((noinline)) static unsigned run_hashed(struct runtime_fast *f)
+{
+    return walk_run_as(f, false, true);
+}
+
+__attribute__((noinline)) static unsigned remember_hashed(struct runtime_fast *f)
+{
+    return walk_run_as(f, true, true);
 }
 
 enum qut_stop walk_fast_run_links(struct runtime_fast *f)
 {
-    struct runtime_thread *thread = f->thread;
-    size_t mispredicted_count = 0;
-    if (!thread->hashed || runtime_links_are_wanted(&thread->links)) {
-        enum qut_stop stop = (enum qut_stop)walk_run_as(f, false, false, &mispredicted_count);
-        runtime_links_judge(&thread->links, f->count, mispredicted_count);
-        return stop;
-    }
-    runtime_hashed_use(thread->hashed, thread->links.epoch);
-    return (enum qut_stop)walk_run_as(f, false, true, &mispredicted_count);
+    if (does_without_links(f))
+        return (enum qut_stop)run_hashed(f);
+    return (enum qut_stop)walk_run_as(f, false, false);
 }
 
 enum qut_stop walk_fast_run_and_remember(struct runtime_fast *f)
 {
-    size_t mispredicted_count = 0;
-    unsigned stop = walk_run_as(f, true, false, &mispredicted_count);
+    unsigned stop = does_without_links(f) ? remember_hashed(f) : walk_run_as(f, true, false);
     return stop == STOP_FULL ? walk_fast_run_links(f) : (enum qut_stop)stop;
 }
 
