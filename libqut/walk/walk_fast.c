@@ -40,14 +40,30 @@ static inline bool look_up(struct runtime_thread *thread, const struct modules *
     return true;
 }
 
-// A link that the thread has not. NULL: there is none.
-__attribute__((noinline)) static struct runtime_link *make_link(struct runtime_thread *thread,
-                                                                const struct modules *modules, uintptr_t key)
+// What a virtual machine says of its code is asked anew each time: such a link is found by no key, and to the memory
+// the step is one of which it is not known how it was taken, so it is taken again. NULL: no machine's code.
+static inline struct runtime_link *ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
+    if (ARCH_NATIVE_RA_OFFSET_BYTES == 0 || !is_return || !modules_machine_link(key, &found))
+        return NULL;
+    struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
+    link->cfa = found.cfa;
+    link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
+    thread->counts.looked_up++;
+    return link;
+}
+
+// A link that the thread has not. NULL: there is none.
+__attribute__((noinline)) static struct runtime_link *
+make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
+{
+    struct runtime_link found, *link = ask_machine(thread, key, is_return);
+    if (link)
+        return link;
     if (!look_up(thread, modules, key, &found))
         return NULL;
-    struct runtime_link *link = runtime_link_make(&thread->links, key);
+    link = runtime_link_make(&thread->links, key);
     link->next_bytes = 0;
     link->cfa = found.cfa;
     link->step = found.step;
@@ -55,12 +71,15 @@ __attribute__((noinline)) static struct runtime_link *make_link(struct runtime_t
 }
 
 // The same of a hashed rule that does not stand at its first place.
-__attribute__((noinline)) static struct runtime_link *find_hashed(struct runtime_thread *thread,
-                                                                  const struct modules *modules, uintptr_t key)
+__attribute__((noinline)) static struct runtime_link *
+find_hashed(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
     struct runtime_hashed_rules *hashed = thread->hashed;
     struct runtime_link found, *rule = runtime_hashed_place(hashed, key) + 1;
     if (rule->key == key)
+        return rule;
+    rule = ask_machine(thread, key, is_return);
+    if (rule)
         return rule;
     if (!look_up(thread, modules, key, &found))
         return NULL;
@@ -212,7 +231,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
         if (is_hashed) {
             link = runtime_hashed_place(hashed, key);
             if (__builtin_expect(link->key != key, 0))
-                link = find_hashed(thread, f->modules, key);
+                link = find_hashed(thread, f->modules, key, pc - f->pcs > 1);
         } else if (__builtin_expect(link->key != key, 0)) {
             link = runtime_link_at(links, last->next_bytes);
             if (link->key != key) {
@@ -221,7 +240,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
                 link = runtime_link_find(links, key);
                 f->mispredicted_count += link != NULL;
                 if (!link)
-                    link = make_link(thread, f->modules, key);
+                    link = make_link(thread, f->modules, key, pc - f->pcs > 1); // the first may be interrupted
                 if (link)
                     last->next_bytes = runtime_link_bytes(links, link);
             }

@@ -110,6 +110,10 @@ uint8_t *call_events_keep(struct call_events *calls, const void *bytes, size_t s
 // Nanoseconds of CLOCK_MONOTONIC.
 uint64_t call_events_ns(const struct call_events *calls, uint64_t ticks);
 
+// Of a function that is thinned: for how many of its calls each recorded one stands, rounded; UINT64_MAX: none is
+// recorded. 0: it is not thinned.
+uint64_t call_events_one_of(const struct call_events_function *function);
+
 // The index of an id; CALL_EVENTS_NONE: there is none.
 uint32_t call_events_find(const struct call_events *calls, uint32_t id);
 

@@ -233,6 +233,15 @@ bool call_events_take(struct call_events *calls, unsigned type, struct base_byte
     }
 }
 
+uint64_t call_events_one_of(const struct call_events_function *function)
+{
+    const uint64_t recorded = function->enters;
+    if (!(function->flags & QUT_TRACE_FILE_CALL_THINNED) || !function->counted)
+        return 0;
+    return recorded ? function->counted / recorded + 1 + (function->counted % recorded >= recorded - recorded / 2)
+                    : UINT64_MAX;
+}
+
 static int by_place(const void *one, const void *other)
 {
     const struct qut_trace_file_call_loss *a = one, *b = other;

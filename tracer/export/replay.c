@@ -113,6 +113,23 @@ static void leave(void *context, const struct call_times_call *call, const struc
     sink_text(writer->sink, "\n");
 }
 
+// What stands for more calls than are there.
+static void write_ratios(struct writer *writer)
+{
+    for (uint32_t i = 0; i < writer->calls->functions.count; i++) {
+        const struct call_events_function *function = &writer->calls->functions.items[i];
+        const uint64_t one_of = call_events_one_of(function);
+        char text[64];
+        if (!one_of)
+            continue;
+        snprintf(text, sizeof text, "# [%d of %" PRIu64 "] ", one_of != UINT64_MAX,
+                 one_of == UINT64_MAX ? function->counted : one_of);
+        sink_text(writer->sink, text);
+        write_function(writer, i);
+        sink_text(writer->sink, "\n");
+    }
+}
+
 static int write_process(const struct selection *selection, const struct call_events *calls, const struct names *names,
                          struct sink *sink, struct base_error *error)
 {
@@ -126,6 +143,7 @@ static int write_process(const struct selection *selection, const struct call_ev
     char text[64];
     snprintf(text, sizeof text, "# process %" PRIu32 "\n", calls->told.pid);
     sink_text(sink, text);
+    write_ratios(&writer);
     sink_text(sink, "#         TIME s      DURATION us      TID   FUNCTION\n");
     const int status = call_times_walk(calls, &visitor, &account, error);
     flush(&writer);

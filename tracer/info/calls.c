@@ -99,10 +99,9 @@ static int most_total_first(const void *one, const void *other, void *context)
     return left < right ? -1 : 1;
 }
 
-// Of its calls one of several is recorded.
 static bool is_thinned(const struct call_events_function *function)
 {
-    return function->flags & QUT_TRACE_FILE_CALL_THINNED && function->counted;
+    return call_events_one_of(function) != 0;
 }
 
 static void print_function_json(const struct shown *shown, uint32_t index)
@@ -158,10 +157,10 @@ static void print_name(const struct shown *shown, uint32_t index)
     char text[4 * NAME_COLUMNS + 8], whole[sizeof text + 64];
     const struct name *name = info_call_name(shown->printer, shown->calls, index);
     const struct call_events_function *told = &shown->calls->functions.items[index];
-    const uint64_t calls = told->enters; // of the whole part, as the count
+    const uint64_t one_of = call_events_one_of(told);
     names_shorten(name->function, NAME_COLUMNS, text, sizeof text);
-    snprintf(whole, sizeof whole, "%s  [%s of %s]", text, calls ? "1" : "0",
-             base_quantity_count(calls ? (calls + told->counted + calls / 2) / calls : told->counted).text);
+    snprintf(whole, sizeof whole, "%s  [%s of %s]", text, one_of == UINT64_MAX ? "0" : "1",
+             base_quantity_count(one_of == UINT64_MAX ? told->counted : one_of).text);
     info_print_end(shown->printer, is_thinned(told) ? whole : text);
 }
 

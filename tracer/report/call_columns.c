@@ -52,7 +52,7 @@ static void write_lane(struct writer *writer, const struct call_times_lanes *lan
 
 // Sums of all calls of a process, those included that have no room.
 struct sum_columns {
-    struct bytes *function, *counted, *how, *times, *histogram;
+    struct bytes *function, *counted, *how, *times, *histogram, *recorded;
 };
 
 static void write_histogram(struct bytes *to, const struct call_times_function *function)
@@ -87,6 +87,7 @@ static int write_sums(const struct sum_columns *to, const struct call_events *ca
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
             report_bytes_varint(to->times, times[k]);
         write_histogram(to->histogram, function);
+        report_bytes_varint(to->recorded, call_events_one_of(traced) ? 1 + traced->enters : 0);
     }
     call_times_sums_free(&sums);
     return 0;
@@ -109,7 +110,8 @@ int report_columns_of_calls(struct columns *columns, const struct selection *sel
                                      .counted = report_columns_add(columns, "call_sum_counted"),
                                      .how = report_columns_add(columns, "call_sum_how"),
                                      .times = report_columns_add(columns, "call_sum_times"),
-                                     .histogram = report_columns_add(columns, "call_sum_histogram")};
+                                     .histogram = report_columns_add(columns, "call_sum_histogram"),
+                                     .recorded = report_columns_add(columns, "call_sum_recorded")};
     int status = 0;
     for (size_t i = 0; i < trace->calls_count && status == 0; i++) {
         struct analysis_call_part part;

@@ -33,7 +33,8 @@
 //   call_depth, call_how (enum call_times_how): by begin, what is within another one behind it
 //   call_sum_function, call_sum_counted   of all calls, a row for each function of each process: its name; calls without
 //   events call_sum_how (as many as enum call_times_how has), call_sum_times (total, self, shortest, longest, ns),
-//   call_sum_histogram (how many buckets; of each: which, and its calls), one row behind the other
+//   call_sum_histogram (how many buckets; of each: which, and its calls), one row behind the other; call_sum_recorded
+//   (1 + how many calls of a thinned function were recorded, of which the times are; 0: it is not thinned)
 //   call_hidden         one number: calls that are not in the page, since there were too many
 #ifndef TRACER_REPORT_PACK_H
 #define TRACER_REPORT_PACK_H

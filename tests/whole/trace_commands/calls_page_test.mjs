@@ -8,7 +8,7 @@ import path from 'node:path';
 
 import { Browser } from '../../support/consumers/browser.mjs';
 import { Checks } from '../../support/consumers/consumers.mjs';
-import { readPageFile } from '../../unit/tracer/report/pages.mjs';
+import { pageModule, readPageFile } from '../../unit/tracer/report/pages.mjs';
 
 const [qut, tell] = process.argv.slice(2).map((file) => path.resolve(file));
 const checks = new Checks(), pictures = process.env.QUT_PICTURES;
@@ -51,6 +51,17 @@ checks.equal([...sums].sort(), info.functions.filter(({ calls }) => calls).map((
 checks.equal(trace.threads[0].calls.rows.every(({ begin, end }) => begin.every((time, i) => time <= end[i] && (i === 0 || end[i - 1] <= time))), true,
     'a row has one behind the other');
 
+// Of b and c one of several calls is recorded, of y none, of x all.
+execFileSync(tell, ['thinned.qtrace', 'a1 b2 /b2 b2 c3 /c3 /b2 c2 /c2 c2 /c2 /a1 x1 /x1', '1', 'b61 c2 y7000 x0']);
+execFileSync(qut, ['report', '--quiet', '-o', 'thinned.html', 'thinned.qtrace']);
+const { trace: thinned } = await readPageFile('thinned.html'), { ratioText, callSums } = await pageModule('call_table');
+checks.equal(thinned.callSums.map((row) => [thinned.functionName(row.func), ratioText(row)]).sort(),
+    [['a', ''], ['b', '[1 of 32]'], ['c', '[1 of 2]'], ['x', ''], ['y', '[0 of 7,000]'], ['z', '']], 'of what is thinned, for how many calls one stands');
+// Of two processes, in one of which it is thinned: 10 calls with events there, 630 without; 5 and 1,000 in the other.
+const both = callSums({ func: [3, 3], counted: [630, 1000], how: [10, 0, 0, 0, 0, 5, 0, 0, 0, 0], times: [9, 9, 1, 1, 9, 9, 1, 1],
+    histogram: [0, 0], recorded: [11, 0] });
+checks.equal([both.length, both[0].counted, ratioText(both[0])], [1, 1630, '[1 of 64]'], 'and so where another process is not');
+
 // ---- what is seen
 const browser = await Browser.start(), page = await browser.page();
 await page.goto(path.resolve('page.html'));
@@ -82,5 +93,9 @@ for (const key of ['ArrowDown', 'ArrowDown', ' ', '+', '+', '+', '+', '+', '+'])
 await frame();
 checks.ok(await coloured() > 0.05, 'and in an open track, from near');
 await picture('near');
+await page.goto(path.resolve('thinned.html'));
+await page.waitFor(`document.documentElement.dataset.ready === 'true'`);
+checks.equal(await page.evaluate(`[...document.querySelectorAll('#exact-table tbody td.stack')].map((cell) => cell.textContent).sort()`),
+    ['a', 'b [1 of 32]', 'c [1 of 2]', 'x', 'y [0 of 7,000]', 'z'], 'the table says so');
 await browser.close?.();
 checks.end('calls_page');

@@ -52,6 +52,11 @@ cat told.qtrace other.qtrace >both.qtrace
 same both.txt 0 "$qut" info --calls --top 3 both.qtrace
 same both-replay.txt 0 "$qut" export -q -f replay -o - both.qtrace
 
+# Of b and c one of several calls is recorded, of y none, of x all.
+"$tell" thinned.qtrace 'a1 b2 /b2 b2 c3 /c3 /b2 c2 /c2 c2 /c2 /a1 x1 /x1' 1 'b61 c2 y7 x0' || exit 1
+same thinned.txt 0 "$qut" info --calls thinned.qtrace
+same thinned-replay.txt 0 "$qut" export -q -f replay -o - thinned.qtrace
+
 # A file without its trailer has what it has, and says so.
 head -c -168 told.qtrace >cut.qtrace
 same cut.txt 1 "$qut" info --calls --top 3 cut.qtrace

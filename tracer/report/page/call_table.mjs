@@ -9,13 +9,15 @@ const TIMES = ['total', 'self', 'min', 'max'];
 const ROWS_AT_ONCE = 100, BAR = 4, CHART = 16;
 
 // Columns of pack.h, as numbers: a row for each function, those of several processes added up.
-export function callSums({ func, counted, how, times, histogram }) {
+export function callSums({ func, counted, how, times, histogram, recorded }) {
     const rows = new Map();
     for (let i = 0, at = 0; i < func.length; i++) {
-        const row = rows.get(func[i]) || { func: func[i], calls: 0, counted: 0, how: HOW.map(() => 0), total: 0, self: 0, min: Infinity, max: 0, histogram: new Map() };
+        const row = rows.get(func[i]) || { func: func[i], calls: 0, counted: 0, how: HOW.map(() => 0), total: 0, self: 0, min: Infinity, max: 0, histogram: new Map(), thinned: 0, recorded: 0 };
         const ended = how.slice(5 * i, 5 * i + 3).reduce((sum, count) => sum + count, 0);
         rows.set(func[i], row);
         row.counted += counted[i];
+        row.thinned += recorded[i] ? counted[i] : 0;
+        row.recorded += recorded[i] ? recorded[i] - 1 : 0;
         HOW.forEach((_, k) => {
             row.how[k] += how[5 * i + k];
             row.calls += how[5 * i + k];
@@ -30,6 +32,12 @@ export function callSums({ func, counted, how, times, histogram }) {
         }
     }
     return [...rows.values()];
+}
+
+// For how many calls each recorded one of a thinned function stands: as qut info --calls has it. '': it is not thinned.
+export function ratioText({ thinned, recorded }) {
+    const [one, of] = recorded ? [1, Math.floor((thinned + Math.floor(recorded / 2)) / recorded) + 1] : [0, thinned];
+    return thinned ? `[${one} of ${formatCount(of)}]` : '';
 }
 
 export function howText({ how, calls, counted }) {
@@ -100,8 +108,8 @@ export class CallTable {
     makeRow(one) {
         const row = document.createElement('tr'), has = one.calls > 0, isEnded = one.min !== Infinity;
         const time = (isKnown, ns) => make('td', 'number', isKnown ? formatTime(ns) : '–');
-        const name = make('td', 'stack', foldTemplates(this.trace.functionName(one.func))), chart = make('td', '', '');
-        name.title = this.trace.functionName(one.func);
+        const ratio = ratioText(one), name = make('td', 'stack', `${foldTemplates(this.trace.functionName(one.func))} ${ratio}`.trim()), chart = make('td', '', '');
+        name.title = this.trace.functionName(one.func) + (ratio && '\nall calls are counted; its times are of those that are recorded');
         chart.append(chartOf(one));
         row.append(make('td', 'number', formatCount(one.calls + one.counted)), time(has, one.total), time(has, one.self), time(isEnded, one.min),
             time(isEnded, one.max), chart, name, make('td', 'faint', this.trace.moduleName(one.func)), make('td', 'faint', howText(one)));

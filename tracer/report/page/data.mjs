@@ -328,7 +328,7 @@ export function* decodeTrace(bytes) {
 // And their sums by function.
 function* decodeCallSums(sections) {
     const columns = {};
-    for (const [key, name] of Object.entries({ func: 'function', counted: 'counted', how: 'how', times: 'times', histogram: 'histogram' })) {
+    for (const [key, name] of Object.entries({ func: 'function', counted: 'counted', how: 'how', times: 'times', histogram: 'histogram', recorded: 'recorded' })) {
         columns[key] = yield* allNumbers(sections, `call_sum_${name}`);
     }
     return callSums(columns);
