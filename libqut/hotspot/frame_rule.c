@@ -165,6 +165,16 @@ static bool interrupted_rule(const struct hotspot_machine *machine, const struct
     return true;
 }
 
+int32_t hotspot_frame_bytes(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t ra)
+{
+    struct hotspot_blob blob;
+    uint64_t lookup_pc = arch_lookup_pc(ra, ARCH_PC_RETURN);
+    if (ra == machine->call_stub_return || hotspot_is_interpreter(machine, lookup_pc) ||
+        !hotspot_blob_at(machine, memory, lookup_pc, &blob))
+        return 0;
+    return blob.frame_bytes;
+}
+
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
                         enum arch_pc_kind kind, struct qut_rule *rule, struct arch_interpreted *interpreted)
 {

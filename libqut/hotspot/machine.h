@@ -153,6 +153,10 @@ bool hotspot_name_code(const struct hotspot_machine *machine, const struct elf_a
 bool hotspot_frame_rule(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t pc,
                         enum arch_pc_kind kind, struct qut_rule *rule, struct arch_interpreted *interpreted);
 
+// Of a frame that returns to `ra` and that set_sized's rule leaves: cfa = sp + bytes; ra = *(cfa - word); fp = *(cfa -
+// 2 words). 0: another rule does, or none. Signal-safe, where memory->read is.
+int32_t hotspot_frame_bytes(const struct hotspot_machine *machine, const struct elf_art_memory *memory, uint64_t ra);
+
 // ---- interpreter.c
 
 // Finds places by the code itself. codelet_size_at: where in a codelet its size stands. Under hotspot_machine_read.

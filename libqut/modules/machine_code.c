@@ -9,6 +9,7 @@
 #include "libqut/modules/jit_registry.h"
 #include "libqut/modules/machine_code.h"
 #include "libqut/modules/registry.h"
+#include "libqut/runtime/link_cache.h"
 
 enum {
     READ_EVERY_MS = 20, // while it starts: reading takes a thousand system calls, half a millisecond
@@ -89,6 +90,24 @@ bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind k
     const struct elf_art_memory memory = {
         .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
     return hotspot_frame_rule(hotspot, &memory, pc, kind, rule, interpreted);
+}
+
+bool modules_machine_link(uintptr_t ra, struct runtime_link *link)
+{
+    const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    if (!known || !hotspot_heap_at(&known->code.hotspot, ra - 1))
+        return false;
+    const struct hotspot_machine *hotspot = &known->code.hotspot;
+    const struct elf_art_memory memory = {
+        .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
+    int32_t frame_bytes = hotspot_frame_bytes(hotspot, &memory, ra), word = (int32_t)sizeof(uintptr_t);
+    if (frame_bytes < 2 * word || frame_bytes > UINT16_MAX)
+        return false;
+    *link = (struct runtime_link){
+        .cfa = (uint16_t)frame_bytes,
+        .step = {.ra_offset_bytes = (int16_t)-word, .fp_offset_bytes = (int16_t)(-2 * word)},
+    };
+    return true;
 }
 
 // ---- our thread

@@ -37,8 +37,9 @@ static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "n
 enum { RUNTIME_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
 
 struct runtime_link_cache {
-    struct runtime_link links[RUNTIME_LINK_COUNT + 1]; // the last one stays empty. In the order in which they were
-                                                       // made: neighbours on the stack lie together
+    // In the order in which they were made: neighbours on the stack lie together. Behind them one for a rule that holds
+    // at this moment only, whose key stays 0, and one that stays empty.
+    struct runtime_link links[RUNTIME_LINK_COUNT + 2];
     uint16_t sets[1 << RUNTIME_LINK_SET_BITS][RUNTIME_LINK_WAYS]; // by key: entries, the newer one first
     uint32_t epoch;                                               // of the module list that all entries were made from
     uint32_t hand;                                                // the entry that is replaced next

@@ -32,11 +32,14 @@ static inline const struct module *find_module(struct feed_stack *stack, uintptr
     return module;
 }
 
+// The fast ways of walks do not say.
 static bool is_jit(const struct feed_stack *stack, uintptr_t pc, unsigned frame_flags)
 {
     const void *found = NULL;
     struct runtime_code code;
-    return (frame_flags & QUT_FRAME_JIT) || (stack->modules && modules_jit_find(pc, &found, &code));
+    return (frame_flags & QUT_FRAME_JIT) ||
+           (stack->modules && (modules_jit_find(pc, &found, &code) ||
+                               (modules_machine_find(pc, &code) && (code.frame_flags & QUT_FRAME_JIT))));
 }
 
 __attribute__((noinline)) static uint32_t raw_node(struct feed_stack *stack, uint32_t parent, uintptr_t pc,

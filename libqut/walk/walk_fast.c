@@ -26,10 +26,19 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
 }
 
 // A link that the thread has not: from what others have looked up, else from the module's table. NULL: there is none.
-__attribute__((noinline)) static struct runtime_link *look_up(struct runtime_thread *thread,
-                                                              const struct modules *modules, uintptr_t key)
+// What a virtual machine says of its code is asked anew each time: such a link is found by no key, and to the memory
+// the step is one of which it is not known how it was taken, so it is taken again.
+__attribute__((noinline)) static struct runtime_link *
+look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
+    if (ARCH_NATIVE_RA_OFFSET_BYTES != 0 && is_return && modules_machine_link(key, &found)) {
+        struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
+        link->cfa = found.cfa;
+        link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
+        thread->counts.looked_up++;
+        return link;
+    }
     bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
     if (!shares || !runtime_shared_find(modules->shared, key, &found)) {
         if (!find_rule(modules, key, &found))
@@ -182,7 +191,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
                     runtime_shared_expect(f->modules->shared, key);
                 link = runtime_link_find(links, key);
                 if (!link)
-                    link = look_up(thread, f->modules, key);
+                    link = look_up(thread, f->modules, key, pc - f->pcs > 1); // the first may be interrupted
                 if (link)
                     last->next_bytes = runtime_link_bytes(links, link);
             }

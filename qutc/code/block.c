@@ -242,16 +242,15 @@ static void go_through(struct code_walk *w, const struct code_run *run, const st
         }
     }
     if (to->kind == CODE_VALUE_LOADED || to->kind == CODE_VALUE_TARGET) {
-        bool is_read = false;
-        for (size_t i = 0; i < w->targets.count && !is_read; i++)
-            is_read = w->targets.items[i].jump == pc;
-        if (!is_read && code_read_table(w, pc, to, in->target_mode))
-            for (size_t i = w->targets.count; i-- > 0 && w->targets.items[i].jump == pc; is_read = true)
-                w->again |= code_scan(w, w->targets.items[i].target);
-        for (size_t i = 0; i < w->targets.count && is_read && !w->again; i++)
-            if (w->targets.items[i].jump == pc)
-                code_deliver(w, run, w->targets.items[i].target);
-        if (is_read || w->again)
+        const struct code_table_jump *jump = code_table_jump_at(w, pc);
+        if (!jump && code_read_table(w, pc, to, in->target_mode)) {
+            jump = code_table_jump_at(w, pc);
+            for (size_t i = jump->end; i-- > jump->first;)
+                w->again |= code_scan(w, w->targets.items[i]);
+        }
+        for (size_t i = jump ? jump->first : 0; jump && i < jump->end && !w->again; i++)
+            code_deliver(w, run, w->targets.items[i]);
+        if (jump)
             return;
     }
     const struct code_value *sp = &run->state.reg[w->f->arch->sp_reg];

@@ -95,6 +95,10 @@ static void visit(void *context, uint32_t pc, const struct code_instruction *in,
         c->now.unstated++;
         return;
     }
+    if (!state) {
+        c->now.unjudged++;
+        return;
+    }
     bool is_body_only = rule->flags & QUT_RULE_BODY_ONLY;
     if (state->version != c->version || stated != c->stated)
         judge(c, stated, machine, state);

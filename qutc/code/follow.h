@@ -79,7 +79,8 @@ struct code_follower {
     // Told of each instruction of a function that gets spans. NULL: nobody.
     void (*made)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                  const struct code_state *state);
-    // Told of each instruction of a walk that a state is known for, instead of spans. NULL: nobody.
+    // Told of each instruction of a walk that a state is known for, instead of spans; with the state NULL of those
+    // behind calls of which nothing shows that they come back. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
     void (*forget)(void *context); // with visit: what was told of this walk; it begins anew

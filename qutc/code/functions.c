@@ -258,6 +258,8 @@ void code_follower_free(struct code_follower *f)
         base_vector_free(&w->edges.vector);
         base_vector_free(&w->parts.vector);
         base_vector_free(&w->ways.vector);
+        base_vector_free(&w->jumps.vector);
+        base_hash_free(&w->jump_index);
         base_vector_free(&w->targets.vector);
         base_vector_free(&w->spans.vector);
         base_vector_free(&w->left_for.vector);

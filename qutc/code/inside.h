@@ -70,9 +70,9 @@ struct code_way {
     bool is_same_sp;   // as on all ways to the same place
 };
 
-struct code_table_targets {
-    uint32_t jump; // pc
-    uint32_t target;
+struct code_table_jump { // one through a table that was read
+    uint32_t pc;
+    size_t first, end; // where it goes to: of w->targets
 };
 
 // What a walk took a function for that it calls.
@@ -102,10 +102,12 @@ struct code_walk {
     struct base_hash_index leader_index; // by pc
     BASE_VECTOR(uint32_t) queue;
     BASE_VECTOR(struct code_edge) edges;
-    BASE_VECTOR(struct code_part) parts; // of the phase JUDGE, not of walks that are only looked at
+    BASE_VECTOR(struct code_part) parts; // of the phase JUDGE
     BASE_VECTOR(struct code_way) ways;
     bool has_doubt; // a part is behind a call
-    BASE_VECTOR(struct code_table_targets) targets;
+    BASE_VECTOR(struct code_table_jump) jumps;
+    struct base_hash_index jump_index; // by pc
+    BASE_VECTOR(uint32_t) targets;
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
     uint32_t instruction_count, instructions_max;
@@ -144,7 +146,7 @@ static inline void code_run_begin(struct code_run *run, uint32_t from)
 }
 
 // ---- walk.c
-// The rule of an instruction that a block comes to, of the phase PUBLISH.
+// The rule of an instruction that a block comes to, of the phase PUBLISH; or it is told of, with visit.
 void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
 
 // ---- kept.c
@@ -180,8 +182,10 @@ void code_note_called(struct code_walk *w, uint32_t pc, unsigned mode);
 bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in);
 // The instruction set of what begins at pc, where nothing that knows better has said it.
 void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode);
-// Where a jump through a table can go: appended to w->targets. False: not known.
+// Where a jump through a table can go: appended to w->jumps. False: not known.
 bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through, unsigned mode);
+// What was read for a jump; NULL: nothing.
+const struct code_table_jump *code_table_jump_at(const struct code_walk *w, uint32_t pc);
 // An address that is jumped to, without what of it says the mode, which is noted. *pc: the same, if it is in the text;
 // else the text's size.
 uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32_t *pc);
@@ -204,7 +208,7 @@ void code_part_returns(struct code_walk *w, const struct code_run *run);
 void code_part_stops(struct code_walk *w, const struct code_run *run);
 // What an instruction did to sp.
 void code_part_moves_sp(struct code_walk *w, const struct code_run *run, const struct code_value *before);
-void code_parts_judge(struct code_walk *w); // all blocks have run
+bool code_parts_judge(struct code_walk *w); // all blocks have run. True: all of it is reached
 void code_parts_learn(struct code_walk *w); // of a function that is followed: which callees come back
 bool code_part_is_reached(const struct code_walk *w, const struct code_run *run);
 

@@ -46,7 +46,7 @@ void code_parts_begin(struct code_walk *w)
 
 void code_part_enter(struct code_walk *w, struct code_run *run)
 {
-    if (w->phase == CODE_PHASE_JUDGE && !w->f->visit) {
+    if (w->phase == CODE_PHASE_JUDGE) {
         add_part(w, run, false, UINT32_MAX);
         w->leaders.items[run->from].part = run->part;
     } else {
@@ -56,7 +56,7 @@ void code_part_enter(struct code_walk *w, struct code_run *run)
 
 void code_part_behind_call(struct code_walk *w, struct code_run *run, uint32_t callee)
 {
-    if (w->phase == CODE_PHASE_JUDGE && !w->f->visit)
+    if (w->phase == CODE_PHASE_JUDGE)
         add_part(w, run, true, callee);
     else if (w->phase == CODE_PHASE_PUBLISH)
         run->part++; // in the order in which they were judged
@@ -193,11 +193,11 @@ static bool find_joins(struct code_walk *w)
     return w->queue.count > 0;
 }
 
-void code_parts_judge(struct code_walk *w)
+bool code_parts_judge(struct code_walk *w)
 {
     enum { ROUNDS_MAX = 32 }; // what they do not reach stays without rules
     if (!w->has_doubt || w->no_memory)
-        return;
+        return true;
     w->queue.count = 0;
     link_ways(w);
     for (uint32_t i = 0; i < w->parts.count; i++)
@@ -209,6 +209,10 @@ void code_parts_judge(struct code_walk *w)
     for (unsigned round = 0; round < ROUNDS_MAX && !w->no_memory && find_joins(w); round++)
         spread_on(w);
     w->queue.count = 0;
+    bool all = true;
+    for (size_t i = 0; i < w->parts.count && all; i++)
+        all = w->parts.items[i].is_reached;
+    return all;
 }
 
 void code_parts_learn(struct code_walk *w)

@@ -12,6 +12,13 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
         code_begin(in);
         return false;
     }
+    // Instructions of Arm, Thumb and x86, which no compiler makes: a file whose code was taken out has no other, seen
+    // in AOSP's libart for arm.
+    static const uint8_t zeros[4];
+    if (code.size >= sizeof zeros && memcmp(code.data, zeros, sizeof zeros) == 0) {
+        code_begin(in);
+        return false;
+    }
     f->code->read(code, f->text_start + pc, (marks & CODE_MARK_MODE) != 0, in);
     // Zeros up to the next function are no code: in Debian's libart, behind calls that do not come back.
     for (unsigned i = 1; f->marks && i < in->size_bytes; i++)
@@ -174,10 +181,30 @@ bool code_scan(struct code_walk *w, uint32_t pc)
 
 // ---- jump tables
 
-static bool has_target(const struct code_walk *w, uint32_t jump, uint32_t target)
+const struct code_table_jump *code_table_jump_at(const struct code_walk *w, uint32_t pc)
 {
-    for (size_t i = w->targets.count; i-- > 0 && w->targets.items[i].jump == jump;)
-        if (w->targets.items[i].target == target)
+    uint64_t hash = base_hash_word(0, pc);
+    for (uint32_t step = 0, i; (i = base_hash_next(&w->jump_index, hash, &step)) != BASE_HASH_NONE;)
+        if (w->jumps.items[i].pc == pc)
+            return &w->jumps.items[i];
+    return NULL;
+}
+
+static bool add_jump(struct code_walk *w, uint32_t pc, size_t first)
+{
+    struct code_table_jump *jump = BASE_ADD(&w->jumps);
+    if (!jump || !base_hash_add(&w->jump_index, base_hash_word(0, pc), (uint32_t)w->jumps.count - 1)) {
+        w->no_memory = true;
+        return false;
+    }
+    *jump = (struct code_table_jump){.pc = pc, .first = first, .end = w->targets.count};
+    return true;
+}
+
+static bool has_target(const struct code_walk *w, size_t first, uint32_t target)
+{
+    for (size_t i = first; i < w->targets.count; i++)
+        if (w->targets.items[i] == target)
             return true;
     return false;
 }
@@ -211,18 +238,20 @@ bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value
         bool is_good = !c.failed && target < f->text_size && !is_other(w, target);
         if (is_good && !has_bound)
             is_good = target >= w->start && target < w->extent_end;
-        if (!is_good && has_bound)
+        if (!is_good && has_bound) { // one that is not known is enough
+            w->targets.count = first;
             return false;
+        }
         if (!is_good)
             break;
-        if (has_target(w, jump, target))
+        if (has_target(w, first, target))
             continue;
-        struct code_table_targets *place = BASE_ADD(&w->targets);
+        uint32_t *place = BASE_ADD(&w->targets);
         if (!place) {
             w->no_memory = true;
             return false;
         }
-        *place = (struct code_table_targets){jump, target};
+        *place = target;
     }
-    return w->targets.count > first;
+    return w->targets.count > first && add_jump(w, jump, first);
 }

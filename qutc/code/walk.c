@@ -91,8 +91,13 @@ static void walk_once(struct code_walk *w)
 void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in)
 {
     const struct code_state *state = &run->state;
-    if (!code_part_is_reached(w, run)) {
-        w->walked->doubtful++;
+    bool is_reached = code_part_is_reached(w, run);
+    w->walked->doubtful += !is_reached;
+    if (w->f->visit) {
+        w->f->visit(w->f->context, pc, in, &w->machine, is_reached ? state : NULL);
+        return;
+    }
+    if (!is_reached) {
         w->f->marks[pc] |= CODE_MARK_LEFT_OUT;
         return;
     }
@@ -187,7 +192,10 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
     w->machine.versions = 0;
-    w->touched.count = w->targets.count = w->left_for.count = w->parts.count = w->ways.count = 0;
+    w->touched.count = w->left_for.count = w->parts.count = w->ways.count = 0;
+    if (w->jumps.count)
+        base_hash_clear(&w->jump_index);
+    w->jumps.count = w->targets.count = 0;
     w->has_doubt = false;
 }
 
@@ -225,9 +233,12 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
     w->span_version = 0;
-    if (walked->outcome == CODE_FOLLOWED)
-        code_parts_judge(w);
-    if (f->is_final && !f->visit)
+    bool all_reached = walked->outcome != CODE_FOLLOWED || code_parts_judge(w);
+    if (f->visit && !all_reached) { // what is told is known only now
+        w->is_lasting = false;
+        f->forget(f->context);
+    }
+    if (f->visit ? !all_reached : f->is_final)
         run_all(w, CODE_PHASE_PUBLISH);
     int kept = f->visit && !f->is_final ? code_keep(w, function) : 0;
     take_marks_back(w);

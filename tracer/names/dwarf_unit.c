@@ -200,6 +200,15 @@ static void set_line(struct names_unit *unit, uint64_t vaddr, struct names_inlin
         function->line = (uint32_t)number;
 }
 
+bool names_unit_function(struct names_unit *unit, uint64_t vaddr, Dwarf_Die *die)
+{
+    const struct names_range *function = names_ranges_find(&unit->functions, vaddr);
+    if (!function || function->start != vaddr)
+        return false;
+    *die = unit->function_dies.items[function->item];
+    return true;
+}
+
 size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
                      struct names_inline_function functions[NAMES_INLINE_DEPTH_MAX])
 {

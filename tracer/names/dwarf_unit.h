@@ -35,4 +35,8 @@ void names_unit_close(struct names_unit *unit);
 size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
                      struct names_inline_function functions[NAMES_INLINE_DEPTH_MAX]);
 
+// The function that begins at an address. It lives until the next question, as what it leads to does.
+bool names_unit_function(struct names_unit *unit, uint64_t vaddr, Dwarf_Die *die);
+bool names_inlines_function(struct names_inlines *inlines, uint64_t vaddr, Dwarf_Die *die);
+
 #endif

@@ -159,3 +159,9 @@ size_t names_inlines_at(struct names_inlines *inlines, uint64_t vaddr,
     const struct names_range *unit = names_ranges_find(&inlines->units, vaddr);
     return unit && enter(inlines, unit->item) ? names_unit_at(&inlines->unit, vaddr, functions) : 0;
 }
+
+bool names_inlines_function(struct names_inlines *inlines, uint64_t vaddr, Dwarf_Die *die)
+{
+    const struct names_range *unit = names_ranges_find(&inlines->units, vaddr);
+    return unit && enter(inlines, unit->item) && names_unit_function(&inlines->unit, vaddr, die);
+}

@@ -6,8 +6,6 @@
 #include "bytecode/verify.h"
 #include "tracer/probe/inside.h"
 
-enum { PLACES_MAX = 64 };
-
 // ---- places
 
 static const struct place_word {
@@ -84,8 +82,8 @@ static bool take_place(struct probe_compiler *c, struct probe_place *place)
 static bool take_places(struct probe_compiler *c)
 {
     do {
-        if (c->script->places.count == PLACES_MAX)
-            return probe_fail(c, c->token.at, c->token.length, "more than %d places", PLACES_MAX);
+        if (c->script->places.count == PROBE_PLACES_MAX)
+            return probe_fail(c, c->token.at, c->token.length, "more than %d places", PROBE_PLACES_MAX);
         struct probe_place *place = BASE_ADD(&c->script->places);
         if (!place)
             return probe_no_memory(c);
@@ -134,7 +132,7 @@ static bool make_program(struct probe_compiler *c, enum qut_probe_kind kind)
 
 static bool take_clause(struct probe_compiler *c)
 {
-    const size_t first = c->script->places.count;
+    const size_t first = c->first_place = c->script->places.count;
     if (!take_places(c))
         return false;
     const uint32_t body = c->next;
@@ -210,7 +208,14 @@ static bool verify(struct probe_compiler *c)
 
 int probe_compile(const char *text, size_t length, struct probe_script *script, struct probe_diagnostic *diagnostic)
 {
-    struct probe_compiler c = {.text = text, .length = (uint32_t)length, .script = script, .diagnostic = diagnostic};
+    return probe_compile_with(text, length, NULL, script, diagnostic);
+}
+
+int probe_compile_with(const char *text, size_t length, struct probe_resolver *resolver, struct probe_script *script,
+                       struct probe_diagnostic *diagnostic)
+{
+    struct probe_compiler c = {
+        .text = text, .length = (uint32_t)length, .script = script, .diagnostic = diagnostic, .resolver = resolver};
     *script = (struct probe_script){.image = NULL};
     *diagnostic = (struct probe_diagnostic){.text = ""};
     bool is_good = (length < 1 << 20 || probe_fail(&c, 0, 0, "a script of more than a megabyte")) && probe_next(&c);

@@ -15,6 +15,8 @@ enum probe_token_kind {
     PROBE_TOKEN_SIGN,
 };
 
+enum { PROBE_PLACES_MAX = 64 };
+
 struct probe_token {
     enum probe_token_kind kind;
     uint32_t at, length;
@@ -28,6 +30,8 @@ struct probe_compiler {
     struct probe_token token;
     struct probe_script *script;
     struct probe_diagnostic *diagnostic;
+    struct probe_resolver *resolver; // NULL: arguments have no names
+    size_t first_place;              // of the clause
     struct {
         BASE_VECTOR(struct qut_probe_program);
     } programs;
@@ -81,6 +85,7 @@ struct probe_operand {
     uint32_t at, length; // in the text
     int64_t number;      // or the field
     uint32_t word, words;
+    uint32_t array_bytes; // of the characters at this address; 0: not known
     uint8_t jump;
     int32_t if_true, if_false; // lists of jumps
     struct probe_token literal;
@@ -122,6 +127,7 @@ struct probe_keyed {
 bool probe_key(struct probe_compiler *c, struct probe_keyed *keyed);
 bool probe_map_is(struct probe_compiler *c, const struct probe_keyed *keyed, const struct qut_probe_map *as,
                   uint32_t *number);
+const char *probe_map_kind_name(uint32_t kind); // "count()"
 bool probe_find_map(const struct probe_compiler *c, const struct probe_token *name, uint32_t *number);
 // r1, r2 and a helper; r3 is there already.
 bool probe_call_with_key(struct probe_compiler *c, enum qut_probe_helper helper, uint32_t map,

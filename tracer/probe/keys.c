@@ -54,7 +54,7 @@ bool probe_parts_of(struct probe_compiler *c, const char *end, struct probe_part
 
 // ---- maps
 
-static const char *name_of_kind(uint32_t kind)
+const char *probe_map_kind_name(uint32_t kind)
 {
     static const char *const names[QUT_PROBE_MAP_KIND_END] = {
         [QUT_PROBE_COUNT] = "count()", [QUT_PROBE_SUM] = "sum()",     [QUT_PROBE_MIN] = "min()",
@@ -128,7 +128,8 @@ bool probe_map_is(struct probe_compiler *c, const struct probe_keyed *keyed, con
     }
     const struct qut_probe_map *map = &c->maps.items[*number];
     if (map->kind != as->kind)
-        return probe_fail(c, name->at, name->length, "it is %s elsewhere: a map has one kind", name_of_kind(map->kind));
+        return probe_fail(c, name->at, name->length, "it is %s elsewhere: a map has one kind",
+                          probe_map_kind_name(map->kind));
     if (map->low != as->low || map->step != as->step || map->steps != as->steps)
         return probe_fail(c, name->at, name->length, "it has other steps elsewhere");
     return same_key(&c->script->maps.items[*number].key, &keyed->key) ||

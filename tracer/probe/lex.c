@@ -124,13 +124,13 @@ static bool take_text(struct probe_compiler *c)
 
 static bool take_sign(struct probe_compiler *c)
 {
-    static const char *const pairs[] = {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>"};
+    static const char *const pairs[] = {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "->"};
     c->token.kind = PROBE_TOKEN_SIGN;
     c->token.length = 1;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (at(c, c->next) == pairs[i][0] && at(c, c->next + 1) == pairs[i][1])
             c->token.length = 2;
-    if (!at(c, c->next) || !strchr("{}()[];,:=!<>&|^~+-*/%?", c->text[c->next]))
+    if (!at(c, c->next) || !strchr("{}()[];,:=!<>&|^~+-*/%?.", c->text[c->next]))
         return probe_fail(c, c->next, 1, "this character means nothing here");
     c->next += c->token.length;
     return true;

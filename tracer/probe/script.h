@@ -59,6 +59,10 @@ struct probe_diagnostic {
 // 0; -1: *diagnostic says what and where. Allocates; free with probe_script_free in either case. A script that is
 // compiled is verified, too.
 int probe_compile(const char *text, size_t length, struct probe_script *script, struct probe_diagnostic *diagnostic);
+// The same of scripts that may name arguments: `resolver` is asked what they are.
+struct probe_resolver;
+int probe_compile_with(const char *text, size_t length, struct probe_resolver *resolver, struct probe_script *script,
+                       struct probe_diagnostic *diagnostic);
 void probe_script_free(struct probe_script *script);
 
 // "NAME:2:7: what is wrong", the line, and a caret below the place; malloc's, NULL: no memory.

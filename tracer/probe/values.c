@@ -29,15 +29,24 @@ static const struct number_at { // in the program's memory
 
 enum { FIELDS = sizeof fields / sizeof *fields, NUMBERS = sizeof numbers_at / sizeof *numbers_at };
 
+const char *probe_field_name(uint32_t field)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (fields[i].field == field)
+            return fields[i].name;
+    return "?";
+}
+
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 1];
+    const char *words[FIELDS + NUMBERS + 2];
     size_t count = 0;
     for (size_t i = 0; i < FIELDS; i++)
         words[count++] = fields[i].name;
     for (size_t i = 0; i < NUMBERS; i++)
         words[count++] = numbers_at[i].name;
     words[count++] = "str";
+    words[count++] = "args";
     const struct probe_hint hint = probe_hint(c, token, words, count);
     return probe_fail(c, token->at, token->length, "no value has this name%s", hint.text);
 }
@@ -52,7 +61,8 @@ static bool take_field(struct probe_compiler *c, const struct field *field, stru
                               : "return");
     o->where = PROBE_FIELD;
     o->number = field->field;
-    return probe_next(c);
+    return probe_next(c) &&
+           (field->field != QUT_PROBE_RETVAL || !probe_is_result_path(c) || probe_argument(c, o, true));
 }
 
 // ---- what is read of the program's memory
@@ -63,19 +73,20 @@ static bool needs_inside(struct probe_compiler *c, const struct probe_token *nam
            probe_fail(c, name->at, name->length, "the program's memory is read in \"entry\" and \"return\" only");
 }
 
-static bool take_address(struct probe_compiler *c, const struct probe_token *name)
+static bool take_address(struct probe_compiler *c, const struct probe_token *name, struct probe_operand *address)
 {
-    struct probe_operand address;
-    return needs_inside(c, name) && probe_next(c) && probe_take_sign(c, "(") && probe_integer(c, &address) &&
-           probe_load(c, 3, &address);
+    return needs_inside(c, name) && probe_next(c) && probe_take_sign(c, "(") && probe_integer(c, address) &&
+           probe_load(c, 3, address);
 }
 
 static bool read_number(struct probe_compiler *c, const struct number_at *number, struct probe_operand *o)
 {
     const struct probe_token name = c->token;
+    struct probe_operand address;
     uint32_t word;
-    if (!take_address(c, &name) || !probe_take_sign(c, ")") || !probe_take_words(c, 1, name.at, name.length, &word) ||
-        !probe_stack_address(c, 1, word) || !probe_load_number(c, 2, number->bytes) || !probe_call(c, QUT_PROBE_READ) ||
+    if (!take_address(c, &name, &address) || !probe_take_sign(c, ")") ||
+        !probe_take_words(c, 1, name.at, name.length, &word) || !probe_stack_address(c, 1, word) ||
+        !probe_load_number(c, 2, number->bytes) || !probe_call(c, QUT_PROBE_READ) ||
         !probe_emit(c, QUT_PROBE_CLASS_LDX | QUT_PROBE_MODE_MEM | number->size, 0, QUT_PROBE_FRAME_REGISTER,
                     (int16_t)(-WORD_BYTES * (int)word), 0))
         return false;
@@ -88,9 +99,13 @@ static bool read_number(struct probe_compiler *c, const struct number_at *number
 static bool read_text(struct probe_compiler *c, struct probe_operand *o)
 {
     const struct probe_token name = c->token;
+    struct probe_operand address;
     int64_t bytes = TEXT_BYTES;
-    if (!take_address(c, &name))
+    if (!take_address(c, &name, &address))
         return false;
+    if (address.array_bytes &&
+        address.array_bytes < TEXT_BYTES) // an array of characters: what is behind it is none of it
+        bytes = address.array_bytes + 1;
     if (probe_is_sign(c, ",")) {
         struct probe_token size;
         if (!probe_next(c))
@@ -180,6 +195,10 @@ static bool named(struct probe_compiler *c, struct probe_operand *o)
         if (probe_is_name(c, fields[i].name))
             return take_field(c, &fields[i], o);
     c->is_slash_an_end = false;
+    if (probe_is_name(c, "args")) {
+        c->is_slash_an_end = was;
+        return probe_argument(c, o, false);
+    }
     const struct number_at *number = NULL;
     for (size_t i = 0; i < NUMBERS; i++)
         if (probe_is_name(c, numbers_at[i].name))

@@ -8,8 +8,9 @@
 #include "base/clock_inline.h"
 #include "tracer/traced/clock.h"
 #include "tracer/traced/filter.h"
+#include "tracer/traced/passed.h"
 
-enum { BATCH = 4096, PASSED_MAX = 8, LOOKS_BATCHES_MAX = 64 };
+enum { BATCH = 4096, LOOKS_BATCHES_MAX = 64 };
 static const uint64_t hole_patience_ns = 1000000000;
 
 struct traced_ring {
@@ -22,9 +23,7 @@ struct traced_ring {
     uint64_t hole_at; // of all events
     unsigned hole_looks;
     uint64_t hole_since_ns;
-    // Places that were passed, which their writers may still write.
-    uint64_t passed[PASSED_MAX];
-    unsigned passed_count;
+    struct traced_passed passed; // places that their writers may still write
     struct traced_filter filter;
     struct traced_scope scope;
 };
@@ -142,24 +141,18 @@ static bool is_to_be_passed(struct look *look)
 static void pass(struct look *look)
 {
     struct traced_ring *ring = look->ring;
-    if (ring->passed_count < PASSED_MAX)
-        ring->passed[ring->passed_count++] = ring->tail;
+    traced_passed_add(&ring->passed, ring->tail);
     ring->has_hole = false;
     ring->tail++;
 }
 
-// Whoever wrote such a place late must not be read as an event of the next round. Before writers are given so much room
-// that they come to it again: what they write there then is an event.
-static void clean_passed(struct look *look)
+static bool take(struct look *look, struct qut_calls_event *event)
 {
-    struct traced_ring *ring = look->ring;
-    unsigned kept = 0;
-    for (unsigned i = 0; i < ring->passed_count; i++)
-        if (ring->tail - ring->passed[i] > QUT_CALLS_SPARE_EVENTS)
-            __atomic_store_n(&look->places[ring->passed[i] & look->mask].word, 0, __ATOMIC_RELAXED);
-        else
-            ring->passed[kept++] = ring->passed[i];
-    ring->passed_count = kept;
+    const struct traced_ring *ring = look->ring;
+    while (qut_calls_event_take(&look->places[ring->tail & look->mask], event))
+        if (!traced_passed_is_late(&look->ring->passed, event, look->mask, ring->tail))
+            return true;
+    return false;
 }
 
 // What is recorded of a thinned function becomes that function's.
@@ -183,13 +176,14 @@ static size_t take_batch(struct look *look, struct qut_calls_event batch[BATCH])
     struct traced_process *process = look->process;
     struct traced_ring *ring = look->ring;
     size_t count = 0;
+    traced_passed_look(&ring->passed, look->places, look->mask, ring->tail, false); // they are full, and behind no hole
     while (count < BATCH) {
         struct qut_calls_event event;
-        if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
+        if (!take(look, &event)) {
             if (!is_to_be_passed(look))
                 break;
             // Its writer may have come to it, and on, after we looked.
-            if (!qut_calls_event_take(&look->places[ring->tail & look->mask], &event)) {
+            if (!take(look, &event)) {
                 pass(look);
                 continue;
             }
@@ -198,7 +192,7 @@ static size_t take_batch(struct look *look, struct qut_calls_event batch[BATCH])
         note_event(process, &event);
         batch[count++] = event;
     }
-    clean_passed(look);
+    traced_passed_look(&ring->passed, look->places, look->mask, ring->tail, false);
     __atomic_store_n(&look->shared->tail_events, ring->tail, __ATOMIC_RELEASE);
     return count;
 }
@@ -299,9 +293,11 @@ static int write_losses(struct look *look, struct base_error *error)
     struct traced_ring *ring = look->ring;
     const uint64_t enters = __atomic_load_n(&look->shared->lost_enters, __ATOMIC_RELAXED);
     const uint64_t exits = __atomic_load_n(&look->shared->lost_exits, __ATOMIC_RELAXED);
-    if (enters == ring->lost_enters && exits == ring->lost_exits)
+    const uint64_t more_enters = enters - ring->lost_enters + ring->passed.enters,
+                   more_exits = exits - ring->lost_exits + ring->passed.exits;
+    if (more_enters == 0 && more_exits == 0)
         return 0;
-    const uint64_t more_enters = enters - ring->lost_enters, more_exits = exits - ring->lost_exits;
+    ring->passed.enters = ring->passed.exits = 0;
     ring->lost_enters = enters;
     ring->lost_exits = exits;
     look->process->result.lost_enters += more_enters;
@@ -314,9 +310,6 @@ static int give_back(struct look *look, struct base_error *error)
 {
     struct traced_ring *ring = look->ring;
     int status = look->process->leasts ? end_filter(look, error) : 0;
-    clean_passed(look);
-    for (unsigned i = 0; i < ring->passed_count; i++)
-        __atomic_store_n(&look->places[ring->passed[i] & look->mask].word, 0, __ATOMIC_RELAXED);
     if (status == 0)
         status = collect_calls_thread_is(look->process->writer, ring->thread, NULL, look->now_ns, error);
     __atomic_store_n(&look->shared->lost_enters, 0, __ATOMIC_RELAXED);
@@ -347,6 +340,8 @@ static int64_t drain_ring(struct look *look, struct base_error *error)
         if (count < BATCH)
             break;
     }
+    if (look->is_last || state == QUT_CALLS_RING_ENDED)
+        traced_passed_look(&look->ring->passed, look->places, look->mask, look->ring->tail, true);
     if (write_losses(look, error) != 0)
         return -1;
     return state == QUT_CALLS_RING_ENDED && give_back(look, error) != 0 ? -1 : all;

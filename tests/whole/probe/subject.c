@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+long probe_work(long number, const char *text, const void *nowhere);
+long probe_deep(long depth);
+
 __attribute__((noinline)) long probe_work(long number, const char *text, const void *nowhere)
 {
     __asm__ volatile("" : "+r"(number) : "r"(text), "r"(nowhere) : "memory");

@@ -17,6 +17,7 @@ HOLES = {
     "returns_elsewhere": "push %rdi\nret\n",
     "jumps_anywhere": "sub $24, %rsp\njmp *8(%rdi)\n",
     "like_haskell": "add $-16, %rbp\nmov (%rbp), %rbx\njmp *(%rbp)\n",
+    "is_not_there": ".zero 22\nret\n",
     "starts_a_thread": "mov $56, %eax\nsyscall\n1: pop %rdi\ncall *%r9\njmp 1b\n",
 }
 

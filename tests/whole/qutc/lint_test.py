@@ -28,6 +28,11 @@ FUNCTIONS = {
               "movslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n6: xor %ebx, %ebx\n7: nop\n9: pop %rbx\n"
               ".cfi_def_cfa_offset 8\nret\n" + LEAVE + ".section .rodata\n5: .long 6b-5b, 7b-5b, 9b-5b\n.text\n",
               [], "followed"),
+    # Of a table that is known in part nothing is: what the rest leads to may have another frame.
+    "table_of_others": (ENTER + "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncmp $2, %edi\nja 9f\n"
+                        "lea 5f(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n6: xor %ebx, %ebx\n"
+                        "9: pop %rbx\n.cfi_def_cfa_offset 8\nret\n" + LEAVE +
+                        ".section .rodata\n5: .long 6b-5b, 9b-5b, target-5b\n.text\n", [], "a jump to what is not known"),
     "lowers": (ENTER + "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\n"
                "sub %rdi, %rsp\npush %rbx\ncall target\nleave\n.cfi_def_cfa 7, 8\nret\n" + LEAVE, [], "followed"),
     # What is behind a call that does not come back is another's, whatever it leaves on the stack.
@@ -39,6 +44,12 @@ FUNCTIONS = {
                      ".cfi_def_cfa_register 6\npop %rbp\n.cfi_def_cfa 7, 8\nret\n" + LEAVE, [], "followed"),
     "pad_behind": (ENTER + "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncall target\n"
                    ".cfi_def_cfa_offset 64\nmov %rax, %rdi\ncall target\n" + LEAVE, [], "followed"),
+    # Nothing shows that the call comes back, and what stands behind it does not return: it may be another's.
+    "may_not_come_back": (ENTER + "sub $24, %rsp\ncall 8f\nnop\n.cfi_def_cfa_offset 64\n1: pause\njmp 1b\n" + LEAVE +
+                          "8: sub $24, %rsp\njmp *8(%rdi)\n", [(4, "CFA")], "followed"),
+    "comes_back": (ENTER + "sub $24, %rsp\ncall 8f\nnop\n.cfi_def_cfa_offset 64\nadd $24, %rsp\n"
+                   ".cfi_def_cfa_offset 8\nret\n" + LEAVE + "8: sub $24, %rsp\njmp *8(%rdi)\n",
+                   [(4, "CFA"), (10, "CFA")], "followed"),
     "jumps_anywhere": (ENTER + "sub $24, %rsp\n.cfi_def_cfa_offset 32\njmp *8(%rdi)\n" + LEAVE, [],
                        "a jump to what is not known"),
     "returns_wrongly": (ENTER + "push %rdi\n.cfi_def_cfa_offset 16\nret\n" + LEAVE, [],

@@ -11,6 +11,7 @@
 #include "cli/diagnostics.h"
 #include "tracer/cli/probe/probe_options.h"
 #include "tracer/cli/record_go.h"
+#include "tracer/probe/explain.h"
 #include "tracer/probing/probing.h"
 #include "tracer/traced/clock.h"
 
@@ -157,6 +158,18 @@ static int probe(struct work *work, int argc, char **argv)
     return status;
 }
 
+static int explain(const struct probe_script *script)
+{
+    char *text = probe_explain(script, NULL);
+    if (text)
+        fputs(text, stdout);
+    else
+        cli_report(stderr, "probe", "no memory");
+    const int status = text ? CLI_OK : CLI_BAD;
+    free(text);
+    return status;
+}
+
 static int probe_command(const struct cli_command *command, int argc, char **argv)
 {
     (void)command;
@@ -166,6 +179,9 @@ static int probe_command(const struct cli_command *command, int argc, char **arg
         return CLI_BAD;
     }
     int status = cli_probe_options_parse(&work->options, argc, argv);
+    const bool is_explained = status == CLI_GO_ON && work->options.explain;
+    if (is_explained)
+        status = take_script(work) ? explain(&work->script) : CLI_BAD;
     if (status == CLI_GO_ON && !traced_is_possible()) {
         cli_report(stderr, "probe",
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");

@@ -33,6 +33,7 @@ static const char statuses[] =
     "of any file that was loaded, a process was not probed, or records of printf had no room; 127 COMMAND was not\n"
     "found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a mistake in SCRIPT, or a\n"
     "process that cannot be probed.\n"
+    "With --explain: 0 ok; 2 as above.\n"
     "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
 
 enum {
@@ -42,6 +43,7 @@ enum {
     ID_QUIET = 'q',
     ID_DURATION = 256,
     ID_JSON,
+    ID_EXPLAIN,
     ID_NO_CHILDREN,
     ID_CACHE,
     ID_NO_CACHE,
@@ -53,6 +55,7 @@ static const struct cli_argument arguments[] = {
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
     {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
+    {"explain", NULL, ID_EXPLAIN, 0, "say in plain words what SCRIPT would do; starts nothing, and needs no COMMAND"},
     {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
     {"cache", "DIR", ID_CACHE, 0, "where tables and plans are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "they are made anew, and kept nowhere"},
@@ -80,6 +83,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_PID: return take_pid(options, value);
     case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
     case ID_JSON: options->json = true; return 0;
+    case ID_EXPLAIN: options->explain = true; return 0;
     case ID_NO_CHILDREN: return cli_calls_pass(&options->calls, "--no-children", NULL);
     case ID_CACHE: return cli_calls_pass(&options->calls, "--cache", value);
     case ID_NO_CACHE: return cli_calls_pass(&options->calls, "--no-cache", NULL);
@@ -113,7 +117,7 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
     calls->command = first < argc ? argv + first : NULL;
     if (!options->script == !options->script_path)
         return refuse("probe", "needs a SCRIPT: -e SCRIPT, or -f FILE");
-    if (!calls->pid && !calls->command)
+    if (!calls->pid && !calls->command && !options->explain)
         return refuse("probe", "needs a COMMAND, or -p PID");
     if (calls->pid && calls->command)
         return refuse(calls->command[0], "a COMMAND and -p PID: not both");

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks through code of a machine that is in this process: made frames call one another, so each walk is known, whether
+// it takes the shortcuts or not, and also where other code lies at the same addresses by now.
+#include <string.h>
+#include <sys/mman.h>
+
+#include <qut/local.h>
+#include <qutc/provide.h>
+
+#include "libqut/runtime/tiers.h"
+#include "libqut/runtime/walking_thread.h"
+#include "tests/support/tap.h"
+#include "tests/unit/libqut/hotspot/fake_hotspot.h"
+
+enum { BLOBS = 8, BLOCK_BYTES = 0x400, BLOCKS = FAKE_CODE + 0x2000, STUBS = FAKE_CODE + 0x8000 };
+enum { FRAMES = 64, CALL_END = 18, TURNS = 100 };
+
+// As the library of a machine exports them.
+extern uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
+__attribute__((visibility("default"))) uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
+
+static struct fake_hotspot fake;
+static uint64_t made[BLOBS];
+static bool is_there;
+
+static struct taken {
+    uintptr_t pcs[FRAMES];
+    size_t count;
+    struct qut_end end;
+} taken;
+
+static void take(void)
+{
+    taken.count = qut_backtrace(taken.pcs, FRAMES, &taken.end);
+}
+
+static uint64_t block_at(unsigned blob)
+{
+    return BLOCKS + (uint64_t)blob * BLOCK_BYTES;
+}
+
+// push %rbp; sub $more, %rsp; movabs $next, %rax; call *%rax; add $more, %rsp; pop %rbp; ret, with a frame of `more`
+// and two words. Each calls the next one, the last one `take`.
+static void make_frames(unsigned first_words)
+{
+    for (unsigned i = 0; i < BLOBS; i++) {
+        uint8_t code[] = {0x55, 0x48, 0x83, 0xec, 0,    0x48, 0xb8, 0,    0,    0, 0,    0,
+                          0,    0,    0,    0x90, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0, 0x5d, 0xc3};
+        unsigned words = first_words + 2 * (i % 3); // an even number keeps calls aligned
+        uint64_t next = i + 1 < BLOBS ? block_at(i + 1) + FAKE_BLOB_HEAD_BYTES : (uint64_t)(uintptr_t)take;
+        code[4] = code[21] = (uint8_t)((words - 2) * 8);
+        memcpy(code + 7, &next, sizeof next);
+        made[i] = fake_blob(&fake, block_at(i), BLOCK_BYTES, (int)words, 5, code, sizeof code);
+    }
+    if (is_there)
+        memcpy((void *)(uintptr_t)FAKE_BASE, fake.bytes, FAKE_BYTES);
+}
+
+TEST(it_begins)
+{
+    static const uint8_t code[] = {0x55, 0x48, 0x8b, 0xec, 0x90, 0xc9, 0xc3};
+    fake_begin(&fake, FAKE_17, NULL);
+    make_frames(8);
+    fake_put_word(&fake, fake.call_stub_at, fake_blob(&fake, STUBS, 0x1000, 0, -1, code, sizeof code) + 4);
+    fake_interpreter(&fake, FAKE_CODE + 0x1000, code, sizeof code);
+    void *place = mmap((void *)(uintptr_t)FAKE_BASE, FAKE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (place != (void *)(uintptr_t)FAKE_BASE)
+        SKIP("something else is where the machine should be");
+    memcpy(place, fake.bytes, FAKE_BYTES);
+    is_there = true;
+    memcpy(&gHotSpotVMStructs, fake.bytes + (fake.structs - FAKE_BASE), sizeof gHotSpotVMStructs);
+    memcpy(&gHotSpotVMTypes, fake.bytes + (fake.types - FAKE_BASE), sizeof gHotSpotVMTypes);
+    struct qut_options options = {
+        .size = sizeof options, .compile = qutc_compile_for_qut, .flags = QUT_START_NO_THREAD};
+    CHECK(qut_start(&options) == 0, "libqut does not start");
+    qut_refresh();
+}
+
+// Whether the walk came through all made frames to the root.
+__attribute__((noinline)) static bool walk(void)
+{
+    ((void (*)(void))(uintptr_t)made[0])();
+    __asm__ volatile("");
+    if (taken.end.reason != QUT_END_OUTERMOST || taken.count < BLOBS + 2)
+        return false;
+    for (unsigned i = 0; i < BLOBS; i++)
+        if (taken.pcs[1 + i] != made[BLOBS - 1 - i] + CALL_END - 1)
+            return false;
+    return true;
+}
+
+// What a machine says of its code is in no cache: the one link for it is found by no key.
+static const struct runtime_link *link_of_machine(void)
+{
+    return &runtime_thread_self()->links.links[RUNTIME_LINK_COUNT];
+}
+
+static const uint32_t tiers[] = {RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN, RUNTIME_TIERS_ALL, RUNTIME_TIER_LINKED, 0};
+enum { TIER_SETS = sizeof tiers / sizeof tiers[0] };
+
+TEST(every_way_leads_through_made_frames)
+{
+    walk(); // now it is known that there is a machine
+    qut_refresh();
+    for (unsigned set = 0; set < TIER_SETS; set++) {
+        atomic_store(&runtime_tiers, tiers[set]);
+        for (unsigned turn = 0; turn < TURNS; turn++)
+            CHECK(walk(), "tiers %u, turn %u: %zu frames, end %u", tiers[set], turn, taken.count, taken.end.reason);
+    }
+}
+
+TEST(shortcuts_are_taken)
+{
+    atomic_store(&runtime_tiers, RUNTIME_TIERS_ALL);
+    walk();
+    CHECK(link_of_machine()->cfa && link_of_machine()->key == 0, "no link was made, or one with a key");
+}
+
+// The same return addresses, and frames of other sizes: as if code had been given up and made anew.
+TEST(code_that_was_replaced_is_walked_as_it_is)
+{
+    for (unsigned set = 0; set < TIER_SETS; set++) {
+        atomic_store(&runtime_tiers, tiers[set]);
+        for (unsigned turn = 0; turn < TURNS; turn++) {
+            make_frames(8 + 2 * (turn % 3));
+            CHECK(walk(), "tiers %u, turn %u: %zu frames, end %u", tiers[set], turn, taken.count, taken.end.reason);
+        }
+    }
+}
+
+// A block that is given back says nothing of its frames' size: what comes behind is a guess, in every way.
+TEST(code_that_went_is_a_guess)
+{
+    uint8_t *used = (uint8_t *)(uintptr_t)(block_at(BLOBS / 2) + 8);
+    *used = 0;
+    for (unsigned set = 0; set < TIER_SETS; set++) {
+        atomic_store(&runtime_tiers, tiers[set]);
+        walk();
+        CHECK(taken.end.guessed_frame == BLOBS / 2 + 1, "tiers %u: frame %u, %zu frames, end %u", tiers[set],
+              taken.end.guessed_frame, taken.count, taken.end.reason);
+    }
+    *used = 1;
+    CHECK(walk() && taken.end.guessed_frame == QUT_NO_GUESS, "frame %u", taken.end.guessed_frame);
+}
+
+int main(void)
+{
+    RUN(it_begins);
+    if (!is_there)
+        return tap_finish();
+    RUN(every_way_leads_through_made_frames);
+    RUN(shortcuts_are_taken);
+    RUN(code_that_was_replaced_is_walked_as_it_is);
+    RUN(code_that_went_is_a_guess);
+    qut_stop();
+    return tap_finish();
+}

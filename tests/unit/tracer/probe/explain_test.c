@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scripts will do, as people are told before.
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytecode/run.h"
+#include "tests/support/run_suite.h"
+#include "tracer/probe/explain.h"
+
+static void explains(const char *text, const uint32_t *functions, const char *said)
+{
+    struct probe_script script;
+    struct probe_diagnostic why;
+    ck_assert_msg(probe_compile(text, strlen(text), &script, &why) == 0, "%s", why.text);
+    char *shown = probe_explain(&script, functions);
+    ck_assert_str_eq(shown, said);
+    free(shown);
+    probe_script_free(&script);
+}
+
+START_TEST(scripts_are_explained)
+{
+    explains(
+        "entry:libc.so*!write /arg0 > 2/ { @sizes = hist(arg2) }"
+        " return:a, entry:b, return:c { @slow[tid, str(u64(time))] = count(); printf(\"%d \\\"took\\\"\\n\", tid) }"
+        " timer:1500ms { print(@slow); clear(@slow) } begin { @x[0] = @x[1] } end { printf(\"done\") }",
+        NULL,
+        "whenever \"libc.so*!write\" is entered:\n"
+        "    looks at arg0, arg2\n"
+        "    changes @sizes\n"
+        "    takes 8 instructions at most\n"
+        "whenever it has returned from \"a\", and\n"
+        "whenever it has returned from \"c\":\n"
+        "    looks at time, tid, the program's memory, 2 times at most\n"
+        "    changes @slow\n"
+        "    says \"%d \\\"took\\\"\\n\", 8 bytes\n"
+        "    takes 27 instructions at most\n"
+        "whenever \"b\" is entered:\n"
+        "    looks at time, tid, the program's memory, 2 times at most\n"
+        "    changes @slow\n"
+        "    says \"%d \\\"took\\\"\\n\", 8 bytes\n"
+        "    takes 27 instructions at most\n"
+        "every 1500 ms, in the tool:\n"
+        "    prints @slow\n"
+        "    clears @slow\n"
+        "    takes 7 instructions at most\n"
+        "before the others, in the tool:\n"
+        "    changes @x\n"
+        "    looks up @x\n"
+        "    takes 16 instructions at most\n"
+        "after the others, in the tool:\n"
+        "    says \"done\", 0 bytes\n"
+        "    takes 5 instructions at most\n"
+        "@sizes: hist(), 552 bytes\n"
+        "@slow: count(), 4096 keys of 72 bytes at most, 393224 bytes\n"
+        "@x: a value, 4096 keys of 8 bytes at most, 131080 bytes\n"
+        "524856 bytes are shared with the program for them.\n");
+}
+END_TEST
+
+// Counted by hand: 3 of the predicate with what is before it, 2 of `if`, 9 of each sum, 2 at the end; of the other
+// branch there are only 4.
+START_TEST(the_longest_way_counts)
+{
+    explains("entry:f, entry:g /arg0/ { if (arg1) { @a = count() } else { @b = sum(u8(arg2)); @c = sum(u8(arg3)) } }",
+             (const uint32_t[]){1, 20},
+             "whenever the one function of \"f\" is entered, and\n"
+             "whenever one of 20 functions of \"g\" is entered:\n"
+             "    looks at arg0, arg1, arg2, arg3, the program's memory, 2 times at most\n"
+             "    changes @a, @b, @c\n"
+             "    takes 25 instructions at most\n"
+             "@a: count(), 32 bytes\n"
+             "@b: sum(), 32 bytes\n"
+             "@c: sum(), 32 bytes\n"
+             "96 bytes are shared with the program for them.\n");
+    // A number of 64 bits is one instruction that has the room of two.
+    explains("entry:f { @a = sum(0x123456789a) }", NULL,
+             "whenever \"f\" is entered:\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "@a: sum(), 32 bytes\n"
+             "32 bytes are shared with the program for them.\n");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("explain");
+    TCase *tests = tcase_create("explain");
+    tcase_add_test(tests, scripts_are_explained);
+    tcase_add_test(tests, the_longest_way_counts);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
