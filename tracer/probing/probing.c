@@ -61,7 +61,7 @@ static int make_memory(struct probing *probing, struct base_error *error)
     if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         return base_fail(error, BASE_ERR_IO, "", 0, "no memory for %llu bytes of maps and records: %s",
                          (unsigned long long)bytes, strerror(errno));
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return base_fail(error, BASE_ERR_IO, "", 0, "mmap: %s", strerror(errno));
     probing->live = (struct qut_probe_live *)(void *)memory;
@@ -76,7 +76,7 @@ static int make_memory(struct probing *probing, struct base_error *error)
 static void forget(struct probing *probing)
 {
     if (probing->live)
-        munmap(probing->live, probing->laid_out.total_bytes);
+        munmap(probing->live, (size_t)probing->laid_out.total_bytes);
     if (probing->memory.memory_fd >= 0)
         close(probing->memory.memory_fd);
     pthread_mutex_destroy(&probing->memory.lock);

@@ -15,7 +15,7 @@
 #include "tracer/probing/probing.h"
 #include "tracer/traced/clock.h"
 
-enum { SCRIPT_BYTES_MAX = 1 << 20 };
+enum { SCRIPT_BYTES_MAX = 1 << 20, LINES_BYTES = 1 << 16 };
 
 struct work {
     struct probe_options options;
@@ -135,6 +135,7 @@ static int probe(struct work *work, int argc, char **argv)
     const struct probing_options options = {.script = &work->script, .out = stdout, .json = work->options.json};
     struct base_error error = {0};
     uint64_t lost = 0;
+    setvbuf(stdout, NULL, _IOLBF, LINES_BYTES); // a command may write there, too: not within our lines
     struct probing *probing = probing_begin(&options, &error);
     if (!probing) {
         cli_report_error(stderr, "probe", &error);
