@@ -70,6 +70,19 @@ def run(test, program, case, *options):
     return trace
 
 
+def attached(test, program, case, *options):
+    """The program runs before it is traced, and goes on when that ends."""
+    what = f"rates {case} {' '.join(options)} (-p)"
+    before = len(failures)
+    status, account, trace = test.attached(program, case, "--wait", *options)
+    if status != 0:
+        fail(what, f"exit status {status} of the program")
+    if judge(test, what, account, trace, "--thin" in options, False) != 1 + (case == "forks"):
+        fail(what, "an account is missing")
+    if len(failures) == before:
+        print(f"ok: {what}")
+
+
 def said(test, trace):
     """What people read says it, too."""
     text = subprocess.run([test.options.qut, "info", "--calls", trace], stdout=subprocess.PIPE, timeout=TIMEOUT_S,
@@ -112,6 +125,8 @@ def main():
         run(test, options.rates, "threads", "--budget", "100")
         said(test, run(test, options.rates, "threads", "--thin", "100"))
         run(test, options.rates, "forks", "--thin", "100")
+        attached(test, options.rates, "threads", "--thin", "100")
+        attached(test, options.rates, "forks", "--thin", "100")
         run(test, options.rates, "rush", "--thin", "100", "--min-duration", "1000")
     return 1 if failures else 0
 

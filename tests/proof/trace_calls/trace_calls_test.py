@@ -103,15 +103,15 @@ class Test:
         except (OSError, ValueError):
             return False
 
-    def attached(self, program, case):
+    def attached(self, program, case, *more):
         account, trace = self.name("account.json"), self.name("calls.qtrace")
         over = self.name("over")
         environment = {**os.environ, "TRACE_ACCOUNT": account, "TRACE_PLUGIN": "1", "TRACE_WAIT": "1",
                        "TRACE_OVER": over}
         with subprocess.Popen(self.command(program, case), env=environment) as process:
             time.sleep(0.2)  # it waits for us, so that it only should have begun
-            with subprocess.Popen([self.options.qut, "trace", "-q", "-o", trace, *self.patterns(program, case), "-p",
-                                   str(process.pid)]) as tracer:
+            with subprocess.Popen([self.options.qut, "trace", "-q", "-o", trace, *more, *self.patterns(program, case),
+                                   "-p", str(process.pid)]) as tracer:
                 for _ in range(TIMEOUT_S * 20):
                     if self.is_told(account, case) or tracer.poll() is not None:
                         break

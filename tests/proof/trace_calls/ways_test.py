@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that can only be entered in a way of their own, traced, against the program's own account.
 
-usage: ways_test.py QUT NOPS XRAY TRAPS [--rounds N] [--wait]
+usage: ways_test.py QUT NOPS XRAY TRAPS [--rounds N] [--wait] [--deny DENY]
 
 NOPS and XRAY are the subject of trace_calls_test.py without unwind information, with the nops of
 -fpatchable-function-entry and with XRay's sleds; "-": there is none. TRAPS has functions with room for one byte.
+With --deny these alone, with samples where timers send the ticks: DENY denies perf's clock to all (tests/whole/record/deny.c).
 """
 
 import argparse
+import errno
+import json
 import os
 import re
 import signal
@@ -19,6 +22,7 @@ import time
 
 from trace_calls_test import TIMEOUT_S, Test, accounts_of, fail, failures
 
+PERF_EVENT_OPEN = 298  # x86-64
 LEFT_CASES = ("calls", "tails")
 TRAP_CASES = ("calls", "jumps", "threads", "masks", "children")
 
@@ -27,7 +31,9 @@ class Trapping(Test):
     def traced(self, program, case, *options):
         self.said, self.trace = "", None
         account, trace = self.name("account.json"), self.name("calls.qtrace")
-        done = subprocess.run([self.options.qut, "trace", "--traps", "-o", trace, *options,
+        denied = [self.options.deny, "all", str(PERF_EVENT_OPEN), str(errno.EPERM), self.name("denied")] \
+            if self.options.deny else []
+        done = subprocess.run([*denied, self.options.qut, "trace", "--traps", "-o", trace, *options,
                                *self.patterns(program, case), "--", *self.command(program, case)],
                               env={**os.environ, "TRACE_ACCOUNT": account}, stderr=subprocess.PIPE, timeout=TIMEOUT_S,
                               check=False, text=True)
@@ -69,11 +75,43 @@ def traps(test, program):
         status, account, _ = test.traced(program, "dies", *samples)
         if status != 128 + signal.SIGTRAP:
             fail(f"dies {samples}", f"exit status {status}, not that of SIGTRAP")
+    for samples in ([], ["--samples", "997"]):
+        thinned(test, program, *samples)
     # A process that runs may block the signal.
     done = subprocess.run([test.options.qut, "trace", "--traps", "-f", "x", "-p", str(os.getpid())],
                           stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False, text=True)
     if done.returncode != 2 or "needs a COMMAND" not in done.stderr:
         fail("-p", f"exit status {done.returncode}; {done.stderr}")
+
+
+def thinned(test, program, *options):
+    """Of a function that has become too frequent all calls are counted, and those that are recorded are whole."""
+    what = f"often --thin {' '.join(options)}"
+    status, account, trace = test.traced(program, "often", "--wait", "--thin", "100", *options)
+    sums, results = accounts_of(account)
+    entered = sums["traced_trap_leaf"]["entered"]
+    processes = test.calls(trace)["calls"]
+    found = [function for process in processes for function in process["functions"]
+             if function["function"] == "traced_trap_leaf"]
+    if status != 0 or results != [("often", 0)] or len(found) != 1 or not found[0].get("thinned") or \
+            found[0]["calls"] + found[0]["counted"] != entered or found[0]["returned"] != found[0]["calls"] or \
+            not processes[0]["balanced"] or processes[0]["lost_enters"] or processes[0]["lost_exits"]:
+        fail(what, f"exit status {status}; {results}; entered {entered}; {found}; {test.said}")
+    else:
+        print(f"ok: {what}")
+
+
+def by_timers(test, program):
+    """Ticks, traps of ours and the program's own signals are told apart, whoever sends the ticks."""
+    for case in TRAP_CASES:
+        test.run(program, case, lambda program, case: test.traced(program, case, "--samples", "997"))
+        done = subprocess.run([test.options.qut, "info", "--json", test.trace], stdout=subprocess.PIPE, timeout=TIMEOUT_S,
+                              check=False)
+        notes = json.loads(done.stdout)["processes"][0]["notes"]
+        if (notes.get("trigger"), notes.get("tick-signal")) != ("cpu-timer", "TRAP") or ", 2 trap" not in test.said:
+            fail(f"{case}, by timers", f"{notes}; {test.said}")
+    thinned(test, program, "--samples", "997")
+    sampled(test, program)
 
 
 def sampled(test, program):
@@ -152,7 +190,12 @@ def main():
     parser.add_argument("traps")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--wait", action="store_true")
+    parser.add_argument("--deny")
     options = parser.parse_args()
+    if options.deny:
+        with tempfile.TemporaryDirectory(prefix="trace_ways.") as folder:
+            by_timers(Trapping(options, folder), options.traps)
+        return 1 if failures else 0
     with tempfile.TemporaryDirectory(prefix="trace_ways.") as folder, \
             tempfile.TemporaryDirectory(prefix="trace_ways.") as other:
         test = Test(options, folder)

@@ -90,11 +90,28 @@ TEST(counts_by_the_stub_keep_them)
     CHECK(thunks_counted(3) == 3, "%lu", thunks_counted(3));
 }
 
+// By way of the counting alone, and of both: about half of the calls each.
+TEST(thinning_keeps_them)
+{
+    enum { CALLS = 64, CELL = 3, THINNED = 4 };
+    trace_begins(RING, 2);
+    CHECK(thunks_thin(registers_function_traced, CELL, THINNED, 1), "no thunk");
+    for (unsigned i = 0; i < CALLS; i++)
+        call_with_values(i);
+    thunks_drain();
+    const struct thunks_sums *sums = thunks_sums();
+    CHECK(thunks_counted(CELL) == CALLS, "%lu", thunks_counted(CELL));
+    CHECK(sums->enters[THINNED] > CALLS / 4 && sums->enters[THINNED] < CALLS * 3 / 4, "%lu", sums->enters[THINNED]);
+    CHECK(sums->exits[THINNED] == sums->enters[THINNED] && sums->enters[CELL] == 0 && sums->unpaired == 0, "%lu, %lu",
+          sums->exits[THINNED], sums->enters[CELL]);
+}
+
 int main(void)
 {
     RUN_ALONE(untraced_calls_keep_them);
     RUN_ALONE(events_keep_them);
     RUN_ALONE(counts_keep_them);
     RUN_ALONE(counts_by_the_stub_keep_them);
+    RUN_ALONE(thinning_keeps_them);
     return tap_finish();
 }

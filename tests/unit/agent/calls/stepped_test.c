@@ -34,19 +34,24 @@ static void *stepped(void *unused)
     return NULL;
 }
 
-static void step_through(uint64_t ring_bytes)
+static void step_all(void)
 {
     const struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO | SA_NODEFER};
     pthread_t thread;
+    sigaction(SIGTRAP, &action, NULL);
+    pthread_create(&thread, NULL, stepped, NULL); // the first call of a thread, on a stack that is new, too
+    pthread_join(thread, NULL);
+    CHECK(told[FIB] == 9 && told[LEAF] == steps, "%lu, %lu of %lu", told[FIB], told[LEAF], steps);
+}
+
+static void step_through(uint64_t ring_bytes)
+{
     trace_begins(ring_bytes, 8);
     THUNKS_TRACE(fib, FIB);
     THUNKS_TRACE(leaf, LEAF);
     THUNKS_TRACE(handled, HANDLED);
-    sigaction(SIGTRAP, &action, NULL);
-    pthread_create(&thread, NULL, stepped, NULL); // the first call of a thread, on a stack that is new, too
-    pthread_join(thread, NULL);
+    step_all();
     CHECK(steps > 500 && steps_in_stubs > 500, "%lu, %lu", steps, steps_in_stubs);
-    CHECK(told[FIB] == 9 && told[LEAF] == steps, "%lu, %lu of %lu", told[FIB], told[LEAF], steps);
 }
 
 TEST(handlers_behind_each_instruction)
@@ -78,9 +83,33 @@ TEST(handlers_behind_each_instruction_of_a_loss)
     CHECK(lost_enters > 0 && enters > 0, "%lu", lost_enters);
 }
 
+// Of functions that are thinned, in the handler as well: all are counted, and what is recorded is whole.
+TEST(handlers_behind_each_instruction_of_thinned_functions)
+{
+    enum { THINNED = 20 };
+    trace_begins(RING, 8);
+    CHECK(thunks_thin((void (*)(void))fib, FIB, THINNED + FIB, 1) &&
+              thunks_thin((void (*)(void))leaf, LEAF, THINNED + LEAF, 2) &&
+              thunks_thin((void (*)(void))handled, HANDLED, THINNED + HANDLED, 3),
+          "no thunks");
+    step_all();
+    thunks_drain();
+    const struct thunks_sums *sums = thunks_sums();
+    for (unsigned id = FIB; id <= HANDLED; id++) {
+        CHECK(thunks_counted(id) == told[id] && sums->enters[id] == 0, "function %u: %lu counted of %lu, %lu whole", id,
+              thunks_counted(id), told[id], sums->enters[id]);
+        CHECK(sums->enters[THINNED + id] == sums->exits[THINNED + id], "function %u: %lu enters, %lu exits", id,
+              sums->enters[THINNED + id], sums->exits[THINNED + id]);
+        CHECK(!told[id] || (sums->enters[THINNED + id] > 0 && sums->enters[THINNED + id] < told[id]),
+              "function %u: %lu of %lu", id, sums->enters[THINNED + id], told[id]);
+    }
+    CHECK(sums->bad_ids == 0 && steps > 200, "%lu, %lu steps", sums->bad_ids, steps);
+}
+
 int main(void)
 {
     RUN_ALONE(handlers_behind_each_instruction);
     RUN_ALONE(handlers_behind_each_instruction_of_a_loss);
+    RUN_ALONE(handlers_behind_each_instruction_of_thinned_functions);
     return tap_finish();
 }

@@ -65,19 +65,29 @@ static uint8_t *behind_landing_pad(void (*function)(void))
     return memcmp(at, "\xf3\x0f\x1e\xfa", LANDING_PAD_BYTES) == 0 ? at + LANDING_PAD_BYTES : at;
 }
 
-static bool divert(uint8_t *at, enum qut_plan_move move, struct calls_thunk_place place)
+// NULL: none can be made.
+static uint8_t *add_thunk(uint8_t *at, enum qut_plan_move move, struct calls_thunk_place place)
 {
     const struct qut_plan_function planned = plan((uintptr_t)at, at, move);
-    uint8_t *next = thunks_next(), jump[NOPS];
+    uint8_t *next = thunks_next();
     struct calls_thunk thunk;
     place.thunk_address = (uintptr_t)next;
     place.block_address = thunks_block();
     place.architecture = QUT_ARCH_X86_64;
     if (!calls_thunk_make(&planned, &place, &thunk))
-        return false;
+        return NULL;
     memcpy(next, thunk.bytes, thunk.size_bytes);
     thunks_used(next + thunk.size_bytes);
-    thunks_jump(jump, (uintptr_t)at, (uintptr_t)next);
+    return next;
+}
+
+static bool divert(uint8_t *at, enum qut_plan_move move, struct calls_thunk_place place)
+{
+    uint8_t jump[NOPS];
+    const uint8_t *thunk = add_thunk(at, move, place);
+    if (!thunk)
+        return false;
+    thunks_jump(jump, (uintptr_t)at, (uintptr_t)thunk);
     return thunks_exchange(at, jump, NOPS);
 }
 
@@ -102,4 +112,17 @@ bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
                                             .own_tls_offset = by_stub ? INT64_C(1) << TLS_UNREACHABLE_LOG2
                                                                       : thunks_header()->own_tls_offset};
     return has_nops(at) && divert(at, QUT_MOVE_SKIP, place);
+}
+
+bool thunks_thin(void (*function)(void), uint32_t id, uint32_t thinned_id, uint32_t log2)
+{
+    uint8_t *at = behind_landing_pad(function);
+    const uint8_t *enter =
+        has_nops(at) ? add_thunk(at, QUT_MOVE_SKIP, (struct calls_thunk_place){.function_id = id}) : NULL;
+    const struct calls_thunk_place place = {.function_id = id,
+                                            .thinned_id = thinned_id,
+                                            .thinning_log2 = log2,
+                                            .enter_thunk = (uintptr_t)enter,
+                                            .own_tls_offset = thunks_header()->own_tls_offset};
+    return enter && divert(at, QUT_MOVE_SKIP, place);
 }
