@@ -150,24 +150,31 @@ int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd)
     return sent == (ssize_t)size ? 0 : sent < 0 ? os_failed(SYS_sendmsg) : -EMSGSIZE;
 }
 
-// *passed_fd: one that came with it, or -1.
-static int receive_answer(int from_fd, struct agent_channel_answer *answer, int *passed_fd)
+ssize_t agent_tell_receive(int from_fd, void *packet, size_t size, int flags, int *passed_fd)
 {
     union control control = {.bytes = {0}};
-    struct iovec part = {answer, sizeof *answer};
+    struct iovec part = {packet, size};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     *passed_fd = -1;
-    ssize_t got;
-    do
-        got = recvmsg(from_fd, &message, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
+    const ssize_t got = recvmsg(from_fd, &message, flags | MSG_CMSG_CLOEXEC);
     if (got < 0)
         return os_failed(SYS_recvmsg);
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
         head->cmsg_len == CMSG_LEN(sizeof *passed_fd))
         memcpy(passed_fd, CMSG_DATA(head), sizeof *passed_fd);
+    return got;
+}
+
+static int receive_answer(int from_fd, struct agent_channel_answer *answer, int *passed_fd)
+{
+    ssize_t got;
+    do
+        got = agent_tell_receive(from_fd, answer, sizeof *answer, 0, passed_fd);
+    while (got == -EINTR);
+    if (got < 0)
+        return (int)got;
     answer->reason[sizeof answer->reason - 1] = '\0';
     bool is_one = got == sizeof *answer && answer->version == AGENT_VERSION;
     if (is_one && answer->type == AGENT_CHANNEL_OK)

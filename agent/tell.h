@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <qut/compiler.h>
 
@@ -48,6 +49,8 @@ int agent_tell_connect(int patience_s);
 void agent_tell_fill_head(struct agent_channel_head *head, enum agent_channel_type type);
 // With a descriptor, if that is not -1. 0 or -errno.
 int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd);
+// How many bytes came, or -errno. *passed_fd: one that came with them, or -1.
+ssize_t agent_tell_receive(int from_fd, void *packet, size_t size, int flags, int *passed_fd);
 // The system call that `error` is of, as far as that is known; else 0.
 uint16_t agent_tell_failed_call(int error);
 

@@ -163,7 +163,7 @@ static int tell(int error, int memory_fd, uint64_t memory_bytes)
     return result;
 }
 
-static int do_as_asked(int fd, const struct agent_channel_map *question)
+static int do_as_asked(int fd, const struct agent_channel_map *question, int passed_fd)
 {
     struct agent_channel_mapped mapped = {.number = question->number, .error = -EINVAL};
     agent_tell_fill_head(&mapped.head, AGENT_CHANNEL_MAPPED);
@@ -175,6 +175,8 @@ static int do_as_asked(int fd, const struct agent_channel_map *question)
         mapped.error = unmap(question);
     else if (question->head.type == AGENT_CHANNEL_TRAPS)
         mapped.error = take_traps(question);
+    else if (question->head.type == AGENT_CHANNEL_PROBE && passed_fd >= 0)
+        mapped.error = calls_probe_begin(passed_fd, question->begin, question->end);
     else if (question->head.type == AGENT_CHANNEL_SHADOW)
         mapped.error = calls_shadow(question->begin, question->end);
     return agent_tell_send(fd, &mapped, sizeof mapped, -1);
@@ -195,15 +197,19 @@ static int take_packet(int fd)
         struct agent_channel_map map;
         struct agent_channel_answer answer;
     } packet;
-    const ssize_t got = recv(fd, &packet, sizeof packet, MSG_DONTWAIT);
+    int passed_fd;
+    const ssize_t got = agent_tell_receive(fd, &packet, sizeof packet, MSG_DONTWAIT, &passed_fd);
     if (got < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+        return got == -EAGAIN || got == -EINTR ? 0 : (int)got;
     if (got == 0)
         return -ECONNRESET;
-    if (packet.version != AGENT_VERSION)
-        return -EPROTO;
-    if (got == sizeof packet.map)
-        return do_as_asked(fd, &packet.map);
+    int result = -EPROTO;
+    if (packet.version == AGENT_VERSION && got == sizeof packet.map)
+        result = do_as_asked(fd, &packet.map, passed_fd);
+    if (passed_fd >= 0)
+        close(passed_fd);
+    if (got == sizeof packet.map || packet.version != AGENT_VERSION)
+        return result;
     if (got != sizeof packet.answer)
         return -EPROTO;
     reach(IS_LET_GO);

@@ -81,8 +81,9 @@ enum agent_channel_type {
     AGENT_CHANNEL_MAP,    // tracer → agent
     AGENT_CHANNEL_UNMAP,  // tracer → agent
     AGENT_CHANNEL_SHADOW, // tracer → agent
-    AGENT_CHANNEL_MAPPED, // agent → tracer: what became of each of the four
+    AGENT_CHANNEL_MAPPED, // agent → tracer: what became of each of these
     AGENT_CHANNEL_TRAPS,  // tracer → agent
+    AGENT_CHANNEL_PROBE,  // tracer → agent, with a descriptor
     AGENT_CHANNEL_OK = 16,
     AGENT_CHANNEL_NO,
 };
@@ -157,9 +158,10 @@ struct agent_channel_calls {
     uint64_t memory_bytes;
 };
 
-struct agent_channel_map { // MAP, UNMAP, SHADOW, TRAPS
+struct agent_channel_map { // MAP, UNMAP, SHADOW, TRAPS, PROBE
     struct agent_channel_head head;
-    // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack; TRAPS: of a table
+    // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack; TRAPS: of a table;
+    // PROBE: of the process's masks in the memory that comes with it (qut_probe_live.h)
     uint64_t begin, end;
     uint64_t size_bytes; // of MAP; a multiple of the page size
     uint64_t number;     // comes back with the answer

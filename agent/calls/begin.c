@@ -245,6 +245,8 @@ static bool is_granule_in_use(uint64_t granule, int pages_fd)
 static bool unmap_granule(uint64_t granule, int pages_fd)
 {
     (void)pages_fd;
+    if (calls_has_times)
+        munmap(shadow_of(granule, calls_machine.times_log2), granule_bytes);
     munmap(shadow_of(granule, calls_machine.shadow_log2), granule_bytes);
     munmap(shadow_of(granule, calls_machine.words_log2), granule_bytes);
     return false;
@@ -279,6 +281,8 @@ int calls_end(void)
         close(pages_fd);
     if (is_in_use)
         return -EBUSY;
+    calls_has_times = false;
+    calls_probe_end();
     if (calls_header) {
         munmap(calls_area, area_bytes(calls_header->ring_count));
         __atomic_store_n(&calls_header->state, QUT_CALLS_ENDED, __ATOMIC_RELEASE);
@@ -290,6 +294,19 @@ int calls_end(void)
     calls_area = NULL;
     calls_header = NULL;
     return 0;
+}
+
+static bool map_times(uint64_t granule, int pages_fd)
+{
+    (void)pages_fd;
+    const int error = calls_map_times(granule);
+    return error != 0 && error != -EEXIST;
+}
+
+int calls_make_times(void)
+{
+    calls_has_times = true;
+    return any_granule(map_times, -1) ? -ENOMEM : 0;
 }
 
 int calls_shadow(uint64_t begin, uint64_t end)

@@ -50,6 +50,13 @@ void calls_thread_is(uint32_t tid);
 // The calling thread is the agent's own: its calls of traced functions are neither written nor counted.
 void calls_thread_is_agents(void);
 
+// ---- probes: programs that run instead of events, from now on. Where there is no stub, or another machine's: -ENOSYS.
+
+// `fd` is of a memory of struct qut_probe_live, which is mapped, and stays the caller's; the masks of this process are
+// at masks_begin..masks_end of it. Its image is copied, and the copy verified. 0, -EINVAL: it is not sound, or -errno.
+// No function jumps here yet, or those that do have the same numbers as before. Blocks; by one thread at a time.
+int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
+
 // ---- functions that are entered by a trap. Where there is no stub there are none.
 
 // What is at begin..end, rows of struct qut_calls_trap, ascending, is ours from now on; for as long as the process

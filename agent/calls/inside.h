@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytecode/maps.h"
 #include "formats/qut_calls.h"
+#include "formats/qut_probe_live.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -58,6 +60,7 @@ struct calls_machine {
     uint8_t shadow_log2, words_log2; // distances below a slot
     uint8_t address_log2;            // of the addresses that stacks can have
     uint8_t slot_bytes;              // slots are multiples of these
+    uint8_t times_log2;              // of probes: when the call of a slot began; 0: there are no probes
     // The slot is where the exit's address is while a call runs. Else the word of the shadow is 0 again behind it; of
     // calls that an exception or a jump has left it stays.
     bool slot_holds_exit;
@@ -81,6 +84,40 @@ void calls_thread_is_new(void);
 
 // 0, -EEXIST or -errno. By a system call only; signal-safe.
 int calls_map_granule(uint64_t granule);
+// The part of it that probes need, if it is not there yet. As above.
+int calls_map_times(uint64_t granule);
+
+// The counter that events have.
+uint64_t calls_ticks(void);
+// What the stub keeps while it calls C: the six arguments at a slot's entry; what its function returns.
+void calls_kept_arguments(uint64_t slot, uint64_t arguments[6]);
+uint64_t calls_kept_result(uint64_t slot);
+
+// ---- probe.c, probe_begin.c
+
+struct calls_probe {
+    struct qut_probe_live *live;
+    uint64_t live_bytes, own_bytes, masks_bytes;
+    const uint32_t *masks; // shared
+    uint32_t function_count;
+    uint32_t entry_programs, return_programs; // bits
+    struct qut_probe_image image;             // behind this structure: our own copy
+    struct bytecode_maps maps;
+    uint64_t *slots;
+    uint32_t slot_count, slot_words;
+    uint64_t base_ticks, base_ns, rate;
+    struct calls_probe *previous; // of the parent, in a child of fork
+};
+extern struct calls_probe *calls_probe; // NULL: events are written
+extern bool calls_has_times;            // granules have the part that probes need
+
+// An entry or an exit, whose event would be `word`. Signal-safe, system calls only.
+void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word);
+// In a child of fork, by its thread.
+void calls_probe_thread_is_new(void);
+void calls_probe_end(void);
+// Of all granules, those that are mapped already as well. (begin.c)
+int calls_make_times(void);
 
 // ---- walkers_x86_64.c, walkers_none.c
 
@@ -101,7 +138,8 @@ void calls_trap_go(void *pc, uint64_t thunk);
 // The shadow of `slot` was not known to be there. Whether it is: then the stub looks again. Else the call passes.
 bool calls_prepare_stack(uint64_t slot);
 // There is no room for an event. Whether there is now: then the stub looks again. Else the event is lost, and counted.
-bool calls_prepare_room(bool is_exit);
+// With probes there never is: their programs run here instead.
+bool calls_prepare_room(bool is_exit, uint64_t word);
 // There is no table of counts. As above.
 bool calls_prepare_counts(void);
 

@@ -8,6 +8,7 @@ const struct calls_machine calls_machine = {
     .words_log2 = QUT_CALLS_X86_64_WORDS_LOG2,
     .address_log2 = QUT_CALLS_X86_64_ADDRESS_LOG2,
     .slot_bytes = 8,
+    .times_log2 = 44,
     .slot_holds_exit = true,
 };
 
@@ -27,4 +28,22 @@ uint64_t calls_thread_pointer(void)
     uint64_t value;
     __asm__("movq %%fs:0, %0" : "=r"(value));
     return value;
+}
+
+uint64_t calls_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+// stub_x86_64.S: what calls_enter keeps itself, and what call_c keeps in its frame of 192 bytes.
+void calls_kept_arguments(uint64_t slot, uint64_t arguments[6])
+{
+    static const uint16_t below[6] = {160, 56, 32, 48, 168, 176}; // rdi, rsi, rdx, rcx, r8, r9
+    for (unsigned i = 0; i < 6; i++)
+        arguments[i] = *(const uint64_t *)(slot - below[i]);
+}
+
+uint64_t calls_kept_result(uint64_t slot)
+{
+    return *(const uint64_t *)(slot - 8);
 }

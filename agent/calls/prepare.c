@@ -75,6 +75,11 @@ static int map_shadow(uint64_t begin, unsigned distance_log2)
     return -EEXIST;
 }
 
+int calls_map_times(uint64_t granule)
+{
+    return map_shadow(granule << QUT_CALLS_GRANULE_LOG2, calls_machine.times_log2);
+}
+
 static int map_both(uint64_t begin)
 {
     if (begin <= (uint64_t)1 << calls_machine.shadow_log2) // a shadow at 0 cannot be
@@ -119,7 +124,8 @@ int calls_map_granule(uint64_t granule)
         was != QUT_CALLS_GRANULE_BEGUN &&
         __atomic_compare_exchange_n(state, &was, QUT_CALLS_GRANULE_BEGUN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     if (is_ours) {
-        error = map_both(granule << QUT_CALLS_GRANULE_LOG2);
+        error = calls_has_times ? calls_map_times(granule) : 0;
+        error = error ? error : map_both(granule << QUT_CALLS_GRANULE_LOG2);
         __atomic_store_n(state, error == 0 ? QUT_CALLS_GRANULE_MAPPED : QUT_CALLS_GRANULE_REFUSED, __ATOMIC_RELEASE);
     }
     if (are_blocked)
@@ -231,10 +237,16 @@ static bool wait_for_room(struct calls_own *own, uint64_t tail)
     return false;
 }
 
-bool calls_prepare_room(bool is_exit)
+bool calls_prepare_room(bool is_exit, uint64_t word)
 {
     struct calls_own *own = calls_own;
+    const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
     uint64_t tail;
+    if (probe) {
+        if (own != &agents)
+            calls_probe_run(probe, is_exit, word);
+        return false;
+    }
     if (!own->ring) {
         if (own == &agents || !calls_are_ours())
             return false;
@@ -274,6 +286,7 @@ void calls_thread_is_agents(void)
 void calls_thread_is_new(void)
 {
     calls_own = &newcomer;
+    calls_probe_thread_is_new();
 }
 
 void calls_thread_ends(void)

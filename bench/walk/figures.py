@@ -10,6 +10,9 @@ SCENARIOS = {
     "top9": "top 9 changed",
     "middle": "middle changed",
     "all": "all changed",
+    "known3": "top 3 random, known",
+    "known5": "top 5 random, known",
+    "known": "all random, known",
     "diverse": "diverse",
     "cold-l2": "L2-cold",
     "cold-memory": "DRAM-cold",
@@ -17,7 +20,7 @@ SCENARIOS = {
     "fresh-process": "fresh process",
     "signal": "from a signal",
 }
-TOGETHER = ("same", "top1", "top3", "top5", "top9", "middle", "all", "fresh-thread")
+TOGETHER = ("same", "top1", "top3", "top5", "top9", "middle", "all", "known3", "known5", "known", "fresh-thread")
 WALKERS = {
     "chase": "frame pointers, plain",
     "chase-checked": "frame pointers, checked",

@@ -5,7 +5,7 @@ from figures import SCENARIOS, WALKERS
 CODES = {"fp": "code with frame pointers", "nofp": "code without"}
 COLUMNS = [name for name in SCENARIOS if name not in ("fresh-process", "signal")]
 HEADS = {"same": "same", "top1": "top 1", "top3": "top 3", "top5": "top 5", "top9": "top 9", "middle": "middle", "all": "all",
-         "diverse": "diverse", "cold-l2": "L2-cold", "cold-memory": "DRAM-cold", "fresh-thread": "thread"}
+         "known3": "3 known", "known5": "5 known", "known": "all known", "diverse": "diverse", "cold-l2": "L2-cold", "cold-memory": "DRAM-cold", "fresh-thread": "thread"}
 
 # Ratio to the plain chase of the same round, by depth.
 TARGETS = {
@@ -13,6 +13,8 @@ TARGETS = {
     "top3": {18: 1.8, 60: 0.9, 200: 0.65},
     "top5": {18: 2.0, 60: 1.0, 200: 0.7},
     "all": {18: 1.9, 60: 1.8, 200: 3},
+    "known5": {60: 1.6},
+    "known": {18: 5, 60: 4.6, 200: 4.6},
     "diverse": {18: 13, 60: 15, 200: 16},
     "fresh-thread": {18: 40, 60: 40, 200: 40},
 }

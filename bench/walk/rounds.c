@@ -66,6 +66,11 @@ static size_t learning_walks(const struct bench_request *request)
 {
     if (request->scenario->change == BENCH_CHANGE_RANDOM)
         return 3 * BENCH_ALL_FUNCTIONS / request->depth;
+    // Of ten times as many draws as there are functions, one in 20,000 is left out. Of the changed frames one is a
+    // leaf.
+    if (request->scenario->change == BENCH_CHANGE_KNOWN)
+        return 10 * BENCH_KNOWN_FUNCTIONS /
+               ((request->scenario->frames ? request->scenario->frames : request->depth) - 1);
     return request->scenario->cold_memory ? 1 : 4 * BENCH_VARIANTS;
 }
 
@@ -89,6 +94,8 @@ static size_t batch_warm_walks(const struct bench_request *request, size_t walk_
         return 1;
     if (request->scenario->cold_memory || request->scenario->cold_l2)
         return 2;
+    if (request->scenario->change == BENCH_CHANGE_KNOWN) // who had the turn before has used the caches
+        return learning_walks(request);
     return walk_count < 4 * BENCH_VARIANTS ? BENCH_VARIANTS : 4 * BENCH_VARIANTS;
 }
 

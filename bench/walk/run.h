@@ -12,6 +12,7 @@ enum {
     BENCH_LEAVES = 8,
     BENCH_MAX_OWN_FRAMES = 8,
     BENCH_MAX_WALKS = 4096,
+    BENCH_KNOWN_FUNCTIONS = 300,
     BENCH_ALL_FUNCTIONS = BENCH_SUBJECTS * BENCH_SUBJECT_FUNCTIONS,
 };
 
@@ -23,6 +24,7 @@ enum bench_change {
     BENCH_CHANGE_TOP, // the innermost `frames`: 0, the same stack
     BENCH_CHANGE_MIDDLE,
     BENCH_CHANGE_ALL,
+    BENCH_CHANGE_KNOWN,  // ... too, each by any of BENCH_KNOWN_FUNCTIONS that were seen before; 0: all
     BENCH_CHANGE_RANDOM, // all, and never seen before
 };
 

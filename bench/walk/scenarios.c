@@ -14,6 +14,9 @@ static const struct bench_scenario scenarios[] = {
     {.name = "top9", .change = BENCH_CHANGE_TOP, .frames = 9},
     {.name = "middle", .change = BENCH_CHANGE_MIDDLE},
     {.name = "all", .change = BENCH_CHANGE_ALL},
+    {.name = "known3", .change = BENCH_CHANGE_KNOWN, .frames = 3},
+    {.name = "known5", .change = BENCH_CHANGE_KNOWN, .frames = 5},
+    {.name = "known", .change = BENCH_CHANGE_KNOWN},
     {.name = "diverse", .change = BENCH_CHANGE_RANDOM},
     {.name = "cold-l2", .change = BENCH_CHANGE_TOP, .cold_l2 = true},
     {.name = "cold-memory", .change = BENCH_CHANGE_TOP, .cold_memory = true},
@@ -86,8 +89,8 @@ int bench_stacks_make(struct bench_stacks *stacks, const struct bench_scenario *
 {
     *stacks = (struct bench_stacks){.depth = depth, .scenario = scenario, .random = seed | 1};
     gather(stacks, code);
-    size_t frames = scenario->change == BENCH_CHANGE_ALL ? depth : scenario->frames < depth ? scenario->frames : depth;
-    if (scenario->change == BENCH_CHANGE_RANDOM)
+    size_t frames = scenario->frames < depth ? scenario->frames : depth;
+    if (!frames && scenario->change >= BENCH_CHANGE_ALL)
         frames = depth;
     stacks->variant_count = frames ? BENCH_VARIANTS : 1;
     // A stack that stays the same is made by calling the leaf again.
@@ -115,6 +118,13 @@ void bench_stacks_next(struct bench_stacks *stacks, struct bench_path *path)
     if (stacks->scenario->change == BENCH_CHANGE_RANDOM) {
         shuffle(stacks, depth - 1);
         memcpy(path->call + 1, stacks->functions, (depth - 1) * sizeof *path->call);
+        path->call[depth] = bench_leaves[draw(&stacks->random) % BENCH_LEAVES];
+        return;
+    }
+    if (stacks->scenario->change == BENCH_CHANGE_KNOWN) {
+        // Functions may come twice, as in recursion.
+        for (size_t level = stacks->changed_level; level < depth; level++)
+            path->call[level] = stacks->functions[draw(&stacks->random) % BENCH_KNOWN_FUNCTIONS];
         path->call[depth] = bench_leaves[draw(&stacks->random) % BENCH_LEAVES];
         return;
     }

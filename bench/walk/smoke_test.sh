@@ -30,7 +30,7 @@ walk() # OPTION...
 
 # One line a round for each walker that is there; of code with frame pointers, and without.
 mapfile -t walkers < <("$bench_walk" --cache "$work/tables" --list | grep -v -e '^missing: ' -e '^nothing$')
-for scenario in same top1 top3 top5 top9 middle all diverse cold-l2 fresh-thread signal; do
+for scenario in same top1 top3 top5 top9 middle all known3 known5 known diverse cold-l2 fresh-thread signal; do
     check "$scenario: status" walk --scenario "$scenario" --depth 18 --rounds 1 --walks 4
     for walker in "${walkers[@]}"; do
         is_signal=false wants_signal=false

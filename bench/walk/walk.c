@@ -12,7 +12,7 @@
 static const char usage[] =
     "Usage: bench_walk [OPTION]...\n"
     "Prints a line for each round and walker; rounds.h says which. bench/walk/run calls it.\n\n"
-    "  --scenario S   same, top1, top3, top5, top9, middle, all, diverse, cold-l2, cold-memory, fresh-thread,\n"
+    "  --scenario S   same, top1, top3, top5, top9, middle, all, known3, known5, known, diverse, cold-l2, cold-memory, fresh-thread,\n"
     "                 signal or fresh-process (default: same)\n"
     "  --depth N      frames to walk, 2 to 200 (default: 60)\n"
     "  --code C       fp or nofp: what the others walk; the frame pointers' walkers have fp (default: both)\n"

@@ -40,6 +40,20 @@ static void unlink_thread(struct modules_registry *registry, struct runtime_thre
 
 _Atomic(void (*)(void)) modules_thread_end_hook_first;
 
+static struct runtime_thread *new_thread(void)
+{
+    struct runtime_thread *thread = os_pages(sizeof *thread, true);
+    if (thread)
+        thread->hashed = os_reserve(sizeof *thread->hashed); // without it, walks go by links whatever they cost
+    return thread;
+}
+
+static void free_thread(struct runtime_thread *thread)
+{
+    os_free_pages(thread->hashed, sizeof *thread->hashed);
+    os_free_pages(thread, sizeof *thread);
+}
+
 static void drop(struct runtime_thread *thread)
 {
     void (*first)(void) = atomic_load_explicit(&modules_thread_end_hook_first, memory_order_acquire);
@@ -54,7 +68,7 @@ static void drop(struct runtime_thread *thread)
     os_lock(&modules_registry.lock);
     unlink_thread(&modules_registry, thread);
     os_unlock(&modules_registry.lock);
-    os_free_pages(thread, sizeof *thread);
+    free_thread(thread);
 }
 
 static void at_thread_end(void *thread)
@@ -69,13 +83,13 @@ int qut_thread_register(void)
     struct runtime_thread *thread = runtime_thread_self();
     int result = 0;
     if (!thread) {
-        thread = os_pages(sizeof *thread, true);
+        thread = new_thread();
         if (!thread)
             return -ENOMEM;
         set_stack(thread, (uintptr_t)__builtin_frame_address(0));
         result = os_at_thread_end(at_thread_end, thread);
         if (result != 0) {
-            os_free_pages(thread, sizeof *thread);
+            free_thread(thread);
             return -ENOMEM;
         }
     }
@@ -106,6 +120,6 @@ void modules_threads_after_fork(void)
         if (thread == runtime_thread_self())
             continue;
         unlink_thread(&modules_registry, thread);
-        os_free_pages(thread, sizeof *thread);
+        free_thread(thread);
     }
 }

@@ -43,6 +43,9 @@ struct runtime_link_cache {
     uint16_t sets[1 << RUNTIME_LINK_SET_BITS][RUNTIME_LINK_WAYS]; // by key: entries, the newer one first
     uint32_t epoch;                                               // of the module list that all entries were made from
     uint32_t hand;                                                // the entry that is replaced next
+    // Links that mispredict are worse than none. Walks in a row that did, how many walks do without, and how many will,
+    // should it be so again.
+    uint8_t mispredicted_walks, pause, next_pause;
 };
 
 static inline struct runtime_link *runtime_link_at(struct runtime_link_cache *cache, size_t next_bytes)
@@ -81,6 +84,29 @@ static inline struct runtime_link *runtime_link_make(struct runtime_link_cache *
     set[0] = runtime_link_bytes(cache, link);
     link->key = key;
     return link;
+}
+
+enum { RUNTIME_LINK_MISPREDICTED_WALKS = 4, RUNTIME_LINK_PAUSE_MIN = 8, RUNTIME_LINK_PAUSE_MAX = 128 };
+
+__attribute__((noinline, cold, unused)) static void runtime_links_mispredict(struct runtime_link_cache *cache)
+{
+    if (++cache->mispredicted_walks < RUNTIME_LINK_MISPREDICTED_WALKS)
+        return;
+    cache->mispredicted_walks = RUNTIME_LINK_MISPREDICTED_WALKS - 1; // one is enough after a pause
+    cache->pause = cache->next_pause;
+    if (cache->next_pause < RUNTIME_LINK_PAUSE_MAX)
+        cache->next_pause = (uint8_t)(cache->next_pause * 2);
+}
+
+// Of a walk that went by them as far as it has come. Keys that were not known at all do not count: nothing knows them.
+static inline void runtime_links_judge(struct runtime_link_cache *cache, size_t frame_count, size_t mispredicted_count)
+{
+    if (__builtin_expect(mispredicted_count * 2 > frame_count, 0)) {
+        runtime_links_mispredict(cache);
+    } else if (__builtin_expect(cache->mispredicted_walks != 0, 0)) {
+        cache->mispredicted_walks = 0;
+        cache->next_pause = RUNTIME_LINK_PAUSE_MIN;
+    }
 }
 
 // Drops what was made from another list of modules.

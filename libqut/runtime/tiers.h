@@ -25,9 +25,10 @@ extern _Atomic uint32_t runtime_tiers;
 // handlers that interrupted a walk are not counted. False: the thread is not registered.
 struct runtime_tier_counts {
     uint64_t walks;
-    uint64_t frames;     // given out; of these,
-    uint64_t remembered; // ... taken from the last walk
-    uint64_t looked_up;  // ... found in a table, or left by the long way. The rest: from the cache
+    uint64_t frames;        // given out; of these,
+    uint64_t remembered;    // ... taken from the last walk
+    uint64_t looked_up;     // ... found in a table, or left by the long way. The rest: from the cache
+    uint64_t without_links; // walks, or parts of them, that went by hashed rules
 };
 _Bool runtime_tier_counts(struct runtime_tier_counts *counts);
 

@@ -11,6 +11,7 @@
 #include <qut/frame.h>
 
 #include "libqut/os/thread_word.h"
+#include "libqut/runtime/hashed_rules.h"
 #include "libqut/runtime/link_cache.h"
 #include "libqut/runtime/memo.h"
 #include "libqut/runtime/tiers.h"
@@ -37,9 +38,10 @@ struct runtime_fast {
     uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
     uintptr_t key; // one more than the pc to look up
     enum runtime_remember remember;
-    bool is_stubborn;        // whether it pays is not asked
-    bool is_given;           // the frame the walk is at was given out already: it is the last that is remembered
-    size_t remembered_count; // of the frames given out
+    bool is_stubborn;          // whether it pays is not asked
+    bool is_given;             // the frame the walk is at was given out already: it is the last that is remembered
+    size_t remembered_count;   // of the frames given out
+    size_t mispredicted_count; // ... whose link was not the one that was tried
 };
 
 // What a walk reads first comes first, in one cache line.
@@ -68,6 +70,7 @@ struct runtime_thread {
     // outermost append under way; 0: none is.
     uint32_t node_generation;
     uintptr_t append_sp;
+    struct runtime_hashed_rules *hashed; // pages of their own: many threads never use them
     struct runtime_link_cache links;
     struct runtime_memo memo;
     _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)

@@ -25,33 +25,68 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
                                              link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
 }
 
-// A link that the thread has not: from what others have looked up, else from the module's table. NULL: there is none.
+// All of a link but its key and what comes next: from what others have looked up, else from the module's table.
+static inline bool look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key,
+                           struct runtime_link *found)
+{
+    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
+    if (shares && runtime_shared_find(modules->shared, key, found))
+        return true;
+    if (!find_rule(modules, key, found))
+        return false;
+    if (shares)
+        runtime_shared_put(modules->shared, key, found);
+    thread->counts.looked_up++;
+    return true;
+}
+
 // What a virtual machine says of its code is asked anew each time: such a link is found by no key, and to the memory
-// the step is one of which it is not known how it was taken, so it is taken again.
-__attribute__((noinline)) static struct runtime_link *
-look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
+// the step is one of which it is not known how it was taken, so it is taken again. NULL: no machine's code.
+static inline struct runtime_link *ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
-    if (ARCH_NATIVE_RA_OFFSET_BYTES != 0 && is_return && modules_machine_link(key, &found)) {
-        struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
-        link->cfa = found.cfa;
-        link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
-        thread->counts.looked_up++;
+    if (ARCH_NATIVE_RA_OFFSET_BYTES == 0 || !is_return || !modules_machine_link(key, &found))
+        return NULL;
+    struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
+    link->cfa = found.cfa;
+    link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
+    thread->counts.looked_up++;
+    return link;
+}
+
+// A link that the thread has not. NULL: there is none.
+__attribute__((noinline)) static struct runtime_link *
+make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
+{
+    struct runtime_link found, *link = ask_machine(thread, key, is_return);
+    if (link)
         return link;
-    }
-    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
-    if (!shares || !runtime_shared_find(modules->shared, key, &found)) {
-        if (!find_rule(modules, key, &found))
-            return NULL;
-        if (shares)
-            runtime_shared_put(modules->shared, key, &found);
-        thread->counts.looked_up++;
-    }
-    struct runtime_link *link = runtime_link_make(&thread->links, key);
+    if (!look_up(thread, modules, key, &found))
+        return NULL;
+    link = runtime_link_make(&thread->links, key);
     link->next_bytes = 0;
     link->cfa = found.cfa;
     link->step = found.step;
     return link;
+}
+
+// The same of a hashed rule that does not stand at its first place.
+__attribute__((noinline)) static struct runtime_link *
+find_hashed(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
+{
+    struct runtime_hashed_rules *hashed = thread->hashed;
+    struct runtime_link found, *rule = runtime_hashed_place(hashed, key) + 1;
+    if (rule->key == key)
+        return rule;
+    rule = ask_machine(thread, key, is_return);
+    if (rule)
+        return rule;
+    if (!look_up(thread, modules, key, &found))
+        return NULL;
+    rule = runtime_hashed_make(hashed, key);
+    rule->cfa = found.cfa;
+    rule->step = found.step;
+    return rule;
 }
 
 // A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
@@ -121,10 +156,11 @@ __attribute__((noinline)) static struct cursor stop_at_limit(struct runtime_fast
 
 enum { STOP_FULL = WALK_STOP_STUCK + 1 }; // the memo is: the walk goes on without it
 
-// One source for walks that remember and others.
-RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember)
+// One source for walks that remember, others, and those that find rules by hashing alone.
+RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool remember, const bool is_hashed)
 {
     struct runtime_thread *thread = f->thread;
+    struct runtime_hashed_rules *hashed = thread->hashed;
     struct runtime_link_cache *links = &thread->links;
     struct runtime_memo *memo = &thread->memo;
     struct cursor at = take_cursor(memo);
@@ -139,22 +175,30 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
     unsigned stop = WALK_STOP_STUCK;
     bool is_remembered = f->is_given;
     f->is_given = false;
+    struct runtime_link_step hashed_step = last->step;
     for (;; is_remembered = false) {
+        // That led here. The link that it is in may be replaced below, before this is recorded.
+        struct runtime_link_step step = is_hashed ? hashed_step : last->step;
         if (pc == pcs_end && !(remember && is_remembered)) {
             // The frame is remembered though it is not given out: so that the step to it can be.
             if (remember)
-                at = stop_at_limit(f, at, sp, ra, fp, last->step);
+                at = stop_at_limit(f, at, sp, ra, fp, step);
             stop = WALK_STOP_LIMIT;
             break;
         }
         if (!(remember && is_remembered))
             *pc++ = key - 1;
         if (remember && !is_remembered) {
+            // Where frames cannot be foretold, neither can how many are passed: two without a jump.
+            if (is_hashed) {
+                at.older += at.older->sp < sp;
+                at.older += at.older->sp < sp;
+            }
             while (at.older->sp < sp)
                 at.older++;
-            if (__builtin_expect(runtime_memo_is_state(at.older, sp, ra, fp, last->step), 0)) {
+            if (__builtin_expect(runtime_memo_is_state(at.older, sp, ra, fp, step), 0)) {
                 put_cursor(memo, at);
-                runtime_memo_join(memo, last->step);
+                runtime_memo_join(memo, step);
                 f->count = (size_t)(pc - f->pcs);
                 f->fp = fp;
                 f->key = key;
@@ -184,20 +228,25 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             }
         }
         // What is expected here lies in one line of code: jumps are what a frame costs most.
-        if (__builtin_expect(link->key != key, 0)) {
+        if (is_hashed) {
+            link = runtime_hashed_place(hashed, key);
+            if (__builtin_expect(link->key != key, 0))
+                link = find_hashed(thread, f->modules, key, pc - f->pcs > 1);
+        } else if (__builtin_expect(link->key != key, 0)) {
             link = runtime_link_at(links, last->next_bytes);
             if (link->key != key) {
                 if (f->modules->shared)
                     runtime_shared_expect(f->modules->shared, key);
                 link = runtime_link_find(links, key);
+                f->mispredicted_count += link != NULL;
                 if (!link)
-                    link = look_up(thread, f->modules, key, pc - f->pcs > 1); // the first may be interrupted
+                    link = make_link(thread, f->modules, key, pc - f->pcs > 1); // the first may be interrupted
                 if (link)
                     last->next_bytes = runtime_link_bytes(links, link);
             }
         }
         if (remember && !is_remembered)
-            record(memo, at.new_frame++, sp, ra, fp, last->step, link);
+            record(memo, at.new_frame++, sp, ra, fp, step, link);
         if (__builtin_expect(!link, 0))
             break;
         uintptr_t cfa, outer_fp = fp;
@@ -237,8 +286,12 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
         fp = outer_fp;
         sp = cfa;
         key = outer_key;
-        last = link;
-        link = last + 1;
+        if (is_hashed) {
+            hashed_step = link->step;
+        } else {
+            last = link;
+            link = last + 1;
+        }
     }
     f->sp = sp;
     f->fp = fp;
@@ -247,17 +300,43 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
     f->count = (size_t)(pc - f->pcs);
     if (remember && f->remember == RUNTIME_REMEMBER)
         put_cursor(memo, at);
+    if (!is_hashed)
+        runtime_links_judge(links, f->count - f->remembered_count, f->mispredicted_count);
     return stop;
+}
+
+// Links mispredict: whether this is a run without them.
+static inline bool does_without_links(struct runtime_fast *f)
+{
+    struct runtime_thread *thread = f->thread;
+    if (__builtin_expect(thread->links.pause == 0 || !thread->hashed, 1))
+        return false;
+    thread->links.pause--;
+    thread->counts.without_links++;
+    runtime_hashed_use(thread->hashed, thread->links.epoch);
+    return true;
+}
+
+__attribute__((noinline)) static unsigned run_hashed(struct runtime_fast *f)
+{
+    return walk_run_as(f, false, true);
+}
+
+__attribute__((noinline)) static unsigned remember_hashed(struct runtime_fast *f)
+{
+    return walk_run_as(f, true, true);
 }
 
 enum qut_stop walk_fast_run_links(struct runtime_fast *f)
 {
-    return (enum qut_stop)walk_run_as(f, false);
+    if (does_without_links(f))
+        return (enum qut_stop)run_hashed(f);
+    return (enum qut_stop)walk_run_as(f, false, false);
 }
 
 enum qut_stop walk_fast_run_and_remember(struct runtime_fast *f)
 {
-    unsigned stop = walk_run_as(f, true);
+    unsigned stop = does_without_links(f) ? remember_hashed(f) : walk_run_as(f, true, false);
     return stop == STOP_FULL ? walk_fast_run_links(f) : (enum qut_stop)stop;
 }
 

@@ -49,6 +49,7 @@ struct code_walked {
     uint32_t doubtful;     // behind calls of which nothing shows that they come back: without rules
 };
 
+struct code_decoded;
 struct code_kept;
 struct code_assumption;
 
@@ -59,6 +60,7 @@ struct code_follower {
     uint64_t text_start;
     uint32_t text_size;
     uint16_t *marks;                             // text_size of them
+    struct code_decoded *decoded;                // CODE_DECODED_COUNT of them; NULL: nothing is kept
     BASE_VECTOR(struct code_function) functions; // ascending
     struct cfi_rule_set *rules;
     BASE_VECTOR(struct code_span) spans; // of all functions, in no order

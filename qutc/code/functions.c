@@ -239,6 +239,12 @@ int code_follower_init_wanted(struct code_follower *f, const struct input_image 
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }
+    // Only now: where functions begin decides what instructions are.
+    f->decoded = calloc(CODE_DECODED_COUNT, sizeof *f->decoded);
+    if (!f->decoded) {
+        code_follower_free(f);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+    }
     f->walk->f = f;
     f->walk->machine.arch = f->arch;
     f->walk->machine.code = f->code;
@@ -273,8 +279,10 @@ void code_follower_free(struct code_follower *f)
     base_vector_free(&f->assumed.vector);
     base_vector_free(&f->disturbed.vector);
     free(f->marks);
+    free(f->decoded);
     free(w);
     f->marks = NULL;
+    f->decoded = NULL;
     f->walk = NULL;
 }
 

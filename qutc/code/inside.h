@@ -34,6 +34,16 @@ enum code_mark {
     CODE_MARK_WALK = 7,
 };
 
+// Each instruction of a function is read several times: what was read last at its place among so many.
+enum { CODE_DECODED_COUNT = 4096, CODE_DECODED_OPS_MAX = 3 };
+
+struct code_decoded {
+    uint32_t key; // pc + 1; 0: none
+    unsigned mode;
+    uint8_t head[offsetof(struct code_instruction, ops)];
+    struct code_op ops[CODE_DECODED_OPS_MAX];
+};
+
 struct code_edge {
     uint32_t from, to;   // leaders
     uint32_t next;       // of those with the same `to`, + 1; 0: none

@@ -2,16 +2,11 @@
 // Which instructions a function has, by what they say of where they go on.
 #include "qutc/code/inside.h"
 
-bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in)
+static bool decode(const struct code_follower *f, uint32_t pc, unsigned mode, struct code_instruction *in)
 {
     struct base_bytes code = input_image_some(f->image, f->text_start + pc, 16);
     if (code.size > f->text_size - pc)
         code.size = f->text_size - pc;
-    unsigned marks = f->marks ? f->marks[pc] : 0; // before anything is known of the file
-    if (marks & CODE_MARK_DATA) {
-        code_begin(in);
-        return false;
-    }
     // Instructions of Arm, Thumb and x86, which no compiler makes: a file whose code was taken out has no other, seen
     // in AOSP's libart for arm.
     static const uint8_t zeros[4];
@@ -19,12 +14,38 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
         code_begin(in);
         return false;
     }
-    f->code->read(code, f->text_start + pc, (marks & CODE_MARK_MODE) != 0, in);
+    f->code->read(code, f->text_start + pc, mode, in);
     // Zeros up to the next function are no code: in Debian's libart, behind calls that do not come back.
     for (unsigned i = 1; f->marks && i < in->size_bytes; i++)
         if (f->marks[pc + i] & CODE_MARK_WHOLE)
             return false;
     return in->size_bytes != 0;
+}
+
+bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in)
+{
+    enum { HEAD = offsetof(struct code_instruction, ops) };
+    unsigned marks = f->marks ? f->marks[pc] : 0; // before anything is known of the file
+    if (marks & CODE_MARK_DATA) {
+        code_begin(in);
+        return false;
+    }
+    unsigned mode = (marks & CODE_MARK_MODE) != 0;
+    struct code_decoded *kept = f->decoded ? &f->decoded[pc % CODE_DECODED_COUNT] : NULL;
+    if (kept && kept->key == pc + 1 && kept->mode == mode) {
+        memcpy(in, kept->head, HEAD);
+        memcpy(in->ops, kept->ops, in->op_count * sizeof *in->ops);
+        return true;
+    }
+    if (!decode(f, pc, mode, in))
+        return false;
+    if (kept && in->op_count <= CODE_DECODED_OPS_MAX) {
+        kept->key = pc + 1;
+        kept->mode = mode;
+        memcpy(kept->head, in, HEAD);
+        memcpy(kept->ops, in->ops, in->op_count * sizeof *in->ops);
+    }
+    return true;
 }
 
 void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode)

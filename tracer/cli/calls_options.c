@@ -95,8 +95,7 @@ static const struct cli_argument arguments[] = {
 enum { ARGUMENT_COUNT = sizeof arguments / sizeof *arguments };
 static_assert((int)ARGUMENT_COUNT <= (int)CLI_ARGUMENTS_MAX, "the table of getopt has room for them");
 
-// For qut record, which says itself what is wrong with a value.
-static int pass(struct calls_options *options, const char *name, const char *value)
+int cli_calls_pass(struct calls_options *options, const char *name, const char *value)
 {
     if (options->record_count + 2 > CALLS_RECORD_ARGUMENTS_MAX)
         return cli_bad_value(name + 2, value ? value : "", "fewer options");
@@ -127,7 +126,7 @@ static int take_pid(struct calls_options *options, const char *value)
     if (!cli_number(value, 1, INT_MAX, &pid))
         return cli_bad_value("pid", value, "a number from 1 on");
     options->pid = (int)pid;
-    return pass(options, "--pid", value);
+    return cli_calls_pass(options, "--pid", value);
 }
 
 static int take_rate(const char *name, const char *value, uint64_t *hz)
@@ -193,8 +192,8 @@ static int take_option(void *context, int id, const char *value)
     case ID_FUNCTION: return take_pattern(options, "function", value);
     case ID_EXCLUDE: return take_pattern(options, "exclude", value);
     case ID_PID: return take_pid(options, value);
-    case ID_OUTPUT: return pass(options, "--output", value);
-    case ID_DURATION: return pass(options, "--duration", value);
+    case ID_OUTPUT: return cli_calls_pass(options, "--output", value);
+    case ID_DURATION: return cli_calls_pass(options, "--duration", value);
     case ID_LIST: options->list = true; return 0;
     case ID_COUNT_ONLY: options->traced.count_only = true; return 0;
     case ID_BUDGET: return take_rate("budget", value, &options->traced.budget_hz);
@@ -204,13 +203,13 @@ static int take_option(void *context, int id, const char *value)
     case ID_MIN_DURATION: return take_least(options, value);
     case ID_NO_RUNNING: options->traced.without_running = true; return 0;
     case ID_TRAPS: options->traced.traps = true; return 0;
-    case ID_SAMPLES: options->has_ticks = true; return pass(options, "--frequency", value);
+    case ID_SAMPLES: options->has_ticks = true; return cli_calls_pass(options, "--frequency", value);
     case ID_WAIT: options->traced.waits_for_room = true; return 0;
     case ID_BUFFER: return take_buffer(options, value);
-    case ID_NO_CHILDREN: return pass(options, "--no-children", NULL);
-    case ID_CACHE: options->cache_directory = value; return pass(options, "--cache", value);
-    case ID_NO_CACHE: options->no_cache = true; return pass(options, "--no-cache", NULL);
-    case ID_QUIET: return pass(options, "--quiet", NULL);
+    case ID_NO_CHILDREN: return cli_calls_pass(options, "--no-children", NULL);
+    case ID_CACHE: options->cache_directory = value; return cli_calls_pass(options, "--cache", value);
+    case ID_NO_CACHE: options->no_cache = true; return cli_calls_pass(options, "--no-cache", NULL);
+    case ID_QUIET: return cli_calls_pass(options, "--quiet", NULL);
     default: return -1;
     }
 }
@@ -274,10 +273,10 @@ int cli_calls_options_parse(struct calls_options *options, int argc, char **argv
     status = check(options);
     if (status != CLI_GO_ON)
         return status;
-    if (options->pid && pass(options, "--inject", NULL) != 0)
+    if (options->pid && cli_calls_pass(options, "--inject", NULL) != 0)
         return CLI_BAD;
     // What is loaded is asked after all the same.
-    if (!options->has_ticks && pass(options, "--no-ticks", NULL) != 0)
+    if (!options->has_ticks && cli_calls_pass(options, "--no-ticks", NULL) != 0)
         return CLI_BAD;
     return CLI_GO_ON;
 }

@@ -27,6 +27,12 @@ struct calls_options {
 // CLI_GO_ON, or an exit status.
 int cli_calls_options_parse(struct calls_options *options, int argc, char **argv);
 
+// For qut record, which says itself what is wrong with a value.
+int cli_calls_pass(struct calls_options *options, const char *name, const char *value);
+// What is left to say is what qut record is told. CLI_GO_ON, or an exit status. (cmd_trace.c)
+int cli_calls_record_options(const struct calls_options *options, const char *name,
+                             struct record_command_options *record, int argc, char **argv);
+
 // --list: what would be traced, and how. An exit status. (calls_list.c)
 int cli_calls_list(const struct calls_options *options);
 

@@ -23,23 +23,25 @@ static void add(struct words *words, uint64_t count, const char *what)
     words->length += more > 0 ? (size_t)more : 0;
 }
 
-static void say_functions(const struct traced_result *calls)
+static void say_functions(const struct traced_result *calls, bool is_probe)
 {
+    const char *done = is_probe ? "probed" : "traced";
+    const bool can_trap = !is_probe;
     struct words how = {.length = 0}, refused = {.length = 0};
     for (unsigned kind = QUT_PLAN_REFUSED + 1; kind < QUT_PLAN_KIND_END; kind++)
         add(&how, calls->kinds[kind], calls_kind_text(kind));
-    cli_report(stderr, NULL, "%s functions of %s modules traced%s%s%s", base_quantity_count(calls->functions).text,
-               base_quantity_count(calls->modules).text, how.length ? " (" : "", how.text, how.length ? ")" : "");
+    cli_report(stderr, NULL, "%s functions of %s modules %s%s%s%s", base_quantity_count(calls->functions).text,
+               base_quantity_count(calls->modules).text, done, how.length ? " (" : "", how.text, how.length ? ")" : "");
     for (unsigned why = QUT_PLAN_OK + 1; why < QUT_PLAN_REFUSAL_END; why++)
         add(&refused, calls->refusals[why], calls_refusal_text(why));
-    add(&refused, calls->traps, "have room for a trap only (--traps)");
+    add(&refused, calls->traps, can_trap ? "have room for a trap only (--traps)" : "have room for a trap only");
     add(&refused, calls->traps_refused, "have room for a trap only, which cannot be caught there");
     add(&refused, calls->out_of_reach, "are too far from free memory");
     add(&refused, calls->too_many, "are more than there are numbers");
     for (unsigned state = PATCH_IN + 1; state < PATCH_STATES; state++)
         add(&refused, calls->others[state], patch_state_text(state));
     if (refused.length)
-        cli_report(stderr, NULL, "not traced: %s", refused.text);
+        cli_report(stderr, NULL, "not %s: %s", done, refused.text);
 }
 
 static void say_calls(const struct traced_result *calls)
@@ -115,20 +117,28 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
 {
     const struct traced_result *calls = &result->calls;
     bool is_whole = calls->processes != 0;
-    if (!options->quiet && calls->functions) {
-        say_functions(calls);
-        say_calls(calls);
-        say_children(calls);
+    const bool is_probe = options->calls->probe != NULL;
+    if (!options->quiet && (calls->functions || (is_probe && calls->processes))) {
+        say_functions(calls, is_probe);
+        if (!is_probe)
+            say_calls(calls);
+        if (!is_probe)
+            say_children(calls);
         say_stops(calls);
     }
     if (calls->processes_failed)
-        cli_report(stderr, NULL, "calls of %s processes were not traced, or not all; the first: %s",
-                   base_quantity_count(calls->processes_failed).text, calls->first_failure);
+        cli_report(stderr, NULL, "calls of %s processes were not %s, or not all; the first: %s",
+                   base_quantity_count(calls->processes_failed).text, is_probe ? "probed" : "traced",
+                   calls->first_failure);
     else if (!calls->processes)
         cli_report(stderr, NULL, "no calls were traced: the agent did not offer to");
     if (calls->modules_failed)
         cli_report(stderr, NULL, "%s modules could not be traced; the first: %s",
                    base_quantity_count(calls->modules_failed).text, calls->first_module_failure);
+    if (is_probe && calls->processes && !calls->functions) {
+        cli_report(stderr, NULL, "no function was probed");
+        is_whole = false;
+    }
     if (calls->processes && !say_patterns(options->calls, calls))
         is_whole = false;
     if (calls->lost_enters + calls->lost_exits) {

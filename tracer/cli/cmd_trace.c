@@ -10,15 +10,14 @@
 
 enum { OPTIONS_MAX = CALLS_RECORD_ARGUMENTS_MAX + 4 };
 
-// What is left to say is what qut record is told.
-static int parse_record(const struct calls_options *options, struct record_command_options *record, int argc,
-                        char **argv)
+int cli_calls_record_options(const struct calls_options *options, const char *name,
+                             struct record_command_options *record, int argc, char **argv)
 {
     const size_t command_count = options->command ? (size_t)(argv + argc - options->command) : 0;
     char **arguments = calloc(OPTIONS_MAX + command_count, sizeof *arguments);
     int count = 0;
     if (!arguments) {
-        cli_report(stderr, "trace", "no memory");
+        cli_report(stderr, name, "no memory");
         return CLI_BAD;
     }
     arguments[count++] = argv[0];
@@ -48,7 +47,7 @@ static int trace_command(const struct cli_command *command, int argc, char **arg
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");
         return CLI_BAD;
     }
-    status = parse_record(&options, &record, argc, argv);
+    status = cli_calls_record_options(&options, "trace", &record, argc, argv);
     if (status != CLI_GO_ON)
         return status;
     record.calls = &options.traced;

@@ -258,7 +258,7 @@ int cli_record_go(struct record_command_options *options)
     // Else what is freed raises it, and calloc clears large tables of which next to nothing is used.
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
 #endif
-    cli_record_show_begin(&work->show, options->quiet);
+    cli_record_show_begin(&work->show, options->quiet || (options->calls && options->calls->probe));
     status = !options->pid     ? record_a_command(work)
              : options->inject ? record_by_injection(work)
                                : cli_record_outside_process(options);

@@ -33,7 +33,7 @@ struct trace_options {
     const struct export_format *format;
     int weight; // enum export_weight; -1: as the kind has it
     bool no_slices, no_names;
-    struct analysis_labels labels;    // of a folder of tables
+    struct analysis_labels labels;  // of a folder of tables
     bool has_kind;                  // it was said
     struct selection_wanted wanted; // kind: where it was not said SELECTION_MAIN
     uint32_t pids[TRACE_PIDS_MAX];

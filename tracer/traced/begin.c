@@ -143,7 +143,7 @@ static int begin_code(struct traced_process *process, struct base_error *error)
     if (!none)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     *none = (struct traced_function){.address = 0};
-    return traced_modules_look(process, error);
+    return traced_probe_tell(process, error) == 0 ? traced_modules_look(process, error) : -1;
 }
 
 int traced_begin_process(struct traced_process *process, struct base_error *error)
@@ -157,7 +157,8 @@ int traced_begin_process(struct traced_process *process, struct base_error *erro
     }
     return traced_leasts_begin(process, error) == 0 && map_memory(process, error) == 0 &&
                    traced_rings_begin(process, error) == 0 && open_file(process, error) == 0 &&
-                   open_process(process, error) == 0 && begin_code(process, error) == 0
+                   open_process(process, error) == 0 && traced_probe_begin(process, error) == 0 &&
+                   begin_code(process, error) == 0
                ? 0
                : -1;
 }

@@ -19,15 +19,35 @@ static int no_answer(struct traced_process *process, struct base_error *error, c
     return base_fail(error, BASE_ERR_IO, "", 0, "the agent does not answer: %s", why);
 }
 
-static int ask(struct traced_process *process, const struct agent_channel_map *asked, uint64_t *address,
-               struct base_error *error)
+static ssize_t send_with(int channel_fd, const struct agent_channel_map *asked, int passed_fd)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec part = {(void *)(uintptr_t)asked, sizeof *asked};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (passed_fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof passed_fd);
+        memcpy(CMSG_DATA(head), &passed_fd, sizeof passed_fd);
+    }
+    return sendmsg(channel_fd, &message, MSG_NOSIGNAL);
+}
+
+static int ask_with(struct traced_process *process, const struct agent_channel_map *asked, int passed_fd,
+                    uint64_t *address, struct base_error *error)
 {
     struct agent_channel_mapped answer;
     struct pollfd readable = {.fd = process->channel_fd, .events = POLLIN};
     int ready;
     if (process->channel_fd < 0)
         return base_fail(error, BASE_ERR_IO, "", 0, "the agent has gone");
-    if (send(process->channel_fd, asked, sizeof *asked, MSG_NOSIGNAL) != (ssize_t)sizeof *asked)
+    if (send_with(process->channel_fd, asked, passed_fd) != (ssize_t)sizeof *asked)
         return no_answer(process, error, strerror(errno));
     do
         ready = poll(&readable, 1, PATIENCE_MS);
@@ -41,6 +61,12 @@ static int ask(struct traced_process *process, const struct agent_channel_map *a
         return base_fail(error, BASE_ERR_IO, "", 0, "%s", strerror(-answer.error));
     *address = answer.address;
     return 0;
+}
+
+static int ask(struct traced_process *process, const struct agent_channel_map *asked, uint64_t *address,
+               struct base_error *error)
+{
+    return ask_with(process, asked, -1, address, error);
 }
 
 static struct agent_channel_map question(struct traced_process *process, enum agent_channel_type type, uint64_t begin,
@@ -79,6 +105,14 @@ int traced_channel_traps(struct traced_process *process, uint64_t begin, uint64_
     const struct agent_channel_map asked = question(process, AGENT_CHANNEL_TRAPS, begin, end);
     uint64_t none;
     return ask(process, &asked, &none, error);
+}
+
+int traced_channel_probe(struct traced_process *process, int memory_fd, uint64_t masks_begin, uint64_t masks_end,
+                         struct base_error *error)
+{
+    const struct agent_channel_map asked = question(process, AGENT_CHANNEL_PROBE, masks_begin, masks_end);
+    uint64_t none;
+    return ask_with(process, &asked, memory_fd, &none, error);
 }
 
 void traced_channel_go_on(struct traced_process *process, const char *refused)

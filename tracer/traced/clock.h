@@ -9,5 +9,7 @@
 // Whether calls can be traced on this machine at all.
 bool traced_is_possible(void);
 uint64_t traced_ticks(void);
+// A duration by it. Takes a few milliseconds to find out.
+uint64_t traced_ticks_of(uint64_t ns);
 
 #endif

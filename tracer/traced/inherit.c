@@ -94,8 +94,13 @@ int traced_inherit(struct traced_process *process, struct base_error *error)
     while (!parent->has_begun)
         pthread_cond_wait(&parent->has_begun_event, &parent->code_lock);
     const int status = copy(process, parent, error);
+    if (status == 0)
+        traced_probe_inherit(process, parent);
     pthread_mutex_unlock(&parent->code_lock);
     process->result.forked = 1;
+    struct base_error unused = {0}; // one that has ended already went on with its parent's masks
+    if (status == 0)
+        traced_probe_tell(process, &unused);
     return status == 0 && inherit_sites(process, error) == 0 && tell_modules(process, error) == 0
                ? tell_functions(process, error)
                : -1;

@@ -17,7 +17,8 @@
 #include "tracer/traced/scope.h"
 
 struct traced_module {
-    char *path; // as the process's maps have it
+    char *path;       // as the process's maps have it
+    const char *name; // by which patterns mean it; NULL: none does
     uint64_t start, bias;
     bool is_there;               // at the last look
     struct calls_plan *plan;     // NULL: nothing in it is traced
@@ -98,6 +99,10 @@ struct traced_process {
     pthread_mutex_t code_lock;
     pthread_cond_t has_begun_event;
     bool has_begun, has_failed;
+    // Of probes: which programs run at a function, by its number; shared. NULL: there are none.
+    uint32_t *masks;
+    uint64_t masks_begin;                                      // in the memory of probes
+    struct calls_patterns probe_patterns[TRACED_PATTERNS_MAX]; // one each
     unsigned users; // the recorder's: children whose parent this is, and the recorder itself
 };
 
@@ -109,8 +114,6 @@ int traced_inherit(struct traced_process *process, struct base_error *error);
 // ---- begin.c
 
 void traced_use_stub(const struct traced_process *process, struct patch_process *patch);
-// A duration by the clock of events. Takes a few milliseconds to find out.
-uint64_t traced_ticks_of(uint64_t ns);
 // A moment by both clocks, into the file.
 int traced_write_clock(struct traced_process *process, struct base_error *error);
 // All up to the first look at the rings. Needs the lock.
@@ -123,6 +126,18 @@ int traced_leasts_begin(struct traced_process *process, struct base_error *error
 // Of what is traced of a module that is called so.
 void traced_leasts_mark(struct traced_process *process, uint32_t module, const char *name);
 void traced_leasts_free(struct traced_process *process);
+
+// ---- probes.c
+
+// Without probes nothing happens. 0; -1: *error.
+int traced_probe_begin(struct traced_process *process, struct base_error *error);
+// The agent runs programs from now on.
+int traced_probe_tell(struct traced_process *process, struct base_error *error);
+// Of functions that a child of fork has from its parent, whose lock the caller has.
+void traced_probe_inherit(struct traced_process *process, const struct traced_process *parent);
+// Of functions of a module that have numbers, before they are put in.
+void traced_probe_mark(struct traced_process *process, uint32_t module);
+void traced_probe_free(struct traced_process *process);
 
 // ---- end.c
 
@@ -140,6 +155,8 @@ int traced_channel_map(struct traced_process *process, uint64_t begin, uint64_t 
 int traced_channel_unmap(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 int traced_channel_shadow(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
 int traced_channel_traps(struct traced_process *process, uint64_t begin, uint64_t end, struct base_error *error);
+int traced_channel_probe(struct traced_process *process, int memory_fd, uint64_t masks_begin, uint64_t masks_end,
+                         struct base_error *error);
 // What waits for us in the process goes on. `refused` NULL: it is traced.
 void traced_channel_go_on(struct traced_process *process, const char *refused);
 

@@ -259,8 +259,10 @@ int traced_install(struct traced_process *process, uint32_t module, const uint32
                                   .ids = calloc(count, sizeof *work.ids)};
     int status = work.wanted && work.ids ? take_ids(&work, wanted, count, error)
                                          : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
-    if (status == 0 && work.count)
+    if (status == 0 && work.count) {
+        traced_probe_mark(process, module);
         status = make_block(&work, error);
+    }
     if (status == 0)
         status = traced_put_in(&work, error);
     work.module->block = work.block;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/traced/clock.h"
 #include "tracer/traced/inside.h"
 
 struct traced_leasts {

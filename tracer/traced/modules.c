@@ -147,7 +147,7 @@ static int take(struct traced_process *process, const struct qut_module_info *in
         .path = strdup(info->path), .start = info->start, .bias = info->load_bias, .is_there = true};
     if (!module->path)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
-    const char *name = name_wanted(process, info->path);
+    const char *name = module->name = name_wanted(process, module->path);
     struct base_error why = {0};
     if (!name || strcmp(name, AGENT_FILE) == 0 || !info->is_elf || !info->file_path[0])
         return 0;

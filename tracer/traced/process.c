@@ -217,6 +217,7 @@ void traced_release(struct traced_process *process)
         struct traced_process *parent = process->begin.parent;
         patch_close(process->patch);
         traced_modules_free(process);
+        traced_probe_free(process);
         base_vector_free(&process->functions.vector);
         free(process);
         process = parent;

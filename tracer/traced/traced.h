@@ -11,7 +11,10 @@
 
 enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_LEASTS_MAX = 64, TRACED_SAID_MAX = 8 };
 
+struct traced_probe; // tracer/traced/probe.h
+
 struct traced_options {
+    struct traced_probe *probe;  // programs instead of events; NULL: none
     const char *const *patterns; // as calls_patterns_add takes them
     bool is_excluded[TRACED_PATTERNS_MAX];
     bool is_caller[TRACED_PATTERNS_MAX]; // calls are kept within those that such a one fits, if there is one

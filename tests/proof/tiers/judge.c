@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk with all shortcuts, with the cache alone, with none: all must say the same, and what the play knows.
+// One walk with all shortcuts, with the cache alone, with none: all must say the same, and what the play knows. Of the
+// first two one goes by links and the other by hashed rules, in turns.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libqut/runtime/tiers.h"
+#include "libqut/runtime/walking_thread.h"
 #include "tests/proof/tiers/play.h"
 
 struct judged judged;
@@ -13,6 +15,7 @@ struct judged judged;
 enum { LEVELS = 4, MODES = 3, NODES_SEED = 2166136261u };
 static struct level {
     uint32_t tiers[MODES];
+    bool without_links[MODES];
     uintptr_t pcs[MODES][PLAY_PCS_MAX + 1];
     size_t counts[MODES];
     struct qut_end ends[MODES];
@@ -203,6 +206,7 @@ static void count_shortcuts(const struct runtime_tier_counts *before)
     judged.frames += after.frames - before->frames;
     judged.last_remembered = (size_t)(after.remembered - before->remembered);
     judged.remembered += judged.last_remembered;
+    judged.without_links += after.without_links - before->without_links;
     judged.last_looked_up = (size_t)(after.looked_up - before->looked_up);
 }
 
@@ -214,6 +218,9 @@ __attribute__((noinline)) static void walk(struct level *level, unsigned mode, c
     if (mode == 0)
         runtime_tier_counts(&before);
     pcs[max] = 1;
+    struct runtime_thread *thread = runtime_thread_self();
+    if (thread && !play->lets_links_pause)
+        thread->links.pause = level->without_links[mode] ? UINT8_MAX : 0;
     uint32_t tiers = atomic_exchange_explicit(&runtime_tiers, level->tiers[mode], memory_order_relaxed);
     level->counts[mode] = ucontext ? qut_backtrace_context(ucontext, pcs, max, &level->ends[mode])
                                    : qut_backtrace(pcs, max, &level->ends[mode]);
@@ -229,12 +236,15 @@ __attribute__((noinline)) static void walk(struct level *level, unsigned mode, c
 static struct level *enter_level(struct play *play)
 {
     const uint32_t all = RUNTIME_TIERS_ALL | (play->lets_memory_pause ? 0 : RUNTIME_TIER_STUBBORN);
-    const uint32_t tiers[MODES] = {all, RUNTIME_TIER_LINKED, 0};
+    // What foretells the next walk is to be this one alone.
+    const uint32_t tiers[MODES] = {all, play->lets_links_pause ? 0 : RUNTIME_TIER_LINKED, 0};
     struct level *level = &levels[level_count++ % LEVELS];
-    for (unsigned i = 0; i < MODES; i++)
+    for (unsigned i = 0; i < MODES; i++) {
+        level->without_links[i] = (judged.walks + i) % 2;
         level->tiers[i] = play->switches_at_random
                               ? (uint32_t)play_below(play, (RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN) + 1)
                               : tiers[i];
+    }
     return level;
 }
 

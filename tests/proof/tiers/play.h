@@ -52,6 +52,7 @@ struct play {
     bool needs_others;       // any function: also those that are found by other registers
     bool may_lose_fp;        // a walk may end for lack of the frame pointer
     bool lets_memory_pause;  // where it does not pay; else it is stubborn
+    bool lets_links_pause;   // where they mispredict; else they do in every second walk
     bool skip_nodes;         // handlers walk in between: the last walk is not the judge's
     volatile bool is_on;     // it has noted what is beneath it, and has not ended
     // What is truly on the stack, outermost first: return addresses, of the functions under way.
@@ -135,6 +136,7 @@ extern const char play_turned[]; // there
 struct judged {
     uint64_t walks, wrong;
     uint64_t frames, remembered; // of the walks with all shortcuts
+    uint64_t without_links;      // ... of which so many, or parts of them, found rules by hashing
     // Frames that a walk has in common with the one before it, all callers included, and how many of these were walked
     // all the same. Of walks to the end of the stack, both.
     uint64_t common;

@@ -105,6 +105,26 @@ TEST(all_frames_change)
     }
     run();
     CHECK(judged.remembered > 0, "none of %zu frames remembered", (size_t)judged.frames);
+    CHECK(judged.without_links >= ROUNDS / 2, "%zu walks by hashed rules", (size_t)judged.without_links);
+}
+
+// No link is right twice: walks come to do without by themselves.
+TEST(stacks_that_cannot_be_foretold)
+{
+    enum { WALKS = 200, FUNCTIONS = 60, DEPTH = 30 };
+    begin();
+    play.lets_memory_pause = true;
+    play.lets_links_pause = true;
+    unsigned drawn = 12345;
+    for (unsigned i = 0; i < WALKS; i++) {
+        for (unsigned k = 0; k < DEPTH; k++)
+            call((drawn = drawn * 1103515245u + 12345u) / 65536 % FUNCTIONS);
+        play_walk(&script, 0);
+        play_back(&script, DEPTH);
+    }
+    run();
+    CHECK(judged.without_links >= WALKS / 2, "%zu of %d walks by hashed rules", (size_t)judged.without_links, WALKS);
+    play.lets_memory_pause = play.lets_links_pause = false;
 }
 
 // The frames within it lie where they lay, and have the return addresses they had.
@@ -324,6 +344,7 @@ int main(void)
     RUN(changes_at_the_top_leave_the_rest);
     RUN(deeper_and_shallower);
     RUN(all_frames_change);
+    RUN(stacks_that_cannot_be_foretold);
     RUN(a_frame_in_the_middle_is_called_from_another_place);
     RUN(a_frame_in_the_middle_is_replaced_by_one_of_equal_size);
     RUN(frames_in_the_middle_move_alone);

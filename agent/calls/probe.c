@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of probes, where an event would be written (prepare.c): the same holds here. A signal handler may come in
+// anywhere, and come here.
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "agent/calls/inside.h"
+#include "bytecode/run.h"
+
+enum { EMIT_TRIES = 1000, PAGE_BYTES = 4096 };
+
+struct calls_probe *calls_probe;
+bool calls_has_times;
+static _Thread_local uint32_t own_tid __attribute__((tls_model("initial-exec"))); // 0: not asked for yet
+
+struct host {
+    struct bytecode_host host;
+    const struct calls_probe *probe;
+};
+
+void calls_probe_thread_is_new(void)
+{
+    own_tid = 0;
+}
+
+// In a child of fork that is not ours yet nothing is known.
+static uint32_t thread_id(void)
+{
+    if (own_tid && calls_are_ours())
+        return own_tid;
+    const uint32_t tid = (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    if (calls_are_ours())
+        own_tid = tid;
+    return tid;
+}
+
+static uint32_t process_id(void)
+{
+    return calls_are_ours() ? calls_header->pid : (uint32_t)calls_system(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+static uint64_t ns_of(const struct calls_probe *probe, uint64_t ticks)
+{
+    return (uint64_t)(((unsigned __int128)ticks * probe->rate) >> 32);
+}
+
+// ---- helpers
+
+// The kernel reads, and bears any address: up to the first page that is not there.
+static uint64_t read_memory(uint8_t *to, uint64_t bytes, uint64_t address)
+{
+    const uint64_t first = PAGE_BYTES - address % PAGE_BYTES < bytes ? PAGE_BYTES - address % PAGE_BYTES : bytes;
+    const struct iovec here = {to, bytes};
+    const struct iovec there[2] = {{(void *)address, first}, {(void *)(address + first), bytes - first}};
+    const long got =
+        calls_system(SYS_process_vm_readv, (long)process_id(), (long)&here, 1, (long)there, first < bytes ? 2 : 1, 0);
+    return got > 0 ? (uint64_t)got : 0;
+}
+
+static void clear(uint8_t *bytes, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++)
+        ((volatile uint8_t *)bytes)[i] = 0;
+}
+
+// Programs find whole words written.
+static uint64_t whole_words(uint64_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+static uint64_t read_number(uint8_t *to, uint64_t bytes, uint64_t address)
+{
+    const bool is_whole = read_memory(to, bytes, address) == bytes;
+    clear(to, is_whole ? bytes : 0, whole_words(bytes));
+    return is_whole;
+}
+
+static uint64_t read_text(uint8_t *to, uint64_t bytes, uint64_t address)
+{
+    const uint64_t got = read_memory(to, bytes, address);
+    uint64_t length = 0;
+    while (length < got && length + 1 < bytes && to[length])
+        length++;
+    clear(to, length, whole_words(bytes));
+    return length;
+}
+
+static void emit(const struct calls_probe *probe, uint32_t record, const uint64_t *words)
+{
+    struct qut_probe_live *live = probe->live;
+    uint64_t head = __atomic_load_n(&live->head, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < EMIT_TRIES; i++) {
+        if (head - __atomic_load_n(&live->tail, __ATOMIC_ACQUIRE) >= probe->slot_count)
+            break;
+        if (!__atomic_compare_exchange_n(&live->head, &head, head + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        uint64_t *slot = probe->slots + (head & (probe->slot_count - 1)) * probe->slot_words;
+        for (uint32_t n = 0; n < probe->image.records[record].words; n++)
+            __atomic_store_n(slot + 1 + n, words[n], __ATOMIC_RELAXED);
+        __atomic_store_n(slot, qut_probe_live_mark(head, record), __ATOMIC_RELEASE);
+        return;
+    }
+    __atomic_fetch_add(&live->lost, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, uint64_t b, uint64_t c)
+{
+    const struct calls_probe *probe = ((const struct host *)host)->probe;
+    switch (helper) {
+    case QUT_PROBE_READ: return read_number((uint8_t *)a, b, c);
+    case QUT_PROBE_STRING: return read_text((uint8_t *)a, b, c);
+    case QUT_PROBE_AGGREGATE: bytecode_maps_aggregate(&probe->maps, (uint32_t)a, (const uint64_t *)b, c); return 0;
+    case QUT_PROBE_LOOKUP: return bytecode_maps_lookup(&probe->maps, (uint32_t)a, (const uint64_t *)b);
+    case QUT_PROBE_EMIT: emit(probe, (uint32_t)a, (const uint64_t *)b); return 0;
+    default: return 0;
+    }
+}
+
+// ---- a call
+
+static bool wants(uint32_t fields, enum qut_probe_field field)
+{
+    return (fields >> field & 1) != 0;
+}
+
+static void run(const struct calls_probe *probe, uint32_t programs, uint64_t *fields, uint64_t ticks)
+{
+    struct host host = {{call}, probe};
+    uint32_t wanted = 0;
+    for (uint32_t left = programs; left; left &= left - 1)
+        wanted |= probe->image.programs[__builtin_ctz(left)].fields;
+    if (wants(wanted, QUT_PROBE_TIME))
+        fields[QUT_PROBE_TIME] = probe->base_ns + ns_of(probe, ticks - probe->base_ticks);
+    if (wants(wanted, QUT_PROBE_TID))
+        fields[QUT_PROBE_TID] = thread_id();
+    if (wants(wanted, QUT_PROBE_PID))
+        fields[QUT_PROBE_PID] = process_id();
+    for (uint32_t left = programs; left; left &= left - 1)
+        bytecode_run(probe->image.instructions + probe->image.programs[__builtin_ctz(left)].first_instruction, fields,
+                     &host.host);
+}
+
+void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
+{
+    const uint64_t ticks = calls_ticks(), slot = qut_calls_word_slot(word);
+    const uint32_t id = qut_calls_word_id(word);
+    const uint32_t mask = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
+    uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));
+    uint64_t fields[QUT_PROBE_FIELD_END]; // those are set that a program claims
+    if (!is_exit) {
+        if (mask & probe->entry_programs) {
+            calls_kept_arguments(slot, fields);
+            run(probe, mask & probe->entry_programs, fields, ticks);
+        }
+        if (mask & probe->return_programs)
+            *began = calls_ticks();
+    } else if (mask & probe->return_programs) {
+        fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);
+        fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);
+        run(probe, mask & probe->return_programs, fields, ticks);
+    }
+}

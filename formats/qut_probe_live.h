@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes that run, version 1: the memory that the tool and the programs under its probes share. Pure data; the tool
+// makes it. Specification: formats/qut_probe.md.
+//
+//   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks: one table a process
+//
+// A table of masks has a word for each function, by its number: bit N is set where program N of the image runs.
+#ifndef QUT_FORMATS_QUT_PROBE_LIVE_H
+#define QUT_FORMATS_QUT_PROBE_LIVE_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/qut_calls.h"
+#include "formats/qut_probe.h"
+
+#define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
+
+enum {
+    QUT_PROBE_LIVE_VERSION = 1,
+    QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
+    QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
+    QUT_PROBE_LIVE_SLOTS_MAX = 1 << 20,
+    QUT_PROBE_LIVE_SLOT_WORDS_MAX = QUT_PROBE_RECORD_WORDS_MAX + 1,
+    QUT_PROBE_LIVE_RECORD_BITS = 8, // of a slot's first word
+};
+#define QUT_PROBE_LIVE_BYTES_MAX (UINT64_C(1) << 34)
+
+struct qut_probe_live {
+    uint8_t magic[8];
+    uint32_t version;
+    uint32_t image_bytes;
+    uint64_t total_bytes; // without masks
+    uint64_t image_offset_bytes, maps_offset_bytes, slots_offset_bytes;
+    uint32_t slot_count, slot_words; // slot_count: a power of two
+    // ns = base_ns + (ticks - base_ticks) * rate / 2^32, with the ticks of struct qut_calls_event.
+    uint64_t base_ticks, base_ns, rate;
+
+    alignas(64) qut_calls_u64 head; // slots taken so far, by any program
+    qut_calls_u64 lost;             // records that had no room
+    alignas(64) qut_calls_u64 tail; // slots read, by the tool
+};
+static_assert(sizeof(struct qut_probe_live) == 256, "shared");
+static_assert(offsetof(struct qut_probe_live, total_bytes) == 16, "shared");
+
+// What a slot's first word is when its record is written: slots are used again and again.
+static inline uint64_t qut_probe_live_mark(uint64_t sequence, uint32_t record)
+{
+    return (sequence + 1) << QUT_PROBE_LIVE_RECORD_BITS | record;
+}
+
+// Whether all that a copy of the header names lies in a memory of so many bytes. Of the image and of the maps only
+// where they begin: their ends depend on the image.
+static inline bool qut_probe_live_is_sound(const struct qut_probe_live *live, uint64_t bytes)
+{
+    for (unsigned i = 0; i < sizeof live->magic; i++)
+        if (live->magic[i] != (uint8_t)QUT_PROBE_LIVE_MAGIC[i])
+            return false;
+    if (live->version != QUT_PROBE_LIVE_VERSION || live->total_bytes > bytes ||
+        live->total_bytes > QUT_PROBE_LIVE_BYTES_MAX || live->total_bytes < sizeof *live)
+        return false;
+    if (live->slot_count == 0 || live->slot_count > QUT_PROBE_LIVE_SLOTS_MAX ||
+        (live->slot_count & (live->slot_count - 1)) || live->slot_words == 0 ||
+        live->slot_words > QUT_PROBE_LIVE_SLOT_WORDS_MAX)
+        return false;
+    const uint64_t begins[] = {live->image_offset_bytes, live->maps_offset_bytes, live->slots_offset_bytes};
+    const uint64_t sizes[] = {live->image_bytes, 0, (uint64_t)live->slot_count * live->slot_words * 8};
+    for (unsigned i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (begins[i] % QUT_PROBE_LIVE_PAGE_BYTES != 0 || begins[i] < sizeof *live || begins[i] > live->total_bytes ||
+            sizes[i] > live->total_bytes - begins[i])
+            return false;
+    return true;
+}
+
+#endif

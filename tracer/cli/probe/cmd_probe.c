@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/diagnostics.h"
+#include "tracer/cli/probe/probe_options.h"
+#include "tracer/cli/record_go.h"
+#include "tracer/probe/explain.h"
+#include "tracer/probing/probing.h"
+#include "tracer/traced/clock.h"
+
+enum { SCRIPT_BYTES_MAX = 1 << 20, LINES_BYTES = 1 << 16 };
+
+struct work {
+    struct probe_options options;
+    struct probe_script script;
+    char directory[PATH_MAX / 2 + 32], path[PATH_MAX];
+};
+
+// ---- the script
+
+// malloc's; NULL: it was said why.
+static char *read_script(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(SCRIPT_BYTES_MAX) : NULL;
+    *length = text ? fread(text, 1, SCRIPT_BYTES_MAX, file) : 0;
+    const int failed = !text || ferror(file) ? errno : *length == SCRIPT_BYTES_MAX ? EFBIG : 0;
+    if (file)
+        fclose(file);
+    if (!failed)
+        return text;
+    cli_report(stderr, path, "%s", strerror(failed));
+    free(text);
+    return NULL;
+}
+
+static bool compile(struct work *work, const char *name, const char *text, size_t length)
+{
+    struct probe_diagnostic diagnostic;
+    if (probe_compile(text, length, &work->script, &diagnostic) == 0)
+        return true;
+    char *shown = probe_diagnostic_show(&diagnostic, name, text, length);
+    fputs(shown ? shown : "qut: no memory\n", stderr);
+    free(shown);
+    return false;
+}
+
+static bool take_script(struct work *work)
+{
+    const struct probe_options *options = &work->options;
+    size_t length = 0;
+    if (options->script)
+        return compile(work, "-e", options->script, strlen(options->script));
+    char *text = read_script(options->script_path, &length);
+    const bool is_compiled = text && compile(work, options->script_path, text, length);
+    free(text);
+    return is_compiled;
+}
+
+// ---- where its programs run
+
+static bool refuse(const char *name, const char *why)
+{
+    cli_report(stderr, name, "%s", why);
+    return false;
+}
+
+static size_t pattern_of(struct calls_options *calls, const char *text)
+{
+    for (size_t i = 0; i < calls->traced.pattern_count; i++)
+        if (strcmp(calls->patterns[i], text) == 0)
+            return i;
+    calls->patterns[calls->traced.pattern_count] = text;
+    return calls->traced.pattern_count++;
+}
+
+static bool take_places(struct work *work, struct traced_probe *probe)
+{
+    struct calls_options *calls = &work->options.calls;
+    for (size_t i = 0; i < work->script.places.count; i++) {
+        const struct probe_place *place = &work->script.places.items[i];
+        if (!qut_probe_is_inside(place->kind))
+            continue;
+        if (*place->pattern == '!' || strlen(place->pattern) > TRACED_PATTERN_BYTES)
+            return refuse(place->pattern, "is no [MODULE!]NAME");
+        if (calls->traced.pattern_count == CALLS_PATTERNS_MAX)
+            return refuse("probe", "the script has more than 256 places");
+        probe->programs[pattern_of(calls, place->pattern)] |= UINT32_C(1) << place->program;
+    }
+    if (!calls->traced.pattern_count)
+        return refuse("probe", "the script has no place in a program: entry:NAME, or return:NAME");
+    calls->traced.patterns = calls->patterns;
+    calls->traced.without_running = true;
+    calls->traced.probe = probe;
+    return true;
+}
+
+// ---- the recording, of which nothing is kept
+
+static bool make_directory(struct work *work)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (!temporary || !*temporary || strlen(temporary) > PATH_MAX / 2)
+        temporary = "/tmp";
+    snprintf(work->directory, sizeof work->directory, "%s/qut-probe-XXXXXX", temporary);
+    if (!mkdtemp(work->directory))
+        return refuse(temporary, "no folder can be made there for the time being; $TMPDIR says another place");
+    snprintf(work->path, sizeof work->path, "%s/probe.qtrace", work->directory);
+    return true;
+}
+
+static int go(struct work *work, int argc, char **argv)
+{
+    struct record_command_options record;
+    struct calls_options *calls = &work->options.calls;
+    int status = cli_calls_pass(calls, "--output", work->path) == 0
+                     ? cli_calls_record_options(calls, "probe", &record, argc, argv)
+                     : CLI_BAD;
+    if (status != CLI_GO_ON)
+        return status;
+    record.calls = &calls->traced;
+    record.settings.call_ring_bytes = calls->ring_bytes;
+    return cli_record_go(&record);
+}
+
+static int probe(struct work *work, int argc, char **argv)
+{
+    const struct probing_options options = {.script = &work->script, .out = stdout, .json = work->options.json};
+    struct base_error error = {0};
+    uint64_t lost = 0;
+    setvbuf(stdout, NULL, _IOLBF, LINES_BYTES); // a command may write there, too: not within our lines
+    struct probing *probing = probing_begin(&options, &error);
+    if (!probing) {
+        cli_report_error(stderr, "probe", &error);
+        return CLI_BAD;
+    }
+    int status = CLI_BAD;
+    if (take_places(work, probing_memory(probing)) && make_directory(work)) {
+        status = go(work, argc, argv);
+        unlink(work->path);
+        rmdir(work->directory);
+    }
+    if (!probing_end(probing, &lost)) {
+        cli_report(stderr, "standard output", "not all could be written");
+        status = status ? status : CLI_NO;
+    }
+    if (lost) {
+        cli_report(stderr, NULL, "%s records of printf had no room: they came faster than they could be shown",
+                   base_quantity_count(lost).text);
+        status = status ? status : CLI_NO;
+    }
+    return status;
+}
+
+static int explain(const struct probe_script *script)
+{
+    char *text = probe_explain(script, NULL);
+    if (text)
+        fputs(text, stdout);
+    else
+        cli_report(stderr, "probe", "no memory");
+    const int status = text ? CLI_OK : CLI_BAD;
+    free(text);
+    return status;
+}
+
+static int probe_command(const struct cli_command *command, int argc, char **argv)
+{
+    (void)command;
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) {
+        cli_report(stderr, "probe", "no memory");
+        return CLI_BAD;
+    }
+    int status = cli_probe_options_parse(&work->options, argc, argv);
+    const bool is_explained = status == CLI_GO_ON && work->options.explain;
+    if (is_explained)
+        status = take_script(work) ? explain(&work->script) : CLI_BAD;
+    if (status == CLI_GO_ON && !traced_is_possible()) {
+        cli_report(stderr, "probe",
+                   "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");
+        status = CLI_BAD;
+    }
+    if (status == CLI_GO_ON)
+        status = take_script(work) ? probe(work, argc, argv) : CLI_BAD;
+    probe_script_free(&work->script);
+    free(work);
+    return status;
+}
+
+const struct cli_command command_probe = {
+    "probe", "run a script at the entries and exits of functions, and put everything back", probe_command, NULL};

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/cli/probe/probe_options.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/arguments.h"
+#include "cli/diagnostics.h"
+#include "formats/qut_calls.h"
+
+static const char help[] =
+    "Usage: qut probe -e SCRIPT [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+    "       qut probe -e SCRIPT [OPTION]... -p PID\n\n"
+    "Asks a program questions at the entries and exits of its functions: how often, with what arguments, how long. "
+    "The\n"
+    "script becomes a small program that is proven harmless, here and once more in the process: it writes nothing of\n"
+    "the program's, reads it where that cannot fail, and has no loops.\n\n"
+    "SCRIPT is made of clauses, a place, a condition between slashes, and what is done:\n"
+    "  entry:[MODULE!]NAME /arg0 > 2/ { @sizes = hist(arg2) }\n"
+    "  return:[MODULE!]NAME { @slowest[tid] = max(duration) }\n"
+    "  timer:1s { print(@sizes); clear(@sizes) }\n"
+    "  end { printf(\"done\\n\") }\n"
+    "NAME and MODULE are patterns as those of qut trace -f. docs/probes.md has the language.\n\n"
+    "COMMAND is started with an agent in it (LD_PRELOAD), and so is what it starts. Into a process that runs (-p) it\n"
+    "is loaded, until Ctrl-C, --duration, or its end; then all is put back, and it goes on. Maps are shown at the "
+    "end.\n"
+    "\n"
+    "Example: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n";
+
+static const char statuses[] =
+    "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"
+    "of any file that was loaded, a process was not probed, or records of printf had no room; 127 COMMAND was not\n"
+    "found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a mistake in SCRIPT, or a\n"
+    "process that cannot be probed.\n"
+    "With --explain: 0 ok; 2 as above.\n"
+    "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
+
+enum {
+    ID_SCRIPT = 'e',
+    ID_FILE = 'f',
+    ID_PID = 'p',
+    ID_QUIET = 'q',
+    ID_DURATION = 256,
+    ID_JSON,
+    ID_EXPLAIN,
+    ID_NO_CHILDREN,
+    ID_CACHE,
+    ID_NO_CACHE,
+};
+
+static const struct cli_argument arguments[] = {
+    {"expression", "SCRIPT", ID_SCRIPT, 0, "the script"},
+    {"file", "FILE", ID_FILE, 0, "a file with the script"},
+    {"pid", "PID", ID_PID, 0, "a process that runs"},
+    {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
+    {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
+    {"explain", NULL, ID_EXPLAIN, 0, "say in plain words what SCRIPT would do; starts nothing, and needs no COMMAND"},
+    {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
+    {"cache", "DIR", ID_CACHE, 0, "where tables and plans are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)"},
+    {"no-cache", NULL, ID_NO_CACHE, 0, "they are made anew, and kept nowhere"},
+    {"quiet", NULL, ID_QUIET, 0, "no summary: what the script says, and errors"},
+    {"help", NULL, CLI_ID_HELP, 0, "this text"},
+};
+enum { ARGUMENT_COUNT = sizeof arguments / sizeof *arguments };
+static_assert((int)ARGUMENT_COUNT <= (int)CLI_ARGUMENTS_MAX, "the table of getopt has room for them");
+
+static int take_pid(struct probe_options *options, const char *value)
+{
+    long pid;
+    if (!cli_number(value, 1, INT_MAX, &pid))
+        return cli_bad_value("pid", value, "a number from 1 on");
+    options->calls.pid = (int)pid;
+    return cli_calls_pass(&options->calls, "--pid", value);
+}
+
+static int take_option(void *context, int id, const char *value)
+{
+    struct probe_options *options = context;
+    switch (id) {
+    case ID_SCRIPT: options->script = value; return 0;
+    case ID_FILE: options->script_path = value; return 0;
+    case ID_PID: return take_pid(options, value);
+    case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
+    case ID_JSON: options->json = true; return 0;
+    case ID_EXPLAIN: options->explain = true; return 0;
+    case ID_NO_CHILDREN: return cli_calls_pass(&options->calls, "--no-children", NULL);
+    case ID_CACHE: return cli_calls_pass(&options->calls, "--cache", value);
+    case ID_NO_CACHE: return cli_calls_pass(&options->calls, "--no-cache", NULL);
+    case ID_QUIET: options->quiet = true; return cli_calls_pass(&options->calls, "--quiet", NULL);
+    default: return -1;
+    }
+}
+
+static int refuse(const char *name, const char *why)
+{
+    cli_report(stderr, name, "%s", why);
+    return cli_usage_error("probe");
+}
+
+int cli_probe_options_parse(struct probe_options *options, int argc, char **argv)
+{
+    const struct cli_parser parser = {.command = "probe",
+                                      .help = help,
+                                      .statuses = statuses,
+                                      .stop_at_operand = true,
+                                      .arguments = arguments,
+                                      .argument_count = ARGUMENT_COUNT,
+                                      .take = take_option,
+                                      .context = options};
+    int first;
+    *options = (struct probe_options){.calls = {.ring_bytes = QUT_CALLS_RING_BYTES_MIN}};
+    int status = cli_parse(&parser, argc, argv, &first);
+    if (status != CLI_GO_ON)
+        return status;
+    struct calls_options *calls = &options->calls;
+    calls->command = first < argc ? argv + first : NULL;
+    if (!options->script == !options->script_path)
+        return refuse("probe", "needs a SCRIPT: -e SCRIPT, or -f FILE");
+    if (!calls->pid && !calls->command && !options->explain)
+        return refuse("probe", "needs a COMMAND, or -p PID");
+    if (calls->pid && calls->command)
+        return refuse(calls->command[0], "a COMMAND and -p PID: not both");
+    if (calls->pid && cli_calls_pass(calls, "--inject", NULL) != 0)
+        return CLI_BAD;
+    return cli_calls_pass(calls, "--no-ticks", NULL) == 0 ? CLI_GO_ON : CLI_BAD;
+}

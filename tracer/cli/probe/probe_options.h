@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `qut probe` is told.
+#ifndef TRACER_CLI_PROBE_PROBE_OPTIONS_H
+#define TRACER_CLI_PROBE_PROBE_OPTIONS_H
+
+#include "tracer/cli/calls_options.h"
+
+struct probe_options {
+    const char *script, *script_path; // one of them
+    bool json, quiet;
+    bool explain;               // what the script would do; nothing is started
+    struct calls_options calls; // the command, the process, and what qut record is told
+};
+
+// CLI_GO_ON, or an exit status.
+int cli_probe_options_parse(struct probe_options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TRACER_PROBING_INSIDE_H
+#define TRACER_PROBING_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "bytecode/maps.h"
+#include "formats/qut_probe_live.h"
+#include "tracer/probing/probing.h"
+
+struct probing {
+    struct probing_options options;
+    struct traced_probe memory;
+    struct qut_probe_image image; // the script's
+    struct qut_probe_live *live;  // shared: what others write there is not believed
+    struct qut_probe_live laid_out;
+    struct bytecode_maps maps;
+    uint64_t *slots;
+    uint64_t tail, stuck_ns; // since when the slot at tail is not written; 0: it is
+    uint64_t skipped;        // that never were
+    uint64_t *due_ns;        // by place, of timers
+    pthread_t thread;
+    _Atomic bool is_over;
+    bool has_failed; // something could not be shown
+};
+
+// Runs a program of the tool's. (outside.c)
+void probing_run(struct probing *probing, uint32_t program);
+void probing_run_all(struct probing *probing, enum qut_probe_kind kind);
+void probing_show_map(struct probing *probing, uint32_t map);
+// Shows what records have come. (records.c)
+void probing_drain(struct probing *probing);
+void probing_show_record(struct probing *probing, uint32_t record, const uint64_t *words);
+
+#endif

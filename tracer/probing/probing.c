@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/probing/probing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock_inline.h"
+#include "tracer/probing/inside.h"
+#include "tracer/traced/clock.h"
+
+enum { SLOT_BYTES_ALL = 4 << 20, LOOK_NS = 5000000 };
+
+// ---- memory
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + QUT_PROBE_LIVE_PAGE_BYTES - 1) / QUT_PROBE_LIVE_PAGE_BYTES * QUT_PROBE_LIVE_PAGE_BYTES;
+}
+
+static void lay_out(struct probing *probing)
+{
+    const struct probe_script *script = probing->options.script;
+    struct qut_probe_live *live = &probing->laid_out;
+    uint32_t words = 1;
+    for (uint32_t i = 0; i < probing->image.header->record_count; i++)
+        if (probing->image.records[i].words + 1 > words)
+            words = probing->image.records[i].words + 1;
+    memcpy(live->magic, QUT_PROBE_LIVE_MAGIC, sizeof live->magic);
+    live->version = QUT_PROBE_LIVE_VERSION;
+    live->image_bytes = (uint32_t)script->image_bytes;
+    live->slot_words = words;
+    live->slot_count = 1;
+    while (live->slot_count * (uint64_t)words * 8 * 2 <= SLOT_BYTES_ALL && probing->image.header->record_count)
+        live->slot_count *= 2;
+    live->image_offset_bytes = whole_pages(sizeof *live);
+    live->maps_offset_bytes = live->image_offset_bytes + whole_pages(live->image_bytes);
+    live->slots_offset_bytes = live->maps_offset_bytes + whole_pages(probing->maps.words * 8);
+    live->total_bytes = live->slots_offset_bytes + whole_pages((uint64_t)live->slot_count * words * 8);
+    const uint64_t second_ns = 1000000000;
+    live->rate = (uint64_t)(4294967296.0 * (double)second_ns / (double)traced_ticks_of(second_ns));
+    live->base_ticks = traced_ticks();
+    live->base_ns = base_clock_now_ns();
+}
+
+// It may not become smaller: that would end whoever reads it.
+static int make_memory(struct probing *probing, struct base_error *error)
+{
+    lay_out(probing);
+    const uint64_t bytes = probing->laid_out.total_bytes;
+    const int fd = memfd_create("qut-probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "memfd_create: %s", strerror(errno));
+    probing->memory.memory_fd = fd;
+    probing->memory.end_bytes = bytes;
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "no memory for %llu bytes of maps and records: %s",
+                         (unsigned long long)bytes, strerror(errno));
+    char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return base_fail(error, BASE_ERR_IO, "", 0, "mmap: %s", strerror(errno));
+    probing->live = (struct qut_probe_live *)(void *)memory;
+    *probing->live = probing->laid_out;
+    memcpy(memory + probing->laid_out.image_offset_bytes, probing->options.script->image,
+           probing->laid_out.image_bytes);
+    probing->maps.memory = (uint64_t *)(void *)(memory + probing->laid_out.maps_offset_bytes);
+    probing->slots = (uint64_t *)(void *)(memory + probing->laid_out.slots_offset_bytes);
+    return 0;
+}
+
+static void forget(struct probing *probing)
+{
+    if (probing->live)
+        munmap(probing->live, (size_t)probing->laid_out.total_bytes);
+    if (probing->memory.memory_fd >= 0)
+        close(probing->memory.memory_fd);
+    pthread_mutex_destroy(&probing->memory.lock);
+    free(probing->due_ns);
+    free(probing);
+}
+
+// ---- as long as it goes on
+
+static void run_timers(struct probing *probing)
+{
+    const struct probe_script *script = probing->options.script;
+    const uint64_t now_ns = base_clock_now_ns();
+    for (size_t i = 0; i < script->places.count; i++) {
+        const struct probe_place *place = &script->places.items[i];
+        if (place->kind != QUT_PROBE_TIMER || now_ns < probing->due_ns[i])
+            continue;
+        probing_run(probing, place->program);
+        // One that could not be kept up with is left out.
+        probing->due_ns[i] += place->period_ns * (1 + (now_ns - probing->due_ns[i]) / place->period_ns);
+    }
+}
+
+static void *run(void *context)
+{
+    struct probing *probing = context;
+    const struct timespec nap = {.tv_nsec = LOOK_NS};
+    while (!atomic_load_explicit(&probing->is_over, memory_order_acquire)) {
+        probing_drain(probing);
+        run_timers(probing);
+        fflush(probing->options.out);
+        nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+// Signals are for the recorder; that nobody reads what we write does not end us before all is put back.
+static int start_thread(struct probing *probing, struct base_error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const int failed = pthread_create(&probing->thread, NULL, run, probing);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? base_fail(error, BASE_ERR_IO, "", 0, "pthread_create: %s", strerror(failed)) : 0;
+}
+
+struct probing *probing_begin(const struct probing_options *options, struct base_error *error)
+{
+    const struct probe_script *script = options->script;
+    struct probing *probing = calloc(1, sizeof *probing);
+    if (!probing) {
+        base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+        return NULL;
+    }
+    probing->options = *options;
+    probing->memory.memory_fd = -1;
+    pthread_mutex_init(&probing->memory.lock, NULL);
+    probing->image = qut_probe_parts(script->image);
+    bytecode_maps_lay_out(&probing->maps, &probing->image);
+    probing->due_ns = calloc(script->places.count + 1, sizeof *probing->due_ns);
+    int status =
+        probing->due_ns ? make_memory(probing, error) : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+    for (size_t i = 0; status == 0 && i < script->places.count; i++)
+        probing->due_ns[i] = probing->laid_out.base_ns + script->places.items[i].period_ns;
+    if (status == 0) {
+        probing_run_all(probing, QUT_PROBE_BEGIN);
+        status = start_thread(probing, error);
+    }
+    if (status == 0)
+        return probing;
+    forget(probing);
+    return NULL;
+}
+
+struct traced_probe *probing_memory(struct probing *probing)
+{
+    return &probing->memory;
+}
+
+bool probing_end(struct probing *probing, uint64_t *lost_records)
+{
+    atomic_store_explicit(&probing->is_over, true, memory_order_release);
+    pthread_join(probing->thread, NULL);
+    probing_drain(probing);
+    probing_run_all(probing, QUT_PROBE_END);
+    for (uint32_t i = 0; i < probing->image.header->map_count; i++)
+        probing_show_map(probing, i);
+    *lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped;
+    const bool is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed;
+    forget(probing);
+    return is_whole;
+}
