@@ -38,7 +38,7 @@ expect "^3 figures are of one side only"
 run 2 2 "$compare" "$work/words" "$work/old"
 expect 'not what a comparison keeps'
 run 2 2 "$compare" no-such-commit
-expect 'neither a commit nor a file'
+expect 'neither a commit nor a file|git is missing'
 run 2 2 "$(dirname "$0")/run" --no-install --minutes 0
 expect '--minutes needs a number'
 finish
