@@ -47,6 +47,7 @@ struct probe_compiler {
     uint32_t stack_words; // in use
     uint32_t depth;       // of what lies in each other
     bool is_slash_an_end; // in a predicate, outside of parentheses
+    uint32_t assigned_at; // the first token behind "=": an aggregation may be meant
 };
 
 // Fills the diagnostic, and returns false. The first one stays.
@@ -142,6 +143,8 @@ bool probe_format_fits(struct probe_compiler *c, const char *format, const struc
 // ---- statement.c
 
 bool probe_block(struct probe_compiler *c);
+enum { PROBE_AGGREGATIONS = 7 };
+void probe_aggregation_names(const char *names[PROBE_AGGREGATIONS]);
 
 // The word of a list that the token may have meant, as a sentence; "" if none is near.
 struct probe_hint {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,14 @@ static const struct aggregation {
 } aggregations[] = {{"count", QUT_PROBE_COUNT}, {"sum", QUT_PROBE_SUM}, {"min", QUT_PROBE_MIN},
                     {"max", QUT_PROBE_MAX},     {"avg", QUT_PROBE_AVG}, {"hist", QUT_PROBE_HIST},
                     {"lhist", QUT_PROBE_LHIST}};
+
+static_assert(sizeof aggregations / sizeof *aggregations == PROBE_AGGREGATIONS, "each has a name");
+
+void probe_aggregation_names(const char *names[PROBE_AGGREGATIONS])
+{
+    for (size_t i = 0; i < PROBE_AGGREGATIONS; i++)
+        names[i] = aggregations[i].name;
+}
 
 static bool take_steps(struct probe_compiler *c, struct qut_probe_map *map)
 {
@@ -68,6 +77,7 @@ static bool assignment(struct probe_compiler *c)
     uint32_t map;
     if (!probe_key(c, &keyed) || !probe_take_sign(c, "="))
         return false;
+    c->assigned_at = c->token.at;
     if (is_aggregation(c, &aggregation)) {
         if (!aggregate(c, aggregation, &as, &value))
             return false;

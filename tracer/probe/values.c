@@ -39,7 +39,7 @@ const char *probe_field_name(uint32_t field)
 
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 2];
+    const char *words[FIELDS + NUMBERS + 2 + PROBE_AGGREGATIONS];
     size_t count = 0;
     for (size_t i = 0; i < FIELDS; i++)
         words[count++] = fields[i].name;
@@ -47,6 +47,10 @@ static bool unknown_name(struct probe_compiler *c, const struct probe_token *tok
         words[count++] = numbers_at[i].name;
     words[count++] = "str";
     words[count++] = "args";
+    if (token->at == c->assigned_at) {
+        probe_aggregation_names(words + count);
+        count += PROBE_AGGREGATIONS;
+    }
     const struct probe_hint hint = probe_hint(c, token, words, count);
     return probe_fail(c, token->at, token->length, "no value has this name%s", hint.text);
 }

@@ -221,6 +221,10 @@ static const struct {
     {"timer:5us { }", "x:1:7: a timer has 1ms at least\ntimer:5us { }\n      ^~~\n"},
     {"entry:f\n{ @a = sum(arg9) }",
      "x:2:12: no value has this name: did you mean \"arg0\"?\n{ @a = sum(arg9) }\n           ^~~~\n"},
+    {"entry:f { @a = cont() }", "x:1:16: no value has this name: did you mean \"count\"?\nentry:f { @a = cont() }\n"
+                                "               ^~~~\n"},
+    {"entry:f { @a = 1 + cont() }", "x:1:20: no value has this name\nentry:f { @a = 1 + cont() }\n"
+                                    "                   ^~~~\n"},
     {"entry:f { @a = sum(retval) }",
      "x:1:20: retval is known in \"return\" only\nentry:f { @a = sum(retval) }\n                   ^~~~~~\n"},
     {"return:f { @a = sum(arg0) }",
