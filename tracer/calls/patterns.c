@@ -100,19 +100,40 @@ static const char *behind_type(const char *name)
     return start;
 }
 
-bool calls_name_fits(const char *glob, const char *readable)
+// False: there is nothing to leave out, or no room.
+static bool cut_arguments(const char *readable, char *name, size_t size)
 {
-    if (fits(glob, readable))
-        return true;
-    char name[NAME_MAX_BYTES];
     const char *clone = strstr(readable, " [clone");
     size_t length = clone ? (size_t)(clone - readable) : strlen(readable);
-    size_t arguments = arguments_at(readable, length);
+    const size_t arguments = arguments_at(readable, length);
     length = arguments ? arguments : length;
-    if ((!arguments && !clone) || length >= sizeof name)
+    if ((!arguments && !clone) || length >= size)
         return false;
     memcpy(name, readable, length);
     name[length] = 0;
+    return true;
+}
+
+char *calls_name_bare(const char *readable, char *name, size_t size)
+{
+    if (!cut_arguments(readable, name, size)) {
+        const size_t length = strnlen(readable, size - 1);
+        memcpy(name, readable, length);
+        name[length] = 0;
+        return name;
+    }
+    const char *bare = behind_type(name);
+    memmove(name, bare, strlen(bare) + 1);
+    return name;
+}
+
+bool calls_name_fits(const char *glob, const char *readable)
+{
+    char name[NAME_MAX_BYTES];
+    if (fits(glob, readable))
+        return true;
+    if (!cut_arguments(readable, name, sizeof name))
+        return false;
     if (fits(glob, name))
         return true;
     const char *bare = behind_type(name);

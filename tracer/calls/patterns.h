@@ -44,6 +44,10 @@ int calls_patterns_select(struct calls_patterns *patterns, const char *module, c
                           struct calls_selection *selection, struct base_error *error);
 void calls_selection_free(struct calls_selection *selection);
 
+// Without arguments and what is returned, "Parser::take" of "bool Parser::take(int)"; cut where the room ends. Returns
+// name.
+char *calls_name_bare(const char *readable, char *name, size_t size);
+
 // Whether a name that people read fits a glob, by the rules above.
 bool calls_name_fits(const char *glob, const char *readable);
 

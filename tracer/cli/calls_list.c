@@ -10,60 +10,17 @@
 #include "cli/diagnostics.h"
 #include "tracer/calls/patterns.h"
 #include "tracer/calls/plan.h"
+#include "tracer/prototypes/prototypes.h"
 #include "tracer/record/tables_ahead.h"
 
-struct list {
-    const struct calls_options *options;
-    struct calls_patterns patterns;
-    bool has_traps;
-    uint64_t traced, refused;
-    bool has_failed;
-};
+// ---- files, and their plans
 
-static void print_function(struct list *list, const struct calls_plan *plan, const struct qut_plan_function *function,
-                           const char *module)
+int cli_calls_plan(const struct calls_options *options, const char *path, const char *module, struct calls_plan **plan,
+                   struct base_error *error)
 {
-    const bool is_traced = function->kind != QUT_PLAN_REFUSED && (function->kind != QUT_PLAN_TRAP || list->has_traps);
-    *(is_traced ? &list->traced : &list->refused) += 1;
-    const char *how = is_traced                         ? calls_kind_text(function->kind)
-                      : function->kind == QUT_PLAN_TRAP ? "room for a trap only: --traps"
-                                                        : calls_refusal_text(function->refusal);
-    printf("%-12s %#12" PRIx64 " %7" PRIu32 "  ", is_traced ? how : "refused", function->entry_vaddr,
-           function->size_bytes);
-    cli_print_name(stdout, module);
-    printf("!");
-    const char *name = calls_plan_readable(plan, function);
-    cli_print_name(stdout, *name ? name : "?");
-    printf(is_traced ? "\n" : "  (%s)\n", how);
-}
-
-static int get_plan(const struct list *list, const char *path, const char *module, struct calls_plan **plan,
-                    struct base_error *error)
-{
-    struct calls_plan_cache cache = {.directory = list->options->cache_directory};
-    return list->options->no_cache ? calls_plan_make(path, module, plan, error)
-                                   : calls_plan_get(path, module, &cache, plan, error);
-}
-
-static void list_file(struct list *list, const char *path)
-{
-    const char *module = cli_basename(path);
-    struct base_error error = {0};
-    struct calls_plan *plan = NULL;
-    struct calls_selection selection = {.count = 0};
-    if (!calls_patterns_want_module(&list->patterns, module))
-        return;
-    if (get_plan(list, path, module, &plan, &error) != 0 ||
-        calls_patterns_select(&list->patterns, module, plan, &selection, &error) != 0) {
-        cli_report_error(stderr, path, &error);
-        list->has_failed = true;
-    }
-    for (size_t i = 0; i < selection.count; i++)
-        print_function(list, plan, &plan->functions[selection.items[i]], module);
-    for (size_t i = 0; i < selection.refused.count; i++)
-        print_function(list, plan, &plan->functions[selection.refused.items[i]], module);
-    calls_selection_free(&selection);
-    calls_plan_free(plan);
+    struct calls_plan_cache cache = {.directory = options->cache_directory};
+    return options->no_cache ? calls_plan_make(path, module, plan, error)
+                             : calls_plan_get(path, module, &cache, plan, error);
 }
 
 static int cannot_read(pid_t pid)
@@ -75,7 +32,7 @@ static int cannot_read(pid_t pid)
 }
 
 // Every file that it executes, once.
-static int list_process(struct list *list, pid_t pid)
+static int of_process(pid_t pid, void (*take)(void *context, const char *path), void *context)
 {
     char path[64], last[PATH_MAX] = "";
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
@@ -90,7 +47,7 @@ static int list_process(struct list *list, pid_t pid)
             continue;
         name[strcspn(name, "\n")] = 0;
         if (strcmp(name, last) != 0)
-            list_file(list, name);
+            take(context, name);
         snprintf(last, sizeof last, "%s", name);
     }
     free(line);
@@ -98,7 +55,7 @@ static int list_process(struct list *list, pid_t pid)
     return CLI_OK;
 }
 
-static int list_command(struct list *list, const char *command)
+static int of_command(const char *command, void (*take)(void *context, const char *path), void *context)
 {
     struct program program;
     struct record_paths paths;
@@ -111,10 +68,88 @@ static int list_command(struct list *list, const char *command)
     record_program_paths(&program, &paths);
     for (size_t i = 0; i < paths.count; i++) {
         char whole[PATH_MAX];
-        list_file(list, realpath(paths.items[i], whole) ? whole : paths.items[i]);
+        take(context, realpath(paths.items[i], whole) ? whole : paths.items[i]);
     }
     record_paths_free(&paths);
     return CLI_OK;
+}
+
+int cli_calls_files(const struct calls_options *options, void (*take)(void *context, const char *path), void *context)
+{
+    return options->pid ? of_process(options->pid, take, context) : of_command(options->command[0], take, context);
+}
+
+// ---- the list
+
+enum { NAME_BYTES = 4096 };
+
+struct list {
+    const struct calls_options *options;
+    struct calls_patterns patterns;
+    bool has_traps;
+    uint64_t traced, refused;
+    bool has_failed;
+    struct prototypes *prototypes; // of the file; NULL: names alone
+};
+
+// "bool Parser::take(int)" would have its arguments twice.
+static char *declared(struct list *list, const struct calls_plan *plan, const struct qut_plan_function *function)
+{
+    char name[NAME_BYTES];
+    struct base_error error = {0};
+    if (!list->prototypes)
+        return NULL;
+    calls_name_bare(calls_plan_readable(plan, function), name, sizeof name);
+    char *text = prototypes_text(list->prototypes, function->entry_vaddr, *name ? name : NULL, &error);
+    list->has_failed |= !text && error.reason == BASE_ERR_NO_MEMORY;
+    return text;
+}
+
+static void print_function(struct list *list, const struct calls_plan *plan, const struct qut_plan_function *function,
+                           const char *module)
+{
+    const bool is_traced = function->kind != QUT_PLAN_REFUSED && (function->kind != QUT_PLAN_TRAP || list->has_traps);
+    const char *trap = list->options->lists_probes ? "room for a trap only" : "room for a trap only: --traps";
+    char *prototype = declared(list, plan, function);
+    *(is_traced ? &list->traced : &list->refused) += 1;
+    const char *how = is_traced                         ? calls_kind_text(function->kind)
+                      : function->kind == QUT_PLAN_TRAP ? trap
+                                                        : calls_refusal_text(function->refusal);
+    printf("%-12s %#12" PRIx64 " %7" PRIu32 "  ", is_traced ? how : "refused", function->entry_vaddr,
+           function->size_bytes);
+    cli_print_name(stdout, module);
+    printf("!");
+    const char *name = calls_plan_readable(plan, function);
+    cli_print_name(stdout, prototype ? prototype : *name ? name : "?");
+    free(prototype);
+    printf(is_traced ? "\n" : "  (%s)\n", how);
+}
+
+static void list_file(void *context, const char *path)
+{
+    struct list *list = context;
+    const char *module = cli_basename(path);
+    struct base_error error = {0}, why = {0};
+    struct calls_plan *plan = NULL;
+    struct calls_selection selection = {.count = 0};
+    if (!calls_patterns_want_module(&list->patterns, module))
+        return;
+    if (cli_calls_plan(list->options, path, module, &plan, &error) != 0 ||
+        calls_patterns_select(&list->patterns, module, plan, &selection, &error) != 0) {
+        cli_report_error(stderr, path, &error);
+        list->has_failed = true;
+    }
+    if (list->options->lists_probes && selection.count + selection.refused.count)
+        list->prototypes = prototypes_open(path, "/usr/lib/debug", &why);
+    list->has_failed |= why.reason == BASE_ERR_NO_MEMORY;
+    for (size_t i = 0; i < selection.count; i++)
+        print_function(list, plan, &plan->functions[selection.items[i]], module);
+    for (size_t i = 0; i < selection.refused.count; i++)
+        print_function(list, plan, &plan->functions[selection.refused.items[i]], module);
+    prototypes_close(list->prototypes);
+    list->prototypes = NULL;
+    calls_selection_free(&selection);
+    calls_plan_free(plan);
 }
 
 static bool add_patterns(struct list *list, const struct traced_options *options)
@@ -140,17 +175,15 @@ static int say_sums(const struct list *list, const struct calls_options *options
         status = CLI_BAD;
     }
     if (status != CLI_BAD)
-        cli_report(stderr, NULL, "%" PRIu64 " functions would be traced, %" PRIu64 " are refused", list->traced,
-                   list->refused);
+        cli_report(stderr, NULL, "%" PRIu64 " functions would be %s, %" PRIu64 " are refused", list->traced,
+                   options->lists_probes ? "probed" : "traced", list->refused);
     return status;
 }
 
 int cli_calls_list(const struct calls_options *options)
 {
     struct list list = {.options = options, .has_traps = options->traced.traps};
-    int status = !add_patterns(&list, &options->traced) ? CLI_BAD
-                 : options->pid                         ? list_process(&list, options->pid)
-                                                        : list_command(&list, options->command[0]);
+    int status = add_patterns(&list, &options->traced) ? cli_calls_files(options, list_file, &list) : CLI_BAD;
     fflush(stdout);
     if (status == CLI_OK)
         status = say_sums(&list, options);

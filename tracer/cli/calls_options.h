@@ -13,9 +13,10 @@ struct calls_options {
     struct traced_options traced; // its patterns are in `patterns`
     const char *patterns[CALLS_PATTERNS_MAX];
     uint64_t ring_bytes;
-    bool list;      // what would be traced; nothing is
-    bool has_ticks; // samples beside
-    char **command; // NULL: -p
+    bool list;         // what would be traced; nothing is
+    bool lists_probes; // of qut probe: by what they are declared as, where debug information says so
+    bool has_ticks;    // samples beside
+    char **command;    // NULL: -p
     int pid;
     const char *cache_directory; // of plans, for --list; NULL: the usual one
     bool no_cache;
@@ -32,6 +33,14 @@ int cli_calls_pass(struct calls_options *options, const char *name, const char *
 // What is left to say is what qut record is told. CLI_GO_ON, or an exit status. (cmd_trace.c)
 int cli_calls_record_options(const struct calls_options *options, const char *name,
                              struct record_command_options *record, int argc, char **argv);
+
+// Every file that the process executes; or the command's and those of the libraries that it is linked with, before it
+// is started. An exit status, and it was said why. (calls_list.c)
+int cli_calls_files(const struct calls_options *options, void (*take)(void *context, const char *path), void *context);
+// From the cache that the options say.
+struct calls_plan;
+int cli_calls_plan(const struct calls_options *options, const char *path, const char *module, struct calls_plan **plan,
+                   struct base_error *error);
 
 // --list: what would be traced, and how. An exit status. (calls_list.c)
 int cli_calls_list(const struct calls_options *options);

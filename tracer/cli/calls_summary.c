@@ -44,6 +44,15 @@ static void say_functions(const struct traced_result *calls, bool is_probe)
         cli_report(stderr, NULL, "not %s: %s", done, refused.text);
 }
 
+static void say_unasked(const struct traced_result *calls)
+{
+    if (calls->unasked)
+        cli_report(stderr, NULL,
+                   "%s functions were not known when the script asked what their arguments are: what asks does not run "
+                   "there",
+                   base_quantity_count(calls->unasked).text);
+}
+
 static void say_calls(const struct traced_result *calls)
 {
     cli_report(stderr, NULL, "%s entries, %s exits of %s threads", base_quantity_count(calls->enters).text,
@@ -124,6 +133,8 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
             say_calls(calls);
         if (!is_probe)
             say_children(calls);
+        if (is_probe)
+            say_unasked(calls);
         say_stops(calls);
     }
     if (calls->processes_failed)

@@ -88,8 +88,10 @@ static bool resolve(struct probe_compiler *c, const struct said *said, struct pr
     size_t count = 0;
     struct probe_unresolved why = {.text = ""};
     for (size_t i = c->first_place; i < c->script->places.count && count < PROBE_PLACES_MAX; i++)
-        if (c->script->places.items[i].kind == c->kind)
+        if (c->script->places.items[i].kind == c->kind) {
+            c->script->places.items[i].is_resolved = true;
             patterns[count++] = c->script->places.items[i].pattern;
+        }
     *recipe = (struct probe_recipe){.load_count = 0};
     return c->resolver->resolve(c->resolver, patterns, count, &said->path, recipe, &why) == 0 ||
            say_unresolved(c, said, &why);

@@ -3,6 +3,7 @@
 #ifndef TRACER_PROBE_SCRIPT_H
 #define TRACER_PROBE_SCRIPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/vector.h"
@@ -24,6 +25,7 @@ struct probe_place { // where a program runs
     char *pattern; // [MODULE!]GLOB, of entries and returns; else NULL
     uint64_t period_ns;
     uint32_t program;
+    bool is_resolved; // its program is made for those functions of the pattern that the resolver knew
 };
 
 struct probe_map {

@@ -258,6 +258,12 @@ static bool is_known_language(int language, bool *is_cpp)
     }
 }
 
+bool prototypes_is_known(Dwarf_Die *function, bool *is_cpp)
+{
+    Dwarf_Die unit;
+    return dwarf_diecu(function, &unit, NULL, NULL) && is_known_language(dwarf_srclang(&unit), is_cpp);
+}
+
 struct registers {
     unsigned general, vector; // taken so far
     bool is_lost;             // something before took nobody knows how many
@@ -309,11 +315,11 @@ static struct prototypes_passed pass(const struct classes *classes, struct regis
 bool prototypes_pass(struct prototypes_function *function, uint64_t entry_vaddr, const char *name, const char **why)
 {
     struct registers registers = {.general = 0}, result = {.general = 0};
-    Dwarf_Die unit, origin, type;
+    Dwarf_Die origin, type;
     Dwarf_Word convention = 0;
     bool is_cpp = false;
     *why = NULL;
-    if (!dwarf_diecu(&function->die, &unit, NULL, NULL) || !is_known_language(dwarf_srclang(&unit), &is_cpp))
+    if (!prototypes_is_known(&function->die, &is_cpp))
         *why = "it is not written in C or C++: how arguments are handed over is not known";
     else if (is_changed_by_name(name) ||
              (prototypes_number(&function->die, DW_AT_calling_convention, &convention) && convention != DW_CC_normal) ||

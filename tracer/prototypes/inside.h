@@ -77,6 +77,8 @@ struct prototypes_function {
 };
 // Its parameters as they are declared; nothing is in .passed yet.
 void prototypes_list(Dwarf_Die *die, struct prototypes_function *function);
+// Whether it is written in C, or C++.
+bool prototypes_is_known(Dwarf_Die *function, bool *is_cpp);
 // Where they are. False, with *why: that is not known of this function.
 bool prototypes_pass(struct prototypes_function *function, uint64_t entry_vaddr, const char *name, const char **why);
 

@@ -65,8 +65,9 @@ char *prototypes_text(struct prototypes *prototypes, uint64_t entry_vaddr, const
 {
     struct prototypes_function function;
     Dwarf_Die die;
-    if (!names_inlines_function(prototypes->inlines, entry_vaddr, &die)) {
-        base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "debug information does not have this function");
+    bool is_cpp;
+    if (!names_inlines_function(prototypes->inlines, entry_vaddr, &die) || !prototypes_is_known(&die, &is_cpp)) {
+        base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "debug information does not have this function, of C or C++");
         return NULL;
     }
     prototypes_list(&die, &function);

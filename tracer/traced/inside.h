@@ -136,7 +136,10 @@ int traced_probe_tell(struct traced_process *process, struct base_error *error);
 // Of functions that a child of fork has from its parent, whose lock the caller has.
 void traced_probe_inherit(struct traced_process *process, const struct traced_process *parent);
 // Of functions of a module that have numbers, before they are put in.
-void traced_probe_mark(struct traced_process *process, uint32_t module);
+// Leaves out of the selection where none of the programs runs, and counts where some do not.
+int traced_probe_narrow(struct traced_process *process, uint32_t module, struct calls_selection *selection,
+                        struct base_error *error);
+int traced_probe_mark(struct traced_process *process, uint32_t module, struct base_error *error);
 void traced_probe_free(struct traced_process *process);
 
 // ---- end.c

@@ -260,8 +260,8 @@ int traced_install(struct traced_process *process, uint32_t module, const uint32
     int status = work.wanted && work.ids ? take_ids(&work, wanted, count, error)
                                          : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     if (status == 0 && work.count) {
-        traced_probe_mark(process, module);
-        status = make_block(&work, error);
+        status = traced_probe_mark(process, module, error);
+        status = status == 0 ? make_block(&work, error) : status;
     }
     if (status == 0)
         status = traced_put_in(&work, error);

@@ -120,6 +120,8 @@ static int install(struct traced_process *process, uint32_t index, const char *n
     int status = calls_patterns_select(&process->patterns, name, module->plan, &selection, why);
     for (size_t i = 0; status == 0 && i < selection.refused.count; i++)
         process->result.refusals[module->plan->functions[selection.refused.items[i]].refusal]++;
+    if (status == 0)
+        status = traced_probe_narrow(process, index, &selection, why);
     process->result.modules += selection.count != 0;
     if (status == 0 && selection.count)
         status = traced_install(process, index, selection.items, selection.count, why);

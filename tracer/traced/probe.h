@@ -9,9 +9,25 @@
 
 #include "tracer/traced/traced.h"
 
+// A function about which a script has asked while it was compiled: what it says of arguments is so there, and need not
+// be in a function of another file that happens to have the same name.
+struct traced_asked {
+    uint32_t pattern; // of the options
+    uint32_t zero;
+    uint8_t identity[QUT_PLAN_IDENTITY_MAX]; // of its file, and
+    uint64_t file_bytes, plan_checksum;
+    uint64_t entry_vaddr;
+};
+struct qut_plan_header;
+struct traced_asked traced_asked_make(uint32_t pattern, const struct qut_plan_header *file, uint64_t entry_vaddr);
+void traced_asked_sort(struct traced_asked *asked, size_t count);
+
 struct traced_probe {
     int memory_fd;
     uint32_t programs[TRACED_PATTERNS_MAX]; // of functions that a pattern of the options fits, bits
+    uint32_t asking_programs;               // those that run in functions that were asked about only, bits
+    const struct traced_asked *asked;       // sorted
+    size_t asked_count;
     pthread_mutex_t lock;
     uint64_t end_bytes; // of the memory, with all masks so far
 };

@@ -28,7 +28,8 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
     EACH(processes), EACH(processes_failed), EACH(modules), EACH(modules_failed), EACH(functions), EACH(traps);
     EACH(traps_refused);
     EACH(too_many), EACH(out_of_reach), EACH(enters), EACH(exits), EACH(lost_enters), EACH(lost_exits), EACH(passed);
-    EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(thinned), EACH(threads), EACH(stops);
+    EACH(counted), EACH(short_calls), EACH(running), EACH(over_budget), EACH(thinned), EACH(unasked), EACH(threads),
+        EACH(stops);
     EACH(begin_stop_ns), EACH(end_stop_ns), EACH(moved_threads), EACH(put_back), EACH(not_put_back);
     EACH(returns_put_back), EACH(drain_ns), EACH(forked), EACH(swept), EACH(outside);
     ALL(kinds);

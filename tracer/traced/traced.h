@@ -61,6 +61,7 @@ struct traced_result {
     uint64_t put_back, not_put_back, returns_put_back;
     uint64_t drain_ns; // processor time of ours
     uint64_t forked;   // of the processes
+    uint64_t unasked;  // functions in which not all programs run that patterns have there: traced_asked
     uint64_t outside;  // calls that were not kept: within no caller, or too deep
     uint64_t swept;    // children of fork that made no events, and whose code was put back
 };

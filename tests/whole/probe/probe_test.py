@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """qut probe, as it is called: what scripts count is what the program has counted itself.
 
-    probe_test.py QUT SUBJECT
+    probe_test.py QUT SUBJECT ARGUMENTS LATER
 """
 import json
 import os
@@ -13,8 +13,8 @@ import sys
 import tempfile
 import time
 
-QUT, SUBJECT = (os.path.realpath(path) for path in sys.argv[1:3])
-NAME = os.path.basename(SUBJECT)
+QUT, SUBJECT, ARGUMENTS, LATER = (os.path.realpath(path) for path in sys.argv[1:5])
+NAME, TYPED, LATE = (os.path.basename(path) for path in (SUBJECT, ARGUMENTS, LATER))
 PATIENCE_S = 120
 
 
@@ -112,10 +112,8 @@ def mapped(pid):
         return [line for line in file if "[heap]" not in line]
 
 
-def until_interrupted(pid):
+def until_interrupted(pid, script):
     """Probes until something has been counted and shown. What is shown at the end."""
-    script = (f"entry:{NAME}!probe_work {{ @n = count() }} return:{NAME}!probe_work {{ @d = count() }}"
-              "timer:20ms { print(@d) }")
     with subprocess.Popen([QUT, "probe", "--json", "-e", script, "-p", str(pid)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as prober:
         try:
@@ -144,7 +142,8 @@ def check_attached():
         try:
             program.stdout.readline()
             for _ in range(2):
-                found = until_interrupted(program.pid)
+                found = until_interrupted(program.pid, f"entry:{NAME}!probe_work {{ @n = count() }}"
+                                          f"return:{NAME}!probe_work {{ @d = count() }} timer:20ms {{ print(@d) }}")
                 assert value(found["n"]) >= value(found["d"]) > 0, found
                 with open(f"/proc/{program.pid}/maps") as mapped:
                     expect("what is left of us", [line for line in mapped if "qut" in line], [])
@@ -161,11 +160,85 @@ def check_attached():
     expect("its end", program.returncode, 0)
 
 
+def check_arguments():
+    calls = 1001
+    noticed = f"entry:{LATE}!probe_later {{ @noticed = count() }}" # the program waits for that
+    done = probe(noticed + "entry:probe_take { @all = count() }"
+                 "entry:probe_take { @calls = count(); @sizes = sum(args->item->size); @kinds = sum(args->item->kind);"
+                 " @nexts = sum(args->item->next->size); @counts = sum(args->count);"
+                 " @names[str(args->item->name), str(args->label)] = count() }"
+                 "return:probe_take /retval->size < 0/ { @negative = count() }", ARGUMENTS, LATER, str(calls))
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    found = maps(done.lines)
+    own = re.search(r"sizes (-?\d+) kinds (\d+) nexts (\d+) counts (-?\d+) negative (\d+)", done.stdout)
+    for name, number in zip(("sizes", "kinds", "nexts", "counts", "negative"), own.groups()):
+        expect(name, value(found[name]), int(number))
+    names = {tuple(row["key"]): row["value"] for row in found["names"]["rows"]}
+    expect("names", names, {("all of 8", "odd"): calls // 2, ("even", "even"): calls // 2 + 1})
+    # The library comes later. Its function has other arguments by these names: only what asks for none runs there.
+    expect("calls of the one whose arguments are known", value(found["calls"]), calls)
+    expect("calls of what is noticed", value(found["noticed"]), calls)
+    expect("calls of both", value(found["all"]), 2 * calls)
+    assert "3 functions of 2 modules probed" in done.stderr, done.stderr
+    assert "1 functions were not known when the script asked" in done.stderr, done.stderr
+    done = probe(noticed + "entry:probe_take { @sizes = sum(args->item->size) }", ARGUMENTS, LATER, str(calls))
+    expect("sizes, alone", value(maps(done.lines)["sizes"]), int(own.group(1)))
+    assert "2 functions of 2 modules probed" in done.stderr, done.stderr
+
+
+def check_list():
+    done = subprocess.run([QUT, "probe", "--list", f"{TYPED}!probe_*", "--list", "libc.so*!vfork", ARGUMENTS],
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"--list ({done.stderr})", done.returncode, 0)
+    lines = done.stdout.splitlines()
+    prototype = "probe_take(struct probe_item *item, int count, const char *label) -> struct probe_item *"
+    expect("its lines", [len(lines), lines[0].endswith(f"  {TYPED}!{prototype}")], [2, True])
+    assert re.match(r"refused .*  libc\.so\.6!.*vfork.*  \(.*\)$", lines[1]), lines
+    assert "1 functions would be probed, 1 are refused" in done.stderr, done.stderr
+    done = probe("entry:probe_take { @ = sum(args->item->size) } end { printf(\"\") }", "--functions", ARGUMENTS)
+    expect(f"--functions ({done.stderr})", (done.returncode, len(done.lines), prototype in done.stdout), (0, 1, True))
+    done = probe(f"entry:{NAME}!probe_work {{ @ = count() }}", "--functions", SUBJECT, "1", "1", "1")
+    expect("without debug information: the name alone", done.stdout.endswith(f"  {NAME}!probe_work\n"), True)
+    done = probe("end { printf(\"\") }", "--functions", SUBJECT)
+    expect(f"a script without places ({done.stderr})", done.returncode, 2)
+
+
+def check_attached_arguments():
+    with subprocess.Popen([ARGUMENTS, LATER, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            program.stdout.readline()
+            for module, size in ((TYPED, 7), (LATE, 9)):
+                found = until_interrupted(program.pid, f"entry:{module}!probe_take {{ @s[args->item->size] = count() }}"
+                                          "timer:20ms { print(@s) }")
+                expect(f"sizes in {module}", [row["key"] for row in found["s"]["rows"]], [[size]])
+            done = probe("entry:probe_take { @s = sum(args->item->size) }", "-p", str(program.pid))
+            expect("exit status of what is not the same everywhere", done.returncode, 2)
+            assert "-e:1:41: it is not the same in probe_take and probe_take" in done.stderr, done.stderr
+            done = probe("entry:probe_take { @s = count() }", "--explain", "-p", str(program.pid))
+            expect(f"how many functions ({done.stderr})", "one of 2 functions of \"probe_take\"" in done.stdout, True)
+        finally:
+            program.stdin.close()
+            try:
+                program.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                program.kill()
+    expect("its end", program.returncode, 0)
+
+
 def check_mistakes():
+    asks = f"entry:{TYPED}!probe_take {{ @s = sum(args->item->sice) }}"
+    for arguments, status, wanted in (((ARGUMENTS, LATER, "1"), 2, "no member of this name: did you mean \"size\"?"),
+                                      (("--explain",), 2, "it is known of a program only: a COMMAND, or -p PID"),
+                                      (("/nowhere/at/all",), 127, "/nowhere/at/all")):
+        done = probe(asks, *arguments)
+        expect(f"exit status with {arguments} ({done.stderr})", done.returncode, status)
+        assert wanted in done.stderr, f"{wanted!r} is not in {done.stderr!r}"
+    done = probe(asks.replace("sice", "size"), "--explain", ARGUMENTS)
+    expect(f"--explain ({done.stderr})", (done.returncode, "the one function of" in done.stdout), (0, True))
     done = probe("entry:open { @n = count() }", more=("--explain",))
     expect(f"--explain ({done.stderr})", (done.returncode, "open" in done.stdout), (0, True))
     for script, status, wanted in (
-            ("entry:x { @n = cont() }", 2, "-e:1:16: no value has this name"),
+            ("entry:x { @n = cont() }", 2, "-e:1:16: no value has this name: did you mean \"count\"?"),
             ("end { printf(\"x\") }", 2, "no place in a program"),
             ("entry:no_such_function_anywhere { @n = count() }", 1, "no function fits")):
         done = probe(script, "true")
@@ -176,7 +249,8 @@ def check_mistakes():
 def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
-    for check in (check_mistakes, check_counts, check_children, check_records, check_hostile, check_attached):
+    for check in (check_mistakes, check_counts, check_children, check_records, check_hostile, check_attached,
+                  check_arguments, check_list, check_attached_arguments):
         try:
             check()
         except (AssertionError, KeyError, IndexError, ValueError) as error:

@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
+#include "tracer/cli/probe/probe_functions.h"
 #include "tracer/cli/probe/probe_options.h"
 #include "tracer/cli/record_go.h"
 #include "tracer/probe/explain.h"
@@ -20,6 +21,7 @@ enum { SCRIPT_BYTES_MAX = 1 << 20, LINES_BYTES = 1 << 16 };
 struct work {
     struct probe_options options;
     struct probe_script script;
+    struct probe_functions functions; // that it means
     char directory[PATH_MAX / 2 + 32], path[PATH_MAX];
 };
 
@@ -44,24 +46,31 @@ static char *read_script(const char *path, size_t *length)
 static bool compile(struct work *work, const char *name, const char *text, size_t length)
 {
     struct probe_diagnostic diagnostic;
-    if (probe_compile(text, length, &work->script, &diagnostic) == 0)
+    struct probe_resolver *resolver = cli_probe_functions_begin(&work->functions, &work->options.calls);
+    if (!resolver) {
+        cli_report(stderr, "probe", "no memory");
+        return false;
+    }
+    if (probe_compile_with(text, length, resolver, &work->script, &diagnostic) == 0)
         return true;
+    if (work->functions.status) // there is no such program, which was said
+        return false;
     char *shown = probe_diagnostic_show(&diagnostic, name, text, length);
     fputs(shown ? shown : "qut: no memory\n", stderr);
     free(shown);
     return false;
 }
 
-static bool take_script(struct work *work)
+// CLI_GO_ON, or an exit status.
+static int take_script(struct work *work)
 {
     const struct probe_options *options = &work->options;
-    size_t length = 0;
-    if (options->script)
-        return compile(work, "-e", options->script, strlen(options->script));
-    char *text = read_script(options->script_path, &length);
-    const bool is_compiled = text && compile(work, options->script_path, text, length);
+    size_t length = options->script ? strlen(options->script) : 0;
+    char *text = options->script ? NULL : read_script(options->script_path, &length);
+    const bool is_compiled = options->script ? compile(work, "-e", options->script, length)
+                                             : text && compile(work, options->script_path, text, length);
     free(text);
-    return is_compiled;
+    return is_compiled ? CLI_GO_ON : work->functions.status ? work->functions.status : CLI_BAD;
 }
 
 // ---- where its programs run
@@ -72,13 +81,9 @@ static bool refuse(const char *name, const char *why)
     return false;
 }
 
-static size_t pattern_of(struct calls_options *calls, const char *text)
+static bool refuse_no_place(void)
 {
-    for (size_t i = 0; i < calls->traced.pattern_count; i++)
-        if (strcmp(calls->patterns[i], text) == 0)
-            return i;
-    calls->patterns[calls->traced.pattern_count] = text;
-    return calls->traced.pattern_count++;
+    return refuse("probe", "the script has no place in a program: entry:NAME, or return:NAME");
 }
 
 static bool take_places(struct work *work, struct traced_probe *probe)
@@ -92,11 +97,12 @@ static bool take_places(struct work *work, struct traced_probe *probe)
             return refuse(place->pattern, "is no [MODULE!]NAME");
         if (calls->traced.pattern_count == CALLS_PATTERNS_MAX)
             return refuse("probe", "the script has more than 256 places");
-        probe->programs[pattern_of(calls, place->pattern)] |= UINT32_C(1) << place->program;
+        probe->programs[cli_probe_pattern(calls, place->pattern)] |= UINT32_C(1) << place->program;
     }
     if (!calls->traced.pattern_count)
-        return refuse("probe", "the script has no place in a program: entry:NAME, or return:NAME");
+        return refuse_no_place();
     calls->traced.patterns = calls->patterns;
+    cli_probe_functions_tell(&work->functions, &work->script, probe);
     calls->traced.without_running = true;
     calls->traced.probe = probe;
     return true;
@@ -159,16 +165,32 @@ static int probe(struct work *work, int argc, char **argv)
     return status;
 }
 
-static int explain(const struct probe_script *script)
+static int explain(struct work *work)
 {
-    char *text = probe_explain(script, NULL);
+    const bool has_program = work->options.calls.pid || work->options.calls.command;
+    uint32_t *functions = has_program ? cli_probe_functions_count(&work->functions, &work->script) : NULL;
+    if (work->functions.status)
+        return work->functions.status;
+    char *text = probe_explain(&work->script, functions);
     if (text)
         fputs(text, stdout);
     else
         cli_report(stderr, "probe", "no memory");
     const int status = text ? CLI_OK : CLI_BAD;
+    free(functions);
     free(text);
     return status;
+}
+
+static int list(struct work *work)
+{
+    struct calls_options *calls = &work->options.calls;
+    for (size_t i = 0; i < work->script.places.count; i++)
+        if (qut_probe_is_inside(work->script.places.items[i].kind))
+            cli_probe_pattern(calls, work->script.places.items[i].pattern);
+    calls->traced.patterns = calls->patterns;
+    calls->lists_probes = true;
+    return calls->traced.pattern_count || refuse_no_place() ? cli_calls_list(calls) : CLI_BAD;
 }
 
 static int probe_command(const struct cli_command *command, int argc, char **argv)
@@ -180,16 +202,16 @@ static int probe_command(const struct cli_command *command, int argc, char **arg
         return CLI_BAD;
     }
     int status = cli_probe_options_parse(&work->options, argc, argv);
-    const bool is_explained = status == CLI_GO_ON && work->options.explain;
-    if (is_explained)
-        status = take_script(work) ? explain(&work->script) : CLI_BAD;
-    if (status == CLI_GO_ON && !traced_is_possible()) {
+    if (status == CLI_GO_ON && !work->options.explain && !traced_is_possible()) {
         cli_report(stderr, "probe",
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");
         status = CLI_BAD;
     }
+    if (status == CLI_GO_ON && (work->options.script || work->options.script_path))
+        status = take_script(work);
     if (status == CLI_GO_ON)
-        status = take_script(work) ? probe(work, argc, argv) : CLI_BAD;
+        status = work->options.list ? list(work) : work->options.explain ? explain(work) : probe(work, argc, argv);
+    cli_probe_functions_end(&work->functions);
     probe_script_free(&work->script);
     free(work);
     return status;

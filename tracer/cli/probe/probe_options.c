@@ -11,7 +11,8 @@
 
 static const char help[] =
     "Usage: qut probe -e SCRIPT [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-    "       qut probe -e SCRIPT [OPTION]... -p PID\n\n"
+    "       qut probe -e SCRIPT [OPTION]... -p PID\n"
+    "       qut probe --list PATTERN... [-p PID | COMMAND]\n\n"
     "Asks a program questions at the entries and exits of its functions: how often, with what arguments, how long. "
     "The\n"
     "script becomes a small program that is proven harmless, here and once more in the process: it writes nothing of\n"
@@ -21,7 +22,10 @@ static const char help[] =
     "  return:[MODULE!]NAME { @slowest[tid] = max(duration) }\n"
     "  timer:1s { print(@sizes); clear(@sizes) }\n"
     "  end { printf(\"done\\n\") }\n"
-    "NAME and MODULE are patterns as those of qut trace -f. docs/probes.md has the language.\n\n"
+    "NAME and MODULE are patterns as those of qut trace -f. docs/probes.md has the language.\n"
+    "Where there is debug information, args->NAME is an argument, and args->NAME->x a member of what it leads to;\n"
+    "likewise retval->x. A clause that has these runs in the functions that COMMAND's file and its libraries have, or\n"
+    "those that the process has when we come; not in files that are loaded later.\n\n"
     "COMMAND is started with an agent in it (LD_PRELOAD), and so is what it starts. Into a process that runs (-p) it\n"
     "is loaded, until Ctrl-C, --duration, or its end; then all is put back, and it goes on. Maps are shown at the "
     "end.\n"
@@ -33,7 +37,7 @@ static const char statuses[] =
     "of any file that was loaded, a process was not probed, or records of printf had no room; 127 COMMAND was not\n"
     "found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a mistake in SCRIPT, or a\n"
     "process that cannot be probed.\n"
-    "With --explain: 0 ok; 2 as above.\n"
+    "With --explain: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
     "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
 
 enum {
@@ -44,6 +48,8 @@ enum {
     ID_DURATION = 256,
     ID_JSON,
     ID_EXPLAIN,
+    ID_LIST,
+    ID_FUNCTIONS,
     ID_NO_CHILDREN,
     ID_CACHE,
     ID_NO_CACHE,
@@ -55,7 +61,11 @@ static const struct cli_argument arguments[] = {
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
     {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
-    {"explain", NULL, ID_EXPLAIN, 0, "say in plain words what SCRIPT would do; starts nothing, and needs no COMMAND"},
+    {"explain", NULL, ID_EXPLAIN, 0,
+     "say in plain words what SCRIPT would do; starts nothing. With a COMMAND or -p also of how many functions"},
+    {"list", "PATTERN", ID_LIST, 0,
+     "the functions of a pattern, and what debug information declares them as; may be said again; starts nothing"},
+    {"functions", NULL, ID_FUNCTIONS, 0, "likewise those of SCRIPT's places"},
     {"no-children", NULL, ID_NO_CHILDREN, 0, "COMMAND alone, not what it starts"},
     {"cache", "DIR", ID_CACHE, 0, "where tables and plans are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "they are made anew, and kept nowhere"},
@@ -74,6 +84,17 @@ static int take_pid(struct probe_options *options, const char *value)
     return cli_calls_pass(&options->calls, "--pid", value);
 }
 
+static int take_listed(struct probe_options *options, const char *value)
+{
+    if (!*value || strlen(value) > TRACED_PATTERN_BYTES)
+        return cli_bad_value("list", value, "[MODULE!]NAME");
+    if (options->calls.traced.pattern_count == CALLS_PATTERNS_MAX / 2) // a script may have as many
+        return cli_bad_value("list", value, "at most 128 of them");
+    options->list = true;
+    options->calls.patterns[options->calls.traced.pattern_count++] = value;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct probe_options *options = context;
@@ -84,9 +105,11 @@ static int take_option(void *context, int id, const char *value)
     case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
     case ID_JSON: options->json = true; return 0;
     case ID_EXPLAIN: options->explain = true; return 0;
+    case ID_LIST: return take_listed(options, value);
+    case ID_FUNCTIONS: options->list = true; return 0;
     case ID_NO_CHILDREN: return cli_calls_pass(&options->calls, "--no-children", NULL);
-    case ID_CACHE: return cli_calls_pass(&options->calls, "--cache", value);
-    case ID_NO_CACHE: return cli_calls_pass(&options->calls, "--no-cache", NULL);
+    case ID_CACHE: options->calls.cache_directory = value; return cli_calls_pass(&options->calls, "--cache", value);
+    case ID_NO_CACHE: options->calls.no_cache = true; return cli_calls_pass(&options->calls, "--no-cache", NULL);
     case ID_QUIET: options->quiet = true; return cli_calls_pass(&options->calls, "--quiet", NULL);
     default: return -1;
     }
@@ -115,7 +138,12 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
         return status;
     struct calls_options *calls = &options->calls;
     calls->command = first < argc ? argv + first : NULL;
-    if (!options->script == !options->script_path)
+    const bool is_listed = calls->traced.pattern_count != 0, has_script = options->script || options->script_path;
+    if (is_listed && has_script)
+        return refuse("--list", "a PATTERN and a SCRIPT: not both; --functions lists those of a SCRIPT");
+    if (options->list && options->explain)
+        return refuse("--explain", "not with --list or --functions");
+    if (!is_listed && !options->script == !options->script_path)
         return refuse("probe", "needs a SCRIPT: -e SCRIPT, or -f FILE");
     if (!calls->pid && !calls->command && !options->explain)
         return refuse("probe", "needs a COMMAND, or -p PID");

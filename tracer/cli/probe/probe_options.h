@@ -8,6 +8,7 @@
 struct probe_options {
     const char *script, *script_path; // one of them
     bool json, quiet;
+    bool list;                  // the functions of patterns, or of the script
     bool explain;               // what the script would do; nothing is started
     struct calls_options calls; // the command, the process, and what qut record is told
 };

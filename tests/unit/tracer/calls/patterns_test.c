@@ -45,6 +45,23 @@ START_TEST(names_fit)
 }
 END_TEST
 
+static const struct {
+    const char *name, *bare;
+} bares[] = {{"malloc", "malloc"},
+             {"bool Parser::take(int)", "Parser::take"},
+             {"void foo<int>(int)", "foo<int>"},
+             {"operator new(unsigned long)", "operator new"},
+             {"f [clone .isra.0]", "f"},
+             {"a_name_of_more_than_twenty_four", "a_name_of_more_than_twe"},
+             {"", ""}};
+
+START_TEST(names_are_bared)
+{
+    char name[24];
+    ck_assert_str_eq(calls_name_bare(bares[_i].name, name, sizeof name), bares[_i].bare);
+}
+END_TEST
+
 static void add(struct calls_patterns *patterns, const char *text, bool is_excluded)
 {
     struct base_error error = {0};
@@ -120,6 +137,7 @@ int main(int argc, char **argv)
     Suite *suite = suite_create("patterns");
     TCase *tests = tcase_create("patterns");
     tcase_add_loop_test(tests, names_fit, 0, sizeof names / sizeof *names);
+    tcase_add_loop_test(tests, names_are_bared, 0, sizeof bares / sizeof *bares);
     tcase_add_test(tests, modules_are_wanted);
     tcase_add_test(tests, what_names_nothing_is_refused);
     tcase_add_test(tests, functions_are_selected);
