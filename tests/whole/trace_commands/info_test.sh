@@ -111,6 +111,14 @@ follow() # NAME ARGUMENT...: sets $collector
     subjects+=("$collector")
 }
 
+follows() # NAME: waits until it has begun to write
+{
+    for _ in {1..400}; do
+        [ ! -s "$1" ] || return 0
+        sleep 0.05
+    done
+}
+
 start begun stream - 2 400000 2000 close
 follow followed.qtrace
 status=0
@@ -121,7 +129,8 @@ check 'followed: more than it holds' python3 -c 'import sys,re; t = open("out").
 
 start begun stream - 2 100000000 2000 close
 follow stopped.qtrace
-sleep 0.5
+follows stopped.qtrace
+sleep 0.2
 kill -INT "$collector"
 status=0
 wait "$collector" || status=$?
@@ -129,7 +138,8 @@ check 'stopped: status' test "$status" -eq 0
 check 'stopped: said' grep -q 'the trace goes on' stopped.qtrace.err
 expect 'stopped: finished properly' 0 'hits ' '^$' info stopped.qtrace
 follow died.qtrace
-sleep 0.3
+follows died.qtrace
+sleep 0.2
 kill -KILL "$subject"
 wait "$subject" 2>/dev/null || true
 status=0
@@ -154,7 +164,8 @@ check 'full while followed: adds up' python3 -c 'import json; d = json.load(open
 
 start begun stream - 2 100000000 2000 close
 follow killed_collector.qtrace
-sleep 0.7
+follows killed_collector.qtrace
+sleep 0.2
 kill -KILL "$collector"
 wait "$collector" 2>/dev/null || true
 expect 'a killed collector: what it had is there' 1 'no trailer.*hits ' '^$' info killed_collector.qtrace
