@@ -25,21 +25,6 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
                                              link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
 }
 
-// All of a link but its key and what comes next: from what others have looked up, else from the module's table.
-static inline bool look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key,
-                           struct runtime_link *found)
-{
-    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
-    if (shares && runtime_shared_find(modules->shared, key, found))
-        return true;
-    if (!find_rule(modules, key, found))
-        return false;
-    if (shares)
-        runtime_shared_put(modules->shared, key, found);
-    thread->counts.looked_up++;
-    return true;
-}
-
 // What a virtual machine says of its code is asked anew each time: such a link is found by no key, and to the memory
 // the step is one of which it is not known how it was taken, so it is taken again. NULL: no machine's code.
 static inline struct runtime_link *ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
@@ -54,15 +39,32 @@ static inline struct runtime_link *ask_machine(struct runtime_thread *thread, ui
     return link;
 }
 
+// What others have looked up, what a machine says, what the module's table has. `found`: all of a link but its key and
+// what comes next, to be kept. Another: holds at this moment only. NULL: there is none.
+static inline struct runtime_link *look_up(struct runtime_thread *thread, const struct modules *modules, uintptr_t key,
+                                           bool is_return, struct runtime_link *found)
+{
+    bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
+    if (shares && runtime_shared_find(modules->shared, key, found))
+        return found;
+    struct runtime_link *of_machine = ask_machine(thread, key, is_return);
+    if (of_machine)
+        return of_machine;
+    if (!find_rule(modules, key, found))
+        return NULL;
+    if (shares)
+        runtime_shared_put(modules->shared, key, found);
+    thread->counts.looked_up++;
+    return found;
+}
+
 // A link that the thread has not. NULL: there is none.
 __attribute__((noinline)) static struct runtime_link *
 make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
-    struct runtime_link found, *link = ask_machine(thread, key, is_return);
-    if (link)
+    struct runtime_link found, *link = look_up(thread, modules, key, is_return, &found);
+    if (link != &found)
         return link;
-    if (!look_up(thread, modules, key, &found))
-        return NULL;
     link = runtime_link_make(&thread->links, key);
     link->next_bytes = 0;
     link->cfa = found.cfa;
@@ -78,11 +80,9 @@ find_hashed(struct runtime_thread *thread, const struct modules *modules, uintpt
     struct runtime_link found, *rule = runtime_hashed_place(hashed, key) + 1;
     if (rule->key == key)
         return rule;
-    rule = ask_machine(thread, key, is_return);
-    if (rule)
+    rule = look_up(thread, modules, key, is_return, &found);
+    if (rule != &found)
         return rule;
-    if (!look_up(thread, modules, key, &found))
-        return NULL;
     rule = runtime_hashed_make(hashed, key);
     rule->cfa = found.cfa;
     rule->step = found.step;
