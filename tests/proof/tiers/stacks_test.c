@@ -123,7 +123,12 @@ TEST(stacks_that_cannot_be_foretold)
         play_back(&script, DEPTH);
     }
     run();
-    CHECK(judged.without_links >= WALKS / 2, "%zu of %d walks by hashed rules", (size_t)judged.without_links, WALKS);
+    // Where rules are those of whole functions and any return address can be an interrupted one (A32), there are no
+    // links.
+    bool has_links = judged.last_looked_up < DEPTH / 2;
+    CHECK(!has_links || judged.without_links >= WALKS / 2,
+          "%zu of %d walks by hashed rules; %zu frames looked up in the last", (size_t)judged.without_links, WALKS,
+          judged.last_looked_up);
     play.lets_memory_pause = play.lets_links_pause = false;
 }
 
