@@ -262,6 +262,11 @@ def usage():
             ('no URL in a file', ['--as', 'otlp', '--spool', 's', '--to', '@/dev/null'], 'first line is a URL')):
         bad = upload(*arguments)
         check(f'usage: {what}', bad.returncode == 2 and why in bad.stderr, bad.stderr)
+    with open('golden.qtrace', 'rb') as whole, open('cut.qtrace', 'wb') as cut:
+        cut.write(whole.read()[:-20])
+    bad = upload('cut.qtrace', '--as', 'otlp', '--dry-run')
+    check('usage: a trace that is cut', bad.returncode == 1 and 'not all of it is here' in bad.stderr and '1 requests' in bad.stdout,
+          f'{bad.returncode} {bad.stderr}')
     held = fresh()
     os.mkdir(held)
     import fcntl  # pylint: disable=import-outside-toplevel

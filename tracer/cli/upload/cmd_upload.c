@@ -91,15 +91,17 @@ static int take_file(struct job *job, char *operand)
     struct trace trace;
     analysis_take_labels(operand, &job->options.wanted.labels);
     job->file = operand;
+    bool is_whole = true;
     int result = trace_read(operand, &trace, &error);
     if (result == 0) {
+        is_whole = trace.is_complete;
         result = job->options.wanted.form == UPLOAD_FILE ? upload_make_file(operand, each, job, &error)
                                                          : make_requests(job, each, &trace, &error);
         trace_free(&trace);
     }
     if (result != 0)
         cli_report_error(stderr, operand, &error);
-    return result == 0 ? CLI_OK : CLI_BAD;
+    return result != 0 ? CLI_BAD : is_whole ? CLI_OK : CLI_NO;
 }
 
 // ---- the account

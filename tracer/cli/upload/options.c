@@ -31,8 +31,9 @@ static const char help[] =
     "         qut upload --as otlp --spool spool --to http://collector:4318\n"
     "         qut upload app.qtrace --as pprof --dry-run\n";
 
-static const char statuses[] = "\nExit status: 0 all was accepted, or put into the spool without --to; 1 something "
-                               "waits, or was dropped or rejected; 2 bad usage or input, or nothing can be sent.\n";
+static const char statuses[] =
+    "\nExit status: 0 all was accepted, or put into the spool without --to; 1 something "
+    "waits, or was dropped or rejected, or a FILE is incomplete; 2 bad usage or input, or nothing can be sent.\n";
 
 enum {
     ID_TO = 256,
