@@ -4,6 +4,7 @@
 // would see without: results, errno, masks, descriptors.
 //
 //   start.c        constructor, fork, end
+//   waiting.c      a child of fork that has stored nothing yet
 //   tell.c         what the recorder is told
 //   real.c         libc's own functions
 //   blocked.c      the interval around a call that may wait
@@ -51,11 +52,19 @@ extern struct agent_settings agent_settings; // constant once agent_watched is n
 // left for good meanwhile, by cancellation, an exception, or a jump out of a handler. Then what it had begun is ended.
 bool agent_was_left(uintptr_t here);
 
+// Beside enum agent_sync: something waits for a moment at which the program can be asked to start a thread. As no
+// handler may allocate, each call of malloc is one; so these are watched as well.
+#define AGENT_THREAD_IS_DUE (UINT32_C(1) << 31)
+bool agent_thread_is_due(uint32_t what); // starts it; whether `what` is watched besides
+
 // Whether a hook may do more than call libc: `what` is watched, and the thread is not inside another hook (a handler
 // that interrupted one goes straight through). With true, agent_leave must follow.
 __attribute__((always_inline)) static inline bool agent_enter(uint32_t what)
 {
-    if (__builtin_expect((__atomic_load_n(&agent_watched, __ATOMIC_RELAXED) & what) == 0, 1))
+    const uint32_t watched = __atomic_load_n(&agent_watched, __ATOMIC_RELAXED);
+    if (__builtin_expect((watched & what) == 0, 1))
+        return false;
+    if (__builtin_expect((watched & AGENT_THREAD_IS_DUE) != 0, 0) && !agent_thread_is_due(what))
         return false;
     struct agent_thread *thread = &agent_thread;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0); // of the hook

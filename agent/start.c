@@ -24,6 +24,7 @@
 #include "agent/tell.h"
 #include "agent/thread_start.h"
 #include "agent/traced_calls.h"
+#include "agent/waiting.h"
 #include "libqut/host/host.h"
 
 enum { TABLES_PATIENCE_MS = 2000 };
@@ -37,12 +38,12 @@ static void end(bool is_told);
 
 // Ticks have begun by now, and their signal is not blocked. One that interrupted the wait for the answer would end it,
 // SA_RESTART or not: the socket has a timeout.
-static int tell_hello(enum agent_channel_begin how, int trigger_error)
+int agent_say_hello(enum agent_channel_begin how, int trigger_error, bool wait)
 {
     int fd = qut_trace_take_fd();
     qut_guard_begin();
     atomic_store_explicit(&hello_ns, os_now_ns(), memory_order_relaxed);
-    int error = agent_tell_hello(how, qut_sampling_trigger(), trigger_error, fd);
+    int error = agent_tell_hello(how, qut_sampling_trigger(), trigger_error, fd, wait);
     qut_guard_end();
     if (fd >= 0)
         close(fd);
@@ -50,7 +51,7 @@ static int tell_hello(enum agent_channel_begin how, int trigger_error)
 }
 
 // The recorder knows where it has said no, and where there is none it is not asked.
-static void tell_failed(int error)
+void agent_say_failed(int error)
 {
     struct agent_quiet quiet;
     if (error == AGENT_TELL_NO || error == -ECONNREFUSED || error == -EINVAL)
@@ -83,6 +84,10 @@ static bool go_on_in_child(void)
 {
     if (!agent_settings.follow)
         return false;
+    agent_tell_counts_after_fork();
+    if (agent_waiting_begin()) // no lock was watched, or is
+        return true;
+    agent_locks_after_fork();
     if (qut_trace_fd() < 0) {
         agent_tell_left(AGENT_LEFT_FAILED, AGENT_TELL_THIS, 0);
         return false;
@@ -90,9 +95,7 @@ static bool go_on_in_child(void)
     // The thread that looks after modules stayed behind; another one looks after this process's.
     qut_thread_register();
     agent_threads_after_fork();
-    agent_tell_counts_after_fork();
-    agent_locks_after_fork();
-    int error = tell_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork());
+    int error = agent_say_hello(AGENT_BEGAN_BY_FORK, qut_sampling_after_fork(), true);
     if (error == 0) {
         // Where the agent is to leave the process again, none of the program's threads has memory of ours.
         if (is_injected && agent_settings.trigger == QUT_TRIGGER_NONE) {
@@ -105,7 +108,7 @@ static bool go_on_in_child(void)
     }
     qut_sampling_stop();
     qut_trace_close();
-    tell_failed(error);
+    agent_say_failed(error);
     return false;
 }
 
@@ -139,12 +142,16 @@ static bool is_recorder_gone(uint64_t looked_ns)
 {
     static const uint64_t patience_ns = UINT64_C(5000000000), long_ns = UINT64_C(60000000000);
     uint64_t now_ns = os_now_ns();
+    const bool has_looked = looked_ns != 0;
     if (looked_ns == UINT64_MAX)
         return true;
-    if (looked_ns == 0) // it may have ended before its first look
+    if (!has_looked) // it may have ended before its first look
         looked_ns = atomic_load_explicit(&hello_ns, memory_order_relaxed);
     if (now_ns < looked_ns + patience_ns)
         return false;
+    // A hello that was not waited for may have been answered with a no.
+    if (!has_looked && now_ns >= looked_ns + long_ns)
+        return true;
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0)
         return now_ns >= looked_ns + long_ns;
     return !agent_tell_is_heard();
@@ -199,9 +206,10 @@ static int start_sampling(uint32_t trigger)
 }
 
 // What ticks interrupt is guarded, and told of, whatever else is watched.
-static uint32_t calls_to_guard(void)
+uint32_t agent_what_to_watch(void)
 {
-    return qut_sampling_interrupts() ? AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP : 0;
+    const uint32_t guarded = AGENT_SYNC_LOCK | AGENT_SYNC_IO | AGENT_SYNC_POLL | AGENT_SYNC_SLEEP;
+    return agent_settings.sync | (qut_sampling_interrupts() ? guarded : 0);
 }
 
 static int begin(enum agent_channel_begin how)
@@ -242,7 +250,7 @@ static int begin(enum agent_channel_begin how)
         handles_forks = error == 0;
     }
     if (error == 0)
-        error = tell_hello(how, trigger_error);
+        error = agent_say_hello(how, trigger_error, true);
     if (error != 0) {
         qut_sampling_stop();
         qut_trace_close();
@@ -253,6 +261,7 @@ static int begin(enum agent_channel_begin how)
         agent_hide_action(qut_sampling_signal());
     else if (agent_settings.traps && how != AGENT_BEGAN_BY_INJECTION)
         agent_hide_begin_traps();
+    agent_waiting_prepare(how == AGENT_BEGAN_BY_INJECTION);
     agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
     if (how != AGENT_BEGAN_BY_INJECTION)
@@ -287,7 +296,7 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     }
     agent_quiet_end(&quiet);
     if (error == 0)
-        __atomic_store_n(&agent_watched, agent_settings.sync | calls_to_guard(), __ATOMIC_RELEASE);
+        __atomic_store_n(&agent_watched, agent_what_to_watch(), __ATOMIC_RELEASE);
     return error;
 }
 
@@ -300,7 +309,7 @@ static void end(bool is_told)
     agent_quiet_begin(&quiet);
     __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
     qut_sampling_stop();
-    if (is_told)
+    if (!agent_waiting_ends() && is_told)
         agent_tell_counts(true);
     qut_trace_close();
     quiet.blocked = agent_show_blocked(quiet.blocked);
@@ -339,7 +348,7 @@ __attribute__((constructor(101))) static void at_begin(int argument_count, char 
     }
     int error = agent_begin(text, AGENT_BEGAN_BY_EXEC);
     if (error != 0)
-        tell_failed(error);
+        agent_say_failed(error);
     // Of settings that were not read, it is not known what the environment was without them.
     if (error != -EINVAL && error != -EPROTONOSUPPORT && !agent_settings.follow)
         agent_environment_forget();

@@ -12,6 +12,13 @@
 int agent_begin(const char *text, enum agent_channel_begin how);
 void agent_end(void); // also where nothing is on
 
+// ---- for children of fork (waiting.c)
+
+// The recorder is told of this process, with its trace. 0 or -errno; not `wait`: what it answers is not waited for.
+int agent_say_hello(enum agent_channel_begin how, int trigger_error, bool wait);
+void agent_say_failed(int error); // what agent_say_hello gave, or what else failed
+uint32_t agent_what_to_watch(void);
+
 #pragma GCC visibility pop
 
 #endif

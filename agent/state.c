@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/waiting.h"
 #include "libqut/host/host.h"
 
 _Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial-exec")));
@@ -65,7 +66,11 @@ bool agent_follows(void)
 void agent_ticks_begin(void)
 {
     agent_tid();
-    qut_sampling_thread_begin(); // what fails is counted there
+    // What fails is counted there.
+    if (agent_waits)
+        sampling_ticks_after_fork();
+    else
+        qut_sampling_thread_begin();
 }
 
 void agent_ticks_end(void)

@@ -58,13 +58,15 @@ static int connect_to(const char *name, int patience_s)
         address.sun_path[0] = '\0';
     else
         length++; // a path has its NUL
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (patience_s == 0 ? SOCK_NONBLOCK : 0), 0);
     if (fd < 0)
         return os_failed(SYS_socket);
-    fd = move_up(fd);
-    struct timeval patience = {.tv_sec = patience_s};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (patience_s != 0) {
+        fd = move_up(fd);
+        struct timeval patience = {.tv_sec = patience_s};
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    }
     const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     while (connect(fd, (const struct sockaddr *)&address, size) != 0) {
         int error = errno;
@@ -194,7 +196,7 @@ uint16_t agent_tell_failed_call(int error)
     return error != 0 && (int)(last & 0xffff) == -error ? (uint16_t)(last >> 16) : 0;
 }
 
-int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd)
+int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd, bool wait)
 {
     struct agent_channel_hello hello = {.pid = (uint32_t)getpid(),
                                         .parent_pid = (uint32_t)getppid(),
@@ -209,7 +211,7 @@ int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigg
     if (fd < 0)
         return fd;
     int result = agent_tell_send(fd, &hello, sizeof hello, segment_fd);
-    if (result == 0)
+    if (result == 0 && wait)
         result = receive_answer(fd, &answer, &passed_fd);
     if (passed_fd >= 0)
         close(passed_fd);
@@ -226,23 +228,42 @@ void agent_tell_counts_after_fork(void)
     memset(&told, 0, sizeof told);
 }
 
-void agent_tell_counts(bool wait)
+static struct agent_channel_counts sum_now(void)
 {
     struct qut_sampling_counters now;
     struct python_sums python = python_sums();
     qut_sampling_get_counters(&now, sizeof now);
-    struct agent_channel_counts sum = {.due = now.due,
-                                       .taken = now.taken,
-                                       .late = now.late,
-                                       .kernel = now.kernel,
-                                       .lost = now.lost,
-                                       .strays = now.strays,
-                                       .threads_failed = now.threads_failed + agent_threads_without_room(),
-                                       .eintr_seen = now.eintr_seen,
-                                       .locks_untold = locks_untold(),
-                                       .asked = now.asked,
-                                       .python_stacks = python.merged,
-                                       .python_uncertain = python.uncertain};
+    return (struct agent_channel_counts){.due = now.due,
+                                         .taken = now.taken,
+                                         .late = now.late,
+                                         .kernel = now.kernel,
+                                         .lost = now.lost,
+                                         .strays = now.strays,
+                                         .threads_failed = now.threads_failed + agent_threads_without_room(),
+                                         .eintr_seen = now.eintr_seen,
+                                         .locks_untold = locks_untold(),
+                                         .asked = now.asked,
+                                         .python_stacks = python.merged,
+                                         .python_uncertain = python.uncertain};
+}
+
+void agent_tell_never_begun(void)
+{
+    struct agent_channel_counts counts = sum_now();
+    counts.never_begun = 1;
+    agent_tell_fill_head(&counts.head, AGENT_CHANNEL_ADD);
+    int fd = agent_tell_connect(0);
+    if (fd == -EAGAIN) // more wait for the recorder than may
+        fd = agent_tell_connect(COUNTS_PATIENCE_S);
+    if (fd < 0)
+        return;
+    agent_tell_send(fd, &counts, sizeof counts, -1);
+    close(fd);
+}
+
+void agent_tell_counts(bool wait)
+{
+    struct agent_channel_counts sum = sum_now();
     struct agent_channel_counts counts = {.due = sum.due - told.due,
                                           .taken = sum.taken - told.taken,
                                           .late = sum.late - told.late,

@@ -17,12 +17,15 @@
 #pragma GCC visibility push(hidden)
 
 // What begins, with the segment's descriptor, which stays the caller's. 0: the recorder takes it; or -errno, or
-// AGENT_TELL_NO: it says no.
+// AGENT_TELL_NO: it says no. Not `wait`: its answer is not waited for. Signal-safe.
 enum { AGENT_TELL_NO = -ECANCELED };
-int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd);
+int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd, bool wait);
 
 // What was counted since the last call, in this process. With `wait` until the recorder has it. Signal-safe.
 void agent_tell_counts(bool wait);
+// This process is a child of fork, and ends without ever having said hello; with its counts. Waits for nothing, where it
+// need not. Signal-safe.
+void agent_tell_never_begun(void);
 // In a child after fork: its counts begin again.
 void agent_tell_counts_after_fork(void);
 

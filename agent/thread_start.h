@@ -11,6 +11,9 @@ uint64_t agent_threads_without_room(void); // that have no ticks, since their st
 void agent_threads_count_from(void);       // the calling one is the program's only one, as far as we know
 void agent_threads_begin_own(void);        // in a thread of ours that no hook has begun
 void agent_threads_after_fork(void);
+// In a child after fork: libqut's thread does not begin, until a thread does, or this is called.
+void agent_threads_hold(void);
+void agent_threads_go_on(void);
 // libqut's thread is gone between these two, and begins again.
 void agent_threads_pause_own(void);
 void agent_threads_resume_own(void);

@@ -137,7 +137,8 @@ struct agent_channel_counts {
     uint64_t locks_untold;                    // waits whose holder or waker the table of locks had no room for
     uint64_t asked;                           // ticks that would have been due at the pace that was asked for
     uint64_t python_stacks, python_uncertain; // samples, as python_sums() has them
-    uint64_t zero[4];
+    uint64_t never_begun;                     // 1: of a child of fork that ends now, and has said no hello
+    uint64_t zero[3];
 };
 
 struct agent_channel_left {
@@ -199,6 +200,7 @@ static_assert(offsetof(struct agent_channel_counts, due) == 48, "shared");
 static_assert(offsetof(struct agent_channel_counts, locks_untold) == 112, "shared");
 static_assert(offsetof(struct agent_channel_counts, asked) == 120, "shared");
 static_assert(offsetof(struct agent_channel_counts, python_stacks) == 128, "shared");
+static_assert(offsetof(struct agent_channel_counts, never_begun) == 144, "shared");
 static_assert(sizeof(struct agent_channel_left) == 64, "shared");
 static_assert(offsetof(struct agent_channel_left, why) == 48, "shared");
 static_assert(offsetof(struct agent_channel_left, is_child) == 56, "shared");

@@ -5,6 +5,7 @@
 
 #include "agent/inside.h"
 #include "agent/real.h"
+#include "agent/waiting.h"
 
 #ifdef __clang__
 #define TAIL_CALLS
@@ -17,6 +18,8 @@
 __attribute__((noinline)) static void tell(void)
 {
     struct qut_event event = {.kind = QUT_SAMPLE_LOAD, .flags = QUT_EVENT_ON_CPU, .skip_frames = 1};
+    if (agent_settings.sync & AGENT_SYNC_LOAD)
+        agent_wait_no_more();
     if (!agent_enter(AGENT_SYNC_LOAD))
         return;
     qut_sync_take(&event); // there are few, and each is of interest

@@ -7,6 +7,7 @@
 #include "agent/real.h"
 #include "agent/thread_start.h"
 #include "agent/traced_calls.h"
+#include "agent/waiting.h"
 #include "libqut/host/host.h"
 
 // One that was joined is counted by the kernel for some microseconds more.
@@ -41,6 +42,7 @@ void agent_threads_resume_own(void)
 EXPORTED int unshare(int flags)
 {
     enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM };
+    agent_wait_no_more();
     if (!(flags & NEED_ONE_THREAD) || !agent_is_on_here())
         return agent_real()->unshare(flags);
     agent_threads_pause_own();
@@ -51,6 +53,7 @@ EXPORTED int unshare(int flags)
 
 EXPORTED int setns(int fd, int type)
 {
+    agent_wait_no_more();
     if (!agent_is_on_here())
         return agent_real()->setns(fd, type);
     agent_threads_pause_own();

@@ -14,6 +14,7 @@
 #include "agent/inside.h"
 #include "agent/real.h"
 #include "agent/tell.h"
+#include "agent/waiting.h"
 #include "libqut/host/host.h"
 
 // ---- exec: no tick may be pending when the new program begins, which handles none
@@ -52,7 +53,8 @@ static void before_exec(struct exec *exec, const struct place *place, char *cons
     if (exec->is_on) {
         agent_ticks_end();
         agent_hide_drain();
-        agent_tell_counts(true);
+        if (!agent_waits)
+            agent_tell_counts(true);
     }
     agent_quiet_end(&quiet);
     if (exec->is_on)
@@ -226,8 +228,10 @@ static void before_end(void)
         return;
     struct agent_quiet quiet;
     agent_quiet_begin(&quiet);
-    feed_look_at_names();
-    agent_tell_counts(true);
+    if (!agent_waiting_ends()) {
+        feed_look_at_names();
+        agent_tell_counts(true);
+    }
     agent_quiet_end(&quiet);
 }
 

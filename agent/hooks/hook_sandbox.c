@@ -8,6 +8,7 @@
 
 #include "agent/inside.h"
 #include "agent/real.h"
+#include "agent/waiting.h"
 
 EXPORTED int prctl(int option, ...)
 {
@@ -18,7 +19,9 @@ EXPORTED int prctl(int option, ...)
         arguments[i] = va_arg(rest, unsigned long);
     va_end(rest);
     // A program without privileges, or with libseccomp, has to ask for the latter first.
-    if ((option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) && agent_is_on_here()) // no child of vfork
+    if ((option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) && agent_is_on_here()) { // no child of vfork
+        agent_wait_no_more();
         qut_sampling_settle();
+    }
     return agent_real()->prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 }

@@ -14,6 +14,7 @@
 #include "agent/real.h"
 #include "agent/thread_start.h"
 #include "agent/traced_calls.h"
+#include "agent/waiting.h"
 #include "libqut/host/host.h"
 
 enum {
@@ -139,9 +140,22 @@ uint64_t agent_threads_without_room(void)
 void agent_threads_after_fork(void)
 {
     atomic_store_explicit(&without_room, 0, memory_order_relaxed);
+    agent_threads_go_on();
+    agent_threads_count_from();
+}
+
+void agent_threads_hold(void)
+{
+    atomic_store_explicit(&without_room, 0, memory_order_relaxed);
+    atomic_store_explicit(&is_paused, 1, memory_order_relaxed);
+    modules_registry_pause_thread();
+    agent_threads_count_from();
+}
+
+void agent_threads_go_on(void)
+{
     if (atomic_exchange_explicit(&is_paused, 0, memory_order_relaxed))
         modules_registry_resume_thread();
-    agent_threads_count_from();
 }
 
 static void begin(const struct start *start)
@@ -159,8 +173,7 @@ static void begin(const struct start *start)
     quiet.blocked = without;
     if (has_end_key)
         pthread_setspecific(end_key, &end_key);
-    if (atomic_exchange_explicit(&is_paused, 0, memory_order_relaxed))
-        modules_registry_resume_thread();
+    agent_threads_go_on();
     agent_quiet_end(&quiet);
     if (agent_enter(AGENT_SYNC_THREAD)) {
         take(QUT_SAMPLE_THREAD_START);
@@ -203,6 +216,8 @@ static void drop_start(struct start *start)
 static struct start *make_start(const void *function, void *argument)
 {
     bool is_agents = is_ours(function);
+    if (!is_agents)
+        agent_wait_no_more();
     if (!is_agents && !agent_is_on_here())
         return NULL;
     struct start *start = agent_real()->malloc(sizeof *start);

@@ -7,11 +7,14 @@
 #include "agent/inside.h"
 #include "agent/real.h"
 #include "agent/thread_start.h"
+#include "agent/waiting.h"
 
 #define WITHOUT_OURS(call)                                                                                             \
     bool is_on = agent_is_on_here() && !agent_is_quiet();                                                              \
-    if (is_on)                                                                                                         \
+    if (is_on) {                                                                                                       \
+        agent_wait_no_more();                                                                                          \
         agent_threads_pause_own();                                                                                     \
+    }                                                                                                                  \
     int result = agent_real()->call;                                                                                   \
     if (is_on)                                                                                                         \
         agent_threads_resume_own();                                                                                    \

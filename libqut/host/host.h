@@ -33,6 +33,21 @@ bool sampling_is_tick(const siginfo_t *info);
 // agent has handlers of its own for it. Before qut_sampling_start.
 void sampling_keep_trap(void);
 
+// In a child after fork: the calling thread has ticks again, also where no trace is open yet. 0 or -errno. Signal-safe.
+int sampling_ticks_after_fork(void);
+
+// Called in the handler of a tick, before it stores; false: it stores nothing, and is lost. NULL: nothing. Signal-safe.
+typedef bool (*host_tick_call)(void);
+extern _Atomic(host_tick_call) sampling_before_sample;
+
+// Children after fork from now on wait with their trace (QUT_TRACE_FOLLOW_FORK): none is open until feed_follow_now.
+// Not where the trace has a path.
+void feed_follow_later(bool later);
+bool feed_is_waiting(void); // whether this process does. Signal-safe
+// Opens the trace, which is said to have begun with the fork. 0 or -errno; -EAGAIN: not at this moment. In a process of
+// one thread it may be called in a handler, while no thread of libqut's is there (modules_registry_pause_thread).
+int feed_follow_now(void);
+
 // When a collector looked last at the trace (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has
 // let go. Blocks.
 uint64_t feed_collector_ns(void);

@@ -178,6 +178,9 @@ int modules_registry_ensure_thread(void)
         atomic_load_explicit(&registry->stopping, memory_order_relaxed))
         return 0;
     atomic_store_explicit(&registry->asks_for_loader, registry->is_child, memory_order_relaxed);
+    if (registry->lost)
+        os_thread_forget(registry->lost);
+    registry->lost = NULL;
     return os_thread_start(&registry->thread, look_after_modules, registry);
 }
 

@@ -39,7 +39,7 @@ static void after_fork_in_child(void)
 {
     struct modules_registry *registry = &modules_registry;
     if (registry->thread)
-        os_thread_forget(registry->thread);
+        registry->lost = registry->thread; // none began since an earlier one was lost
     registry->thread = NULL;
     registry->is_child = true;
     modules_threads_after_fork();

@@ -51,6 +51,7 @@ struct modules_retired {
 struct modules_record {
     struct modules_identity identity;
     char *name; // as the loader calls it
+    char *file; // where others find it, if that is another name; NULL: it is not, or was not asked for. The watch's own
     enum runtime_code_state state;
     bool seen;                               // by the scan under way
     bool counted;                            // its table came into use
@@ -88,6 +89,7 @@ struct modules_registry {
 
     // ---- under lock
     struct os_thread *thread;        // NULL: none, or lost in a fork
+    struct os_thread *lost;          // its memory, until another one begins: most children end before that
     struct modules_record **records; // ascending by start
     size_t record_count;
     struct os_generation loader; // at the last scan

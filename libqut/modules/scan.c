@@ -129,6 +129,7 @@ void modules_record_free(struct modules_record *record)
 {
     runtime_stored_table_free(&record->stored);
     free(record->name);
+    free(record->file);
     free(record);
 }
 

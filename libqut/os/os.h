@@ -105,6 +105,7 @@ void os_wake(_Atomic uint32_t *word);
 
 // A lock is a word that is 0 while it is free. Not signal-safe. A child after fork may set it to 0.
 void os_lock(_Atomic uint32_t *lock);
+bool os_try_lock(_Atomic uint32_t *lock); // whether it was free, and is held now. Signal-safe
 void os_unlock(_Atomic uint32_t *lock);
 
 // Calls function(value) when the calling thread ends, if value is not NULL then. The same function in every call; NULL

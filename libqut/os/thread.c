@@ -171,10 +171,15 @@ void os_wake(_Atomic uint32_t *word)
 
 enum { FREE = 0, HELD = 1, HELD_AND_WAITED_FOR = 2 };
 
-void os_lock(_Atomic uint32_t *lock)
+bool os_try_lock(_Atomic uint32_t *lock)
 {
     uint32_t state = FREE;
-    if (atomic_compare_exchange_strong_explicit(lock, &state, HELD, memory_order_acquire, memory_order_relaxed))
+    return atomic_compare_exchange_strong_explicit(lock, &state, HELD, memory_order_acquire, memory_order_relaxed);
+}
+
+void os_lock(_Atomic uint32_t *lock)
+{
+    if (os_try_lock(lock))
         return;
     while (atomic_exchange_explicit(lock, HELD_AND_WAITED_FOR, memory_order_acquire) != FREE)
         os_wait(lock, HELD_AND_WAITED_FOR, -1);

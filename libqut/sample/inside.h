@@ -132,7 +132,7 @@ struct sample_ticker *sample_ticker_self(struct sample_ticker *tickers);
 int sample_tickers_create(void); // 0 or -ENOMEM. With lock, as what follows
 void sample_tickers_hide(void);  // they are found no more; waits for threads that had found them
 void sample_tickers_destroy(struct sample_ticker *tickers);
-void sample_tickers_in_child(void); // no other thread is there
+void sample_tickers_in_child(void); // there are none; no other thread is there
 struct sample_ticker *sample_ticker_take(uint32_t tid);
 void sample_ticker_give_back(struct sample_ticker *ticker);
 // Whether it ticks by a timer, others by perf's clock.

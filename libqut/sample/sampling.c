@@ -213,8 +213,6 @@ static void in_child(void)
     }
     sample_tickers_in_child();
     atomic_store_explicit(&sample_sampler.by_timer_count, 0, memory_order_relaxed);
-    if (tickers)
-        sample_tickers_destroy(tickers);
     clear_counts();
     sampler_unlock(blocked_before_fork);
 }
@@ -224,8 +222,12 @@ int qut_sampling_after_fork(void)
     if (!feed_trace_is_open())
         return -EINVAL;
     int result = qut_trace_thread_register();
-    if (result != 0)
-        return result;
+    return result == 0 ? sampling_ticks_after_fork() : result;
+}
+
+int sampling_ticks_after_fork(void)
+{
+    int result = 0;
     struct sample_sampler *sampler = &sample_sampler;
     uint64_t blocked = sampler_lock();
     int signal_number = atomic_load_explicit(&sampler->signal_number, memory_order_relaxed);
@@ -234,6 +236,8 @@ int qut_sampling_after_fork(void)
         result = -EINVAL;
     else if (signal_number && !has_ticks)
         result = begin_ticks(atomic_load_explicit(&sampler->trigger, memory_order_relaxed));
+    else if (has_ticks)
+        result = sample_thread_begin_ticks();
     if (signal_number)
         blocked &= ~((uint64_t)1 << (signal_number - 1));
     sampler_unlock(blocked);

@@ -9,6 +9,8 @@
 #include "libqut/sample/inside.h"
 #include "libqut/trace/feed_sample.h"
 
+_Atomic(host_tick_call) sampling_before_sample;
+
 // Whether a call that was interrupted says so to its caller: else the thread would be in front of it again.
 static bool is_behind_interrupted_call(const void *ucontext)
 {
@@ -84,6 +86,9 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
         sample_reach_look(ticker);
         return;
     }
+    const host_tick_call before = atomic_load_explicit(&sampling_before_sample, memory_order_acquire);
+    if (__builtin_expect(before != NULL, 0) && !before())
+        return;
     sample_sync_tick();
     if (is_in_kernel)
         sample_in_kernel(ucontext, &kernel);

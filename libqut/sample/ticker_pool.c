@@ -2,6 +2,7 @@
 // The places of threads that tick. A place is found by two words of the thread's own, and the first time by its number:
 // threads that were given ticks by others have no words yet.
 #include <errno.h>
+#include <string.h>
 
 #include "libqut/sample/inside.h"
 
@@ -84,11 +85,15 @@ static void reset(struct sample_ticker *tickers)
     atomic_store_explicit(&sample_sampler.tickers, tickers, memory_order_seq_cst);
 }
 
+// A parent's, which its child goes on with: zero, as new.
+static struct sample_ticker *spare;
+
 int sample_tickers_create(void)
 {
-    struct sample_ticker *tickers = os_reserve(POOL_BYTES);
+    struct sample_ticker *tickers = spare ? spare : os_reserve(POOL_BYTES);
     if (!tickers)
         return -ENOMEM;
+    spare = NULL;
     reset(tickers);
     return 0;
 }
@@ -115,8 +120,19 @@ void sample_tickers_destroy(struct sample_ticker *tickers)
 
 void sample_tickers_in_child(void)
 {
+    enum { FEW = 8 }; // are cleared sooner than mapped anew
+    struct sample_ticker *tickers = atomic_load_explicit(&sample_sampler.tickers, memory_order_relaxed);
+    const uint32_t count = atomic_load_explicit(&sample_sampler.ticker_count, memory_order_relaxed);
     atomic_store_explicit(&sample_sampler.tickers, NULL, memory_order_relaxed);
     atomic_store_explicit(&inside_count, (uint32_t)os_thread_word(OS_WORD_TICKER_DEPTH), memory_order_relaxed);
+    if (!tickers)
+        return;
+    if (count <= FEW && !spare && os_thread_word(OS_WORD_TICKER_DEPTH) == 0) {
+        memset(tickers, 0, count * sizeof *tickers);
+        spare = tickers;
+    } else {
+        sample_tickers_destroy(tickers);
+    }
 }
 
 // ---- one of them

@@ -83,16 +83,17 @@ static void fill_header(struct qut_trace_header *header, const struct segment_op
 }
 
 // Of the mapping, which is zero elsewhere.
-static void fill(struct segment *segment)
+static void fill(struct segment *segment, uint64_t begun_ns)
 {
     struct qut_trace_header *header = segment->header;
     for (uint32_t i = 0; i + 1 < segment->chunk_count; i++)
         segment->free_list[i] = i + 2; // index + 1 of the next
     uint64_t start_ns, realtime_ns, boottime_ns;
     os_read_clocks(&start_ns, &realtime_ns, &boottime_ns);
-    header->start_ns = start_ns;
-    header->realtime_ns = realtime_ns;
-    header->boottime_ns = boottime_ns;
+    const uint64_t ago_ns = begun_ns && begun_ns < start_ns ? start_ns - begun_ns : 0;
+    header->start_ns = start_ns - ago_ns;
+    header->realtime_ns = realtime_ns - ago_ns;
+    header->boottime_ns = boottime_ns - ago_ns;
     header->state = QUT_TRACE_RUNNING;
     // A process that opens a file of that name meanwhile does not take it for a segment before it is one.
     segment_order_stores();
@@ -118,7 +119,7 @@ int segment_create(struct segment *segment, const struct segment_options *option
     segment->fd = fd;
     *segment->header = header;
     find_sections(segment);
-    fill(segment);
+    fill(segment, options->begun_ns);
     return 0;
 }
 

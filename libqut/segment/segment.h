@@ -23,6 +23,7 @@ struct segment_options {
     uint8_t arch, word_bytes;
     bool on_demand; // pages are taken when they are first written to
     const char *command;
+    uint64_t begun_ns; // CLOCK_MONOTONIC, when it is said to begin; 0: now
 };
 
 struct segment {

@@ -56,8 +56,9 @@ void feed_free(struct feed *feed)
 {
     os_free_pages(feed->scratch, feed->scratch_bytes);
     os_free_pages(feed->raw_is_told, feed->raw_is_told_bytes);
-    free(feed->path);
-    free(feed);
+    if (feed->path)
+        free(feed->path);
+    os_free_pages(feed, sizeof *feed);
 }
 
 // When no append can look at it any more. Under work.
@@ -87,7 +88,7 @@ static_assert(offsetof(struct feed, retired) == 0, "a trace is freed by its node
 int feed_new(struct feed **out, const struct segment_options *options, uint32_t flags, uint32_t depth_max)
 {
     static uint32_t generation;
-    struct feed *feed = calloc(1, sizeof *feed);
+    struct feed *feed = os_reserve(sizeof *feed); // a child may make its own in a handler
     if (!feed)
         return -ENOMEM;
     feed->options = *options;
@@ -97,7 +98,7 @@ int feed_new(struct feed **out, const struct segment_options *options, uint32_t 
     if (options->path) {
         feed->path = strdup(options->path);
         if (!feed->path) {
-            free(feed);
+            feed_free(feed);
             return -ENOMEM;
         }
     }

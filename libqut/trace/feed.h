@@ -91,6 +91,7 @@ struct feed {
     uint32_t flags;      // enum qut_trace_open_flag
     uint32_t depth_max;
     struct segment_options options; // for a child
+    uint64_t begun_ns;              // of its first thread, which was there before the trace; 0: none was
     char *path;
     uint8_t *scratch;
     size_t scratch_bytes, scratch_stride_bytes;

@@ -2,14 +2,17 @@
 // What a child gets. Before it runs a single instruction the page that names the trace is empty in it, so nothing that
 // it does reaches the parent's segment; where the kernel cannot do that, nothing of the thread that forks does: from
 // before the fork to the end of the child's handler its hits are lost, and counted. A process that was made without
-// libc's fork has no trace.
+// libc's fork has no trace. An agent's child may wait with a trace of its own: most end, or become another program,
+// before they have anything to store.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libqut/host/host.h"
+#include "libqut/javascript/javascript.h"
 #include "libqut/os/process.h"
 #include "libqut/os/task.h"
-#include "libqut/javascript/javascript.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed.h"
 
@@ -60,31 +63,97 @@ static void copy_kinds(struct feed *to, const struct feed *from)
     }
 }
 
-static void follow(const struct feed *parent)
+static int follow(const struct feed *parent, uint32_t parent_pid, uint64_t begun_ns)
 {
-    char command[sizeof((struct qut_trace_header *)0)->command], path[4096];
+    // Under the registry's lock; a handler's stack is small.
+    static char command[sizeof((struct qut_trace_header *)0)->command], path[4096];
     struct segment_options options = parent->options;
     os_command(command, sizeof command);
     options.command = command;
-    options.parent_pid = options.pid;
+    options.parent_pid = parent_pid;
     options.pid = (uint32_t)os_own_pid();
+    options.begun_ns = begun_ns;
     if (options.path) {
         int length = snprintf(path, sizeof path, "%s.%u", options.path, (unsigned)options.pid);
         if (length < 0 || (size_t)length >= sizeof path)
-            return;
+            return -ENAMETOOLONG;
         options.path = path;
     }
     struct feed *feed;
-    if (feed_new(&feed, &options, parent->flags, parent->depth_max) != 0)
-        return;
+    int result = feed_new(&feed, &options, parent->flags, parent->depth_max);
+    if (result != 0)
+        return result;
+    feed->options.begun_ns = 0;
+    feed->begun_ns = begun_ns;
     copy_kinds(feed, parent);
     feed_publish(feed);
+    return 0;
 }
+
+static void let_all_go(struct feed *all)
+{
+    for (struct feed *next; all; all = next) {
+        next = all->next;
+        let_go(all);
+    }
+}
+
+// ---- later
+
+static bool follows_later;
+
+// A child that waits: what it goes on from is its parent's, or that of the process that its parent had waited for. It
+// stays mapped, which no process sees, and is not written to.
+static struct {
+    struct feed *feeds; // NULL: it does not wait
+    uint32_t parent_pid, own_pid;
+    uint64_t since_ns;
+} waiting;
+
+void feed_follow_later(bool later)
+{
+    follows_later = later;
+}
+
+bool feed_is_waiting(void)
+{
+    return waiting.feeds != NULL;
+}
+
+// An append that the fork interrupted would go on in the parent's memory.
+static bool may_wait(const struct feed *feed)
+{
+    return follows_later && !feed->path && !is_in_append();
+}
+
+static void begin_waiting(struct feed *all, uint32_t parent_pid)
+{
+    waiting.feeds = all;
+    waiting.parent_pid = parent_pid;
+    waiting.own_pid = (uint32_t)os_own_pid();
+    waiting.since_ns = os_now_ns();
+}
+
+int feed_follow_now(void)
+{
+    struct feed *feeds = waiting.feeds;
+    if (!feeds)
+        return feed_now() ? 0 : -EINVAL;
+    if (!os_try_lock(&modules_registry.lock))
+        return -EAGAIN;
+    waiting.feeds = NULL;
+    int result = follow(feeds, waiting.parent_pid, waiting.since_ns);
+    let_all_go(feeds);
+    os_unlock(&modules_registry.lock);
+    return result;
+}
+
+// ---- the child
 
 // Under the registry's lock. There is one thread.
 void feed_in_child(void)
 {
-    struct feed *all = feed_all, *next;
+    struct feed *all = feed_all;
     struct feed_current *current = atomic_load_explicit(&feed_current, memory_order_relaxed);
     atomic_store_explicit(&current->feed, NULL, memory_order_seq_cst);
     atomic_store_explicit(&feed_control, 0, memory_order_relaxed);
@@ -97,10 +166,14 @@ void feed_in_child(void)
     struct runtime_thread *thread = runtime_thread_self();
     if (thread)
         thread->node_generation = 0;
-    if (all && !all->is_closed && (all->flags & QUT_TRACE_FOLLOW_FORK))
-        follow(all);
-    for (; all; all = next) {
-        next = all->next;
-        let_go(all);
+    const bool is_followed = all && !all->is_closed && (all->flags & QUT_TRACE_FOLLOW_FORK);
+    if (waiting.feeds) {
+        begin_waiting(waiting.feeds, waiting.own_pid);
+    } else if (is_followed && may_wait(all)) {
+        begin_waiting(all, all->options.pid);
+    } else {
+        if (is_followed)
+            follow(all, all->options.pid, 0);
+        let_all_go(all);
     }
 }

@@ -5,14 +5,21 @@
 #include "libqut/trace/feed.h"
 
 // As a reader in another process can find it: what the loader calls it may be empty, or relative.
-static void add_module(struct feed *feed, struct modules_record *record)
+static void find_file(struct modules_record *record)
 {
     static struct os_mapping mapping; // under lock; too large for a stack
+    if (os_mapping_at(record->identity.start, &mapping) == 0 && mapping.is_file)
+        record->file = strdup(mapping.path);
+}
+
+// A trace that follows its parent's may be opened in a handler, which may not ask: its parent has.
+static void add_module(struct feed *feed, struct modules_record *record)
+{
     const struct modules_identity *identity = &record->identity;
     bool is_vdso = strncmp(record->name, "linux-", 6) == 0 || strcmp(record->name, "[vdso]") == 0;
-    const char *path = record->name;
-    if (path[0] != '/' && !is_vdso && os_mapping_at(identity->start, &mapping) == 0 && mapping.is_file)
-        path = mapping.path;
+    if (record->name[0] != '/' && !is_vdso && !record->file && !feed->begun_ns)
+        find_file(record);
+    const char *path = record->file ? record->file : record->name;
     struct qut_trace_module module = {
         .code_base = record->code_base,
         .code_bytes = identity->end - identity->start,

@@ -39,9 +39,11 @@ static uintptr_t index_of(const struct feed *feed, const struct qut_trace_thread
 
 static bool take_slot(struct feed *feed, const char *name)
 {
-    const struct qut_trace_thread *slot = segment_thread_begin(&feed->segment, os_thread_id(), name, os_now_ns());
+    const uint64_t now_ns = feed->begun_ns ? feed->begun_ns : os_now_ns();
+    const struct qut_trace_thread *slot = segment_thread_begin(&feed->segment, os_thread_id(), name, now_ns);
     if (!slot)
         return false;
+    feed->begun_ns = 0;
     os_set_thread_word(OS_WORD_TRACE, index_of(feed, slot) + 1);
     os_set_thread_word(OS_WORD_TRACE_GENERATION, feed->generation);
     return true;
@@ -52,9 +54,10 @@ bool feed_take_slot(struct feed *feed, const char *name)
     // What its last destructors do would be those of another thread, without a name.
     if (os_thread_word(OS_WORD_ENDING))
         return false;
-    // A handler in here would take another slot, and one that jumped out would leave one that no thread has or gets. Once
-    // in a thread's life two system calls are not too much against that. (With handlers let in, and nested nine deep,
-    // four threads were seen to take all of 16 slots; and one that had two was ended twice, when it was another's.)
+    // A handler in here would take another slot, and one that jumped out would leave one that no thread has or gets.
+    // Once in a thread's life two system calls are not too much against that. (With handlers let in, and nested nine
+    // deep, four threads were seen to take all of 16 slots; and one that had two was ended twice, when it was
+    // another's.)
     uint64_t blocked = os_block_signals();
     bool has_slot = feed_has_slot(feed) || take_slot(feed, name);
     os_restore_signals(blocked);

@@ -91,6 +91,7 @@ static void print_rate(struct base_json *json, const struct record_command_optio
 static void print_processes(struct base_json *json, const struct record_result *result)
 {
     base_json_number(json, "processes", result->processes);
+    base_json_number(json, "processes_without_samples", result->processes_without_samples);
     base_json_number(json, "processes_left_running", result->processes_left);
     base_json_number(json, "processes_not_recorded", result->processes_failed);
     base_json_number(json, "processes_not_followed", record_left_sum(&result->left));

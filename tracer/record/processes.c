@@ -165,9 +165,29 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
     return "the recorder cannot take its samples";
 }
 
+static void add_ticks(struct recorder *recorder, const struct agent_channel_counts *counts)
+{
+    uint64_t *sum = &recorder->result->ticks.due;
+    const uint64_t *more = &counts->due;
+    for (size_t i = 0; i < (sizeof *counts - sizeof counts->head) / sizeof *sum; i++)
+        sum[i] += more[i];
+}
+
+// A child of fork without a sample: it has one thread, and nothing that could stand in the file.
+static void add_never_begun(struct recorder *recorder, const struct agent_channel_counts *counts)
+{
+    recorder->result->processes_without_samples++;
+    recorder->counts_of_finished.threads_seen++;
+    add_ticks(recorder, counts);
+}
+
 void recorder_add(void *context, const struct agent_channel_counts *counts, const struct server_peer *peer)
 {
     struct recorder *recorder = context;
+    if (counts->never_begun) {
+        add_never_begun(recorder, counts);
+        return;
+    }
     struct process *process = peer->pid ? find(recorder, peer->pid) : recorder->last;
     if (process)
         record_process_add(process, counts);
@@ -213,11 +233,8 @@ static void note_process(struct recorder *recorder, struct process *process)
     note_failures(recorder, process);
     result->processes_left += process->end == PROCESS_LEFT;
     result->processes_untold += !process->has_added && !process->hello.trigger_error && process->end != PROCESS_LEFT;
-    uint64_t *sum = &result->ticks.due;
-    const uint64_t *more = &process->added.due;
-    for (size_t i = 0; process->has_added && i < (sizeof process->added - sizeof process->added.head) / sizeof *sum;
-         i++)
-        sum[i] += more[i];
+    if (process->has_added)
+        add_ticks(recorder, &process->added);
 }
 
 void recorder_reap(struct recorder *recorder)
@@ -276,6 +293,7 @@ static void put_together(struct recorder *recorder)
 {
     struct record_result *result = recorder->result;
     uint64_t done = 0;
+    result->processes += result->processes_without_samples;
     for (struct process *process = recorder->processes; process; process = process->next, done++) {
         struct base_error error = {0};
         bool is_worth = is_worth_a_part(process);
@@ -299,7 +317,7 @@ static void put_together(struct recorder *recorder)
 static void add_notes(struct recorder *recorder)
 {
     const struct record_result *result = recorder->result;
-    struct trace_note notes[8 + AGENT_LEFT_COUNT] = {
+    struct trace_note notes[9 + AGENT_LEFT_COUNT] = {
         {.name = "processes-left-running", .value = result->processes_left},
         {.name = "processes-not-recorded", .value = result->processes_failed},
         {.name = "processes-without-ticks", .value = result->processes_unticked},
@@ -307,8 +325,9 @@ static void add_notes(struct recorder *recorder)
         {.name = "packets-refused", .value = recorder->server.refused},
         {.name = "recorder-cpu-ns", .value = result->own_cpu_ns},
         {.name = "processes-not-followed", .value = record_left_sum(&result->left)},
+        {.name = "processes-without-samples", .value = result->processes_without_samples},
     };
-    size_t count = 7;
+    size_t count = 8;
     for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++)
         if (result->left.of[why])
             notes[count++] = (struct trace_note){.name = record_left_name(why), .value = result->left.of[why]};

@@ -11,8 +11,8 @@
 #include "tracer/record/command_file.h"
 #include "tracer/record/left_alone.h"
 #include "tracer/record/output.h"
-#include "tracer/traced/traced.h"
 #include "tracer/record/writer_counts.h"
+#include "tracer/traced/traced.h"
 
 struct record_status { // for people, while it goes on
     uint64_t elapsed_ns;
@@ -31,10 +31,10 @@ struct record_options {
     const struct program *program;
     pid_t pid; // a process that runs: the agent is injected
     const char *agent_path;
-    struct agent_settings settings; // all but token, socket, preload, which are set here
-    uint64_t duration_ns;           // 0: no bound
-    bool wait_for_all;              // also for processes that outlive the command
-    bool live;                      // as in struct collect_options
+    struct agent_settings settings;     // all but token, socket, preload, which are set here
+    uint64_t duration_ns;               // 0: no bound
+    bool wait_for_all;                  // also for processes that outlive the command
+    bool live;                          // as in struct collect_options
     const struct traced_options *calls; // which are traced; NULL: none
     // Something to tell people: `subject` may be NULL.
     void (*say)(void *context, const char *subject, const char *text);
@@ -47,16 +47,17 @@ struct record_result {
     int left_by;        // signal that ended the recording before the command had ended; 0: none did
     uint64_t elapsed_ns, own_cpu_ns, command_cpu_ns;
     struct record_counts counts;
-    uint64_t processes;                // that are in the file; one that replaced itself by exec counts once
-    uint64_t processes_left;           // that went on when the recording ended
-    uint64_t processes_failed;         // whose samples are not, or not all, in the file
-    bool is_short_of_descriptors;      // a reason for that
-    struct left_counts left;           // that the agent is not in
-    uint16_t left_call, left_error;    // of the first in which it failed: record_left_call has the words; 0: not known
-    uint64_t processes_unticked;       // that could have no ticks
-    uint64_t processes_untold;         // that ended without telling what became of their ticks
-    char unticked[96];                 // of the first of these: why
-    struct agent_channel_counts ticks; // sums of those that told
+    uint64_t processes;                 // one that replaced itself by exec counts once
+    uint64_t processes_without_samples; // of them: forked, ended without a sample, and not in the file
+    uint64_t processes_left;            // that went on when the recording ended
+    uint64_t processes_failed;          // whose samples are not, or not all, in the file
+    bool is_short_of_descriptors;       // a reason for that
+    struct left_counts left;            // that the agent is not in
+    uint16_t left_call, left_error;     // of the first in which it failed: record_left_call has the words; 0: not known
+    uint64_t processes_unticked;        // that could have no ticks
+    uint64_t processes_untold;          // that ended without telling what became of their ticks
+    char unticked[96];                  // of the first of these: why
+    struct agent_channel_counts ticks;  // sums of those that told
     uint64_t packets_refused, tables_refused;
     uint64_t agents_strange;    // of another version: their processes are not in it
     bool is_agent_left;         // it could not be taken out of the process

@@ -102,6 +102,7 @@ static void take_packet(struct listener_run *run, int fd, const char *token)
         answer(fd, AGENT_CHANNEL_NO);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_ADD && size == sizeof packet.counts) {
         run->count_packets++;
+        run->never_begun += packet.counts.never_begun != 0;
         add(&run->counts, &packet.counts);
         answer(fd, AGENT_CHANNEL_OK);
     } else if (is_good && packet.head.type == AGENT_CHANNEL_LEFT && size == sizeof packet.left) {

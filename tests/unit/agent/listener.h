@@ -26,6 +26,7 @@ struct listener_run {
     size_t process_count;
     struct agent_channel_counts counts; // their sum
     size_t count_packets, left_packets, table_questions, malformed;
+    size_t never_begun; // children of fork that ended without a word before
 };
 
 // Called before a hello is answered, if it is set.

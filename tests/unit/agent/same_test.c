@@ -46,15 +46,22 @@ static void end_both(void)
     listener_free(&without);
 }
 
-static void check_alike(const char *mode, const char *more, size_t least_processes, bool follow)
+static void check_alike_watching(const char *mode, const char *more, size_t least_processes, bool follow, uint32_t sync)
 {
     struct agent_settings settings;
     listener_settings(&settings);
     settings.follow = follow;
+    settings.sync = sync;
     settings.signal_number = SIGSTKFLT; // what the subject looks at
     run_both(&settings, (const char *[]){subject, mode, more, NULL});
-    ck_assert_uint_ge(with.process_count, least_processes);
+    ck_assert_uint_ge(with.process_count + with.never_begun, least_processes);
+    ck_assert(with.never_begun == 0 || !(sync & AGENT_SYNC_ALLOCATE));
     end_both();
+}
+
+static void check_alike(const char *mode, const char *more, size_t least_processes, bool follow)
+{
+    check_alike_watching(mode, more, least_processes, follow, AGENT_SYNC_ALL);
 }
 
 START_TEST(state_is_the_same)
@@ -97,6 +104,41 @@ START_TEST(processes_are_the_same)
 {
     check_alike("fork", NULL, 38, true);
     check_alike("fork", NULL, 1, false);
+}
+END_TEST
+
+// With ticks alone, children of fork wait with all else.
+START_TEST(children_that_wait_are_the_same)
+{
+    const uint32_t sync = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD;
+    check_alike_watching("fork", NULL, 38, true, sync);
+    check_alike_watching("signals", NULL, 1, true, sync); // a signal ends its children
+    check_alike_watching("last-thread", NULL, 2, true, sync);
+}
+END_TEST
+
+// Too short for a tick, and long enough: each is heard of once.
+START_TEST(each_child_is_heard_of_once)
+{
+    static const char *const lengths_ms[] = {"0", "40"};
+    for (size_t i = 0; i < 2; i++) {
+        struct agent_settings settings;
+        listener_settings(&settings);
+        settings.sync = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD;
+        settings.period_ns = i == 0 ? UINT64_C(10000000000) : 1000000;
+        run_both(&settings, (const char *[]){subject, "forks", lengths_ms[i], NULL});
+        ck_assert_uint_eq(with.process_count, i == 0 ? 1 : 21);
+        ck_assert_uint_eq(with.never_begun, i == 0 ? 20 : 0);
+        for (size_t k = 1; k < with.process_count; k++) {
+            struct trace trace;
+            ck_assert_int_eq(with.processes[k].hello.begin, AGENT_BEGAN_BY_FORK);
+            listener_trace(&with, k, &trace);
+            ck_assert_uint_gt(trace.sample_count, 0);
+            ck_assert_uint_eq(trace.thread_count, 1);
+            trace_free(&trace);
+        }
+        end_both();
+    }
 }
 END_TEST
 
@@ -349,5 +391,10 @@ int main(int argument_count, char **arguments)
     tcase_add_test(cases, without_a_recorder_nothing_is_on);
     tcase_add_test(cases, real_programs_run);
     suite_add_tcase(suite, cases);
+    TCase *waiting = tcase_create("waiting"); // CK_RUN_CASE=waiting: these alone
+    tcase_set_timeout(waiting, 60);
+    tcase_add_test(waiting, children_that_wait_are_the_same);
+    tcase_add_test(waiting, each_child_is_heard_of_once);
+    suite_add_tcase(suite, waiting);
     return run_suite(suite);
 }

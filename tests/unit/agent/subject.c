@@ -249,6 +249,23 @@ static void fork_all(void)
     printf("pclose %d\n", pclose(pipe));
 }
 
+// exit would start a thread here.
+static void fork_short(const char *ms)
+{
+    int status;
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            subject_spin_ms(atoi(ms));
+            if (i % 2)
+                quick_exit(i);
+            _exit(i);
+        }
+        waitpid(child, &status, 0);
+        printf("fork %x\n", (unsigned)status);
+    }
+}
+
 static void *spin_for_ever(void *argument)
 {
     (void)argument;
@@ -340,6 +357,8 @@ int main(int argument_count, char **arguments, char **main_environment)
         printf("ignored %d\n", signal(SIGSTKFLT, SIG_DFL) == SIG_IGN);
     } else if (strcmp(what, "signals") == 0) {
         signals();
+    } else if (strcmp(what, "forks") == 0) {
+        fork_short(arguments[2]);
     } else if (strcmp(what, "fork") == 0) {
         fork_all();
     } else if (strcmp(what, "exec") == 0) {

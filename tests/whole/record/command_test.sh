@@ -119,6 +119,9 @@ says 'each has its samples' g \
 says 'each knows its parent' g 'all(p["parent_pid"] == processes[0]["pid"] for p in processes[1:])'
 expect 'fork' 0 '^$' ' in 4 processes' record -o h "$s" forks 3 50
 says 'each has its samples, too' h 'len(processes) == 4 and sum(due(p) > 25 and p["present_samples"] > 0 for p in processes) == 3'
+expect 'too short for a tick' 0 '^$' 'samples of 4 threads in 4 processes' record -F 1 --json short.json -o short "$s" forks 3 0
+says 'is said, and no process of the file' short 'len(processes) == 1 and notes["processes-without-samples"] == 3 and t["complete"]'
+check 'also in the summary' grep -q '"processes_without_samples": 3' short.json
 limits=$(ulimit -n; "$qut" record -q -o limits sh -c 'ulimit -n')
 check 'the command has its own limits' test "$(sed -n 1p <<<"$limits")" = "$(sed -n 2p <<<"$limits")"
 check 'many at the same time' bash -c "ulimit -Sn 256; '$qut' record --buffer 2M -o many '$s' forks 120 20 2>&1 | grep -q ' in 121 processes'"

@@ -28,6 +28,11 @@ _Thread_local struct agent_thread agent_thread __attribute__((tls_model("initial
 uint32_t agent_watched;
 struct agent_settings agent_settings;
 
+bool agent_thread_is_due(uint32_t what)
+{
+    return (agent_watched & what) != 0;
+}
+
 uint32_t agent_tid(void)
 {
     if (!agent_thread.tid)
