@@ -23,8 +23,8 @@ int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigg
 
 // What was counted since the last call, in this process. With `wait` until the recorder has it. Signal-safe.
 void agent_tell_counts(bool wait);
-// This process is a child of fork, and ends without ever having said hello; with its counts. Waits for nothing, where it
-// need not. Signal-safe.
+// This process is a child of fork, and ends without ever having said hello; with its counts. Waits for nothing, where
+// it need not. Signal-safe.
 void agent_tell_never_begun(void);
 // In a child after fork: its counts begin again.
 void agent_tell_counts_after_fork(void);
