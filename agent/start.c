@@ -19,6 +19,7 @@
 #include "agent/environment.h"
 #include "agent/hide.h"
 #include "agent/locks.h"
+#include "agent/probe_stacks.h"
 #include "agent/real.h"
 #include "agent/suits.h"
 #include "agent/tell.h"
@@ -253,6 +254,7 @@ static int begin(enum agent_channel_begin how)
         agent_hide_action(qut_sampling_signal());
     else if (agent_settings.traps && how != AGENT_BEGAN_BY_INJECTION)
         agent_hide_begin_traps();
+    agent_probe_stacks_begin();
     agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
     if (how != AGENT_BEGAN_BY_INJECTION)

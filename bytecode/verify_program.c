@@ -309,6 +309,8 @@ static enum bytecode_refusal call(struct look *look, const struct qut_probe_inst
         refusal = read_arguments(look);
     else if (helper == QUT_PROBE_EMIT)
         refusal = record_arguments(look);
+    else if (helper == QUT_PROBE_STACK)
+        refusal = constant_argument(look, 1, 1, QUT_PROBE_STACK_FRAMES_MAX);
     else
         refusal = map_arguments(look, helper);
     set(look, 0, NUMBER, 0);

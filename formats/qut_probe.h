@@ -27,6 +27,8 @@ enum {
     QUT_PROBE_KEY_WORDS_MAX = 32,
     QUT_PROBE_RECORD_WORDS_MAX = 64,
     QUT_PROBE_READ_BYTES_MAX = 256, // by one call of a helper
+    QUT_PROBE_STACK_FRAMES_MAX = 127,
+    QUT_PROBE_STACK_EXTRA = 64, // in the process's trace: of the sample that has a stack's frames, its number
 };
 
 enum qut_probe_kind { // when a program runs; append only
@@ -76,6 +78,9 @@ enum qut_probe_helper { // arguments are r1, r2, r3; what is given comes in r0; 
     // In the tool only: prints map r1 (constant); empties it.
     QUT_PROBE_PRINT = 6,
     QUT_PROBE_CLEAR = 7,
+    // Who has called the function, at most r1 (constant) frames: a number that is the same for the same stack, and not
+    // 0. The frames go into the process's trace with it, once. 0: no stack could be taken.
+    QUT_PROBE_STACK = 8,
     QUT_PROBE_HELPER_END,
 };
 
@@ -87,7 +92,7 @@ static inline bool qut_probe_is_inside(enum qut_probe_kind kind)
 // Whether a program of this kind may call it.
 static inline bool qut_probe_has_helper(enum qut_probe_kind kind, uint32_t helper)
 {
-    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING)
+    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING || helper == QUT_PROBE_STACK)
         return qut_probe_is_inside(kind);
     if (helper == QUT_PROBE_PRINT || helper == QUT_PROBE_CLEAR)
         return !qut_probe_is_inside(kind);

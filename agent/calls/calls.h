@@ -57,6 +57,17 @@ void calls_thread_is_agents(void);
 // No function jumps here yet, or those that do have the same numbers as before. Blocks; by one thread at a time.
 int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 
+// Where a call was made: what the calling function's registers are then.
+struct calls_caller {
+    uint64_t pc; // behind the call
+    uint64_t sp; // when the call has returned
+    uint64_t rbx, rbp, r12, r13, r14, r15;
+};
+// Takes the stack from there outwards, of so many frames at most, and returns its number (QUT_PROBE_STACK); 0: it could
+// not. Called in the midst of the program's code: signal-safe, and without any call of a function that may be probed.
+typedef uint64_t calls_take_stack(const struct calls_caller *caller, uint32_t frames);
+void calls_probe_stacks(calls_take_stack *take); // NULL, as before the first call: there are none
+
 // ---- functions that are entered by a trap. Where there is no stub there are none.
 
 // What is at begin..end, rows of struct qut_calls_trap, ascending, is ours from now on; for as long as the process

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/calls/calls.h"
 #include "bytecode/maps.h"
 #include "formats/qut_calls.h"
 #include "formats/qut_probe_live.h"
@@ -92,6 +93,13 @@ uint64_t calls_ticks(void);
 // What the stub keeps while it calls C: the six arguments at a slot's entry; what its function returns.
 void calls_kept_arguments(uint64_t slot, uint64_t arguments[6]);
 uint64_t calls_kept_result(uint64_t slot);
+// The registers with which the function of a slot was called, or has come back, and which calls keep.
+void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller);
+// Where a call of a slot returns to; whether that is code of the object that we are in.
+bool calls_returns_to_us(uint64_t slot);
+// Runs `take`, which may use any register, where those that are not general ones belong to the program. 0: they cannot
+// be kept here. Uses 3 KiB of stack.
+uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, uint32_t frames);
 
 // ---- probe.c, probe_begin.c
 

@@ -45,3 +45,24 @@ uint64_t calls_kept_result(uint64_t slot)
     (void)slot;
     return 0;
 }
+
+void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller)
+{
+    (void)slot;
+    (void)is_exit;
+    caller->pc = 0;
+}
+
+bool calls_returns_to_us(uint64_t slot)
+{
+    (void)slot;
+    return false;
+}
+
+uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, uint32_t frames)
+{
+    (void)take;
+    (void)caller;
+    (void)frames;
+    return 0;
+}

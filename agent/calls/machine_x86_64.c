@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cpuid.h>
+
 #include "agent/calls/inside.h"
 #include "formats/qut_rule.h"
 
@@ -46,4 +48,84 @@ void calls_kept_arguments(uint64_t slot, uint64_t arguments[6])
 uint64_t calls_kept_result(uint64_t slot)
 {
     return *(const uint64_t *)(slot - 8);
+}
+
+bool calls_returns_to_us(uint64_t slot)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden"))),
+        etext[] __attribute__((visibility("hidden"))); // the linker's
+    const uint64_t pc = *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2));
+    return pc - (uint64_t)__ehdr_start < (uint64_t)etext - (uint64_t)__ehdr_start;
+}
+
+// Those of call_c's frame. At an exit that lies one word further out.
+void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller)
+{
+    const uint64_t frame = slot - 192 + (is_exit ? 8 : 0);
+    const uint64_t *kept = (const uint64_t *)(frame + 48);
+    *caller = (struct calls_caller){.pc = *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2)),
+                                    .sp = slot + 8,
+                                    .rbx = kept[0],
+                                    .rbp = kept[1],
+                                    .r12 = kept[2],
+                                    .r13 = kept[3],
+                                    .r14 = kept[4],
+                                    .r15 = kept[5]};
+}
+
+// ---- registers that are not general
+
+enum {
+    STATES = 0xe6,     // of XCR0: SSE, AVX, AVX-512. Not x87, which nobody in between uses
+    AREA_BYTES = 2816, // XSAVE's plain form of these
+    HEADER_AT = 512,   // behind what FXSAVE has; its words beside the first have to be 0
+    HEADER_BYTES = 64,
+    CANNOT = 1,
+    BY_FXSAVE = 2,
+    BY_XSAVE = 3,
+};
+
+// How they are kept: what the kernel has switched on, and whether there is room for it.
+static uint32_t ways(void)
+{
+    uint32_t a, b, c, d, low, high;
+    __cpuid(1, a, b, c, d);
+    if (!(c & 1u << 27)) // OSXSAVE
+        return BY_FXSAVE;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    for (uint32_t i = 2; i < 8; i++) {
+        if (!(low & STATES & 1u << i))
+            continue;
+        __cpuid_count(13, i, a, b, c, d);
+        if (a + b > AREA_BYTES)
+            return CANNOT;
+    }
+    return BY_XSAVE;
+}
+
+__attribute__((noinline)) uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller,
+                                               uint32_t frames)
+{
+    static uint32_t known; // 0: not yet
+    _Alignas(64) uint8_t area[AREA_BYTES];
+    uint32_t way = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (way == 0) {
+        way = ways();
+        __atomic_store_n(&known, way, __ATOMIC_RELAXED);
+    }
+    if (way == CANNOT)
+        return 0;
+    if (way == BY_FXSAVE) {
+        __asm__ volatile("fxsave64 (%0)" : : "r"(area) : "memory");
+    } else {
+        for (unsigned i = 0; i < HEADER_BYTES / 8; i++)
+            *(volatile uint64_t *)(void *)(area + HEADER_AT + 8 * i) = 0;
+        __asm__ volatile("xsave64 (%0)" : : "r"(area), "a"(STATES), "d"(0) : "memory");
+    }
+    const uint64_t taken = take(caller, frames);
+    if (way == BY_FXSAVE)
+        __asm__ volatile("fxrstor64 (%0)" : : "r"(area) : "memory");
+    else
+        __asm__ volatile("xrstor64 (%0)" : : "r"(area), "a"(STATES), "d"(0) : "memory");
+    return taken;
 }

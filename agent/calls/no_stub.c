@@ -36,6 +36,11 @@ void calls_thread_is(uint32_t tid)
 
 void calls_thread_is_agents(void) {}
 
+void calls_probe_stacks(calls_take_stack *take)
+{
+    (void)take;
+}
+
 int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end)
 {
     (void)fd;

@@ -13,10 +13,21 @@ struct calls_probe *calls_probe;
 bool calls_has_times;
 static _Thread_local uint32_t own_tid __attribute__((tls_model("initial-exec"))); // 0: not asked for yet
 
+static calls_take_stack *take_stack;
+// The slot for which a stack is being taken, else 0. What that calls has its slots further in.
+static _Thread_local uint64_t takes_stack_at __attribute__((tls_model("initial-exec")));
+
 struct host {
     struct bytecode_host host;
     const struct calls_probe *probe;
+    uint64_t slot;
+    bool is_exit;
 };
+
+void calls_probe_stacks(calls_take_stack *take)
+{
+    take_stack = take;
+}
 
 void calls_probe_thread_is_new(void)
 {
@@ -104,15 +115,31 @@ static void emit(const struct calls_probe *probe, uint32_t record, const uint64_
     __atomic_fetch_add(&live->lost, 1, __ATOMIC_RELAXED);
 }
 
+// A handler that comes in between gets none, unless its stack lies further out. One that jumps away leaves the mark,
+// which holds until somebody further out asks.
+static uint64_t stack(const struct host *host, uint32_t frames)
+{
+    struct calls_caller caller;
+    if (!take_stack || host->slot <= takes_stack_at)
+        return 0;
+    calls_kept_registers(host->slot, host->is_exit, &caller);
+    takes_stack_at = host->slot;
+    const uint64_t taken = calls_aside(take_stack, &caller, frames);
+    takes_stack_at = 0;
+    return taken;
+}
+
 static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, uint64_t b, uint64_t c)
 {
-    const struct calls_probe *probe = ((const struct host *)host)->probe;
+    const struct host *own = (const struct host *)host;
+    const struct calls_probe *probe = own->probe;
     switch (helper) {
     case QUT_PROBE_READ: return read_number((uint8_t *)a, b, c);
     case QUT_PROBE_STRING: return read_text((uint8_t *)a, b, c);
     case QUT_PROBE_AGGREGATE: bytecode_maps_aggregate(&probe->maps, (uint32_t)a, (const uint64_t *)b, c); return 0;
     case QUT_PROBE_LOOKUP: return bytecode_maps_lookup(&probe->maps, (uint32_t)a, (const uint64_t *)b);
     case QUT_PROBE_EMIT: emit(probe, (uint32_t)a, (const uint64_t *)b); return 0;
+    case QUT_PROBE_STACK: return stack(own, (uint32_t)a);
     default: return 0;
     }
 }
@@ -124,9 +151,9 @@ static bool wants(uint32_t fields, enum qut_probe_field field)
     return (fields >> field & 1) != 0;
 }
 
-static void run(const struct calls_probe *probe, uint32_t programs, uint64_t *fields, uint64_t ticks)
+static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t ticks)
 {
-    struct host host = {{call}, probe};
+    const struct calls_probe *probe = host->probe;
     uint32_t wanted = 0;
     for (uint32_t left = programs; left; left &= left - 1)
         wanted |= probe->image.programs[__builtin_ctz(left)].fields;
@@ -138,7 +165,7 @@ static void run(const struct calls_probe *probe, uint32_t programs, uint64_t *fi
         fields[QUT_PROBE_PID] = process_id();
     for (uint32_t left = programs; left; left &= left - 1)
         bytecode_run(probe->image.instructions + probe->image.programs[__builtin_ctz(left)].first_instruction, fields,
-                     &host.host);
+                     &host->host);
 }
 
 void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
@@ -146,18 +173,21 @@ void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t wor
     const uint64_t ticks = calls_ticks(), slot = qut_calls_word_slot(word);
     const uint32_t id = qut_calls_word_id(word);
     const uint32_t mask = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
+    if (slot < takes_stack_at && calls_returns_to_us(slot)) // a walk calls memset: no call of the program's
+        return;
     uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));
     uint64_t fields[QUT_PROBE_FIELD_END]; // those are set that a program claims
+    struct host host = {{call}, probe, slot, is_exit};
     if (!is_exit) {
         if (mask & probe->entry_programs) {
             calls_kept_arguments(slot, fields);
-            run(probe, mask & probe->entry_programs, fields, ticks);
+            run(&host, mask & probe->entry_programs, fields, ticks);
         }
         if (mask & probe->return_programs)
             *began = calls_ticks();
     } else if (mask & probe->return_programs) {
         fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);
         fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);
-        run(probe, mask & probe->return_programs, fields, ticks);
+        run(&host, mask & probe->return_programs, fields, ticks);
     }
 }

@@ -83,6 +83,11 @@
         .if     \is_exit
         .cfi_escape 0x16, 7, 3, 0x77, 0xc0, 1   // rsp = val_expression(breg7 192)
         .endif
+        movq    %rbp, 56(%rsp)                  // those that a walk may ask for: calls_kept_registers
+        movq    %r12, 64(%rsp)
+        movq    %r13, 72(%rsp)
+        movq    %r14, 80(%rsp)
+        movq    %r15, 88(%rsp)
         movq    %rbx, 48(%rsp)
         .cfi_offset %rbx, 48 - 192 - 8
         movq    %rsi, 40(%rsp)

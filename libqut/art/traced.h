@@ -25,4 +25,14 @@ const struct art_traced_layout *art_traced_layout(const struct arch *arch); // N
 // known. Signal-safe where memory->read is; at most 150 words are read.
 bool art_true_return(const struct elf_art_memory *memory, uint64_t thread, uint64_t sp, uint64_t *pc);
 
+// One of them: the place that the map has it for, where it would stand on the stack.
+struct art_return {
+    uint64_t slot, pc;
+};
+// All that are kept for a thread that stands still, for one who walks a copy of its stack later; at most `max`. Returns
+// how many. A level of the map is read at once. Not for handlers.
+size_t art_true_returns(const struct elf_art_memory *memory, uint64_t thread, struct art_return *returns, size_t max);
+// As art_true_return, of these.
+bool art_true_return_of(const struct art_return *returns, size_t count, uint64_t sp, uint64_t *pc);
+
 #endif

@@ -7,7 +7,6 @@
 enum {
     HOPS_MAX = 256, // each leads up to 254 segments back: blobs of several MiB
     MAP_BYTES = 32, // read at once: most blobs begin within them
-    SEGMENT_FREE = 0xff,
     FRAME_WORDS_MAX = 1 << 17,
     CODE_OFFSET_MAX = 1 << 16,
 };
@@ -28,7 +27,7 @@ static bool find_block(const struct hotspot_heap *heap, const struct elf_art_mem
             *segment = at;
             return true;
         }
-        if (back == SEGMENT_FREE || back > at)
+        if (back == HOTSPOT_SEGMENT_FREE || back > at)
             return false;
         at -= back;
     }

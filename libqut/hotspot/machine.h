@@ -17,8 +17,9 @@
 
 enum {
     HOTSPOT_HEAPS_MAX = 4,
-    HOTSPOT_HEAD_BYTES = 160, // of a block and its blob: all fields that walks read lie in them. They stand on the
-                              // stacks of signal handlers
+    HOTSPOT_SEGMENT_FREE = 0xff, // in a segment map
+    HOTSPOT_HEAD_BYTES = 160,    // of a block and its blob: all fields that walks read lie in them. They stand on the
+                                 // stacks of signal handlers
 };
 
 enum hotspot_fault {

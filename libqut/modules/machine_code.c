@@ -14,6 +14,7 @@
 enum {
     READ_EVERY_MS = 20, // while it starts: reading takes a thousand system calls, half a millisecond
     READ_SELDOM_MS = 5000,
+    HOPS_MAX = 8, // from a pc to where its block begins, where it is asked for often: a quarter of a MiB of code
 };
 
 struct machine_code {
@@ -108,6 +109,48 @@ bool modules_machine_link(uintptr_t ra, struct runtime_link *link)
         .step = {.ra_offset_bytes = (int16_t)-word, .fp_offset_bytes = (int16_t)(-2 * word)},
     };
     return true;
+}
+
+// hotspot_frame_bytes with an answer to compare with, in few instructions: a walk goes on with the size that it
+// expects, so what is read here of one frame is on its way together with that of others. What lies in a committed part
+// of a heap or of its map stays readable, as above.
+static inline bool is_frame_of(const struct hotspot_machine *hotspot, uintptr_t ra, uint32_t frame_bytes)
+{
+    const struct hotspot_blob_layout *layout = &hotspot->blob;
+    const struct hotspot_heap *heap = hotspot_heap_at(hotspot, ra - 1);
+    if (!heap || ra == hotspot->call_stub_return || hotspot_is_interpreter(hotspot, ra - 1))
+        return false;
+    const uint64_t at = ra - 1 - heap->code.start, end = os_load((uintptr_t)heap->code.end_at) - heap->code.start;
+    const uint8_t *map = (const uint8_t *)(uintptr_t)heap->segment_map.start;
+    uint64_t segment = at >> heap->segment_shift;
+    if (at >= end || segment >= os_load((uintptr_t)heap->segment_map.end_at) - heap->segment_map.start)
+        return false;
+    unsigned hops = 0;
+    for (unsigned back; (back = map[segment]) != 0; segment -= back)
+        if (back == HOTSPOT_SEGMENT_FREE || back > segment || ++hops > HOPS_MAX)
+            return false;
+    const uint64_t block = segment << heap->segment_shift;
+    const uint8_t *head = (const uint8_t *)(uintptr_t)heap->code.start + block;
+    if (end - block < HOTSPOT_HEAD_BYTES || !head[layout->used])
+        return false;
+    uint32_t frame_words;
+    uint64_t code_begin;
+    int32_t code_offset;
+    memcpy(&frame_words, head + layout->frame_size, sizeof frame_words);
+    if (layout->code_begin_is_pointer) {
+        memcpy(&code_begin, head + layout->code_begin, sizeof code_begin);
+        code_begin -= heap->code.start;
+    } else {
+        memcpy(&code_offset, head + layout->code_begin, sizeof code_offset);
+        code_begin = block + layout->blob + (uint64_t)(int64_t)code_offset;
+    }
+    return frame_words == frame_bytes / sizeof(uintptr_t) && code_begin > block && at >= code_begin;
+}
+
+bool modules_machine_holds(uintptr_t ra, uintptr_t frame_bytes)
+{
+    const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    return known && frame_bytes <= UINT16_MAX && is_frame_of(&known->code.hotspot, ra, (uint32_t)frame_bytes);
 }
 
 // ---- our thread

@@ -96,10 +96,12 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code);
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                           struct arch_interpreted *interpreted);
 // ... and of the frames that a call left, which most are, at once: all of a link but its key and what comes next.
-// False: the frame has another rule, or none that a link can say. It holds now: nobody tells when code goes, so it must
-// not be kept. Signal-safe, between enter and leave.
+// False: the frame has another rule, or none that a link can say. It holds now: nobody tells when code goes.
+// Signal-safe, between enter and leave.
 struct runtime_link;
 bool modules_machine_link(uintptr_t ra, struct runtime_link *link);
+// Whether a link that was told before, to a caller so many bytes further out, is what would be told now. Likewise.
+bool modules_machine_holds(uintptr_t ra, uintptr_t frame_bytes);
 
 // A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
 // look. Signal-safe.

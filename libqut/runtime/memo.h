@@ -31,6 +31,10 @@ enum {
     RUNTIME_MEMO_PAIR = 1,  // ra, and fp, which lies in the word before it
     RUNTIME_MEMO_OTHER = 2, // ra, and fp from where it lies. Without an offset: how this frame is reached is not known
     RUNTIME_MEMO_FLAGS = 3,
+    // ... in offsets that are multiples of 8, beside the flags: a virtual machine said how the frame within is left,
+    // and
+    // is to be asked again. As it stands such a step holds for none of the ways above.
+    RUNTIME_MEMO_MACHINE = ARCH_NATIVE_RA_OFFSET_BYTES != 0 && ARCH_NATIVE_RA_OFFSET_BYTES % 8 == 0 ? 4 : 0,
 };
 
 struct runtime_memo_frame {
@@ -139,6 +143,15 @@ static inline bool runtime_memo_holds(const struct runtime_memo_frame *frame)
 {
     return runtime_memo_holds_as(frame, 0) || runtime_memo_holds_as(frame, RUNTIME_MEMO_PAIR) ||
            runtime_memo_holds_as(frame, RUNTIME_MEMO_OTHER);
+}
+
+// Whether the words that such a step read are what they were. What the machine says of the frame within is asked
+// elsewhere.
+static inline bool runtime_memo_reads_the_same(const struct runtime_memo_frame *frame)
+{
+    return os_load(runtime_memo_ra_address(frame)) == frame->ra &&
+           (!(frame->step.fp_offset_bytes & RUNTIME_MEMO_LIVE) ||
+            os_load(frame->sp + (uintptr_t)runtime_memo_fp_offset_bytes(frame->step)) == frame->fp);
 }
 
 // The remembered frame is the one that a walk has come to, by `step`.

@@ -67,8 +67,16 @@ uint64_t target_art_thread(const struct arch *arch, const void *block)
 bool target_art_true_return(void *context, uint64_t sp, uint64_t *pc)
 {
     struct qut_target *target = context;
+    if (target->copy)
+        return art_true_return_of(target->copy->art_returns, target->copy->art_return_count, sp, pc);
     struct target_machine *machine = target->art_thread ? target_machine(target) : NULL;
     return machine && art_true_return(&machine->memory, target->art_thread, sp, pc);
+}
+
+size_t target_art_returns(struct qut_target *target, uint64_t art_thread, struct art_return *returns, size_t max)
+{
+    struct target_machine *machine = art_thread ? target_machine(target) : NULL;
+    return machine ? art_true_returns(&machine->memory, art_thread, returns, max) : 0;
 }
 
 bool target_machine_rule(void *target, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,

@@ -6,6 +6,7 @@
 #include <qut/target.h>
 
 #include "libqut/arch/arch.h"
+#include "libqut/art/traced.h"
 #include "libqut/elf/image_memory.h"
 #include "libqut/go/go.h"
 #include "libqut/runtime/walk.h"
@@ -61,8 +62,10 @@ enum { TARGET_COPY_PIECES = 4 };
 struct target_copy {
     // A thread's stack, one that a signal frame led to, those that a Go program changes to, or the first two's shadows.
     struct target_window pieces[TARGET_COPY_PIECES];
-    struct go_thread go; // what its records said then
-    uint64_t reached;    // set by the walk: behind the outermost word of piece 0 that it read
+    struct go_thread go;                  // what its records said then
+    const struct art_return *art_returns; // what method tracing kept for it then
+    size_t art_return_count;
+    uint64_t reached; // set by the walk: behind the outermost word of piece 0 that it read
 };
 
 // What a walk knows of the Go program that it goes through.
@@ -244,6 +247,8 @@ bool target_find_hotspot(struct qut_target *target, uint64_t pc, struct runtime_
 bool target_find_art(struct qut_target *target, uint64_t pc, struct runtime_code *code);
 // For struct runtime_walk_ops: context is the target.
 bool target_art_true_return(void *context, uint64_t sp, uint64_t *pc);
+// All that method tracing of Android's runtime keeps for a thread that stands still (libqut/art/traced.h).
+size_t target_art_returns(struct qut_target *target, uint64_t art_thread, struct art_return *returns, size_t max);
 // What leads to its records, in a block of core registers; 0: it is not there.
 uint64_t target_art_thread(const struct arch *arch, const void *block);
 // Of a frame in code of a virtual machine's, whichever it is.

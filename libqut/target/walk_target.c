@@ -154,7 +154,7 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
     copy->reached = 0;
     target->copy = copy;
     target->go = (struct target_go){.is_read = true, .walk.thread = copy->go};
-    target->art_thread = 0; // what it leads to is of a later moment
+    target->art_thread = 0; // what it leads to is of a later moment: the copy has what was
     size_t count = walk_frames(target, regs, frames, max, end);
     target->copy = NULL;
     return count;

@@ -25,18 +25,25 @@ static bool find_rule(const struct modules *modules, uintptr_t key, struct runti
                                              link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
 }
 
-// What a virtual machine says of its code is asked anew each time: such a link is found by no key, and to the memory
-// the step is one of which it is not known how it was taken, so it is taken again. NULL: no machine's code.
+// What a virtual machine says of its code holds at this moment. NULL: no machine's code.
 static inline struct runtime_link *ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
-    if (ARCH_NATIVE_RA_OFFSET_BYTES == 0 || !is_return || !modules_machine_link(key, &found))
+    if (RUNTIME_MEMO_MACHINE == 0 || !is_return || !modules_machine_link(key, &found))
         return NULL;
     struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
     link->cfa = found.cfa;
-    link->step = (struct runtime_link_step){RUNTIME_MEMO_OTHER, found.step.fp_offset_bytes};
+    link->step = (struct runtime_link_step){(int16_t)(found.step.ra_offset_bytes | RUNTIME_MEMO_MACHINE),
+                                            found.step.fp_offset_bytes};
     thread->counts.looked_up++;
     return link;
+}
+
+// So a link for it is no more than what to expect, and the machine is asked whether it is so, each time. Its key is the
+// complement of a key, which no return address has: what looks for rules does not come upon it.
+static inline bool is_link_of_machine(const struct runtime_link *link, uintptr_t key, bool is_return)
+{
+    return RUNTIME_MEMO_MACHINE != 0 && link->key == ~key && is_return && modules_machine_holds(key, link->cfa);
 }
 
 // What others have looked up, what a machine says, what the module's table has. `found`: all of a link but its key and
@@ -62,13 +69,17 @@ static inline struct runtime_link *look_up(struct runtime_thread *thread, const 
 __attribute__((noinline)) static struct runtime_link *
 make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
-    struct runtime_link found, *link = look_up(thread, modules, key, is_return, &found);
-    if (link != &found)
-        return link;
-    link = runtime_link_make(&thread->links, key);
-    link->next_bytes = 0;
-    link->cfa = found.cfa;
-    link->step = found.step;
+    struct runtime_link found, *told = look_up(thread, modules, key, is_return, &found);
+    if (!told)
+        return NULL;
+    uintptr_t kept_key = told == &found ? key : ~key;
+    struct runtime_link *link = told == &found ? NULL : runtime_link_find(&thread->links, kept_key);
+    if (!link) {
+        link = runtime_link_make(&thread->links, kept_key);
+        link->next_bytes = 0;
+    }
+    link->cfa = told->cfa;
+    link->step = told->step;
     return link;
 }
 
@@ -87,6 +98,27 @@ find_hashed(struct runtime_thread *thread, const struct modules *modules, uintpt
     rule->cfa = found.cfa;
     rule->step = found.step;
     return rule;
+}
+
+const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_memo_frame *frame,
+                                                          const struct runtime_memo_frame *end, uintptr_t *pc)
+{
+    for (;;) {
+        const struct runtime_memo_frame *next = frame + 1;
+        if (frame == end || !(next->step.ra_offset_bytes & RUNTIME_MEMO_MACHINE)) {
+            const struct runtime_memo_frame *followed = runtime_memo_follow(frame, end, pc);
+            if (followed == frame)
+                return frame;
+            pc += followed - frame;
+            frame = followed;
+            continue;
+        }
+        if (!runtime_memo_reads_the_same(next) ||
+            !modules_machine_holds(arch_native_key(frame->ra), next->sp - frame->sp))
+            return frame;
+        *pc++ = arch_native_key(next->ra) - 1;
+        frame = next;
+    }
 }
 
 // A new frame that the walk has come to by `step`, and the link by which it leaves it; NULL: it does not know one.
@@ -234,7 +266,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
                 link = find_hashed(thread, f->modules, key, pc - f->pcs > 1);
         } else if (__builtin_expect(link->key != key, 0)) {
             link = runtime_link_at(links, last->next_bytes);
-            if (link->key != key) {
+            if (link->key != key && !is_link_of_machine(link, key, pc - f->pcs > 1)) {
                 if (f->modules->shared)
                     runtime_shared_expect(f->modules->shared, key);
                 link = runtime_link_find(links, key);

@@ -26,6 +26,10 @@ static inline uintptr_t walk_load_at(uintptr_t base, intptr_t offset_bytes)
     return os_load(base + (uintptr_t)offset_bytes);
 }
 
+// From a frame of the memo on, as runtime_memo_follow, through frames of a virtual machine that says how they are left.
+const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_memo_frame *frame,
+                                                          const struct runtime_memo_frame *end, uintptr_t *pc);
+
 // From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped. False: it
 // has come to *end.
 RUNTIME_WALK_INLINE bool walk_fast_follow(struct runtime_fast *f, const struct runtime_memo *memo,
@@ -36,6 +40,8 @@ RUNTIME_WALK_INLINE bool walk_fast_follow(struct runtime_fast *f, const struct r
     size_t room = f->max - f->count;
     const struct runtime_memo_frame *room_end = (size_t)(last - first) < room ? last : first + room;
     frame = runtime_memo_follow(first, room_end, f->pcs + f->count);
+    if (__builtin_expect(frame < room_end && frame[1].step.ra_offset_bytes & RUNTIME_MEMO_MACHINE, 0))
+        frame = walk_fast_follow_machine(frame, room_end, f->pcs + f->count + (frame - first));
     size_t followed_count = (size_t)(frame - first);
     f->count += followed_count;
     f->remembered_count += followed_count + 1;

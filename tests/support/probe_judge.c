@@ -64,7 +64,7 @@ static uint64_t log_call(struct bytecode_host *host, uint32_t helper, uint64_t a
         result = fill((uint8_t *)(uintptr_t)a, b, c, helper == QUT_PROBE_STRING);
         hash = mix(mix(hash, b), c);
     } else {
-        const size_t bytes = 8u * words_of(log->image, helper, a);
+        const size_t bytes = 8u * words_of(log->image, helper, a); // none of a stack's
         hash = mix(hash, a);
         hash = bytes ? mix_bytes(hash, (const uint8_t *)(uintptr_t)b, bytes) : hash;
         hash = helper == QUT_PROBE_AGGREGATE ? mix(hash, c) : hash;
@@ -247,6 +247,11 @@ static bool helper_call(struct machine *m, uint32_t helper)
         result = fill(place, b, c, helper == QUT_PROBE_STRING);
         memset(written, true, (size_t)(b + 7) / 8 * 8);
         hash = mix(mix(hash, b), c);
+    } else if (helper == QUT_PROBE_STACK) {
+        if (!is_inside || !number_in(m, 1, &a) || a == 0 || a > 127)
+            return wrong(m, "takes a stack as it may not");
+        hash = mix(hash, a);
+        result = hash >> 7;
     } else {
         const bool is_print = helper == QUT_PROBE_PRINT || helper == QUT_PROBE_CLEAR;
         const uint32_t most = helper == QUT_PROBE_EMIT ? image->header->record_count : image->header->map_count;

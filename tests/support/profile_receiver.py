@@ -83,8 +83,8 @@ def take_push(headers, body):
     uuid = sample[2][0].decode()
     assert [len(part) for part in uuid.split('-')] == [8, 4, 4, 4, 12]
     assert uuid.replace('-', '') == headers['Idempotency-Key']
-    read_pprof_bytes(sample[1][0])
-    return {'labels': labels, 'unpacked': len(unpacked)}
+    samples = read_pprof_bytes(sample[1][0])['samples']
+    return {'labels': labels, 'unpacked': len(unpacked), 'sum': sum(each['values'][0] for each in samples)}
 
 
 def take_file(headers, body):

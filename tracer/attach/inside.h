@@ -33,6 +33,7 @@ enum {
     ATTACH_STACK_BYTES = 256 << 10, // of a stack that are copied at most
     ATTACH_SECOND_BYTES = 64 << 10, // of a second one, and a third
     ATTACH_FRAMES_MAX = 4096,
+    ATTACH_RETURNS_MAX = 1024, // that method tracing of Android's runtime has exchanged
 };
 
 // Registers and stack of a thread at one moment.
@@ -41,6 +42,7 @@ struct attach_taken {
     size_t block_bytes;
     struct arch_frame_regs regs;
     struct target_copy copy; // pieces 0 and 2 have room for ATTACH_STACK_BYTES, the others for ATTACH_SECOND_BYTES
+    struct art_return art_returns[ATTACH_RETURNS_MAX];
 };
 
 // What the kernel says of a thread.
@@ -75,8 +77,9 @@ struct attach_thread {
     uint64_t taken, missed;          // rounds
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
     uint64_t stack_top;
-    uint64_t second_start;        // 0: none; else where another piece begins that walks came to
-    uint64_t thread_pointer;      // when it was last stopped; 0: it was not, or it is not known
+    uint64_t second_start; // 0: none; else where another piece begins that walks came to
+    // When it was last stopped; 0: it was not, or it is not known. What leads to its records in Android's runtime.
+    uint64_t thread_pointer, art_thread;
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
     struct attach_kernel_time kernel_time;
     // ---- sleepers.c

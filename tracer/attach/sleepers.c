@@ -105,7 +105,8 @@ static bool walk_sleeper(struct attach_session *session, struct attach_thread *t
     sample->frame_count = attach_walk(session, thread, &sample->end);
     result->asleep++;
     bool needs_more = sample->end.reason == QUT_END_NO_REGISTER ||
-                      (sample->end.reason == QUT_END_REFUSED && sample->end.refusal == QUT_REFUSED_STACK_SWITCH);
+                      (sample->end.reason == QUT_END_REFUSED && (sample->end.refusal == QUT_REFUSED_STACK_SWITCH ||
+                                                                 sample->end.refusal == QUT_REFUSED_INSTRUMENTED));
     if (!needs_more || target_live_wake(session->target, thread->tid, sleep, &name) != TARGET_WAKE_UNSEEN)
         return true;
     result->asleep--;

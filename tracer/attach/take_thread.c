@@ -112,6 +112,9 @@ void attach_copy_stack(struct attach_session *session, const struct attach_threa
         copy_piece(session, &copy->pieces[0], sp, UNKNOWN_STACK_BYTES);
     copy_piece(session, &copy->pieces[1], thread->second_start, thread->second_start ? ATTACH_SECOND_BYTES : 0);
     copy_other_stacks(session, sp);
+    copy->art_returns = session->taken.art_returns;
+    copy->art_return_count =
+        target_art_returns(session->target, thread->art_thread, session->taken.art_returns, ATTACH_RETURNS_MAX);
     if (!copy->go.is_known) {
         copy_shadow(session, 0, 2);
         copy_shadow(session, 1, 3);
@@ -174,6 +177,7 @@ static void copy_all(struct attach_session *session, struct attach_thread *threa
 {
     thread->thread_pointer = target_core_word(session->target->arch, session->taken.block,
                                               session->target->arch->core_thread_pointer_offset);
+    thread->art_thread = target_art_thread(session->target->arch, session->taken.block);
     attach_copy_stack(session, thread, sp_of(session));
     attach_python_take(session, thread);
     attach_v8_take(session);

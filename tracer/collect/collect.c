@@ -167,18 +167,6 @@ static void write_open(struct collector *collector, const struct image *image)
         write_states(collector, image);
 }
 
-static uint64_t samples_of(const struct image *image)
-{
-    const struct qut_trace_counters *counters = &image->counters;
-    const struct qut_trace_retired *retired = &counters->retired[counters->retired_version & 1];
-    const struct qut_trace_file_thread *threads = image->threads.items;
-    uint64_t samples = retired->stored + retired->merged;
-    for (size_t i = 0; i < image->threads.count; i++)
-        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
-            samples += threads[i].writers[level].commit.stored + threads[i].writers[level].commit.merged;
-    return samples;
-}
-
 static void set_open_interval(struct collector *collector, uint64_t samples)
 {
     const bool is_quiet = samples - collector->open_samples < FEW_SAMPLES;
@@ -201,7 +189,7 @@ static void write_open_if_due(struct collector *collector)
         return;
     struct image image = trace_image_new(memory);
     if (trace_image_of_states(&image, &collector->view, NULL) == 0 && !trace_segment_was_cut(&collector->view)) {
-        set_open_interval(collector, samples_of(&image));
+        set_open_interval(collector, trace_image_samples(&image));
         write_open(collector, &image);
     }
     collector->open_next_ns = now + collector->open_interval_ns;

@@ -228,7 +228,9 @@ static void name_file(struct naming *naming, const struct names_key *keys, size_
     size_t unknown = 0;
     naming->symbol = NULL;
     for (size_t i = 0; i < count && !naming->names->no_memory; i++) {
-        if (!name_place_or_fail(naming, &file, &keys[i], base))
+        if (naming->options.no_files)
+            names_add(naming->names, keys[i].place, address_name(naming, base, keys[i].pc));
+        else if (!name_place_or_fail(naming, &file, &keys[i], base))
             unknown += keys[i].node_count;
         naming->done++;
         tell_progress(naming);

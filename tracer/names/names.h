@@ -16,6 +16,7 @@ struct names_options {
     const char *agent_path;  // the file whose copy was the agent; NULL: the trace says, which must live on
     bool inlined;    // functions inlined at the place become frames of their own (needs libdw and debug information)
     bool lines;      // file and line, likewise
+    bool no_files;   // none is opened: what lies in files has its address for a name
     bool debuginfod; // $DEBUGINFOD_URLS may be asked: slow, and says outside which builds are looked at
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;

@@ -80,6 +80,7 @@ static void print_text(FILE *out, const char *text)
 
 struct done { // of a program, as bits
     uint64_t added, looked_up, printed, cleared, records;
+    bool stacks;
 };
 
 // Which map, or record, a call is about is the constant that r1 has: it was moved there last.
@@ -100,6 +101,7 @@ static struct done done_by(const struct qut_probe_instruction *code, uint32_t co
             case QUT_PROBE_EMIT: done.records |= bit; break;
             case QUT_PROBE_PRINT: done.printed |= bit; break;
             case QUT_PROBE_CLEAR: done.cleared |= bit; break;
+            case QUT_PROBE_STACK: done.stacks = true; break;
             default: break;
             }
         i += one->opcode == QUT_PROBE_OP_WIDE;
@@ -125,6 +127,8 @@ static void explain_program(FILE *out, const struct probe_script *script, uint32
     const struct qut_probe_instruction *code = code_of(script, program, &count);
     const struct done done = done_by(code, count);
     explain_fields(out, qut_probe_parts(script->image).programs[program].fields, most_of(code, count, true));
+    if (done.stacks)
+        fputs("    takes the stack of who called it\n", out);
     explain_maps_of(out, script, "    changes", done.added);
     explain_maps_of(out, script, "    looks up", done.looked_up);
     explain_maps_of(out, script, "    prints", done.printed);

@@ -45,9 +45,10 @@ static const struct sign *sign_of(const struct probe_compiler *c)
     return NULL;
 }
 
-static bool needs_integer(struct probe_compiler *c, const struct probe_operand *o)
+bool probe_needs_integer(struct probe_compiler *c, const struct probe_operand *o)
 {
-    return o->type == PROBE_INTEGER || probe_fail(c, o->at, o->length, "a text where a number must be");
+    return o->type == PROBE_INTEGER ||
+           probe_fail(c, o->at, o->length, "a %s where a number must be", o->type == PROBE_TEXT ? "text" : "stack");
 }
 
 static void spans(struct probe_operand *o, const struct probe_operand *from, const struct probe_operand *to)
@@ -114,11 +115,11 @@ static bool binary(struct probe_compiler *c, unsigned least, struct probe_operan
 static bool and_or(struct probe_compiler *c, const struct sign *sign, struct probe_operand *a)
 {
     struct probe_operand b;
-    if (!needs_integer(c, a) || !probe_to_truth(c, a))
+    if (!probe_needs_integer(c, a) || !probe_to_truth(c, a))
         return false;
     if (sign->level == OR && !invert(c, a)) // then the code goes on here where it is false
         return false;
-    if (!probe_land(c, &a->if_true) || !binary(c, sign->level + 1u, &b) || !needs_integer(c, &b) ||
+    if (!probe_land(c, &a->if_true) || !binary(c, sign->level + 1u, &b) || !probe_needs_integer(c, &b) ||
         !probe_to_truth(c, &b))
         return false;
     if (sign->level == OR)
@@ -155,6 +156,8 @@ static bool binary(struct probe_compiler *c, unsigned least, struct probe_operan
                 return false;
             continue;
         }
+        if ((a->type == PROBE_STACK || b.type == PROBE_STACK) && sign->level != EQUAL)
+            return probe_fail(c, a->at, b.at + b.length - a->at, "stacks are compared by == and != only");
         int64_t folded;
         if (a->where == PROBE_CONSTANT && b.where == PROBE_CONSTANT && fold(sign, a->number, b.number, &folded)) {
             spans(a, a, &b);
@@ -172,7 +175,7 @@ static bool choose(struct probe_compiler *c, struct probe_operand *a)
 {
     struct probe_operand one, other;
     int32_t end = PROBE_NO_JUMP;
-    if (!needs_integer(c, a) || !probe_to_truth(c, a) || !probe_next(c) || !probe_land(c, &a->if_true) ||
+    if (!probe_needs_integer(c, a) || !probe_to_truth(c, a) || !probe_next(c) || !probe_land(c, &a->if_true) ||
         !probe_integer(c, &one) || !probe_load(c, 0, &one) || !probe_jump(c, QUT_PROBE_OP_JA, 0, 0, 0, &end) ||
         !probe_take_sign(c, ":") || !probe_land(c, &a->if_false) || !probe_integer(c, &other) ||
         !probe_load(c, 0, &other) || !probe_land(c, &end))
@@ -195,7 +198,7 @@ bool probe_expression(struct probe_compiler *c, struct probe_operand *result)
 
 bool probe_integer(struct probe_compiler *c, struct probe_operand *result)
 {
-    return probe_expression(c, result) && needs_integer(c, result);
+    return probe_expression(c, result) && probe_needs_integer(c, result);
 }
 
 bool probe_constant(struct probe_compiler *c, int64_t *number, const char *what)
@@ -209,12 +212,12 @@ bool probe_constant(struct probe_compiler *c, int64_t *number, const char *what)
 
 bool probe_not(struct probe_compiler *c, struct probe_operand *o)
 {
-    return needs_integer(c, o) && probe_to_truth(c, o) && invert(c, o);
+    return probe_needs_integer(c, o) && probe_to_truth(c, o) && invert(c, o);
 }
 
 bool probe_negate(struct probe_compiler *c, struct probe_operand *o, bool is_complement)
 {
-    if (!needs_integer(c, o))
+    if (!probe_needs_integer(c, o))
         return false;
     if (o->where == PROBE_CONSTANT) {
         o->number = is_complement ? ~o->number : (int64_t)(0 - (uint64_t)o->number);

@@ -37,10 +37,13 @@ bool probe_format_fits(struct probe_compiler *c, const char *format, const struc
             return probe_fail(c, at->at, at->length, "conversion %u is none of %%d %%u %%x %%X %%c %%s", count + 1);
         if (count >= parts->count)
             continue;
-        if ((conversion.kind == 's') != (parts->items[count].type == PROBE_TEXT))
+        const enum probe_type type = parts->items[count].type;
+        if ((conversion.kind == 's') != (type != PROBE_INTEGER))
             return probe_fail(c, at->at, at->length, "%%%c stands for %s, and value %u is %s", conversion.kind,
                               conversion.kind == 's' ? "a text" : "a number", count + 1,
-                              conversion.kind == 's' ? "a number" : "a text");
+                              type == PROBE_INTEGER ? "a number"
+                              : type == PROBE_TEXT  ? "a text"
+                                                    : "a stack");
     }
     return count == parts->count ||
            probe_fail(c, at->at, at->length, "%u conversions for %u values", count, parts->count);

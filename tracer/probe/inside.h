@@ -114,7 +114,8 @@ bool probe_call(struct probe_compiler *c, enum qut_probe_helper helper);
 // ---- expression.c
 
 bool probe_expression(struct probe_compiler *c, struct probe_operand *result);
-bool probe_integer(struct probe_compiler *c, struct probe_operand *result); // an error if it is a text
+bool probe_integer(struct probe_compiler *c, struct probe_operand *result); // an error if it is none
+bool probe_needs_integer(struct probe_compiler *c, const struct probe_operand *o);
 bool probe_constant(struct probe_compiler *c, int64_t *number, const char *what);
 // Expressions up to the sign, which is taken, behind each other on the stack, which stays in use.
 bool probe_parts_of(struct probe_compiler *c, const char *end, struct probe_parts *parts, uint32_t *word);
@@ -124,6 +125,7 @@ struct probe_keyed {
     struct probe_token name;
     struct probe_parts key;
     uint32_t word; // of the key
+    enum probe_type value;
 };
 bool probe_key(struct probe_compiler *c, struct probe_keyed *keyed);
 bool probe_map_is(struct probe_compiler *c, const struct probe_keyed *keyed, const struct qut_probe_map *as,

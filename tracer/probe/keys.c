@@ -30,7 +30,7 @@ static bool put_part(struct probe_compiler *c, struct probe_parts *parts, struct
         return probe_fail(c, o->at, o->length, "more than %d values", PARTS_MAX);
     if (o->where == PROBE_LITERAL)
         return probe_fail(c, o->at, o->length, "a text in quotes is compared only");
-    if (o->type == PROBE_INTEGER && !probe_spill(c, o))
+    if (o->type != PROBE_TEXT && !probe_spill(c, o))
         return false;
     parts->items[parts->count++] = (struct probe_part){o->type, o->words};
     parts->words += o->words;
@@ -114,7 +114,8 @@ static bool add_map(struct probe_compiler *c, const struct probe_keyed *keyed, c
         return probe_no_memory(c);
     *map = *as;
     map->key_words = keyed->key.words;
-    *known = (struct probe_map){.name = probe_copy(c, name->at + 1, name->length - 1), .key = keyed->key};
+    *known = (struct probe_map){
+        .name = probe_copy(c, name->at + 1, name->length - 1), .key = keyed->key, .value = keyed->value};
     return known->name != NULL;
 }
 
@@ -132,6 +133,9 @@ bool probe_map_is(struct probe_compiler *c, const struct probe_keyed *keyed, con
                           probe_map_kind_name(map->kind));
     if (map->low != as->low || map->step != as->step || map->steps != as->steps)
         return probe_fail(c, name->at, name->length, "it has other steps elsewhere");
+    if (c->script->maps.items[*number].value != keyed->value)
+        return probe_fail(c, name->at, name->length, "its values are %s elsewhere",
+                          keyed->value == PROBE_STACK ? "numbers" : "stacks");
     return same_key(&c->script->maps.items[*number].key, &keyed->key) ||
            probe_fail(c, name->at, name->length, "it has another key elsewhere");
 }

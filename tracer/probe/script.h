@@ -9,7 +9,7 @@
 #include "base/vector.h"
 #include "formats/qut_probe.h"
 
-enum probe_type { PROBE_INTEGER, PROBE_TEXT };
+enum probe_type { PROBE_INTEGER, PROBE_TEXT, PROBE_STACK }; // a stack is its number, one word
 
 struct probe_part { // of a key, or of a record
     enum probe_type type;
@@ -31,6 +31,7 @@ struct probe_place { // where a program runs
 struct probe_map {
     char *name; // without "@"; "" is one, too
     struct probe_parts key;
+    enum probe_type value; // of kind value: a number, or a stack
 };
 
 struct probe_record {

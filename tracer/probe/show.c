@@ -39,9 +39,86 @@ static const struct qut_probe_map *map_of(const struct probe_script *script, uin
     return &qut_probe_parts(script->image).maps[map];
 }
 
+// ---- stacks
+
+struct stack_name {
+    char text[32];
+};
+
+static struct stack_name stack_name(uint64_t number)
+{
+    struct stack_name name = {.text = "[no stack could be taken]"};
+    if (number)
+        snprintf(name.text, sizeof name.text, "stack %016" PRIx64, number);
+    return name;
+}
+
+static size_t find_stack(struct probe_stacks *stacks, uint64_t number, const char *const **frames)
+{
+    return stacks && number ? stacks->find(stacks, number, frames) : 0;
+}
+
+static void print_frames(FILE *out, const char *const *frames, size_t count)
+{
+    fputc('\n', out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "    %s\n", frames[i]);
+}
+
+// Whether that ended the line.
+static bool print_stack(FILE *out, struct probe_stacks *stacks, uint64_t number)
+{
+    const char *const *frames;
+    const size_t count = find_stack(stacks, number, &frames);
+    if (count)
+        print_frames(out, frames, count);
+    else
+        fputs(stack_name(number).text, out);
+    return count != 0;
+}
+
+static void add_frames(struct base_json *json, const char *key, const char *const *frames, size_t count)
+{
+    base_json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++)
+        base_json_string(json, NULL, frames[i]);
+    base_json_close(json, ']');
+}
+
+static void add_stack(struct base_json *json, const char *key, struct probe_stacks *stacks, uint64_t number)
+{
+    const char *const *frames;
+    const size_t count = find_stack(stacks, number, &frames);
+    if (count)
+        add_frames(json, key, frames, count);
+    else
+        base_json_string(json, key, stack_name(number).text);
+}
+
+void probe_show_stack(FILE *out, struct probe_stacks *stacks, uint64_t number)
+{
+    const char *const *frames;
+    const size_t count = find_stack(stacks, number, &frames);
+    fprintf(out, "%s:", stack_name(number).text);
+    if (count)
+        print_frames(out, frames, count);
+    else
+        fputs(" its frames had no room\n", out);
+}
+
+void probe_show_stack_json(struct base_json *json, struct probe_stacks *stacks, uint64_t number)
+{
+    const char *const *frames = NULL;
+    const size_t count = find_stack(stacks, number, &frames);
+    base_json_open(json, NULL, '{');
+    base_json_string(json, "stack", stack_name(number).text);
+    add_frames(json, "frames", frames, count);
+    base_json_close(json, '}');
+}
+
 // ---- for people
 
-static void print_key(FILE *out, const struct probe_map *known, const uint64_t *key)
+static void print_key(FILE *out, const struct probe_map *known, const uint64_t *key, struct probe_stacks *stacks)
 {
     fprintf(out, "@%s", known->name);
     for (uint32_t i = 0; i < known->key.count; i++) {
@@ -49,6 +126,8 @@ static void print_key(FILE *out, const struct probe_map *known, const uint64_t *
         fputs(i ? ", " : "[", out);
         if (known->key.items[i].type == PROBE_TEXT)
             fputs(text_of(part, known->key.items[i].words).bytes, out);
+        else if (known->key.items[i].type == PROBE_STACK)
+            print_stack(out, stacks, *part);
         else
             fprintf(out, "%" PRId64, (int64_t)*part);
     }
@@ -91,7 +170,8 @@ static void print_histogram(FILE *out, const struct qut_probe_map *map, const ui
     }
 }
 
-int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t number)
+int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t number,
+                   struct probe_stacks *stacks)
 {
     const struct qut_probe_map *map = map_of(script, number);
     const bool is_histogram = map->kind == QUT_PROBE_HIST || map->kind == QUT_PROBE_LHIST;
@@ -102,12 +182,16 @@ int probe_show_map(FILE *out, const struct probe_script *script, const struct by
         return -1;
     for (size_t i = 0; i < rows.count; i++) {
         const struct probe_row *row = &rows.items[i];
-        print_key(out, known, row->key);
+        print_key(out, known, row->key, stacks);
         if (is_histogram) {
             fputs(":\n", out);
             print_histogram(out, map, row->values);
         } else if (map->kind == QUT_PROBE_AVG) {
             fprintf(out, ": %.2f\n", row->weight);
+        } else if (known->value == PROBE_STACK) {
+            fputs(": ", out);
+            if (!print_stack(out, stacks, row->values[0]))
+                fputc('\n', out);
         } else {
             fprintf(out, ": %" PRId64 "\n", bytecode_maps_number(map, row->values[0]));
         }
@@ -120,13 +204,16 @@ int probe_show_map(FILE *out, const struct probe_script *script, const struct by
 
 // ---- for other programs
 
-static void add_key(struct base_json *json, const struct probe_parts *parts, const uint64_t *key)
+static void add_key(struct base_json *json, const struct probe_parts *parts, const uint64_t *key,
+                    struct probe_stacks *stacks)
 {
     base_json_open(json, "key", '[');
     for (uint32_t i = 0; i < parts->count; i++) {
         const uint64_t *part = part_at(parts, key, i);
         if (parts->items[i].type == PROBE_TEXT)
             base_json_string(json, NULL, text_of(part, parts->items[i].words).bytes);
+        else if (parts->items[i].type == PROBE_STACK)
+            add_stack(json, NULL, stacks, *part);
         else
             base_json_integer(json, NULL, (int64_t)*part);
     }
@@ -151,7 +238,7 @@ static void add_cells(struct base_json *json, const struct qut_probe_map *map, c
 }
 
 int probe_show_map_json(struct base_json *json, const struct probe_script *script, const struct bytecode_maps *maps,
-                        uint32_t number)
+                        uint32_t number, struct probe_stacks *stacks)
 {
     static const char *const kinds[QUT_PROBE_MAP_KIND_END] = {"count", "sum",  "min",   "max",
                                                               "avg",   "hist", "lhist", "value"};
@@ -167,12 +254,14 @@ int probe_show_map_json(struct base_json *json, const struct probe_script *scrip
     for (size_t i = 0; i < rows.count; i++) {
         const struct probe_row *row = &rows.items[i];
         base_json_open(json, NULL, '{');
-        add_key(json, &script->maps.items[number].key, row->key);
+        add_key(json, &script->maps.items[number].key, row->key, stacks);
         base_json_number(json, "updates", row->updates);
         if (map->kind == QUT_PROBE_HIST || map->kind == QUT_PROBE_LHIST)
             add_cells(json, map, row->values);
         else if (map->kind == QUT_PROBE_AVG)
             base_json_short_real(json, "value", row->weight);
+        else if (script->maps.items[number].value == PROBE_STACK)
+            add_stack(json, "value", stacks, row->values[0]);
         else
             base_json_integer(json, "value", bytecode_maps_number(map, row->values[0]));
         base_json_close(json, '}');
@@ -194,10 +283,12 @@ static void print_plain(FILE *out, const char *text, size_t length)
 }
 
 static void print_converted(FILE *out, const struct probe_conversion *how, const struct probe_part *part,
-                            const uint64_t *words)
+                            const uint64_t *words, struct probe_stacks *stacks)
 {
     char format[24];
-    if (how->kind == 's') {
+    if (part->type == PROBE_STACK) {
+        print_stack(out, stacks, *words);
+    } else if (how->kind == 's') {
         snprintf(format, sizeof format, "%%%s.*s", how->flags);
         const struct text text = text_of(words, part->words);
 #pragma GCC diagnostic push
@@ -213,7 +304,8 @@ static void print_converted(FILE *out, const struct probe_conversion *how, const
     }
 }
 
-void probe_show_record(FILE *out, const struct probe_script *script, uint32_t number, const uint64_t *words)
+void probe_show_record(FILE *out, const struct probe_script *script, uint32_t number, const uint64_t *words,
+                       struct probe_stacks *stacks)
 {
     const struct probe_record *record = &script->records.items[number];
     struct probe_conversion how;
@@ -224,7 +316,7 @@ void probe_show_record(FILE *out, const struct probe_script *script, uint32_t nu
         print_plain(out, at, plain);
         if (!next || i >= record->words.count)
             return;
-        print_converted(out, &how, &record->words.items[i], part_at(&record->words, words, i));
+        print_converted(out, &how, &record->words.items[i], part_at(&record->words, words, i), stacks);
         at = next;
     }
 }

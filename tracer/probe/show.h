@@ -24,13 +24,24 @@ int probe_rows_read(struct probe_rows *rows, const struct probe_script *script, 
                     uint32_t map);
 void probe_rows_free(struct probe_rows *rows);
 
+// Who knows stacks. Where there is nobody (NULL), and where it gives 0, a stack is shown by its number.
+struct probe_stacks {
+    // The frames of a stack, innermost first, and how many.
+    size_t (*find)(struct probe_stacks *stacks, uint64_t number, const char *const **frames);
+};
+// "stack 0123456789abcdef:", and its frames.
+void probe_show_stack(FILE *out, struct probe_stacks *stacks, uint64_t number);
+void probe_show_stack_json(struct base_json *json, struct probe_stacks *stacks, uint64_t number);
+
 // A line for each key, or a histogram. -1: no memory.
-int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t map);
+int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t map,
+                   struct probe_stacks *stacks);
 // One object: name, kind, rows; elements of an open array, or the outermost one.
 int probe_show_map_json(struct base_json *json, const struct probe_script *script, const struct bytecode_maps *maps,
-                        uint32_t map);
+                        uint32_t map, struct probe_stacks *stacks);
 // The words of a record, as its printf has it. Texts that do not end, and characters that a terminal would obey, are
 // shown as such.
-void probe_show_record(FILE *out, const struct probe_script *script, uint32_t record, const uint64_t *words);
+void probe_show_record(FILE *out, const struct probe_script *script, uint32_t record, const uint64_t *words,
+                       struct probe_stacks *stacks);
 
 #endif

@@ -83,8 +83,11 @@ static bool assignment(struct probe_compiler *c)
             return false;
         if (aggregation->kind == QUT_PROBE_COUNT && !probe_load(c, 3, &value))
             return false;
-    } else if (!probe_integer(c, &value) || !probe_load(c, 3, &value)) {
+    } else if (!probe_expression(c, &value) || (value.type != PROBE_STACK && !probe_needs_integer(c, &value)) ||
+               !probe_load(c, 3, &value)) {
         return false;
+    } else {
+        keyed.value = value.type;
     }
     const bool done = probe_map_is(c, &keyed, &as, &map) && probe_call_with_key(c, QUT_PROBE_AGGREGATE, map, &keyed);
     probe_give_words(c, keyed.key.words);

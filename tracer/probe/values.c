@@ -39,7 +39,7 @@ const char *probe_field_name(uint32_t field)
 
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 2 + PROBE_AGGREGATIONS];
+    const char *words[FIELDS + NUMBERS + 3 + PROBE_AGGREGATIONS];
     size_t count = 0;
     for (size_t i = 0; i < FIELDS; i++)
         words[count++] = fields[i].name;
@@ -47,6 +47,7 @@ static bool unknown_name(struct probe_compiler *c, const struct probe_token *tok
         words[count++] = numbers_at[i].name;
     words[count++] = "str";
     words[count++] = "args";
+    words[count++] = "stack";
     if (token->at == c->assigned_at) {
         probe_aggregation_names(words + count);
         count += PROBE_AGGREGATIONS;
@@ -128,6 +129,28 @@ static bool read_text(struct probe_compiler *c, struct probe_operand *o)
            probe_stack_address(c, 1, o->word) && probe_load_number(c, 2, bytes) && probe_call(c, QUT_PROBE_STRING);
 }
 
+// ---- stacks
+
+static bool take_stack(struct probe_compiler *c, struct probe_operand *o)
+{
+    const struct probe_token name = c->token;
+    int64_t frames = QUT_PROBE_STACK_FRAMES_MAX;
+    if (!qut_probe_is_inside(c->kind))
+        return probe_fail(c, name.at, name.length, "a stack is taken in \"entry\" and \"return\" only");
+    if (!probe_next(c) || !probe_take_sign(c, "("))
+        return false;
+    const struct probe_token size = c->token;
+    if (!probe_is_sign(c, ")")) {
+        if (!probe_constant(c, &frames, "how many frames a stack has"))
+            return false;
+        if (frames < 1 || frames > QUT_PROBE_STACK_FRAMES_MAX)
+            return probe_fail(c, size.at, size.length, "a stack has 1 to %d frames", QUT_PROBE_STACK_FRAMES_MAX);
+    }
+    o->where = PROBE_IN_R0;
+    o->type = PROBE_STACK;
+    return probe_take_sign(c, ")") && probe_load_number(c, 1, frames) && probe_call(c, QUT_PROBE_STACK);
+}
+
 // ---- texts
 
 bool probe_compare_texts(struct probe_compiler *c, struct probe_operand *a, struct probe_operand *b, const char *sign)
@@ -170,11 +193,15 @@ static bool look_up(struct probe_compiler *c, struct probe_operand *o)
     const struct qut_probe_map as = {.kind = QUT_PROBE_VALUE};
     struct probe_keyed keyed;
     uint32_t map;
-    if (!probe_key(c, &keyed) || !probe_map_is(c, &keyed, &as, &map) ||
-        !probe_call_with_key(c, QUT_PROBE_LOOKUP, map, &keyed))
+    if (!probe_key(c, &keyed))
+        return false;
+    if (probe_find_map(c, &keyed.name, &map))
+        keyed.value = c->script->maps.items[map].value;
+    if (!probe_map_is(c, &keyed, &as, &map) || !probe_call_with_key(c, QUT_PROBE_LOOKUP, map, &keyed))
         return false;
     probe_give_words(c, keyed.key.words);
     o->where = PROBE_IN_R0;
+    o->type = keyed.value;
     return true;
 }
 
@@ -211,6 +238,8 @@ static bool named(struct probe_compiler *c, struct probe_operand *o)
         done = read_number(c, number, o);
     else if (probe_is_name(c, "str"))
         done = read_text(c, o);
+    else if (probe_is_name(c, "stack"))
+        done = take_stack(c, o);
     else
         return unknown_name(c, &name);
     c->is_slash_an_end = was;

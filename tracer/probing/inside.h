@@ -6,7 +6,15 @@
 
 #include "bytecode/maps.h"
 #include "formats/qut_probe_live.h"
+#include "tracer/probe/show.h"
 #include "tracer/probing/probing.h"
+
+// Stacks are shown by their numbers as long as their frames are not known: until the recording is over. What was shown
+// so is kept, and told then.
+struct probing_stacks {
+    struct probe_stacks stacks; // who notes them
+    BASE_VECTOR(uint64_t);      // ascending
+};
 
 struct probing {
     struct probing_options options;
@@ -21,13 +29,19 @@ struct probing {
     uint64_t *due_ns;        // by place, of timers
     pthread_t thread;
     _Atomic bool is_over;
-    bool has_failed; // something could not be shown
+    struct probing_stacks noted;
+    struct probe_stacks *stacks; // those, or who knows
+    bool has_failed;             // something could not be shown
 };
 
 // Runs a program of the tool's. (outside.c)
 void probing_run(struct probing *probing, uint32_t program);
 void probing_run_all(struct probing *probing, enum qut_probe_kind kind);
 void probing_show_map(struct probing *probing, uint32_t map);
+// (stacks.c)
+void probing_stacks_begin(struct probing *probing);
+void probing_stacks_tell(struct probing *probing,
+                         struct probe_stacks *known); // and shows all by their frames from now on
 // Shows what records have come. (records.c)
 void probing_drain(struct probing *probing);
 void probing_show_record(struct probing *probing, uint32_t record, const uint64_t *words);

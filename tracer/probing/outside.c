@@ -16,11 +16,11 @@ void probing_show_map(struct probing *probing, uint32_t map)
 {
     const struct probing_options *options = &probing->options;
     if (!options->json) {
-        probing->has_failed |= probe_show_map(options->out, options->script, &probing->maps, map) != 0;
+        probing->has_failed |= probe_show_map(options->out, options->script, &probing->maps, map, probing->stacks) != 0;
         return;
     }
     struct base_json json = {.stream = options->out};
-    probing->has_failed |= probe_show_map_json(&json, options->script, &probing->maps, map) != 0;
+    probing->has_failed |= probe_show_map_json(&json, options->script, &probing->maps, map, probing->stacks) != 0;
     fputc('\n', options->out);
 }
 

@@ -80,6 +80,7 @@ static void forget(struct probing *probing)
     if (probing->memory.memory_fd >= 0)
         close(probing->memory.memory_fd);
     pthread_mutex_destroy(&probing->memory.lock);
+    base_vector_free(&probing->noted.vector);
     free(probing->due_ns);
     free(probing);
 }
@@ -135,6 +136,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
     probing->options = *options;
     probing->memory.memory_fd = -1;
     pthread_mutex_init(&probing->memory.lock, NULL);
+    probing_stacks_begin(probing);
     probing->image = qut_probe_parts(script->image);
     bytecode_maps_lay_out(&probing->maps, &probing->image);
     probing->due_ns = calloc(script->places.count + 1, sizeof *probing->due_ns);
@@ -157,11 +159,12 @@ struct traced_probe *probing_memory(struct probing *probing)
     return &probing->memory;
 }
 
-bool probing_end(struct probing *probing, uint64_t *lost_records)
+bool probing_end(struct probing *probing, struct probe_stacks *stacks, uint64_t *lost_records)
 {
     atomic_store_explicit(&probing->is_over, true, memory_order_release);
     pthread_join(probing->thread, NULL);
     probing_drain(probing);
+    probing_stacks_tell(probing, stacks);
     probing_run_all(probing, QUT_PROBE_END);
     for (uint32_t i = 0; i < probing->image.header->map_count; i++)
         probing_show_map(probing, i);

@@ -11,6 +11,7 @@
 #include "tracer/traced/probe.h"
 
 struct probing;
+struct probe_stacks;
 
 struct probing_options {
     const struct probe_script *script; // stays where it is, until the end
@@ -24,7 +25,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
 struct traced_probe *probing_memory(struct probing *probing);
 
 // No process is traced any more: what is left is read, programs of `end` run, all maps are shown. Frees it. Returns
-// whether all could be written; *lost_records: of printf, that had no room.
-bool probing_end(struct probing *probing, uint64_t *lost_records);
+// whether all could be written; *lost_records: of printf, that had no room. `stacks`: who knows stacks; NULL: nobody.
+bool probing_end(struct probing *probing, struct probe_stacks *stacks, uint64_t *lost_records);
 
 #endif

@@ -171,12 +171,14 @@ int trace_build(struct image *image, struct trace *trace, struct base_error *err
         trace->end_ns = latest_ns(trace);
     bool has_damage = image->damaged_chunks || image->damaged_blocks || image->is_truncated || image->may_miss_chunks;
     add_up(image, trace);
-    account_samples(image, trace, has_damage);
+    if (!image->part)
+        account_samples(image, trace, has_damage);
     if (image->may_miss_chunks && trace->damaged_samples)
         trace_image_damage(image, "%" PRIu64 " samples were taken out by a collector, or could not be written by it",
                            trace->damaged_samples);
     check_nodes(image, &nodes);
-    check_balance(image, trace);
+    if (!image->part)
+        check_balance(image, trace);
     trace->damaged_chunks = image->damaged_chunks;
     trace->damaged_blocks = image->damaged_blocks;
     trace->damages = image->damages.items;

@@ -19,8 +19,22 @@ struct image_chunk {
     uint64_t word;
 };
 
+// What of a segment is wanted, if not all: tracer/trace/newer.
+struct image_part;
+struct decoder;
+struct chunk_place;
+struct image_part {
+    // Of a chunk, before it is copied.
+    bool (*leaves_out)(const struct image_part *part, uint32_t uid, uint32_t level, uint64_t seq);
+    // Around a chunk's decoding; *samples: how many it gave, then how many of these stay. False: no memory.
+    bool (*begin_chunk)(struct image_part *part, struct decoder *decoder, const struct chunk_place *place);
+    bool (*end_chunk)(struct image_part *part, struct decoder *decoder, const struct chunk_place *place,
+                      uint64_t *samples);
+};
+
 struct image {
     struct trace_memory *memory;
+    struct image_part *part; // NULL: all
     uint64_t file_bytes;
     struct qut_trace_header header;
     struct qut_trace_counters counters;
@@ -62,6 +76,7 @@ struct trace_segment_view;
 int trace_image_of_segment(struct image *image, const struct trace_segment_view *view, struct base_error *error);
 // Header, counters and threads only.
 int trace_image_of_states(struct image *image, const struct trace_segment_view *view, struct base_error *error);
+uint64_t trace_image_samples(const struct image *image); // that were stored or merged, by the writers' states
 // Without memory nothing more is read with *room.
 struct file_room;
 int trace_image_of_file(struct image *image, struct file_room *room, const uint8_t *bytes, size_t size,

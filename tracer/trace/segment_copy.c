@@ -164,6 +164,17 @@ static bool is_told(const struct image *image, const struct trace_segment_view *
            trace_segment_thread(view, slot)->writers[level].version == thread->writers[level].version;
 }
 
+static bool is_left_out(const struct image *image, const struct trace_segment_view *view, uint32_t index)
+{
+    if (!image->part)
+        return false;
+    const uint64_t word = __atomic_load_n(&trace_segment_directory(view)[index], __ATOMIC_RELAXED);
+    const struct qut_trace_chunk *header = (const void *)trace_segment_chunk(view, index);
+    return trace_chunk_word_state(word) == QUT_TRACE_CHUNK_SEALED &&
+           image->part->leaves_out(image->part, __atomic_load_n(&header->thread_uid, __ATOMIC_RELAXED),
+                                   trace_chunk_word_level(word), trace_chunk_word_seq(word));
+}
+
 static int copy_sealed_chunks(struct image *image, const struct trace_segment_view *view, struct arena *arena,
                               struct base_error *error)
 {
@@ -176,7 +187,8 @@ static int copy_sealed_chunks(struct image *image, const struct trace_segment_vi
             return no_memory(error);
         uint64_t word;
         uint32_t used_bytes;
-        if (trace_segment_copy_sealed(view, i, &word, to, &used_bytes) != SEGMENT_COPIED ||
+        if (is_left_out(image, view, i) ||
+            trace_segment_copy_sealed(view, i, &word, to, &used_bytes) != SEGMENT_COPIED ||
             !is_told(image, view, slot_index, word, (const void *)to))
             continue;
         if (!add_chunk(image, (struct image_chunk){.bytes = to,
@@ -274,6 +286,18 @@ static int copy_states(struct image *image, const struct trace_segment_view *vie
 int trace_image_of_states(struct image *image, const struct trace_segment_view *view, struct base_error *error)
 {
     return copy_states(image, view, NULL, error);
+}
+
+uint64_t trace_image_samples(const struct image *image)
+{
+    const struct qut_trace_counters *counters = &image->counters;
+    const struct qut_trace_retired *retired = &counters->retired[counters->retired_version & 1];
+    const struct qut_trace_file_thread *threads = image->threads.items;
+    uint64_t samples = retired->stored + retired->merged;
+    for (size_t i = 0; i < image->threads.count; i++)
+        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
+            samples += threads[i].writers[level].commit.stored + threads[i].writers[level].commit.merged;
+    return samples;
 }
 
 int trace_image_of_segment(struct image *image, const struct trace_segment_view *view, struct base_error *error)

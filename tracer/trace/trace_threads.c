@@ -122,8 +122,11 @@ static bool add_chunk(struct maker *maker, struct trace_thread *thread, const st
     const struct qut_trace_file_writer *writer = state ? &state->writers[place->level] : NULL;
     bool is_last = writer && writer->commit.chunk && writer->commit.chunk_seq == (uint32_t)place->seq;
     const struct qut_trace_run *run = place->chunk->is_open && is_last ? &writer->commit.run : NULL;
+    struct image_part *part = maker->image->part;
     struct decoded decoded;
-    if (!trace_decode_chunk(&maker->decoder, place->chunk, run, &decoded))
+    if ((part && !part->begin_chunk(part, &maker->decoder, place)) ||
+        !trace_decode_chunk(&maker->decoder, place->chunk, run, &decoded) ||
+        (part && !part->end_chunk(part, &maker->decoder, place, &decoded.samples)))
         return false;
     if (decoded.is_damaged) {
         maker->image->damaged_chunks++;

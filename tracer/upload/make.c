@@ -71,6 +71,8 @@ static void make_id(const struct maker *maker, const struct selection *selection
     add_text(&hash, labels->host);
     add_text(&hash, labels->service);
     add_text(&hash, labels->version);
+    if (maker->wanted->window)
+        add_bytes(&hash, &maker->wanted->window, sizeof maker->wanted->window);
     print_id(&hash, id);
 }
 
@@ -170,6 +172,8 @@ static int make_body(const struct maker *maker, const struct selection *selectio
         const int first = make_part(maker, from_ns, middle_ns, splits + 1, error);
         return first == 0 ? make_part(maker, middle_ns, wanted_to_ns, splits + 1, error) : -1;
     }
+    for (size_t i = 0; i < selection->trace.sample_count; i++)
+        request.samples += selection->trace.samples[i].count;
     request.is_too_large = request.body.size > maker->wanted->max_bytes;
     return maker->each(maker->context, &request, error);
 }

@@ -242,6 +242,11 @@ int upload_spool_take(struct upload_spool *spool, const struct upload_request *r
     return result;
 }
 
+bool upload_spool_knows(struct upload_spool *spool, const char *id)
+{
+    return upload_spool_find(spool, id) != NULL;
+}
+
 void upload_spool_balance(const struct upload_spool *spool, struct upload_balance *balance)
 {
     *balance = spool->balance;

@@ -27,6 +27,7 @@ struct upload_request {
     enum upload_form form;
     uint64_t from_ns, to_ns; // since the trace's start
     struct base_bytes body;  // as the receiver unpacks it
+    uint64_t samples;        // of the trace, that are in it; of a file 0
     bool is_too_large;       // and cannot be split any more
 };
 
@@ -36,6 +37,7 @@ struct upload_wanted {
     enum selection_kind kind;
     bool no_names;
     const char *system_root; // NULL: none
+    uint64_t window;         // its number, where a trace is one of several of the same processes
     uint64_t max_bytes;      // of one body; a longer one becomes two, each of half the time
 };
 
@@ -76,6 +78,8 @@ void upload_spool_close(struct upload_spool *spool);
 // On the disk when this returns. The oldest that wait make room for it. -1: it was not taken, nothing has changed.
 int upload_spool_take(struct upload_spool *spool, const struct upload_request *request, enum upload_taken *how,
                       struct base_error *error);
+// Whether it has had a request: what was dropped, or sent more than 1,024 requests ago, it may have forgotten.
+bool upload_spool_knows(struct upload_spool *spool, const char *id);
 void upload_spool_balance(const struct upload_spool *spool, struct upload_balance *balance);
 
 // ---- sending

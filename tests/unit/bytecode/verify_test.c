@@ -139,6 +139,10 @@ static const struct refused {
     {BYTECODE_FIELD, 0, {LOAD(0, 1, 4), EXIT}},                               //
     {BYTECODE_HELPER, 0, {CALL(0), EXIT}},                                    //
     {BYTECODE_HELPER, 0, {CALL(QUT_PROBE_HELPER_END), EXIT}},                 //
+    {BYTECODE_ARGUMENT, 1, {MOV(1, 0), CALL(QUT_PROBE_STACK), EXIT}},         // no frames
+    {BYTECODE_ARGUMENT, 1, {MOV(1, 128), CALL(QUT_PROBE_STACK), EXIT}},       //
+    {BYTECODE_ARGUMENT, 1, {LOAD(1, 1, 0), CALL(QUT_PROBE_STACK), EXIT}},     // not known before
+    {BYTECODE_ARGUMENT, 0, {CALL(QUT_PROBE_STACK), EXIT}},                    // an address
     {BYTECODE_HELPER, 0, {CALL(-1), EXIT}},                                   //
     {BYTECODE_HELPER, 1, {MOV(1, 0), CALL(QUT_PROBE_PRINT), EXIT}},           // not inside
     {BYTECODE_ARGUMENT, 1, {MOV(1, 2), CALL(QUT_PROBE_AGGREGATE), EXIT}},     // no such map

@@ -33,7 +33,7 @@ completes() # NAME WANTED PROGRAM WORD...: the last word is completed; WANTED is
 }
 
 completes 'commands' '^record report $' qut re
-completes 'all commands' '--help .*collect diff export info probe query record report stack' qut ''
+completes 'all commands' '--help .*collect diff export info monitor probe query record report stack' qut ''
 completes 'an option' '^--frequency $' qut record --freq
 completes 'options' '^--lines $' qut export one.qtrace --li
 completes 'not those of others' '^ $' qut report --frequ

@@ -10,9 +10,12 @@
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
 #include "tracer/cli/probe/probe_functions.h"
+#include "tracer/cli/probe/probe_library.h"
 #include "tracer/cli/probe/probe_options.h"
+#include "tracer/cli/probe/probe_stacks.h"
 #include "tracer/cli/record_go.h"
 #include "tracer/probe/explain.h"
+#include "tracer/probe/parameters.h"
 #include "tracer/probing/probing.h"
 #include "tracer/traced/clock.h"
 
@@ -27,10 +30,25 @@ struct work {
 
 // ---- the script
 
-// malloc's; NULL: it was said why.
+static char *copy_script(const char *text, size_t length)
+{
+    char *copy = malloc(length + 1);
+    if (copy)
+        memcpy(copy, text, length);
+    else
+        cli_report(stderr, "probe", "no memory");
+    return copy;
+}
+
+// malloc's; NULL: it was said why. Of a file, or, where there is none, of one that comes with us.
 static char *read_script(const char *path, size_t *length)
 {
     FILE *file = fopen(path, "re");
+    const struct probe_library_script *script = file ? NULL : cli_probe_library_find(path);
+    if (script) {
+        *length = script->length;
+        return copy_script(script->text, script->length);
+    }
     char *text = file ? malloc(SCRIPT_BYTES_MAX) : NULL;
     *length = text ? fread(text, 1, SCRIPT_BYTES_MAX, file) : 0;
     const int failed = !text || ferror(file) ? errno : *length == SCRIPT_BYTES_MAX ? EFBIG : 0;
@@ -41,6 +59,14 @@ static char *read_script(const char *path, size_t *length)
     cli_report(stderr, path, "%s", strerror(failed));
     free(text);
     return NULL;
+}
+
+static bool say_mistake(const struct probe_diagnostic *diagnostic, const char *name, const char *text, size_t length)
+{
+    char *shown = probe_diagnostic_show(diagnostic, name, text, length);
+    fputs(shown ? shown : "qut: no memory\n", stderr);
+    free(shown);
+    return false;
 }
 
 static bool compile(struct work *work, const char *name, const char *text, size_t length)
@@ -55,10 +81,22 @@ static bool compile(struct work *work, const char *name, const char *text, size_
         return true;
     if (work->functions.status) // there is no such program, which was said
         return false;
-    char *shown = probe_diagnostic_show(&diagnostic, name, text, length);
-    fputs(shown ? shown : "qut: no memory\n", stderr);
-    free(shown);
-    return false;
+    return say_mistake(&diagnostic, name, text, length);
+}
+
+// Where parameters were put in, mistakes are pointed at in what came out.
+static bool put_and_compile(struct work *work, const char *name, const char *text, size_t length)
+{
+    const struct probe_options *options = &work->options;
+    struct probe_diagnostic diagnostic;
+    size_t put_length;
+    char *put =
+        probe_parameters_put(text, length, options->parameters, options->parameter_count, &put_length, &diagnostic);
+    if (!put)
+        return say_mistake(&diagnostic, name, text, length);
+    const bool is_compiled = compile(work, name, put, put_length);
+    free(put);
+    return is_compiled;
 }
 
 // CLI_GO_ON, or an exit status.
@@ -66,9 +104,8 @@ static int take_script(struct work *work)
 {
     const struct probe_options *options = &work->options;
     size_t length = options->script ? strlen(options->script) : 0;
-    char *text = options->script ? NULL : read_script(options->script_path, &length);
-    const bool is_compiled = options->script ? compile(work, "-e", options->script, length)
-                                             : text && compile(work, options->script_path, text, length);
+    char *text = options->script ? copy_script(options->script, length) : read_script(options->script_path, &length);
+    const bool is_compiled = text && put_and_compile(work, options->script ? "-e" : options->script_path, text, length);
     free(text);
     return is_compiled ? CLI_GO_ON : work->functions.status ? work->functions.status : CLI_BAD;
 }
@@ -136,6 +173,18 @@ static int go(struct work *work, int argc, char **argv)
     return cli_record_go(&record);
 }
 
+// Without them stacks are shown by their numbers.
+static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_known *known)
+{
+    struct base_error error = {0};
+    if (!cli_probe_takes_stacks(&work->script))
+        return NULL;
+    if (cli_probe_stacks_read(known, work->path, &error) == 0)
+        return &known->stacks;
+    cli_report_error(stderr, "stacks", &error);
+    return NULL;
+}
+
 static int probe(struct work *work, int argc, char **argv)
 {
     const struct probing_options options = {.script = &work->script, .out = stdout, .json = work->options.json};
@@ -147,13 +196,18 @@ static int probe(struct work *work, int argc, char **argv)
         cli_report_error(stderr, "probe", &error);
         return CLI_BAD;
     }
+    struct probe_stacks_known known = {.names = NULL};
+    struct probe_stacks *stacks = NULL;
     int status = CLI_BAD;
     if (take_places(work, probing_memory(probing)) && make_directory(work)) {
         status = go(work, argc, argv);
+        stacks = read_stacks(work, &known);
         unlink(work->path);
         rmdir(work->directory);
     }
-    if (!probing_end(probing, &lost)) {
+    const bool is_whole = probing_end(probing, stacks, &lost);
+    cli_probe_stacks_free(&known);
+    if (!is_whole) {
         cli_report(stderr, "standard output", "not all could be written");
         status = status ? status : CLI_NO;
     }
@@ -202,6 +256,8 @@ static int probe_command(const struct cli_command *command, int argc, char **arg
         return CLI_BAD;
     }
     int status = cli_probe_options_parse(&work->options, argc, argv);
+    if (status == CLI_GO_ON && work->options.list_scripts)
+        status = cli_probe_library_list();
     if (status == CLI_GO_ON && !work->options.explain && !traced_is_possible()) {
         cli_report(stderr, "probe",
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");

@@ -12,7 +12,9 @@
 static const char help[] =
     "Usage: qut probe -e SCRIPT [OPTION]... [--] COMMAND [ARGUMENT]...\n"
     "       qut probe -e SCRIPT [OPTION]... -p PID\n"
-    "       qut probe --list PATTERN... [-p PID | COMMAND]\n\n"
+    "       qut probe -f FILE [-a VALUE]... [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+    "       qut probe --list PATTERN... [-p PID | COMMAND]\n"
+    "       qut probe --list-scripts\n\n"
     "Asks a program questions at the entries and exits of its functions: how often, with what arguments, how long. "
     "The\n"
     "script becomes a small program that is proven harmless, here and once more in the process: it writes nothing of\n"
@@ -26,11 +28,15 @@ static const char help[] =
     "Where there is debug information, args->NAME is an argument, and args->NAME->x a member of what it leads to;\n"
     "likewise retval->x. A clause that has these runs in the functions that COMMAND's file and its libraries have, or\n"
     "those that the process has when we come; not in files that are loaded later.\n\n"
+    "FILE is also the name of a script that comes with us: --list-scripts has them. A VALUE takes the place of $1, "
+    "the\n"
+    "next one of $2, up to $9; ${1:-TEXT} is TEXT where there is none.\n\n"
     "COMMAND is started with an agent in it (LD_PRELOAD), and so is what it starts. Into a process that runs (-p) it\n"
     "is loaded, until Ctrl-C, --duration, or its end; then all is put back, and it goes on. Maps are shown at the "
     "end.\n"
     "\n"
-    "Example: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n";
+    "Examples: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n"
+    "          qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n";
 
 static const char statuses[] =
     "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"
@@ -43,6 +49,7 @@ static const char statuses[] =
 enum {
     ID_SCRIPT = 'e',
     ID_FILE = 'f',
+    ID_PARAMETER = 'a',
     ID_PID = 'p',
     ID_QUIET = 'q',
     ID_DURATION = 256,
@@ -50,6 +57,7 @@ enum {
     ID_EXPLAIN,
     ID_LIST,
     ID_FUNCTIONS,
+    ID_LIST_SCRIPTS,
     ID_NO_CHILDREN,
     ID_CACHE,
     ID_NO_CACHE,
@@ -57,7 +65,9 @@ enum {
 
 static const struct cli_argument arguments[] = {
     {"expression", "SCRIPT", ID_SCRIPT, 0, "the script"},
-    {"file", "FILE", ID_FILE, 0, "a file with the script"},
+    {"file", "FILE", ID_FILE, 0, "a file with the script, or the name of one that comes with us"},
+    {"arg", "VALUE", ID_PARAMETER, 0, "the script's $1; said again, its $2, and so on"},
+    {"list-scripts", NULL, ID_LIST_SCRIPTS, 0, "the scripts that come with us, and what they answer; starts nothing"},
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
     {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
@@ -95,12 +105,22 @@ static int take_listed(struct probe_options *options, const char *value)
     return 0;
 }
 
+static int take_parameter(struct probe_options *options, const char *value)
+{
+    if (options->parameter_count == PROBE_PARAMETERS_MAX)
+        return cli_bad_value("arg", value, "at most 9 of them");
+    options->parameters[options->parameter_count++] = value;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct probe_options *options = context;
     switch (id) {
     case ID_SCRIPT: options->script = value; return 0;
     case ID_FILE: options->script_path = value; return 0;
+    case ID_PARAMETER: return take_parameter(options, value);
+    case ID_LIST_SCRIPTS: options->list_scripts = true; return 0;
     case ID_PID: return take_pid(options, value);
     case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
     case ID_JSON: options->json = true; return 0;
@@ -139,6 +159,10 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
     struct calls_options *calls = &options->calls;
     calls->command = first < argc ? argv + first : NULL;
     const bool is_listed = calls->traced.pattern_count != 0, has_script = options->script || options->script_path;
+    if (options->list_scripts)
+        return CLI_GO_ON;
+    if (options->parameter_count && !has_script)
+        return refuse("--arg", "there is no SCRIPT that has parameters");
     if (is_listed && has_script)
         return refuse("--list", "a PATTERN and a SCRIPT: not both; --functions lists those of a SCRIPT");
     if (options->list && options->explain)

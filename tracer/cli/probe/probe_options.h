@@ -4,10 +4,14 @@
 #define TRACER_CLI_PROBE_PROBE_OPTIONS_H
 
 #include "tracer/cli/calls_options.h"
+#include "tracer/probe/parameters.h"
 
 struct probe_options {
-    const char *script, *script_path; // one of them
+    const char *script, *script_path;             // one of them
+    const char *parameters[PROBE_PARAMETERS_MAX]; // of the script
+    size_t parameter_count;
     bool json, quiet;
+    bool list_scripts;          // those that come with us
     bool list;                  // the functions of patterns, or of the script
     bool explain;               // what the script would do; nothing is started
     struct calls_options calls; // the command, the process, and what qut record is told

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,42 +103,7 @@ static int take_file(struct job *job, char *operand)
     return result != 0 ? CLI_BAD : is_whole ? CLI_OK : CLI_NO;
 }
 
-// ---- the account
-
-static void show_balance(const struct upload_balance *balance)
-{
-    printf("taken %" PRIu64 " = sent %" PRIu64 " + waiting %" PRIu64 " + dropped %" PRIu64, balance->taken,
-           balance->sent, balance->waiting, balance->dropped);
-    for (size_t i = 0; i < balance->reason_count; i++)
-        printf("%s%s %" PRIu64, i ? ", " : " (", balance->reasons[i].text, balance->reasons[i].count);
-    printf("%s", balance->reason_count ? ")" : "");
-    if (balance->rejected)
-        printf("; profiles rejected: %" PRIu64, balance->rejected);
-    putchar('\n');
-}
-
-static void say_of_request(void *context, const char *id, const char *text)
-{
-    const struct job *job = context;
-    if (!job->options.quiet)
-        cli_report(stderr, id, "%s", text);
-}
-
-static int send_all(struct job *job)
-{
-    struct base_error error = {0};
-    job->options.target.say = say_of_request;
-    job->options.target.context = job;
-    if (upload_send(job->spool, &job->options.target, &error) >= 0)
-        return CLI_OK;
-    cli_report_error(stderr, "--to", &error); // not the URL: it may be secret
-    return CLI_BAD;
-}
-
-static int worse(int a, int b)
-{
-    return a > b ? a : b;
-}
+// ---- the spool
 
 static int run_spool(struct job *job)
 {
@@ -156,37 +120,33 @@ static int run_spool(struct job *job)
     // What waits is older: it is sent first.
     const bool sends_first = options->has_target && before.waiting && options->file_count;
     if (sends_first)
-        status = send_all(job);
+        status = upload_options_send(&job->options, job->spool);
     for (int i = 0; i < options->file_count; i++)
-        status = worse(status, take_file(job, options->files[i]));
+        status = upload_options_worse(status, take_file(job, options->files[i]));
     if (options->has_target && (!sends_first || status != CLI_BAD))
-        status = worse(status, send_all(job));
+        status = upload_options_worse(status, upload_options_send(&job->options, job->spool));
     upload_spool_balance(job->spool, &after);
     upload_spool_close(job->spool);
-    show_balance(&after);
+    upload_options_show(&after);
     const bool is_less =
         after.dropped > before.dropped || after.rejected > before.rejected || (options->has_target && after.waiting);
-    return worse(status, is_less ? CLI_NO : CLI_OK);
+    return upload_options_worse(status, is_less ? CLI_NO : CLI_OK);
 }
 
 static int upload_command(const struct cli_command *command, int argc, char **argv)
 {
     (void)command;
     struct job job = {.spool = NULL};
-    int status = upload_options_parse(&job.options, argc, argv);
+    int status = upload_options_parse(&job.options, UPLOAD_COMMAND, argc, argv);
     if (status != CLI_GO_ON)
         return status;
-    if (job.options.has_target && !upload_is_built()) {
-        cli_report(stderr, "upload", "this qut was built without libcurl (-Dfetch): it can fill a spool, and list");
+    if (!upload_options_can_send(&job.options, "upload", "it can fill a spool, and list"))
         return CLI_BAD;
-    }
-    signal(SIGPIPE, SIG_IGN); // a receiver that goes away, and a limit of files, are errors like others
-    signal(SIGXFSZ, SIG_IGN);
     if (!job.options.dry_run)
         return run_spool(&job);
     status = CLI_OK;
     for (int i = 0; i < job.options.file_count; i++)
-        status = worse(status, take_file(&job, job.options.files[i]));
+        status = upload_options_worse(status, take_file(&job, job.options.files[i]));
     printf("%" PRIu64 " requests, %" PRIu64 " bytes before they are packed; nothing was sent or kept\n", job.made,
            job.made_bytes);
     return status;

@@ -8,7 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/diagnostics.h"
 
-static const char help[] =
+static const char upload_help[] =
     "Usage: qut upload FILE... --as FORM --spool DIR --to URL\n"
     "       qut upload --as FORM --spool DIR --to URL\n"
     "       qut upload FILE... --as FORM --dry-run\n\n"
@@ -31,9 +31,31 @@ static const char help[] =
     "         qut upload --as otlp --spool spool --to http://collector:4318\n"
     "         qut upload app.qtrace --as pprof --dry-run\n";
 
-static const char statuses[] =
+static const char upload_statuses[] =
     "\nExit status: 0 all was accepted, or put into the spool without --to; 1 something "
     "waits, or was dropped or rejected, or a FILE is incomplete; 2 bad usage or input, or nothing can be sent.\n";
+
+static const char monitor_help[] =
+    "Usage: qut monitor DIR... --as FORM --spool DIR [--to URL]\n\n"
+    "Takes what the processes of this host sample, window by window, and sends it. A process that is linked with "
+    "libqut\n"
+    "makes its segment in a DIR of a memory file system (qut_trace_options.path, keeping the newest). Of each segment "
+    "that\n"
+    "is found there a window has what is new since the last one, aggregated by stack and thread: one request for all\n"
+    "processes (otlp), or one for each (pprof), which goes to the spool as those of qut upload do. Names are left to "
+    "the\n"
+    "receiver, by build-id and address, unless --names is given. A segment whose process is gone is read to its end, "
+    "and\n"
+    "removed. Without --to nothing is sent: what waits there, qut upload sends.\n\n"
+    "What was taken of whom is remembered in the spool. Ended at any instant and begun again, it takes nothing twice; "
+    "the\n"
+    "last lines count the samples that processes told of, and where they are, of all that the spool ever had.\n\n"
+    "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
+    "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n";
+
+static const char monitor_statuses[] =
+    "\nExit status: 0 it ended as asked (--once, --duration, SIGTERM, SIGINT) and all is in windows; 1 samples were "
+    "lost,\nor a request waits with --to, or was dropped or rejected; 2 bad usage, or a window could not be taken.\n";
 
 enum {
     ID_TO = 256,
@@ -53,13 +75,27 @@ enum {
     ID_DEBUG_ROOT,
     ID_SYSROOT,
     ID_NO_INLINES,
+    ID_NAMES,
+    ID_HOST,
+    ID_SERVICE,
+    ID_VERSION,
+    ID_WINDOW,
+    ID_ONCE,
+    ID_DURATION,
     ID_QUIET = 'q',
 };
 
 #define KINDS "cpu, wall, alloc, lock, io or other"
 #define SIZES "a number of bytes, or of k, M, G of them"
 
-enum { URL_MAX_BYTES = 8192, TIMEOUT_MAX_S = 3600, WAIT_MAX_MS = 60000, PATIENCE_MAX_S = 1000000 };
+enum {
+    URL_MAX_BYTES = 8192,
+    TIMEOUT_MAX_S = 3600,
+    WAIT_MAX_MS = 60000,
+    PATIENCE_MAX_S = 1000000,
+    WINDOW_MAX_S = 86400,
+    DURATION_MAX_S = 1000000000
+};
 
 static const struct cli_argument arguments[] = {
     {"to", "URL|@FILE", ID_TO, 0, "where to: http or https"},
@@ -69,17 +105,27 @@ static const struct cli_argument arguments[] = {
     {"max-bytes", "SIZE", ID_MAX_BYTES, 0,
      "of a request, unpacked: longer ones become several, of a part of the time (default: otlp 64M, pprof 4M)"},
     {"kind", "KIND", ID_KIND, 0, KINDS ": samples of this kind (default: the recording's main kind)"},
-    {"no-names", NULL, ID_NO_NAMES, 0, "addresses and build-ids without names, for the receiver to look up"},
+    {"no-names", NULL, ID_NO_NAMES, UPLOAD_COMMAND,
+     "addresses and build-ids without names, for the receiver to look up"},
     {"token-file", "FILE", ID_TOKEN, 0, "its first line is sent as a bearer token; by https, or to this machine"},
     {"headers", "FILE", ID_HEADERS, 0, "each of its lines, \"Name: value\", is sent as a header; as with tokens"},
     {"cacert", "FILE", ID_CACERT, 0, "PEM file of the certificates that are trusted (default: the system's)"},
     {"timeout", "S", ID_TIMEOUT, 0, "seconds for one request (default: 30)"},
     {"wait", "MS", ID_WAIT, 0, "before a request is sent again; doubled each time, up to a minute (default: 1000)"},
-    {"patience", "S", ID_PATIENCE, 0, "seconds for all: then what is left waits; 0: each is sent once (default: 60)"},
-    {"dry-run", NULL, ID_DRY_RUN, 0, "send and keep nothing: list what would leave this host"},
+    {"patience", "S", ID_PATIENCE, 0,
+     "seconds for all: then what is left waits; 0: each is sent once (default: 60; monitor: 10)"},
+    {"dry-run", NULL, ID_DRY_RUN, UPLOAD_COMMAND, "send and keep nothing: list what would leave this host"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug)"},
-    {"sysroot", "DIR", ID_SYSROOT, 0, "open the files of modules below DIR: a trace of another machine"},
+    {"sysroot", "DIR", ID_SYSROOT, UPLOAD_COMMAND, "open the files of modules below DIR: a trace of another machine"},
     {"no-inlines", NULL, ID_NO_INLINES, 0, "no inlined functions, which need debug information: faster"},
+    {"names", NULL, ID_NAMES, MONITOR_COMMAND, "functions' names too: files are read for them, in each window"},
+    {"host", "NAME", ID_HOST, MONITOR_COMMAND, "what this host is called (default: its name)"},
+    {"service", "NAME", ID_SERVICE, MONITOR_COMMAND, "what all processes are of (default: each its own name)"},
+    {"version", "NAME", ID_VERSION, MONITOR_COMMAND, "of the service"},
+    {"window", "S", ID_WINDOW, MONITOR_COMMAND,
+     "seconds of a window; hosts begin theirs at different ones (default: 60)"},
+    {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
+    {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
     {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };
@@ -155,6 +201,19 @@ static int take_option(void *context, int id, const char *value)
     case ID_DEBUG_ROOT: options->debug_root = value; return 0;
     case ID_SYSROOT: options->wanted.system_root = value; return 0;
     case ID_NO_INLINES: options->no_inlines = true; return 0;
+    case ID_NAMES: options->wanted.no_names = false; return 0;
+    case ID_HOST: options->wanted.labels.host = value; return 0;
+    case ID_SERVICE: options->wanted.labels.service = value; return 0;
+    case ID_VERSION: options->wanted.labels.version = value; return 0;
+    case ID_WINDOW:
+        status = take_number("window", value, 1, WINDOW_MAX_S, "seconds from 1 to 86400", &number);
+        options->window_s = (unsigned)number;
+        return status;
+    case ID_ONCE: options->once = true; return 0;
+    case ID_DURATION:
+        status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
+        options->duration_s = (unsigned)number;
+        return status;
     case ID_QUIET: options->quiet = true; return 0;
     default: return -1;
     }
@@ -165,44 +224,66 @@ static const char *word_of(int id, size_t index)
     return id == ID_AS && index < UPLOAD_FORM_COUNT ? upload_form_name((enum upload_form)index) : NULL;
 }
 
-static int refuse(const char *name, const char *why)
+static int refuse(enum upload_command command, const char *name, const char *why)
 {
     cli_report(stderr, name, "%s", why);
-    return cli_usage_error("upload");
+    return cli_usage_error(command == MONITOR_COMMAND ? "monitor" : "upload");
 }
 
-int upload_options_parse(struct upload_options *options, int argc, char **argv)
+static int check_upload(const struct upload_options *options)
 {
-    const struct cli_parser parser = {.command = "upload",
-                                      .help = help,
-                                      .statuses = statuses,
+    const bool has_form = options->wanted.form != UPLOAD_FORM_COUNT;
+    if (options->dry_run && !options->file_count)
+        return refuse(UPLOAD_COMMAND, "--dry-run", "needs a FILE");
+    if (!options->dry_run && !options->spool)
+        return refuse(UPLOAD_COMMAND, "upload", "needs --spool DIR, where requests wait");
+    if (!has_form && (options->file_count || options->has_target))
+        return refuse(UPLOAD_COMMAND, "upload", "needs --as FORM");
+    if (has_form && options->wanted.form == UPLOAD_FILE &&
+        (options->wanted.no_names || options->wanted.kind != SELECTION_MAIN))
+        return refuse(UPLOAD_COMMAND, "--as file", "sends the trace as it is: neither --kind nor --no-names");
+    return CLI_GO_ON;
+}
+
+static int check_monitor(const struct upload_options *options)
+{
+    if (!options->file_count)
+        return refuse(MONITOR_COMMAND, "monitor", "needs a DIR, where processes have their segments");
+    if (!options->spool)
+        return refuse(MONITOR_COMMAND, "monitor", "needs --spool DIR, where windows wait");
+    if (options->wanted.form == UPLOAD_FORM_COUNT || options->wanted.form == UPLOAD_FILE)
+        return refuse(MONITOR_COMMAND, "monitor", "needs --as otlp or --as pprof");
+    if (options->once && options->duration_s)
+        return refuse(MONITOR_COMMAND, "--once", "ends by itself: no --duration");
+    return CLI_GO_ON;
+}
+
+int upload_options_parse(struct upload_options *options, enum upload_command command, int argc, char **argv)
+{
+    const bool monitors = command == MONITOR_COMMAND;
+    const struct cli_parser parser = {.command = monitors ? "monitor" : "upload",
+                                      .help = monitors ? monitor_help : upload_help,
+                                      .statuses = monitors ? monitor_statuses : upload_statuses,
                                       .arguments = arguments,
                                       .argument_count = sizeof arguments / sizeof *arguments,
+                                      .set = command,
                                       .take = take_option,
                                       .context = options,
                                       .word = word_of};
     static const uint64_t max_bytes[UPLOAD_FORM_COUNT] = {64u << 20, 4u << 20, UINT64_MAX};
     int first;
-    *options = (struct upload_options){.spool_bytes = 64u << 20,
-                                       .target = {.timeout_ms = 30000, .wait_ms = 1000, .patience_ms = 60000},
-                                       .wanted = {.kind = SELECTION_MAIN, .form = UPLOAD_FORM_COUNT}};
+    *options = (struct upload_options){
+        .spool_bytes = 64u << 20,
+        .target = {.timeout_ms = 30000, .wait_ms = 1000, .patience_ms = monitors ? 10000 : 60000},
+        .wanted = {.kind = SELECTION_MAIN, .form = UPLOAD_FORM_COUNT, .no_names = monitors},
+        .window_s = 60};
     const int status = cli_parse(&parser, argc, argv, &first);
     if (status != CLI_GO_ON)
         return status;
     options->files = argv + first;
     options->file_count = argc - first;
-    const bool has_form = options->wanted.form != UPLOAD_FORM_COUNT;
-    if (options->dry_run && !options->file_count)
-        return refuse("--dry-run", "needs a FILE");
-    if (!options->dry_run && !options->spool)
-        return refuse("upload", "needs --spool DIR, where requests wait");
-    if (!has_form && (options->file_count || options->has_target))
-        return refuse("upload", "needs --as FORM");
-    if (has_form && !options->wanted.max_bytes)
+    if (options->wanted.form != UPLOAD_FORM_COUNT && !options->wanted.max_bytes)
         options->wanted.max_bytes = max_bytes[options->wanted.form];
-    if (has_form && options->wanted.form == UPLOAD_FILE &&
-        (options->wanted.no_names || options->wanted.kind != SELECTION_MAIN))
-        return refuse("--as file", "sends the trace as it is: neither --kind nor --no-names");
     options->target.form = options->wanted.form;
-    return CLI_GO_ON;
+    return monitors ? check_monitor(options) : check_upload(options);
 }

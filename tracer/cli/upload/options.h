@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `qut upload` is told.
+// What `qut upload` and `qut monitor` are told: the same name means the same.
 #ifndef TRACER_CLI_UPLOAD_OPTIONS_H
 #define TRACER_CLI_UPLOAD_OPTIONS_H
 
 #include "tracer/upload/upload.h"
+
+enum upload_command { UPLOAD_COMMAND = 1, MONITOR_COMMAND = 2 };
 
 struct upload_options {
     char **files;
@@ -15,9 +17,20 @@ struct upload_options {
     struct upload_wanted wanted;
     const char *debug_root;
     bool no_inlines, dry_run, quiet;
+    // Of monitor; the files are folders of segments.
+    unsigned window_s, duration_s; // duration 0: without an end
+    bool once;
 };
 
 // CLI_GO_ON, or an exit status.
-int upload_options_parse(struct upload_options *options, int argc, char **argv);
+int upload_options_parse(struct upload_options *options, enum upload_command command, int argc, char **argv);
+
+// sending.c
+int upload_options_worse(int one, int other); // of two exit statuses
+// Sets what signals do that are errors like others. False: this build cannot send, which is said, and what it can.
+bool upload_options_can_send(const struct upload_options *options, const char *command, const char *instead);
+// What waits goes to the target; what becomes of each is said. CLI_OK, also where it waits on; CLI_BAD.
+int upload_options_send(const struct upload_options *options, struct upload_spool *spool);
+void upload_options_show(const struct upload_balance *balance);
 
 #endif

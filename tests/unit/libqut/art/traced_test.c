@@ -82,6 +82,40 @@ TEST(each_one_is_found)
     }
 }
 
+// What a copy of a stack is walked with.
+static uint64_t found_later(uint64_t thread, uint64_t slot, size_t max, size_t *count)
+{
+    struct art_return returns[2 * NODES];
+    uint64_t pc = 0;
+    *count = art_true_returns(&memory, thread, returns, max);
+    return art_true_return_of(returns, *count, slot + 8, &pc) ? pc : 0;
+}
+
+TEST(all_are_listed)
+{
+    size_t count = 0;
+    for (unsigned is_libcxx = 0; is_libcxx < 2; is_libcxx++) {
+        begin(is_libcxx);
+        for (unsigned i = 0; i < NODES; i++)
+            CHECK(found_later(MEMORY, slot_of(i), 2 * NODES, &count) == 0x1000 + i && count == NODES, "%u, %u: %zu",
+                  is_libcxx, i, count);
+        CHECK(found_later(MEMORY, slot_of(3) + 8, 2 * NODES, &count) == 0, "none is kept for it");
+        CHECK(found_later(MEMORY + 8, slot_of(3), 2 * NODES, &count) == 0 && count == 0, "no thread");
+        // The root is the first of them: what there is no room for is left out.
+        CHECK(found_later(MEMORY, slot_of(NODES / 2), 4, &count) == 0x1000 + NODES / 2 && count == 4, "%zu", count);
+        CHECK(found_later(MEMORY, slot_of(3), 0, &count) == 0 && count == 0, "no room");
+    }
+    begin(false);
+    words[MAP_AT + 2] = 0;
+    CHECK(found_later(MEMORY, slot_of(3), 2 * NODES, &count) == 0 && count == 0, "an empty map");
+    // A node that cannot be read, or says nothing, is none; the others count.
+    begin(false);
+    words[NODES_AT + 0 * NODE_WORDS + 7] = 0;
+    words[NODES_AT + 2 * NODE_WORDS + 3] = MEMORY - 8;
+    CHECK(found_later(MEMORY, slot_of(0), 2 * NODES, &count) == 0 && count == NODES - 1, "%zu", count);
+    CHECK(found_later(MEMORY, slot_of(2), 2 * NODES, &count) == 0x1002, "its neighbour");
+}
+
 TEST(what_makes_no_sense_is_not_believed)
 {
     begin(false);
@@ -109,11 +143,15 @@ TEST(a_map_that_leads_round_ends)
         words[NODES_AT + i * NODE_WORDS + 2] = words[NODES_AT + i * NODE_WORDS + 3] = words[MAP_AT + 2];
     CHECK(found(MEMORY, slot_of(3)) == 0, "%u reads", reads);
     CHECK(reads <= 150, "%u reads", reads);
+    size_t count;
+    found_later(MEMORY, slot_of(3), 2 * NODES, &count);
+    CHECK(count <= 2 * NODES, "%zu", count);
 }
 
 int main(void)
 {
     RUN(each_one_is_found);
+    RUN(all_are_listed);
     RUN(what_makes_no_sense_is_not_believed);
     RUN(a_map_that_leads_round_ends);
     return tap_finish();

@@ -90,10 +90,13 @@ __attribute__((noinline)) static bool walk(void)
     return true;
 }
 
-// What a machine says of its code is in no cache: the one link for it is found by no key.
-static const struct runtime_link *link_of_machine(void)
+static bool has_link(uintptr_t key)
 {
-    return &runtime_thread_self()->links.links[RUNTIME_LINK_COUNT];
+    const struct runtime_link_cache *links = &runtime_thread_self()->links;
+    for (unsigned i = 0; i < RUNTIME_LINK_COUNT; i++)
+        if (links->links[i].key == key)
+            return true;
+    return false;
 }
 
 static const uint32_t tiers[] = {RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN, RUNTIME_TIERS_ALL, RUNTIME_TIER_LINKED, 0};
@@ -112,9 +115,24 @@ TEST(every_way_leads_through_made_frames)
 
 TEST(shortcuts_are_taken)
 {
-    atomic_store(&runtime_tiers, RUNTIME_TIERS_ALL);
-    walk();
-    CHECK(link_of_machine()->cfa && link_of_machine()->key == 0, "no link was made, or one with a key");
+    const struct runtime_tier_counts *counts = &runtime_thread_self()->counts;
+    atomic_store(&runtime_tiers, tiers[0]);
+    for (volatile unsigned turn = 0; turn < 2; turn++) { // from one place
+        uint64_t remembered = counts->remembered, looked_up = counts->looked_up;
+        walk();
+        remembered = counts->remembered - remembered;
+        CHECK(turn == 0 || (remembered == taken.count && counts->looked_up == looked_up), "%zu of %zu, %zu looked up",
+              (size_t)remembered, taken.count, (size_t)(counts->looked_up - looked_up));
+    }
+    // By links alone, which are found by no return address: they say what to expect, and the machine is asked.
+    atomic_store(&runtime_tiers, RUNTIME_TIER_LINKED);
+    for (volatile unsigned turn = 0; turn < 2; turn++) {
+        uint64_t looked_up = counts->looked_up;
+        walk();
+        CHECK(turn == 0 || counts->looked_up == looked_up, "%zu looked up", (size_t)(counts->looked_up - looked_up));
+    }
+    for (unsigned i = 0; i < BLOBS; i++)
+        CHECK(has_link(~(uintptr_t)(made[i] + CALL_END)) && !has_link((uintptr_t)(made[i] + CALL_END)), "frame %u", i);
 }
 
 // The same return addresses, and frames of other sizes: as if code had been given up and made anew.

@@ -49,7 +49,7 @@ static uint64_t answer(struct bytecode_host *base, uint32_t helper, uint64_t a, 
                                                                                          : 0;
     if (words)
         memcpy(call->words, (const void *)(uintptr_t)b, words * sizeof *call->words);
-    return helper == QUT_PROBE_LOOKUP ? 42 : 0;
+    return helper == QUT_PROBE_LOOKUP ? 42 : helper == QUT_PROBE_STACK ? 4200 + a : 0;
 }
 
 static void compile(struct probe_script *script, const char *text)
@@ -183,6 +183,34 @@ START_TEST(keys_and_records_hold_what_is_said)
 }
 END_TEST
 
+START_TEST(stacks_are_keys_and_values)
+{
+    struct probe_script script;
+    struct host host;
+    compile(&script, "entry:g { @last[tid] = stack(3) } entry:f /stack(2) != @last[tid]/"
+                     " { @[arg0, stack(), tid] = count(); printf(\"%s %s\", stack(1), @last[0]) }");
+    ck_assert_int_eq(script.maps.items[1].key.items[1].type, PROBE_STACK);
+    ck_assert_int_eq(script.maps.items[0].value, PROBE_STACK);
+    run(&host, &script, 0);
+    ck_assert_uint_eq(host.count, 2);
+    ck_assert_uint_eq(host.calls[0].helper, QUT_PROBE_STACK);
+    ck_assert_uint_eq(host.calls[0].number, 3);
+    ck_assert_uint_eq(host.calls[1].value, 4203);
+    run(&host, &script, 1);
+    ck_assert_uint_eq(host.count, 7);
+    ck_assert_uint_eq(host.calls[0].number, 2);
+    ck_assert_uint_eq(host.calls[2].number, QUT_PROBE_STACK_FRAMES_MAX);
+    ck_assert_uint_eq(host.calls[3].words[0], 11); // the last part comes first
+    ck_assert_uint_eq(host.calls[3].words[1], 4200 + QUT_PROBE_STACK_FRAMES_MAX);
+    ck_assert_uint_eq(host.calls[3].words[2], 3);
+    ck_assert_uint_eq(host.calls[4].number, 1);
+    ck_assert_uint_eq(host.calls[6].helper, QUT_PROBE_EMIT);
+    ck_assert_uint_eq(host.calls[6].words[0], 42);
+    ck_assert_uint_eq(host.calls[6].words[1], 4201);
+    probe_script_free(&script);
+}
+END_TEST
+
 START_TEST(clauses_have_places)
 {
     struct probe_script script;
@@ -272,6 +300,25 @@ static const struct {
     {"entry:f { @a = sum(5min) }",
      "x:1:21: no such unit: there are ns, us, ms, s\nentry:f { @a = sum(5min) }\n                    ^~~\n"},
     {"entry:f { @a = sum(0x) }", "x:1:20: no digits\nentry:f { @a = sum(0x) }\n                   ^~\n"},
+    {"entry:f { @a = sum(stack()) }",
+     "x:1:20: a stack where a number must be\nentry:f { @a = sum(stack()) }\n                   ^~~~~\n"},
+    {"entry:f { @a = stack() + 1 }",
+     "x:1:16: stacks are compared by == and != only\nentry:f { @a = stack() + 1 }\n               ^~~~~~~~~~~\n"},
+    {"entry:f { @a[stack(128)] = count() }",
+     "x:1:20: a stack has 1 to 127 frames\nentry:f { @a[stack(128)] = count() }\n                   ^~~\n"},
+    {"entry:f { @a[stack(arg0)] = count() }", "x:1:20: how many frames a stack has must be a constant\n"
+                                              "entry:f { @a[stack(arg0)] = count() }\n"
+                                              "                   ^~~~\n"},
+    {"end { @a[stack()] = count() }",
+     "x:1:10: a stack is taken in \"entry\" and \"return\" only\nend { @a[stack()] = count() }\n         ^~~~~\n"},
+    {"entry:f { @a = stack(); @a = 1 }",
+     "x:1:25: its values are stacks elsewhere\nentry:f { @a = stack(); @a = 1 }\n                        ^~\n"},
+    {"entry:f { @a[stack()] = count(); @a[tid] = count() }",
+     "x:1:34: it has another key elsewhere\nentry:f { @a[stack()] = count(); @a[tid] = count() }\n"
+     "                                 ^~\n"},
+    {"entry:f { printf(\"%d\", stack()) }",
+     "x:1:18: %d stands for a number, and value 1 is a stack\nentry:f { printf(\"%d\", stack()) }\n"
+     "                 ^~~~\n"},
     {"entry:f { @a = sum($) }",
      "x:1:20: this character means nothing here\nentry:f { @a = sum($) }\n                   ^\n"},
     {"entry:f { printf(\"x) }", "x:1:18: this text does not end\nentry:f { printf(\"x) }\n                 ^\n"},
@@ -352,6 +399,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, values_are_right);
     tcase_add_test(all, keys_and_records_hold_what_is_said);
+    tcase_add_test(all, stacks_are_keys_and_values);
     tcase_add_test(all, clauses_have_places);
     tcase_add_test(all, mistakes_are_pointed_at);
     tcase_add_test(all, limits_hold);

@@ -43,7 +43,7 @@ static void check_shown(uint32_t map, const char *expected)
     char *shown;
     size_t size;
     FILE *out = open_memstream(&shown, &size);
-    ck_assert_int_eq(probe_show_map(out, &script, &maps, map), 0);
+    ck_assert_int_eq(probe_show_map(out, &script, &maps, map, NULL), 0);
     fclose(out);
     ck_assert_str_eq(shown, expected);
     free(shown);
@@ -92,7 +92,7 @@ START_TEST(what_had_no_room_is_said)
     char *shown;
     size_t size;
     FILE *out = open_memstream(&shown, &size);
-    ck_assert_int_eq(probe_show_map(out, &script, &maps, 1), 0);
+    ck_assert_int_eq(probe_show_map(out, &script, &maps, 1, NULL), 0);
     fclose(out);
     ck_assert_ptr_nonnull(strstr(shown, "more had no room: too many keys\n"));
     free(shown);
@@ -128,7 +128,7 @@ START_TEST(other_programs_get_json)
     struct base_json json = {.stream = out};
     base_json_open(&json, NULL, '[');
     for (uint32_t i = 0; i < 3; i++)
-        ck_assert_int_eq(probe_show_map_json(&json, &script, &maps, i), 0);
+        ck_assert_int_eq(probe_show_map_json(&json, &script, &maps, i, NULL), 0);
     base_json_close(&json, ']');
     fclose(out);
     ck_assert_str_eq(
@@ -150,10 +150,59 @@ START_TEST(records_are_formatted)
     char *shown;
     size_t size;
     FILE *out = open_memstream(&shown, &size);
-    probe_show_record(out, &script, 0, words);
-    probe_show_record(out, &script, 1, words);
+    probe_show_record(out, &script, 0, words, NULL);
+    probe_show_record(out, &script, 1, words, NULL);
     fclose(out);
     ck_assert_str_eq(shown, "12  |   ff|text?%|?\nplain");
+    free(shown);
+}
+END_TEST
+
+// One stack is known, of number 7.
+static size_t find_one(struct probe_stacks *stacks, uint64_t number, const char *const **frames)
+{
+    static const char *const known[] = {"inner (libx.so)", "main (x)"};
+    (void)stacks;
+    *frames = known;
+    return number == 7 ? 2 : 0;
+}
+
+START_TEST(stacks_have_their_frames)
+{
+    static const char text[] = "entry:f { @[stack(), tid] = count(); @last[tid] = stack(); printf(\"<%s>\", stack()) }";
+    struct probe_stacks known = {find_one};
+    struct probe_diagnostic why;
+    char *shown;
+    size_t size;
+    end();
+    ck_assert_msg(probe_compile(text, strlen(text), &script, &why) == 0, "%s", why.text);
+    const struct qut_probe_image image = qut_probe_parts(script.image);
+    bytecode_maps_lay_out(&maps, &image);
+    maps.memory = calloc(maps.words, sizeof *maps.memory);
+    bytecode_maps_aggregate(&maps, 0, (const uint64_t[]){1, 7}, 3);
+    bytecode_maps_aggregate(&maps, 0, (const uint64_t[]){1, 8}, 1);
+    bytecode_maps_aggregate(&maps, 1, (const uint64_t[]){5}, 7);
+    FILE *out = open_memstream(&shown, &size);
+    ck_assert_int_eq(probe_show_map(out, &script, &maps, 0, &known), 0);
+    ck_assert_int_eq(probe_show_map(out, &script, &maps, 1, &known), 0);
+    probe_show_record(out, &script, 0, (const uint64_t[]){7}, &known);
+    probe_show_record(out, &script, 0, (const uint64_t[]){7}, NULL);
+    probe_show_record(out, &script, 0, (const uint64_t[]){0}, &known);
+    probe_show_stack(out, &known, 7);
+    probe_show_stack(out, &known, 8);
+    struct base_json json = {.stream = out};
+    ck_assert_int_eq(probe_show_map_json(&json, &script, &maps, 1, &known), 0);
+    fclose(out);
+    ck_assert_str_eq(shown,
+                     "@[stack 0000000000000008, 1]: 1\n"
+                     "@[\n    inner (libx.so)\n    main (x)\n, 1]: 3\n"
+                     "@last[5]: \n    inner (libx.so)\n    main (x)\n"
+                     "<\n    inner (libx.so)\n    main (x)\n><stack 0000000000000007>"
+                     "<[no stack could be taken]>"
+                     "stack 0000000000000007:\n    inner (libx.so)\n    main (x)\n"
+                     "stack 0000000000000008: its frames had no room\n"
+                     "{\"map\": \"last\", \"kind\": \"value\", \"lost\": 0, \"rows\": [{\"key\": [5], \"updates\": 1, "
+                     "\"value\": [\"inner (libx.so)\", \"main (x)\"]}]}");
     free(shown);
 }
 END_TEST
@@ -169,6 +218,7 @@ int main(void)
     tcase_add_test(all, keys_are_shown_once);
     tcase_add_test(all, other_programs_get_json);
     tcase_add_test(all, records_are_formatted);
+    tcase_add_test(all, stacks_have_their_frames);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock_inline.h"
+#include "base/hash_index.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/diagnostics.h"
+#include "tracer/cli/upload/options.h"
+#include "tracer/monitor/monitor.h"
+
+static const uint64_t second_ns = 1000000000;
+
+struct watch {
+    struct upload_options options;
+    struct upload_spool *spool;
+    struct monitor *monitor;
+    sigset_t ends;
+    int status;
+};
+
+static void say(void *context, const char *name, const char *text)
+{
+    (void)context;
+    cli_report(stderr, name, "%s", text);
+}
+
+static void take_window(struct watch *watch)
+{
+    struct base_error error = {0};
+    if (monitor_window(watch->monitor, &error) != 0) {
+        cli_report_error(stderr, watch->options.spool, &error);
+        watch->status = CLI_BAD;
+    }
+    if (watch->options.has_target && upload_options_send(&watch->options, watch->spool) != CLI_OK)
+        watch->status = CLI_BAD;
+}
+
+// When the next window ends: a host's own time within each, so that not all send at once.
+static uint64_t wait_ns_of(const struct upload_options *options)
+{
+    const char *host = options->wanted.labels.host;
+    const uint64_t window_ns = options->window_s * second_ns,
+                   phase_ns = base_hash_bytes(0, host, strlen(host)) % window_ns;
+    return window_ns - (base_clock_ns(CLOCK_REALTIME) - phase_ns) % window_ns;
+}
+
+// False: it is to end.
+static bool wait_for_window(struct watch *watch, uint64_t end_ns)
+{
+    const uint64_t now_ns = base_clock_now_ns(), left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+    uint64_t wait_ns = wait_ns_of(&watch->options);
+    if (wait_ns > left_ns)
+        wait_ns = left_ns;
+    const uint64_t until_ns = now_ns + wait_ns;
+    for (uint64_t at_ns = now_ns; at_ns < until_ns; at_ns = base_clock_now_ns()) {
+        const struct timespec rest = {.tv_sec = (time_t)((until_ns - at_ns) / second_ns),
+                                      .tv_nsec = (long)((until_ns - at_ns) % second_ns)};
+        if (sigtimedwait(&watch->ends, NULL, &rest) > 0)
+            return false;
+    }
+    return wait_ns < left_ns;
+}
+
+static void show_balance(const struct monitor_balance *balance)
+{
+    printf("windows %" PRIu64 "; processes %" PRIu64 " now, %" PRIu64 " ended", balance->windows, balance->processes,
+           balance->ended);
+    if (balance->vanished)
+        printf(", %" PRIu64 " whose segment vanished", balance->vanished);
+    printf("\nsamples told %" PRIu64 " = in windows %" PRIu64 " + left out %" PRIu64 " + overwritten %" PRIu64
+           " + unreadable %" PRIu64 " + cut off %" PRIu64,
+           balance->told, balance->in_windows, balance->left_out, balance->overwritten, balance->unreadable,
+           balance->cut_off);
+    if (balance->lost)
+        printf("; before they were stored: %" PRIu64, balance->lost);
+    putchar('\n');
+}
+
+static uint64_t missing_of(const struct monitor_balance *balance)
+{
+    return balance->overwritten + balance->unreadable + balance->cut_off + balance->lost + balance->vanished;
+}
+
+static void run(struct watch *watch)
+{
+    const struct upload_options *options = &watch->options;
+    struct monitor_balance before, after;
+    struct upload_balance spool_before, spool_after;
+    const uint64_t end_ns = options->duration_s ? base_clock_now_ns() + options->duration_s * second_ns : UINT64_MAX;
+    monitor_balance(watch->monitor, &before);
+    upload_spool_balance(watch->spool, &spool_before);
+    for (bool goes_on = !options->once; goes_on;) {
+        goes_on = wait_for_window(watch, end_ns);
+        if (goes_on)
+            take_window(watch);
+    }
+    take_window(watch);
+    monitor_balance(watch->monitor, &after);
+    upload_spool_balance(watch->spool, &spool_after);
+    show_balance(&after);
+    upload_options_show(&spool_after);
+    if (missing_of(&after) > missing_of(&before) || spool_after.dropped > spool_before.dropped ||
+        spool_after.rejected > spool_before.rejected || (options->has_target && spool_after.waiting))
+        watch->status = upload_options_worse(watch->status, CLI_NO);
+}
+
+static int monitor_command(const struct cli_command *command, int argc, char **argv)
+{
+    (void)command;
+    static char host[256];
+    struct watch watch = {.spool = NULL};
+    struct base_error error = {0};
+    const int status = upload_options_parse(&watch.options, MONITOR_COMMAND, argc, argv);
+    if (status != CLI_GO_ON)
+        return status;
+    if (!upload_options_can_send(&watch.options, "monitor", "it can fill a spool"))
+        return CLI_BAD;
+    if (!watch.options.wanted.labels.host)
+        watch.options.wanted.labels.host = gethostname(host, sizeof host - 1) == 0 ? host : "";
+    signal(SIGIO, SIG_IGN); // of a lease that lasts a moment
+    sigemptyset(&watch.ends);
+    sigaddset(&watch.ends, SIGTERM);
+    sigaddset(&watch.ends, SIGINT);
+    sigprocmask(SIG_BLOCK, &watch.ends, NULL);
+    const struct monitor_options wanted = {.folders = watch.options.files,
+                                           .folder_count = (size_t)watch.options.file_count,
+                                           .spool_folder = watch.options.spool,
+                                           .wanted = watch.options.wanted,
+                                           .names = {.debug_root = watch.options.debug_root,
+                                                     .inlined = !watch.options.no_inlines,
+                                                     .no_files = watch.options.wanted.no_names},
+                                           .say = say};
+    watch.spool = upload_spool_open(watch.options.spool, watch.options.spool_bytes, &error);
+    watch.monitor = watch.spool ? monitor_open(&wanted, watch.spool, &error) : NULL;
+    if (watch.monitor) {
+        run(&watch);
+    } else {
+        cli_report_error(stderr, watch.options.spool, &error);
+        watch.status = CLI_BAD;
+    }
+    monitor_close(watch.monitor);
+    upload_spool_close(watch.spool);
+    return watch.status;
+}
+
+const struct cli_command command_monitor = {
+    "monitor", "take what a host's processes sample, window by window, and send it", monitor_command, NULL};

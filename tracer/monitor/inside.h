@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the folder's files share.
+#ifndef TRACER_MONITOR_INSIDE_H
+#define TRACER_MONITOR_INSIDE_H
+
+#include "tracer/monitor/monitor.h"
+#include "tracer/trace/merge.h"
+#include "tracer/trace/newer/newer.h"
+
+// ---- state.c: what is remembered from one window to the next
+
+struct monitor_segment {
+    uint8_t identity[16];
+    uint64_t told, lost; // by the store's counters
+    uint64_t taken;      // samples that were read
+    bool is_ended;       // read to its end: its file may go
+    bool is_damaged;
+    bool is_there; // in this window; not written
+    struct newer_seen seen;
+};
+
+struct monitor_request {
+    char id[UPLOAD_ID_CHARS];
+    uint64_t samples;
+};
+
+struct monitor_state {
+    struct monitor_balance sums; // of segments that are gone; in_windows, left_out, cut_off, windows: of all
+    uint64_t from_ns;            // CLOCK_MONOTONIC: where the next window begins
+    BASE_VECTOR(struct monitor_segment);
+    struct {
+        BASE_VECTOR(struct monitor_request);
+    } requests; // of the window that is under way
+};
+
+void monitor_state_free(struct monitor_state *state);
+bool monitor_state_copy(struct monitor_state *to, const struct monitor_state *from); // without requests
+struct monitor_segment *monitor_state_find(struct monitor_state *state, const uint8_t identity[16]);
+// Entries whose file is not there any more become part of the sums. `is_all`: every folder could be looked through.
+void monitor_state_fold(struct monitor_state *state, bool is_all);
+void monitor_state_add_up(const struct monitor_state *state, struct monitor_balance *balance);
+// On the disk under its name when that returns; but for the folder's entry.
+int monitor_state_write(const struct monitor_state *state, const char *path, struct base_error *error);
+// 1: there is none.
+int monitor_state_read(struct monitor_state *state, const char *path, struct base_error *error);
+
+// ---- segments.c, window.c
+
+struct monitor {
+    struct monitor_options options;
+    struct upload_spool *spool;
+    int folder;             // descriptor of the spool's
+    char *path, *next_path; // what is remembered, and what takes its place
+    bool is_open;           // it has not yet, and must
+    struct monitor_state state;
+};
+
+struct monitor_window {
+    struct monitor *monitor;
+    struct monitor_state next;
+    uint64_t from_ns, to_ns, realtime_ns; // CLOCK_MONOTONIC; CLOCK_REALTIME at from_ns
+    struct merger merger;                 // of otlp
+    bool has_parts;
+    uint64_t samples; // that were read
+    struct {
+        BASE_VECTOR(struct upload_request); // their bodies are ours
+    } bodies;
+    struct {
+        BASE_VECTOR(char *);
+    } ended;         // paths of files that may go
+    bool is_all;     // no folder or segment failed
+    bool is_changed; // there is something to be remembered
+};
+
+// All segments, each part as monitor_window_add has it.
+int monitor_segments(struct monitor_window *window, struct base_error *error);
+// A part of one process. It may be freed afterwards.
+int monitor_window_add(struct monitor_window *window, const struct trace *part, struct base_error *error);
+
+#endif

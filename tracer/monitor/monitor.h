@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of what a host's processes sampled: each time what is new in all their segments, as requests in a spool. What
+// was taken of whom is remembered beside the spool's account, so that a process that ends at any instant, and begins
+// again, takes nothing twice and says what it lost. No function prints; all may block and allocate. Threads: one at a
+// time.
+#ifndef TRACER_MONITOR_MONITOR_H
+#define TRACER_MONITOR_MONITOR_H
+
+#include "tracer/upload/upload.h"
+
+struct monitor_options {
+    char *const *folders; // in which segments are
+    size_t folder_count;
+    const char *spool_folder;
+    struct upload_wanted wanted; // of otlp or pprof; `window` is not looked at
+    struct names_options names;  // where names are wanted; else no_files
+    void (*say)(void *context, const char *name, const char *text);
+    void *context;
+};
+
+// Samples, of all that this spool ever had:
+//
+//   told = in_windows + left_out + overwritten + unreadable + cut_off
+struct monitor_balance {
+    uint64_t windows;     // in which there was something
+    uint64_t processes;   // segments that are there
+    uint64_t ended;       // that were, and were taken to their end
+    uint64_t vanished;    // whose file went before that: what they had then is not known
+    uint64_t told;        // that processes stored, as far as it was seen
+    uint64_t in_windows;  // in requests that the spool took
+    uint64_t left_out;    // of other kinds than the one that is sent, or the agent's own
+    uint64_t overwritten; // newer ones took their place
+    uint64_t unreadable;  // of segments that are damaged
+    uint64_t cut_off;     // of requests that had not reached the spool when the collector ended
+    uint64_t lost;        // by processes, before they were stored: not in `told`
+};
+
+// NULL, *error filled: what was remembered cannot be read, or there is no memory.
+struct monitor *monitor_open(const struct monitor_options *options, struct upload_spool *spool,
+                             struct base_error *error);
+void monitor_close(struct monitor *monitor);
+// One window: what is new goes to the spool. -1, *error filled: it waits in the segments for the next one.
+int monitor_window(struct monitor *monitor, struct base_error *error);
+void monitor_balance(const struct monitor *monitor, struct monitor_balance *balance);
+
+#endif
