@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
-#include "qutc/code/fill.h"
 #include "qutc/input/image.h"
+#include "qutc/qutc.h"
 
 enum cli_option_set {
     CLI_OPT_OUTPUT = 1 << 0,
