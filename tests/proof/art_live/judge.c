@@ -37,7 +37,7 @@ struct place {
     uint32_t reason, refusal;
 };
 
-// Walks that are wrong, whole.
+// Walks that are wrong, or may have ended in what is no code, whole.
 struct kept {
     unsigned frame_count, walked_count, depth;
     struct qut_end end;
@@ -167,11 +167,11 @@ void judge_walk(const struct qut_frame *frames, unsigned count, const struct qut
     seen.interpreted += (flags & QUT_FRAME_DEX) != 0;
     if (!is_root)
         note_cut(end);
-    if (is_right)
-        return;
-    seen.wrong++;
-    seen.wrong_unmarked += !is_marked;
-    keep(frames, count, end, walked, walked_count, shadow, depth);
+    bool may_stray = !is_root && !is_marked && end->reason == QUT_END_NO_MODULE;
+    seen.wrong += !is_right;
+    seen.wrong_unmarked += !is_right && !is_marked;
+    if (!is_right || may_stray)
+        keep(frames, count, end, walked, walked_count, shadow, depth);
 }
 
 // ---- what was seen
