@@ -39,7 +39,7 @@ enum qut_table_flag {
     QUT_TABLE_FROM_OAT_HEADERS = 1024, // from the headers of an OAT file's methods
     QUT_TABLE_MANAGED = 2048,          // the source is an OAT file: its code is compiled Java code
     QUT_TABLE_FROM_GOPCLNTAB = 4096,   // from the table that a Go program carries for its own runtime
-    QUT_TABLE_FROM_CODE = 8192,        // from following code that nothing describes (qutc compile --fill)
+    QUT_TABLE_FROM_CODE = 8192,        // from following code that nothing describes
 };
 
 struct qut_table_header {

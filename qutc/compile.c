@@ -53,7 +53,7 @@ int qutc_compile(const struct input_image *image, const struct qutc_compile_opti
     struct qutc_rows c = {.image = image,
                           .stats = stats ? stats : &own_stats,
                           .error = error,
-                          .fill = options && options->fill,
+                          .fill = options ? options->fill : CODE_FILL_NOTHING,
                           .check = options && options->check,
                           .as_stated = options && options->as_stated};
     *c.stats = (struct qutc_compile_stats){0};

@@ -115,7 +115,9 @@ static int compile(struct job *job, const struct input_image *image, bool is_mem
                          is_oat ? "another OAT file" : "the build-id is another one");
     if (!is_memory && find_filed(job, image))
         return 0;
-    const struct qutc_compile_options options = {.small = job->options.small};
+    // Without sections data passes for code, and a just-in-time compiler's file may be without its code.
+    const struct qutc_compile_options options = {.small = job->options.small,
+                                                 .fill = is_memory ? CODE_FILL_NOTHING : CODE_FILL_BOUNDED};
     if (qutc_compile(image, &options, &job->table, &job->table_size, NULL, error) != 0)
         return -1;
     if (input_image_is_whole(image)) {

@@ -13,10 +13,10 @@
 #include "qutc/input/image.h"
 
 struct qutc_compile_options {
-    bool small;     // fewer bytes for a slightly slower lookup
-    bool fill;      // code that nothing describes is followed, and described where every way proves it
-    bool check;     // so is all other code, and what contradicts it is mended; else where that is cheap
-    bool as_stated; // nothing is mended
+    bool small;                 // fewer bytes for a slightly slower lookup
+    enum code_fill_extent fill; // code that nothing describes is followed, and described where every way proves it
+    bool check;                 // so is all other code, and what contradicts it is mended; else where that is cheap
+    bool as_stated;             // nothing is mended
 };
 
 // What compiling one image met. Times are of this call.

@@ -20,7 +20,11 @@ static bool describes_nothing(const struct input_image *image)
 
 static int fail_without_source(struct qutc_rows *c)
 {
-    return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx");
+    const struct code_fill_counts *code = &c->stats->code;
+    return base_fail(c->error, BASE_ERR_NO_UNWIND, "", 0, "no .eh_frame, .debug_frame or .ARM.exidx%s",
+                     code->is_cut      ? ", and what was followed of its code was in vain: --fill follows all"
+                     : code->functions ? ", and none of its code can be followed"
+                                       : "");
 }
 
 static int find_text(struct qutc_rows *c)
@@ -134,7 +138,8 @@ static int read_code(struct qutc_rows *c)
     if (!c->fill || c->image->oat.present) // its methods' headers are read with their code
         return 0;
     struct cfi_row_list rows = {0};
-    if (code_fill(c->image, c->text_start, c->text_end, &c->rows, &c->rules, &rows, &c->stats->code, c->error) != 0) {
+    if (code_fill(c->image, c->text_start, c->text_end, c->fill, &c->rows, &c->rules, &rows, &c->stats->code,
+                  c->error) != 0) {
         cfi_row_list_free(&rows);
         return -1;
     }

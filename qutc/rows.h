@@ -14,7 +14,7 @@ struct qutc_rows {
     struct cfi_row_list rows;   // so far
     struct cfi_row_list mended; // with keep_mended: those that came before what is stated
     uint32_t flags;             // enum qut_table_flag
-    bool fill;                  // holes are filled with what the code says
+    enum code_fill_extent fill; // holes are filled with what the code says
     bool keep_mended;
     bool check;     // each function's rows are held against its code, not only where that is cheap
     bool as_stated; // nothing of what unwind information says is bettered

@@ -142,7 +142,7 @@ static int compile(struct warm_up *w, const struct input_image *image, const cha
         base_fail(error, BASE_ERR_LIMIT, "", 0, "takes about %ju MiB", (uintmax_t)(memory >> 20));
         return 0;
     }
-    const struct qutc_compile_options options = {.small = w->options->small};
+    const struct qutc_compile_options options = {.small = w->options->small, .fill = CODE_FILL_BOUNDED};
     uint8_t *table;
     size_t size;
     if (qutc_compile(image, &options, &table, &size, NULL, error) != 0)

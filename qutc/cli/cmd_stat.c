@@ -31,6 +31,7 @@ static void print_json_times(struct base_json *json, const struct cli_loaded *lo
     base_json_number(json, "damaged_parts", image->damage_count);
     base_json_number(json, "functions_in_holes", loaded->stats.code.functions);
     base_json_number(json, "functions_followed", loaded->stats.code.followed);
+    base_json_bool(json, "following_was_cut", loaded->stats.code.is_cut);
     base_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
     base_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
     base_json_real(json, "xz_ms", milliseconds(image->xz_time_ns), 3);
@@ -97,6 +98,8 @@ static void print_times(const struct cli_loaded *loaded, FILE *output)
     for (unsigned i = CODE_FOLLOWED + 1; i < CODE_OUTCOME_END; i++)
         if (code->outcomes[i])
             fprintf(output, "  not       followed, %" PRIu64 " times: %s\n", code->outcomes[i], code_outcome_name(i));
+    if (code->is_cut)
+        fputs("  not       looked at, some of it: too much was followed in vain (--fill: all is)\n", output);
     if (code->doubtful)
         fprintf(output, "  without   a rule, %" PRIu64 " instructions: behind calls that nothing shows to come back\n",
                 code->doubtful);

@@ -29,6 +29,7 @@ enum option_id {
     ID_BUDGET,
     ID_MAX_AGE,
     ID_FILL,
+    ID_NO_FILL,
     ID_CHECK,
     ID_AS_STATED,
     ID_LAYOUT,
@@ -44,7 +45,8 @@ static const struct cli_argument arguments[] = {
     {"jobs", "N", ID_JOBS, CLI_OPT_JOBS, "work on N files at a time (default: one per processor)"},
     {"small", NULL, ID_SMALL, CLI_OPT_SMALL, "fewer bytes for a slightly slower lookup"},
     {"fill", NULL, ID_FILL, CLI_OPT_FILL,
-     "follow code that nothing describes, and describe it where all its ways prove it"},
+     "follow all code that nothing describes, however long it takes (default: until much was in vain)"},
+    {"no-fill", NULL, ID_NO_FILL, CLI_OPT_FILL, "follow none of it: what no unwind information describes is a hole"},
     {"check", NULL, ID_CHECK, CLI_OPT_FILL,
      "follow all code, and where it proves that unwind information is wrong, take the code's word"},
     {"as-stated", NULL, ID_AS_STATED, CLI_OPT_FILL, "take unwind information's word everywhere"},
@@ -206,7 +208,8 @@ static int take_option(void *context, int id, const char *value)
         options->force = true;
         return 0;
     case ID_FILL:
-        options->fill = true;
+    case ID_NO_FILL:
+        options->fill = id == ID_FILL ? CODE_FILL_ALL : CODE_FILL_NOTHING;
         options->force = true;
         return 0;
     case ID_CHECK:
@@ -254,6 +257,7 @@ int cli_run(const struct cli_command *command, int argc, char **argv)
     struct cli_options options = {
         .command = command->name,
         .jobs = processors(),
+        .fill = CODE_FILL_BOUNDED,
         .judges = CHECK_JUDGES_ALL,
         .timeout_ms = SHELF_TIMEOUT_MS,
         .image = {.debug_root = "/usr/lib/debug"},

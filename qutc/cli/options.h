@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
 #include "qutc/input/image.h"
+#include "qutc/qutc.h"
 
 enum cli_option_set {
     CLI_OPT_OUTPUT = 1 << 0,
@@ -33,7 +34,8 @@ struct cli_options {
     const char *command;
     const char *output;
     unsigned jobs; // never 0
-    bool small, fill, check, as_stated, quiet, json, force, all, system;
+    enum code_fill_extent fill;
+    bool small, check, as_stated, quiet, json, force, all, system;
     int pids[CLI_PIDS_MAX];
     unsigned pid_count;
     struct input_image_options image;

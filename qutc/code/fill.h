@@ -21,11 +21,18 @@ enum code_outcome {
 };
 const char *code_outcome_name(enum code_outcome outcome);
 
+enum code_fill_extent {
+    CODE_FILL_NOTHING = 0,
+    CODE_FILL_BOUNDED, // until too much was looked at in vain
+    CODE_FILL_ALL,     // however long it takes
+};
+
 struct code_fill_counts {
     uint64_t functions; // that begin in holes
     uint64_t followed;  // of them
     uint64_t outcomes[CODE_OUTCOME_END];
     uint64_t doubtful; // instructions of followed ones behind calls of which nothing shows that they come back: holes
+    bool is_cut;       // too much was looked at in vain, and the rest not at all
 };
 
 // Whether what code says comes before what is stated: that code cannot be unwound, or a rule for a function's body
@@ -35,7 +42,7 @@ bool code_fill_refines(const struct qut_rule *stated);
 // Rows for the holes among `stated`, and for what code_fill_refines (and, of functions that reach further, for what is
 // stated already: that is passed over where lists are merged). A function whose code contradicts what is stated for its
 // calls has none. None where the architecture's code is not followed, or where holes are padding.
-int code_fill(const struct input_image *image, uint64_t text_start, uint64_t text_end,
+int code_fill(const struct input_image *image, uint64_t text_start, uint64_t text_end, enum code_fill_extent extent,
               const struct cfi_row_list *stated, struct cfi_rule_set *rules, struct cfi_row_list *rows,
               struct code_fill_counts *counts, struct base_error *error);
 

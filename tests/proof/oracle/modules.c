@@ -59,7 +59,7 @@ static bool read_head(const char *path, struct head *head)
 static void compile(struct oracle_file *file)
 {
     struct input_image_options options = {0};
-    struct qutc_compile_options compile_options = {.fill = true, .check = true}; // what follows code is judged, too
+    struct qutc_compile_options compile_options = {.fill = CODE_FILL_ALL, .check = true}; // what follows code is judged, too
     struct input_image *image = NULL;
     struct base_error error = {0};
     uint8_t *bytes = NULL;

@@ -143,14 +143,20 @@ def check_attached():
             program.stdout.readline()
             for _ in range(2):
                 found = until_interrupted(program.pid, f"entry:{NAME}!probe_work {{ @n = count() }}"
-                                          f"return:{NAME}!probe_work {{ @d = count() }} timer:20ms {{ print(@d) }}")
+                                          f"return:{NAME}!probe_work {{ @d = count(); @s[stack(1)] = count() }}"
+                                          "timer:20ms { print(@d) }")
                 assert value(found["n"]) >= value(found["d"]) > 0, found
+                expect("who calls", [row["key"] for row in found["s"]["rows"]], [[[f"work ({NAME})"]]])
                 with open(f"/proc/{program.pid}/maps") as mapped:
                     expect("what is left of us", [line for line in mapped if "qut" in line], [])
             # Who is killed leaves the program as it is: it runs on.
             until_killed(program.pid)
             time.sleep(0.1)
             expect("it runs on", program.poll(), None)
+            left = [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("qut-probe-")]
+            probe(f"entry:{NAME}!probe_work {{ @n = count() }}", SUBJECT, "1", "1", "0")
+            still = [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("qut-probe-")]
+            expect("folders that are left, and then", (len(left), still), (1, []))
         finally:
             program.stdin.close()
             try:

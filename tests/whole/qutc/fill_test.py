@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""qutc compile --fill: code without unwind information, against what the compiler states of the same code elsewhere; and
+"""Holes that are filled: code without unwind information, against what the compiler states of the same code elsewhere; and
 code that must stay a hole. usage: fill_test.py QUTC FOLDER_OF_THIS CC
 """
 import json
@@ -61,7 +61,7 @@ def compare(qutc, compiler, source, flags, folder):
     subprocess.run(compiler + ["-w", "-O2", "-g0"] + flags + [source, "-o", stated], check=True)
     subprocess.run(["objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", stated, bare],
                    check=True, stderr=subprocess.DEVNULL)
-    truth, filled = rows(qutc, stated), rows(qutc, bare, "--fill")
+    truth, filled = rows(qutc, stated), rows(qutc, bare)
     report = json.loads(subprocess.run([qutc, "lint", "--json", stated], capture_output=True, text=True).stdout)[0]
     if report["findings"]:
         print(f"{source} {flags}: {json.dumps(report['findings'], indent=1)}")
@@ -134,6 +134,32 @@ def pointed(qutc, compiler, folder):
     return True
 
 
+def bounded(qutc, compiler, folder):
+    """Of code that never returns so much is looked at, and then nothing; what stands behind it has no name."""
+    path = os.path.join(folder, "bounded")
+    with open(path + ".s", "w", encoding="ascii") as file:
+        file.write(".text\n.rept 60000\n.p2align 4\n.rept 10\nnot %eax\n.endr\njmp *%rax\n.endr\n.p2align 4\n"
+                   'last: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    inside = 1 + int(re.search(r"^([0-9a-f]+) t last$", text, re.MULTILINE)[1], 16)
+    dump = subprocess.run([qutc, "dump", path], capture_output=True, text=True)
+    whole = rule_at(rows(qutc, path, "--fill"), inside)
+    stat = subprocess.run([qutc, "stat", "--fill", path], capture_output=True, text=True).stdout
+    if dump.returncode != 2 or "in vain: --fill follows all" not in dump.stderr or not whole.endswith(" from-code") or "in vain" in stat:
+        print(f"bounded: {dump.stderr} {dump.returncode}; with --fill: {whole} {stat}")
+        return False
+    # With a name it is found whatever is bounded; what else there is, is said to be cut.
+    with open(path + ".s", "a", encoding="ascii") as file:
+        file.write(".text\n.type last, @function\n.size last, .-last\n")
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    stat = subprocess.run([qutc, "stat", path], capture_output=True, text=True).stdout
+    if rule_at(rows(qutc, path), inside) != whole or "some of it: too much was followed in vain" not in stat:
+        print(f"bounded: {rule_at(rows(qutc, path), inside)} {stat}")
+        return False
+    return True
+
+
 def main():
     if platform.machine() != "x86_64":
         print("SKIP: the code is of x86-64")
@@ -146,6 +172,7 @@ def main():
             failed += not compare(qutc, compiler, source, flags, folder)
         failed += not behind_calls(qutc, compiler, folder)
         failed += not pointed(qutc, compiler, folder)
+        failed += not bounded(qutc, compiler, folder)
         path = os.path.join(folder, "holes")
         with open(path + ".s", "w", encoding="ascii") as file:
             for name, code in HOLES.items():
@@ -154,8 +181,8 @@ def main():
             file.write(".p2align 4\n.globl fine\n.type fine, @function\nfine: push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n"
                        ".size fine, .-fine\n.section .note.GNU-stack,\"\",@progbits\n")
         subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
-        without = subprocess.run([qutc, "dump", path], capture_output=True, text=True)
-        table, places = rows(qutc, path, "--fill"), functions(path)
+        without = subprocess.run([qutc, "dump", "--no-fill", path], capture_output=True, text=True)
+        table, places = rows(qutc, path), functions(path)
         for name in HOLES:
             rules = {rule_at(table, pc) for pc in range(places[name][0], sum(places[name]))}
             if rules != {"hole"}:
@@ -163,11 +190,11 @@ def main():
                 failed += 1
         fine = places["fine"][0]
         if rule_at(table, fine + 1) != "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code" or without.returncode == 0:
-            print(f"fine: {rule_at(table, fine + 1)}; without --fill: {without.stdout}")
+            print(f"fine: {rule_at(table, fine + 1)}; with --no-fill: {without.stdout}")
             failed += 1
-        text = subprocess.run([qutc, "verify", "--fill", path], capture_output=True, text=True)
-        stat = subprocess.run([qutc, "stat", "--fill", path], capture_output=True, text=True).stdout
-        if "rows from code" not in stat or "1 followed" not in stat or "wrong=0" not in text.stdout + "wrong=0":
+        text = subprocess.run([qutc, "verify", path], capture_output=True, text=True)
+        stat = subprocess.run([qutc, "stat", path], capture_output=True, text=True).stdout
+        if "rows from code" not in stat or "1 followed" not in stat or text.returncode != 0:
             print(stat + text.stdout + text.stderr)
             failed += 1
     return int(failed > 0)

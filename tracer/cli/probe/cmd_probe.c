@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
+#include "tracer/cli/probe/probe_folder.h"
 #include "tracer/cli/probe/probe_functions.h"
 #include "tracer/cli/probe/probe_library.h"
 #include "tracer/cli/probe/probe_options.h"
@@ -25,7 +26,7 @@ struct work {
     struct probe_options options;
     struct probe_script script;
     struct probe_functions functions; // that it means
-    char directory[PATH_MAX / 2 + 32], path[PATH_MAX];
+    struct probe_folder folder;
 };
 
 // ---- the script
@@ -147,23 +148,11 @@ static bool take_places(struct work *work, struct traced_probe *probe)
 
 // ---- the recording, of which nothing is kept
 
-static bool make_directory(struct work *work)
-{
-    const char *temporary = getenv("TMPDIR");
-    if (!temporary || !*temporary || strlen(temporary) > PATH_MAX / 2)
-        temporary = "/tmp";
-    snprintf(work->directory, sizeof work->directory, "%s/qut-probe-XXXXXX", temporary);
-    if (!mkdtemp(work->directory))
-        return refuse(temporary, "no folder can be made there for the time being; $TMPDIR says another place");
-    snprintf(work->path, sizeof work->path, "%s/probe.qtrace", work->directory);
-    return true;
-}
-
 static int go(struct work *work, int argc, char **argv)
 {
     struct record_command_options record;
     struct calls_options *calls = &work->options.calls;
-    int status = cli_calls_pass(calls, "--output", work->path) == 0
+    int status = cli_calls_pass(calls, "--output", work->folder.path) == 0
                      ? cli_calls_record_options(calls, "probe", &record, argc, argv)
                      : CLI_BAD;
     if (status != CLI_GO_ON)
@@ -179,7 +168,7 @@ static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_k
     struct base_error error = {0};
     if (!cli_probe_takes_stacks(&work->script))
         return NULL;
-    if (cli_probe_stacks_read(known, work->path, &error) == 0)
+    if (cli_probe_stacks_read(known, work->folder.path, &error) == 0)
         return &known->stacks;
     cli_report_error(stderr, "stacks", &error);
     return NULL;
@@ -199,11 +188,10 @@ static int probe(struct work *work, int argc, char **argv)
     struct probe_stacks_known known = {.names = NULL};
     struct probe_stacks *stacks = NULL;
     int status = CLI_BAD;
-    if (take_places(work, probing_memory(probing)) && make_directory(work)) {
+    if (take_places(work, probing_memory(probing)) && cli_probe_folder_make(&work->folder)) {
         status = go(work, argc, argv);
         stacks = read_stacks(work, &known);
-        unlink(work->path);
-        rmdir(work->directory);
+        cli_probe_folder_remove(&work->folder);
     }
     const bool is_whole = probing_end(probing, stacks, &lost);
     cli_probe_stacks_free(&known);
