@@ -143,7 +143,7 @@ static struct golden_bytes make_packets(void)
     packets = (struct golden_packets){
         .hello = {head(AGENT_CHANNEL_HELLO), 11, 12, AGENT_BEGAN_BY_INJECTION, 13, -14, 0, 0},
         .table = {head(AGENT_CHANNEL_TABLE), 21, 22, 23, 4, {0xde, 0xad, 0xbe, 0xef}, "/usr/lib/libgolden.so"},
-        .counts = {head(AGENT_CHANNEL_ADD), 31, 32, 33, 34, 35, 36, 37, 38, 39, 0, 0, 0, {0}},
+        .counts = {head(AGENT_CHANNEL_ADD), 31, 32, 33, 34, 35, 36, 37, 38, 39, 0, 0, 0, 0, {0}},
         .left = {head(AGENT_CHANNEL_LEFT), AGENT_LEFT_FAILED, 1, 1, 0, 0},
         .answer = {AGENT_VERSION, AGENT_CHANNEL_NO, "there is none"}};
     return copy(&packets, sizeof packets);

@@ -234,7 +234,7 @@ def refusals():
         result = monitor(*arguments)
         check(f'refused: {arguments}', result.returncode == 2 and word in result.stderr, (result.returncode, result.stderr))
     nowhere = monitor('nowhere', '--as', 'otlp', '--spool', fresh(), '--once')
-    check('refused: no such folder is said', 'nowhere' in nowhere.stderr, (nowhere.returncode, nowhere.stderr))
+    check('refused: no such folder is said, status 1', nowhere.returncode == 1 and 'nowhere' in nowhere.stderr, (nowhere.returncode, nowhere.stderr))
 
 
 def main():

@@ -26,8 +26,9 @@ struct watch {
 
 static void say(void *context, const char *name, const char *text)
 {
-    (void)context;
+    struct watch *watch = context;
     cli_report(stderr, name, "%s", text);
+    watch->status = upload_options_worse(watch->status, CLI_NO);
 }
 
 static void take_window(struct watch *watch)
@@ -135,7 +136,8 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
                                            .names = {.debug_root = watch.options.debug_root,
                                                      .inlined = !watch.options.no_inlines,
                                                      .no_files = watch.options.wanted.no_names},
-                                           .say = say};
+                                           .say = say,
+                                           .context = &watch};
     watch.spool = upload_spool_open(watch.options.spool, watch.options.spool_bytes, &error);
     watch.monitor = watch.spool ? monitor_open(&wanted, watch.spool, &error) : NULL;
     if (watch.monitor) {

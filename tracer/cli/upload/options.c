@@ -55,7 +55,8 @@ static const char monitor_help[] =
 
 static const char monitor_statuses[] =
     "\nExit status: 0 it ended as asked (--once, --duration, SIGTERM, SIGINT) and all is in windows; 1 samples were "
-    "lost,\nor a request waits with --to, or was dropped or rejected; 2 bad usage, or a window could not be taken.\n";
+    "lost,\na DIR or a segment could not be read, or a request waits with --to, or was dropped or rejected; 2 bad "
+    "usage, or a window could not be taken.\n";
 
 enum {
     ID_TO = 256,
