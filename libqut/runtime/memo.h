@@ -31,8 +31,7 @@ enum {
     RUNTIME_MEMO_PAIR = 1,  // ra, and fp, which lies in the word before it
     RUNTIME_MEMO_OTHER = 2, // ra, and fp from where it lies. Without an offset: how this frame is reached is not known
     RUNTIME_MEMO_FLAGS = 3,
-    // ... in offsets that are multiples of 8, beside the flags: a virtual machine said how the frame within is left,
-    // and
+    // ... beside the flags, as offsets are multiples of 8: a virtual machine said how the frame within is left, and
     // is to be asked again. As it stands such a step holds for none of the ways above.
     RUNTIME_MEMO_MACHINE = ARCH_NATIVE_RA_OFFSET_BYTES != 0 && ARCH_NATIVE_RA_OFFSET_BYTES % 8 == 0 ? 4 : 0,
 };
