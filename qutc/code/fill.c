@@ -128,6 +128,20 @@ static bool is_surely_padding(uint32_t start, uint32_t end)
     return end - start < 16 && end % 16 == 0;
 }
 
+// Whether holes are as large as what `find_work` finds for much; the code itself is not read for that.
+static bool may_be_much(struct filling *filling)
+{
+    const struct code_follower *f = &filling->f;
+    uint64_t bytes = 0;
+    uint32_t end = 0;
+    for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end) {
+        const uint32_t start = next_code(f, pc);
+        bytes += start < end && !is_surely_padding(start, end) ? end - start : 0;
+    }
+    filling->row = 0;
+    return bytes >= f->text_size / WORK_SHARE;
+}
+
 // Bytes of code that nothing describes: of holes with more than padding.
 static uint64_t find_work(struct filling *filling)
 {
@@ -217,7 +231,7 @@ static void forget_calls(struct code_follower *f, size_t first)
 
 static bool is_enough(const struct filling *filling)
 {
-    return filling->extent == CODE_FILL_BOUNDED &&
+    return filling->extent != CODE_FILL_ALL &&
            filling->instructions_in_vain > VAIN_INSTRUCTIONS_MAX + filling->instructions_followed;
 }
 
@@ -379,6 +393,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
                                        .code = code_arch(image->arch),
                                        .text_start = text_start,
                                        .text_size = (uint32_t)(text_end - text_start)};
+    if (extent == CODE_FILL_IF_MUCH && !may_be_much(&filling))
+        return 0;
     uint64_t work_bytes = find_work(&filling);
     if (!work_bytes)
         return 0;

@@ -23,6 +23,7 @@ const char *code_outcome_name(enum code_outcome outcome);
 
 enum code_fill_extent {
     CODE_FILL_NOTHING = 0,
+    CODE_FILL_IF_MUCH, // as the next one, but only where that is much; of other files no code is read
     CODE_FILL_BOUNDED, // until too much was looked at in vain
     CODE_FILL_ALL,     // however long it takes
 };

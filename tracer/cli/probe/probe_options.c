@@ -35,8 +35,8 @@ static const char help[] =
     "is loaded, until Ctrl-C, --duration, or its end; then all is put back, and it goes on. Maps are shown at the "
     "end.\n"
     "\n"
-    "Examples: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n"
-    "          qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n";
+    "Example: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n"
+    "         qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n";
 
 static const char statuses[] =
     "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"

@@ -113,7 +113,7 @@ START_TEST(truncated_all_the_time)
     size_t right_size = 0;
     struct input_image *image = open_image();
     ck_assert_int_eq(image->identity_kind, INPUT_BUILD_ID);
-    const struct qutc_compile_options options = {.fill = CODE_FILL_BOUNDED};
+    const struct qutc_compile_options options = {.fill = CODE_FILL_IF_MUCH};
     ck_assert_int_eq(qutc_compile(image, &options, &right, &right_size, NULL, NULL), 0);
     struct qut_compile_request request = {
         .path = path, .build_id = image->identity, .build_id_size = image->identity_size};

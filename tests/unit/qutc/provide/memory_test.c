@@ -65,7 +65,7 @@ START_TEST(a_file_that_is_read_is_the_file_mapped)
     size_t mapped_size, read_size;
     char reason[256] = "";
     ck_assert_int_eq(input_image_open(libraries[_i], NULL, 0, 0, NULL, &image, NULL), 0);
-    const struct qutc_compile_options options = {.fill = CODE_FILL_BOUNDED};
+    const struct qutc_compile_options options = {.fill = CODE_FILL_IF_MUCH};
     ck_assert_int_eq(qutc_compile(image, &options, &mapped, &mapped_size, NULL, NULL), 0);
     struct qut_compile_request request = {
         .path = libraries[_i], .build_id = image->identity, .build_id_size = image->identity_size};
