@@ -128,16 +128,22 @@ static bool is_surely_padding(uint32_t start, uint32_t end)
     return end - start < 16 && end % 16 == 0;
 }
 
+static uint64_t common_bytes(const struct input_range *range, uint64_t start, uint64_t end)
+{
+    start = start > range->start ? start : range->start;
+    end = end < range->end ? end : range->end;
+    return start < end ? end - start : 0;
+}
+
 // Whether holes are as large as what `find_work` finds for much; the code itself is not read for that.
 static bool may_be_much(struct filling *filling)
 {
     const struct code_follower *f = &filling->f;
     uint64_t bytes = 0;
     uint32_t end = 0;
-    for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end) {
-        const uint32_t start = next_code(f, pc);
-        bytes += start < end && !is_surely_padding(start, end) ? end - start : 0;
-    }
+    for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end)
+        for (unsigned i = 0; i < f->image->code_count && !is_surely_padding(pc, end); i++)
+            bytes += common_bytes(&f->image->code[i], f->text_start + pc, f->text_start + end);
     filling->row = 0;
     return bytes >= f->text_size / WORK_SHARE;
 }
