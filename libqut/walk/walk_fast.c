@@ -3,8 +3,9 @@
 
 #include "libqut/runtime/shared_rules_inline.h"
 
-// All of a link but its key and what comes next. False: there is no rule, or none that a link can say.
-static bool find_rule(const struct modules *modules, uintptr_t key, struct runtime_link *link)
+// All of a link but its key and what comes next. False: there is no rule, or none that a link can say. With a frame of
+// its own it would take riscv64 beyond the KiB of stack that walks may have.
+RUNTIME_WALK_INLINE bool find_rule(const struct modules *modules, uintptr_t key, struct runtime_link *link)
 {
     uintptr_t pc = key - 1;
     const struct module *module = modules_at(modules, pc);
@@ -72,8 +73,12 @@ make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_
     struct runtime_link found, *told = look_up(thread, modules, key, is_return, &found);
     if (!told)
         return NULL;
-    uintptr_t kept_key = told == &found ? key : ~key;
-    struct runtime_link *link = told == &found ? NULL : runtime_link_find(&thread->links, kept_key);
+    uintptr_t kept_key = key;
+    struct runtime_link *link = NULL;
+    if (RUNTIME_MEMO_MACHINE != 0 && told != &found) {
+        kept_key = ~key;
+        link = runtime_link_find(&thread->links, kept_key);
+    }
     if (!link) {
         link = runtime_link_make(&thread->links, kept_key);
         link->next_bytes = 0;
