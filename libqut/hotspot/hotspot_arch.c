@@ -64,11 +64,17 @@ const struct hotspot_arch *hotspot_arch_by_id(enum qut_arch_id id)
     return NULL;
 }
 
+// Most bytes begin none of the steps: a walk asks this of each frame that was interrupted.
+static inline bool is_step(const struct hotspot_step *step, const uint8_t *bytes)
+{
+    return bytes[0] == step->byte[0] && memcmp(bytes, step->byte, step->compared_bytes) == 0;
+}
+
 const struct hotspot_step *hotspot_step_at(const struct hotspot_arch *arch, const uint8_t *bytes, size_t count)
 {
     for (unsigned i = 0; i < arch->step_count; i++) {
         const struct hotspot_step *step = &arch->steps[i];
-        if (count >= step->size_bytes && memcmp(bytes, step->byte, step->compared_bytes) == 0)
+        if (count >= step->size_bytes && is_step(step, bytes))
             return step;
     }
     return NULL;
@@ -78,7 +84,7 @@ const struct hotspot_step *hotspot_step_before(const struct hotspot_arch *arch, 
 {
     for (unsigned i = 0; i < arch->step_count; i++) {
         const struct hotspot_step *step = &arch->steps[i];
-        if (count >= step->size_bytes && memcmp(end - step->size_bytes, step->byte, step->compared_bytes) == 0)
+        if (count >= step->size_bytes && is_step(step, end - step->size_bytes))
             return step;
     }
     return NULL;

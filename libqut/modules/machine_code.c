@@ -15,6 +15,7 @@ enum {
     READ_EVERY_MS = 20, // while it starts: reading takes a thousand system calls, half a millisecond
     READ_SELDOM_MS = 5000,
     HOPS_MAX = 8, // from a pc to where its block begins, where it is asked for often: a quarter of a MiB of code
+    CALL_STUB_CFA = 2 * sizeof(uintptr_t) | RUNTIME_LINK_FP, // cfa = fp + 2 words; ra = *(cfa - word); fp = *fp
 };
 
 struct machine_code {
@@ -101,13 +102,16 @@ bool modules_machine_link(uintptr_t ra, struct runtime_link *link)
     const struct hotspot_machine *hotspot = &known->code.hotspot;
     const struct elf_art_memory memory = {
         .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
-    int32_t frame_bytes = hotspot_frame_bytes(hotspot, &memory, ra), word = (int32_t)sizeof(uintptr_t);
+    int32_t word = (int32_t)sizeof(uintptr_t);
+    link->step = (struct runtime_link_step){.ra_offset_bytes = (int16_t)-word, .fp_offset_bytes = (int16_t)(-2 * word)};
+    if (ra == hotspot->call_stub_return) {
+        link->cfa = CALL_STUB_CFA;
+        return true;
+    }
+    int32_t frame_bytes = hotspot_frame_bytes(hotspot, &memory, ra);
     if (frame_bytes < 2 * word || frame_bytes > UINT16_MAX)
         return false;
-    *link = (struct runtime_link){
-        .cfa = (uint16_t)frame_bytes,
-        .step = {.ra_offset_bytes = (int16_t)-word, .fp_offset_bytes = (int16_t)(-2 * word)},
-    };
+    link->cfa = (uint16_t)frame_bytes;
     return true;
 }
 
@@ -118,7 +122,7 @@ static inline bool is_frame_of(const struct hotspot_machine *hotspot, uintptr_t 
 {
     const struct hotspot_blob_layout *layout = &hotspot->blob;
     const struct hotspot_heap *heap = hotspot_heap_at(hotspot, ra - 1);
-    if (!heap || ra == hotspot->call_stub_return || hotspot_is_interpreter(hotspot, ra - 1))
+    if (!heap || hotspot_is_interpreter(hotspot, ra - 1))
         return false;
     const uint64_t at = ra - 1 - heap->code.start, end = os_load((uintptr_t)heap->code.end_at) - heap->code.start;
     const uint8_t *map = (const uint8_t *)(uintptr_t)heap->segment_map.start;
@@ -144,13 +148,22 @@ static inline bool is_frame_of(const struct hotspot_machine *hotspot, uintptr_t 
         memcpy(&code_offset, head + layout->code_begin, sizeof code_offset);
         code_begin = block + layout->blob + (uint64_t)(int64_t)code_offset;
     }
-    return frame_words == frame_bytes / sizeof(uintptr_t) && code_begin > block && at >= code_begin;
+    return frame_words * sizeof(uintptr_t) == frame_bytes && code_begin > block && at >= code_begin;
 }
 
-bool modules_machine_holds(uintptr_t ra, uintptr_t frame_bytes)
+bool modules_machine_holds(uintptr_t ra, uintptr_t link_cfa)
 {
     const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
-    return known && frame_bytes <= UINT16_MAX && is_frame_of(&known->code.hotspot, ra, (uint32_t)frame_bytes);
+    if (!known || link_cfa > UINT16_MAX)
+        return false;
+    if (link_cfa & RUNTIME_LINK_FP || ra == known->code.hotspot.call_stub_return)
+        return ra == known->code.hotspot.call_stub_return && link_cfa == CALL_STUB_CFA;
+    return is_frame_of(&known->code.hotspot, ra, (uint32_t)link_cfa);
+}
+
+bool modules_machine_holds_by_fp(uintptr_t ra)
+{
+    return modules_machine_holds(ra, CALL_STUB_CFA);
 }
 
 // ---- our thread

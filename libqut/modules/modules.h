@@ -100,8 +100,10 @@ bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind k
 // Signal-safe, between enter and leave.
 struct runtime_link;
 bool modules_machine_link(uintptr_t ra, struct runtime_link *link);
-// Whether a link that was told before, to a caller so many bytes further out, is what would be told now. Likewise.
-bool modules_machine_holds(uintptr_t ra, uintptr_t frame_bytes);
+// Whether a link that was told before, with this `cfa`, is what would be told now. Likewise.
+bool modules_machine_holds(uintptr_t ra, uintptr_t link_cfa);
+// Whether it is one by fp.
+bool modules_machine_holds_by_fp(uintptr_t ra);
 
 // A walk met code that is not in the list, or a list that is not up to date: the thread that looks after modules shall
 // look. Signal-safe.

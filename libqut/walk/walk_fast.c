@@ -118,8 +118,10 @@ const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_m
             frame = followed;
             continue;
         }
+        // Where it is left by fp the distance may be any. fp itself was compared where it was read: it is live.
+        uintptr_t key = arch_native_key(frame->ra);
         if (!runtime_memo_reads_the_same(next) ||
-            !modules_machine_holds(arch_native_key(frame->ra), next->sp - frame->sp))
+            !(modules_machine_holds(key, next->sp - frame->sp) || modules_machine_holds_by_fp(key)))
             return frame;
         *pc++ = arch_native_key(next->ra) - 1;
         frame = next;

@@ -13,14 +13,14 @@
 #include "tests/unit/libqut/hotspot/fake_hotspot.h"
 
 enum { BLOBS = 8, BLOCK_BYTES = 0x400, BLOCKS = FAKE_CODE + 0x2000, STUBS = FAKE_CODE + 0x8000 };
-enum { FRAMES = 64, CALL_END = 18, TURNS = 100 };
+enum { FRAMES = 64, CALL_END = 18, STUB_CALL_END = 19, TURNS = 100 };
 
 // As the library of a machine exports them.
 extern uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
 __attribute__((visibility("default"))) uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
 
 static struct fake_hotspot fake;
-static uint64_t made[BLOBS];
+static uint64_t made[BLOBS], stub;
 static bool is_there;
 
 static struct taken {
@@ -56,12 +56,23 @@ static void make_frames(unsigned first_words)
         memcpy((void *)(uintptr_t)FAKE_BASE, fake.bytes, FAKE_BYTES);
 }
 
+// push %rbp; mov %rsp, %rbp; sub %rdi, %rsp; movabs $made, %rax; call *%rax; leave; ret: a frame of any size, left by
+// fp.
+static void make_stub(void)
+{
+    uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xfc, 0x48, 0xb8, 0,   0,
+                      0,    0,    0,    0,    0,    0,    0xff, 0xd0, 0xc9, 0xc3};
+    memcpy(code + 9, &made[0], sizeof made[0]);
+    stub = fake_blob(&fake, STUBS, 0x1000, 0, -1, code, sizeof code);
+    fake_put_word(&fake, fake.call_stub_at, stub + STUB_CALL_END);
+}
+
 TEST(it_begins)
 {
     static const uint8_t code[] = {0x55, 0x48, 0x8b, 0xec, 0x90, 0xc9, 0xc3};
     fake_begin(&fake, FAKE_17, NULL);
     make_frames(8);
-    fake_put_word(&fake, fake.call_stub_at, fake_blob(&fake, STUBS, 0x1000, 0, -1, code, sizeof code) + 4);
+    make_stub();
     fake_interpreter(&fake, FAKE_CODE + 0x1000, code, sizeof code);
     void *place = mmap((void *)(uintptr_t)FAKE_BASE, FAKE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -78,16 +89,21 @@ TEST(it_begins)
 }
 
 // Whether the walk came through all made frames to the root.
-__attribute__((noinline)) static bool walk(void)
+__attribute__((noinline)) static bool walk_from(uint64_t entry, uint64_t stub_bytes)
 {
-    ((void (*)(void))(uintptr_t)made[0])();
+    ((void (*)(uint64_t))(uintptr_t)entry)(stub_bytes);
     __asm__ volatile("");
     if (taken.end.reason != QUT_END_OUTERMOST || taken.count < BLOBS + 2)
         return false;
     for (unsigned i = 0; i < BLOBS; i++)
         if (taken.pcs[1 + i] != made[BLOBS - 1 - i] + CALL_END - 1)
             return false;
-    return true;
+    return entry != stub || taken.pcs[1 + BLOBS] == stub + STUB_CALL_END - 1;
+}
+
+static bool walk(void)
+{
+    return walk_from(made[0], 0);
 }
 
 static bool has_link(uintptr_t key)
@@ -135,6 +151,32 @@ TEST(shortcuts_are_taken)
         CHECK(has_link(~(uintptr_t)(made[i] + CALL_END)) && !has_link((uintptr_t)(made[i] + CALL_END)), "frame %u", i);
 }
 
+// Whatever the size of the frame by which C++ came to the code, and whatever it was before.
+TEST(what_a_stub_calls_is_left_by_fp)
+{
+    for (unsigned set = 0; set < TIER_SETS; set++) {
+        atomic_store(&runtime_tiers, tiers[set]);
+        for (unsigned turn = 0; turn < TURNS; turn++) {
+            uint64_t bytes = 16 * (turn / 2 % 5);
+            CHECK(walk_from(stub, bytes), "tiers %u, turn %u: %zu frames, end %u", tiers[set], turn, taken.count,
+                  taken.end.reason);
+        }
+    }
+}
+
+TEST(a_stub_is_left_by_a_shortcut)
+{
+    const struct runtime_tier_counts *counts = &runtime_thread_self()->counts;
+    atomic_store(&runtime_tiers, tiers[0]);
+    for (volatile unsigned turn = 0; turn < 2; turn++) {
+        uint64_t remembered = counts->remembered, looked_up = counts->looked_up;
+        walk_from(stub, 64);
+        remembered = counts->remembered - remembered;
+        CHECK(turn == 0 || (remembered == taken.count && counts->looked_up == looked_up), "%zu of %zu, %zu looked up",
+              (size_t)remembered, taken.count, (size_t)(counts->looked_up - looked_up));
+    }
+}
+
 // The same return addresses, and frames of other sizes: as if code had been given up and made anew.
 TEST(code_that_was_replaced_is_walked_as_it_is)
 {
@@ -169,6 +211,8 @@ int main(void)
         return tap_finish();
     RUN(every_way_leads_through_made_frames);
     RUN(shortcuts_are_taken);
+    RUN(what_a_stub_calls_is_left_by_fp);
+    RUN(a_stub_is_left_by_a_shortcut);
     RUN(code_that_was_replaced_is_walked_as_it_is);
     RUN(code_that_went_is_a_guess);
     qut_stop();
