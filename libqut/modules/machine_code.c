@@ -62,17 +62,11 @@ static size_t read_direct(void *context, uint64_t address, void *bytes, size_t s
     return 0;
 }
 
-bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
+bool modules_machine_made(uintptr_t pc, struct runtime_code *code)
 {
     const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
-    if (!known) {
-        if (atomic_load_explicit(&is_there, memory_order_relaxed) &&
-            atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
-            modules_registry_ring();
-        return modules_art_find(pc, code);
-    }
-    if (!hotspot_heap_at(&known->code.hotspot, pc))
-        return modules_art_find(pc, code);
+    if (!known || !hotspot_heap_at(&known->code.hotspot, pc))
+        return false;
     *code = (struct runtime_code){
         .state = RUNTIME_CODE_OF_MACHINE,
         .frame_flags = QUT_FRAME_JIT | QUT_FRAME_MANAGED,
@@ -80,6 +74,15 @@ bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
         .machine = &known->code.machine,
     };
     return true;
+}
+
+bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
+{
+    bool is_known = atomic_load_explicit(&current, memory_order_relaxed) != NULL;
+    if (!is_known && atomic_load_explicit(&is_there, memory_order_relaxed) &&
+        atomic_exchange_explicit(&wanted, 1, memory_order_acq_rel) == 0)
+        modules_registry_ring();
+    return modules_machine_made(pc, code) || modules_art_find(pc, code);
 }
 
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
@@ -94,11 +97,11 @@ bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind k
     return hotspot_frame_rule(hotspot, &memory, pc, kind, rule, interpreted);
 }
 
-bool modules_machine_link(uintptr_t ra, struct runtime_link *link)
+enum modules_machine_told modules_machine_link(uintptr_t ra, struct runtime_link *link)
 {
     const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
     if (!known || !hotspot_heap_at(&known->code.hotspot, ra - 1))
-        return false;
+        return MODULES_MACHINE_NOT;
     const struct hotspot_machine *hotspot = &known->code.hotspot;
     const struct elf_art_memory memory = {
         .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
@@ -106,13 +109,13 @@ bool modules_machine_link(uintptr_t ra, struct runtime_link *link)
     link->step = (struct runtime_link_step){.ra_offset_bytes = (int16_t)-word, .fp_offset_bytes = (int16_t)(-2 * word)};
     if (ra == hotspot->call_stub_return) {
         link->cfa = CALL_STUB_CFA;
-        return true;
+        return MODULES_MACHINE_LINK;
     }
     int32_t frame_bytes = hotspot_frame_bytes(hotspot, &memory, ra);
     if (frame_bytes < 2 * word || frame_bytes > UINT16_MAX)
-        return false;
+        return MODULES_MACHINE_NO_LINK;
     link->cfa = (uint16_t)frame_bytes;
-    return true;
+    return MODULES_MACHINE_LINK;
 }
 
 // hotspot_frame_bytes with an answer to compare with, in few instructions: a walk goes on with the size that it

@@ -93,13 +93,19 @@ void modules_want_mappings(void);
 // Code that a virtual machine made and says all about: true, and *code is filled. Else, if there is a machine that was
 // not ready, our thread will look again. Signal-safe, between enter and leave; so is the rule of a frame of it.
 bool modules_machine_find(uintptr_t pc, struct runtime_code *code);
+// The same of a machine that is ready and keeps its code where no module is, in few instructions.
+bool modules_machine_made(uintptr_t pc, struct runtime_code *code);
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
                           struct arch_interpreted *interpreted);
 // ... and of the frames that a call left, which most are, at once: all of a link but its key and what comes next.
-// False: the frame has another rule, or none that a link can say. It holds now: nobody tells when code goes.
-// Signal-safe, between enter and leave.
+// It holds now: nobody tells when code goes. Signal-safe, between enter and leave.
 struct runtime_link;
-bool modules_machine_link(uintptr_t ra, struct runtime_link *link);
+enum modules_machine_told {
+    MODULES_MACHINE_NOT,     // no such code
+    MODULES_MACHINE_NO_LINK, // the frame has another rule, or none that a link can say
+    MODULES_MACHINE_LINK,
+};
+enum modules_machine_told modules_machine_link(uintptr_t ra, struct runtime_link *link);
 // Whether a link that was told before, with this `cfa`, is what would be told now. Likewise.
 bool modules_machine_holds(uintptr_t ra, uintptr_t link_cfa);
 // Whether it is one by fp.

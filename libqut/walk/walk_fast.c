@@ -26,18 +26,21 @@ RUNTIME_WALK_INLINE bool find_rule(const struct modules *modules, uintptr_t key,
                                              link->step.ra_offset_bytes == ARCH_NATIVE_RA_OFFSET_BYTES);
 }
 
-// What a virtual machine says of its code holds at this moment. NULL: no machine's code.
-static inline struct runtime_link *ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
+// What a virtual machine says of its code holds at this moment.
+static inline enum modules_machine_told ask_machine(struct runtime_thread *thread, uintptr_t key, bool is_return)
 {
     struct runtime_link found;
-    if (RUNTIME_MEMO_MACHINE == 0 || !is_return || !modules_machine_link(key, &found))
-        return NULL;
+    if (RUNTIME_MEMO_MACHINE == 0 || !is_return)
+        return MODULES_MACHINE_NOT;
+    enum modules_machine_told told = modules_machine_link(key, &found);
+    if (told != MODULES_MACHINE_LINK)
+        return told;
     struct runtime_link *link = &thread->links.links[RUNTIME_LINK_COUNT];
     link->cfa = found.cfa;
     link->step = (struct runtime_link_step){(int16_t)(found.step.ra_offset_bytes | RUNTIME_MEMO_MACHINE),
                                             found.step.fp_offset_bytes};
     thread->counts.looked_up++;
-    return link;
+    return told;
 }
 
 // So a link for it is no more than what to expect, and the machine is asked whether it is so, each time. Its key is the
@@ -55,9 +58,9 @@ static inline struct runtime_link *look_up(struct runtime_thread *thread, const 
     bool shares = modules->shared && (atomic_load_explicit(&runtime_tiers, memory_order_relaxed) & RUNTIME_TIER_SHARED);
     if (shares && runtime_shared_find(modules->shared, key, found))
         return found;
-    struct runtime_link *of_machine = ask_machine(thread, key, is_return);
-    if (of_machine)
-        return of_machine;
+    enum modules_machine_told told = ask_machine(thread, key, is_return);
+    if (told != MODULES_MACHINE_NOT)
+        return told == MODULES_MACHINE_LINK ? &thread->links.links[RUNTIME_LINK_COUNT] : NULL;
     if (!find_rule(modules, key, found))
         return NULL;
     if (shares)

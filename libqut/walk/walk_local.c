@@ -134,6 +134,10 @@ static bool holds(struct walk_local *local, const struct module *module, uintptr
 static void find_code(void *context, uint64_t pc, struct runtime_code *code)
 {
     struct walk_local *local = context;
+    if (modules_machine_made((uintptr_t)pc, code)) {
+        local->confirmed = NULL;
+        return;
+    }
     const struct module *module = modules_at(local->modules, (uintptr_t)pc);
     if (module && holds(local, module, (uintptr_t)pc)) {
         local->confirmed = module;
