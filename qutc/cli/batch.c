@@ -2,7 +2,9 @@
 #include "qutc/cli/batch.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/progress.h"
 
@@ -128,12 +130,55 @@ static int status_of(const struct cli_batch *batch)
     return failed || elfs->skipped_unreadable || outcomes[CLI_ANSWER_NO] ? CLI_NO : CLI_OK;
 }
 
+struct sized_piece {
+    uint64_t size_bytes;
+    size_t index;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct sized_piece *x = a, *y = b;
+    if (x->size_bytes != y->size_bytes)
+        return x->size_bytes < y->size_bytes ? 1 : -1;
+    return x->index < y->index ? -1 : 1;
+}
+
+// The largest file first: begun last, it would keep one worker busy while all others have nothing left. NULL: no
+// memory, and no harm.
+static size_t *largest_first(const struct cli_inputs *inputs)
+{
+    size_t *order = calloc(inputs->count + 1, sizeof *order);
+    struct sized_piece *pieces = calloc(inputs->count + 1, sizeof *pieces);
+    for (size_t i = 0; pieces && i < inputs->count; i++) {
+        const struct cli_input *item = &inputs->items[i];
+        const struct input *elf = item->table ? NULL : &inputs->elfs.items[item->elf];
+        const char *path = elf ? elf->path : item->table;
+        struct stat status;
+        pieces[i].index = i;
+        pieces[i].size_bytes = elf ? elf->size_bytes : 0;
+        if (pieces[i].size_bytes == 0 && path && stat(path, &status) == 0)
+            pieces[i].size_bytes = (uint64_t)status.st_size;
+    }
+    if (pieces && order) {
+        qsort(pieces, inputs->count, sizeof *pieces, by_size);
+        for (size_t i = 0; i < inputs->count; i++)
+            order[i] = pieces[i].index;
+    } else {
+        free(order);
+        order = NULL;
+    }
+    free(pieces);
+    return order;
+}
+
 int cli_batch_run(struct cli_batch *batch)
 {
     struct batch_run run = {.batch = batch};
+    size_t *order = largest_first(&batch->inputs);
     cli_progress_begin(&run.progress, batch->options->command, batch->options->quiet || batch->inputs.count < 2);
     const struct cli_pool pool = {.count = batch->inputs.count,
                                   .jobs = batch->options->jobs,
+                                  .order = order,
                                   .context = &run,
                                   .work = work_on_one,
                                   .take = take_result,
@@ -145,6 +190,7 @@ int cli_batch_run(struct cli_batch *batch)
     }
     int result = cli_pool_run(&pool);
     int saved = errno;
+    free(order);
     cli_progress_end(&run.progress);
     if (batch->options->json)
         fputs("]\n", stdout);

@@ -37,8 +37,8 @@ struct run {
     const struct cli_pool *pool;
     struct worker workers[CLI_JOBS_MAX];
     unsigned worker_count;
-    struct cli_pool_result **results; // that wait for their turn
-    size_t next_index, next_taken, done;
+    struct cli_pool_result **results;    // that wait for their turn
+    size_t next_index, next_taken, done; // next_index counts turns: pool->order has the piece
     bool is_stopped;
 };
 
@@ -197,7 +197,8 @@ static bool finish(struct run *run, struct worker *worker, bool has_died)
 
 static void dispatch(struct run *run, struct worker *worker)
 {
-    worker->index = run->next_index++;
+    size_t turn = run->next_index++;
+    worker->index = run->pool->order ? run->pool->order[turn] : turn;
     worker->is_busy = true;
     worker->reply_got = 0;
     uint64_t index = worker->index;

@@ -27,6 +27,7 @@ struct cli_pool_result {
 struct cli_pool {
     size_t count; // of pieces of work
     unsigned jobs;
+    const size_t *order; // in which they are begun, each index once; NULL: as they are numbered
     void *context;
     // In a worker.
     void (*work)(void *context, size_t index, FILE *output, FILE *errors, struct cli_tally *tally);
