@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that run, version 1: the memory that the tool and the programs under its probes share. Pure data; the tool
+// Probes that run, version 2: the memory that the tool and the programs under its probes share. Pure data; the tool
 // makes it. Specification: formats/qut_probe.md.
 //
 //   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks: one table a process
@@ -20,7 +20,7 @@
 #define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
 
 enum {
-    QUT_PROBE_LIVE_VERSION = 1,
+    QUT_PROBE_LIVE_VERSION = 2,
     QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
     QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
     QUT_PROBE_LIVE_SLOTS_MAX = 1 << 20,

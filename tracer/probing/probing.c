@@ -134,6 +134,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
         return NULL;
     }
     probing->options = *options;
+    probing->running = options->form == PROBING_PROMETHEUS ? options->said : options->out;
     probing->memory.memory_fd = -1;
     pthread_mutex_init(&probing->memory.lock, NULL);
     probing_stacks_begin(probing);
@@ -159,17 +160,19 @@ struct traced_probe *probing_memory(struct probing *probing)
     return &probing->memory;
 }
 
-bool probing_end(struct probing *probing, struct probe_stacks *stacks, uint64_t *lost_records)
+struct probing_result probing_end(struct probing *probing, struct probe_stacks *stacks)
 {
     atomic_store_explicit(&probing->is_over, true, memory_order_release);
     pthread_join(probing->thread, NULL);
     probing_drain(probing);
     probing_stacks_tell(probing, stacks);
     probing_run_all(probing, QUT_PROBE_END);
-    for (uint32_t i = 0; i < probing->image.header->map_count; i++)
-        probing_show_map(probing, i);
-    *lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped;
-    const bool is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed;
+    probing_show_all(probing);
+    const struct probing_result result = {
+        .is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed,
+        .lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped,
+        .untold_stacks = probing->noted.untold,
+        .unknown_stacks = probing->noted.unknown};
     forget(probing);
-    return is_whole;
+    return result;
 }

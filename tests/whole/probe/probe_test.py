@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import prometheus_text
+
 QUT, SUBJECT, ARGUMENTS, LATER = (os.path.realpath(path) for path in sys.argv[1:5])
 NAME, TYPED, LATE = (os.path.basename(path) for path in (SUBJECT, ARGUMENTS, LATER))
 PATIENCE_S = 120
@@ -231,6 +233,48 @@ def check_attached_arguments():
     expect("its end", program.returncode, 0)
 
 
+def check_prometheus():
+    threads, calls = 3, 1000
+    done = subprocess.run([QUT, "probe", "--prometheus", "-e",
+                           f'entry:{NAME}!probe_work {{ @n = count(); @sizes[str(arg1)] = hist(arg0 - 1); @mean[str(arg1)] = avg(arg0);'
+                           f' @n_total = max(arg0); @steps = lhist(arg0, 0, 500, 100); @who[pid, stack(1)] = sum(arg0) }}'
+                           'begin { printf("begin\\n") } timer:1ms { print(@n) } end { printf("end\\n") }',
+                           SUBJECT, str(threads), str(calls), "0"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    _, _, handled = account(done)
+    found = prometheus_text.read(re.sub(r"^calls .*\n", "", done.stdout, flags=re.MULTILINE))
+    expect("types", {name: family.kind for name, family in found.items()},
+           {"qut_probe_n_total": "counter", "qut_probe_sizes": "histogram", "qut_probe_mean": "summary",
+            "qut_probe_n_total_": "gauge", "qut_probe_steps": "histogram", "qut_probe_who": "gauge",
+            "qut_probes_lost_updates_total": "counter"})
+    numbers = {}
+    for family in found.values():
+        for (name, labels), number in family.samples.items():
+            numbers[name, labels] = number
+    total = threads * calls + handled + 1
+    expect("calls", (numbers["qut_probe_n_total", ()], numbers["qut_probe_n_total_", ()]), (total, calls - 1))
+    odd = [number for number in range(calls) if number % 2]
+    own = (("arg1", "odd"),)
+    expect("an average", [numbers[f"qut_probe_mean_{what}", own] for what in ("sum", "count")],
+           [threads * sum(odd), threads * len(odd)])
+    expect("a histogram's sum", numbers["qut_probe_sizes_sum", own], threads * (sum(odd) - len(odd)))
+    for bound in (-1, 0, 1, 3, 255, 511):
+        expect(f"up to {bound}", numbers["qut_probe_sizes_bucket", (*own, ("le", str(bound)))],
+               threads * sum(number - 1 <= bound for number in odd))
+    everything = [*range(calls)] * threads + [5] * handled + [1]
+    for bound in (99, 299, 499):
+        expect(f"up to {bound} in steps", numbers["qut_probe_steps_bucket", (("le", str(bound)),)],
+               sum(number <= bound for number in everything))
+    expect("all steps", numbers["qut_probe_steps_bucket", (("le", "+Inf"),)], total)
+    callers = {dict(labels)["stack"]: number for (name, labels), number in numbers.items() if name == "qut_probe_who"}
+    expect("by caller", (callers[f"work ({NAME})"], callers[f"on_signal ({NAME})"]),
+           (threads * sum(range(calls)), 5 * handled))
+    assert done.stderr.count("begin\n") == 1 and "\nend\n" in done.stderr, done.stderr
+    done = probe("entry:open { @ = count() }", "true", more=("--prometheus",))
+    expect("two forms", (done.returncode, "not with --json" in done.stderr), (2, True))
+
+
 def check_mistakes():
     asks = f"entry:{TYPED}!probe_take {{ @s = sum(args->item->sice) }}"
     for arguments, status, wanted in (((ARGUMENTS, LATER, "1"), 2, "no member of this name: did you mean \"size\"?"),
@@ -255,7 +299,7 @@ def check_mistakes():
 def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
-    for check in (check_mistakes, check_counts, check_children, check_records, check_hostile, check_attached,
+    for check in (check_mistakes, check_prometheus, check_counts, check_children, check_records, check_hostile, check_attached,
                   check_arguments, check_list, check_attached_arguments):
         try:
             check()
