@@ -29,6 +29,8 @@ enum {
 };
 #define QUT_PROBE_LIVE_BYTES_MAX (UINT64_C(1) << 34)
 
+enum qut_probe_live_over { QUT_PROBE_LIVE_OVER_NOT, QUT_PROBE_LIVE_OVER_BEGUN, QUT_PROBE_LIVE_OVER };
+
 struct qut_probe_live {
     uint8_t magic[8];
     uint32_t version;
@@ -38,9 +40,14 @@ struct qut_probe_live {
     uint32_t slot_count, slot_words; // slot_count: a power of two
     // ns = base_ns + (ticks - base_ticks) * rate / 2^32, with the ticks of struct qut_calls_event.
     uint64_t base_ticks, base_ns, rate;
+    uint32_t budget_permille; // of a process's processor time that its probes may take; 0: all of it
+    uint32_t zero;
 
     alignas(64) qut_calls_u64 head; // slots taken so far, by any program
     qut_calls_u64 lost;             // records that had no room
+    // Of the process that was over its budget. From _BEGUN on no program runs in any.
+    qut_calls_u64 over; // enum qut_probe_live_over
+    qut_calls_u64 over_pid, over_probes_ns, over_cpu_ns;
     alignas(64) qut_calls_u64 tail; // slots read, by the tool
 };
 static_assert(sizeof(struct qut_probe_live) == 256, "shared");

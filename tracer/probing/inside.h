@@ -33,7 +33,8 @@ struct probing {
     pthread_t thread;
     _Atomic bool is_over;
     struct probing_stacks noted;
-    bool has_failed; // something could not be shown
+    bool is_over_told; // that it is over its budget
+    bool has_failed;   // something could not be shown
 };
 
 // Runs a program of the tool's. (outside.c)

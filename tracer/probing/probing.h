@@ -19,11 +19,19 @@ enum probing_form {
     PROBING_PROMETHEUS, // one document, at the end
 };
 
+// Probes of a process took more processor time than they may: no program runs in any process from then on.
+struct probing_over {
+    uint32_t pid;          // as it sees itself
+    double percent, cpu_s; // of so much processor time
+};
+
 struct probing_options {
     const struct probe_script *script; // stays where it is, until the end
     FILE *out;                         // likewise; by this alone from now on
     FILE *said; // likewise, of PROBING_PROMETHEUS: what the script prints before the end is text, and goes there
     enum probing_form form;
+    uint32_t budget_permille;                          // of each process's processor time; 0: none
+    void (*say_over)(const struct probing_over *over); // once, by a thread of ours; with a budget only
 };
 
 // Runs the programs of `begin` first. NULL: *error.
@@ -32,6 +40,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
 struct traced_probe *probing_memory(struct probing *probing);
 
 struct probing_result {
+    bool is_over;            // its budget
     bool is_whole;           // all could be written
     uint64_t lost_records;   // of printf, that had no room
     uint64_t untold_stacks;  // times that one was shown by its number and could not be kept, to be told at the end

@@ -174,6 +174,15 @@ static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_k
     return NULL;
 }
 
+static void say_over(const struct probing_over *over)
+{
+    cli_report(
+        stderr, "--budget",
+        "probes took %.1f %% of the processor time of process %u, in %.2f s of it: they are switched off, and the "
+        "program goes on without them",
+        over->percent, over->pid, over->cpu_s);
+}
+
 static int say_what_is_missing(const struct probing_result *result)
 {
     if (!result->is_whole)
@@ -189,7 +198,8 @@ static int say_what_is_missing(const struct probing_result *result)
     if (result->unknown_stacks)
         cli_report(stderr, NULL, "%s times a stack is shown by its number alone: its frames had no room",
                    base_quantity_count(result->unknown_stacks).text);
-    const bool is_all = result->is_whole && !result->lost_records && !result->untold_stacks && !result->unknown_stacks;
+    const bool is_all = result->is_whole && !result->is_over && !result->lost_records && !result->untold_stacks &&
+                        !result->unknown_stacks;
     return is_all ? CLI_OK : CLI_NO;
 }
 
@@ -198,6 +208,8 @@ static int probe(struct work *work, int argc, char **argv)
     const struct probing_options options = {.script = &work->script,
                                             .out = stdout,
                                             .said = stderr,
+                                            .budget_permille = work->options.budget_permille,
+                                            .say_over = say_over,
                                             .form = work->options.json         ? PROBING_JSON
                                                     : work->options.prometheus ? PROBING_PROMETHEUS
                                                                                : PROBING_TEXT};
