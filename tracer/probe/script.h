@@ -14,6 +14,7 @@ enum probe_type { PROBE_INTEGER, PROBE_TEXT, PROBE_STACK }; // a stack is its nu
 struct probe_part { // of a key, or of a record
     enum probe_type type;
     uint32_t words;
+    char name[32]; // the last one in its text: of str(args->path) "path"; "": there is none
 };
 struct probe_parts { // in memory the last one comes first
     struct probe_part items[8];
