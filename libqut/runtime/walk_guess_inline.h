@@ -118,6 +118,10 @@ RUNTIME_WALK_OUTLINE bool runtime_scan_for_caller(const struct arch *arch, const
     if (edge)
         return runtime_leave_unframed(arch, ops, context, walk, edge->saved_words == 1);
     uint64_t word = arch->word_bytes, at = walk->regs.sp, ra;
+    // C++ calls some of them itself, to flush caches or to ask the processor: with the return address on top.
+    if (!has_size && walk->pc_kind == ARCH_PC_EXACT &&
+        runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_ALL, &ra))
+        return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     bool is_near = walk->regs.tracked[0] - walk->regs.sp < RUNTIME_STUB_WORDS_MAX * word;
     if (!has_size && is_near &&
         runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, &ra) &&

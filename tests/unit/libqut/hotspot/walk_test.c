@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks through code of a machine that is in this process: made frames call one another, so each walk is known, whether
 // it takes the shortcuts or not, and also where other code lies at the same addresses by now.
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <qut/local.h>
 #include <qutc/provide.h>
@@ -12,7 +14,13 @@
 #include "tests/support/tap.h"
 #include "tests/unit/libqut/hotspot/fake_hotspot.h"
 
-enum { BLOBS = 8, BLOCK_BYTES = 0x400, BLOCKS = FAKE_CODE + 0x2000, STUBS = FAKE_CODE + 0x8000 };
+enum {
+    BLOBS = 8,
+    BLOCK_BYTES = 0x400,
+    BLOCKS = FAKE_CODE + 0x2000,
+    STUBS = FAKE_CODE + 0x8000,
+    LEAF = FAKE_CODE + 0xa000
+};
 enum { FRAMES = 64, CALL_END = 18, STUB_CALL_END = 19, TURNS = 100 };
 
 // As the library of a machine exports them.
@@ -20,7 +28,7 @@ extern uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
 __attribute__((visibility("default"))) uint64_t gHotSpotVMStructs, gHotSpotVMTypes;
 
 static struct fake_hotspot fake;
-static uint64_t made[BLOBS], stub;
+static uint64_t made[BLOBS], stub, leaf;
 static bool is_there;
 
 static struct taken {
@@ -67,12 +75,25 @@ static void make_stub(void)
     fake_put_word(&fake, fake.call_stub_at, stub + STUB_CALL_END);
 }
 
+// nop; ud2; nop; ret
+static const uint8_t leaf_code[] = {0x90, 0x0f, 0x0b, 0x90, 0xc3};
+enum { LEAF_STOPS_AT = 1, LEAF_STOP_BYTES = 2 };
+
+static void take_interrupted(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    taken.count = qut_backtrace_context(context, taken.pcs, FRAMES, &taken.end);
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += LEAF_STOP_BYTES;
+}
+
 TEST(it_begins)
 {
     static const uint8_t code[] = {0x55, 0x48, 0x8b, 0xec, 0x90, 0xc9, 0xc3};
     fake_begin(&fake, FAKE_17, NULL);
     make_frames(8);
     make_stub();
+    leaf = fake_blob(&fake, LEAF, 0x100, 0, -1, leaf_code, sizeof leaf_code);
     fake_interpreter(&fake, FAKE_CODE + 0x1000, code, sizeof code);
     void *place = mmap((void *)(uintptr_t)FAKE_BASE, FAKE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -204,6 +225,29 @@ TEST(code_that_went_is_a_guess)
     CHECK(walk() && taken.end.guessed_frame == QUT_NO_GUESS, "frame %u", taken.end.guessed_frame);
 }
 
+__attribute__((noinline)) static void call_leaf(void)
+{
+    ((void (*)(void))(uintptr_t)leaf)();
+    __asm__ volatile("");
+}
+
+// C++ flushes caches by a stub, whose frame nothing describes: a guess, and a right one.
+TEST(a_stub_that_native_code_calls_has_its_caller)
+{
+    struct sigaction action = {.sa_sigaction = take_interrupted, .sa_flags = SA_SIGINFO}, before;
+    sigaction(SIGILL, &action, &before);
+    for (unsigned set = 0; set < TIER_SETS; set++) {
+        atomic_store(&runtime_tiers, tiers[set]);
+        taken.count = 0;
+        call_leaf();
+        CHECK(taken.count > 3 && taken.end.reason == QUT_END_OUTERMOST && taken.end.guessed_frame == 1 &&
+                  taken.pcs[0] == leaf + LEAF_STOPS_AT && taken.pcs[1] - (uintptr_t)call_leaf < 64,
+              "tiers %u: %zu frames, end %u, guess %u", tiers[set], taken.count, taken.end.reason,
+              taken.end.guessed_frame);
+    }
+    sigaction(SIGILL, &before, NULL);
+}
+
 int main(void)
 {
     RUN(it_begins);
@@ -215,6 +259,7 @@ int main(void)
     RUN(a_stub_is_left_by_a_shortcut);
     RUN(code_that_was_replaced_is_walked_as_it_is);
     RUN(code_that_went_is_a_guess);
+    RUN(a_stub_that_native_code_calls_has_its_caller);
     qut_stop();
     return tap_finish();
 }
