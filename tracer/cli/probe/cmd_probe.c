@@ -174,11 +174,46 @@ static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_k
     return NULL;
 }
 
+static void say_over(const struct probing_over *over)
+{
+    cli_report(
+        stderr, "--budget",
+        "probes took %.1f %% of the processor time of process %u, in %.2f s of it: they are switched off, and the "
+        "program goes on without them",
+        over->percent, over->pid, over->cpu_s);
+}
+
+static int say_what_is_missing(const struct probing_result *result)
+{
+    if (!result->is_whole)
+        cli_report(stderr, "standard output", "not all could be written");
+    if (result->lost_records)
+        cli_report(stderr, NULL, "%s records of printf had no room: they came faster than they could be shown",
+                   base_quantity_count(result->lost_records).text);
+    if (result->untold_stacks)
+        cli_report(stderr, NULL,
+                   "%s times a stack was shown by a number that is not told: more than 16,384 were shown while the "
+                   "program ran",
+                   base_quantity_count(result->untold_stacks).text);
+    if (result->unknown_stacks)
+        cli_report(stderr, NULL, "%s times a stack is shown by its number alone: its frames had no room",
+                   base_quantity_count(result->unknown_stacks).text);
+    const bool is_all = result->is_whole && !result->is_over && !result->lost_records && !result->untold_stacks &&
+                        !result->unknown_stacks;
+    return is_all ? CLI_OK : CLI_NO;
+}
+
 static int probe(struct work *work, int argc, char **argv)
 {
-    const struct probing_options options = {.script = &work->script, .out = stdout, .json = work->options.json};
+    const struct probing_options options = {.script = &work->script,
+                                            .out = stdout,
+                                            .said = stderr,
+                                            .budget_permille = work->options.budget_permille,
+                                            .say_over = say_over,
+                                            .form = work->options.json         ? PROBING_JSON
+                                                    : work->options.prometheus ? PROBING_PROMETHEUS
+                                                                               : PROBING_TEXT};
     struct base_error error = {0};
-    uint64_t lost = 0;
     setvbuf(stdout, NULL, _IOLBF, LINES_BYTES); // a command may write there, too: not within our lines
     struct probing *probing = probing_begin(&options, &error);
     if (!probing) {
@@ -193,18 +228,10 @@ static int probe(struct work *work, int argc, char **argv)
         stacks = read_stacks(work, &known);
         cli_probe_folder_remove(&work->folder);
     }
-    const bool is_whole = probing_end(probing, stacks, &lost);
+    const struct probing_result result = probing_end(probing, stacks);
     cli_probe_stacks_free(&known);
-    if (!is_whole) {
-        cli_report(stderr, "standard output", "not all could be written");
-        status = status ? status : CLI_NO;
-    }
-    if (lost) {
-        cli_report(stderr, NULL, "%s records of printf had no room: they came faster than they could be shown",
-                   base_quantity_count(lost).text);
-        status = status ? status : CLI_NO;
-    }
-    return status;
+    const int missing = say_what_is_missing(&result);
+    return status ? status : missing;
 }
 
 static int explain(struct work *work)

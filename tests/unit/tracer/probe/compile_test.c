@@ -236,6 +236,54 @@ START_TEST(clauses_have_places)
 }
 END_TEST
 
+// ---- places with a meaning
+
+// Of a map's words in what a program calls: the last one that was added.
+static const struct call *added_to(const struct host *host, const char *map)
+{
+    const struct call *found = NULL;
+    for (uint32_t i = 0; i < host->count; i++)
+        if (host->calls[i].helper == QUT_PROBE_AGGREGATE &&
+            strcmp(host->script->maps.items[host->calls[i].number].name, map) == 0)
+            found = &host->calls[i];
+    return found;
+}
+
+START_TEST(places_with_a_meaning_have_values)
+{
+    struct probe_script script;
+    struct host host;
+    compile(&script, "unlock /held > 1/ { @h = sum(held + address * 0) } alloc { @s[address] = sum(size) } lock { }");
+    unsigned unlocks = 0, allocs = 0;
+    for (size_t i = 0; i < script.places.count; i++) {
+        const struct probe_place *place = &script.places.items[i];
+        run(&host, &script, place->program);
+        const struct call *held = added_to(&host, "h"), *size = added_to(&host, "s");
+        const bool is_return = place->kind == QUT_PROBE_RETURN;
+        // In the host's memory every lock was taken at 42, and every size is 42; it is 77 now.
+        if (held)
+            ck_assert_uint_eq(held->value, 77 - 42);
+        if (size)
+            ck_assert_uint_eq(size->value, 42);
+        if (size && strcmp(place->pattern, "libc.so*!posix_memalign") != 0)
+            ck_assert_uint_eq(size->words[0], 1002);
+        unlocks += held && !is_return && strcmp(place->pattern, "libc.so*!pthread_mutex_unlock") == 0;
+        allocs += size && is_return && strcmp(place->pattern, "libc.so*!malloc") == 0;
+        if (!is_return && strcmp(place->pattern, "libc.so*!calloc") == 0)
+            ck_assert_uint_eq(added_to(&host, "__alloc_size")->value, 3 * 1007);
+    }
+    ck_assert_uint_eq(unlocks, 1);
+    ck_assert_uint_eq(allocs, 1);
+    // What a lock is taken at is forgotten behind all that the script asks.
+    run(&host, &script, script.places.items[script.places.count - 1].program);
+    ck_assert_ptr_nonnull(added_to(&host, "__lock_since"));
+    ck_assert_uint_eq(added_to(&host, "__lock_since")->value, 0);
+    for (size_t i = 0; i < script.maps.count; i++)
+        ck_assert_int_eq(probe_map_is_hidden(&script.maps.items[i]), script.maps.items[i].name[1] == '_');
+    probe_script_free(&script);
+}
+END_TEST
+
 // ---- what is wrong: where the caret stands, and what is said
 
 static const struct {
@@ -243,6 +291,20 @@ static const struct {
 } mistakes[] = {
     {"", "x:1:1: expected a probe, as entry:NAME { @ = count() }, not the end\n\n^\n"},
     {"entri:f { }", "x:1:1: no probe begins so: did you mean \"entry\"?\nentri:f { }\n^~~~~\n"},
+    {"aloc { }", "x:1:1: no probe begins so: did you mean \"alloc\"?\naloc { }\n^~~~\n"},
+    {"entry:f, alloc { }",
+     "x:1:10: it has a clause of its own, without other places\nentry:f, alloc { }\n         ^~~~~\n"},
+    {"alloc, entry:f { }", "x:1:1: it has a clause of its own, without other places\nalloc, entry:f { }\n^~~~~\n"},
+    {"alloc { @ = sum(held) }", "x:1:17: held is known in \"unlock\" only\nalloc { @ = sum(held) }\n"
+                                "                ^~~~\n"},
+    {"entry:f { @ = sum(address) }",
+     "x:1:19: address is known in \"alloc\", \"free\", \"lock\", \"unlock\" only\nentry:f { @ = sum(address) }\n"
+     "                  ^~~~~~~\n"},
+    {"alloc { @ = sum(sise) }", "x:1:17: no value has this name: did you mean \"size\"?\nalloc { @ = sum(sise) }\n"
+                                "                ^~~~\n"},
+    {"entry:f { @__alloc_size = count() } alloc { }",
+     "x:1:37: it is count() elsewhere: a map has one kind\nentry:f { @__alloc_size = count() } alloc { }\n"
+     "                                    ^~~~~\n"},
     {"entry { }", "x:1:1: it needs \":\" and functions, as in entry:malloc\nentry { }\n^~~~~\n"},
     {"entry: { }", "x:1:7: which functions? [MODULE!]NAME, as in entry:libc.so*!malloc\nentry: { }\n      ^\n"},
     {"timer:5 { }", "x:1:7: expected a time with its unit, as 1s or 100ms, not 5\ntimer:5 { }\n      ^\n"},
@@ -403,6 +465,7 @@ int main(void)
     tcase_add_test(all, clauses_have_places);
     tcase_add_test(all, mistakes_are_pointed_at);
     tcase_add_test(all, limits_hold);
+    tcase_add_test(all, places_with_a_meaning_have_values);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
