@@ -236,54 +236,6 @@ START_TEST(clauses_have_places)
 }
 END_TEST
 
-// ---- places with a meaning
-
-// Of a map's words in what a program calls: the last one that was added.
-static const struct call *added_to(const struct host *host, const char *map)
-{
-    const struct call *found = NULL;
-    for (uint32_t i = 0; i < host->count; i++)
-        if (host->calls[i].helper == QUT_PROBE_AGGREGATE &&
-            strcmp(host->script->maps.items[host->calls[i].number].name, map) == 0)
-            found = &host->calls[i];
-    return found;
-}
-
-START_TEST(places_with_a_meaning_have_values)
-{
-    struct probe_script script;
-    struct host host;
-    compile(&script, "unlock /held > 1/ { @h = sum(held + address * 0) } alloc { @s[address] = sum(size) } lock { }");
-    unsigned unlocks = 0, allocs = 0;
-    for (size_t i = 0; i < script.places.count; i++) {
-        const struct probe_place *place = &script.places.items[i];
-        run(&host, &script, place->program);
-        const struct call *held = added_to(&host, "h"), *size = added_to(&host, "s");
-        const bool is_return = place->kind == QUT_PROBE_RETURN;
-        // In the host's memory every lock was taken at 42, and every size is 42; it is 77 now.
-        if (held)
-            ck_assert_uint_eq(held->value, 77 - 42);
-        if (size)
-            ck_assert_uint_eq(size->value, 42);
-        if (size && strcmp(place->pattern, "libc.so*!posix_memalign") != 0)
-            ck_assert_uint_eq(size->words[0], 1002);
-        unlocks += held && !is_return && strcmp(place->pattern, "libc.so*!pthread_mutex_unlock") == 0;
-        allocs += size && is_return && strcmp(place->pattern, "libc.so*!malloc") == 0;
-        if (!is_return && strcmp(place->pattern, "libc.so*!calloc") == 0)
-            ck_assert_uint_eq(added_to(&host, "__alloc_size")->value, 3 * 1007);
-    }
-    ck_assert_uint_eq(unlocks, 1);
-    ck_assert_uint_eq(allocs, 1);
-    // What a lock is taken at is forgotten behind all that the script asks.
-    run(&host, &script, script.places.items[script.places.count - 1].program);
-    ck_assert_ptr_nonnull(added_to(&host, "__lock_since"));
-    ck_assert_uint_eq(added_to(&host, "__lock_since")->value, 0);
-    for (size_t i = 0; i < script.maps.count; i++)
-        ck_assert_int_eq(probe_map_is_hidden(&script.maps.items[i]), script.maps.items[i].name[1] == '_');
-    probe_script_free(&script);
-}
-END_TEST
-
 // ---- what is wrong: where the caret stands, and what is said
 
 static const struct {
@@ -465,7 +417,6 @@ int main(void)
     tcase_add_test(all, clauses_have_places);
     tcase_add_test(all, mistakes_are_pointed_at);
     tcase_add_test(all, limits_hold);
-    tcase_add_test(all, places_with_a_meaning_have_values);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
