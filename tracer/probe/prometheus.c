@@ -268,7 +268,7 @@ int probe_show_prometheus(FILE *out, const struct probe_script *script, const st
                           struct probe_stacks *stacks)
 {
     for (uint32_t i = 0; i < script->maps.count; i++)
-        if (show_map(out, script, maps, i, stacks) != 0)
+        if (!probe_map_is_hidden(&script->maps.items[i]) && show_map(out, script, maps, i, stacks) != 0)
             return -1;
     fprintf(out, "# HELP %s What had no room: too many keys.\n# TYPE %s counter\n", lost, lost);
     for (uint32_t i = 0; i < script->maps.count; i++)

@@ -35,6 +35,12 @@ struct probe_map {
     enum probe_type value; // of kind value: a number, or a stack
 };
 
+// A map that is a script's own affair: its name begins with two underscores. It is shown where it is printed only.
+static inline bool probe_map_is_hidden(const struct probe_map *map)
+{
+    return map->name[0] == '_' && map->name[1] == '_';
+}
+
 struct probe_record {
     char *format; // of printf, its escapes replaced
     struct probe_parts words;

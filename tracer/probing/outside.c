@@ -33,7 +33,8 @@ void probing_show_all(struct probing *probing)
         probing->has_failed |=
             probe_show_prometheus(options->out, options->script, &probing->maps, &probing->noted.stacks) != 0;
     for (uint32_t i = 0; options->form != PROBING_PROMETHEUS && i < probing->image.header->map_count; i++)
-        probing_show_map(probing, i);
+        if (!probe_map_is_hidden(&options->script->maps.items[i]) || bytecode_maps_lost(&probing->maps, i))
+            probing_show_map(probing, i);
 }
 
 static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, uint64_t b, uint64_t c)
