@@ -124,6 +124,53 @@ def out_of_reach():
             print('# /var/tmp is a memory file system: that it is refused was not tried')
 
 
+def thinned(receiver):
+    """Of a rate that is halved twice a quarter of the ticks is stored, and stands for all of the time."""
+    stored, got = {}, {}
+    for halvings in (0, 2):
+        receiver.clear()
+        spool = fresh()
+        with open(f'{SEGMENTS}/rate', 'w', encoding='ascii') as file:
+            file.write(f'{halvings}\n')
+        os.chmod(f'{SEGMENTS}/rate', 0o644)
+        known = times(run(SUBJECT, 'plain', '400', '100', '1').stdout)
+        balance = read_balance(once(spool, '--to', receiver.url).stdout)
+        stored[halvings], got[halvings] = balance['told'], received(receiver.log()) / sum(known.values())
+        once(spool)
+    check('thinned: a quarter is stored', 0.15 * stored[0] <= stored[2] <= 0.35 * stored[0], stored)
+    check('thinned: it stands for all of the time', 0.8 <= got[2] <= 1, got)
+
+
+def budgets(receiver):
+    """Far above a budget the rate halves, programs and receiver are told; far below it nothing is."""
+    program = subprocess.Popen([SUBJECT, 'forever', '20', '20', '1'], env=environment())
+    command = [QUT, 'monitor', SEGMENTS, '--as', 'otlp', '--to', receiver.url, '--quiet', '--window', '1']
+    try:
+        for name, options, least in (('bytes', ['--budget-mb-day', '0.1'], 1), ('processor time', ['--budget-cpu', '0.01'], 1),
+                                     ('neither', ['--budget-mb-day', '100000', '--budget-cpu', '100'], 0)):
+            receiver.clear()
+            result = subprocess.run([*command, '--spool', fresh(), '--duration', '6', *options], capture_output=True, text=True, check=False)
+            told = 0
+            with contextlib.suppress(FileNotFoundError), open(f'{SEGMENTS}/rate', encoding='ascii') as file:
+                told = int(file.read())
+                os.unlink(f'{SEGMENTS}/rate')
+            log = [entry for entry in receiver.log() if entry['accepted']]
+            check(f'budgets: {name}: told', (told >= least) if least else told == 0, (told, result))
+            check(f'budgets: {name}: said at the end', ('the rate is halved' in result.stdout) == bool(least), result.stdout)
+            check(f'budgets: {name}: the receiver knows', log and log[0]['halvings'] == 0 and (log[-1]['halvings'] > 0) == bool(least),
+                  [entry['halvings'] for entry in log])
+    finally:
+        program.kill()
+        program.wait()
+    spool = fresh()
+    once(spool)
+    once(spool)
+    with open(f'{SEGMENTS}/rate', 'w', encoding='ascii') as file:
+        file.write('3\n')
+    once(spool)
+    check('budgets: without one what was told is taken back', not segments(), segments())
+
+
 def killed(receiver):
     """kill -9 of programs and of collectors, at instants that nobody chose."""
     receiver.clear()
@@ -172,6 +219,8 @@ def main():
         shells()
         interpreters(receiver)
         out_of_reach()
+        thinned(receiver)
+        budgets(receiver)
         killed(receiver)
     return end('preloaded')
 
