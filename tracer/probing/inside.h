@@ -9,8 +9,8 @@
 #include "tracer/probe/show.h"
 #include "tracer/probing/probing.h"
 
-// Stacks are shown by their numbers as long as their frames are not known: until the recording is over. What was shown
-// so is kept, and told then.
+// Stacks are shown by their numbers as long as their frames are not known, at the latest until the recording is over.
+// What was shown so is kept, and told then.
 struct probing_stacks {
     struct probe_stacks stacks; // who notes them, and at the end asks
     BASE_VECTOR(uint64_t);      // ascending

@@ -30,7 +30,8 @@ struct probing_options {
     FILE *out;                         // likewise; by this alone from now on
     FILE *said; // likewise, of PROBING_PROMETHEUS: what the script prints before the end is text, and goes there
     enum probing_form form;
-    uint32_t budget_permille;                          // of each process's processor time; 0: none
+    struct probe_stacks *live; // knows some stacks before the end; asked by a thread of ours. NULL: nobody
+    uint32_t budget_permille;  // of each process's processor time; 0: none
     void (*say_over)(const struct probing_over *over); // once, by a thread of ours; with a budget only
 };
 

@@ -23,6 +23,9 @@ static size_t note(struct probe_stacks *stacks, uint64_t number, const char *con
 {
     struct probing_stacks *noted = (struct probing_stacks *)(void *)stacks;
     const size_t at = find(noted, number);
+    const size_t count = noted->known ? noted->known->find(noted->known, number, frames) : 0;
+    if (count)
+        return count;
     *frames = NULL;
     if (at < noted->count && noted->items[at] == number)
         return 0;
@@ -46,6 +49,7 @@ static size_t ask(struct probe_stacks *stacks, uint64_t number, const char *cons
 void probing_stacks_begin(struct probing *probing)
 {
     probing->noted.stacks.find = note;
+    probing->noted.known = probing->options.live;
 }
 
 void probing_stacks_tell(struct probing *probing, struct probe_stacks *known)

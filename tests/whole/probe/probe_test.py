@@ -168,6 +168,24 @@ def check_attached():
     expect("its end", program.returncode, 0)
 
 
+def check_names_while_it_runs():
+    with subprocess.Popen([SUBJECT, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            program.stdout.readline()
+            with subprocess.Popen([QUT, "probe", "--json", "-q", "-p", str(program.pid), "-e",
+                                   f"entry:{NAME}!probe_work {{ @s[stack(1)] = count() }} timer:50ms {{ print(@s) }}"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as prober:
+                keys = ["stack "]
+                while keys and isinstance(keys[0], str):
+                    keys = [row["key"][0] for row in json.loads(prober.stdout.readline())["rows"]] or keys
+                expect("who calls", keys, [[f"work ({NAME})"]])
+                prober.send_signal(signal.SIGINT)
+                prober.communicate(timeout=PATIENCE_S)
+            expect("exit status", prober.returncode, 0)
+        finally:
+            program.kill()
+
+
 def check_arguments():
     calls = 1001
     noticed = f"entry:{LATE}!probe_later {{ @noticed = count() }}" # the program waits for that
@@ -356,7 +374,7 @@ def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
     for check in (check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_children, check_records, check_hostile, check_attached,
-                  check_arguments, check_list, check_attached_arguments):
+                  check_names_while_it_runs, check_arguments, check_list, check_attached_arguments):
         try:
             check()
         except (AssertionError, KeyError, IndexError, ValueError) as error:

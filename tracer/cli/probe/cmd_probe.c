@@ -205,11 +205,16 @@ static int say_what_is_missing(const struct probing_result *result)
 
 static int probe(struct work *work, int argc, char **argv)
 {
+    struct probe_stacks_live live;
+    if (!cli_probe_folder_make(&work->folder))
+        return CLI_BAD;
+    cli_probe_stacks_live_begin(&live, work->folder.path);
     const struct probing_options options = {.script = &work->script,
                                             .out = stdout,
                                             .said = stderr,
                                             .budget_permille = work->options.budget_permille,
                                             .say_over = say_over,
+                                            .live = cli_probe_takes_stacks(&work->script) ? &live.stacks : NULL,
                                             .form = work->options.json         ? PROBING_JSON
                                                     : work->options.prometheus ? PROBING_PROMETHEUS
                                                                                : PROBING_TEXT};
@@ -217,19 +222,22 @@ static int probe(struct work *work, int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, LINES_BYTES); // a command may write there, too: not within our lines
     struct probing *probing = probing_begin(&options, &error);
     if (!probing) {
+        cli_probe_folder_remove(&work->folder);
         cli_report_error(stderr, "probe", &error);
         return CLI_BAD;
     }
     struct probe_stacks_known known = {.names = NULL};
     struct probe_stacks *stacks = NULL;
     int status = CLI_BAD;
-    if (take_places(work, probing_memory(probing)) && cli_probe_folder_make(&work->folder)) {
+    if (take_places(work, probing_memory(probing))) {
         status = go(work, argc, argv);
+        cli_probe_stacks_live_stop(&live);
         stacks = read_stacks(work, &known);
-        cli_probe_folder_remove(&work->folder);
     }
+    cli_probe_folder_remove(&work->folder);
     const struct probing_result result = probing_end(probing, stacks);
     cli_probe_stacks_free(&known);
+    cli_probe_stacks_live_end(&live);
     const int missing = say_what_is_missing(&result);
     return status ? status : missing;
 }
