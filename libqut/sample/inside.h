@@ -64,6 +64,7 @@ struct sample_ticker {
     uint64_t armed_ns, guarded_ns;    // CLOCK_MONOTONIC
     struct os_task_times seen_times;  // as of the timer's last tick
     uint64_t handler_left_ns;         // CLOCK_MONOTONIC
+    uint64_t rests_until_ns;          // until then it takes no sample
     uint64_t kernel_ns, faults_seen;  // in the kernel, and in no sample yet
     struct os_task_times reach_times; // as of the last look whether its rate is held
     uint64_t reach_taken;

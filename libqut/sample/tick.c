@@ -84,9 +84,31 @@ static bool is_thinned(struct sample_ticker *ticker, bool is_timers, bool is_bes
     return true;
 }
 
+// A handler of a sample that takes longer than the ticks' period, on a busy machine or of a deep stack with names,
+// would be followed by the next one at once, and the program would come to nothing. So it has as much time as that took
+// to itself first; what ticks meanwhile is late, and its time is in the next sample. Not for ever: a thread may have
+// been stopped within a handler.
+enum { REST_MOST_NS = 100000000 };
+
+static bool rests(struct sample_ticker *ticker, uint64_t entered_ns, bool is_timers, uint64_t overrun_count)
+{
+    if (__builtin_expect(entered_ns >= ticker->rests_until_ns, 1))
+        return false;
+    if (is_timers) // an event counts itself
+        count(&ticker->counts.late, overrun_count + 1);
+    return true;
+}
+
+static void rest_after(struct sample_ticker *ticker, uint64_t entered_ns)
+{
+    uint64_t left_ns = os_now_ns(), took_ns = left_ns - entered_ns;
+    ticker->rests_until_ns = left_ns + (took_ns < REST_MOST_NS ? took_ns : REST_MOST_NS);
+}
+
 // Beside an event, which has all ticks of user mode, a timer's other ticks are none.
 static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_timers, uint64_t overrun_count)
 {
+    uint64_t entered_ns = os_now_ns();
     uint32_t trigger = atomic_load_explicit(&sample_sampler.trigger, memory_order_relaxed);
     if (!atomic_load_explicit(&ticker->is_armed, memory_order_acquire))
         return; // it was sent before that
@@ -94,7 +116,7 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&sample_sampler.eintr_seen, 1, memory_order_relaxed);
     bool is_beside = is_timers && sample_ticker_has_event(ticker);
-    if (is_thinned(ticker, is_timers, is_beside))
+    if (is_thinned(ticker, is_timers, is_beside) || (!is_beside && rests(ticker, entered_ns, is_timers, overrun_count)))
         return;
     struct sample_kernel_tick kernel;
     bool is_in_kernel = is_timers && trigger != QUT_TRIGGER_WALL && sample_kernel_look(ticker, ucontext, &kernel);
@@ -123,6 +145,7 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (sample_pace_asks_for_names())
         look_at_name(ticker);
     ticker->tick_count++;
+    rest_after(ticker, entered_ns);
 }
 
 bool sampling_is_tick(const siginfo_t *info)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libqut/host/host.h"
 #include "tests/unit/libqut/sample/subject.h"
 
 enum { MS = 1000000 };
@@ -131,6 +132,59 @@ TEST(wall_ticks_where_nothing_runs)
     CHECK(counts.eintr_seen <= counts.taken, "%llu of %llu", (ull)counts.eintr_seen, (ull)counts.taken);
     subject_check_balance("wall");
     subject_close();
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+enum { SLOW_SAMPLES = 20, SLOW_NS = 5 * MS, SLOW_COUNTED_MOST_NS = 100 * MS };
+static volatile unsigned slow_samples;
+static uint64_t slow_ns, slow_last_ns;
+
+// As a deep stack on a machine that others use.
+static bool take_long(void)
+{
+    uint64_t began_ns = now_ns();
+    while (now_ns() - began_ns < SLOW_NS)
+        continue;
+    slow_last_ns = now_ns() - began_ns;
+    if (slow_last_ns > SLOW_COUNTED_MOST_NS)
+        slow_last_ns = SLOW_COUNTED_MOST_NS;
+    slow_ns += slow_last_ns;
+    slow_samples++;
+    return true;
+}
+
+// A handler that takes longer than a tick lasts leaves the program as much time as it took.
+TEST(slow_samples_leave_the_program_its_time)
+{
+    static const uint32_t triggers[] = {QUT_TRIGGER_WALL, QUT_TRIGGER_TASK_CLOCK};
+    for (unsigned i = 0; i < sizeof triggers / sizeof triggers[0]; i++) {
+        if (!subject_has(triggers[i]))
+            continue;
+        subject_open(0, 0);
+        slow_samples = 0;
+        slow_ns = 0;
+        atomic_store(&sampling_before_sample, take_long);
+        uint64_t began_ns = now_ns();
+        CHECK(subject_sample(triggers[i], 1 * MS) == 0, "cannot start");
+        while (slow_samples < SLOW_SAMPLES && now_ns() - began_ns < (uint64_t)60000 * MS)
+            subject_spin_ms(1);
+        qut_sampling_stop();
+        uint64_t all_ns = now_ns() - began_ns;
+        atomic_store(&sampling_before_sample, NULL);
+        struct qut_sampling_counters counts = subject_counts();
+        CHECK(slow_samples >= SLOW_SAMPLES && counts.taken == slow_samples, "%u samples, %llu ticks", slow_samples,
+              (ull)counts.taken);
+        CHECK(2 * slow_ns <= all_ns + slow_last_ns, "trigger %u: %llu of %llu ns", triggers[i], (ull)slow_ns,
+              (ull)all_ns);
+        CHECK(counts.late >= slow_samples, "%llu late", (ull)counts.late);
+        subject_close();
+    }
 }
 
 TEST(system_calls_are_counted_as_such)
@@ -359,6 +413,7 @@ int main(void)
     RUN(task_clock_ticks_as_due);
     RUN(cpu_timer_counts_what_comes_late);
     RUN(wall_ticks_where_nothing_runs);
+    RUN(slow_samples_leave_the_program_its_time);
     RUN(system_calls_are_counted_as_such);
     RUN(groups_have_their_own_pace);
     RUN(faults_are_samples_of_their_own);
