@@ -6,6 +6,7 @@
 //   start.c        constructor, fork, end
 //   waiting.c      a child of fork that has stored nothing yet
 //   tell.c         what the recorder is told
+//   folder.c       where there is none: a folder of segments
 //   real.c         libc's own functions
 //   blocked.c      the interval around a call that may wait
 //   locks.c        which thread holds what others wait for, and which one woke them

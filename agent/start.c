@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when a process begins, forks and ends. Where the recorder does not answer, or anything else that we need
-// is not to be had, nothing is on and the program runs as if we were not there.
+// What happens when a process begins, forks and ends. Where the recorder does not answer, the folder takes no file, or
+// anything else that we need is not to be had, nothing is on and the program runs as if we were not there.
 #include "agent/start.h"
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 
 #include "agent/calls/calls.h"
 #include "agent/environment.h"
+#include "agent/folder.h"
 #include "agent/hide.h"
 #include "agent/locks.h"
 #include "agent/probe_stacks.h"
@@ -174,6 +175,7 @@ static int look_for_recorder(void)
 
 static int open_trace(void)
 {
+    char path[AGENT_PATH_BYTES + 64];
     struct qut_trace_options options = {.size = sizeof options,
                                         .segment_bytes = agent_settings.segment_bytes,
                                         .mode = agent_settings.keep_newest ? QUT_TRACE_KEEP_NEWEST : QUT_TRACE_KEEP_ALL,
@@ -183,7 +185,11 @@ static int open_trace(void)
         options.flags |= QUT_TRACE_FOLLOW_FORK;
     if (!agent_settings.fault_period) // else our own faults would be sampled
         options.flags |= QUT_TRACE_ON_DEMAND;
-    return qut_trace_open(&options);
+    if (!agent_folder_is_meant())
+        return qut_trace_open(&options);
+    options.flags &= ~(uint32_t)QUT_TRACE_ON_DEMAND;
+    options.path = path;
+    return agent_folder_path(path, sizeof path) ? feed_open_later(&options) : -ENAMETOOLONG;
 }
 
 static int start_sampling(uint32_t trigger)
@@ -225,7 +231,7 @@ static int begin(enum agent_channel_begin how)
         return error;
     struct qut_options options = {.size = sizeof options,
                                   .cache_directory = agent_settings.cache[0] ? agent_settings.cache : NULL,
-                                  .compile = agent_tell_table,
+                                  .compile = agent_folder_is_meant() ? NULL : agent_tell_table,
                                   .flags = QUT_START_FRAME_POINTERS};
     error = qut_start(&options);
     if (error != 0)
@@ -246,11 +252,16 @@ static int begin(enum agent_channel_begin how)
         error = start_sampling(QUT_TRIGGER_NONE); // without ticks there still are sync points
     else
         error = trigger_error;
+    if (error == 0 && agent_folder_is_meant())
+        error = trigger_error; // where nothing is watched, and nobody could be told of it
     if (error == 0 && !handles_forks) {
         error = -pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         handles_forks = error == 0;
     }
-    if (error == 0)
+    bool waits = false;
+    if (error == 0 && agent_folder_is_meant())
+        error = agent_waiting_first(&waits);
+    if (error == 0 && !waits)
         error = agent_say_hello(how, trigger_error, true);
     if (error != 0) {
         qut_sampling_stop();
@@ -266,7 +277,7 @@ static int begin(enum agent_channel_begin how)
     agent_probe_stacks_begin();
     agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
-    if (how != AGENT_BEGAN_BY_INJECTION)
+    if (how != AGENT_BEGAN_BY_INJECTION && !agent_folder_is_meant())
         atomic_store_explicit(&modules_registry_now_and_then, look_for_recorder, memory_order_release);
     return 0;
 }
@@ -297,7 +308,7 @@ int agent_begin(const char *text, enum agent_channel_begin how)
         quiet.blocked = agent_hide_blocked(quiet.blocked);
     }
     agent_quiet_end(&quiet);
-    if (error == 0)
+    if (error == 0 && !agent_waits)
         __atomic_store_n(&agent_watched, agent_what_to_watch(), __ATOMIC_RELEASE);
     return error;
 }

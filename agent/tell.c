@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/folder.h"
 #include "agent/inside.h"
 #include "agent/locks.h"
 #include "agent/tell.h"
@@ -98,6 +99,8 @@ int agent_tell_connect(int patience_s)
 
 int agent_tell_reach(void)
 {
+    if (agent_folder_is_meant())
+        return agent_folder_reach();
     int fd = agent_tell_connect(COUNTS_PATIENCE_S);
     if (fd >= 0)
         close(fd);
@@ -198,6 +201,8 @@ uint16_t agent_tell_failed_call(int error)
 
 int agent_tell_hello(enum agent_channel_begin begin, uint32_t trigger, int trigger_error, int segment_fd, bool wait)
 {
+    if (agent_folder_is_meant())
+        return 0;
     struct agent_channel_hello hello = {.pid = (uint32_t)getpid(),
                                         .parent_pid = (uint32_t)getppid(),
                                         .begin = begin,
@@ -249,6 +254,8 @@ static struct agent_channel_counts sum_now(void)
 
 void agent_tell_never_begun(void)
 {
+    if (agent_folder_is_meant())
+        return;
     struct agent_channel_counts counts = sum_now();
     counts.never_begun = 1;
     agent_tell_fill_head(&counts.head, AGENT_CHANNEL_ADD);
@@ -263,6 +270,8 @@ void agent_tell_never_begun(void)
 
 void agent_tell_counts(bool wait)
 {
+    if (agent_folder_is_meant())
+        return;
     struct agent_channel_counts sum = sum_now();
     struct agent_channel_counts counts = {.due = sum.due - told.due,
                                           .taken = sum.taken - told.taken,
@@ -308,6 +317,10 @@ static void leave_note(const struct agent_channel_left *left)
 
 void agent_tell_left(enum agent_left why, enum agent_tell_left who, int error)
 {
+    if (agent_folder_is_meant()) {
+        agent_folder_left(why, who, error);
+        return;
+    }
     struct agent_channel_left left = {.why = why,
                                       .is_taken = who == AGENT_TELL_TAKEN_BACK,
                                       .is_child = who == AGENT_TELL_CHILD,

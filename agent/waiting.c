@@ -14,12 +14,17 @@
 uint32_t agent_waits;
 
 // What is counted or guarded besides ticks is to be counted from the first call on.
-void agent_waiting_prepare(bool is_injected)
+static bool may_wait(void)
 {
     const uint32_t alone = AGENT_SYNC_LOAD | AGENT_SYNC_THREAD; // which begin a trace
-    feed_follow_later(agent_settings.follow && !is_injected && qut_sampling_signal() != 0 &&
-                      qut_sampling_trigger() != QUT_TRIGGER_NONE && !(agent_what_to_watch() & ~alone) &&
-                      !agent_settings.fault_period && !agent_settings.call_ring_bytes && !agent_settings.traps);
+    return qut_sampling_signal() != 0 && qut_sampling_trigger() != QUT_TRIGGER_NONE &&
+           !(agent_what_to_watch() & ~alone) && !agent_settings.fault_period && !agent_settings.call_ring_bytes &&
+           !agent_settings.traps;
+}
+
+void agent_waiting_prepare(bool is_injected)
+{
+    feed_follow_later(agent_settings.follow && !is_injected && may_wait());
 }
 
 // Kept quiet. 0 or -errno; of -EAGAIN nothing has changed.
@@ -82,6 +87,23 @@ bool agent_thread_is_due(uint32_t what)
     return (watched & what) != 0;
 }
 
+static void wait_for_tick(void)
+{
+    __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&agent_waits, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&sampling_before_sample, begin_in_tick, memory_order_release);
+}
+
+int agent_waiting_first(bool *waits)
+{
+    *waits = feed_is_waiting() && may_wait();
+    if (!*waits)
+        return feed_follow_now();
+    agent_threads_hold();
+    wait_for_tick();
+    return 0;
+}
+
 bool agent_waiting_begin(void)
 {
     __atomic_store_n(&agent_waits, 0, __ATOMIC_RELAXED);
@@ -90,9 +112,7 @@ bool agent_waiting_begin(void)
         return false;
     agent_threads_hold();
     if (qut_thread_register() == 0 && sampling_ticks_after_fork() == 0) {
-        __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&agent_waits, 1, __ATOMIC_RELAXED);
-        atomic_store_explicit(&sampling_before_sample, begin_in_tick, memory_order_release);
+        wait_for_tick();
         return true;
     }
     feed_follow_now(); // as without ticks: the recorder hears why

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A child of fork waits with its trace, its thread and its hello until something is to be stored: its first tick, or
-// what it can be recorded by no more behind. Most children end, or become another program, before that.
+// what it can be recorded by no more behind. Most children end, or become another program, before that. Where the trace
+// is a file in a folder every process does so.
 #ifndef AGENT_WAITING_H
 #define AGENT_WAITING_H
 
@@ -13,6 +14,10 @@ extern uint32_t agent_waits; // this process does (or the one whose memory a chi
 
 // What stands in the settings, and what became of the ticks, lets children wait. Once both are known.
 void agent_waiting_prepare(bool is_injected);
+
+// The same of this process, which has planned its trace (feed_open_later): whether it waits; else the trace is open, or
+// -errno. Kept quiet by the caller.
+int agent_waiting_first(bool *waits);
 
 // In a child after fork, kept quiet: its ticks begin. False: it is not to wait, and has a trace, or may not be
 // recorded.

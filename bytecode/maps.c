@@ -151,7 +151,10 @@ void bytecode_maps_aggregate(const struct bytecode_maps *maps, uint32_t number, 
         case QUT_PROBE_MIN:
         case QUT_PROBE_MAX: is_added = put_greater(values, stored_extreme(map->map, value)); break;
         case QUT_PROBE_HIST:
-        case QUT_PROBE_LHIST: add(values + bytecode_maps_cell(map->map, (int64_t)value), 1); break;
+        case QUT_PROBE_LHIST:
+            add(values + bytecode_maps_cell(map->map, (int64_t)value), 1);
+            add(values + qut_probe_cells(map->map), value);
+            break;
         case QUT_PROBE_VALUE: __atomic_store_n(values, value, __ATOMIC_RELAXED); break;
         default: add(values, value); break;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text is KEY=VALUE;KEY=VALUE;... with one letter a key, the version first. Numbers are decimal, groups
-// PATTERN:PERIOD_NS. A setting is a field of struct agent_settings and a row below; groups, which are many, are written
-// out.
+// PATTERN:PERIOD_NS. Or it is FOLDER;KEY=VALUE;...: what is usual for a folder, which the others change. A setting is a
+// field of struct agent_settings and a row below; groups, which are many, are written out.
 #include "formats/qut_agent.h"
 
 #include <errno.h>
@@ -31,6 +31,7 @@ static const struct field { // in the order of the text
     {'N', FIELD(keep_newest), 1},
     {'X', FIELD(call_ring_bytes), UINT64_MAX},
     {'B', FIELD(traps), 1},
+    {'d', FIELD(folder), 0},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -88,6 +89,8 @@ static uint64_t load(const void *number, size_t size_bytes)
 static void put_field(struct writer *writer, const struct field *field, const struct agent_settings *settings)
 {
     const void *at = (const char *)settings + field->offset_bytes;
+    if (field->key == 'd' && settings->folder[0] == '\0') // came later, as the two below
+        return;
     if (field->most == 0) {
         put_text(writer, field->key, at);
         return;
@@ -181,13 +184,30 @@ static bool get(struct agent_settings *settings, char key, const char *text, siz
     return key != 'g' || get_group(settings, text, length); // others are of a later writer
 }
 
+// Of this version always: nothing stands between who writes such a text and the agent that reads it.
+static bool get_folder(struct agent_settings *settings, const char *text, size_t length)
+{
+    settings->period_ns = 1000000000 / AGENT_FOLDER_HZ;
+    settings->segment_bytes = AGENT_FOLDER_SEGMENT_BYTES;
+    settings->follow = settings->keep_newest = true;
+    memcpy(settings->cache, AGENT_FOLDER_CACHE, sizeof AGENT_FOLDER_CACHE);
+    return get_text(text, length, settings->folder, sizeof settings->folder);
+}
+
+static bool get_first(struct agent_settings *settings, const char *text, size_t length, uint64_t *version)
+{
+    *version = AGENT_VERSION;
+    if (text[0] == '/')
+        return get_folder(settings, text, length);
+    return strncmp(text, "v=", 2) == 0 && get_number(text + 2, length - 2, UINT32_MAX, version);
+}
+
 int agent_settings_read(struct agent_settings *settings, const char *text)
 {
     size_t length = strcspn(text, ";");
     uint64_t version;
     memset(settings, 0, sizeof *settings);
-    if (strnlen(text, AGENT_SETTINGS_BYTES) == AGENT_SETTINGS_BYTES || strncmp(text, "v=", 2) != 0 ||
-        !get_number(text + 2, length - 2, UINT32_MAX, &version))
+    if (strnlen(text, AGENT_SETTINGS_BYTES) == AGENT_SETTINGS_BYTES || !get_first(settings, text, length, &version))
         return -EINVAL;
     for (const char *at = text + length + (text[length] == ';'); *at;) {
         // Those two are the same in every version: the recorder is told of it.
@@ -197,7 +217,7 @@ int agent_settings_read(struct agent_settings *settings, const char *text)
             return -EINVAL;
         at += length + (at[length] == ';');
     }
-    if (settings->token[0] == '\0')
+    if (settings->token[0] == '\0' && settings->folder[0] == '\0')
         return -EINVAL;
     return version == AGENT_VERSION ? 0 : -EPROTONOSUPPORT;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the agent and the recorder say to each other, version 1. Specification: formats/qut_agent.md.
 //
-//   settings   recorder → agent: one text in the environment, "v=1;t=...;F=...;..."
+//   settings   recorder → agent: one text in the environment, "v=1;t=...;F=...;..."; or a folder, where there is no
+//              recorder: "/run/qut"
 //   packets    agent ⇄ recorder: pure data, over a Unix socket, the same in 32 and 64 bits
 #ifndef QUT_FORMATS_QUT_AGENT_H
 #define QUT_FORMATS_QUT_AGENT_H
@@ -49,6 +50,7 @@ struct agent_settings {
     char socket[AGENT_PATH_BYTES];  // "@name": an abstract one; tried first is always "@qut-TOKEN"
     char cache[AGENT_PATH_BYTES];   // directory of tables; "": none
     char preload[AGENT_PATH_BYTES]; // LD_PRELOAD as it was before us; "": it was not set
+    char folder[AGENT_PATH_BYTES];  // segments are made there, and no recorder is told anything; "": one is
     uint32_t trigger;               // enum qut_trigger
     int32_t signal_number;
     uint64_t period_ns, sync_interval_ns, fault_period, segment_bytes;
@@ -63,6 +65,10 @@ struct agent_settings {
     bool traps;          // functions may be entered by traps: SIGTRAP is kept for them
     struct agent_group groups[AGENT_GROUPS_MAX];
 };
+
+// What a text that begins with a folder stands for.
+#define AGENT_FOLDER_CACHE "/var/cache/qut/tables"
+enum { AGENT_FOLDER_HZ = 19, AGENT_FOLDER_SEGMENT_BYTES = 2 << 20 };
 
 // Bytes written without the NUL, or 0: `size` is too small, or a text has a ';' or a newline in it.
 size_t agent_settings_write(const struct agent_settings *settings, char *text, size_t size);

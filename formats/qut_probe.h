@@ -255,14 +255,21 @@ static inline struct qut_probe_image qut_probe_parts(const void *bytes)
     return image;
 }
 
-// What a map of this kind keeps for one key, in words of 64 bits.
-static inline uint32_t qut_probe_value_words(const struct qut_probe_map *map)
+// Of a histogram; 0: the map is none.
+static inline uint32_t qut_probe_cells(const struct qut_probe_map *map)
 {
     switch (map->kind) {
     case QUT_PROBE_HIST: return QUT_PROBE_HIST_CELLS;
     case QUT_PROBE_LHIST: return (uint32_t)map->steps + 2;
-    default: return 1;
+    default: return 0;
     }
+}
+
+// What a map of this kind keeps for one key, in words of 64 bits. Behind a histogram's cells stands the sum of what was
+// added.
+static inline uint32_t qut_probe_value_words(const struct qut_probe_map *map)
+{
+    return qut_probe_cells(map) + 1;
 }
 
 #endif

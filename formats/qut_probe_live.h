@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that run, version 1: the memory that the tool and the programs under its probes share. Pure data; the tool
+// Probes that run, version 2: the memory that the tool and the programs under its probes share. Pure data; the tool
 // makes it. Specification: formats/qut_probe.md.
 //
 //   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks: one table a process
@@ -20,7 +20,7 @@
 #define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
 
 enum {
-    QUT_PROBE_LIVE_VERSION = 1,
+    QUT_PROBE_LIVE_VERSION = 2,
     QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
     QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
     QUT_PROBE_LIVE_SLOTS_MAX = 1 << 20,
@@ -28,6 +28,8 @@ enum {
     QUT_PROBE_LIVE_RECORD_BITS = 8, // of a slot's first word
 };
 #define QUT_PROBE_LIVE_BYTES_MAX (UINT64_C(1) << 34)
+
+enum qut_probe_live_over { QUT_PROBE_LIVE_OVER_NOT, QUT_PROBE_LIVE_OVER_BEGUN, QUT_PROBE_LIVE_OVER };
 
 struct qut_probe_live {
     uint8_t magic[8];
@@ -38,9 +40,14 @@ struct qut_probe_live {
     uint32_t slot_count, slot_words; // slot_count: a power of two
     // ns = base_ns + (ticks - base_ticks) * rate / 2^32, with the ticks of struct qut_calls_event.
     uint64_t base_ticks, base_ns, rate;
+    uint32_t budget_permille; // of a process's processor time that its probes may take; 0: all of it
+    uint32_t zero;
 
     alignas(64) qut_calls_u64 head; // slots taken so far, by any program
     qut_calls_u64 lost;             // records that had no room
+    // Of the process that was over its budget. From _BEGUN on no program runs in any.
+    qut_calls_u64 over; // enum qut_probe_live_over
+    qut_calls_u64 over_pid, over_probes_ns, over_cpu_ns;
     alignas(64) qut_calls_u64 tail; // slots read, by the tool
 };
 static_assert(sizeof(struct qut_probe_live) == 256, "shared");

@@ -57,6 +57,10 @@ void calls_thread_is_agents(void);
 // No function jumps here yet, or those that do have the same numbers as before. Blocks; by one thread at a time.
 int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 
+// Whether they take more of the processor time than they may, and, if they do, no program runs any more. Every so
+// often, by one thread, which makes no calls of the program's.
+void calls_probe_look(void);
+
 // Where a call was made: what the calling function's registers are then.
 struct calls_caller {
     uint64_t pc; // behind the call

@@ -114,8 +114,16 @@ struct calls_probe {
     uint64_t *slots;
     uint32_t slot_count, slot_words;
     uint64_t base_ticks, base_ns, rate;
+    uint32_t budget_permille;     // 0: none
+    uint64_t run_most_ticks;      // that one run counts: a thread that loses its processor in one does not spend that
     struct calls_probe *previous; // of the parent, in a child of fork
 };
+// Of runs that were timed, one of 2^CALLS_PROBE_TIMED_LOG2, drawn by lot: entries and exits take turns.
+enum { CALLS_PROBE_TIMED_LOG2 = 4 };
+struct calls_probe_spent {
+    uint64_t runs, ticks;
+};
+extern struct calls_probe_spent calls_probe_spent;
 extern struct calls_probe *calls_probe; // NULL: events are written
 extern bool calls_has_times;            // granules have the part that probes need
 
@@ -124,6 +132,8 @@ void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t wor
 // In a child of fork, by its thread.
 void calls_probe_thread_is_new(void);
 void calls_probe_end(void);
+// What was spent so far is no concern of the next look. (probe_budget.c)
+void calls_probe_budget_begin(void);
 // Of all granules, those that are mapped already as well. (begin.c)
 int calls_make_times(void);
 

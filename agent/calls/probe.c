@@ -13,6 +13,9 @@ struct calls_probe *calls_probe;
 bool calls_has_times;
 static _Thread_local uint32_t own_tid __attribute__((tls_model("initial-exec"))); // 0: not asked for yet
 
+struct calls_probe_spent calls_probe_spent;
+static _Thread_local uint32_t lot __attribute__((tls_model("initial-exec")));
+
 static calls_take_stack *take_stack;
 // The slot for which a stack is being taken, else 0. What that calls has its slots further in.
 static _Thread_local uint64_t takes_stack_at __attribute__((tls_model("initial-exec")));
@@ -168,9 +171,9 @@ static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t
                      &host->host);
 }
 
-void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
+static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t word, uint64_t ticks)
 {
-    const uint64_t ticks = calls_ticks(), slot = qut_calls_word_slot(word);
+    const uint64_t slot = qut_calls_word_slot(word);
     const uint32_t id = qut_calls_word_id(word);
     const uint32_t mask = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
     if (slot < takes_stack_at && calls_returns_to_us(slot)) // a walk calls memset: no call of the program's
@@ -190,4 +193,29 @@ void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t wor
         fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);
         run(&host, mask & probe->return_programs, fields, ticks);
     }
+}
+
+// ---- the budget
+
+static bool is_drawn(void)
+{
+    lot = lot * 1664525 + 1013904223;
+    return lot >> (32 - CALLS_PROBE_TIMED_LOG2) == 0;
+}
+
+static void note_spent(const struct calls_probe *probe, uint64_t ticks)
+{
+    __atomic_fetch_add(&calls_probe_spent.runs, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&calls_probe_spent.ticks, ticks < probe->run_most_ticks ? ticks : probe->run_most_ticks,
+                       __ATOMIC_RELAXED);
+}
+
+void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
+{
+    const uint64_t ticks = calls_ticks();
+    if (probe->budget_permille && __atomic_load_n(&probe->live->over, __ATOMIC_RELAXED) != QUT_PROBE_LIVE_OVER_NOT)
+        return;
+    run_call(probe, is_exit, word, ticks);
+    if (probe->budget_permille && is_drawn())
+        note_spent(probe, calls_ticks() - ticks);
 }

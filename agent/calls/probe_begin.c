@@ -10,6 +10,8 @@
 #include "bytecode/verify.h"
 #include "libqut/host/host.h"
 
+static const uint64_t run_most_ns = 50000; // beyond that a thread has lost its processor within one
+
 static bool is_verified(const void *image, size_t bytes)
 {
     struct bytecode_workspace *workspace =
@@ -43,6 +45,8 @@ static bool use_image(struct calls_probe *probe, const struct qut_probe_live *li
     probe->base_ticks = live->base_ticks;
     probe->base_ns = live->base_ns;
     probe->rate = live->rate;
+    probe->budget_permille = live->budget_permille;
+    probe->run_most_ticks = live->rate ? (run_most_ns << 32) / live->rate : 0;
     return true;
 }
 
@@ -66,10 +70,12 @@ static int make(const struct qut_probe_live *live, void *mapped, const uint32_t 
         return -EINVAL;
     }
     const int error = calls_make_times();
-    if (error == 0)
+    if (error == 0) {
+        calls_probe_budget_begin();
         __atomic_store_n(&calls_probe, probe, __ATOMIC_RELEASE);
-    else
+    } else {
         munmap(probe, bytes);
+    }
     return error;
 }
 

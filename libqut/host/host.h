@@ -40,12 +40,15 @@ int sampling_ticks_after_fork(void);
 typedef bool (*host_tick_call)(void);
 extern _Atomic(host_tick_call) sampling_before_sample;
 
-// Children after fork from now on wait with their trace (QUT_TRACE_FOLLOW_FORK): none is open until feed_follow_now.
-// Not where the trace has a path.
+// As qut_trace_open, but this process waits with its trace: none is open, and no file made, until feed_follow_now.
+struct qut_trace_options;
+int feed_open_later(const struct qut_trace_options *options);
+// Children after fork from now on wait with their trace (QUT_TRACE_FOLLOW_FORK), likewise.
 void feed_follow_later(bool later);
 bool feed_is_waiting(void); // whether this process does. Signal-safe
-// Opens the trace, which is said to have begun with the fork. 0 or -errno; -EAGAIN: not at this moment. In a process of
-// one thread it may be called in a handler, while no thread of libqut's is there (modules_registry_pause_thread).
+// Opens the trace, which is said to have begun when the wait did. 0 or -errno; -EAGAIN: not at this moment. In a
+// process of one thread it may be called in a handler, while no thread of libqut's is there
+// (modules_registry_pause_thread).
 int feed_follow_now(void);
 
 // When a collector looked last at the trace (CLOCK_MONOTONIC). 0: none has, or there is no trace. UINT64_MAX: it has

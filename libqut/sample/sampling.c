@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include <qut/local.h>
+
 #include "libqut/host/host.h"
 #include "libqut/os/process.h"
 #include "libqut/runtime/walking_thread.h"
@@ -249,9 +251,10 @@ int sampling_ticks_after_fork(void)
 int qut_sampling_start(const struct qut_sampling_options *options)
 {
     static bool watches_forks;
-    if (!is_valid(options) || !feed_trace_is_open())
+    const bool is_waiting = feed_is_waiting();
+    if (!is_valid(options) || !(feed_trace_is_open() || is_waiting))
         return -EINVAL;
-    int result = qut_trace_thread_register();
+    int result = is_waiting ? qut_thread_register() : qut_trace_thread_register();
     if (result != 0)
         return result;
     uint64_t blocked = sampler_lock();

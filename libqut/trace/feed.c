@@ -56,9 +56,7 @@ void feed_free(struct feed *feed)
 {
     os_free_pages(feed->scratch, feed->scratch_bytes);
     os_free_pages(feed->raw_is_told, feed->raw_is_told_bytes);
-    if (feed->path)
-        free(feed->path);
-    os_free_pages(feed, sizeof *feed);
+    os_free_pages(feed, sizeof *feed + (feed->path ? strlen(feed->path) + 1 : 0));
 }
 
 // When no append can look at it any more. Under work.
@@ -85,25 +83,29 @@ static void close_feed(struct modules_retired *retired)
 }
 static_assert(offsetof(struct feed, retired) == 0, "a trace is freed by its node");
 
-int feed_new(struct feed **out, const struct segment_options *options, uint32_t flags, uint32_t depth_max)
+struct feed *feed_plan(const struct segment_options *options, uint32_t flags, uint32_t depth_max)
 {
-    static uint32_t generation;
-    struct feed *feed = os_reserve(sizeof *feed); // a child may make its own in a handler
+    const size_t path_bytes = options->path ? strlen(options->path) + 1 : 0;
+    struct feed *feed = os_reserve(sizeof *feed + path_bytes); // it may be made in a handler
     if (!feed)
-        return -ENOMEM;
+        return NULL;
     feed->options = *options;
     feed->flags = flags;
     feed->depth_max = depth_max;
     feed->retired.free = close_feed;
-    if (options->path) {
-        feed->path = strdup(options->path);
-        if (!feed->path) {
-            feed_free(feed);
-            return -ENOMEM;
-        }
-    }
+    if (options->path)
+        feed->path = memcpy(feed + 1, options->path, path_bytes);
     feed->options.path = feed->path;
     feed->options.command = NULL;
+    return feed;
+}
+
+int feed_new(struct feed **out, const struct segment_options *options, uint32_t flags, uint32_t depth_max)
+{
+    static uint32_t generation;
+    struct feed *feed = feed_plan(options, flags, depth_max);
+    if (!feed)
+        return -ENOMEM;
     int result = segment_create(&feed->segment, options);
     if (result == 0) {
         result = make_scratch(feed);
@@ -179,13 +181,9 @@ static int prepare(void)
     return qut_thread_register();
 }
 
-// Under control.
-static int open_feed(const struct qut_trace_options *options)
+static struct segment_options segment_of(const struct qut_trace_options *options)
 {
-    enum { DEPTH = 1024 };
-    char command[sizeof((struct qut_trace_header *)0)->command];
-    os_command(command, sizeof command);
-    struct segment_options wanted = {
+    return (struct segment_options){
         .segment_bytes = options->segment_bytes,
         .path = options->path,
         .mode = options->mode == QUT_TRACE_KEEP_ALL ? QUT_TRACE_STREAM : QUT_TRACE_OVERWRITE,
@@ -198,12 +196,26 @@ static int open_feed(const struct qut_trace_options *options)
         .arch = (uint8_t)arch_native_arch.id,
         .word_bytes = sizeof(uintptr_t),
         .on_demand = (options->flags & QUT_TRACE_ON_DEMAND) != 0,
-        .command = command,
     };
+}
+
+static uint32_t depth_of(const struct qut_trace_options *options)
+{
+    enum { DEPTH = 1024 };
+    return options->depth_max ? options->depth_max : DEPTH;
+}
+
+// Under control.
+static int open_feed(const struct qut_trace_options *options)
+{
+    char command[sizeof((struct qut_trace_header *)0)->command];
+    os_command(command, sizeof command);
+    struct segment_options wanted = segment_of(options);
+    wanted.command = command;
     struct feed *feed;
     int result = prepare();
     if (result == 0)
-        result = feed_new(&feed, &wanted, options->flags, options->depth_max ? options->depth_max : DEPTH);
+        result = feed_new(&feed, &wanted, options->flags, depth_of(options));
     if (result != 0)
         return result;
     os_lock(&modules_registry.lock);
@@ -225,6 +237,28 @@ int qut_trace_open(const struct qut_trace_options *options)
         qut_trace_thread_register();
         modules_registry_ring();
     }
+    return result;
+}
+
+int feed_open_later(const struct qut_trace_options *options)
+{
+    if (!is_valid(options))
+        return -EINVAL;
+    if (!os_has_thread_words())
+        return -ENOMEM;
+    const struct segment_options wanted = segment_of(options);
+    os_lock(&feed_control);
+    int result = feed_now() || feed_is_waiting() ? -EALREADY : prepare();
+    struct feed *plan = result == 0 ? feed_plan(&wanted, options->flags, depth_of(options)) : NULL;
+    if (result == 0 && !plan)
+        result = -ENOMEM;
+    if (result == 0) {
+        os_lock(&modules_registry.lock);
+        feed_find_files();
+        os_unlock(&modules_registry.lock);
+        feed_wait_with(plan);
+    }
+    os_unlock(&feed_control);
     return result;
 }
 

@@ -92,7 +92,7 @@ struct feed {
     uint32_t depth_max;
     struct segment_options options; // for a child
     uint64_t begun_ns;              // of its first thread, which was there before the trace; 0: none was
-    char *path;
+    const char *path;               // behind this structure, in the same pages
     uint8_t *scratch;
     size_t scratch_bytes, scratch_stride_bytes;
     // Raw pcs whose place is to be found out while it can be asked for. Each is told once; when too many are told
@@ -143,6 +143,7 @@ void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, cons
 // ---- feed_modules.c; under the registry's lock
 
 void feed_publishes(void);
+void feed_find_files(void); // of what is loaded: paths that a trace will want which is opened later
 void feed_module_goes(struct modules_record *record);
 
 // ---- feed_upkeep.c
@@ -159,8 +160,10 @@ void feed_look_at_command(struct feed *feed);
 // ---- feed.c
 
 extern struct feed *feed_all; // under the registry's lock
-// A trace that is not published yet. 0 or -errno.
+// A trace that is not published yet. 0 or -errno. Signal-safe.
 int feed_new(struct feed **feed, const struct segment_options *options, uint32_t flags, uint32_t depth_max);
+// What one is to be made of later: without a segment. NULL: no memory. Signal-safe.
+struct feed *feed_plan(const struct segment_options *options, uint32_t flags, uint32_t depth_max);
 void feed_free(struct feed *feed); // all but the segment
 void feed_publish(struct feed *feed);
 
@@ -169,6 +172,7 @@ void feed_publish(struct feed *feed);
 void feed_before_fork(void);
 void feed_in_parent(void);
 void feed_in_child(void);
+void feed_wait_with(struct feed *plan); // this process does, until feed_follow_now
 
 // ---- feed_counts.c
 

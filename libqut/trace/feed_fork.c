@@ -2,8 +2,8 @@
 // What a child gets. Before it runs a single instruction the page that names the trace is empty in it, so nothing that
 // it does reaches the parent's segment; where the kernel cannot do that, nothing of the thread that forks does: from
 // before the fork to the end of the child's handler its hits are lost, and counted. A process that was made without
-// libc's fork has no trace. An agent's child may wait with a trace of its own: most end, or become another program,
-// before they have anything to store.
+// libc's fork has no trace. An agent's child may wait with a trace of its own, and so may its first process: most end,
+// or become another program, before they have anything to store.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +38,10 @@ static bool is_in_append(void)
 static void let_go(struct feed *feed)
 {
     bool is_retired = feed->is_closed;
+    if (!feed->segment.header) { // a plan
+        feed_free(feed);
+        return;
+    }
     feed->is_unmapped = true;
     if (is_in_append()) {
         os_replace_pages(feed->segment.header, (size_t)feed->segment.segment_bytes);
@@ -63,8 +67,10 @@ static void copy_kinds(struct feed *to, const struct feed *from)
     }
 }
 
+// Of a plan the process that made it has the path itself.
 static int follow(const struct feed *parent, uint32_t parent_pid, uint64_t begun_ns)
 {
+    const bool has_segment = parent->segment.header != NULL;
     // Under the registry's lock; a handler's stack is small.
     static char command[sizeof((struct qut_trace_header *)0)->command], path[4096];
     struct segment_options options = parent->options;
@@ -73,7 +79,7 @@ static int follow(const struct feed *parent, uint32_t parent_pid, uint64_t begun
     options.parent_pid = parent_pid;
     options.pid = (uint32_t)os_own_pid();
     options.begun_ns = begun_ns;
-    if (options.path) {
+    if (options.path && (has_segment || parent_pid)) {
         int length = snprintf(path, sizeof path, "%s.%u", options.path, (unsigned)options.pid);
         if (length < 0 || (size_t)length >= sizeof path)
             return -ENAMETOOLONG;
@@ -85,7 +91,8 @@ static int follow(const struct feed *parent, uint32_t parent_pid, uint64_t begun
         return result;
     feed->options.begun_ns = 0;
     feed->begun_ns = begun_ns;
-    copy_kinds(feed, parent);
+    if (has_segment)
+        copy_kinds(feed, parent);
     feed_publish(feed);
     return 0;
 }
@@ -102,11 +109,11 @@ static void let_all_go(struct feed *all)
 
 static bool follows_later;
 
-// A child that waits: what it goes on from is its parent's, or that of the process that its parent had waited for. It
+// A process that waits: what it goes on from is a plan, its parent's trace, or what its parent had waited with. It
 // stays mapped, which no process sees, and is not written to.
 static struct {
-    struct feed *feeds; // NULL: it does not wait
-    uint32_t parent_pid, own_pid;
+    struct feed *feeds;           // NULL: it does not wait
+    uint32_t parent_pid, own_pid; // parent_pid 0: it is no child
     uint64_t since_ns;
 } waiting;
 
@@ -121,9 +128,9 @@ bool feed_is_waiting(void)
 }
 
 // An append that the fork interrupted would go on in the parent's memory.
-static bool may_wait(const struct feed *feed)
+static bool may_wait(void)
 {
-    return follows_later && !feed->path && !is_in_append();
+    return follows_later && !is_in_append();
 }
 
 static void begin_waiting(struct feed *all, uint32_t parent_pid)
@@ -132,6 +139,11 @@ static void begin_waiting(struct feed *all, uint32_t parent_pid)
     waiting.parent_pid = parent_pid;
     waiting.own_pid = (uint32_t)os_own_pid();
     waiting.since_ns = os_now_ns();
+}
+
+void feed_wait_with(struct feed *plan)
+{
+    begin_waiting(plan, 0);
 }
 
 int feed_follow_now(void)
@@ -167,9 +179,12 @@ void feed_in_child(void)
     if (thread)
         thread->node_generation = 0;
     const bool is_followed = all && !all->is_closed && (all->flags & QUT_TRACE_FOLLOW_FORK);
-    if (waiting.feeds) {
+    if (waiting.feeds && !(waiting.feeds->flags & QUT_TRACE_FOLLOW_FORK)) {
+        let_all_go(waiting.feeds);
+        waiting.feeds = NULL;
+    } else if (waiting.feeds) {
         begin_waiting(waiting.feeds, waiting.own_pid);
-    } else if (is_followed && may_wait(all)) {
+    } else if (is_followed && may_wait()) {
         begin_waiting(all, all->options.pid);
     } else {
         if (is_followed)

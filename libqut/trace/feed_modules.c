@@ -12,12 +12,29 @@ static void find_file(struct modules_record *record)
         record->file = strdup(mapping.path);
 }
 
-// A trace that follows its parent's may be opened in a handler, which may not ask: its parent has.
+static bool is_vdso(const struct modules_record *record)
+{
+    return strncmp(record->name, "linux-", 6) == 0 || strcmp(record->name, "[vdso]") == 0;
+}
+
+static bool wants_file(const struct modules_record *record)
+{
+    return record->name[0] != '/' && !is_vdso(record) && !record->file;
+}
+
+void feed_find_files(void)
+{
+    for (size_t i = 0; i < modules_registry.record_count; i++)
+        if (wants_file(modules_registry.records[i]))
+            find_file(modules_registry.records[i]);
+}
+
+// A trace that begins later than its process, or its parent, may be opened in a handler, which may not ask: it was
+// asked then.
 static void add_module(struct feed *feed, struct modules_record *record)
 {
     const struct modules_identity *identity = &record->identity;
-    bool is_vdso = strncmp(record->name, "linux-", 6) == 0 || strcmp(record->name, "[vdso]") == 0;
-    if (record->name[0] != '/' && !is_vdso && !record->file && !feed->begun_ns)
+    if (wants_file(record) && !feed->begun_ns)
         find_file(record);
     const char *path = record->file ? record->file : record->name;
     struct qut_trace_module module = {
@@ -26,7 +43,8 @@ static void add_module(struct feed *feed, struct modules_record *record)
         .start = identity->start,
         .start_vaddr = identity->start - identity->load_bias,
         .load_ns = os_now_ns(),
-        .flags = (identity->has_oat_identity ? QUT_TRACE_MODULE_MANAGED : 0u) | (is_vdso ? QUT_TRACE_MODULE_VDSO : 0u),
+        .flags = (identity->has_oat_identity ? QUT_TRACE_MODULE_MANAGED : 0u) |
+                 (is_vdso(record) ? QUT_TRACE_MODULE_VDSO : 0u),
         .build_id_bytes = identity->build_id_size,
     };
     memcpy(module.build_id, identity->build_id, identity->build_id_size);

@@ -44,7 +44,7 @@ int monitor_state_write(const struct monitor_state *state, const char *path, str
 // 1: there is none.
 int monitor_state_read(struct monitor_state *state, const char *path, struct base_error *error);
 
-// ---- segments.c, window.c
+// ---- segments.c, notes.c, window.c
 
 struct monitor {
     struct monitor_options options;
@@ -74,6 +74,8 @@ struct monitor_window {
 
 // All segments, each part as monitor_window_add has it.
 int monitor_segments(struct monitor_window *window, struct base_error *error);
+bool monitor_note_is(const char *name);
+void monitor_note_take(struct monitor_window *window, int folder, const char *name);
 // A part of one process. It may be freed afterwards.
 int monitor_window_add(struct monitor_window *window, const struct trace *part, struct base_error *error);
 

@@ -6,6 +6,7 @@
 #ifndef TRACER_MONITOR_MONITOR_H
 #define TRACER_MONITOR_MONITOR_H
 
+#include "formats/qut_agent.h"
 #include "tracer/upload/upload.h"
 
 struct monitor_options {
@@ -33,6 +34,9 @@ struct monitor_balance {
     uint64_t unreadable;  // of segments that are damaged
     uint64_t cut_off;     // of requests that had not reached the spool when the collector ended
     uint64_t lost;        // by processes, before they were stored: not in `told`
+    // Processes that have an agent, or began programs that cannot have one, and are left alone (enum agent_left).
+    uint64_t left[AGENT_LEFT_COUNT];
+    uint16_t failed_call, failed_error; // of the last AGENT_LEFT_FAILED; 0: not known
 };
 
 // NULL, *error filled: what was remembered cannot be read, or there is no memory.

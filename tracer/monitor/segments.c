@@ -175,7 +175,10 @@ static int take_folder(struct monitor_window *window, const char *folder, struct
     int result = 0;
     errno = stream ? 0 : errno;
     for (struct dirent *entry; result == 0 && stream && (entry = readdir(stream)) != NULL; errno = 0)
-        result = take_entry(window, folder, entry->d_name, error);
+        if (monitor_note_is(entry->d_name))
+            monitor_note_take(window, dirfd(stream), entry->d_name);
+        else
+            result = take_entry(window, folder, entry->d_name, error);
     if (result == 0 && errno) {
         struct base_error why = {0};
         base_fail_errno(&why, errno);

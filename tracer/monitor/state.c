@@ -142,6 +142,11 @@ int monitor_state_write(const struct monitor_state *state, const char *path, str
     const uint64_t *value;
     for (size_t i = 0; (value = sum_at(&sums, i, &name)) != NULL; i++)
         write_line(sink, "sum", name, value, 1);
+    for (uint64_t why = 0; why < AGENT_LEFT_COUNT; why++)
+        if (state->sums.left[why])
+            write_line(sink, "left", NULL, (const uint64_t[]){why, state->sums.left[why]}, 2);
+    if (state->sums.failed_error)
+        write_line(sink, "failed", NULL, (const uint64_t[]){state->sums.failed_call, state->sums.failed_error}, 2);
     for (size_t i = 0; i < state->count; i++)
         write_segment(sink, &state->items[i]);
     for (size_t i = 0; i < state->requests.count; i++)
@@ -177,6 +182,21 @@ static bool take_sum(struct monitor_state *state, const char *line)
         }
     }
     return false;
+}
+
+static bool take_left(struct monitor_state *state, const char *line)
+{
+    unsigned why;
+    uint64_t count;
+    if (sscanf(line, "left %2u %" SCNu64, &why, &count) != 2 || why >= AGENT_LEFT_COUNT)
+        return false;
+    state->sums.left[why] = count;
+    return true;
+}
+
+static bool take_failed(struct monitor_state *state, const char *line)
+{
+    return sscanf(line, "failed %5" SCNu16 " %5" SCNu16, &state->sums.failed_call, &state->sums.failed_error) == 2;
 }
 
 static bool take_segment(struct monitor_state *state, const char *line)
@@ -221,6 +241,8 @@ static bool take_line(struct monitor_state *state, const char *line)
     switch (line[0]) {
     case 's': return line[1] == 'u' ? take_sum(state, line) : take_segment(state, line);
     case 'w': return take_writer(state, line);
+    case 'l': return take_left(state, line);
+    case 'f': return take_failed(state, line);
     case 'r': return take_request(state, line);
     default: return false;
     }

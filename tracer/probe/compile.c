@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytecode/verify.h"
+#include "tracer/probe/builtin.h"
 #include "tracer/probe/inside.h"
 
 // ---- places
@@ -19,7 +20,9 @@ enum { PLACE_WORDS = sizeof place_words / sizeof *place_words };
 
 static bool take_kind(struct probe_compiler *c, enum qut_probe_kind *kind)
 {
-    const char *words[PLACE_WORDS];
+    const char *words[PLACE_WORDS + PROBE_BUILTINS];
+    for (size_t i = 0; i < PROBE_BUILTINS; i++)
+        words[PLACE_WORDS + i] = probe_builtins[i].name;
     for (size_t i = 0; i < PLACE_WORDS; i++) {
         words[i] = place_words[i].word;
         if (probe_is_name(c, place_words[i].word)) {
@@ -29,8 +32,10 @@ static bool take_kind(struct probe_compiler *c, enum qut_probe_kind *kind)
     }
     if (c->token.kind != PROBE_TOKEN_NAME)
         return probe_fail_here(c, "a probe, as entry:NAME");
+    if (probe_builtin_here(c))
+        return probe_fail(c, c->token.at, c->token.length, "it has a clause of its own, without other places");
     return probe_fail(c, c->token.at, c->token.length, "no probe begins so%s",
-                      probe_hint(c, &c->token, words, PLACE_WORDS).text);
+                      probe_hint(c, &c->token, words, PLACE_WORDS + PROBE_BUILTINS).text);
 }
 
 // Up to a space, or what follows a place; one that has these is put in quotes.
@@ -108,10 +113,23 @@ static bool take_predicate(struct probe_compiler *c, int32_t *if_false)
     return probe_take_sign(c, "/");
 }
 
+// What has to hold at a place with a meaning, before the script's own condition.
+static bool take_when(struct probe_compiler *c, int32_t *if_false)
+{
+    struct probe_operand condition;
+    struct probe_source was;
+    const bool done = probe_source_enter(c, &was, c->variant->when) && probe_integer(c, &condition) &&
+                      probe_to_truth(c, &condition) && probe_land(c, &condition.if_true);
+    probe_source_leave(c, &was);
+    if (done)
+        *if_false = condition.if_false;
+    return done;
+}
+
 static bool make_program(struct probe_compiler *c, enum qut_probe_kind kind)
 {
     enum { KEPT = 6, COPY = QUT_PROBE_CLASS_ALU64 | QUT_PROBE_MOV | QUT_PROBE_SOURCE_X };
-    int32_t if_false = PROBE_NO_JUMP;
+    int32_t if_false = PROBE_NO_JUMP, if_not_so = PROBE_NO_JUMP;
     if (c->programs.count == QUT_PROBE_PROGRAMS_MAX)
         return probe_fail(c, c->token.at, c->token.length, "more than %d probes", QUT_PROBE_PROGRAMS_MAX);
     struct qut_probe_program *program = BASE_ADD(&c->programs);
@@ -122,16 +140,84 @@ static bool make_program(struct probe_compiler *c, enum qut_probe_kind kind)
     c->first_instruction = (uint32_t)c->code.count;
     c->stack_words = c->depth = 0;
     *program = (struct qut_probe_program){.first_instruction = c->first_instruction, .kind = kind};
-    if (!probe_emit(c, COPY, KEPT, 1, 0, 0) || (probe_is_sign(c, "/") && !take_predicate(c, &if_false)) ||
-        !probe_block(c) || !probe_land(c, &if_false) || !probe_load_number(c, 0, 0) ||
-        !probe_emit(c, QUT_PROBE_OP_EXIT, 0, 0, 0, 0))
+    if (!probe_emit(c, COPY, KEPT, 1, 0, 0) || (c->variant && !take_when(c, &if_not_so)) ||
+        (probe_is_sign(c, "/") && !take_predicate(c, &if_false)) || !probe_block(c) || !probe_land(c, &if_false) ||
+        !probe_land(c, &if_not_so) || !probe_load_number(c, 0, 0) || !probe_emit(c, QUT_PROBE_OP_EXIT, 0, 0, 0, 0))
         return false;
     c->programs.items[number].instruction_count = (uint32_t)c->code.count - c->first_instruction;
     return true;
 }
 
+static bool take_clause(struct probe_compiler *c);
+
+// Clauses of ours, once in a script.
+static bool take_own_clauses(struct probe_compiler *c, const char *text)
+{
+    struct probe_source was;
+    bool done = probe_source_enter(c, &was, text);
+    while (done && c->token.kind != PROBE_TOKEN_END)
+        done = take_clause(c);
+    probe_source_leave(c, &was);
+    return done;
+}
+
+static bool take_own_before(struct probe_compiler *c, const struct probe_builtin *builtin)
+{
+    const uint32_t had = c->builtins;
+    c->builtins |= UINT32_C(1) << (builtin - probe_builtins);
+    for (size_t i = 0; i < PROBE_BUILTINS; i++)
+        if (had >> i & 1 && probe_builtins[i].before == builtin->before)
+            return true;
+    return !builtin->before || take_own_clauses(c, builtin->before);
+}
+
+static bool take_own_after(struct probe_compiler *c)
+{
+    for (size_t i = 0; i < PROBE_BUILTINS; i++)
+        if (c->builtins >> i & 1 && probe_builtins[i].after && !take_own_clauses(c, probe_builtins[i].after))
+            return false;
+    return true;
+}
+
+static bool take_variant(struct probe_compiler *c, const struct probe_variant *variant)
+{
+    struct probe_source was;
+    const size_t first = c->first_place = c->script->places.count;
+    const bool done = probe_source_enter(c, &was, variant->places) && take_places(c);
+    probe_source_leave(c, &was);
+    if (!done)
+        return false;
+    for (size_t i = first; i < c->script->places.count; i++)
+        c->script->places.items[i].program = (uint32_t)c->programs.count;
+    c->variant = variant;
+    const bool made = make_program(c, c->script->places.items[first].kind);
+    c->variant = NULL;
+    return made;
+}
+
+static bool take_builtin_clause(struct probe_compiler *c, const struct probe_builtin *builtin)
+{
+    const struct probe_token word = c->token;
+    if (!take_own_before(c, builtin) || !probe_next(c))
+        return false;
+    if (probe_is_sign(c, ","))
+        return probe_fail(c, word.at, word.length, "it has a clause of its own, without other places");
+    const uint32_t body = c->next;
+    const struct probe_token token = c->token;
+    for (size_t i = 0; i < builtin->variant_count; i++) {
+        c->next = body;
+        c->token = token;
+        if (!take_variant(c, &builtin->variants[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool take_clause(struct probe_compiler *c)
 {
+    const struct probe_builtin *builtin = probe_builtin_here(c);
+    if (builtin)
+        return take_builtin_clause(c, builtin);
     const size_t first = c->first_place = c->script->places.count;
     if (!take_places(c))
         return false;
@@ -223,7 +309,7 @@ int probe_compile_with(const char *text, size_t length, struct probe_resolver *r
         is_good = probe_fail_here(&c, "a probe, as entry:NAME { @ = count() }");
     while (is_good && c.token.kind != PROBE_TOKEN_END)
         is_good = take_clause(&c);
-    is_good = is_good && make_image(&c) && verify(&c);
+    is_good = is_good && take_own_after(&c) && make_image(&c) && verify(&c);
     base_vector_free(&c.programs.vector);
     base_vector_free(&c.maps.vector);
     base_vector_free(&c.code.vector);

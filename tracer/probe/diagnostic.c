@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/probe/builtin.h"
 #include "tracer/probe/inside.h"
 
 bool probe_fail(struct probe_compiler *c, uint32_t at, uint32_t length, const char *format, ...)
@@ -18,6 +19,10 @@ bool probe_fail(struct probe_compiler *c, uint32_t at, uint32_t length, const ch
     va_end(values);
     diagnostic->at = at;
     diagnostic->length = length;
+    for (const struct probe_source *outer = c->outer; outer; outer = outer->outer) {
+        diagnostic->at = outer->token.at;
+        diagnostic->length = outer->token.length;
+    }
     return false;
 }
 

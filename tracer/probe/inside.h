@@ -24,6 +24,9 @@ struct probe_token {
     bool has_unit;
 };
 
+struct probe_source;
+struct probe_variant;
+
 struct probe_compiler {
     const char *text;
     uint32_t length, next; // of the text; where the next token begins to be looked for
@@ -44,10 +47,13 @@ struct probe_compiler {
     // Of the program that is being made.
     enum qut_probe_kind kind;
     uint32_t first_instruction;
-    uint32_t stack_words; // in use
-    uint32_t depth;       // of what lies in each other
-    bool is_slash_an_end; // in a predicate, outside of parentheses
-    uint32_t assigned_at; // the first token behind "=": an aggregation may be meant
+    uint32_t stack_words;                // in use
+    uint32_t depth;                      // of what lies in each other
+    bool is_slash_an_end;                // in a predicate, outside of parentheses
+    const struct probe_source *outer;    // what the text stands in place of; NULL: it is the script's
+    const struct probe_variant *variant; // of a place with a meaning; NULL: it has none
+    uint32_t builtins;                   // those that the script has so far, bits
+    uint32_t assigned_at;                // the first token behind "=": an aggregation may be meant
 };
 
 // Fills the diagnostic, and returns false. The first one stays.

@@ -23,6 +23,25 @@ struct probe_hint probe_hint(const struct probe_compiler *c, const struct probe_
 
 // ---- values behind each other
 
+static bool is_of_name(char character)
+{
+    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') || character == '_' ||
+           (character >= '0' && character <= '9');
+}
+
+// The last one before the next token, of which a part made of nothing but numbers and signs has none.
+static void name_part(const struct probe_compiler *c, uint32_t begin, struct probe_part *part)
+{
+    for (uint32_t at = begin; at < c->token.at;) {
+        const uint32_t first = at;
+        while (at < c->token.at && is_of_name(c->text[at]))
+            at++;
+        if (at > first && c->text[first] > '9')
+            snprintf(part->name, sizeof part->name, "%.*s", (int)(at - first), c->text + first);
+        at += at == first;
+    }
+}
+
 static bool put_part(struct probe_compiler *c, struct probe_parts *parts, struct probe_operand *o)
 {
     enum { PARTS_MAX = sizeof parts->items / sizeof *parts->items };
@@ -32,7 +51,7 @@ static bool put_part(struct probe_compiler *c, struct probe_parts *parts, struct
         return probe_fail(c, o->at, o->length, "a text in quotes is compared only");
     if (o->type != PROBE_TEXT && !probe_spill(c, o))
         return false;
-    parts->items[parts->count++] = (struct probe_part){o->type, o->words};
+    parts->items[parts->count++] = (struct probe_part){.type = o->type, .words = o->words};
     parts->words += o->words;
     return true;
 }
@@ -44,8 +63,12 @@ bool probe_parts_of(struct probe_compiler *c, const char *end, struct probe_part
     c->is_slash_an_end = false;
     while (!probe_is_sign(c, end)) {
         struct probe_operand o;
-        if ((parts->count && !probe_take_sign(c, ",")) || !probe_expression(c, &o) || !put_part(c, parts, &o))
+        if (parts->count && !probe_take_sign(c, ","))
             return false;
+        const uint32_t begin = c->token.at;
+        if (!probe_expression(c, &o) || !put_part(c, parts, &o))
+            return false;
+        name_part(c, begin, &parts->items[parts->count - 1]);
     }
     c->is_slash_an_end = was;
     *word = c->stack_words;

@@ -14,6 +14,7 @@ enum probe_type { PROBE_INTEGER, PROBE_TEXT, PROBE_STACK }; // a stack is its nu
 struct probe_part { // of a key, or of a record
     enum probe_type type;
     uint32_t words;
+    char name[32]; // the last one in its text: of str(args->path) "path"; "": there is none
 };
 struct probe_parts { // in memory the last one comes first
     struct probe_part items[8];
@@ -33,6 +34,12 @@ struct probe_map {
     struct probe_parts key;
     enum probe_type value; // of kind value: a number, or a stack
 };
+
+// A map that is a script's own affair: its name begins with two underscores. It is shown where it is printed only.
+static inline bool probe_map_is_hidden(const struct probe_map *map)
+{
+    return map->name[0] == '_' && map->name[1] == '_';
+}
 
 struct probe_record {
     char *format; // of printf, its escapes replaced

@@ -6,33 +6,9 @@
 #include <string.h>
 
 #include "tracer/probe/format.h"
+#include "tracer/probe/parts.h"
 
-enum { BAR_CHARACTERS = 40, TEXT_MAX = QUT_PROBE_READ_BYTES_MAX };
-
-// ---- values
-
-struct text {
-    char bytes[TEXT_MAX + 1];
-};
-
-static struct text text_of(const uint64_t *words, uint32_t count)
-{
-    struct text text = {.bytes = ""};
-    memcpy(text.bytes, words, count * sizeof *words < TEXT_MAX ? count * sizeof *words : TEXT_MAX);
-    for (char *at = text.bytes; *at; at++) // a terminal would obey these
-        if ((unsigned char)*at < ' ' || *at == 127)
-            *at = '?';
-    return text;
-}
-
-// The part's words: the last one stands first.
-static const uint64_t *part_at(const struct probe_parts *parts, const uint64_t *words, uint32_t index)
-{
-    uint32_t behind = 0;
-    for (uint32_t i = parts->count; i-- > index + 1;)
-        behind += parts->items[i].words;
-    return words + behind;
-}
+enum { BAR_CHARACTERS = 40 };
 
 static const struct qut_probe_map *map_of(const struct probe_script *script, uint32_t map)
 {
@@ -40,23 +16,6 @@ static const struct qut_probe_map *map_of(const struct probe_script *script, uin
 }
 
 // ---- stacks
-
-struct stack_name {
-    char text[32];
-};
-
-static struct stack_name stack_name(uint64_t number)
-{
-    struct stack_name name = {.text = "[no stack could be taken]"};
-    if (number)
-        snprintf(name.text, sizeof name.text, "stack %016" PRIx64, number);
-    return name;
-}
-
-static size_t find_stack(struct probe_stacks *stacks, uint64_t number, const char *const **frames)
-{
-    return stacks && number ? stacks->find(stacks, number, frames) : 0;
-}
 
 static void print_frames(FILE *out, const char *const *frames, size_t count)
 {
@@ -69,11 +28,11 @@ static void print_frames(FILE *out, const char *const *frames, size_t count)
 static bool print_stack(FILE *out, struct probe_stacks *stacks, uint64_t number)
 {
     const char *const *frames;
-    const size_t count = find_stack(stacks, number, &frames);
+    const size_t count = probe_stack_frames(stacks, number, &frames);
     if (count)
         print_frames(out, frames, count);
     else
-        fputs(stack_name(number).text, out);
+        fputs(probe_stack_name(number).text, out);
     return count != 0;
 }
 
@@ -88,18 +47,18 @@ static void add_frames(struct base_json *json, const char *key, const char *cons
 static void add_stack(struct base_json *json, const char *key, struct probe_stacks *stacks, uint64_t number)
 {
     const char *const *frames;
-    const size_t count = find_stack(stacks, number, &frames);
+    const size_t count = probe_stack_frames(stacks, number, &frames);
     if (count)
         add_frames(json, key, frames, count);
     else
-        base_json_string(json, key, stack_name(number).text);
+        base_json_string(json, key, probe_stack_name(number).text);
 }
 
 void probe_show_stack(FILE *out, struct probe_stacks *stacks, uint64_t number)
 {
     const char *const *frames;
-    const size_t count = find_stack(stacks, number, &frames);
-    fprintf(out, "%s:", stack_name(number).text);
+    const size_t count = probe_stack_frames(stacks, number, &frames);
+    fprintf(out, "%s:", probe_stack_name(number).text);
     if (count)
         print_frames(out, frames, count);
     else
@@ -109,9 +68,9 @@ void probe_show_stack(FILE *out, struct probe_stacks *stacks, uint64_t number)
 void probe_show_stack_json(struct base_json *json, struct probe_stacks *stacks, uint64_t number)
 {
     const char *const *frames = NULL;
-    const size_t count = find_stack(stacks, number, &frames);
+    const size_t count = probe_stack_frames(stacks, number, &frames);
     base_json_open(json, NULL, '{');
-    base_json_string(json, "stack", stack_name(number).text);
+    base_json_string(json, "stack", probe_stack_name(number).text);
     add_frames(json, "frames", frames, count);
     base_json_close(json, '}');
 }
@@ -122,10 +81,10 @@ static void print_key(FILE *out, const struct probe_map *known, const uint64_t *
 {
     fprintf(out, "@%s", known->name);
     for (uint32_t i = 0; i < known->key.count; i++) {
-        const uint64_t *part = part_at(&known->key, key, i);
+        const uint64_t *part = probe_part_at(&known->key, key, i);
         fputs(i ? ", " : "[", out);
         if (known->key.items[i].type == PROBE_TEXT)
-            fputs(text_of(part, known->key.items[i].words).bytes, out);
+            fputs(probe_part_text(part, known->key.items[i].words).bytes, out);
         else if (known->key.items[i].type == PROBE_STACK)
             print_stack(out, stacks, *part);
         else
@@ -152,7 +111,7 @@ static void print_cell(FILE *out, const struct qut_probe_map *map, uint32_t cell
 // From the first cell that has something to the last one.
 static void print_histogram(FILE *out, const struct qut_probe_map *map, const uint64_t *values)
 {
-    const uint32_t cells = qut_probe_value_words(map);
+    const uint32_t cells = qut_probe_cells(map);
     uint32_t first = cells, last = 0;
     uint64_t most = 1;
     for (uint32_t i = 0; i < cells; i++) {
@@ -174,7 +133,6 @@ int probe_show_map(FILE *out, const struct probe_script *script, const struct by
                    struct probe_stacks *stacks)
 {
     const struct qut_probe_map *map = map_of(script, number);
-    const bool is_histogram = map->kind == QUT_PROBE_HIST || map->kind == QUT_PROBE_LHIST;
     const uint64_t lost = bytecode_maps_lost(maps, number);
     const struct probe_map *known = &script->maps.items[number];
     struct probe_rows rows;
@@ -183,7 +141,7 @@ int probe_show_map(FILE *out, const struct probe_script *script, const struct by
     for (size_t i = 0; i < rows.count; i++) {
         const struct probe_row *row = &rows.items[i];
         print_key(out, known, row->key, stacks);
-        if (is_histogram) {
+        if (qut_probe_cells(map)) {
             fputs(":\n", out);
             print_histogram(out, map, row->values);
         } else if (map->kind == QUT_PROBE_AVG) {
@@ -209,9 +167,9 @@ static void add_key(struct base_json *json, const struct probe_parts *parts, con
 {
     base_json_open(json, "key", '[');
     for (uint32_t i = 0; i < parts->count; i++) {
-        const uint64_t *part = part_at(parts, key, i);
+        const uint64_t *part = probe_part_at(parts, key, i);
         if (parts->items[i].type == PROBE_TEXT)
-            base_json_string(json, NULL, text_of(part, parts->items[i].words).bytes);
+            base_json_string(json, NULL, probe_part_text(part, parts->items[i].words).bytes);
         else if (parts->items[i].type == PROBE_STACK)
             add_stack(json, NULL, stacks, *part);
         else
@@ -223,7 +181,7 @@ static void add_key(struct base_json *json, const struct probe_parts *parts, con
 static void add_cells(struct base_json *json, const struct qut_probe_map *map, const uint64_t *values)
 {
     base_json_open(json, "cells", '[');
-    for (uint32_t i = 0; i < qut_probe_value_words(map); i++) {
+    for (uint32_t i = 0; i < qut_probe_cells(map); i++) {
         if (!values[i])
             continue;
         base_json_open(json, NULL, '{');
@@ -256,14 +214,16 @@ int probe_show_map_json(struct base_json *json, const struct probe_script *scrip
         base_json_open(json, NULL, '{');
         add_key(json, &script->maps.items[number].key, row->key, stacks);
         base_json_number(json, "updates", row->updates);
-        if (map->kind == QUT_PROBE_HIST || map->kind == QUT_PROBE_LHIST)
+        if (qut_probe_cells(map)) {
             add_cells(json, map, row->values);
-        else if (map->kind == QUT_PROBE_AVG)
+            base_json_integer(json, "sum", (int64_t)row->values[qut_probe_cells(map)]);
+        } else if (map->kind == QUT_PROBE_AVG) {
             base_json_short_real(json, "value", row->weight);
-        else if (script->maps.items[number].value == PROBE_STACK)
+        } else if (script->maps.items[number].value == PROBE_STACK) {
             add_stack(json, "value", stacks, row->values[0]);
-        else
+        } else {
             base_json_integer(json, "value", bytecode_maps_number(map, row->values[0]));
+        }
         base_json_close(json, '}');
     }
     base_json_close(json, ']');
@@ -290,10 +250,10 @@ static void print_converted(FILE *out, const struct probe_conversion *how, const
         print_stack(out, stacks, *words);
     } else if (how->kind == 's') {
         snprintf(format, sizeof format, "%%%s.*s", how->flags);
-        const struct text text = text_of(words, part->words);
+        const struct probe_part_text text = probe_part_text(words, part->words);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        fprintf(out, format, TEXT_MAX, text.bytes);
+        fprintf(out, format, PROBE_PART_TEXT_MAX, text.bytes);
     } else if (how->kind == 'c') {
         const int character = (int)(*words & 0xff);
         fputc(character >= ' ' && character < 127 ? character : '?', out);
@@ -316,7 +276,7 @@ void probe_show_record(FILE *out, const struct probe_script *script, uint32_t nu
         print_plain(out, at, plain);
         if (!next || i >= record->words.count)
             return;
-        print_converted(out, &how, &record->words.items[i], part_at(&record->words, words, i), stacks);
+        print_converted(out, &how, &record->words.items[i], probe_part_at(&record->words, words, i), stacks);
         at = next;
     }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/probe/values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tracer/probe/builtin.h"
 
 enum { TEXT_BYTES = 64, WORD_BYTES = 8, UNARY_MAX = 64 };
 
@@ -39,7 +42,7 @@ const char *probe_field_name(uint32_t field)
 
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 3 + PROBE_AGGREGATIONS];
+    const char *words[FIELDS + NUMBERS + 3 + PROBE_BUILTIN_VALUES + PROBE_AGGREGATIONS];
     size_t count = 0;
     for (size_t i = 0; i < FIELDS; i++)
         words[count++] = fields[i].name;
@@ -48,6 +51,8 @@ static bool unknown_name(struct probe_compiler *c, const struct probe_token *tok
     words[count++] = "str";
     words[count++] = "args";
     words[count++] = "stack";
+    for (enum probe_builtin_value i = 0; i < PROBE_BUILTIN_VALUES; i++)
+        words[count++] = probe_builtin_value_name(i);
     if (token->at == c->assigned_at) {
         probe_aggregation_names(words + count);
         count += PROBE_AGGREGATIONS;
@@ -205,6 +210,33 @@ static bool look_up(struct probe_compiler *c, struct probe_operand *o)
     return true;
 }
 
+// ---- values of places with a meaning
+
+static bool no_such_value(struct probe_compiler *c, enum probe_builtin_value value)
+{
+    char places[64] = "";
+    for (size_t i = 0; i < PROBE_BUILTINS; i++)
+        if (probe_builtins[i].variants[0].values[value])
+            snprintf(places + strlen(places), sizeof places - strlen(places), "%s\"%s\"", *places ? ", " : "",
+                     probe_builtins[i].name);
+    return probe_fail(c, c->token.at, c->token.length, "%s is known in %s only", probe_builtin_value_name(value),
+                      places);
+}
+
+static bool take_builtin_value(struct probe_compiler *c, enum probe_builtin_value value, struct probe_operand *o)
+{
+    const char *text = c->variant ? c->variant->values[value] : NULL;
+    const struct probe_token name = c->token;
+    struct probe_source was;
+    if (!text)
+        return no_such_value(c, value);
+    const bool done = probe_source_enter(c, &was, text) && probe_integer(c, o);
+    probe_source_leave(c, &was);
+    o->at = name.at;
+    o->length = name.length;
+    return done && probe_next(c);
+}
+
 // ---- all of them
 
 static bool in_parentheses(struct probe_compiler *c, struct probe_operand *o)
@@ -225,6 +257,9 @@ static bool named(struct probe_compiler *c, struct probe_operand *o)
     for (size_t i = 0; i < FIELDS; i++)
         if (probe_is_name(c, fields[i].name))
             return take_field(c, &fields[i], o);
+    enum probe_builtin_value value;
+    if (probe_is_builtin_value(c, &value))
+        return take_builtin_value(c, value, o);
     c->is_slash_an_end = false;
     if (probe_is_name(c, "args")) {
         c->is_slash_an_end = was;

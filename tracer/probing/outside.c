@@ -4,6 +4,7 @@
 
 #include "base/clock_inline.h"
 #include "bytecode/run.h"
+#include "tracer/probe/prometheus.h"
 #include "tracer/probe/show.h"
 #include "tracer/probing/inside.h"
 
@@ -15,13 +16,25 @@ struct host {
 void probing_show_map(struct probing *probing, uint32_t map)
 {
     const struct probing_options *options = &probing->options;
-    if (!options->json) {
-        probing->has_failed |= probe_show_map(options->out, options->script, &probing->maps, map, probing->stacks) != 0;
+    struct probe_stacks *stacks = &probing->noted.stacks;
+    if (options->form != PROBING_JSON) {
+        probing->has_failed |= probe_show_map(probing->running, options->script, &probing->maps, map, stacks) != 0;
         return;
     }
     struct base_json json = {.stream = options->out};
-    probing->has_failed |= probe_show_map_json(&json, options->script, &probing->maps, map, probing->stacks) != 0;
+    probing->has_failed |= probe_show_map_json(&json, options->script, &probing->maps, map, stacks) != 0;
     fputc('\n', options->out);
+}
+
+void probing_show_all(struct probing *probing)
+{
+    const struct probing_options *options = &probing->options;
+    if (options->form == PROBING_PROMETHEUS)
+        probing->has_failed |=
+            probe_show_prometheus(options->out, options->script, &probing->maps, &probing->noted.stacks) != 0;
+    for (uint32_t i = 0; options->form != PROBING_PROMETHEUS && i < probing->image.header->map_count; i++)
+        if (!probe_map_is_hidden(&options->script->maps.items[i]) || bytecode_maps_lost(&probing->maps, i))
+            probing_show_map(probing, i);
 }
 
 static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, uint64_t b, uint64_t c)

@@ -46,6 +46,7 @@ static void lay_out(struct probing *probing)
     live->rate = (uint64_t)(4294967296.0 * (double)second_ns / (double)traced_ticks_of(second_ns));
     live->base_ticks = traced_ticks();
     live->base_ns = base_clock_now_ns();
+    live->budget_permille = probing->options.budget_permille;
 }
 
 // It may not become smaller: that would end whoever reads it.
@@ -68,6 +69,7 @@ static int make_memory(struct probing *probing, struct base_error *error)
     *probing->live = probing->laid_out;
     memcpy(memory + probing->laid_out.image_offset_bytes, probing->options.script->image,
            probing->laid_out.image_bytes);
+    probing->memory.live = probing->live;
     probing->maps.memory = (uint64_t *)(void *)(memory + probing->laid_out.maps_offset_bytes);
     probing->slots = (uint64_t *)(void *)(memory + probing->laid_out.slots_offset_bytes);
     return 0;
@@ -101,6 +103,21 @@ static void run_timers(struct probing *probing)
     }
 }
 
+static void look_for_over(struct probing *probing)
+{
+    const struct qut_probe_live *live = probing->live;
+    if (probing->is_over_told || !probing->options.budget_permille ||
+        __atomic_load_n(&live->over, __ATOMIC_ACQUIRE) != QUT_PROBE_LIVE_OVER)
+        return;
+    const double probes_ns = (double)__atomic_load_n(&live->over_probes_ns, __ATOMIC_RELAXED),
+                 cpu_ns = (double)__atomic_load_n(&live->over_cpu_ns, __ATOMIC_RELAXED);
+    const struct probing_over over = {.pid = (uint32_t)__atomic_load_n(&live->over_pid, __ATOMIC_RELAXED),
+                                      .percent = cpu_ns > 0 ? 100 * probes_ns / cpu_ns : 0,
+                                      .cpu_s = cpu_ns / 1e9};
+    probing->is_over_told = true;
+    probing->options.say_over(&over);
+}
+
 static void *run(void *context)
 {
     struct probing *probing = context;
@@ -108,6 +125,7 @@ static void *run(void *context)
     while (!atomic_load_explicit(&probing->is_over, memory_order_acquire)) {
         probing_drain(probing);
         run_timers(probing);
+        look_for_over(probing);
         fflush(probing->options.out);
         nanosleep(&nap, NULL);
     }
@@ -134,6 +152,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
         return NULL;
     }
     probing->options = *options;
+    probing->running = options->form == PROBING_PROMETHEUS ? options->said : options->out;
     probing->memory.memory_fd = -1;
     pthread_mutex_init(&probing->memory.lock, NULL);
     probing_stacks_begin(probing);
@@ -159,17 +178,21 @@ struct traced_probe *probing_memory(struct probing *probing)
     return &probing->memory;
 }
 
-bool probing_end(struct probing *probing, struct probe_stacks *stacks, uint64_t *lost_records)
+struct probing_result probing_end(struct probing *probing, struct probe_stacks *stacks)
 {
     atomic_store_explicit(&probing->is_over, true, memory_order_release);
     pthread_join(probing->thread, NULL);
     probing_drain(probing);
+    look_for_over(probing);
     probing_stacks_tell(probing, stacks);
     probing_run_all(probing, QUT_PROBE_END);
-    for (uint32_t i = 0; i < probing->image.header->map_count; i++)
-        probing_show_map(probing, i);
-    *lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped;
-    const bool is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed;
+    probing_show_all(probing);
+    const struct probing_result result = {
+        .is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed,
+        .is_over = probing->is_over_told,
+        .lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped,
+        .untold_stacks = probing->noted.untold,
+        .unknown_stacks = probing->noted.unknown};
     forget(probing);
-    return is_whole;
+    return result;
 }

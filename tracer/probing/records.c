@@ -9,8 +9,9 @@ static const uint64_t patience_ns = 1000000000; // with a thread that has taken 
 
 void probing_show_record(struct probing *probing, uint32_t record, const uint64_t *words)
 {
-    if (!probing->options.json) {
-        probe_show_record(probing->options.out, probing->options.script, record, words, probing->stacks);
+    struct probe_stacks *stacks = &probing->noted.stacks;
+    if (probing->options.form != PROBING_JSON) {
+        probe_show_record(probing->running, probing->options.script, record, words, stacks);
         return;
     }
     char *text = NULL;
@@ -18,7 +19,7 @@ void probing_show_record(struct probing *probing, uint32_t record, const uint64_
     FILE *memory = open_memstream(&text, &size);
     if (memory) {
         struct base_json json = {.stream = probing->options.out};
-        probe_show_record(memory, probing->options.script, record, words, probing->stacks);
+        probe_show_record(memory, probing->options.script, record, words, stacks);
         probing->has_failed |= fclose(memory) != 0;
         base_json_open(&json, NULL, '{');
         base_json_string(&json, "printf", text ? text : "");

@@ -23,32 +23,47 @@ static size_t note(struct probe_stacks *stacks, uint64_t number, const char *con
 {
     struct probing_stacks *noted = (struct probing_stacks *)(void *)stacks;
     const size_t at = find(noted, number);
+    const size_t count = noted->known ? noted->known->find(noted->known, number, frames) : 0;
+    if (count)
+        return count;
     *frames = NULL;
-    if ((at < noted->count && noted->items[at] == number) || noted->count == NOTED_MAX || !BASE_ADD(noted))
+    if (at < noted->count && noted->items[at] == number)
         return 0;
+    if (noted->count == NOTED_MAX || !BASE_ADD(noted)) {
+        noted->untold++;
+        return 0;
+    }
     memmove(&noted->items[at + 1], &noted->items[at], (noted->count - 1 - at) * sizeof *noted->items);
     noted->items[at] = number;
     return 0;
 }
 
+static size_t ask(struct probe_stacks *stacks, uint64_t number, const char *const **frames)
+{
+    struct probing_stacks *noted = (struct probing_stacks *)(void *)stacks;
+    const size_t count = noted->known ? noted->known->find(noted->known, number, frames) : 0;
+    noted->unknown += count == 0;
+    return count;
+}
+
 void probing_stacks_begin(struct probing *probing)
 {
     probing->noted.stacks.find = note;
-    probing->stacks = &probing->noted.stacks;
+    probing->noted.known = probing->options.live;
 }
 
 void probing_stacks_tell(struct probing *probing, struct probe_stacks *known)
 {
-    FILE *out = probing->options.out;
-    probing->stacks = known;
-    for (size_t i = 0; i < probing->noted.count; i++) {
-        const uint64_t number = probing->noted.items[i];
-        if (!probing->options.json) {
-            probe_show_stack(out, known, number);
+    struct probing_stacks *noted = &probing->noted;
+    noted->stacks.find = ask;
+    noted->known = known;
+    for (size_t i = 0; i < noted->count; i++) {
+        if (probing->options.form != PROBING_JSON) {
+            probe_show_stack(probing->running, &noted->stacks, noted->items[i]);
             continue;
         }
-        struct base_json json = {.stream = out};
-        probe_show_stack_json(&json, known, number);
-        fputc('\n', out);
+        struct base_json json = {.stream = probing->options.out};
+        probe_show_stack_json(&json, &noted->stacks, noted->items[i]);
+        fputc('\n', probing->options.out);
     }
 }

@@ -140,6 +140,8 @@ void traced_probe_inherit(struct traced_process *process, const struct traced_pr
 int traced_probe_narrow(struct traced_process *process, uint32_t module, struct calls_selection *selection,
                         struct base_error *error);
 int traced_probe_mark(struct traced_process *process, uint32_t module, struct base_error *error);
+// Probes took more of the processor than they may: all is to be put back.
+bool traced_probe_is_over(const struct traced_process *process);
 void traced_probe_free(struct traced_process *process);
 
 // ---- end.c

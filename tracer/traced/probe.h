@@ -22,8 +22,10 @@ struct qut_plan_header;
 struct traced_asked traced_asked_make(uint32_t pattern, const struct qut_plan_header *file, uint64_t entry_vaddr);
 void traced_asked_sort(struct traced_asked *asked, size_t count);
 
+struct qut_probe_live;
 struct traced_probe {
     int memory_fd;
+    const struct qut_probe_live *live;      // its beginning
     uint32_t programs[TRACED_PATTERNS_MAX]; // of functions that a pattern of the options fits, bits
     uint32_t asking_programs;               // those that run in functions that were asked about only, bits
     const struct traced_asked *asked;       // sorted

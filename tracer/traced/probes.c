@@ -160,6 +160,12 @@ int traced_probe_mark(struct traced_process *process, uint32_t module, struct ba
     return 0;
 }
 
+bool traced_probe_is_over(const struct traced_process *process)
+{
+    const struct traced_probe *probe = process->options->probe;
+    return probe && __atomic_load_n(&probe->live->over, __ATOMIC_RELAXED) != QUT_PROBE_LIVE_OVER_NOT;
+}
+
 void traced_probe_free(struct traced_process *process)
 {
     if (process->masks)

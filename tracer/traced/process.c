@@ -84,6 +84,8 @@ static enum wake go_on(struct traced_process *process)
         const enum wake wake = wait_for(process, sleep_us = sleep_us < SLEEP_MOST_US ? sleep_us : SLEEP_MOST_US);
         if (wake != WAKE_NOT)
             return wake;
+        if (traced_probe_is_over(process))
+            return WAKE_STOP;
     }
 }
 

@@ -359,6 +359,40 @@ START_TEST(settings_are_this_text)
     ck_assert_ptr_nonnull(strstr(text, ";N=0;X=65536;B=1;g="));
     ck_assert_int_eq(agent_settings_read(&back, text), 0);
     ck_assert(back.traps);
+    struct agent_settings folder = settings;
+    strcpy(folder.folder, "/run/qut");
+    ck_assert_uint_gt(agent_settings_write(&folder, text, sizeof text), 0);
+    ck_assert_ptr_nonnull(strstr(text, ";N=0;d=/run/qut;g="));
+    ck_assert_int_eq(agent_settings_read(&back, text), 0);
+    ck_assert_str_eq(back.folder, "/run/qut");
+}
+END_TEST
+
+START_TEST(a_folder_stands_for_what_is_usual)
+{
+    struct agent_settings settings, same;
+    ck_assert_int_eq(agent_settings_read(&settings, "/run/qut"), 0);
+    ck_assert_str_eq(settings.folder, "/run/qut");
+    ck_assert_str_eq(settings.cache, AGENT_FOLDER_CACHE);
+    ck_assert_uint_eq(settings.period_ns, 52631578);
+    ck_assert_uint_eq(settings.segment_bytes, 2 << 20);
+    ck_assert(settings.follow && settings.keep_newest && settings.token[0] == '\0' && settings.sync == 0);
+    char text[AGENT_SETTINGS_BYTES];
+    ck_assert_uint_gt(agent_settings_write(&settings, text, sizeof text), 0);
+    ck_assert_int_eq(agent_settings_read(&same, text), 0);
+    ck_assert_mem_eq(&settings, &same, sizeof same);
+    ck_assert_int_eq(agent_settings_read(&settings, "/run/qut;p=1000000;b=1048576;F=0;c="), 0);
+    ck_assert_uint_eq(settings.period_ns, 1000000);
+    ck_assert_uint_eq(settings.segment_bytes, 1 << 20);
+    ck_assert(!settings.follow && settings.cache[0] == '\0');
+    ck_assert_int_eq(agent_settings_read(&settings, "/run/qut;p="), -EINVAL);
+    ck_assert_int_eq(agent_settings_read(&settings, "run/qut"), -EINVAL);
+    char longest[AGENT_PATH_BYTES + 1];
+    memset(longest, '/', AGENT_PATH_BYTES);
+    longest[AGENT_PATH_BYTES] = '\0';
+    ck_assert_int_eq(agent_settings_read(&settings, longest), -EINVAL);
+    longest[AGENT_PATH_BYTES - 1] = '\0';
+    ck_assert_int_eq(agent_settings_read(&settings, longest), 0);
 }
 END_TEST
 
@@ -375,6 +409,7 @@ int main(int argument_count, char **arguments)
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, settings_come_back_as_they_were);
     tcase_add_test(cases, settings_are_this_text);
+    tcase_add_test(cases, a_folder_stands_for_what_is_usual);
     tcase_add_test(cases, state_is_the_same);
     tcase_add_test(cases, an_environment_shows_nothing);
     tcase_add_test(cases, an_older_preload_is_put_back);

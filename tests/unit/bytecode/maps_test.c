@@ -90,14 +90,15 @@ START_TEST(cells_are_where_they_begin)
         ck_assert_uint_eq(bytecode_maps_cell(powers, begin - 1), cell - 1);
     }
     ck_assert_uint_eq(bytecode_maps_cell(powers, -1), 0);
-    ck_assert_uint_lt(bytecode_maps_cell(powers, INT64_MAX), qut_probe_value_words(powers));
+    ck_assert_uint_lt(bytecode_maps_cell(powers, INT64_MAX), qut_probe_cells(powers));
     static const struct {
         int64_t value;
         uint32_t cell;
     } cells[] = {{INT64_MIN, 0}, {-11, 0}, {-10, 1}, {-6, 1}, {-5, 2}, {9, 4}, {10, 5}, {INT64_MAX, 5}};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         ck_assert_uint_eq(bytecode_maps_cell(steps, cells[i].value), cells[i].cell);
-    ck_assert_uint_eq(qut_probe_value_words(steps), 6);
+    ck_assert_uint_eq(qut_probe_cells(steps), 6);
+    ck_assert_uint_eq(qut_probe_value_words(steps), 7);
     ck_assert_int_eq(bytecode_maps_cell_begin(steps, 5), 10);
 }
 END_TEST
@@ -166,6 +167,7 @@ START_TEST(threads_lose_nothing)
     for (uint32_t i = 0; i < QUT_PROBE_HIST_CELLS; i++)
         in_cells += slot.values[i];
     ck_assert_uint_eq(in_cells, THREADS * ROUNDS);
+    ck_assert_uint_eq(slot.values[QUT_PROBE_HIST_CELLS], (uint64_t)THREADS * ROUNDS * (ROUNDS - 1) / 2);
 }
 END_TEST
 

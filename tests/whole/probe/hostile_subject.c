@@ -5,6 +5,7 @@
 //     probe_hostile abort N            aborts, within a call
 //     probe_hostile exec N M           becomes "die M", with the same pid
 //     probe_hostile unload N LIBRARY   loads and unloads the library N times, and calls a function of it each time
+//     probe_hostile ways N             is called by N different stacks
 //     probe_hostile chain N            hands over a list of N places, the last of which leads nowhere
 #include <dlfcn.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 long probe_called(long n);
 void probe_dies(void);
 long probe_chain(const void *first);
+long probe_way(long way, unsigned depth);
 
 APART long probe_called(long n)
 {
@@ -35,6 +37,22 @@ APART long probe_chain(const void *first)
 {
     __asm__ volatile("" : "+r"(first) : : "memory");
     return probe_called((long)(intptr_t)first) + 1;
+}
+
+// By two calls, of which each bit chooses one.
+APART long probe_way(long way, unsigned depth)
+{
+    long got;
+    if (depth == 0)
+        return probe_called(way) + 1;
+    if (way & 1) {
+        got = probe_way(way >> 1, depth - 1);
+        __asm__ volatile("# odd" : "+r"(got) : : "memory");
+    } else {
+        got = probe_way(way >> 1, depth - 1);
+        __asm__ volatile("# even" : "+r"(got) : : "memory");
+    }
+    return got;
 }
 
 static void call(long n)
@@ -79,6 +97,11 @@ int main(int argc, char **argv)
     const long n = argc > 2 ? atol(argv[2]) : 0;
     if (strcmp(what, "unload") == 0 && argc == 4)
         return unload(n, argv[3]);
+    if (strcmp(what, "ways") == 0) {
+        for (long way = 0; way < n; way++)
+            probe_way(way, 20);
+        return 7;
+    }
     if (strcmp(what, "chain") == 0 && n > 0)
         return chain(n);
     call(n);

@@ -82,8 +82,26 @@ def check_too_much():
     assert shown == own or (shown < own and "records of printf had no room" in done.stderr), (shown, own, done.stderr)
 
 
+def check_many_stacks():
+    ways, told_most = 20000, 16384
+    done = probe(f'entry:{NAME}!probe_called {{ printf("%s", stack()) }}', SUBJECT, "ways", str(ways))
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    everything = [document["printf"] for document in done.documents if "printf" in document]
+    shown = {text for text in everything if text.startswith("stack ")} # the others had names already
+    told = {document["stack"]: document["frames"] for document in done.documents if "stack" in document}
+    expect("stacks that were shown", len(set(everything)), ways)
+    assert all(text.startswith(("stack ", "\n    probe_way (")) for text in everything), everything[:3]
+    expect("stacks that are told", (len(told), told.keys() <= shown), (min(told_most, len(shown)), True))
+    untold = re.search(r"([\d,]+) times a stack was shown by a number that is not told", done.stderr)
+    expect("those that are not, as it is said", int(untold.group(1).replace(",", "")) if untold else 0,
+           len(shown) - len(told))
+    without = sum(not frames for frames in told.values())
+    unknown = re.search(r"([\d,]+) times a stack is shown by its number alone", done.stderr)
+    expect("those without frames, as it is said", int(unknown.group(1).replace(",", "")) if unknown else 0, without)
+
+
 def main():
-    for check in (check_death, check_exec, check_unload, check_chain, check_too_much):
+    for check in (check_death, check_exec, check_unload, check_chain, check_too_much, check_many_stacks):
         try:
             check()
         except (AssertionError, KeyError, IndexError, ValueError, AttributeError) as error:

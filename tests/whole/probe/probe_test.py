@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import prometheus_text
+
 QUT, SUBJECT, ARGUMENTS, LATER = (os.path.realpath(path) for path in sys.argv[1:5])
 NAME, TYPED, LATE = (os.path.basename(path) for path in (SUBJECT, ARGUMENTS, LATER))
 PATIENCE_S = 120
@@ -166,6 +168,24 @@ def check_attached():
     expect("its end", program.returncode, 0)
 
 
+def check_names_while_it_runs():
+    with subprocess.Popen([SUBJECT, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            program.stdout.readline()
+            with subprocess.Popen([QUT, "probe", "--json", "-q", "-p", str(program.pid), "-e",
+                                   f"entry:{NAME}!probe_work {{ @s[stack(1)] = count() }} timer:50ms {{ print(@s) }}"],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as prober:
+                keys = ["stack "]
+                while keys and isinstance(keys[0], str):
+                    keys = [row["key"][0] for row in json.loads(prober.stdout.readline())["rows"]] or keys
+                expect("who calls", keys, [[f"work ({NAME})"]])
+                prober.send_signal(signal.SIGINT)
+                prober.communicate(timeout=PATIENCE_S)
+            expect("exit status", prober.returncode, 0)
+        finally:
+            program.kill()
+
+
 def check_arguments():
     calls = 1001
     noticed = f"entry:{LATE}!probe_later {{ @noticed = count() }}" # the program waits for that
@@ -231,6 +251,104 @@ def check_attached_arguments():
     expect("its end", program.returncode, 0)
 
 
+def check_prometheus():
+    threads, calls = 3, 1000
+    done = subprocess.run([QUT, "probe", "--prometheus", "-e",
+                           f'entry:{NAME}!probe_work {{ @n = count(); @sizes[str(arg1)] = hist(arg0 - 1); @mean[str(arg1)] = avg(arg0);'
+                           f' @n_total = max(arg0); @steps = lhist(arg0, 0, 500, 100); @who[pid, stack(1)] = sum(arg0) }}'
+                           'begin { printf("begin\\n") } timer:1ms { print(@n) } end { printf("end\\n") }',
+                           SUBJECT, str(threads), str(calls), "0"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    _, _, handled = account(done)
+    found = prometheus_text.read(re.sub(r"^calls .*\n", "", done.stdout, flags=re.MULTILINE))
+    expect("types", {name: family.kind for name, family in found.items()},
+           {"qut_probe_n_total": "counter", "qut_probe_sizes": "histogram", "qut_probe_mean": "summary",
+            "qut_probe_n_total_": "gauge", "qut_probe_steps": "histogram", "qut_probe_who": "gauge",
+            "qut_probes_lost_updates_total": "counter"})
+    numbers = {}
+    for family in found.values():
+        for (name, labels), number in family.samples.items():
+            numbers[name, labels] = number
+    total = threads * calls + handled + 1
+    expect("calls", (numbers["qut_probe_n_total", ()], numbers["qut_probe_n_total_", ()]), (total, calls - 1))
+    odd = [number for number in range(calls) if number % 2]
+    own = (("arg1", "odd"),)
+    expect("an average", [numbers[f"qut_probe_mean_{what}", own] for what in ("sum", "count")],
+           [threads * sum(odd), threads * len(odd)])
+    expect("a histogram's sum", numbers["qut_probe_sizes_sum", own], threads * (sum(odd) - len(odd)))
+    for bound in (-1, 0, 1, 3, 255, 511):
+        expect(f"up to {bound}", numbers["qut_probe_sizes_bucket", (*own, ("le", str(bound)))],
+               threads * sum(number - 1 <= bound for number in odd))
+    everything = [*range(calls)] * threads + [5] * handled + [1]
+    for bound in (99, 299, 499):
+        expect(f"up to {bound} in steps", numbers["qut_probe_steps_bucket", (("le", str(bound)),)],
+               sum(number <= bound for number in everything))
+    expect("all steps", numbers["qut_probe_steps_bucket", (("le", "+Inf"),)], total)
+    callers = {dict(labels)["stack"]: number for (name, labels), number in numbers.items() if name == "qut_probe_who"}
+    expect("by caller", (callers[f"work ({NAME})"], callers[f"on_signal ({NAME})"]),
+           (threads * sum(range(calls)), 5 * handled))
+    assert done.stderr.count("begin\n") == 1 and "\nend\n" in done.stderr, done.stderr
+    done = probe("entry:open { @ = count() }", "true", more=("--prometheus",))
+    expect("two forms", (done.returncode, "not with --json" in done.stderr), (2, True))
+
+
+def switched_off(said):
+    """The share of processor time, and the process."""
+    found = re.search(r"--budget: probes took ([\d.]+) % of the processor time of process (\d+), in ([\d.]+) s", said)
+    return found and (float(found.group(1)), int(found.group(2)))
+
+
+def check_budget():
+    threads, calls = 2, 1000000
+    expensive = f"entry:{NAME}!probe_work {{ @n = count(); @[str(arg1, 200), stack()] = count() }}"
+    done = probe(expensive, SUBJECT, str(threads), str(calls), "0", more=("--budget", "5"))
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    counted, retvals, handled = account(done)
+    expect("the program's own result", (counted, retvals),
+           (threads * calls + handled, threads * sum(3 * i + 1 for i in range(calls)) + 16 * handled))
+    share = switched_off(done.stderr)
+    assert share and 5 < share[0] <= 100, done.stderr
+    found = maps(done.lines)
+    assert 0 < value(found["n"]) < counted, found["n"]
+    expect("what was counted until then", sum(row["value"] for row in found[""]["rows"]), value(found["n"]))
+    # What is within it stays.
+    done = probe(f"entry:{NAME}!probe_deep {{ @ = sum(arg0) }}", SUBJECT, str(threads), "1000", "0", more=("--budget", "50"))
+    expect("a script that takes little", (done.returncode, value(maps(done.lines)[""]), switched_off(done.stderr)), (7, 55, None))
+    for wrong in ("0", "100", "x", "5%"):
+        done = probe(expensive, "true", more=("--budget", wrong))
+        assert done.returncode == 2 and "a percentage from 0.1 to 99.9" in done.stderr, (wrong, done.stderr)
+
+
+def check_attached_budget():
+    with subprocess.Popen([SUBJECT, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            program.stdout.readline()
+            with subprocess.Popen([QUT, "probe", "--json", "--budget", "5", "-p", str(program.pid), "-e",
+                                   f"entry:{NAME}!probe_work {{ @n = count(); @[str(arg1, 200), stack()] = count() }}"
+                                   "timer:100ms { print(@n) }"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as prober:
+                said = ""
+                while "--budget" not in said:
+                    line = prober.stderr.readline()
+                    assert line, f"it ended: {said}"
+                    said += line
+                expect("the process", switched_off(said)[1], program.pid)
+                prober.send_signal(signal.SIGINT)
+                shown, rest = prober.communicate(timeout=PATIENCE_S)
+            expect(f"exit status ({said}{rest})", prober.returncode, 1)
+            assert value(maps(shown.splitlines())["n"]) > 0, shown
+            found = until_interrupted(program.pid, f"entry:{NAME}!probe_work {{ @n = count() }} timer:20ms {{ print(@n) }}")
+            assert value(found["n"]) > 0, found # it goes on, and can be probed again
+        finally:
+            program.stdin.close()
+            try:
+                program.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                program.kill()
+    expect("its end", program.returncode, 0)
+
+
 def check_mistakes():
     asks = f"entry:{TYPED}!probe_take {{ @s = sum(args->item->sice) }}"
     for arguments, status, wanted in (((ARGUMENTS, LATER, "1"), 2, "no member of this name: did you mean \"size\"?"),
@@ -255,8 +373,8 @@ def check_mistakes():
 def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
-    for check in (check_mistakes, check_counts, check_children, check_records, check_hostile, check_attached,
-                  check_arguments, check_list, check_attached_arguments):
+    for check in (check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_children, check_records, check_hostile, check_attached,
+                  check_names_while_it_runs, check_arguments, check_list, check_attached_arguments):
         try:
             check()
         except (AssertionError, KeyError, IndexError, ValueError) as error:

@@ -98,6 +98,38 @@ def check_allocations():
            [[{"from": 16, "count": 200}], [{"from": 65536, "count": 50}]])
 
 
+    maps, _ = run("allocations", ["2"], SUBJECT, "kinds", "40") # in a command some go through the agent
+    ours = [row["value"] for row in maps["bytes"] if "probe_takes_all_kinds" in map(function, row["key"][0])]
+    expect("all kinds", sum(ours), 100 * 40 * 8)
+
+
+def check_alloc_and_free():
+    script = ("alloc /size == 100/ { @given[address] = count(); @n = count() }"
+              "free { @free[stack(2)] = count(); @taken[address] = count() }")
+    done = subprocess.run([QUT, "probe", "--json", "-e", script, SUBJECT, "kinds", "30"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    maps = {document["map"]: document["rows"] for document in map(json.loads, done.stdout.splitlines())}
+    expect("maps", sorted(maps), ["free", "given", "n", "taken"]) # without those that are its own affair
+    expect("how often", maps["n"][0]["value"], 8 * 30)
+    # What realloc is given is free, and so is what free is given, but for no memory at all.
+    expect("freed", by_caller(maps["free"])["probe_takes_all_kinds"], 8 * 30)
+    given = {row["key"][0]: row["value"] for row in maps["given"]}
+    taken = {row["key"][0]: row["value"] for row in maps["taken"]}
+    assert all(taken.get(address, 0) >= number for address, number in given.items()), (given, taken)
+
+
+def check_lock_holders():
+    maps, printed = run("lock-holders", ["15ms", "2"], SUBJECT, "hold", "3", "wait", "20", "quick-lock", "500")
+    held, waited = by_caller(maps["held_us"]), by_caller(maps["waited_us"])
+    expect("held", (held["probe_holds"], held["probe_waits"]), (503, 40))
+    expect("taken", (waited["probe_holds"], waited["probe_waits"]), (503, 20))
+    addresses = [line.split()[2] for line in printed] # on a busy machine also of others
+    assert addresses and max(addresses.count(address) for address in addresses) >= 3, printed
+    sums = by_caller(maps["held_sum_us"])
+    assert sums["probe_holds"] >= 60000, sums
+
+
 def check_opened_files():
     with tempfile.TemporaryDirectory() as folder:
         there, missing = os.path.join(folder, "there"), os.path.join(folder, "missing")
@@ -207,7 +239,7 @@ def check_redis():
 
 
 def main():
-    for check in (check_all_are_known, check_who_calls, check_errors, check_allocations, check_opened_files,
+    for check in (check_all_are_known, check_who_calls, check_errors, check_allocations, check_alloc_and_free, check_lock_holders, check_opened_files,
                   check_call_values, check_slow_calls, check_time_by_argument, check_exceptions, check_redis):
         try:
             check()

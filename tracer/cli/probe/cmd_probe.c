@@ -174,37 +174,72 @@ static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_k
     return NULL;
 }
 
+static void say_over(const struct probing_over *over)
+{
+    cli_report(
+        stderr, "--budget",
+        "probes took %.1f %% of the processor time of process %u, in %.2f s of it: they are switched off, and the "
+        "program goes on without them",
+        over->percent, over->pid, over->cpu_s);
+}
+
+static int say_what_is_missing(const struct probing_result *result)
+{
+    if (!result->is_whole)
+        cli_report(stderr, "standard output", "not all could be written");
+    if (result->lost_records)
+        cli_report(stderr, NULL, "%s records of printf had no room: they came faster than they could be shown",
+                   base_quantity_count(result->lost_records).text);
+    if (result->untold_stacks)
+        cli_report(stderr, NULL,
+                   "%s times a stack was shown by a number that is not told: more than 16,384 were shown while the "
+                   "program ran",
+                   base_quantity_count(result->untold_stacks).text);
+    if (result->unknown_stacks)
+        cli_report(stderr, NULL, "%s times a stack is shown by its number alone: its frames had no room",
+                   base_quantity_count(result->unknown_stacks).text);
+    const bool is_all = result->is_whole && !result->is_over && !result->lost_records && !result->untold_stacks &&
+                        !result->unknown_stacks;
+    return is_all ? CLI_OK : CLI_NO;
+}
+
 static int probe(struct work *work, int argc, char **argv)
 {
-    const struct probing_options options = {.script = &work->script, .out = stdout, .json = work->options.json};
+    struct probe_stacks_live live;
+    if (!cli_probe_folder_make(&work->folder))
+        return CLI_BAD;
+    cli_probe_stacks_live_begin(&live, work->folder.path);
+    const struct probing_options options = {.script = &work->script,
+                                            .out = stdout,
+                                            .said = stderr,
+                                            .budget_permille = work->options.budget_permille,
+                                            .say_over = say_over,
+                                            .live = cli_probe_takes_stacks(&work->script) ? &live.stacks : NULL,
+                                            .form = work->options.json         ? PROBING_JSON
+                                                    : work->options.prometheus ? PROBING_PROMETHEUS
+                                                                               : PROBING_TEXT};
     struct base_error error = {0};
-    uint64_t lost = 0;
     setvbuf(stdout, NULL, _IOLBF, LINES_BYTES); // a command may write there, too: not within our lines
     struct probing *probing = probing_begin(&options, &error);
     if (!probing) {
+        cli_probe_folder_remove(&work->folder);
         cli_report_error(stderr, "probe", &error);
         return CLI_BAD;
     }
     struct probe_stacks_known known = {.names = NULL};
     struct probe_stacks *stacks = NULL;
     int status = CLI_BAD;
-    if (take_places(work, probing_memory(probing)) && cli_probe_folder_make(&work->folder)) {
+    if (take_places(work, probing_memory(probing))) {
         status = go(work, argc, argv);
+        cli_probe_stacks_live_stop(&live);
         stacks = read_stacks(work, &known);
-        cli_probe_folder_remove(&work->folder);
     }
-    const bool is_whole = probing_end(probing, stacks, &lost);
+    cli_probe_folder_remove(&work->folder);
+    const struct probing_result result = probing_end(probing, stacks);
     cli_probe_stacks_free(&known);
-    if (!is_whole) {
-        cli_report(stderr, "standard output", "not all could be written");
-        status = status ? status : CLI_NO;
-    }
-    if (lost) {
-        cli_report(stderr, NULL, "%s records of printf had no room: they came faster than they could be shown",
-                   base_quantity_count(lost).text);
-        status = status ? status : CLI_NO;
-    }
-    return status;
+    cli_probe_stacks_live_end(&live);
+    const int missing = say_what_is_missing(&result);
+    return status ? status : missing;
 }
 
 static int explain(struct work *work)

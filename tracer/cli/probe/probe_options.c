@@ -2,7 +2,9 @@
 #include "tracer/cli/probe/probe_options.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/arguments.h"
@@ -24,6 +26,8 @@ static const char help[] =
     "  return:[MODULE!]NAME { @slowest[tid] = max(duration) }\n"
     "  timer:1s { print(@sizes); clear(@sizes) }\n"
     "  end { printf(\"done\\n\") }\n"
+    "  alloc /size > 4096/ { @large[stack()] = count() }\n"
+    "  unlock { @held[stack()] = hist(held) }\n"
     "NAME and MODULE are patterns as those of qut trace -f. docs/probes.md has the language.\n"
     "Where there is debug information, args->NAME is an argument, and args->NAME->x a member of what it leads to;\n"
     "likewise retval->x. A clause that has these runs in the functions that COMMAND's file and its libraries have, or\n"
@@ -40,9 +44,10 @@ static const char help[] =
 
 static const char statuses[] =
     "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"
-    "of any file that was loaded, a process was not probed, or records of printf had no room; 127 COMMAND was not\n"
-    "found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage, a mistake in SCRIPT, or a\n"
-    "process that cannot be probed.\n"
+    "of any file that was loaded, a process was not probed, records of printf had no room, stacks were shown by\n"
+    "numbers whose frames cannot be told, or probes were over --budget; 127 COMMAND was not found, 126 it cannot be "
+    "started; 128 + N where signal N\n"
+    "made us leave it; 2 bad usage, a mistake in SCRIPT, or a process that cannot be probed.\n"
     "With --explain: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
     "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
 
@@ -53,7 +58,9 @@ enum {
     ID_PID = 'p',
     ID_QUIET = 'q',
     ID_DURATION = 256,
+    ID_BUDGET,
     ID_JSON,
+    ID_PROMETHEUS,
     ID_EXPLAIN,
     ID_LIST,
     ID_FUNCTIONS,
@@ -70,7 +77,11 @@ static const struct cli_argument arguments[] = {
     {"list-scripts", NULL, ID_LIST_SCRIPTS, 0, "the scripts that come with us, and what they answer; starts nothing"},
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
+    {"budget", "PERCENT", ID_BUDGET, 0,
+     "probes that take more of a process's processor time than that are switched off, which is said; it goes on"},
     {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
+    {"prometheus", NULL, ID_PROMETHEUS, 0,
+     "the maps of the end as Prometheus reads them; what the script prints before goes to standard error"},
     {"explain", NULL, ID_EXPLAIN, 0,
      "say in plain words what SCRIPT would do; starts nothing. With a COMMAND or -p also of how many functions"},
     {"list", "PATTERN", ID_LIST, 0,
@@ -113,6 +124,17 @@ static int take_parameter(struct probe_options *options, const char *value)
     return 0;
 }
 
+static int take_budget(struct probe_options *options, const char *value)
+{
+    char *end;
+    errno = 0;
+    const double percent = strtod(value, &end);
+    if (end == value || *end || errno || !(percent >= 0.1 && percent <= 99.9))
+        return cli_bad_value("budget", value, "a percentage from 0.1 to 99.9");
+    options->budget_permille = (uint32_t)(percent * 10 + 0.5);
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct probe_options *options = context;
@@ -123,7 +145,9 @@ static int take_option(void *context, int id, const char *value)
     case ID_LIST_SCRIPTS: options->list_scripts = true; return 0;
     case ID_PID: return take_pid(options, value);
     case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
+    case ID_BUDGET: return take_budget(options, value);
     case ID_JSON: options->json = true; return 0;
+    case ID_PROMETHEUS: options->prometheus = true; return 0;
     case ID_EXPLAIN: options->explain = true; return 0;
     case ID_LIST: return take_listed(options, value);
     case ID_FUNCTIONS: options->list = true; return 0;
@@ -165,6 +189,8 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
         return refuse("--arg", "there is no SCRIPT that has parameters");
     if (is_listed && has_script)
         return refuse("--list", "a PATTERN and a SCRIPT: not both; --functions lists those of a SCRIPT");
+    if (options->json && options->prometheus)
+        return refuse("--prometheus", "not with --json: standard output has one form");
     if (options->list && options->explain)
         return refuse("--explain", "not with --list or --functions");
     if (!is_listed && !options->script == !options->script_path)

@@ -10,7 +10,8 @@ struct probe_options {
     const char *script, *script_path;             // one of them
     const char *parameters[PROBE_PARAMETERS_MAX]; // of the script
     size_t parameter_count;
-    bool json, quiet;
+    bool json, prometheus, quiet;
+    uint32_t budget_permille;   // 0: none
     bool list_scripts;          // those that come with us
     bool list;                  // the functions of patterns, or of the script
     bool explain;               // what the script would do; nothing is started

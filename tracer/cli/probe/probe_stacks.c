@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock_inline.h"
+#include "tracer/top/growing.h"
+
+static const uint64_t look_every_ns = 500000000;
+enum { REST_TIMES = 20 }; // as long as it took: names of large programs are read for seconds
+
 struct probe_stack {
     uint64_t number;
     uint32_t node;
@@ -93,17 +99,24 @@ static int take_all(struct probe_stacks_known *known)
     return 0;
 }
 
-int cli_probe_stacks_read(struct probe_stacks_known *known, const char *path, struct base_error *error)
+typedef int read_trace(const char *path, struct trace *trace, struct base_error *error);
+
+static int read_with(read_trace *read, struct probe_stacks_known *known, const char *path, struct base_error *error)
 {
     static const struct names_options options = {.inlined = true};
     *known = (struct probe_stacks_known){.stacks = {find}};
-    if (trace_read(path, &known->trace, error) != 0)
+    if (read(path, &known->trace, error) != 0)
         return -1;
     known->is_read = true;
     known->names = names_of(&known->trace, &options, error);
     if (!known->names)
         return -1;
     return take_all(known) == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for stacks");
+}
+
+int cli_probe_stacks_read(struct probe_stacks_known *known, const char *path, struct base_error *error)
+{
+    return read_with(trace_read, known, path, error);
 }
 
 void cli_probe_stacks_free(struct probe_stacks_known *known)
@@ -116,4 +129,58 @@ void cli_probe_stacks_free(struct probe_stacks_known *known)
     if (known->is_read)
         trace_free(&known->trace);
     *known = (struct probe_stacks_known){.names = NULL};
+}
+
+// ---- while it is going on
+
+// What is there cannot always be read: then that is known which was before.
+static void look(struct probe_stacks_live *live)
+{
+    struct probe_stacks_known now;
+    struct base_error unused = {0};
+    const uint64_t begin_ns = base_clock_now_ns();
+    if (read_with(top_growing_read, &now, live->path, &unused) == 0) {
+        cli_probe_stacks_free(&live->known);
+        live->known = now;
+    } else {
+        cli_probe_stacks_free(&now);
+    }
+    const uint64_t end_ns = base_clock_now_ns(), rest_ns = (end_ns - begin_ns) * REST_TIMES;
+    live->next_ns = end_ns + (rest_ns > look_every_ns ? rest_ns : look_every_ns);
+}
+
+static size_t find_known(struct probe_stacks_live *live, uint64_t number, const char *const **frames)
+{
+    return live->known.is_read ? find(&live->known.stacks, number, frames) : 0;
+}
+
+static size_t find_live(struct probe_stacks *stacks, uint64_t number, const char *const **frames)
+{
+    struct probe_stacks_live *live = (struct probe_stacks_live *)(void *)stacks;
+    const size_t count = find_known(live, number, frames);
+    if (count || base_clock_now_ns() < live->next_ns)
+        return count;
+    pthread_mutex_lock(&live->lock);
+    if (!live->is_stopped)
+        look(live);
+    pthread_mutex_unlock(&live->lock);
+    return find_known(live, number, frames);
+}
+
+void cli_probe_stacks_live_begin(struct probe_stacks_live *live, const char *path)
+{
+    *live = (struct probe_stacks_live){.stacks = {find_live}, .path = path, .lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void cli_probe_stacks_live_stop(struct probe_stacks_live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    live->is_stopped = true;
+    pthread_mutex_unlock(&live->lock);
+}
+
+void cli_probe_stacks_live_end(struct probe_stacks_live *live)
+{
+    cli_probe_stacks_free(&live->known);
+    pthread_mutex_destroy(&live->lock);
 }

@@ -4,6 +4,8 @@
 #ifndef TRACER_CLI_PROBE_PROBE_STACKS_H
 #define TRACER_CLI_PROBE_PROBE_STACKS_H
 
+#include <pthread.h>
+
 #include "base/error.h"
 #include "tracer/names/names.h"
 #include "tracer/probe/script.h"
@@ -21,6 +23,20 @@ struct probe_stacks_known {
         BASE_VECTOR(const char *);
     } frames; // of the one that was asked for last; malloc's
 };
+
+// The same while it is going on: what is not known is looked for in what the recording has so far, every so often.
+struct probe_stacks_live {
+    struct probe_stacks stacks; // who is asked
+    const char *path;           // the caller's
+    struct probe_stacks_known known;
+    uint64_t next_ns;     // before that it is not looked for again
+    pthread_mutex_t lock; // while it is looked for
+    bool is_stopped;
+};
+void cli_probe_stacks_live_begin(struct probe_stacks_live *live, const char *path);
+// It is not looked for any more: the recording is about to go. Waits for who does.
+void cli_probe_stacks_live_stop(struct probe_stacks_live *live);
+void cli_probe_stacks_live_end(struct probe_stacks_live *live);
 
 // Whether a script takes any.
 bool cli_probe_takes_stacks(const struct probe_script *script);

@@ -13,6 +13,7 @@
 #include "cli/diagnostics.h"
 #include "tracer/cli/upload/options.h"
 #include "tracer/monitor/monitor.h"
+#include "tracer/record/left_alone.h"
 
 static const uint64_t second_ns = 1000000000;
 
@@ -68,12 +69,36 @@ static bool wait_for_window(struct watch *watch, uint64_t end_ns)
     return wait_ns < left_ns;
 }
 
+static void show_left(const struct monitor_balance *balance)
+{
+    char text[128];
+    const char *before = " (";
+    struct left_counts counts;
+    memcpy(counts.of, balance->left, sizeof counts.of);
+    const uint64_t sum = record_left_sum(&counts);
+    if (!sum)
+        return;
+    printf(", %" PRIu64 " left alone", sum);
+    for (unsigned why = 0; why < AGENT_LEFT_COUNT; why++) {
+        if (!counts.of[why])
+            continue;
+        printf("%s%" PRIu64 " %s", before, counts.of[why], record_left_reason(why));
+        before = ", ";
+        if (why == AGENT_LEFT_FAILED && balance->failed_error) {
+            record_left_call(balance->failed_call, balance->failed_error, text, sizeof text);
+            printf(": %s", text);
+        }
+    }
+    putchar(')');
+}
+
 static void show_balance(const struct monitor_balance *balance)
 {
     printf("windows %" PRIu64 "; processes %" PRIu64 " now, %" PRIu64 " ended", balance->windows, balance->processes,
            balance->ended);
     if (balance->vanished)
         printf(", %" PRIu64 " whose segment vanished", balance->vanished);
+    show_left(balance);
     printf("\nsamples told %" PRIu64 " = in windows %" PRIu64 " + left out %" PRIu64 " + overwritten %" PRIu64
            " + unreadable %" PRIu64 " + cut off %" PRIu64,
            balance->told, balance->in_windows, balance->left_out, balance->overwritten, balance->unreadable,

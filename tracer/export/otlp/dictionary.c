@@ -2,6 +2,7 @@
 // The tables that all messages of a request point into. Entry 0 of each stands for none; there is no entry twice, and
 // none that nobody points to.
 #include <stdlib.h>
+#include <string.h>
 
 #include "tracer/export/otlp/inside.h"
 #include "tracer/names/file_offset.h"
@@ -12,6 +13,7 @@ enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8 };
 struct used {
     uint32_t *locations; // by the location's number among the trace's; the one without frames is the last
     uint32_t *modules, *functions;
+    uint32_t *same; // by a name's id: the first one that is written in the same way. It has no module there
     uint32_t location_count, module_count, function_count;
 };
 
@@ -39,7 +41,40 @@ static void use_location(struct otlp_writer *writer, struct used *used, uint32_t
     if (export_has_mapping(writer->trace, module))
         give_number(&used->modules[module], &used->module_count);
     for (size_t i = 0; has_lines(writer, node) && i < names_count(writer->names, node); i++)
-        give_number(&used->functions[names_at(writer->names, node, i)->id], &used->function_count);
+        give_number(&used->functions[used->same[names_at(writer->names, node, i)->id]], &used->function_count);
+}
+
+static bool are_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return text ? base_hash_bytes(hash, text, strlen(text)) : base_hash_word(hash, 1);
+}
+
+static bool find_same(const struct names *names, uint32_t *same)
+{
+    const uint32_t count = (uint32_t)names_id_count(names);
+    struct base_hash_index index = {0};
+    bool is_good = true;
+    for (uint32_t id = 0; id < count && is_good; id++) {
+        const struct name *name = names_by_id(names, id);
+        const uint64_t hash = hash_text(hash_text(hash_text(0, name->function), name->mangled), name->file);
+        uint32_t step = 0, other;
+        while ((other = base_hash_next(&index, hash, &step)) != BASE_HASH_NONE) {
+            const struct name *first = names_by_id(names, other);
+            if (are_equal(first->function, name->function) && are_equal(first->mangled, name->mangled) &&
+                are_equal(first->file, name->file))
+                break;
+        }
+        same[id] = other == BASE_HASH_NONE ? id : other;
+        is_good = other != BASE_HASH_NONE || base_hash_add(&index, hash, id);
+    }
+    same[count] = count;
+    base_hash_free(&index);
+    return is_good;
 }
 
 static bool make_used(struct otlp_writer *writer, struct used *used)
@@ -47,7 +82,8 @@ static bool make_used(struct otlp_writer *writer, struct used *used)
     used->locations = calloc((size_t)otlp_without_frames(writer) + 1, sizeof *used->locations);
     used->modules = calloc(writer->trace->module_count + 1, sizeof *used->modules);
     used->functions = calloc(names_id_count(writer->names) + 1, sizeof *used->functions);
-    if (!used->locations || !used->modules || !used->functions)
+    used->same = calloc(names_id_count(writer->names) + 1, sizeof *used->same);
+    if (!used->locations || !used->modules || !used->functions || !used->same || !find_same(writer->names, used->same))
         return false;
     for (size_t i = 1; i < writer->stacks.count; i++)
         for (uint32_t at = writer->stacks.items[i].number ? (uint32_t)i : 0; at; at = writer->stacks.items[at].outer)
@@ -124,7 +160,7 @@ static void write_location(struct otlp_writer *writer, const struct used *used, 
         otlp_put(writer, LOCATION_ADDRESS, export_mapping_address(writer->trace, node));
         for (size_t i = 0; has_lines(writer, node) && i < names_count(writer->names, node); i++) {
             const struct name *name = names_at(writer->names, node, i); // the last one has the others inlined
-            write_line(writer, used->functions[name->id], name->line);
+            write_line(writer, used->functions[used->same[name->id]], name->line);
         }
         if (type)
             write_attribute_list(
@@ -231,5 +267,6 @@ bool export_otlp_write_dictionary(struct otlp_writer *writer)
     free(used.locations);
     free(used.modules);
     free(used.functions);
+    free(used.same);
     return is_good;
 }

@@ -178,10 +178,11 @@ static void snapshot_words(struct dictionary *to)
 static void script_words(struct dictionary *to)
 {
     static const char *const words[] = {
-        "entry:",  "return:", "timer:1s", "begin", "end",    "if (", "else",   "printf(\"", "print(@", "clear(@",
-        "count()", "sum(",    "avg(",     "hist(", "lhist(", "arg0", "retval", "duration",  "tid",     "str(",
-        "u32(",    "s8(",     "@a[",      "] = ",  "&&",     "||",   "==",     "!=",        "<<",      ">>",
-        " ? ",     " : ",     "{ ",       " }",    "/",      "%d",   "10ms"};
+        "entry:",  "return:", "timer:1s", "begin", "end",     "if (",   "else",    "printf(\"", "print(@",
+        "clear(@", "count()", "sum(",     "avg(",  "hist(",   "lhist(", "arg0",    "retval",    "duration",
+        "tid",     "str(",    "u32(",     "s8(",   "@a[",     "] = ",   "&&",      "||",        "==",
+        "!=",      "<<",      ">>",       " ? ",   " : ",     "{ ",     " }",      "/",         "%d",
+        "10ms",    "alloc ",  "free ",    "lock ", "unlock ", "size",   "address", "held"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         add_text(to, words[i]);
 }

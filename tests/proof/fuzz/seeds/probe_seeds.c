@@ -14,6 +14,7 @@ static const char *const scripts[] = {
     "-10, 100, 10) } }",
     "entry:f /str(arg0) == \"some text\"/ { @x = min(s8(arg1)); @y = max(~arg2); @z = avg(-arg3) } // and\n"
     "timer:100ms { print(@x); clear(@y) } begin { } end { printf(\"%x%%\", time) }",
+    "alloc /size > 9/ { @[stack(2), address] = sum(size) } free { @f[address] = count() } unlock { @h = hist(held) }",
 };
 
 void probe_seeds(void)

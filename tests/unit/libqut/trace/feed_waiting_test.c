@@ -115,10 +115,66 @@ TEST(children_that_wait_begin_with_the_fork)
     CHECK(feed_follow_now() == -EINVAL, "nothing to follow");
 }
 
+// 0, or what is wrong.
+static int begin_as_planned(const char *path, pid_t parent, uint64_t before_ns, bool in_handler)
+{
+    if (!feed_is_waiting() || access(path, F_OK) == 0)
+        return 30;
+    const int result = begin(parent, before_ns, in_handler);
+    if (result != 0)
+        return result;
+    return unlink(path) == 0 ? 0 : 31;
+}
+
+// Without a parent's; of a child of it with its own name; and none of both has a file before.
+static int plan(bool in_handler)
+{
+    char path[64], childs[96];
+    const uint64_t before_ns = os_now_ns();
+    snprintf(path, sizeof path, "/dev/shm/qut-planned-%d", (int)getpid());
+    const struct qut_trace_options options = {
+        .size = sizeof options, .segment_bytes = 4 << 20, .path = path, .flags = QUT_TRACE_FOLLOW_FORK};
+    if (feed_open_later(&options) != 0 || feed_open_later(&options) != -EALREADY || qut_trace_fd() != -1)
+        return 40;
+    const pid_t own = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+        snprintf(childs, sizeof childs, "%s.%d", path, (int)getpid());
+        _exit(access(path, F_OK) == 0 ? 41 : begin_as_planned(childs, own, before_ns, in_handler));
+    }
+    const int status = status_of(child);
+    return status != 0 ? status : begin_as_planned(path, 0, before_ns, in_handler);
+}
+
+static int plan_alone(void)
+{
+    const struct qut_trace_options options = {
+        .size = sizeof options, .segment_bytes = 4 << 20, .path = "/dev/shm/qut-none"};
+    if (feed_open_later(&options) != 0)
+        return 50;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(feed_is_waiting() || feed_follow_now() != -EINVAL ? 51 : 0);
+    return status_of(child);
+}
+
+TEST(what_is_planned_begins_with_its_plan)
+{
+    for (int in_handler = 0; in_handler < 3; in_handler++) {
+        fflush(stdout);
+        const pid_t child = fork(); // for which nothing is open, and nothing waits
+        if (child == 0)
+            _exit(in_handler == 2 ? plan_alone() : plan(in_handler != 0));
+        const int status = status_of(child);
+        CHECK(status == 0, "planned, %d: %d", in_handler, status);
+    }
+}
+
 int main(void)
 {
     if (!discipline_start())
         return 1;
+    RUN(what_is_planned_begins_with_its_plan);
     RUN(children_that_wait_begin_with_the_fork);
     return tap_finish();
 }

@@ -243,6 +243,20 @@ static const struct {
 } mistakes[] = {
     {"", "x:1:1: expected a probe, as entry:NAME { @ = count() }, not the end\n\n^\n"},
     {"entri:f { }", "x:1:1: no probe begins so: did you mean \"entry\"?\nentri:f { }\n^~~~~\n"},
+    {"aloc { }", "x:1:1: no probe begins so: did you mean \"alloc\"?\naloc { }\n^~~~\n"},
+    {"entry:f, alloc { }",
+     "x:1:10: it has a clause of its own, without other places\nentry:f, alloc { }\n         ^~~~~\n"},
+    {"alloc, entry:f { }", "x:1:1: it has a clause of its own, without other places\nalloc, entry:f { }\n^~~~~\n"},
+    {"alloc { @ = sum(held) }", "x:1:17: held is known in \"unlock\" only\nalloc { @ = sum(held) }\n"
+                                "                ^~~~\n"},
+    {"entry:f { @ = sum(address) }",
+     "x:1:19: address is known in \"alloc\", \"free\", \"lock\", \"unlock\" only\nentry:f { @ = sum(address) }\n"
+     "                  ^~~~~~~\n"},
+    {"alloc { @ = sum(sise) }", "x:1:17: no value has this name: did you mean \"size\"?\nalloc { @ = sum(sise) }\n"
+                                "                ^~~~\n"},
+    {"entry:f { @__alloc_size = count() } alloc { }",
+     "x:1:37: it is count() elsewhere: a map has one kind\nentry:f { @__alloc_size = count() } alloc { }\n"
+     "                                    ^~~~~\n"},
     {"entry { }", "x:1:1: it needs \":\" and functions, as in entry:malloc\nentry { }\n^~~~~\n"},
     {"entry: { }", "x:1:7: which functions? [MODULE!]NAME, as in entry:libc.so*!malloc\nentry: { }\n      ^\n"},
     {"timer:5 { }", "x:1:7: expected a time with its unit, as 1s or 100ms, not 5\ntimer:5 { }\n      ^\n"},

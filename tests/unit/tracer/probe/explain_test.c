@@ -51,10 +51,10 @@ START_TEST(scripts_are_explained)
         "after the others, in the tool:\n"
         "    says \"done\", 0 bytes\n"
         "    takes 5 instructions at most\n"
-        "@sizes: hist(), 552 bytes\n"
+        "@sizes: hist(), 560 bytes\n"
         "@slow: count(), 4096 keys of 72 bytes at most, 393224 bytes\n"
         "@x: a value, 4096 keys of 8 bytes at most, 131080 bytes\n"
-        "524856 bytes are shared with the program for them.\n");
+        "524864 bytes are shared with the program for them.\n");
 }
 END_TEST
 

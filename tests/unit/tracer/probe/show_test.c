@@ -138,7 +138,7 @@ START_TEST(other_programs_get_json)
         "{\"map\": \"mean\", \"kind\": \"avg\", \"lost\": 0, \"rows\": [{\"key\": [5], \"updates\": 1, \"value\": "
         "3}]}, "
         "{\"map\": \"sizes\", \"kind\": \"hist\", \"lost\": 0, \"rows\": [{\"key\": [], \"updates\": 2, \"cells\": "
-        "[{\"from\": null, \"count\": 1}, {\"from\": 8, \"count\": 1}]}]}]");
+        "[{\"from\": null, \"count\": 1}, {\"from\": 8, \"count\": 1}], \"sum\": 8}]}]");
     free(shown);
 }
 END_TEST
