@@ -53,12 +53,13 @@ static void contradict(struct code_walk *w, const struct code_run *run, enum cod
 {
     if (w->phase != CODE_PHASE_JUDGE || w->again || w->needs_edges)
         return;
-    if (run->call != UINT32_MAX) {
-        code_leave_out_call(w, run->call);
-        return;
-    }
+    // An element is doubted before a call: else calls of what another function's table leads to pass for some that end.
     if (run->guess.jump != UINT32_MAX) {
         code_leave_out_element(w, &run->guess);
+        return;
+    }
+    if (run->call != UINT32_MAX) {
+        code_leave_out_call(w, run->call);
         return;
     }
     if (!w->has_edges) {

@@ -63,7 +63,6 @@ bool code_call(struct code_walk *w, struct code_run *run, const struct code_inst
     if (told != CODE_REG_NONE)
         run->state.reg[told] = (struct code_value){.kind = CODE_VALUE_CONST, .number = (int64_t)next};
     run->call = pc;
-    run->guess.jump = UINT32_MAX;
     return true;
 }
 

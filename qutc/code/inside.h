@@ -165,7 +165,7 @@ struct code_run {
     uint32_t from;           // leader
     uint32_t part;           // UINT32_MAX: none
     uint32_t call;           // pc of the last one; UINT32_MAX: none
-    struct code_guess guess; // that it came by, no call being between
+    struct code_guess guess; // that it came by
     bool is_behind_call;
     bool is_doubtful; // nothing says that the last call comes back
 };
