@@ -17,6 +17,8 @@ bool agent_folder_is_meant(void);
 int agent_folder_reach(void);
 // The path of a new segment. False: it does not fit.
 bool agent_folder_path(char *path, size_t size);
+// Looks what the monitor has told: as libqut's thread does now and then (host_registry_call).
+int agent_folder_look(void);
 // A process that is left alone: a file without content, whose name says why. Kept quiet by the caller.
 void agent_folder_left(enum agent_left why, enum agent_tell_left who, int error);
 

@@ -277,8 +277,11 @@ static int begin(enum agent_channel_begin how)
     agent_probe_stacks_begin();
     agent_traced_calls_begin(how);
     // What is injected has a thread of its own for that.
-    if (how != AGENT_BEGAN_BY_INJECTION && !agent_folder_is_meant())
-        atomic_store_explicit(&modules_registry_now_and_then, look_for_recorder, memory_order_release);
+    if (agent_folder_is_meant())
+        agent_folder_look();
+    if (how != AGENT_BEGAN_BY_INJECTION)
+        atomic_store_explicit(&modules_registry_now_and_then,
+                              agent_folder_is_meant() ? agent_folder_look : look_for_recorder, memory_order_release);
     return 0;
 }
 

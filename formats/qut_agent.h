@@ -68,6 +68,9 @@ struct agent_settings {
 
 // What a text that begins with a folder stands for.
 #define AGENT_FOLDER_CACHE "/var/cache/qut/tables"
+// Beside the segments: the monitor's word on how often is enough, a decimal number of halvings.
+#define AGENT_FOLDER_RATE "rate"
+enum { AGENT_FOLDER_HALVINGS_MAX = 10 };
 enum { AGENT_FOLDER_HZ = 19, AGENT_FOLDER_SEGMENT_BYTES = 2 << 20 };
 
 // Bytes written without the NUL, or 0: `size` is too small, or a text has a ';' or a newline in it.

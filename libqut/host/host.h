@@ -33,6 +33,10 @@ bool sampling_is_tick(const siginfo_t *info);
 // agent has handlers of its own for it. Before qut_sampling_start.
 void sampling_keep_trap(void);
 
+// Of each thread's ticks one of 2^halvings is stored from now on, whose sample stands for the processor time of the
+// others as well; those are taken, and nothing is stored. 0: all are.
+extern _Atomic uint32_t sampling_halvings;
+
 // In a child after fork: the calling thread has ticks again, also where no trace is open yet. 0 or -errno. Signal-safe.
 int sampling_ticks_after_fork(void);
 

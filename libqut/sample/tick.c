@@ -10,6 +10,7 @@
 #include "libqut/trace/feed_sample.h"
 
 _Atomic(host_tick_call) sampling_before_sample;
+_Atomic uint32_t sampling_halvings;
 
 // Whether a call that was interrupted says so to its caller: else the thread would be in front of it again.
 static bool is_behind_interrupted_call(const void *ucontext)
@@ -70,6 +71,19 @@ static void look_at_name(struct sample_ticker *ticker)
         sample_ticker_rearm(ticker, period_ns);
 }
 
+// Before the kernel's time is looked at, which then goes to the next tick that is stored.
+static bool is_thinned(struct sample_ticker *ticker, bool is_timers, bool is_beside)
+{
+    const uint32_t halvings = atomic_load_explicit(&sampling_halvings, memory_order_relaxed);
+    if (__builtin_expect(halvings == 0, 1) || !(++ticker->thinned[is_beside] & ((1u << halvings) - 1)))
+        return false;
+    if (!is_beside)
+        count(&ticker->counts.taken, 1);
+    if (!is_timers)
+        atomic_store_explicit(&ticker->counts.fired, os_event_fired(&ticker->clock), memory_order_relaxed);
+    return true;
+}
+
 // Beside an event, which has all ticks of user mode, a timer's other ticks are none.
 static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_timers, uint64_t overrun_count)
 {
@@ -80,6 +94,8 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&sample_sampler.eintr_seen, 1, memory_order_relaxed);
     bool is_beside = is_timers && sample_ticker_has_event(ticker);
+    if (is_thinned(ticker, is_timers, is_beside))
+        return;
     struct sample_kernel_tick kernel;
     bool is_in_kernel = is_timers && trigger != QUT_TRIGGER_WALL && sample_kernel_look(ticker, ucontext, &kernel);
     if (is_beside && !is_in_kernel) {

@@ -52,7 +52,8 @@ def log(entry):
 
 def summary(profiles):
     return {'services': sorted({str(profile['resource']['service.name']) for profile in profiles}),
-            'sum': sum(sample['value'] for profile in profiles for sample in profile['samples'])}
+            'sum': sum(sample['value'] for profile in profiles for sample in profile['samples']),
+            'halvings': max(profile['attributes'].get('qut.rate.halvings', 0) for profile in profiles)}
 
 
 def take_otlp(headers, body):

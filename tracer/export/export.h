@@ -17,6 +17,7 @@ struct export_options {
     const char *system_root;       // pprof: as names have it; NULL: none
     struct analysis_labels labels; // where the format has a place for them
     bool no_slices;                // Perfetto: samples without slices
+    unsigned halvings;             // otlp: of the rate, by a budget; it is said
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;
 };

@@ -44,10 +44,20 @@ int monitor_state_write(const struct monitor_state *state, const char *path, str
 // 1: there is none.
 int monitor_state_read(struct monitor_state *state, const char *path, struct base_error *error);
 
+// ---- rate.c
+
+void monitor_rate_begin(struct monitor *monitor); // as an earlier monitor left it
+
 // ---- segments.c, notes.c, window.c
+
+struct monitor_rate {
+    unsigned halvings, calm;       // calm: judgements in a row that were far below
+    uint64_t at_ns, cpu_ns, bytes; // as of the last judgement
+};
 
 struct monitor {
     struct monitor_options options;
+    struct monitor_rate rate;
     struct upload_spool *spool;
     int folder;             // descriptor of the spool's
     char *path, *next_path; // what is remembered, and what takes its place

@@ -15,6 +15,8 @@ struct monitor_options {
     const char *spool_folder;
     struct upload_wanted wanted; // of otlp or pprof; `window` is not looked at
     struct names_options names;  // where names are wanted; else no_files
+    double cpu_share_most;       // of one core, that the monitor itself uses; 0: any
+    double bytes_per_day_most;   // to the spool; 0: any
     void (*say)(void *context, const char *name, const char *text);
     void *context;
 };
@@ -45,6 +47,11 @@ struct monitor *monitor_open(const struct monitor_options *options, struct uploa
 void monitor_close(struct monitor *monitor);
 // One window: what is new goes to the spool. -1, *error filled: it waits in the segments for the next one.
 int monitor_window(struct monitor *monitor, struct base_error *error);
+// After a window was taken, and perhaps sent: what both took since the last time is compared with the budgets. Above
+// one of them the rate halves, once; far below both, for some windows, it doubles again, up to what it was. Programs
+// that have an agent are told of it through their folders. Returns how often it is halved: a window should last so much
+// longer as well.
+unsigned monitor_keep_budget(struct monitor *monitor);
 void monitor_balance(const struct monitor *monitor, struct monitor_balance *balance);
 
 #endif

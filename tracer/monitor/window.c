@@ -36,6 +36,7 @@ static int make_requests(struct monitor_window *window, const struct trace *trac
 {
     struct upload_wanted wanted = window->monitor->options.wanted;
     wanted.window = window->next.sums.windows;
+    wanted.halvings = window->monitor->rate.halvings;
     struct names *names = names_of(trace, &window->monitor->options.names, error);
     const int result = names ? upload_make(trace, names, &wanted, keep_request, window, error) : -1;
     names_free(names);
@@ -235,8 +236,10 @@ struct monitor *monitor_open(const struct monitor_options *options, struct uploa
         return NULL;
     }
     *monitor = (struct monitor){.options = *options, .spool = spool, .folder = -1};
-    if (open_folder(monitor, error) == 0)
+    if (open_folder(monitor, error) == 0) {
+        monitor_rate_begin(monitor);
         return monitor;
+    }
     monitor_close(monitor);
     return NULL;
 }

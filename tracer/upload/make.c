@@ -105,13 +105,15 @@ static void write_push(const struct maker *maker, const struct selection *select
 {
     const struct analysis_labels *labels = &maker->wanted->labels;
     const struct trace_thread any = {.process = 0};
-    char name[CLEAN_PROCESS_NAME_BYTES], uuid[37];
+    char name[CLEAN_PROCESS_NAME_BYTES], uuid[37], halvings[12];
     export_clean_process_name(maker->trace, &any, name);
     const size_t series = export_protobuf_begin(out, PUSH_SERIES);
     put_label(out, "__name__", profile_name(selection->kind));
     put_label(out, "service_name", labels->service && *labels->service ? labels->service : name);
     put_label(out, "service_version", labels->version);
     put_label(out, "hostname", labels->host);
+    snprintf(halvings, sizeof halvings, "%u", maker->wanted->halvings);
+    put_label(out, "qut_rate_halvings", maker->wanted->halvings ? halvings : NULL);
     const size_t sample = export_protobuf_begin(out, SERIES_SAMPLES);
     export_protobuf_bytes(out, SAMPLE_PROFILE, profile.data, profile.size);
     snprintf(uuid, sizeof uuid, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
@@ -131,6 +133,7 @@ static int write_body(const struct maker *maker, const struct selection *selecti
     const struct export_options options = {.weight = (unsigned)selection->measure,
                                            .no_names = wanted->no_names,
                                            .system_root = wanted->system_root,
+                                           .halvings = wanted->halvings,
                                            .labels = wanted->labels};
     if (wanted->form == UPLOAD_OTLP)
         return format->write(selection, maker->names, &options, body, error);

@@ -114,6 +114,7 @@ int upload_spool_apply(void *context, const struct upload_record *record, struct
         balance->taken++;
         balance->waiting++;
         balance->waiting_bytes += item->bytes;
+        balance->taken_bytes += item->bytes;
     } else if (strcmp(record->word, "sent") == 0 && waits) {
         end_waiting(spool, item, UPLOAD_STATE_SENT);
         balance->sent++;

@@ -39,6 +39,7 @@ struct upload_wanted {
     const char *system_root; // NULL: none
     uint64_t window;         // its number, where a trace is one of several of the same processes
     uint64_t max_bytes;      // of one body; a longer one becomes two, each of half the time
+    unsigned halvings;       // of the rate of samples, by a budget: requests say so
 };
 
 // Called for each request; it lasts until that returns. -1, *error filled: no more.
@@ -64,7 +65,8 @@ enum { UPLOAD_REASONS_MAX = 48 };
 struct upload_balance {
     uint64_t taken, sent, waiting, dropped;
     uint64_t waiting_bytes;
-    uint64_t rejected; // profiles, of what was sent: the receiver did not want them
+    uint64_t taken_bytes; // since the spool was opened
+    uint64_t rejected;    // profiles, of what was sent: the receiver did not want them
     struct upload_reason reasons[UPLOAD_REASONS_MAX];
     size_t reason_count;
 };

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 SEGMENTS = 'segments'
-TOLD = re.compile(r'windows (\d+); processes (\d+) now, (\d+) ended(?:, (\d+) whose segment vanished)?(?:, \d+ left alone [^\n]*)?\n'
+TOLD = re.compile(r'windows (\d+); processes (\d+) now, (\d+) ended(?:, (\d+) whose segment vanished)?(?:, \d+ left alone [^\n;]*)?(?:; the rate is halved \d+ times)?\n'
                   r'samples told (\d+) = in windows (\d+) \+ left out (\d+) \+ overwritten (\d+) \+ unreadable (\d+) \+ cut off (\d+)'
                   r'(?:; before they were stored: (\d+))?\n')
 WORDS = ('windows', 'processes', 'ended', 'vanished', 'told', 'in_windows', 'left_out', 'overwritten', 'unreadable', 'cut_off', 'lost')

@@ -16,12 +16,14 @@
 #include "tracer/record/left_alone.h"
 
 static const uint64_t second_ns = 1000000000;
+enum { LONGER_MAX = 4 }; // windows that last 16 times as long: beyond it the newest that are kept might not reach
 
 struct watch {
     struct upload_options options;
     struct upload_spool *spool;
     struct monitor *monitor;
     sigset_t ends;
+    unsigned halvings; // of the rate, by budgets
     int status;
 };
 
@@ -41,13 +43,14 @@ static void take_window(struct watch *watch)
     }
     if (watch->options.has_target && upload_options_send(&watch->options, watch->spool) != CLI_OK)
         watch->status = CLI_BAD;
+    watch->halvings = monitor_keep_budget(watch->monitor);
 }
 
 // When the next window ends: a host's own time within each, so that not all send at once.
-static uint64_t wait_ns_of(const struct upload_options *options)
+static uint64_t wait_ns_of(const struct upload_options *options, unsigned halvings)
 {
     const char *host = options->wanted.labels.host;
-    const uint64_t window_ns = options->window_s * second_ns,
+    const uint64_t window_ns = options->window_s * second_ns << (halvings < LONGER_MAX ? halvings : LONGER_MAX),
                    phase_ns = base_hash_bytes(0, host, strlen(host)) % window_ns;
     return window_ns - (base_clock_ns(CLOCK_REALTIME) - phase_ns) % window_ns;
 }
@@ -56,7 +59,7 @@ static uint64_t wait_ns_of(const struct upload_options *options)
 static bool wait_for_window(struct watch *watch, uint64_t end_ns)
 {
     const uint64_t now_ns = base_clock_now_ns(), left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
-    uint64_t wait_ns = wait_ns_of(&watch->options);
+    uint64_t wait_ns = wait_ns_of(&watch->options, watch->halvings);
     if (wait_ns > left_ns)
         wait_ns = left_ns;
     const uint64_t until_ns = now_ns + wait_ns;
@@ -92,13 +95,15 @@ static void show_left(const struct monitor_balance *balance)
     putchar(')');
 }
 
-static void show_balance(const struct monitor_balance *balance)
+static void show_balance(const struct monitor_balance *balance, unsigned halvings)
 {
     printf("windows %" PRIu64 "; processes %" PRIu64 " now, %" PRIu64 " ended", balance->windows, balance->processes,
            balance->ended);
     if (balance->vanished)
         printf(", %" PRIu64 " whose segment vanished", balance->vanished);
     show_left(balance);
+    if (halvings)
+        printf("; the rate is halved %u times", halvings);
     printf("\nsamples told %" PRIu64 " = in windows %" PRIu64 " + left out %" PRIu64 " + overwritten %" PRIu64
            " + unreadable %" PRIu64 " + cut off %" PRIu64,
            balance->told, balance->in_windows, balance->left_out, balance->overwritten, balance->unreadable,
@@ -129,7 +134,7 @@ static void run(struct watch *watch)
     take_window(watch);
     monitor_balance(watch->monitor, &after);
     upload_spool_balance(watch->spool, &spool_after);
-    show_balance(&after);
+    show_balance(&after, watch->halvings);
     upload_options_show(&spool_after);
     if (missing_of(&after) > missing_of(&before) || spool_after.dropped > spool_before.dropped ||
         spool_after.rejected > spool_before.rejected || (options->has_target && spool_after.waiting))
@@ -161,6 +166,8 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
                                            .names = {.debug_root = watch.options.debug_root,
                                                      .inlined = !watch.options.no_inlines,
                                                      .no_files = watch.options.wanted.no_names},
+                                           .cpu_share_most = watch.options.cpu_percent_most / 100,
+                                           .bytes_per_day_most = watch.options.mb_day_most * 1e6,
                                            .say = say,
                                            .context = &watch};
     watch.spool = upload_spool_open(watch.options.spool, watch.options.spool_bytes, &error);

@@ -50,6 +50,9 @@ static const char monitor_help[] =
     "What was taken of whom is remembered in the spool. Ended at any instant and begun again, it takes nothing twice; "
     "the\n"
     "last lines count the samples that processes told of, and where they are, of all that the spool ever had.\n\n"
+    "With a budget the rate halves as often as it takes: programs that have the agent of qut preloaded are told to "
+    "store\n"
+    "fewer of their ticks, each of which then stands for more processor time, and windows last longer.\n\n"
     "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
     "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n";
 
@@ -83,6 +86,8 @@ enum {
     ID_WINDOW,
     ID_ONCE,
     ID_DURATION,
+    ID_BUDGET_CPU,
+    ID_BUDGET_MB_DAY,
     ID_QUIET = 'q',
 };
 
@@ -127,6 +132,10 @@ static const struct cli_argument arguments[] = {
      "seconds of a window; hosts begin theirs at different ones (default: 60)"},
     {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
     {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
+    {"budget-cpu", "PERCENT", ID_BUDGET_CPU, MONITOR_COMMAND,
+     "of a core, for this command itself: above it the rate halves, and windows last twice as long (default: none)"},
+    {"budget-mb-day", "N", ID_BUDGET_MB_DAY, MONITOR_COMMAND,
+     "megabytes a day, of requests as they are sent: above it likewise (default: none)"},
     {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };
@@ -147,6 +156,16 @@ static int take_size(const char *option, const char *value, uint64_t *size)
 static int take_number(const char *option, const char *value, long least, long most, const char *what, long *number)
 {
     return cli_number(value, least, most, number) ? 0 : cli_bad_value(option, value, what);
+}
+
+static int take_positive(const char *option, const char *value, double most, const char *what, double *number)
+{
+    char *end = NULL;
+    const double taken = strspn(value, "0123456789.") == strlen(value) ? strtod(value, &end) : 0;
+    if (!end || end == value || *end || !(taken > 0) || taken > most)
+        return cli_bad_value(option, value, what);
+    *number = taken;
+    return 0;
 }
 
 // What the file says is not shown, whatever is wrong.
@@ -215,6 +234,11 @@ static int take_option(void *context, int id, const char *value)
         status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
         options->duration_s = (unsigned)number;
         return status;
+    case ID_BUDGET_CPU:
+        return take_positive("budget-cpu", value, 100, "percent of a core, above 0 up to 100",
+                             &options->cpu_percent_most);
+    case ID_BUDGET_MB_DAY:
+        return take_positive("budget-mb-day", value, 1e9, "megabytes a day, above 0", &options->mb_day_most);
     case ID_QUIET: options->quiet = true; return 0;
     default: return -1;
     }
@@ -254,6 +278,8 @@ static int check_monitor(const struct upload_options *options)
         return refuse(MONITOR_COMMAND, "monitor", "needs --spool DIR, where windows wait");
     if (options->wanted.form == UPLOAD_FORM_COUNT || options->wanted.form == UPLOAD_FILE)
         return refuse(MONITOR_COMMAND, "monitor", "needs --as otlp or --as pprof");
+    if (options->once && (options->cpu_percent_most > 0 || options->mb_day_most > 0))
+        return refuse(MONITOR_COMMAND, "--once", "is one window: no budget");
     if (options->once && options->duration_s)
         return refuse(MONITOR_COMMAND, "--once", "ends by itself: no --duration");
     return CLI_GO_ON;

@@ -78,8 +78,9 @@ struct otlp_writer {
     struct export_mapping *mappings; // of each module
     struct {
         BASE_VECTOR(struct otlp_sample);
-    } samples;       // sorted, each once
-    uint32_t losses; // an attribute; 0: nothing is missing
+    } samples;         // sorted, each once
+    uint32_t losses;   // an attribute; 0: nothing is missing
+    uint32_t halvings; // an attribute; 0: the rate is what was asked for
 };
 
 // 0 is what a field is where it is not written.

@@ -149,6 +149,9 @@ static int write_otlp(const struct selection *selection, const struct names *nam
     bool is_good = make_parts(&writer);
     if (is_good) {
         add_losses(&writer);
+        if (options->halvings)
+            writer.halvings = export_otlp_attribute_number(&writer.attributes, &writer.strings, "qut.rate.halvings",
+                                                           options->halvings);
         export_otlp_write_profiles(&writer);
         is_good = export_otlp_write_dictionary(&writer);
         export_protobuf_flush(&writer.out, true);

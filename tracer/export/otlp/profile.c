@@ -94,9 +94,12 @@ static size_t write_profile(struct otlp_writer *writer, uint32_t process, size_t
         otlp_put(writer, PROFILE_PERIOD, writer->types.period);
     }
     write_id(writer, process);
-    if (writer->losses) {
+    if (writer->losses || writer->halvings) {
         const size_t packed = export_protobuf_begin(&writer->out, PROFILE_ATTRIBUTES);
-        export_protobuf_bare_number(&writer->out, writer->losses);
+        if (writer->losses)
+            export_protobuf_bare_number(&writer->out, writer->losses);
+        if (writer->halvings)
+            export_protobuf_bare_number(&writer->out, writer->halvings);
         export_protobuf_end(&writer->out, packed);
     }
     export_protobuf_end(&writer->out, profile);
