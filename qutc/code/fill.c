@@ -415,8 +415,9 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
         code_find_pointed(f);
     // What is found so calls others, and has the addresses of others. What something has the address of comes first: in
     // the rest much may be looked at in vain.
-    for (unsigned round = 0;
-         round < GAP_ROUNDS_MAX && result == 0 && (round <= 1 || f->has_more_pointed || f->has_learned); round++) {
+    for (unsigned round = is_little; round < GAP_ROUNDS_MAX && result == 0; round++) {
+        if (round > 1 && !f->has_more_pointed && (is_little || !f->has_learned))
+            break;
         f->has_more_pointed = f->has_learned = false;
         result = try_gaps(&filling, round != 1);
         if (result == 0)
