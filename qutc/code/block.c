@@ -53,6 +53,11 @@ static void contradict(struct code_walk *w, const struct code_run *run, enum cod
 {
     if (w->phase != CODE_PHASE_JUDGE || w->again || w->needs_edges)
         return;
+    // An element is doubted before a call: else calls of what another function's table leads to pass for some that end.
+    if (run->guess.jump != UINT32_MAX) {
+        code_leave_out_element(w, &run->guess);
+        return;
+    }
     if (run->call != UINT32_MAX) {
         code_leave_out_call(w, run->call);
         return;
@@ -113,12 +118,18 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
         return;
     }
     bool changed = true;
+    struct code_guess guess =
+        w->guessed_by == UINT32_MAX ? run->guess : (struct code_guess){w->guessed_by, to_pc, false};
+    unsigned sp = w->f->arch->sp_reg;
+    if (leader->has_state &&
+        code_leave_out_guess(w, &leader->state.reg[sp], &run->state.reg[sp], &guess, &leader->guess))
+        return;
     if (leader->has_state) {
-        unsigned sp = w->f->arch->sp_reg;
         w->sp_differs |= !code_value_same(&leader->state.reg[sp], &run->state.reg[sp]);
         changed = code_state_merge(&leader->state, &run->state, to_pc);
     } else {
         code_state_copy(&leader->state, &run->state);
+        leader->guess = guess;
     }
     leader->has_state = true;
     if (!changed || leader->is_queued)
@@ -139,9 +150,12 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
 // The caller's registers are those that it called with.
 static void note_lost(struct code_walk *w, const struct code_state *state)
 {
+    uint64_t other = 0;
     for (unsigned reg = 0; reg < w->f->arch->register_count; reg++)
-        if (w->f->code->kept >> reg & 1 && reg != w->f->arch->sp_reg && !code_value_is_entry(&state->reg[reg], reg, 0))
-            w->walked->loses |= (uint64_t)1 << reg;
+        if (reg != w->f->arch->sp_reg && !code_value_is_entry(&state->reg[reg], reg, 0))
+            other |= (uint64_t)1 << reg;
+    w->walked->loses |= other & w->f->code->kept;
+    w->walked->changes |= other;
 }
 
 static void end_by_return(struct code_walk *w, const struct code_run *run, const struct code_instruction *in,
@@ -152,8 +166,10 @@ static void end_by_return(struct code_walk *w, const struct code_run *run, const
     int64_t popped = arch->ra_in_register ? 0 : arch->word_bytes;
     bool is_entry = sp->kind == CODE_VALUE_ENTRY && sp->of == arch->sp_reg;
     // Another stack, or one that is not known here: no rule stands here either.
-    if (w->phase != CODE_PHASE_JUDGE || !is_entry)
+    if (w->phase != CODE_PHASE_JUDGE || !is_entry) {
+        w->walked->is_elsewhere |= w->phase == CODE_PHASE_JUDGE;
         return;
+    }
     if (!code_value_is_entry(to, arch->ra_reg, 0) || (arch->ra_in_register ? sp->number != 0 : sp->number < popped)) {
         contradict(w, run, CODE_BAD_RETURN, pc);
         return;
@@ -174,19 +190,16 @@ static void end_elsewhere(struct code_walk *w, const struct code_run *run, uint3
         note_lost(w, &run->state);
     } else if (sp->kind == CODE_VALUE_ENTRY) {
         contradict(w, run, CODE_BAD_LEAVE, pc);
+    } else {
+        w->walked->is_elsewhere = true;
     }
-}
-
-static bool is_in_text(const struct code_follower *f, uint64_t vaddr)
-{
-    return vaddr >= f->text_start && vaddr - f->text_start < f->text_size;
 }
 
 // A jump or a branch to an address in the file.
 static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vaddr, uint32_t pc)
 {
     struct code_follower *f = w->f;
-    if (!is_in_text(f, vaddr)) {
+    if (!code_is_in_text(f, vaddr)) {
         contradict(w, run, CODE_BAD_LEAVE, pc);
         return;
     }
@@ -225,6 +238,7 @@ static void branch(struct code_walk *w, const struct code_run *run, const struct
     }
     struct code_run taken;
     code_run_begin(&taken, run->from);
+    taken.guess = run->guess;
     code_state_copy(&taken.state, &run->state);
     code_state_branch(&taken.state, in->when, true);
     go_to(w, &taken, in->target, pc);
@@ -236,21 +250,16 @@ static void go_through(struct code_walk *w, const struct code_run *run, const st
     if (to->kind == CODE_VALUE_CONST) {
         uint32_t target;
         uint64_t vaddr = code_address(w, (uint64_t)to->number, in->target_mode, &target);
-        if (is_in_text(w->f, vaddr)) {
-            go_to(w, run, vaddr, pc);
+        if (code_is_in_text(w->f, vaddr)) {
+            if (!code_is_other(w, target) && !(w->f->marks[target] & CODE_MARK_LEADER)) // as if the jump said it
+                w->again |= code_scan(w, target);
+            if (!w->again)
+                go_to(w, run, vaddr, pc);
             return;
         }
     }
     if (to->kind == CODE_VALUE_LOADED || to->kind == CODE_VALUE_TARGET) {
-        const struct code_table_jump *jump = code_table_jump_at(w, pc);
-        if (!jump && code_read_table(w, pc, to, in->target_mode)) {
-            jump = code_table_jump_at(w, pc);
-            for (size_t i = jump->end; i-- > jump->first;)
-                w->again |= code_scan(w, w->targets.items[i]);
-        }
-        for (size_t i = jump ? jump->first : 0; jump && i < jump->end && !w->again; i++)
-            code_deliver(w, run, w->targets.items[i]);
-        if (jump)
+        if (code_go_through_table(w, run, to, pc, in->target_mode))
             return;
     }
     const struct code_value *sp = &run->state.reg[w->f->arch->sp_reg];
@@ -263,89 +272,12 @@ static void go_through(struct code_walk *w, const struct code_run *run, const st
     code_give_up(w, CODE_OPEN_JUMP, pc);
 }
 
-// A callee that does nothing but tell its caller where that is.
-static bool tells_pc(const struct code_follower *f, uint32_t callee, uint8_t *reg)
-{
-    struct code_instruction first, second;
-    if (!code_read(f, callee, &first) || first.op_count != 1 || first.ops[0].kind != CODE_OP_LOAD ||
-        first.ops[0].from != f->arch->sp_reg || first.ops[0].number != 0 || f->arch->ra_in_register ||
-        callee + first.size_bytes >= f->text_size || !code_read(f, callee + first.size_bytes, &second))
-        return false;
-    *reg = first.ops[0].to;
-    return first.flow == CODE_NEXT && second.flow == CODE_RETURN;
-}
-
-// Where unwind information begins anew behind a call, that does not come back: what stands there is a landing pad, or
-// what was moved out of a function's way. Compilers' rows change behind instructions that change something.
-static bool is_stated_end(struct code_follower *f, uint32_t pc, uint32_t next)
-{
-    const struct cfi_row_list *rows = f->stated;
-    if (!f->visit || f->code->callees_pop)
-        return false;
-    size_t i = f->stated_row;
-    if (i >= rows->count || rows->rows[i].pc_rel > pc || (i + 1 < rows->count && rows->rows[i + 1].pc_rel <= pc))
-        i = f->stated_row = cfi_row_list_index(rows, pc);
-    return i != SIZE_MAX && i + 1 < rows->count && rows->rows[i + 1].pc_rel == next;
-}
-
 // An address that an instruction leaves in a register.
 static void note_constant(struct code_walk *w, const struct code_run *run, const struct code_op *op)
 {
     const struct code_value *value = &run->state.reg[op->to < CODE_REGISTERS ? op->to : CODE_REG_SCRATCH];
     if ((op->kind == CODE_OP_SET || op->kind == CODE_OP_ADD) && value->kind == CODE_VALUE_CONST)
         code_note_pointed(w->f, (uint64_t)value->number);
-}
-
-// UINT32_MAX: not known, or not in the text.
-static uint32_t callee_of(const struct code_follower *f, const struct code_instruction *in)
-{
-    bool is_known = in->flow == CODE_CALL && in->through == CODE_REG_NONE && is_in_text(f, in->target);
-    return is_known ? (uint32_t)(in->target - f->text_start) : UINT32_MAX;
-}
-
-// False: it does not come back.
-static bool call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc)
-{
-    struct code_follower *f = w->f;
-    if (f->marks[pc] & CODE_MARK_LEAVES || is_stated_end(f, pc, pc + in->size_bytes))
-        return false;
-    uint64_t kept = f->code->kept, next = f->text_start + pc + in->size_bytes;
-    uint8_t told = CODE_REG_NONE;
-    run->is_doubtful = true;
-    uint32_t callee = callee_of(f, in);
-    if (callee != UINT32_MAX) {
-        const struct code_function *function = code_function_at(f, callee);
-        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee, function))
-            return false;
-        if (function && function->never_returns)
-            return false;
-        run->is_doubtful = !function || !function->comes_back;
-        if (function && function->pc != w->start)
-            kept &= ~function->loses;
-        if (tells_pc(f, callee, &told)) {
-            kept = f->code->kept & ~((uint64_t)1 << told);
-            run->is_doubtful = false;
-        }
-    }
-    code_state_call(&w->machine, &run->state, kept, pc);
-    if (told != CODE_REG_NONE)
-        run->state.reg[told] = (struct code_value){.kind = CODE_VALUE_CONST, .number = (int64_t)next};
-    run->call = pc;
-    return true;
-}
-
-// False: it does not come back. Behind those that start a thread there may be another stack.
-static bool system_call(struct code_walk *w, struct code_run *run, const struct code_value *number, uint32_t pc)
-{
-    const struct code_arch *code = w->f->code;
-    for (unsigned i = 0; i < sizeof code->leaves / sizeof *code->leaves; i++)
-        if (code->leaves[i] && number->kind == CODE_VALUE_CONST && number->number == code->leaves[i])
-            return false;
-    for (unsigned i = 0; i < sizeof code->clones / sizeof *code->clones; i++)
-        if (code->clones[i] && number->kind == CODE_VALUE_CONST && number->number == code->clones[i])
-            run->state.reg[w->f->arch->sp_reg] = (struct code_value){.kind = CODE_VALUE_BASE, .of = pc};
-    run->state.version = ++w->machine.versions;
-    return true;
 }
 
 void code_run_block(struct code_walk *w, uint32_t leader)
@@ -355,6 +287,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
     code_run_begin(&run, leader);
     code_state_copy(&run.state, &w->leaders.items[leader].state);
     run.state.version = ++w->machine.versions;
+    run.guess = w->leaders.items[leader].guess;
     if (w->phase >= CODE_PHASE_JUDGE)
         code_part_enter(w, &run);
     unsigned conditional = 0;
@@ -386,10 +319,10 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         switch (in.flow) {
         case CODE_CALL:
             code_note_main(w, &run.state);
-            goes_on = call(w, &run, &in, pc);
+            goes_on = code_call(w, &run, &in, pc);
             run.is_behind_call = true;
             break;
-        case CODE_SYSTEM: goes_on = system_call(w, &run, &number, pc); break;
+        case CODE_SYSTEM: goes_on = code_system_call(w, &run, &number, pc); break;
         case CODE_BRANCH:
             branch(w, &run, &in, pc);
             code_state_branch(&run.state, in.when, false);
@@ -434,7 +367,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             return;
         }
         if (run.is_doubtful && w->phase >= CODE_PHASE_JUDGE)
-            code_part_behind_call(w, &run, callee_of(f, &in));
+            code_part_behind_call(w, &run, code_callee_of(f, &in));
         if (f->marks[pc] & CODE_MARK_LEADER) {
             code_deliver(w, &run, pc);
             return;

@@ -227,14 +227,6 @@ static uint32_t behind_block(const struct code_follower *f, uint32_t pc, uint32_
     return code_next_pointed(f, start + 1, pc < end ? pc : end);
 }
 
-// What is no code calls nothing.
-static void forget_calls(struct code_follower *f, size_t first)
-{
-    for (size_t i = first; i < f->called.count; i++)
-        f->marks[f->called.items[i]] &= (uint16_t)~CODE_MARK_CALLED;
-    f->called.count = first;
-}
-
 static bool is_enough(const struct filling *filling)
 {
     return filling->extent != CODE_FILL_ALL &&
@@ -280,10 +272,12 @@ static int try_gap(struct filling *filling, struct gap gap)
             return -1;
         end_function(filling, &function, &walked);
         if (walked.outcome != CODE_FOLLOWED)
-            forget_calls(f, first_called);
+            code_forget_calls(f, first_called);
         uint32_t to = walked.outcome == CODE_FOLLOWED ? followed_to(f, first_span, pc) : pc;
         pc = to > pc ? to : behind_block(f, pc, gap.end);
         if (walked.outcome == CODE_FOLLOWED) {
+            if (!code_learn(f, &function))
+                return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
             filling->instructions_followed += walked.scanned;
             continue;
         }
@@ -412,13 +406,20 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     f->context = &filling;
     if (f->arch->has_exidx)
         f->made = compare_at_call;
+    if (!is_little && !code_find_relocated(f)) {
+        code_follower_free(f);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+    }
     int result = code_follower_run(f, end_function);
     if (!is_little)
         code_find_pointed(f);
-    // What is found so calls others, and has the addresses of others.
-    for (unsigned round = 0; round < GAP_ROUNDS_MAX && result == 0 && (round == 0 || f->has_more_pointed); round++) {
-        f->has_more_pointed = false;
-        result = try_gaps(&filling, round > 0);
+    // What is found so calls others, and has the addresses of others. What something has the address of comes first: in
+    // the rest much may be looked at in vain.
+    for (unsigned round = is_little; round < GAP_ROUNDS_MAX && result == 0; round++) {
+        if (round > 1 && !f->has_more_pointed && (is_little || !f->has_learned))
+            break;
+        f->has_more_pointed = f->has_learned = false;
+        result = try_gaps(&filling, round != 1);
         if (result == 0)
             result = code_follower_run(f, end_function);
     }

@@ -6,6 +6,7 @@
 #define QUTC_CODE_FOLLOW_H
 
 #include "base/error.h"
+#include "base/hash_index.h"
 #include "base/vector.h"
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
@@ -30,6 +31,7 @@ struct code_function {
     uint16_t name_length; // 0: no symbol names it
     const char *name;     // in the image: not demangled, not ended by 0
     uint64_t loses;       // registers of those that calls keep
+    uint64_t keeps;       // of the others
     uint32_t kept;        // 1 + where its walk is among f->kept; 0: there is none
 };
 
@@ -43,13 +45,15 @@ struct code_walked {
     enum code_outcome outcome;
     uint32_t at; // where it was given up
     bool returns, leaves, is_open;
-    uint64_t loses;
-    uint64_t scanned;      // instructions, as often as they were looked at
-    uint32_t instructions; // those that are followed
-    uint32_t doubtful;     // behind calls of which nothing shows that they come back: without rules
+    bool is_elsewhere;       // it ends on a stack that is not known
+    uint64_t loses, changes; // changes: also of those that calls need not keep
+    uint64_t scanned;        // instructions, as often as they were looked at
+    uint32_t instructions;   // those that are followed
+    uint32_t doubtful;       // behind calls of which nothing shows that they come back: without rules
 };
 
 struct code_decoded;
+struct code_learned;
 struct code_kept;
 struct code_assumption;
 
@@ -63,11 +67,15 @@ struct code_follower {
     struct code_decoded *decoded;                // CODE_DECODED_COUNT of them; NULL: nothing is kept
     BASE_VECTOR(struct code_function) functions; // ascending
     struct cfi_rule_set *rules;
-    BASE_VECTOR(struct code_span) spans; // of all functions, in no order
-    BASE_VECTOR(uint32_t) called;        // pcs that were seen to be called, not yet among functions
-    bool has_more_pointed;               // addresses that something holds, since that was asked
-    bool is_open;                        // a function that was given up is one after all: once more
-    bool is_final;                       // what functions do to their callers' registers is known
+    BASE_VECTOR(struct code_span) spans;      // of all functions, in no order
+    BASE_VECTOR(uint32_t) called;             // pcs that were seen to be called, not yet among functions
+    BASE_VECTOR(uint32_t) relocated;          // pcs that the loader is told to make addresses of, ascending
+    BASE_VECTOR(struct code_learned) learned; // of functions in gaps
+    struct base_hash_index learned_index;     // by pc
+    bool has_learned;                         // since that was asked
+    bool has_more_pointed;                    // addresses that something holds, since that was asked
+    bool is_open;                             // a function that was given up is one after all: once more
+    bool is_final;                            // what functions do to their callers' registers is known
     struct code_walk *walk;
     const struct cfi_row_list *stated; // what init was given; lives as long
     size_t stated_row;                 // the last one that was asked for

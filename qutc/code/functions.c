@@ -80,6 +80,7 @@ static void tidy(struct code_follower *f)
         last->never_returns |= function->never_returns;
         last->comes_back |= function->comes_back;
         last->loses |= function->loses;
+        last->keeps |= function->keeps;
         last->kept = last->kept ? last->kept : function->kept;
     }
     f->functions.count = count;
@@ -109,6 +110,12 @@ uint32_t code_next_start(const struct code_follower *f, uint32_t pc)
 {
     size_t i = index_from(f, pc + 1);
     return i < f->functions.count ? f->functions.items[i].pc : f->text_size;
+}
+
+uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc)
+{
+    size_t i = index_from(f, pc + 1);
+    return i ? f->functions.items[i - 1].pc : 0;
 }
 
 // gcc splits what is seldom run from functions, "name.cold": it is jumped to.
@@ -267,6 +274,7 @@ void code_follower_free(struct code_follower *f)
         base_vector_free(&w->jumps.vector);
         base_hash_free(&w->jump_index);
         base_vector_free(&w->targets.vector);
+        base_vector_free(&w->no_elements.vector);
         base_vector_free(&w->spans.vector);
         base_vector_free(&w->left_for.vector);
         base_vector_free(&w->assumed.vector);
@@ -275,6 +283,9 @@ void code_follower_free(struct code_follower *f)
     base_vector_free(&f->functions.vector);
     base_vector_free(&f->spans.vector);
     base_vector_free(&f->called.vector);
+    base_vector_free(&f->relocated.vector);
+    base_vector_free(&f->learned.vector);
+    base_hash_free(&f->learned_index);
     base_vector_free(&f->kept.vector);
     base_vector_free(&f->assumed.vector);
     base_vector_free(&f->disturbed.vector);

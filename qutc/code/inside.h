@@ -13,7 +13,7 @@ enum {
     CODE_INSTRUCTIONS_MAX = 1 << 16,
     CODE_GUESS_INSTRUCTIONS_MAX = 1 << 16,
     CODE_WALKS_MAX = 64,
-    CODE_GUESS_WALKS_MAX = 8,
+    CODE_GUESS_WALKS_MAX = 64,
     CODE_VISITS_MAX = 200
 };
 
@@ -37,6 +37,12 @@ enum code_mark {
 // Each instruction of a function is read several times: what was read last at its place among so many.
 enum { CODE_DECODED_COUNT = 4096, CODE_DECODED_OPS_MAX = 3 };
 
+struct code_learned { // of a function that is none of f->functions
+    uint32_t pc;
+    bool never_returns, comes_back;
+    uint64_t loses, keeps;
+};
+
 struct code_decoded {
     uint32_t key; // pc + 1; 0: none
     unsigned mode;
@@ -44,12 +50,16 @@ struct code_decoded {
     struct code_op ops[CODE_DECODED_OPS_MAX];
 };
 
+struct code_guess {        // where a jump through a table without a bound may go to
+    uint32_t jump, target; // jump UINT32_MAX: no such thing
+    bool is_weak;          // of those that are none: another one only says otherwise
+};
+
 struct code_edge {
     uint32_t from, to;   // leaders
     uint32_t next;       // of those with the same `to`, + 1; 0: none
     uint32_t call;       // pc of the last call on the way; UINT32_MAX: none
     bool is_behind_call; // the call is the last instruction
-    bool is_guessed;     // by a table
     struct code_value sp;
 };
 
@@ -57,8 +67,9 @@ struct code_leader {
     uint32_t pc;
     bool has_state, is_queued;
     uint16_t visits;
-    uint32_t first_edge; // of those that lead here, + 1
-    uint32_t part;       // its first one; UINT32_MAX: none
+    uint32_t first_edge;     // of those that lead here, + 1
+    uint32_t part;           // its first one; UINT32_MAX: none
+    struct code_guess guess; // that it was first reached by
     struct code_state state;
 };
 
@@ -83,6 +94,12 @@ struct code_way {
 struct code_table_jump { // one through a table that was read
     uint32_t pc;
     size_t first, end; // where it goes to: of w->targets
+    bool is_guessed;   // the table has no bound
+    bool is_stale;     // ... and is to be read again
+};
+
+struct code_extent { // of a function, at most
+    uint32_t start, end;
 };
 
 // What a walk took a function for that it calls.
@@ -118,6 +135,11 @@ struct code_walk {
     BASE_VECTOR(struct code_table_jump) jumps;
     struct base_hash_index jump_index; // by pc
     BASE_VECTOR(uint32_t) targets;
+    BASE_VECTOR(struct code_guess) no_elements; // where such jumps do not go to after all
+    uint32_t guessed_by;                        // while such a jump is delivered: its pc; else UINT32_MAX
+    bool is_anew;                               // an element is none: what was scanned because of it is none, either
+    bool has_end;                               // a symbol or what is stated says where the function ends
+    size_t first_called;                        // of f->called: by this function
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
     uint32_t instruction_count, instructions_max;
@@ -140,9 +162,10 @@ struct code_walk {
 // Where it goes on, and how the last part of it was: filled while a block runs.
 struct code_run {
     struct code_state state;
-    uint32_t from; // leader
-    uint32_t part; // UINT32_MAX: none
-    uint32_t call; // pc of the last one; UINT32_MAX: none
+    uint32_t from;           // leader
+    uint32_t part;           // UINT32_MAX: none
+    uint32_t call;           // pc of the last one; UINT32_MAX: none
+    struct code_guess guess; // that it came by
     bool is_behind_call;
     bool is_doubtful; // nothing says that the last call comes back
 };
@@ -151,7 +174,7 @@ struct code_run {
 static inline void code_run_begin(struct code_run *run, uint32_t from)
 {
     run->from = from;
-    run->part = run->call = UINT32_MAX;
+    run->part = run->call = run->guess.jump = UINT32_MAX;
     run->is_behind_call = run->is_doubtful = false;
 }
 
@@ -167,6 +190,11 @@ int code_keep(struct code_walk *w, struct code_function *function);
 // The kept walk of a function; NULL: there is none, or it does not hold.
 const struct code_walked *code_kept(const struct code_follower *f, const struct code_function *function);
 
+static inline bool code_is_in_text(const struct code_follower *f, uint64_t vaddr)
+{
+    return vaddr >= f->text_start && vaddr - f->text_start < f->text_size;
+}
+
 // ---- functions.c
 // Code that is not looked at, since only other is wanted.
 static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
@@ -174,7 +202,8 @@ static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
     return f->wanted_only && !f->is_wanted(f->wanted_context, pc);
 }
 
-uint32_t code_next_start(const struct code_follower *f, uint32_t pc); // of the function behind it
+uint32_t code_next_start(const struct code_follower *f, uint32_t pc);    // of the function behind it
+uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc); // of the last one at it or before; 0: none
 
 // ---- pointed.c
 bool code_is_executable(const struct code_follower *f, uint32_t pc);
@@ -185,6 +214,9 @@ void code_find_pointed(struct code_follower *f); // in the file
 void code_note_main(struct code_walk *w, const struct code_state *state);
 uint32_t code_next_pointed(const struct code_follower *f, uint32_t pc, uint32_t end);
 
+// ---- relocated.c
+bool code_find_relocated(struct code_follower *f); // fills f->relocated. False: no memory
+
 // ---- scan.c
 // Marks what is reached from a pc without knowing states. True where something new was found.
 bool code_scan(struct code_walk *w, uint32_t pc);
@@ -192,13 +224,22 @@ void code_note_called(struct code_walk *w, uint32_t pc, unsigned mode);
 bool code_read(const struct code_follower *f, uint32_t pc, struct code_instruction *in);
 // The instruction set of what begins at pc, where nothing that knows better has said it.
 void code_set_mode(struct code_walk *w, uint32_t pc, unsigned mode);
-// Where a jump through a table can go: appended to w->jumps. False: not known.
-bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through, unsigned mode);
-// What was read for a jump; NULL: nothing.
-const struct code_table_jump *code_table_jump_at(const struct code_walk *w, uint32_t pc);
 // An address that is jumped to, without what of it says the mode, which is noted. *pc: the same, if it is in the text;
 // else the text's size.
 uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32_t *pc);
+bool code_is_other(const struct code_walk *w, uint32_t pc); // another function's begin
+// What is no code calls nothing: those from the first-th on.
+void code_forget_calls(struct code_follower *f, size_t first);
+
+// ---- tables.c
+// Goes on where a jump through an element of a table can go. False: that is not known.
+bool code_go_through_table(struct code_walk *w, const struct code_run *run, const struct code_value *to, uint32_t pc,
+                           unsigned mode);
+void code_scan_tables(struct code_walk *w); // what those lead to that the function's code has
+void code_leave_out_element(struct code_walk *w, const struct code_guess *guess);
+// Two ways meet with the stack at two places: what one of them was guessed by is none. False: neither was.
+bool code_leave_out_guess(struct code_walk *w, const struct code_value *a, const struct code_value *b,
+                          const struct code_guess *new, const struct code_guess *old);
 
 // ---- block.c
 // Of the phase that the walk is in.
@@ -208,6 +249,16 @@ void code_give_up(struct code_walk *w, enum code_outcome outcome, uint32_t at);
 void code_leave_out_call(struct code_walk *w, uint32_t call); // it does not come back
 uint32_t code_leader_at(struct code_walk *w, uint32_t pc);    // index; UINT32_MAX: no memory
 bool code_is_entry(const struct code_machine *machine, const struct code_state *state);
+
+// ---- learned.c: functions that nothing names, once they are followed
+bool code_learn(struct code_follower *f, const struct code_function *function);         // false: no memory
+const struct code_learned *code_learned_at(const struct code_follower *f, uint32_t pc); // NULL: nothing
+
+// ---- calls.c
+uint32_t code_callee_of(const struct code_follower *f, const struct code_instruction *in); // UINT32_MAX: not known
+// False: it does not come back.
+bool code_call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc);
+bool code_system_call(struct code_walk *w, struct code_run *run, const struct code_value *number, uint32_t pc);
 
 // ---- parts.c: which calls come back
 void code_parts_begin(struct code_walk *w);

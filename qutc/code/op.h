@@ -104,14 +104,15 @@ void code_read_arm(struct base_bytes code, uint64_t vaddr, unsigned mode, struct
 
 // What the follower must know of an architecture.
 struct code_arch {
-    code_read_fn read;       // NULL: its code is not followed
-    uint64_t kept;           // bit of each register that a call leaves as it was, sp included
-    uint16_t red_zone_bytes; // below sp that nothing but the function writes
-    bool callees_pop;        // some functions take what they were called with off the stack (x86's `ret N`)
-    uint8_t argument_reg;    // the first of a call
-    uint8_t call_number_reg; // where a system call's number is, of those below
-    uint16_t clones[2];      // behind which there may be another stack: clone, clone3
-    uint16_t leaves[3];      // that do not come back: exit, exit_group, rt_sigreturn
+    code_read_fn read;            // NULL: its code is not followed
+    uint64_t kept;                // bit of each register that a call leaves as it was, sp included
+    uint16_t red_zone_bytes;      // below sp that nothing but the function writes
+    bool callees_pop;             // some functions take what they were called with off the stack (x86's `ret N`)
+    uint8_t argument_reg;         // the first of a call
+    uint8_t call_number_reg;      // where a system call's number is, of those below
+    uint16_t clones[2];           // behind which there may be another stack: clone, clone3
+    uint16_t leaves[3];           // that do not come back: exit, exit_group, rt_sigreturn
+    uint16_t relative_relocation; // its type
 };
 const struct code_arch *code_arch(const struct arch *arch);
 

@@ -81,7 +81,7 @@ static bool goes_to(const struct code_walk *w, uint64_t vaddr, uint32_t *pc)
     return true;
 }
 
-static bool is_other(const struct code_walk *w, uint32_t pc)
+bool code_is_other(const struct code_walk *w, uint32_t pc)
 {
     unsigned marks = w->f->marks[pc];
     if (pc == w->start)
@@ -112,6 +112,13 @@ void code_note_called(struct code_walk *w, uint32_t pc, unsigned mode)
     else
         w->no_memory = true;
     w->f->marks[pc] |= CODE_MARK_CALLED;
+}
+
+void code_forget_calls(struct code_follower *f, size_t first)
+{
+    for (size_t i = first; i < f->called.count; i++)
+        f->marks[f->called.items[i]] &= (uint16_t)~CODE_MARK_CALLED;
+    f->called.count = first < f->called.count ? first : f->called.count;
 }
 
 // Literals stand behind the code that loads them.
@@ -147,7 +154,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
         w->instruction_count++;
         note_literals(w, &in);
         if ((in.flow == CODE_JUMP || in.flow == CODE_BRANCH) && in.through == CODE_REG_NONE &&
-            goes_to(w, in.target, &target) && !is_other(w, target) && !leaves_for_wanted(w, &in, target)) {
+            goes_to(w, in.target, &target) && !code_is_other(w, target) && !leaves_for_wanted(w, &in, target)) {
             code_set_mode(w, target, in.target_mode);
             scan_later(w, target);
         } else if (in.flow == CODE_JUMP && in.through == CODE_REG_NONE && goes_to(w, in.target, &target) &&
@@ -168,7 +175,7 @@ static void scan_block(struct code_walk *w, uint32_t pc)
         if (pc < w->f->text_size)
             code_set_mode(w, pc, mode);
         bool is_start = pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_START && pc != w->start;
-        if ((is_start && in.flow == CODE_CALL) || (pc < w->f->text_size && is_other(w, pc)))
+        if ((is_start && in.flow == CODE_CALL) || (pc < w->f->text_size && code_is_other(w, pc)))
             return;
     }
     // Another way leads on into what was scanned.
@@ -198,81 +205,4 @@ bool code_scan(struct code_walk *w, uint32_t pc)
     while (w->to_scan.count && !w->no_memory && w->instruction_count < w->instructions_max)
         scan_block(w, w->to_scan.items[--w->to_scan.count]);
     return is_new;
-}
-
-// ---- jump tables
-
-const struct code_table_jump *code_table_jump_at(const struct code_walk *w, uint32_t pc)
-{
-    uint64_t hash = base_hash_word(0, pc);
-    for (uint32_t step = 0, i; (i = base_hash_next(&w->jump_index, hash, &step)) != BASE_HASH_NONE;)
-        if (w->jumps.items[i].pc == pc)
-            return &w->jumps.items[i];
-    return NULL;
-}
-
-static bool add_jump(struct code_walk *w, uint32_t pc, size_t first)
-{
-    struct code_table_jump *jump = BASE_ADD(&w->jumps);
-    if (!jump || !base_hash_add(&w->jump_index, base_hash_word(0, pc), (uint32_t)w->jumps.count - 1)) {
-        w->no_memory = true;
-        return false;
-    }
-    *jump = (struct code_table_jump){.pc = pc, .first = first, .end = w->targets.count};
-    return true;
-}
-
-static bool has_target(const struct code_walk *w, size_t first, uint32_t target)
-{
-    for (size_t i = first; i < w->targets.count; i++)
-        if (w->targets.items[i] == target)
-            return true;
-    return false;
-}
-
-static int64_t element(struct base_cursor *c, const struct code_table *table)
-{
-    uint64_t bits = base_read_uint(c, table->size_bytes);
-    unsigned shift = 64 - 8u * table->size_bytes;
-    return table->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits;
-}
-
-bool code_read_table(struct code_walk *w, uint32_t jump, const struct code_value *through, unsigned mode)
-{
-    enum { ELEMENTS_MAX = 4096 };
-    struct code_follower *f = w->f;
-    const struct code_table *table = &w->machine.tables.items[through->of];
-    uint64_t step = (uint64_t)1 << table->shift;
-    if (step != table->size_bytes)
-        return false;
-    uint64_t count = table->bound ? table->bound : ELEMENTS_MAX;
-    struct base_cursor c = base_cursor(input_image_some(f->image, table->vaddr, count * step));
-    size_t first = w->targets.count;
-    for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++) {
-        uint64_t vaddr = ((uint64_t)element(&c, table) << through->shift) +
-                         (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
-        uint32_t target;
-        // A byte's or a half word's range is no bound of its own. Without one the table ends where it leaves the
-        // function.
-        bool has_bound = table->bound && table->bound < 256;
-        code_address(w, vaddr, mode, &target);
-        bool is_good = !c.failed && target < f->text_size && !is_other(w, target);
-        if (is_good && !has_bound)
-            is_good = target >= w->start && target < w->extent_end;
-        if (!is_good && has_bound) { // one that is not known is enough
-            w->targets.count = first;
-            return false;
-        }
-        if (!is_good)
-            break;
-        if (has_target(w, first, target))
-            continue;
-        uint32_t *place = BASE_ADD(&w->targets);
-        if (!place) {
-            w->no_memory = true;
-            return false;
-        }
-        *place = target;
-    }
-    return w->targets.count > first && add_jump(w, jump, first);
 }

@@ -61,9 +61,12 @@ static void walk_once(struct code_walk *w)
     base_hash_clear(&w->leader_index);
     *w->walked = (struct code_walked){0};
     code_scan(w, w->start);
+    if (w->jumps.count)
+        code_scan_tables(w);
     if (w->instruction_count >= w->instructions_max)
         code_give_up(w, CODE_TOO_LARGE, w->start);
-    struct code_run entry = {0};
+    struct code_run entry;
+    code_run_begin(&entry, 0);
     code_state_enter(&w->machine, &entry.state);
     if (w->is_outermost) { // no return address
         entry.state.slot_count = 0;
@@ -136,7 +139,8 @@ static bool is_proven(struct code_walk *w, const struct code_function *function,
     // What it goes on in expects what it was itself called with.
     for (size_t i = 0; i < w->left_for.count; i++) {
         const struct code_function *next = code_function_at(w->f, w->left_for.items[i]);
-        if (next && (next->is_followed || next->found & CODE_FOUND_STATED))
+        if ((next && (next->is_followed || next->found & CODE_FOUND_STATED)) ||
+            code_learned_at(w->f, w->left_for.items[i]))
             return true;
     }
     return false;
@@ -149,6 +153,9 @@ static int publish(struct code_walk *w, struct code_function *function)
     if (!function->is_followed)
         return 0;
     function->loses = w->walked->loses;
+    // What a function does that this one goes on in, or behind another stack, is not known.
+    bool is_whole = w->walked->returns && !w->walked->leaves && !w->walked->is_open && !w->walked->is_elsewhere;
+    function->keeps = is_whole ? ~(w->walked->changes | f->code->kept | (uint64_t)1 << f->arch->ra_reg) : 0;
     function->comes_back |= w->walked->returns;
     code_parts_learn(w);
     function->never_returns = !w->walked->returns && !w->walked->leaves;
@@ -195,14 +202,26 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->touched.count = w->left_for.count = w->parts.count = w->ways.count = 0;
     if (w->jumps.count)
         base_hash_clear(&w->jump_index);
-    w->jumps.count = w->targets.count = 0;
-    w->has_doubt = false;
+    w->jumps.count = w->targets.count = w->no_elements.count = 0;
+    w->guessed_by = UINT32_MAX;
+    w->is_anew = w->has_doubt = false;
+    w->has_end = function->end != 0;
+    w->first_called = f->called.count;
 }
 
 static void take_marks_back(struct code_walk *w)
 {
     for (size_t i = 0; i < w->touched.count; i++)
         w->f->marks[w->touched.items[i]] &= (uint16_t)~CODE_MARK_WALK;
+}
+
+// What was found by an element that is none is not there.
+static void begin_anew(struct code_walk *w)
+{
+    take_marks_back(w);
+    code_forget_calls(w->f, w->first_called);
+    w->touched.count = w->instruction_count = 0;
+    w->is_anew = false;
 }
 
 int code_find_calls(struct code_follower *f, struct code_function *function)
@@ -224,12 +243,16 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     begin(w, function, walked);
     bool is_guess = function->found == CODE_FOUND_GAP;
     unsigned walks = 0;
+    uint64_t scanned = 0;
     do {
+        if (w->is_anew)
+            begin_anew(w);
         walk_once(w);
+        scanned += w->instruction_count;
     } while (w->again && !w->no_memory && ++walks < (is_guess ? CODE_GUESS_WALKS_MAX : CODE_WALKS_MAX));
     if (w->again)
         code_give_up(w, CODE_TOO_LARGE, pc);
-    walked->scanned = (uint64_t)w->instruction_count * (walks + 1);
+    walked->scanned = scanned;
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
     w->span_version = 0;

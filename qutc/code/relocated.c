@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code whose address the loader is told to make: what tables of functions and global offset tables hold. Labels inside
+// of functions are reached by distances; where one is among these, it ends what is taken for a table too early.
+#include <stdlib.h>
+
+#include "formats/elf_wide_inline.h"
+#include "qutc/code/inside.h"
+
+struct relocations {
+    uint64_t vaddr, bytes;
+    bool has_addend;
+};
+
+enum { RELA, REL, KINDS };
+
+static void read_dynamic(const struct code_follower *f, struct base_bytes dynamic, struct relocations *found)
+{
+    unsigned word = f->arch->word_bytes;
+    struct base_cursor c = base_cursor(dynamic);
+    while (base_cursor_left(&c) >= 2 * word) {
+        uint64_t tag = base_read_uint(&c, word), value = base_read_uint(&c, word);
+        switch (tag) {
+        case DT_NULL: return;
+        case DT_RELA: found[RELA].vaddr = value; break;
+        case DT_RELASZ: found[RELA].bytes = value; break;
+        case DT_REL: found[REL].vaddr = value; break;
+        case DT_RELSZ: found[REL].bytes = value; break;
+        default: break;
+        }
+    }
+}
+
+// The address that is made of the image's own base and a number alone; others are of symbols.
+static bool is_relative(const struct code_follower *f, uint64_t info)
+{
+    return (f->image->is_64 ? (uint32_t)info : (uint32_t)info & UINT8_MAX) == f->code->relative_relocation;
+}
+
+static bool note(struct code_follower *f, uint64_t vaddr)
+{
+    if (f->arch->has_thumb)
+        vaddr &= ~(uint64_t)1;
+    if (vaddr < f->text_start || vaddr - f->text_start >= f->text_size ||
+        !code_is_executable(f, (uint32_t)(vaddr - f->text_start)))
+        return true;
+    uint32_t *place = BASE_ADD(&f->relocated);
+    if (place)
+        *place = (uint32_t)(vaddr - f->text_start);
+    return place;
+}
+
+static bool read_all(struct code_follower *f, const struct relocations *of)
+{
+    unsigned word = f->arch->word_bytes;
+    struct base_cursor c = base_cursor(input_image_some(f->image, of->vaddr, of->bytes));
+    while (base_cursor_left(&c) >= (of->has_addend ? 3 : 2) * word) {
+        uint64_t at = base_read_uint(&c, word), info = base_read_uint(&c, word), number = 0;
+        if (of->has_addend) {
+            number = base_read_uint(&c, word);
+        } else if (is_relative(f, info)) {
+            struct base_cursor there = base_cursor(input_image_some(f->image, at, word));
+            number = base_read_uint(&there, word);
+        }
+        if (is_relative(f, info) && !note(f, number))
+            return false;
+    }
+    return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+bool code_find_relocated(struct code_follower *f)
+{
+    struct base_bytes elf = input_image_elf(f->image);
+    bool is_64 = f->image->is_64;
+    if (elf.size < elf_header_bytes(is_64))
+        return true;
+    const Elf64_Ehdr header = elf_wide_header(elf.data, is_64);
+    struct base_cursor c = base_cursor(elf);
+    base_cursor_skip(&c, header.e_phoff);
+    struct relocations found[KINDS] = {[RELA] = {.has_addend = true}};
+    for (unsigned i = 0; i < header.e_phnum && base_cursor_left(&c) >= elf_segment_bytes(is_64); i++) {
+        const Elf64_Phdr segment = elf_wide_segment(base_read_bytes(&c, elf_segment_bytes(is_64)).data, is_64);
+        if (segment.p_type == PT_DYNAMIC)
+            read_dynamic(f, input_image_some(f->image, segment.p_vaddr, segment.p_filesz), found);
+    }
+    if (!read_all(f, &found[RELA]) || !read_all(f, &found[REL]))
+        return false;
+    if (f->relocated.count)
+        qsort(f->relocated.items, f->relocated.count, sizeof *f->relocated.items, ascending);
+    return true;
+}
