@@ -72,7 +72,7 @@ struct sample_ticker {
     struct sample_tick_counts counts;
     // As of its own last looks.
     uint32_t tick_count;
-    uint32_t thinned[2]; // ticks that were met while not all are stored: of the clock, of a timer beside it
+    uint32_t thinned[2];         // ticks that were met while not all are stored: of the clock, of a timer beside it
     bool is_by_timer, is_uneven; // uneven: a timer's ticks came together too often
     uint64_t switches_seen, cpu_ns_seen;
     // The guard.
