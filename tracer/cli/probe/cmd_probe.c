@@ -166,7 +166,8 @@ static int go(struct work *work, int argc, char **argv)
 static struct probe_stacks *read_stacks(struct work *work, struct probe_stacks_known *known)
 {
     struct base_error error = {0};
-    if (!cli_probe_takes_stacks(&work->script))
+    const bool is_recorded = access(work->folder.path, F_OK) == 0; // else it was said why not
+    if (!is_recorded || !cli_probe_takes_stacks(&work->script))
         return NULL;
     if (cli_probe_stacks_read(known, work->folder.path, &error) == 0)
         return &known->stacks;
