@@ -65,9 +65,10 @@ struct sample_ticker {
     struct os_task_times seen_times;  // as of the timer's last tick
     uint64_t handler_left_ns;         // CLOCK_MONOTONIC
     uint64_t rests_until_ns;          // until then it takes no sample
+    uint64_t rested_count;            // ticks that came before that; of a timer they are in counts.late
     uint64_t kernel_ns, faults_seen;  // in the kernel, and in no sample yet
     struct os_task_times reach_times; // as of the last look whether its rate is held
-    uint64_t reach_taken;
+    uint64_t reach_came;
     bool was_short;
     struct sample_tick_counts counts;
     // As of its own last looks.

@@ -30,7 +30,7 @@ void sample_reach_begin(void)
 void sample_reach_restart(struct sample_ticker *ticker)
 {
     ticker->reach_times = ticker->times;
-    ticker->reach_taken = 0;
+    ticker->reach_came = ticker->rested_count = 0;
     ticker->was_short = false;
 }
 
@@ -57,10 +57,10 @@ static void raise_least(uint64_t period_ns)
         ;
 }
 
-static uint64_t events_taken(const struct sample_ticker *ticker)
+static uint64_t events_come(const struct sample_ticker *ticker)
 {
     return atomic_load_explicit(&ticker->counts.taken, memory_order_relaxed) -
-           atomic_load_explicit(&ticker->counts.beside, memory_order_relaxed);
+           atomic_load_explicit(&ticker->counts.beside, memory_order_relaxed) + ticker->rested_count;
 }
 
 void sample_reach_look(struct sample_ticker *ticker)
@@ -73,10 +73,10 @@ void sample_reach_look(struct sample_ticker *ticker)
     uint64_t cpu_ns = now->cpu_ns - before->cpu_ns;
     if (now->cpu_ns < before->cpu_ns || cpu_ns < LOOK_NS)
         return;
-    uint64_t taken = events_taken(ticker), came = taken - ticker->reach_taken;
+    uint64_t all_came = events_come(ticker), came = all_came - ticker->reach_came;
     uint64_t all_ns = now->all_ns - before->all_ns, user_ns = now->user_ns - before->user_ns;
     ticker->reach_times = *now;
-    ticker->reach_taken = taken;
+    ticker->reach_came = all_came;
     if (!all_ns || user_ns > all_ns)
         return;
     double due_ns = (double)cpu_ns * ((double)user_ns / (double)all_ns);

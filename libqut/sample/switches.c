@@ -37,7 +37,7 @@ static bool is_timer_fine_enough(uint64_t period_ns)
 static bool is_uneven(const struct sample_ticker *ticker)
 {
     enum { LEAST = 20, ONE_IN = 20 };
-    uint64_t late = atomic_load_explicit(&ticker->counts.late, memory_order_relaxed);
+    uint64_t late = atomic_load_explicit(&ticker->counts.late, memory_order_relaxed) - ticker->rested_count;
     uint64_t all = late + atomic_load_explicit(&ticker->counts.taken, memory_order_relaxed);
     return all >= LEAST && late * ONE_IN > all;
 }
