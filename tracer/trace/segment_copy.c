@@ -143,6 +143,17 @@ static uint32_t *index_slots(const struct image *image, uint32_t slot_count)
     return index;
 }
 
+// A thread that has the slot by now begins with the versions that the copied one may have begun with.
+static bool has_not_moved(const struct trace_segment_view *view, const struct qut_trace_file_thread *thread,
+                          unsigned level)
+{
+    const struct qut_trace_thread *now = trace_segment_thread(view, thread->slot);
+    uint32_t version = __atomic_load_n(&now->writers[level].version, __ATOMIC_ACQUIRE);
+    return version == thread->writers[level].version &&
+           __atomic_load_n(&now->state, __ATOMIC_ACQUIRE) == thread->state &&
+           __atomic_load_n(&now->uid, __ATOMIC_RELAXED) == thread->uid;
+}
+
 // Whether a sealed chunk belongs to what the copied state of its writer tells of. A writer that did not move since has
 // no other ones.
 static bool is_told(const struct image *image, const struct trace_segment_view *view, const uint32_t *slot_index,
@@ -160,8 +171,9 @@ static bool is_told(const struct image *image, const struct trace_segment_view *
         return chunk->thread_uid < image->header.thread_uid_next;
     const struct qut_trace_commit *commit = &thread->writers[level].commit;
     int32_t newer = (int32_t)((uint32_t)seq - commit->chunk_seq);
-    return newer < 0 || (newer == 0 && !commit->chunk) ||
-           trace_segment_thread(view, slot)->writers[level].version == thread->writers[level].version;
+    if (newer == 0) // it was copied while it was open: a writer seals it before it says so
+        return !commit->chunk;
+    return newer < 0 || has_not_moved(view, thread, level);
 }
 
 static bool is_left_out(const struct image *image, const struct trace_segment_view *view, uint32_t index)
