@@ -195,7 +195,8 @@ bool code_stub_ends(struct code_follower *f, uint32_t pc)
     const struct code_slot_of *slot = NULL;
     for (unsigned i = 0; i < STUB_INSTRUCTIONS_MAX && pc < f->text_size && code_read(f, pc, &in); i++) {
         apply(f, &stub, &in);
-        if (in.flow == CODE_JUMP && !in.conditional && in.through != CODE_REG_NONE)
+        // riscv64's stubs leave where they are in t1, as calls do.
+        if ((in.flow == CODE_JUMP || in.flow == CODE_CALL) && !in.conditional && in.through != CODE_REG_NONE)
             slot = slot_of(f, &stub, &in);
         if (in.flow != CODE_NEXT)
             break;

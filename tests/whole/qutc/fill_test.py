@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -396,6 +397,34 @@ def ends(qutc, compiler, folder, source):
     return good and not missing and len(behind) > 4
 
 
+# Each ends in a call of __stack_chk_fail, right behind which the next one begins; nothing else of them is known.
+CHECKED = """
+void abort(void);
+int use(char *);
+#define F(n) int f##n(int a) { char b[n * 16]; b[0] = (char)a; if (use(b)) abort(); return b[1] + use(b + 1); }
+F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
+"""
+
+
+def stubs(qutc, triple, folder):
+    """The linker's stubs of other architectures are read, too."""
+    if not shutil.which(f"{triple}-gcc") or not shutil.which(f"{triple}-objcopy"):
+        print(f"stubs: no compiler for {triple}")
+        return True
+    path, bare = os.path.join(folder, "stubs"), os.path.join(folder, "stubs-bare")
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(CHECKED)
+    subprocess.run([f"{triple}-gcc", "-O2", "-fstack-protector-all", "-fvisibility=hidden", "-fPIC", "-shared", "-nostdlib", "-o", path,
+                    path + ".c"], check=True)
+    subprocess.run([f"{triple}-objcopy", "--strip-all", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", path,
+                    bare], check=True, stderr=subprocess.DEVNULL)
+    stat = subprocess.run([qutc, "stat", "--fill", bare], capture_output=True, text=True).stdout
+    if "16 functions that nothing describes, 16 followed" not in stat or "behind calls" in stat:
+        print(f"stubs: {triple}: {stat}")
+        return False
+    return True
+
+
 def saves_twice(qutc, compiler, folder):
     """Where sp rose, what had been saved further below than the red zone may be another's since."""
     path = os.path.join(folder, "twice")
@@ -472,6 +501,8 @@ def main():
         failed += not behind_calls(qutc, compiler, folder)
         failed += not pointed(qutc, compiler, folder)
         failed += not saves_twice(qutc, compiler, folder)
+        for triple in "aarch64-linux-gnu", "riscv64-linux-gnu":
+            failed += not stubs(qutc, triple, folder)
         failed += not tables(qutc, compiler, folder)
         failed += not ends(qutc, compiler, folder, ENDS)
         failed += not ends(qutc, compiler, folder, ENDS + ENDS_OF_OWN)
