@@ -99,8 +99,8 @@ bool code_note_slot(struct code_follower *f, const struct input_symbol_section *
     if (index == 0 || index >= symbols->symbols.size / bytes)
         return true;
     const Elf64_Sym symbol = elf_wide_symbol(symbols->symbols.data + index * bytes, f->image->is_64);
-    const char *name = (const char *)symbols->names.data + symbol.st_name;
     size_t left = symbol.st_name < symbols->names.size ? symbols->names.size - symbol.st_name : 0;
+    const char *name = left ? (const char *)symbols->names.data + symbol.st_name : "";
     bool is_known = left && strnlen(name, left) < left && is_ending(name);
     uint64_t pc = symbol.st_value - f->text_start;
     bool is_here = is_call && symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
