@@ -226,6 +226,11 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
             *place = target;
         w->no_memory |= !place;
     }
+    if (is_entry && code_stub_ends(f, target)) { // as a call of it, but that it proves where the stack is
+        if (w->phase == CODE_PHASE_JUDGE)
+            code_part_returns(w, run);
+        return;
+    }
     end_elsewhere(w, run, pc);
 }
 
@@ -278,6 +283,16 @@ static void note_constant(struct code_walk *w, const struct code_run *run, const
     const struct code_value *value = &run->state.reg[op->to < CODE_REGISTERS ? op->to : CODE_REG_SCRATCH];
     if ((op->kind == CODE_OP_SET || op->kind == CODE_OP_ADD) && value->kind == CODE_VALUE_CONST)
         code_note_pointed(w->f, (uint64_t)value->number);
+}
+
+static bool is_end_behind_call(const struct code_walk *w, const struct code_run *run, uint32_t pc)
+{
+    unsigned marks = w->f->marks[pc];
+    if (run->padding == CODE_PADS_NOTHING)
+        return false;
+    if (marks & CODE_MARK_START)
+        return run->is_behind_call || !code_is_entry(&w->machine, &run->state);
+    return run->padding == CODE_PADS_DOUBT && !(marks & CODE_MARK_LEADER) && code_is_pointed(w->f, pc);
 }
 
 void code_run_block(struct code_walk *w, uint32_t leader)
@@ -360,8 +375,11 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             contradict(w, &run, CODE_BAD_INSTRUCTION, pc);
             return;
         }
-        // Where a function begins, or a part of one, no code before it goes on after a call.
-        if (run.is_behind_call && f->marks[pc] & CODE_MARK_START && pc != w->start) {
+        if (!in.is_padding || in.flow != CODE_NEXT)
+            run.padding = run.is_doubtful ? CODE_PADS_DOUBT : run.is_behind_call ? CODE_PADS_CALL : CODE_PADS_NOTHING;
+        // Where a function begins, or a part of one, no code before it goes on after a call. What something has the
+        // address of may be a label; but nothing says that the way to it goes on.
+        if (pc != w->start && is_end_behind_call(w, &run, pc)) {
             if (w->phase == CODE_PHASE_JUDGE)
                 code_part_stops(w, &run);
             return;

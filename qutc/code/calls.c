@@ -36,8 +36,12 @@ uint32_t code_callee_of(const struct code_follower *f, const struct code_instruc
 bool code_call(struct code_walk *w, struct code_run *run, const struct code_instruction *in, uint32_t pc)
 {
     struct code_follower *f = w->f;
-    if (f->marks[pc] & CODE_MARK_LEAVES || is_stated_end(f, pc, pc + in->size_bytes))
+    if (is_stated_end(f, pc, pc + in->size_bytes) || code_call_ends(f, in))
         return false;
+    if (f->marks[pc] & CODE_MARK_LEAVES) {
+        w->walked->is_blaming = true;
+        return false;
+    }
     uint64_t kept = f->code->kept, next = f->text_start + pc + in->size_bytes;
     uint8_t told = CODE_REG_NONE;
     run->is_doubtful = true;

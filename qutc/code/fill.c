@@ -406,7 +406,7 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     f->context = &filling;
     if (f->arch->has_exidx)
         f->made = compare_at_call;
-    if (!is_little && !code_find_relocated(f)) {
+    if (!code_find_relocated(f, is_little)) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }

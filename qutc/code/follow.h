@@ -35,6 +35,12 @@ struct code_function {
     uint32_t kept;        // 1 + where its walk is among f->kept; 0: there is none
 };
 
+// A word that the loader puts the address of a function into.
+struct code_slot_of {
+    uint64_t vaddr;
+    uint32_t pc; // of the function; UINT32_MAX: of another file, and never returns
+};
+
 // An instruction, or several with one rule.
 struct code_span {
     uint32_t pc, end;
@@ -46,6 +52,7 @@ struct code_walked {
     uint32_t at; // where it was given up
     bool returns, leaves, is_open;
     bool is_elsewhere;       // it ends on a stack that is not known
+    bool is_blaming;         // ... in a call of which only a contradiction behind it says that it does not come back
     uint64_t loses, changes; // changes: also of those that calls need not keep
     uint64_t scanned;        // instructions, as often as they were looked at
     uint32_t instructions;   // those that are followed
@@ -70,6 +77,7 @@ struct code_follower {
     BASE_VECTOR(struct code_span) spans;      // of all functions, in no order
     BASE_VECTOR(uint32_t) called;             // pcs that were seen to be called, not yet among functions
     BASE_VECTOR(uint32_t) relocated;          // pcs that the loader is told to make addresses of, ascending
+    BASE_VECTOR(struct code_slot_of) slots;   // that calls go through, as far as something is known, ascending
     BASE_VECTOR(struct code_learned) learned; // of functions in gaps
     struct base_hash_index learned_index;     // by pc
     bool has_learned;                         // since that was asked

@@ -68,6 +68,7 @@ static void tidy(struct code_follower *f)
             f->functions.items[count++] = *function;
             continue;
         }
+        bool is_called_now = (last->found ^ function->found) & CODE_FOUND_CALL;
         last->found |= function->found;
         last->end = last->end ? last->end : function->end;
         if (is_better_name(function, last)) {
@@ -76,6 +77,8 @@ static void tidy(struct code_follower *f)
         }
         last->is_followed |= function->is_followed;
         last->is_seen |= function->is_seen;
+        if (is_called_now && code_is_open_yet(last)) // when it was walked nothing said that it is one
+            last->is_seen = false;
         last->is_done |= function->is_done;
         last->never_returns |= function->never_returns;
         last->comes_back |= function->comes_back;
@@ -284,6 +287,7 @@ void code_follower_free(struct code_follower *f)
     base_vector_free(&f->spans.vector);
     base_vector_free(&f->called.vector);
     base_vector_free(&f->relocated.vector);
+    base_vector_free(&f->slots.vector);
     base_vector_free(&f->learned.vector);
     base_hash_free(&f->learned_index);
     base_vector_free(&f->kept.vector);

@@ -7,6 +7,7 @@
 #include "qutc/code/follow.h"
 #include "qutc/code/rule.h"
 #include "qutc/input/image.h"
+#include "qutc/input/symbol_sections.h"
 
 // Of one function; the smaller ones of what only may be one.
 enum {
@@ -31,6 +32,8 @@ enum code_mark {
     CODE_MARK_KEPT = 512,      // an instruction of a function whose walk is kept
     CODE_MARK_POINTED = 1024,  // something holds its address
     CODE_MARK_LEFT_OUT = 2048, // behind a call of which nothing shows that it comes back
+    CODE_MARK_ASKED = 4096,    // whether a linker's stub stands here, and whether
+    CODE_MARK_STUB = 8192,     // ... it is one of which something is known: imports.c
     CODE_MARK_WALK = 7,
 };
 
@@ -159,6 +162,12 @@ struct code_walk {
     struct code_walked *walked;
 };
 
+enum code_padding { // what stood right before, but for padding
+    CODE_PADS_NOTHING,
+    CODE_PADS_CALL,
+    CODE_PADS_DOUBT, // a call of which nothing says that it comes back
+};
+
 // Where it goes on, and how the last part of it was: filled while a block runs.
 struct code_run {
     struct code_state state;
@@ -168,6 +177,7 @@ struct code_run {
     struct code_guess guess; // that it came by
     bool is_behind_call;
     bool is_doubtful; // nothing says that the last call comes back
+    uint8_t padding;  // enum code_padding
 };
 
 // All but its state.
@@ -176,6 +186,7 @@ static inline void code_run_begin(struct code_run *run, uint32_t from)
     run->from = from;
     run->part = run->call = run->guess.jump = UINT32_MAX;
     run->is_behind_call = run->is_doubtful = false;
+    run->padding = 0;
 }
 
 // ---- walk.c
@@ -202,6 +213,12 @@ static inline bool code_is_left_out(const struct code_follower *f, uint32_t pc)
     return f->wanted_only && !f->is_wanted(f->wanted_context, pc);
 }
 
+// Nothing is known of what it does, and that may be since nothing was known to call it.
+static inline bool code_is_open_yet(const struct code_function *function)
+{
+    return !function->is_followed && !(function->found & CODE_FOUND_STATED);
+}
+
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc);    // of the function behind it
 uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc); // of the last one at it or before; 0: none
 
@@ -212,10 +229,21 @@ void code_note_pointed(struct code_follower *f, uint64_t vaddr);
 void code_find_pointed(struct code_follower *f); // in the file
 // Where the kernel enters hands the address of C's main to what it calls: that calls it.
 void code_note_main(struct code_walk *w, const struct code_state *state);
+bool code_is_pointed(const struct code_follower *f, uint32_t pc);
 uint32_t code_next_pointed(const struct code_follower *f, uint32_t pc, uint32_t end);
 
 // ---- relocated.c
-bool code_find_relocated(struct code_follower *f); // fills f->relocated. False: no memory
+// Fills f->slots, and f->relocated where calls alone are not enough. False: no memory.
+bool code_find_relocated(struct code_follower *f, bool calls_only);
+
+// ---- imports.c: what calls through the linker's stubs lead to
+// Notes what is known of the function of that index that the loader puts the address of into a slot. False: no memory.
+bool code_note_slot(struct code_follower *f, const struct input_symbol_section *symbols, uint64_t index, uint64_t vaddr,
+                    bool is_call);
+void code_sort_slots(struct code_follower *f); // when all are noted
+// Of a stub, and of an instruction that calls: what is called never returns.
+bool code_stub_ends(struct code_follower *f, uint32_t pc);
+bool code_call_ends(struct code_follower *f, const struct code_instruction *in);
 
 // ---- scan.c
 // Marks what is reached from a pc without knowing states. True where something new was found.

@@ -2,6 +2,8 @@
 // Code that something holds the address of: words of the file (tables of functions, what relocations add), constants in
 // registers. That proves nothing: it may be a jump table's. But functions that nothing calls by name begin there, at no
 // alignment where they were compiled for size, and on Arm the address says which instruction set they are of.
+#include <stdlib.h>
+
 #include "formats/elf_wide_inline.h"
 #include "qutc/code/inside.h"
 
@@ -73,6 +75,19 @@ void code_find_pointed(struct code_follower *f)
         if (segment.p_type == PT_LOAD)
             bytes_left -= find_in(f, segment.p_vaddr, bytes_left);
     }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+bool code_is_pointed(const struct code_follower *f, uint32_t pc)
+{
+    return f->marks[pc] & CODE_MARK_POINTED ||
+           (f->relocated.count &&
+            bsearch(&pc, f->relocated.items, f->relocated.count, sizeof *f->relocated.items, ascending));
 }
 
 uint32_t code_next_pointed(const struct code_follower *f, uint32_t pc, uint32_t end)

@@ -8,10 +8,11 @@
 
 struct relocations {
     uint64_t vaddr, bytes;
+    uint64_t relative_count; // so many are first
     bool has_addend;
 };
 
-enum { RELA, REL, KINDS };
+enum { RELA, REL, CALLS, KINDS }; // CALLS: of the slots that calls go through
 
 static void read_dynamic(const struct code_follower *f, struct base_bytes dynamic, struct relocations *found)
 {
@@ -25,15 +26,31 @@ static void read_dynamic(const struct code_follower *f, struct base_bytes dynami
         case DT_RELASZ: found[RELA].bytes = value; break;
         case DT_REL: found[REL].vaddr = value; break;
         case DT_RELSZ: found[REL].bytes = value; break;
+        case DT_RELACOUNT: found[RELA].relative_count = value; break;
+        case DT_RELCOUNT: found[REL].relative_count = value; break;
+        case DT_JMPREL: found[CALLS].vaddr = value; break;
+        case DT_PLTRELSZ: found[CALLS].bytes = value; break;
+        case DT_PLTREL: found[CALLS].has_addend = value == DT_RELA; break;
         default: break;
         }
     }
 }
 
+static uint64_t type_of(const struct code_follower *f, uint64_t info)
+{
+    return f->image->is_64 ? (uint32_t)info : (uint32_t)info & UINT8_MAX;
+}
+
 // The address that is made of the image's own base and a number alone; others are of symbols.
 static bool is_relative(const struct code_follower *f, uint64_t info)
 {
-    return (f->image->is_64 ? (uint32_t)info : (uint32_t)info & UINT8_MAX) == f->code->relative_relocation;
+    return type_of(f, info) == f->code->relative_relocation;
+}
+
+// The address of a function, in a word that calls go through.
+static bool is_slot(const struct code_follower *f, uint64_t info)
+{
+    return type_of(f, info) == f->arch->jump_slot_relocation || type_of(f, info) == f->arch->glob_dat_relocation;
 }
 
 static bool note(struct code_follower *f, uint64_t vaddr)
@@ -49,19 +66,26 @@ static bool note(struct code_follower *f, uint64_t vaddr)
     return place;
 }
 
-static bool read_all(struct code_follower *f, const struct relocations *of)
+// calls_only: what is relative is not looked at, nor which of the file's own functions are called through slots.
+static bool read_all(struct code_follower *f, const struct relocations *of, const struct input_symbol_section *symbols,
+                     bool calls_only, bool is_call)
 {
-    unsigned word = f->arch->word_bytes;
+    unsigned word = f->arch->word_bytes, bytes = (of->has_addend ? 3 : 2) * word;
     struct base_cursor c = base_cursor(input_image_some(f->image, of->vaddr, of->bytes));
-    while (base_cursor_left(&c) >= (of->has_addend ? 3 : 2) * word) {
+    if (calls_only && of->relative_count <= base_cursor_left(&c) / bytes)
+        base_cursor_skip(&c, of->relative_count * bytes);
+    while (base_cursor_left(&c) >= bytes) {
         uint64_t at = base_read_uint(&c, word), info = base_read_uint(&c, word), number = 0;
+        bool is_number = is_relative(f, info);
         if (of->has_addend) {
             number = base_read_uint(&c, word);
-        } else if (is_relative(f, info)) {
+        } else if (is_number && !calls_only) {
             struct base_cursor there = base_cursor(input_image_some(f->image, at, word));
             number = base_read_uint(&there, word);
         }
-        if (is_relative(f, info) && !note(f, number))
+        uint64_t symbol = f->image->is_64 ? info >> 32 : info >> 8;
+        if ((is_number && !calls_only && !note(f, number)) ||
+            (is_slot(f, info) && !code_note_slot(f, symbols, symbol, at, is_call && !calls_only)))
             return false;
     }
     return true;
@@ -73,7 +97,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool code_find_relocated(struct code_follower *f)
+bool code_find_relocated(struct code_follower *f, bool calls_only)
 {
     struct base_bytes elf = input_image_elf(f->image);
     bool is_64 = f->image->is_64;
@@ -88,8 +112,12 @@ bool code_find_relocated(struct code_follower *f)
         if (segment.p_type == PT_DYNAMIC)
             read_dynamic(f, input_image_some(f->image, segment.p_vaddr, segment.p_filesz), found);
     }
-    if (!read_all(f, &found[RELA]) || !read_all(f, &found[REL]))
-        return false;
+    struct input_symbol_section symbols = {0};
+    input_image_dynamic_symbols(f->image, &symbols);
+    for (unsigned i = 0; i < KINDS; i++)
+        if (!read_all(f, &found[i], &symbols, calls_only, i == CALLS))
+            return false;
+    code_sort_slots(f);
     if (f->relocated.count)
         qsort(f->relocated.items, f->relocated.count, sizeof *f->relocated.items, ascending);
     return true;

@@ -203,18 +203,6 @@ static struct code_value mask(const struct code_state *state, const struct code_
     return value;
 }
 
-// Of a value the low four bytes, as another value: the comparison of one half bounds both.
-static struct code_value low_half(const struct code_value *value)
-{
-    struct code_value low = *value;
-    if (value->kind == CODE_VALUE_UNKNOWN)
-        return low;
-    return (struct code_value){.kind = CODE_VALUE_UNKNOWN,
-                               .of = value->of | (uint32_t)value->kind << 24,
-                               .bound = value->bound,
-                               .number = -1 - (value->number & UINT32_MAX)};
-}
-
 static struct code_value shift_left(const struct code_state *state, const struct code_op *op, uint32_t pc)
 {
     struct code_value value = state->reg[op->from];
@@ -246,7 +234,7 @@ static struct code_value extend(const struct code_machine *machine, const struct
     if (from->kind == CODE_VALUE_LOADED && op->size_bytes == 4)
         return *from;
     if (op->size_bytes == 4)
-        return low_half(from);
+        return code_value_low_half(from);
     struct code_value value = unknown(pc, op->to);
     if (!op->negative)
         value.bound = (uint32_t)1 << 8 * op->size_bytes;
@@ -313,28 +301,22 @@ static void forget_base(struct code_state *state, uint32_t base)
             drop_slot(state, i);
 }
 
+// Where sp rises, a signal's handler may write what is then below it.
+static void drop_below(const struct code_machine *machine, struct code_state *state, const struct code_value *sp)
+{
+    const struct code_value *before = &state->reg[machine->arch->sp_reg];
+    if (sp->kind != before->kind || sp->of != before->of || sp->number <= before->number)
+        return;
+    uint32_t base = sp->kind == CODE_VALUE_BASE ? sp->of : CODE_BASE_ENTRY;
+    for (unsigned i = state->slot_count; i-- > 0;)
+        if (state->slot[i].base == base && state->slot[i].offset < sp->number - machine->code->red_zone_bytes)
+            drop_slot(state, i);
+}
+
 // Whether rules are made of such a value, or judged by it.
 static bool is_telling(const struct code_value *value)
 {
     return value->kind == CODE_VALUE_ENTRY || value->kind == CODE_VALUE_CONST || value->kind == CODE_VALUE_BASE;
-}
-
-static void compare(struct code_state *state, const struct code_op *op)
-{
-    if (op->from >= CODE_REGISTERS)
-        return;
-    const struct code_value *from = &state->reg[op->from];
-    state->compares_number = op->other < CODE_REGISTERS && from->kind == CODE_VALUE_CONST;
-    if (op->other == CODE_REG_NONE) {
-        state->compared = *from;
-        state->compared_with = op->number;
-    } else if (state->compares_number) {
-        state->compared = state->reg[op->other];
-        state->compared_with = from->number;
-    } else if (state->reg[op->other].kind == CODE_VALUE_CONST) {
-        state->compared = *from;
-        state->compared_with = state->reg[op->other].number;
-    }
 }
 
 void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
@@ -351,7 +333,7 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
             continue;
         }
         if (op->kind == CODE_OP_COMPARE) {
-            compare(state, op);
+            code_state_compare(state, op);
             continue;
         }
         struct code_value value = result(machine, state, op, pc);
@@ -361,6 +343,8 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
         }
         if (is_telling(&value) || is_telling(&state->reg[op->to]))
             state->version = 0;
+        if (op->to == machine->arch->sp_reg)
+            drop_below(machine, state, &value);
         state->reg[op->to] = value;
     }
     if (state->version == 0)
@@ -381,30 +365,6 @@ void code_state_call(struct code_machine *machine, struct code_state *state, uin
             drop_slot(state, i);
     }
     state->version = ++machine->versions;
-}
-
-void code_state_branch(struct code_state *state, enum code_when when, bool taken)
-{
-    int64_t number = state->compared_with;
-    uint32_t bound = 0;
-    if ((state->compared.kind == CODE_VALUE_UNKNOWN && state->compared.number == 0) || number < 0 || number >= 1 << 20)
-        return;
-    if (state->compares_number)
-        when = when == CODE_WHEN_ABOVE      ? CODE_WHEN_BELOW
-               : when == CODE_WHEN_BELOW    ? CODE_WHEN_ABOVE
-               : when == CODE_WHEN_AT_LEAST ? CODE_WHEN_AT_MOST
-               : when == CODE_WHEN_AT_MOST  ? CODE_WHEN_AT_LEAST
-                                            : when;
-    if ((when == CODE_WHEN_ABOVE && !taken) || (when == CODE_WHEN_AT_MOST && taken))
-        bound = (uint32_t)number + 1;
-    else if ((when == CODE_WHEN_AT_LEAST && !taken) || (when == CODE_WHEN_BELOW && taken))
-        bound = (uint32_t)number;
-    if (bound == 0)
-        return;
-    struct code_value low = low_half(&state->compared);
-    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i))
-        if (code_value_same(&state->reg[i], &state->compared) || code_value_same(&state->reg[i], &low))
-            state->reg[i].bound = bound;
 }
 
 bool code_state_merge(struct code_state *into, const struct code_state *from, uint32_t pc)

@@ -87,6 +87,7 @@ void code_state_enter(const struct code_machine *machine, struct code_state *sta
 // pc: of the instruction, relative to the text; names what it makes.
 void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
                       uint32_t pc);
+void code_state_compare(struct code_state *state, const struct code_op *op); // that an operation makes
 // What a callee leaves: `kept` registers.
 void code_state_call(struct code_machine *machine, struct code_state *state, uint64_t kept, uint32_t pc);
 // What a branch says of the register that was compared.
@@ -104,6 +105,9 @@ static inline bool code_value_is_entry(const struct code_value *value, unsigned 
 {
     return value->kind == CODE_VALUE_ENTRY && value->of == reg && value->number == number && !value->is_signed;
 }
+
+// Of a value the low four bytes, as another value: the comparison of one half bounds both.
+struct code_value code_value_low_half(const struct code_value *value);
 
 // The word at an address; NULL: nothing is known of it.
 const struct code_slot *code_state_slot(const struct code_machine *machine, const struct code_state *state,

@@ -158,7 +158,10 @@ static int publish(struct code_walk *w, struct code_function *function)
     function->keeps = is_whole ? ~(w->walked->changes | f->code->kept | (uint64_t)1 << f->arch->ra_reg) : 0;
     function->comes_back |= w->walked->returns;
     code_parts_learn(w);
-    function->never_returns = !w->walked->returns && !w->walked->leaves;
+    // A return with another stack than is known here may be to the caller; so may be what is behind a call that was
+    // blamed for what is not understood: callers would be cut off there.
+    function->never_returns =
+        !w->walked->returns && !w->walked->leaves && !w->walked->is_elsewhere && !w->walked->is_blaming;
     for (size_t i = 0; i < w->left_for.count; i++) {
         uint32_t pc = w->left_for.items[i];
         struct code_function *next = code_function_at(f, pc);
@@ -167,6 +170,7 @@ static int publish(struct code_walk *w, struct code_function *function)
         if (!next || next->found & CODE_FOUND_CALL)
             continue;
         next->found |= CODE_FOUND_CALL;
+        next->is_seen &= !code_is_open_yet(next);
         f->is_open |= next->is_done && !next->is_followed;
         next->is_done &= next->is_followed;
     }

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -256,6 +257,190 @@ def tables(qutc, compiler, folder):
     return good and len(truth) > 20
 
 
+# Functions that end in a call that never returns, each right before another one that has another frame. What is said of
+# them here is the truth; in the file that is looked at nothing but the names of imports says where functions end.
+ENDS = """
+.macro begin name
+.p2align 4
+\\name: .cfi_startproc
+.endm
+.macro end
+.cfi_endproc
+.endm
+.macro sp bytes
+add $-(\\bytes), %rsp
+.cfi_adjust_cfa_offset \\bytes
+.endm
+.text
+.globl dies
+.type dies, @function
+begin dies
+sp 8
+call abort@plt
+end
+.size dies, .-dies
+begin helps
+inc %eax
+ret
+end
+# By chance what stands behind it returns with the stack as it is there: of the import that shows nothing.
+begin has_no_frame
+call abort@plt
+end
+begin returns_at_once
+xor %eax, %eax
+ret
+end
+.macro ends_by name, call:vararg
+begin \\name
+sp 40
+call helps
+test %eax, %eax
+jne 1f
+.cfi_remember_state
+sp -40
+ret
+1: .cfi_restore_state
+\\call
+end
+begin behind_\\name
+push %rbp
+.cfi_adjust_cfa_offset 8
+push %rbx
+.cfi_adjust_cfa_offset 8
+sp 24
+call helps
+sp -24
+pop %rbx
+.cfi_adjust_cfa_offset -8
+pop %rbp
+.cfi_adjust_cfa_offset -8
+ret
+end
+.endm
+ends_by import, call abort@plt
+ends_by check, call __stack_chk_fail@plt
+ends_by slot, call *_exit@GOTPCREL(%rip)
+ends_by stub_of_slot, call _exit@plt
+ends_by throw, call _ZSt20__throw_length_errorPKc@plt
+"""
+
+# In a file in which little is not described nothing is known of functions that are.
+ENDS_OF_OWN = """
+ends_by own_function, call dies@plt
+begin says_how
+call dies@plt
+end
+begin says_not
+xor %eax, %eax
+ret
+end
+ends_by tail, call ends_by_a_jump@plt
+.globl ends_by_a_jump
+.type ends_by_a_jump, @function
+begin ends_by_a_jump
+jmp abort@plt
+end
+.size ends_by_a_jump, .-ends_by_a_jump
+# Something has the address of what begins behind the padding. Nothing else shows that the call does not come back.
+begin before_a_pointer
+sp 24
+call *%rdi
+.cfi_endproc
+nop
+in_a_table: .cfi_startproc
+xor %eax, %eax
+ud2
+end
+begin calls_it
+sp 8
+call before_a_pointer
+sp -8
+ret
+end
+begin longer
+.rept 600
+push %rbx
+.cfi_adjust_cfa_offset 8
+pop %rbx
+.cfi_adjust_cfa_offset -8
+.endr
+ret
+end
+.data
+.quad in_a_table
+"""
+
+
+def ends(qutc, compiler, folder, source):
+    """No rule without symbols and unwind information that they do not state; each function is found."""
+    stated, bare = os.path.join(folder, "ends"), os.path.join(folder, "ends-bare")
+    with open(stated + ".s", "w", encoding="ascii") as file:
+        file.write(source + '.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", stated, stated + ".s"], check=True)
+    subprocess.run(["strip", "--strip-all", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", stated, "-o", bare],
+                   check=True, stderr=subprocess.DEVNULL)
+    truth, filled = rows(qutc, stated, "--no-fill"), rows(qutc, bare, "--fill")
+    text = subprocess.run(["nm", stated], capture_output=True, text=True, check=True).stdout
+    behind = {match[2]: int(match[1], 16) for match in re.finditer(r"^([0-9a-f]+) t (behind_\w+)$", text, re.MULTILINE)}
+    good = True
+    for start, end, rule in truth:
+        for pc in range(start, end):
+            found = rule_at(filled, pc)
+            # A stub's push is told by arithmetic in what is stated.
+            if rule != "hole" and "pc&" not in rule and found != "hole" and found.split()[:2] != rule.split()[:2]:
+                print(f"ends: {pc:x}: {found}, is {rule}")
+                good = False
+    missing = [name for name, pc in behind.items() if rule_at(filled, pc) == "hole"]
+    if missing:
+        print(f"ends: not found: {missing}")
+    return good and not missing and len(behind) > 4
+
+
+# Each ends in a call of __stack_chk_fail, right behind which the next one begins; nothing else of them is known.
+CHECKED = """
+void abort(void);
+int use(char *);
+#define F(n) int f##n(int a) { char b[n * 16]; b[0] = (char)a; if (use(b)) abort(); return b[1] + use(b + 1); }
+F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
+"""
+
+
+def stubs(qutc, triple, folder):
+    """The linker's stubs of other architectures are read, too."""
+    if not shutil.which(f"{triple}-gcc") or not shutil.which(f"{triple}-objcopy"):
+        print(f"stubs: no compiler for {triple}")
+        return True
+    path, bare = os.path.join(folder, "stubs"), os.path.join(folder, "stubs-bare")
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(CHECKED)
+    subprocess.run([f"{triple}-gcc", "-O2", "-fstack-protector-all", "-fvisibility=hidden", "-fPIC", "-shared", "-nostdlib", "-o", path,
+                    path + ".c"], check=True)
+    subprocess.run([f"{triple}-objcopy", "--strip-all", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", path,
+                    bare], check=True, stderr=subprocess.DEVNULL)
+    stat = subprocess.run([qutc, "stat", "--fill", bare], capture_output=True, text=True).stdout
+    if "16 functions that nothing describes, 16 followed" not in stat or "behind calls" in stat:
+        print(f"stubs: {triple}: {stat}")
+        return False
+    return True
+
+
+def saves_twice(qutc, compiler, folder):
+    """Where sp rose, what had been saved further below than the red zone may be another's since."""
+    path = os.path.join(folder, "twice")
+    with open(path + ".s", "w", encoding="ascii") as file:
+        file.write(".p2align 4\n.type twice, @function\ntwice: sub $200, %rsp\nmov %rbx, (%rsp)\nxor %ebx, %ebx\n"
+                   "mov (%rsp), %rbx\nadd $200, %rsp\npush %rbx\nsub $240, %rsp\nxor %ebx, %ebx\ninside: add $240, %rsp\n"
+                   'pop %rbx\nret\n.size twice, .-twice\n.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    text = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    found = rule_at(rows(qutc, path), int(re.search(r"^([0-9a-f]+) t inside$", text, re.MULTILINE)[1], 16))
+    if found != "cfa=rsp+256 ra=[cfa-8] fp=same rbx=[cfa-16] from-code":
+        print(f"twice: {found}")
+        return False
+    return True
+
+
 def pointed(qutc, compiler, folder):
     """What no symbol names, nothing calls and no alignment shows, but a table has the address of."""
     path = os.path.join(folder, "pointed")
@@ -315,7 +500,12 @@ def main():
             failed += not compare(qutc, compiler, source, flags, folder)
         failed += not behind_calls(qutc, compiler, folder)
         failed += not pointed(qutc, compiler, folder)
+        failed += not saves_twice(qutc, compiler, folder)
+        for triple in "aarch64-linux-gnu", "riscv64-linux-gnu":
+            failed += not stubs(qutc, triple, folder)
         failed += not tables(qutc, compiler, folder)
+        failed += not ends(qutc, compiler, folder, ENDS)
+        failed += not ends(qutc, compiler, folder, ENDS + ENDS_OF_OWN)
         failed += not bounded(qutc, compiler, folder)
         path = os.path.join(folder, "holes")
         with open(path + ".s", "w", encoding="ascii") as file:
