@@ -61,13 +61,14 @@ struct sample_ticker {
     char name[OS_NAME_BYTES];     // that its pace was chosen by
     // Since it was armed.
     struct os_task_times times;
-    uint64_t armed_ns, guarded_ns;    // CLOCK_MONOTONIC
-    struct os_task_times seen_times;  // as of the timer's last tick
-    uint64_t handler_left_ns;         // CLOCK_MONOTONIC
-    uint64_t rests_until_ns;          // until then it takes no sample
-    uint64_t rested_count;            // ticks that came before that; of a timer they are in counts.late
-    uint64_t kernel_ns, faults_seen;  // in the kernel, and in no sample yet
-    struct os_task_times reach_times; // as of the last look whether its rate is held
+    uint64_t armed_ns, guarded_ns;           // CLOCK_MONOTONIC
+    struct os_task_times seen_times;         // as of the timer's last tick
+    uint64_t handler_left_ns;                // CLOCK_MONOTONIC
+    uint64_t sample_left_ns, sample_took_ns; // of the last one
+    uint64_t rests_until_ns;                 // until then it takes no sample
+    uint64_t rested_count;                   // ticks that came before that; of a timer they are in counts.late
+    uint64_t kernel_ns, faults_seen;         // in the kernel, and in no sample yet
+    struct os_task_times reach_times;        // as of the last look whether its rate is held
     uint64_t reach_came;
     bool was_short;
     struct sample_tick_counts counts;

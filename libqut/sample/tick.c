@@ -84,27 +84,23 @@ static bool is_thinned(struct sample_ticker *ticker, bool is_timers, bool is_bes
     return true;
 }
 
-// A handler of a sample that takes longer than the ticks' period, on a busy machine or of a deep stack with names,
-// would be followed by the next one at once, and the program would come to nothing. So it has as much time as that took
-// to itself first; what ticks meanwhile is late, and its time is in the next sample. Not for ever: a thread may have
-// been stopped within a handler, or have waited for a processor, during which a clock of processor time stands still.
-enum { REST_MOST_NS = 100000000, REST_MOST_PERIODS = 4 };
+// A sample that takes longer than the ticks' period, of a deep stack with names on a busy machine, would be followed by
+// the next one at once, and the program would come to nothing. So a tick right behind a sample begins a rest, as long
+// as that sample took, within bounds: it may have waited for a processor. What ticks meanwhile is late, and its time is
+// in the next sample.
+enum { BEHIND_PART_OF_PERIOD = 8, REST_MOST_PERIODS = 4 };
 
 static bool rests(struct sample_ticker *ticker, uint64_t entered_ns, bool is_timers, uint64_t overrun_count)
 {
+    uint64_t most_ns = REST_MOST_PERIODS * ticker->period_ns, took_ns = ticker->sample_took_ns;
+    if (__builtin_expect(entered_ns - ticker->sample_left_ns < ticker->period_ns / BEHIND_PART_OF_PERIOD, 0))
+        ticker->rests_until_ns = entered_ns + (took_ns < most_ns ? took_ns : most_ns);
     if (__builtin_expect(entered_ns >= ticker->rests_until_ns, 1))
         return false;
     ticker->rested_count += overrun_count + 1;
     if (is_timers) // an event counts itself
         count(&ticker->counts.late, overrun_count + 1);
     return true;
-}
-
-static void rest_after(struct sample_ticker *ticker, uint64_t entered_ns, uint32_t trigger)
-{
-    uint64_t left_ns = os_now_ns(), rest_ns = left_ns - entered_ns;
-    uint64_t most_ns = trigger == QUT_TRIGGER_WALL ? REST_MOST_NS : REST_MOST_PERIODS * ticker->period_ns;
-    ticker->rests_until_ns = left_ns + (rest_ns < most_ns ? rest_ns : most_ns);
 }
 
 // Beside an event, which has all ticks of user mode, a timer's other ticks are none.
@@ -147,7 +143,8 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (sample_pace_asks_for_names())
         look_at_name(ticker);
     ticker->tick_count++;
-    rest_after(ticker, entered_ns, trigger);
+    ticker->sample_left_ns = os_now_ns();
+    ticker->sample_took_ns = ticker->sample_left_ns - entered_ns;
 }
 
 bool sampling_is_tick(const siginfo_t *info)

@@ -155,7 +155,7 @@ struct sample_ticker *sample_ticker_take(uint32_t tid)
     atomic_store_explicit(&ticker->counts.fired, 0, memory_order_relaxed);
     atomic_store_explicit(&ticker->counts.beside, 0, memory_order_relaxed);
     atomic_store_explicit(&ticker->fault_mark, -1, memory_order_relaxed);
-    ticker->handler_left_ns = ticker->rests_until_ns = 0;
+    ticker->handler_left_ns = ticker->sample_left_ns = ticker->rests_until_ns = 0;
     ticker->seen = ticker->identity = ticker->period_ns = ticker->asked_ns = ticker->guarded_ns = 0;
     ticker->switches_seen = ticker->cpu_ns_seen = 0;
     ticker->tick_count = ticker->guard_depth = 0;
