@@ -198,6 +198,25 @@ static uint64_t samples_in_transit(const struct trace_segment_view *view, uint32
     return is_its && !is_told ? __atomic_load_n(&writer->taking_samples, __ATOMIC_RELAXED) : 0;
 }
 
+// The last chunk that a writer without one can have had. One that it is taking has its number already, or had when
+// `seq_next` was read, and will be full and sealed without this state telling of it.
+static uint64_t seq_before(const struct trace_segment_view *view, uint32_t slot, unsigned level, uint64_t seq_next)
+{
+    const qut_trace_u64 *words = trace_segment_directory(view);
+    uint32_t taking = __atomic_load_n(&trace_segment_thread(view, slot)->writers[level].taking, __ATOMIC_ACQUIRE);
+    uint64_t last = 0;
+    if (!taking || taking > view->chunk_count)
+        return seq_next - 1;
+    for (uint32_t i = 0; i < view->chunk_count; i++) {
+        uint64_t word = __atomic_load_n(&words[i], __ATOMIC_ACQUIRE);
+        bool is_before = i != taking - 1 && trace_chunk_word_state(word) == QUT_TRACE_CHUNK_SEALED &&
+                         trace_chunk_word_slot(word) == slot && trace_chunk_word_level(word) == level;
+        if (is_before && trace_chunk_word_seq(word) > last)
+            last = trace_chunk_word_seq(word);
+    }
+    return last;
+}
+
 // The innermost level also counts what is nested too deep for any: two counters each, of handlers in handlers.
 static uint32_t may_be_under_way(const struct qut_trace_thread *thread, unsigned level)
 {
@@ -207,8 +226,8 @@ static uint32_t may_be_under_way(const struct qut_trace_thread *thread, unsigned
     return level == QUT_TRACE_LEVELS - 1 && count ? count + NESTED_AT_ONCE : count;
 }
 
-// `counts` are no part of a commit. Where hits and version are the same before and after, no append ended meanwhile,
-// and at most one was under way.
+// `counts` are no part of a commit: what was not stored has none. Where version and counts are the same before and
+// after, no append began or ended meanwhile, and at most one was under way.
 static void copy_writer(const struct trace_segment_view *view, unsigned level, struct qut_trace_file_thread *to)
 {
     const struct qut_trace_thread *thread = trace_segment_thread(view, to->slot);
@@ -218,7 +237,6 @@ static void copy_writer(const struct trace_segment_view *view, unsigned level, s
         uint64_t seq_next = __atomic_load_n(&trace_segment_header(view)->chunk_seq_next, __ATOMIC_ACQUIRE);
         // Pairs with the writer's release: what that version says was written before.
         uint32_t version = __atomic_load_n(&writer->version, __ATOMIC_ACQUIRE);
-        uint64_t hits = __atomic_load_n(&writer->counts.hits, __ATOMIC_ACQUIRE);
         memcpy(&copy->commit, &writer->commits[version & 1], sizeof copy->commit);
         memcpy(&copy->counts, &writer->counts, sizeof copy->counts);
         memcpy(copy->totals, writer->totals, sizeof copy->totals);
@@ -226,10 +244,10 @@ static void copy_writer(const struct trace_segment_view *view, unsigned level, s
         copy->overwritten = copy->commit.overwritten + samples_in_transit(view, to->slot, level, &copy->commit);
         copy->under_way = may_be_under_way(thread, level);
         if (!copy->commit.chunk) // it does not say which chunks it had before: none of the later ones
-            copy->commit.chunk_seq = (uint32_t)seq_next - 1;
+            copy->commit.chunk_seq = (uint32_t)seq_before(view, to->slot, level, seq_next);
         __atomic_thread_fence(__ATOMIC_ACQUIRE); // the copies are made before the words are looked at again
         if (__atomic_load_n(&writer->version, __ATOMIC_RELAXED) == version &&
-            __atomic_load_n(&writer->counts.hits, __ATOMIC_RELAXED) == hits)
+            memcmp(&writer->counts, &copy->counts, sizeof copy->counts) == 0)
             return;
     }
 }
