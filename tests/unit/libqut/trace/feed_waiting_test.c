@@ -166,6 +166,8 @@ TEST(what_is_planned_begins_with_its_plan)
         if (child == 0)
             _exit(in_handler == 2 ? plan_alone() : plan(in_handler != 0));
         const int status = status_of(child);
+        if (status == 127 || status == 66)
+            SKIP("qemu and ThreadSanitizer end a child that starts a thread");
         CHECK(status == 0, "planned, %d: %d", in_handler, status);
     }
 }
