@@ -3,11 +3,13 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/diagnostics.h"
+#include "cli/nearest.h"
 #include "tracer/calls/patterns.h"
 #include "tracer/calls/plan.h"
 #include "tracer/prototypes/prototypes.h"
@@ -77,6 +79,103 @@ static int of_command(const char *command, void (*take)(void *context, const cha
 int cli_calls_files(const struct calls_options *options, void (*take)(void *context, const char *path), void *context)
 {
     return options->pid ? of_process(options->pid, take, context) : of_command(options->command[0], take, context);
+}
+
+// ---- what a pattern that no function fits may have meant: a name without wildcards that is spelt nearly so
+
+enum { HINT_BYTES = 256 };
+
+struct looking {
+    const struct calls_options *options;
+    struct calls_patterns patterns; // the one
+    bool is_module;                 // its module is what nothing fits
+    struct cli_nearest nearest;
+    char found[HINT_BYTES]; // what `nearest` has, in a place that stays
+};
+
+static void offer(struct looking *looking, const char *word)
+{
+    const unsigned before = looking->nearest.distance;
+    const char *had = looking->nearest.word;
+    cli_nearest_offer(&looking->nearest, word);
+    if (looking->nearest.word == had && looking->nearest.distance == before)
+        return;
+    snprintf(looking->found, sizeof looking->found, "%s", word);
+    looking->nearest.word = looking->found;
+}
+
+static void offer_bare(struct looking *looking, const char *readable)
+{
+    char name[HINT_BYTES];
+    offer(looking, calls_name_bare(readable, name, sizeof name));
+}
+
+static void look_at_module(void *context, const char *path)
+{
+    struct looking *looking = context;
+    looking->is_module &= !calls_patterns_want_module(&looking->patterns, cli_basename(path));
+}
+
+static void offer_module(void *context, const char *path)
+{
+    struct looking *looking = context;
+    const char *name = cli_basename(path), *stem_end = strstr(name, ".so");
+    offer(looking, name);
+    char stem[HINT_BYTES] = "";
+    if (stem_end && (size_t)(stem_end - name) < sizeof stem) {
+        memcpy(stem, name, (size_t)(stem_end - name));
+        offer(looking, stem);
+    }
+}
+
+static void offer_functions(void *context, const char *path)
+{
+    struct looking *looking = context;
+    const char *module = cli_basename(path);
+    struct base_error error = {0};
+    struct calls_plan *plan;
+    if (!calls_patterns_want_module(&looking->patterns, module) ||
+        cli_calls_plan(looking->options, path, module, &plan, &error) != 0)
+        return;
+    for (uint32_t i = 0; i < plan->header->function_count; i++)
+        offer_bare(looking, calls_plan_readable(plan, &plan->functions[i]));
+    for (uint32_t i = 0; i < plan->header->alias_count; i++)
+        offer_bare(looking, plan->names + plan->aliases[i].readable);
+    calls_plan_free(plan);
+}
+
+// Where the process or the command is gone meanwhile nothing is said: that was.
+static void look(struct looking *looking)
+{
+    const struct calls_pattern *pattern = &looking->patterns.items[0];
+    const int pid = looking->options->pid;
+    if (pid && kill(pid, 0) != 0)
+        return;
+    looking->is_module = pattern->module != NULL;
+    cli_calls_files(looking->options, look_at_module, looking);
+    const char *text = looking->is_module ? pattern->module : pattern->glob;
+    if (strpbrk(text, "*?["))
+        return;
+    cli_nearest_begin(&looking->nearest, text, strlen(text));
+    cli_calls_files(looking->options, looking->is_module ? offer_module : offer_functions, looking);
+}
+
+const char *cli_calls_hint(const struct calls_options *options, const char *text, struct calls_hint *hint)
+{
+    struct looking *looking = calloc(1, sizeof *looking);
+    struct base_error error = {0};
+    hint->text[0] = 0;
+    if (!looking)
+        return hint->text;
+    looking->options = options;
+    if (calls_patterns_add(&looking->patterns, text, false, &error) == 0)
+        look(looking);
+    if (looking->nearest.word)
+        snprintf(hint->text, sizeof hint->text, ": did you mean %s\"%.40s\"?", looking->is_module ? "the module " : "",
+                 looking->found);
+    calls_patterns_free(&looking->patterns);
+    free(looking);
+    return hint->text;
 }
 
 // ---- the list
@@ -170,8 +269,10 @@ static int say_sums(const struct list *list, const struct calls_options *options
         const struct calls_pattern *pattern = &list->patterns.items[i];
         if (pattern->functions || pattern->is_excluded)
             continue;
-        cli_report(stderr, pattern->text, "no function fits%s",
-                   options->pid ? "" : ", neither of the command's file nor of the libraries that it is linked with");
+        struct calls_hint hint;
+        cli_report(stderr, pattern->text, "no function fits%s%s",
+                   options->pid ? "" : ", neither of the command's file nor of the libraries that it is linked with",
+                   cli_calls_hint(options, pattern->text, &hint));
         status = CLI_BAD;
     }
     if (status != CLI_BAD)

@@ -45,6 +45,13 @@ int cli_calls_plan(const struct calls_options *options, const char *path, const 
 // --list: what would be traced, and how. An exit status. (calls_list.c)
 int cli_calls_list(const struct calls_options *options);
 
+// Of a pattern that no function fits, what may be meant by it: ": did you mean ...?", or "". Looks at the files that
+// cli_calls_files has; blocks, allocates. (calls_list.c)
+struct calls_hint {
+    char text[80];
+};
+const char *cli_calls_hint(const struct calls_options *options, const char *text, struct calls_hint *hint);
+
 // The end, on standard error (calls_summary.c). Returns whether the trace is whole: all that was asked for was traced,
 // and all was put back. What is missing is said even if options->quiet.
 bool cli_calls_summary(const struct record_command_options *options, const struct record_result *result);

@@ -101,13 +101,16 @@ static void say_children(const struct traced_result *calls)
                    base_quantity_count(calls->swept).text);
 }
 
-static bool say_patterns(const struct traced_options *options, const struct traced_result *calls)
+static bool say_patterns(const struct record_command_options *record, const struct traced_result *calls)
 {
+    const struct traced_options *options = record->calls;
     bool is_whole = true;
     for (size_t i = 0; i < options->pattern_count; i++) {
         if (options->is_excluded[i] || calls->pattern_matches[i])
             continue;
-        cli_report(stderr, options->patterns[i], "no function fits, in any module that was loaded");
+        struct calls_hint hint;
+        cli_report(stderr, options->patterns[i], "no function fits, in any module that was loaded%s",
+                   cli_calls_hint(record->asked, options->patterns[i], &hint));
         is_whole = false;
     }
     for (size_t i = 0; i < options->least_count; i++) {
@@ -150,7 +153,7 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
         cli_report(stderr, NULL, "no function was probed");
         is_whole = false;
     }
-    if (calls->processes && !say_patterns(options->calls, calls))
+    if (calls->processes && !say_patterns(options, calls))
         is_whole = false;
     if (calls->lost_enters + calls->lost_exits) {
         cli_report(stderr, options->path,

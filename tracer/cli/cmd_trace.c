@@ -51,6 +51,7 @@ static int trace_command(const struct cli_command *command, int argc, char **arg
     if (status != CLI_GO_ON)
         return status;
     record.calls = &options.traced;
+    record.asked = &options;
     record.settings.call_ring_bytes = options.ring_bytes;
     record.settings.traps = options.traced.traps;
     return cli_record_go(&record);

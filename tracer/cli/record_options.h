@@ -12,6 +12,7 @@
 
 #define RECORD_FILE "qut.qtrace" // where to, unless -o says it; and what is read where no FILE is given
 
+struct calls_options;
 struct record_command_options {
     const char *path;
     char **command; // of the operands, with a NULL at the end; NULL: -p
@@ -23,6 +24,7 @@ struct record_command_options {
     FILE *json;                  // opened by the command
     uint64_t duration_ns;
     const struct traced_options *calls; // of `qut trace`; NULL: none are traced
+    const struct calls_options *asked;  // which say where functions' names are looked for; NULL as above
     struct agent_settings settings;     // all that the command line decides
 };
 

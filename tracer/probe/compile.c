@@ -241,6 +241,17 @@ static bool take_clause(struct probe_compiler *c)
     return true;
 }
 
+// One that is read, and that nothing fills, is 0 for ever: its name is a mistake.
+static bool maps_are_filled(struct probe_compiler *c)
+{
+    for (uint32_t i = 0; i < c->maps.count; i++) {
+        const struct probe_token *name = &c->read_maps[i];
+        if (name->length && !(c->filled_maps >> i & 1))
+            return probe_fail(c, name->at, name->length, "no probe fills it%s", probe_map_hint(c, name).text);
+    }
+    return true;
+}
+
 // ---- the image
 
 static void *put(void *to, const void *from, size_t bytes)
@@ -309,7 +320,7 @@ int probe_compile_with(const char *text, size_t length, struct probe_resolver *r
         is_good = probe_fail_here(&c, "a probe, as entry:NAME { @ = count() }");
     while (is_good && c.token.kind != PROBE_TOKEN_END)
         is_good = take_clause(&c);
-    is_good = is_good && take_own_after(&c) && make_image(&c) && verify(&c);
+    is_good = is_good && maps_are_filled(&c) && take_own_after(&c) && make_image(&c) && verify(&c);
     base_vector_free(&c.programs.vector);
     base_vector_free(&c.maps.vector);
     base_vector_free(&c.code.vector);

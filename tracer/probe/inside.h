@@ -47,13 +47,15 @@ struct probe_compiler {
     // Of the program that is being made.
     enum qut_probe_kind kind;
     uint32_t first_instruction;
-    uint32_t stack_words;                // in use
-    uint32_t depth;                      // of what lies in each other
-    bool is_slash_an_end;                // in a predicate, outside of parentheses
-    const struct probe_source *outer;    // what the text stands in place of; NULL: it is the script's
-    const struct probe_variant *variant; // of a place with a meaning; NULL: it has none
-    uint32_t builtins;                   // those that the script has so far, bits
-    uint32_t assigned_at;                // the first token behind "=": an aggregation may be meant
+    uint32_t stack_words;                             // in use
+    uint32_t depth;                                   // of what lies in each other
+    bool is_slash_an_end;                             // in a predicate, outside of parentheses
+    const struct probe_source *outer;                 // what the text stands in place of; NULL: it is the script's
+    const struct probe_variant *variant;              // of a place with a meaning; NULL: it has none
+    uint32_t builtins;                                // those that the script has so far, bits
+    uint32_t assigned_at;                             // the first token behind "=": an aggregation may be meant
+    uint32_t filled_maps;                             // bits of those that something is put into
+    struct probe_token read_maps[QUT_PROBE_MAPS_MAX]; // where each is first read by the script; length 0: nowhere
 };
 
 // Fills the diagnostic, and returns false. The first one stays.
@@ -154,11 +156,15 @@ bool probe_block(struct probe_compiler *c);
 enum { PROBE_AGGREGATIONS = 7 };
 void probe_aggregation_names(const char *names[PROBE_AGGREGATIONS]);
 
+// ---- hint.c
+
 // The word of a list that the token may have meant, as a sentence; "" if none is near.
 struct probe_hint {
     char text[64];
 };
 struct probe_hint probe_hint(const struct probe_compiler *c, const struct probe_token *token, const char *const *words,
                              size_t count);
+// Likewise of the maps that have been filled so far; the token has its "@".
+struct probe_hint probe_map_hint(const struct probe_compiler *c, const struct probe_token *name);
 
 #endif

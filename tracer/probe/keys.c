@@ -3,23 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/nearest.h"
 #include "tracer/probe/inside.h"
 
 enum { WORD_BYTES = 8 };
-
-struct probe_hint probe_hint(const struct probe_compiler *c, const struct probe_token *token, const char *const *words,
-                             size_t count)
-{
-    struct probe_hint hint = {.text = ""};
-    struct cli_nearest nearest;
-    cli_nearest_begin(&nearest, c->text + token->at, token->length);
-    for (size_t i = 0; i < count; i++)
-        cli_nearest_offer(&nearest, words[i]);
-    if (nearest.word)
-        snprintf(hint.text, sizeof hint.text, ": did you mean \"%.32s\"?", nearest.word);
-    return hint;
-}
 
 // ---- values behind each other
 

@@ -39,6 +39,13 @@ static bool put(struct putting *p, uint32_t at, uint32_t *end)
     const uint32_t digit = at + 1 + has_braces;
     bool has_instead = false;
     uint32_t instead = digit + 1, behind = digit + 1;
+    const char first = at + 1 < c->length ? c->text[at + 1] : 0;
+    const bool is_name = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z');
+    if (is_name)
+        return probe_fail(c, at, 2,
+                          "parameters are $1 to $9, or ${1:-what it is if it is not given}; what a script keeps "
+                          "is in a map: @%c",
+                          first);
     if (digit >= c->length || c->text[digit] < '1' || c->text[digit] > '9')
         return probe_fail(c, at, digit + 1 - at, "parameters are $1 to $9, or ${1:-what it is if it is not given}");
     if (has_braces) {

@@ -75,7 +75,11 @@ static bool assignment(struct probe_compiler *c)
     struct probe_keyed keyed;
     struct probe_operand value;
     uint32_t map;
-    if (!probe_key(c, &keyed) || !probe_take_sign(c, "="))
+    if (!probe_key(c, &keyed))
+        return false;
+    if (probe_is_sign(c, "+"))
+        return probe_fail_here(c, "\"=\", as in @a = count(), or @a = sum(x)");
+    if (!probe_take_sign(c, "="))
         return false;
     c->assigned_at = c->token.at;
     if (is_aggregation(c, &aggregation)) {
@@ -91,6 +95,8 @@ static bool assignment(struct probe_compiler *c)
     }
     const bool done = probe_map_is(c, &keyed, &as, &map) && probe_call_with_key(c, QUT_PROBE_AGGREGATE, map, &keyed);
     probe_give_words(c, keyed.key.words);
+    if (done)
+        c->filled_maps |= UINT32_C(1) << map;
     return done;
 }
 
@@ -148,16 +154,9 @@ static bool of_whole_map(struct probe_compiler *c, enum qut_probe_helper helper)
         return false;
     if (c->token.kind != PROBE_TOKEN_MAP)
         return probe_fail_here(c, "a map");
-    if (!probe_find_map(c, &c->token, &map)) {
-        const char *names[QUT_PROBE_MAPS_MAX];
-        struct probe_token token = c->token;
-        for (size_t i = 0; i < c->script->maps.count; i++)
-            names[i] = c->script->maps.items[i].name;
-        token.at++;
-        token.length--;
+    if (!probe_find_map(c, &c->token, &map))
         return probe_fail(c, c->token.at, c->token.length, "no probe above fills it%s",
-                          probe_hint(c, &token, names, c->script->maps.count).text);
-    }
+                          probe_map_hint(c, &c->token).text);
     return probe_next(c) && probe_take_sign(c, ")") && probe_load_number(c, 1, (int64_t)map) && probe_call(c, helper);
 }
 
@@ -183,7 +182,7 @@ static bool choice(struct probe_compiler *c)
 
 static bool statement(struct probe_compiler *c, bool *ends_itself)
 {
-    static const char *const names[] = {"if", "printf", "print", "clear"};
+    static const char *const names[] = {"if", "printf", "print", "clear", "else"};
     const struct probe_token token = c->token;
     *ends_itself = probe_is_name(c, "if");
     if (token.kind == PROBE_TOKEN_MAP)
@@ -196,6 +195,12 @@ static bool statement(struct probe_compiler *c, bool *ends_itself)
         return of_whole_map(c, QUT_PROBE_PRINT);
     if (probe_is_name(c, "clear"))
         return of_whole_map(c, QUT_PROBE_CLEAR);
+    const struct aggregation *aggregation;
+    if (is_aggregation(c, &aggregation))
+        return probe_fail(c, token.at, token.length, "%s is put into a map, as in @a = %s", aggregation->name,
+                          probe_map_kind_name(aggregation->kind));
+    if (probe_is_name(c, "else"))
+        return probe_fail(c, token.at, token.length, "there is no \"if\" before it");
     if (token.kind == PROBE_TOKEN_NAME)
         return probe_fail(c, token.at, token.length, "no statement begins so%s",
                           probe_hint(c, &token, names, sizeof names / sizeof *names).text);

@@ -42,8 +42,19 @@ const char *probe_field_name(uint32_t field)
 
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 3 + PROBE_BUILTIN_VALUES + PROBE_AGGREGATIONS];
+    const char *words[FIELDS + NUMBERS + 3 + PROBE_BUILTIN_VALUES + PROBE_AGGREGATIONS],
+        *aggregations[PROBE_AGGREGATIONS];
     size_t count = 0;
+    probe_aggregation_names(aggregations);
+    for (size_t i = 0; i < PROBE_AGGREGATIONS; i++)
+        if (probe_is_name(c, aggregations[i]))
+            return probe_fail(c, token->at, token->length, "%s stands alone behind \"=\": it is no value",
+                              aggregations[i]);
+    if (c->next + 1 < c->length && c->text[c->next] == '-' && c->text[c->next + 1] == '>') {
+        static const char *const with_members[] = {"args", "retval"};
+        const struct probe_hint hint = probe_hint(c, token, with_members, 2);
+        return probe_fail(c, token->at, token->length, "no value with members has this name%s", hint.text);
+    }
     for (size_t i = 0; i < FIELDS; i++)
         words[count++] = fields[i].name;
     for (size_t i = 0; i < NUMBERS; i++)
@@ -53,10 +64,8 @@ static bool unknown_name(struct probe_compiler *c, const struct probe_token *tok
     words[count++] = "stack";
     for (enum probe_builtin_value i = 0; i < PROBE_BUILTIN_VALUES; i++)
         words[count++] = probe_builtin_value_name(i);
-    if (token->at == c->assigned_at) {
-        probe_aggregation_names(words + count);
-        count += PROBE_AGGREGATIONS;
-    }
+    for (size_t i = 0; token->at == c->assigned_at && i < PROBE_AGGREGATIONS; i++)
+        words[count++] = aggregations[i];
     const struct probe_hint hint = probe_hint(c, token, words, count);
     return probe_fail(c, token->at, token->length, "no value has this name%s", hint.text);
 }
@@ -204,6 +213,8 @@ static bool look_up(struct probe_compiler *c, struct probe_operand *o)
         keyed.value = c->script->maps.items[map].value;
     if (!probe_map_is(c, &keyed, &as, &map) || !probe_call_with_key(c, QUT_PROBE_LOOKUP, map, &keyed))
         return false;
+    if (!c->outer && !c->read_maps[map].length)
+        c->read_maps[map] = keyed.name;
     probe_give_words(c, keyed.key.words);
     o->where = PROBE_IN_R0;
     o->type = keyed.value;

@@ -28,6 +28,16 @@ START_TEST(one_change)
 }
 END_TEST
 
+START_TEST(two_changes)
+{
+    ck_assert_pstr_eq(nearest_to("stcak"), "stack");
+    ck_assert_pstr_eq(nearest_to("satkc"), "stack");   // of five letters, two swaps
+    ck_assert_pstr_eq(nearest_to("STACK"), "stack");   // capitals are no change
+    ck_assert_pstr_eq(nearest_to("rexort"), "report"); // as far from export, which begins otherwise
+    ck_assert_pstr_eq(nearest_to("exxort"), "export");
+}
+END_TEST
+
 START_TEST(none)
 {
     ck_assert_pstr_eq(nearest_to(""), NULL);
@@ -53,6 +63,7 @@ int main(void)
     Suite *suite = suite_create("nearest");
     TCase *all = tcase_create("all");
     tcase_add_test(all, one_change);
+    tcase_add_test(all, two_changes);
     tcase_add_test(all, none);
     tcase_add_test(all, part);
     suite_add_tcase(suite, all);

@@ -363,10 +363,20 @@ def check_mistakes():
     expect(f"--explain ({done.stderr})", (done.returncode, "open" in done.stdout), (0, True))
     for script, status, wanted in (
             ("entry:x { @n = cont() }", 2, "-e:1:16: no value has this name: did you mean \"count\"?"),
+            ("alocc { @n = count() }", 2, "-e:1:1: no probe begins so: did you mean \"alloc\"?"),
             ("end { printf(\"x\") }", 2, "no place in a program"),
+            ("entry:libc.so*!maloc { @n = count() }", 1, "no function fits, in any module that was loaded: did you mean \"malloc\"?"),
+            ("entry:libcc!malloc { @n = count() }", 1, "did you mean the module \"libc\"?"),
+            ("entry:libc.so*!maloc* { @n = count() }", 1, "in any module that was loaded\n"),
             ("entry:no_such_function_anywhere { @n = count() }", 1, "no function fits")):
         done = probe(script, "true")
         expect(f"exit status of {script}", done.returncode, status)
+        assert wanted in done.stderr, f"{wanted!r} is not in {done.stderr!r}"
+    for arguments, wanted in ((("-f", "slow-cals"), "did you mean \"slow-calls\"?"), (("-f", "nothing-near"), "--list-scripts"),
+                              (("--list", f"{NAME}!probe_wrok"), "is linked with: did you mean \"probe_work\"?")):
+        done = subprocess.run([QUT, "probe", *arguments, SUBJECT], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=PATIENCE_S)
+        expect(f"exit status with {arguments}", done.returncode, 2)
         assert wanted in done.stderr, f"{wanted!r} is not in {done.stderr!r}"
 
 

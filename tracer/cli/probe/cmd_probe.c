@@ -57,7 +57,13 @@ static char *read_script(const char *path, size_t *length)
         fclose(file);
     if (!failed)
         return text;
-    cli_report(stderr, path, "%s", strerror(failed));
+    const char *nearest = failed == ENOENT ? cli_probe_library_nearest(path) : NULL;
+    if (nearest)
+        cli_report(stderr, path, "%s, and no script of ours is called so: did you mean \"%s\"?", strerror(failed),
+                   nearest);
+    else
+        cli_report(stderr, path, "%s%s", strerror(failed),
+                   failed == ENOENT ? "; --list-scripts has those of ours" : "");
     free(text);
     return NULL;
 }
@@ -158,6 +164,7 @@ static int go(struct work *work, int argc, char **argv)
     if (status != CLI_GO_ON)
         return status;
     record.calls = &calls->traced;
+    record.asked = calls;
     record.settings.call_ring_bytes = calls->ring_bytes;
     return cli_record_go(&record);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/diagnostics.h"
+#include "cli/nearest.h"
 
 const struct probe_library_script *cli_probe_library_find(const char *name)
 {
@@ -12,6 +13,15 @@ const struct probe_library_script *cli_probe_library_find(const char *name)
         if (strcmp(script->name, name) == 0)
             return script;
     return NULL;
+}
+
+const char *cli_probe_library_nearest(const char *name)
+{
+    struct cli_nearest nearest;
+    cli_nearest_begin(&nearest, name, strlen(name));
+    for (const struct probe_library_script *script = probe_library_scripts; script->name; script++)
+        cli_nearest_offer(&nearest, script->name);
+    return nearest.word;
 }
 
 // Comments at its beginning, without the first line, which is the licence.

@@ -15,4 +15,7 @@ const struct probe_library_script *cli_probe_library_find(const char *name); // 
 // Names, and what each answers, on standard output. An exit status.
 int cli_probe_library_list(void);
 
+// The name of one that is spelt nearly so; NULL: none is.
+const char *cli_probe_library_nearest(const char *name);
+
 #endif

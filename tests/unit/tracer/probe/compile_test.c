@@ -125,7 +125,7 @@ static void check_value(size_t at)
     char text[256];
     struct probe_script script;
     struct host host;
-    snprintf(text, sizeof text, "entry:f { @ = sum(%s) }", values[at].text);
+    snprintf(text, sizeof text, "entry:f { @ = sum(%s) } entry:g { @v[tid] = pid }", values[at].text);
     compile(&script, text);
     run(&host, &script, 0);
     const struct call *last = &host.calls[host.count - 1];
@@ -133,8 +133,9 @@ static void check_value(size_t at)
     ck_assert_msg((int64_t)last->value == values[at].value, "%s is %lld", values[at].text, (long long)last->value);
     probe_script_free(&script);
     // The same as a condition.
-    snprintf(text, sizeof text, "entry:f /(%s)/ { if (%s) { @ = count() } else { @e = count() } }", values[at].text,
-             values[at].text);
+    snprintf(text, sizeof text,
+             "entry:f /(%s)/ { if (%s) { @ = count() } else { @e = count() } } entry:g { @v[tid] = pid }",
+             values[at].text, values[at].text);
     compile(&script, text);
     run(&host, &script, 0);
     uint32_t counts = 0;
@@ -267,6 +268,14 @@ static const struct {
                                 "               ^~~~\n"},
     {"entry:f { @a = 1 + cont() }", "x:1:20: no value has this name\nentry:f { @a = 1 + cont() }\n"
                                     "                   ^~~~\n"},
+    {"entry:f { @a = 1 + count() }",
+     "x:1:20: count stands alone behind \"=\": it is no value\nentry:f { @a = 1 + count() }\n"
+     "                   ^~~~~\n"},
+    {"entry:f { count() }",
+     "x:1:11: count is put into a map, as in @a = count()\nentry:f { count() }\n          ^~~~~\n"},
+    {"entry:f { @a++ }", "x:1:13: expected \"=\", as in @a = count(), or @a = sum(x), not +\nentry:f { @a++ }\n"
+                         "            ^\n"},
+    {"entry:f { else { } }", "x:1:11: there is no \"if\" before it\nentry:f { else { } }\n          ^~~~\n"},
     {"entry:f { @a = sum(retval) }",
      "x:1:20: retval is known in \"return\" only\nentry:f { @a = sum(retval) }\n                   ^~~~~~\n"},
     {"return:f { @a = sum(arg0) }",
@@ -303,7 +312,7 @@ static const struct {
     {"entry:f { print(@a) }", "x:1:11: maps are printed and cleared in \"timer\", \"begin\", \"end\" only\n"
                               "entry:f { print(@a) }\n          ^~~~~\n"},
     {"entry:f { @hits = count() } end { print(@hit) }",
-     "x:1:41: no probe above fills it: did you mean \"hits\"?\n"
+     "x:1:41: no probe above fills it: did you mean \"@hits\"?\n"
      "entry:f { @hits = count() } end { print(@hit) }\n                                        ^~~~\n"},
     {"timer:1s { @a = sum(u32(8)) }",
      "x:1:21: the program's memory is read in \"entry\" and \"return\" only\ntimer:1s { @a = sum(u32(8)) }\n"

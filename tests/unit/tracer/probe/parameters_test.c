@@ -52,15 +52,11 @@ static const struct {
     uint32_t at, length;
     const char *said;
 } bad[] = {
-    {"x $1", 0, 2, 2, "parameter 1 is missing"},
-    {"x ${2}", 1, 2, 4, "parameter 2 is missing"},
-    {"$x", 0, 0, 2, "parameters are $1 to $9"},
-    {"$0", 0, 0, 2, "parameters are $1 to $9"},
-    {"$", 0, 0, 2, "parameters are $1 to $9"},
-    {"${1", 1, 0, 3, "expected ${1}"},
-    {"${1-2}", 1, 0, 3, "expected ${1}"},
-    {"${1:-", 1, 0, 3, "expected ${1}"},
-    {"$1", 2, 0, 0, "no parameter $2, which is \"\"2\"\""},
+    {"x $1", 0, 2, 2, "parameter 1 is missing"}, {"x ${2}", 1, 2, 4, "parameter 2 is missing"},
+    {"$x", 0, 0, 2, "parameters are $1 to $9"},  {"{ $y = 1 }", 0, 2, 2, "what a script keeps is in a map: @y"},
+    {"$0", 0, 0, 2, "parameters are $1 to $9"},  {"$", 0, 0, 2, "parameters are $1 to $9"},
+    {"${1", 1, 0, 3, "expected ${1}"},           {"${1-2}", 1, 0, 3, "expected ${1}"},
+    {"${1:-", 1, 0, 3, "expected ${1}"},         {"$1", 2, 0, 0, "no parameter $2, which is \"\"2\"\""},
 };
 
 START_TEST(mistakes_are_pointed_at)
