@@ -10,7 +10,8 @@
 #include "tracer/cli/selection_options.h"
 #include "tracer/cli/trace_output.h"
 
-static const char help_start[] = "Usage: qut export [FILE] -f FORMAT [-o OUT]\n\n"
+static const char help_start[] = "Usage: qut export [FILE] -f FORMAT [-o OUT]\n"
+                                 "       qut export FILE... -f FORMAT -o OUT\n\n"
                                  "Writes a trace in a format that other programs read:\n\n";
 
 static const char help_end[] =
@@ -18,7 +19,9 @@ static const char help_end[] =
     "it is qut.qtrace, as of qut record. Without -f, OUT's name says the format; without -o, OUT is beside FILE. A\n"
     "file that is there is replaced when the new one is whole. Of parquet OUT is a folder, which may hold the tables "
     "of\n"
-    "other traces. Of parquet and otlp FILE may have labels: FILE,host=NAME,service=NAME,version=NAME.\n\n"
+    "other traces. FILE may have labels: FILE,host=NAME,service=NAME,version=NAME. Several FILEs, of any hosts and "
+    "runs,\n"
+    "become one trace, but not of parquet and otlp, which have each one's labels: one FILE at a time there.\n\n"
     "What is missing in the trace is said first, on standard error; OUT has what there is, and the exit status is 1.\n"
     "With exit status 2 no OUT was written.\n\n"
     "Example: qut export app.qtrace -f speedscope\n"
@@ -55,7 +58,7 @@ static int parse(struct trace_options *options, int argc, char **argv)
     make_help(help, sizeof help);
     int status = cli_trace_options_parse(options, TRACE_EXPORT, help, argc, argv);
     if (status == CLI_GO_ON)
-        status = cli_trace_options_one_file(options);
+        status = cli_trace_options_files_together(options);
     if (status != CLI_GO_ON)
         return status;
     if (!options->format && options->out)
@@ -70,8 +73,13 @@ static int parse(struct trace_options *options, int argc, char **argv)
     if (options->format->is_folder && options->weight >= 0)
         return cli_trace_options_refuse(options, "--weight",
                                         "does not go with tables: each weight is one of their columns");
-    if (options->format->has_labels)
-        analysis_take_labels(options->files[0], &options->labels);
+    if (!options->format->has_labels)
+        return CLI_GO_ON;
+    if (options->file_count > 1)
+        return cli_trace_options_refuse(options, options->files[1],
+                                        "one argument too many: this format has the labels of one trace at a time");
+    options->is_together = false; // the labels are the format's
+    analysis_take_labels(options->files[0], &options->labels);
     return CLI_GO_ON;
 }
 
@@ -84,7 +92,7 @@ static int select_part(struct trace_job *job, const struct trace *trace, struct 
         wanted.kind = SELECTION_ALL;
     if (analysis_selection_make(&job->selection, trace, &wanted, error) != 0)
         return -1;
-    return cli_selection_fits(options, options->files[0], &job->selection) ? 0 : CLI_BAD;
+    return cli_selection_fits(options, trace->path, &job->selection) ? 0 : CLI_BAD;
 }
 
 static int write_format(const struct trace_job *job, const struct trace *trace, const struct names *names,

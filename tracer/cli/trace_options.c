@@ -290,10 +290,11 @@ int cli_trace_options_some_file(struct trace_options *options)
     return CLI_GO_ON;
 }
 
-int cli_trace_options_one_file(struct trace_options *options)
+int cli_trace_options_files_together(struct trace_options *options)
 {
-    if (options->file_count > 1)
-        return cli_trace_options_refuse(options, options->files[1], "one argument too many");
+    options->is_together = true;
+    if (options->file_count > 1 && !options->out)
+        return cli_trace_options_refuse(options, options->command, "needs -o OUT: one is made of several FILEs");
     return cli_trace_options_some_file(options);
 }
 

@@ -24,7 +24,8 @@ struct trace_options {
     const char *command;
     char **files; // the operands
     int file_count;
-    const char *out; // NULL: not said
+    bool is_together; // several are one trace; they may have labels
+    const char *out;  // NULL: not said
     bool quiet;
     // Names.
     const char *debug_root, *system_root;
@@ -57,9 +58,10 @@ struct trace_options {
 int cli_trace_options_parse(struct trace_options *options, enum trace_command set, const char *help, int argc,
                             char **argv);
 // Without an operand, what qut record made last in this directory is one, which is said. CLI_GO_ON where there is some
-// operand then, or exactly one.
+// operand then.
 int cli_trace_options_some_file(struct trace_options *options);
-int cli_trace_options_one_file(struct trace_options *options);
+// Several become one, which has no place beside them: then OUT was said.
+int cli_trace_options_files_together(struct trace_options *options);
 // Says what is wrong with the command line; returns CLI_BAD.
 int cli_trace_options_refuse(const struct trace_options *options, const char *name, const char *why);
 

@@ -8,7 +8,7 @@
 #include "tracer/export/sink/sink.h"
 
 struct trace_job {
-    const struct trace_options *options; // one file
+    const struct trace_options *options; // one file, or several that are one trace
     const char *extension;               // of OUT, where it is not said
     bool is_binary;                      // nothing for a terminal
     bool is_gzip;                        // the sink is to be compressed

@@ -88,6 +88,7 @@ static void columns_of_processes(struct columns *columns, const struct trace *tr
                  *start = report_columns_add(columns, "process_start");
     struct bytes *end = report_columns_add(columns, "process_end"),
                  *complete = report_columns_add(columns, "process_complete");
+    struct bytes *recording = report_columns_add(columns, "process_recording");
     for (size_t p = 0; p < trace->process_count || p == 0; p++) {
         const struct trace_process only = {.pid = trace->pid,
                                            .command = trace->command ? trace->command : "",
@@ -101,6 +102,7 @@ static void columns_of_processes(struct columns *columns, const struct trace *tr
         report_bytes_varint(start, report_columns_units_since_start(columns, trace, process->start_ns));
         report_bytes_varint(end, report_columns_units_since_start(columns, trace, process->end_ns));
         report_bytes_varint(complete, process->is_complete);
+        report_bytes_varint(recording, process->recording);
     }
 }
 

@@ -10,7 +10,7 @@
 //   function_name, function_module, function_file          string of each
 //   frame_parent   index - parent          frame_function, frame_class, frame_flags, frame_low (line),
 //   frame_high (line - low); all but for frame 0, the root
-//   process_*      for each process; a command is a string
+//   process_*      for each process; a command is a string; recording: pids mean nothing in another one
 //   ptotal_N, ttotal_N   the exact sum N of each process, of each thread
 //   thread_*       for each thread, process: the index of its; a name is a string; hold: how long a stack may hold
 //   without a sample, ns, 0: ever sample_time    z, from the last sample's end; of a thread's first one from the

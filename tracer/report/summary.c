@@ -8,6 +8,7 @@
 #include "tracer/report/html.h"
 #include "tracer/report/notes.h"
 #include "tracer/report/quality_html.h"
+#include "tracer/report/recordings.h"
 
 static uint64_t sum(const qut_trace_u64 *values, unsigned count)
 {
@@ -300,5 +301,6 @@ int report_summary(struct sink *sink, const struct trace *trace, const struct na
     report_html_text(sink, trace->command && *trace->command ? trace->command : "[no command line]");
     sink_text(sink, "</h1>\n");
     facts(sink, trace, &quality);
+    report_recordings(sink, trace);
     return 0;
 }

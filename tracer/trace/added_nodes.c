@@ -41,6 +41,8 @@ bool trace_thread_is_unticked(const struct trace *trace, const struct trace_thre
 {
     const struct trace_sample *samples = &trace->samples[thread->first_sample];
     size_t count = thread->sample_count;
+    if (trace->recording_count && !trace->recordings[trace->processes[thread->process].recording].has_unticked)
+        return false; // where no ticks were to be, another recording's do not matter
     return count && samples[count - 1].cpu_ns > samples[0].cpu_ns && !has_tick(trace, thread->first_sample, count);
 }
 

@@ -27,8 +27,10 @@ bool trace_merge_begin(struct merger *merger)
         .gaps = trace_vector(memory, sizeof(struct trace_gap)),
         .processes = trace_vector(memory, sizeof(struct trace_process)),
         .notes = trace_vector(memory, sizeof(struct trace_note)),
+        .own_notes = trace_vector(memory, sizeof(struct trace_note)),
         .damages = trace_vector(memory, sizeof(char *)),
         .texts = trace_vector(memory, sizeof(char *)),
+        .recordings = trace_vector(memory, sizeof(struct trace_recording)),
     };
     merger->trace.is_complete = true;
     merger->trace.start_ns = UINT64_MAX;
@@ -40,7 +42,7 @@ static int no_memory(struct base_error *error)
     return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the trace");
 }
 
-void trace_merge_damage(struct merger *merger, const char *text)
+static void add_damage(struct merger *merger, const char *text)
 {
     merger->trace.is_complete = false;
     if (merger->damages.count >= DAMAGES_KEPT)
@@ -60,8 +62,11 @@ static void add_damages(struct merger *merger, const struct trace *part)
             merger->trace.is_complete = false;
             continue;
         }
-        snprintf(text, sizeof text, "process %" PRIu32 ": %s", part->pid, part->damages[i]);
-        trace_merge_damage(merger, text);
+        if (merger->damage_of)
+            snprintf(text, sizeof text, "%s: %s", merger->damage_of, part->damages[i]);
+        else
+            snprintf(text, sizeof text, "process %" PRIu32 ": %s", part->pid, part->damages[i]);
+        add_damage(merger, text);
     }
 }
 
@@ -145,7 +150,7 @@ static bool add_threads(struct merger *merger, const struct trace *part, size_t 
     struct trace_thread *threads = add_items(&merger->threads, part->threads, part->thread_count);
     for (size_t i = 0; threads && i < part->thread_count; i++) {
         struct trace_thread *thread = &threads[i];
-        thread->process = (uint32_t)merger->processes.count;
+        thread->process += (uint32_t)merger->processes.count;
         thread->uid += uid;
         if (thread->uid > merger->uid)
             merger->uid = thread->uid;
@@ -156,9 +161,9 @@ static bool add_threads(struct merger *merger, const struct trace *part, size_t 
     return threads;
 }
 
-static bool add_notes(struct merger *merger, const struct trace_note *notes, size_t count)
+static bool add_notes(struct merger *merger, struct trace_vector *to, const struct trace_note *notes, size_t count)
 {
-    struct trace_note *added = add_items(&merger->notes, notes, count);
+    struct trace_note *added = add_items(to, notes, count);
     for (size_t i = 0; added && i < count; i++) {
         added[i].name = trace_merge_text(merger, notes[i].name);
         added[i].text = trace_merge_text(merger, notes[i].text);
@@ -168,16 +173,17 @@ static bool add_notes(struct merger *merger, const struct trace_note *notes, siz
     return added;
 }
 
-static bool add_process(struct merger *merger, const struct trace *part, size_t first_thread, size_t first_note)
+static bool add_processes(struct merger *merger, const struct trace *part, size_t first_thread, size_t first_note)
 {
-    struct trace_process *process = trace_vector_add(&merger->processes);
-    if (!process)
-        return false;
-    *process = part->processes[0];
-    process->command = trace_merge_text(merger, process->command);
-    process->first_thread = first_thread;
-    process->first_note = first_note;
-    return process->command;
+    struct trace_process *processes = add_items(&merger->processes, part->processes, part->process_count);
+    for (size_t i = 0; processes && i < part->process_count; i++) {
+        processes[i].command = trace_merge_text(merger, processes[i].command);
+        processes[i].first_thread += first_thread;
+        processes[i].first_note += first_note;
+        if (!processes[i].command)
+            return false;
+    }
+    return processes;
 }
 
 static void add_sums(struct merger *merger, const struct trace *part)
@@ -228,16 +234,16 @@ int trace_merge_add(struct merger *merger, const struct trace *part, struct base
     if (!trace_merge_modules(merger, part) || !trace_merge_nodes(merger, part) || !add_kinds(merger, part) ||
         !add_samples(merger, part) || !add_marks(merger, part) ||
         !add_threads(merger, part, first_sample, first_mark, first_gap) ||
-        !add_notes(merger, part->notes, part->note_count) || !add_process(merger, part, first_thread, first_note))
+        !add_notes(merger, &merger->notes, part->notes, part->first_own_note) ||
+        !add_notes(merger, &merger->own_notes, part->notes + part->first_own_note,
+                   part->note_count - part->first_own_note) ||
+        !add_processes(merger, part, first_thread, first_note))
         return no_memory(error);
+    if (part->unticked_node)
+        merger->trace.unticked_node = merger->node_map.items[part->unticked_node];
     add_sums(merger, part);
     add_damages(merger, part);
     return 0;
-}
-
-int trace_merge_add_notes(struct merger *merger, const struct trace_note *notes, size_t count, struct base_error *error)
-{
-    return add_notes(merger, notes, count) ? 0 : no_memory(error);
 }
 
 // ---- the end
@@ -292,14 +298,11 @@ int trace_merge_end(struct merger *merger, struct trace *trace, struct base_erro
                  "%" PRIu64 " processes ended without closing their trace; all that they had stored "
                  "is here",
                  merger->died_count);
-        trace_merge_damage(merger, text);
+        add_damage(merger, text);
     }
     *trace = merger->trace;
-    size_t own_notes = merger->notes.count;
-    const struct trace_process *processes = merger->processes.items;
-    for (size_t i = 0; i < merger->processes.count; i++)
-        own_notes -= processes[i].note_count;
-    if (!order_processes(merger, trace))
+    trace->first_own_note = merger->notes.count;
+    if (!add_items(&merger->notes, merger->own_notes.items, merger->own_notes.count) || !order_processes(merger, trace))
         return no_memory(error);
     const struct trace_process *first = &trace->processes[0];
     trace->pid = first->pid;
@@ -324,7 +327,6 @@ int trace_merge_end(struct merger *merger, struct trace *trace, struct base_erro
     trace->gap_count = merger->gaps.count;
     trace->notes = merger->notes.items;
     trace->note_count = merger->notes.count;
-    trace->first_own_note = trace->note_count - own_notes;
     trace->damages = merger->damages.items;
     trace->damage_count = merger->damages.count;
     trace->memory = merger->memory;

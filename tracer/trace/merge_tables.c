@@ -26,11 +26,19 @@ const char *trace_merge_text(struct merger *merger, const char *text)
 // ---- modules
 
 // A file's module is the same in all processes that have that file, wherever it is there. Without a build-id it is not
-// known whether it is the same file; but neither is it of one process's: its path decides what names it.
-static bool is_same_module(const struct trace_module *left, const struct trace_module *right)
+// known whether it is the same file; but neither is it of one process's: its path decides what names it. Hosts have the
+// same file in other places: a build-id is enough there.
+static bool is_known_by_path(const struct merger *merger, const struct trace_module *module)
 {
-    return left->path == right->path && left->flags == right->flags && left->start_vaddr == right->start_vaddr &&
-           left->code_bytes == right->code_bytes && left->build_id_bytes == right->build_id_bytes &&
+    return !merger->is_of_recordings || !module->build_id_bytes;
+}
+
+static bool is_same_module(const struct merger *merger, const struct trace_module *left,
+                           const struct trace_module *right)
+{
+    return (left->path == right->path || !is_known_by_path(merger, left)) && left->flags == right->flags &&
+           left->start_vaddr == right->start_vaddr && left->code_bytes == right->code_bytes &&
+           left->build_id_bytes == right->build_id_bytes &&
            memcmp(left->build_id, right->build_id, left->build_id_bytes) == 0;
 }
 
@@ -38,7 +46,7 @@ static uint32_t find_module(const struct merger *merger, const struct trace_modu
 {
     uint32_t index;
     for (uint32_t step = 0; (index = base_hash_next(&merger->module_index, hash, &step)) != BASE_HASH_NONE;)
-        if (is_same_module((const struct trace_module *)merger->modules.items + index, module))
+        if (is_same_module(merger, (const struct trace_module *)merger->modules.items + index, module))
             break;
     return index;
 }
@@ -47,7 +55,7 @@ static uint32_t put_module(struct merger *merger, struct trace_module module)
 {
     // Code that was made at run time is each process's own.
     bool is_shared = !(module.flags & QUT_TRACE_MODULE_JIT);
-    uint64_t hash = base_hash_word(base_hash_word(0, (uintptr_t)module.path), module.start_vaddr);
+    uint64_t hash = base_hash_word(is_known_by_path(merger, &module) ? (uintptr_t)module.path : 0, module.start_vaddr);
     hash = base_hash_bytes(hash, module.build_id, module.build_id_bytes);
     uint32_t index = is_shared ? find_module(merger, &module, hash) : BASE_HASH_NONE;
     if (index != BASE_HASH_NONE) {

@@ -68,10 +68,25 @@ struct trace_note {
     uint64_t value;
 };
 
+// One of the files that were put together (tracer/trace/together). Labels are NULL where they were not said.
+struct trace_recording {
+    const char *path;
+    const char *host, *service, *version;
+    const char *name; // of its labels, else of its file: "web1,shop", what its processes have behind their commands
+    uint8_t identity[16];
+    uint64_t began_ns;         // as its own clock had it
+    uint64_t start_ns, end_ns; // of the whole trace's clock
+    uint64_t hits, present_samples;
+    size_t process_count;
+    bool is_complete;
+    bool has_unticked; // it has threads that ticks were to meet, and none met
+};
+
 // One process's part of a trace: the same pid may come more than once (exec ends a part).
 struct trace_process {
     uint32_t pid;
     uint32_t parent_pid; // 0: not known
+    uint32_t recording;  // index in recordings; 0 where there are none
     const char *command; // "" where it is not known
     uint8_t identity[16];
     uint8_t arch, word_bytes, mode;
@@ -148,7 +163,8 @@ enum trace_gap_reason {
 };
 
 // Of several processes: modules, nodes and names that are equal are one. A module's addresses (start, load_ns) are
-// those of the process in which it was found first; the others had it somewhere else.
+// those of the process in which it was found first; the others had it somewhere else. Of several recordings all times
+// are CLOCK_REALTIME's, as each one's own clocks tell it.
 struct trace {
     // Where it comes from. Of several processes: pid, command, identity, arch, word_bytes and mode are the first one's,
     // is_complete and has_cpu_time say whether all have, or any has; metric_mask is of any.
@@ -163,9 +179,11 @@ struct trace {
     uint32_t metric_mask;
     const char *kind_names[QUT_TRACE_OWN_KIND_COUNT]; // of kind QUT_TRACE_OWN_KIND_FIRST + i; NULL: not in use
 
-    struct trace_process *processes; // in the order in which they began
-    size_t process_count;            // 0: made by hand, of one process: see trace_process_of
-    struct trace_note *notes;        // by process; behind theirs, from first_own_note on, those of the whole recording
+    struct trace_recording *recordings; // in the order in which they were given
+    size_t recording_count;             // 0: it is a trace as it was recorded
+    struct trace_process *processes;    // in the order in which they began
+    size_t process_count;               // 0: made by hand, of one process: see trace_process_of
+    struct trace_note *notes; // by process; behind theirs, from first_own_note on, those of the whole recording
     size_t note_count, first_own_note;
 
     struct trace_module *modules;

@@ -134,7 +134,10 @@ for label in shop-front h-one; do
     python3 -c 'import gzip, sys; sys.exit(sys.argv[2].encode() not in gzip.open(sys.argv[1]).read())' labelled.otlp.pb.gz $label ||
         fail "labels: no $label"
 done
-expect 2 'labels of a format without' "$qut" export app.qtrace,service=shop-front -f pprof -o never
+expect 0 'labels of a format without' "$qut" export app.qtrace,service=shop-front -f pprof -o labelled.pprof.pb.gz
+python3 -c 'import gzip, sys; sys.exit(b"@shop-front" not in gzip.open(sys.argv[1]).read())' labelled.pprof.pb.gz ||
+    fail 'labels of a format without: the process is not called by them'
+expect 2 'a label that is none' "$qut" export app.qtrace,colour=red -f pprof -o never
 expect 2 'otlp of names only' "$qut" export app.qtrace -f collapsed --no-names -o never
 says 'otlp of names only' 'pprof and otlp'
 

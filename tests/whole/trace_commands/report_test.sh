@@ -12,7 +12,7 @@ cd "$work"
 
 expect 'help' 0 'Usage: qut report \[FILE\] .*Example: .*Exit status: ' '^$' report --help
 expect 'no file' 2 '^$' '^qut: report: needs a FILE' report
-expect 'two files' 2 '^$' '^qut: b: one argument too many' report a b
+expect 'two files' 2 '^$' '^qut: report: needs -o OUT' report a b
 expect 'unknown option' 2 '^$' 'not an option' report --frobnicate
 expect 'no such file' 2 '^$' '^qut: missing.qtrace: .*No such file' report missing.qtrace
 echo nothing >text

@@ -156,12 +156,13 @@ function* decodeThreads(sections, strings, unitNs) {
 
 function* decodeProcesses(sections, strings, unitNs, threads) {
     const columns = {};
-    for (const name of ['pid', 'parent', 'command', 'start', 'end', 'complete']) {
+    for (const name of ['pid', 'parent', 'command', 'start', 'end', 'complete', 'recording']) {
         columns[name] = yield* allNumbers(sections, `process_${name}`);
     }
     const processes = [...columns.pid].map((pid, index) => ({
         index, pid, parent: columns.parent[index], command: strings.text(columns.command[index]),
         startNs: columns.start[index] * unitNs, endNs: columns.end[index] * unitNs, isComplete: columns.complete[index] === 1,
+        recording: columns.recording[index],
         threads: [],
     }));
     threads.forEach((thread) => processes[thread.process].threads.push(thread));

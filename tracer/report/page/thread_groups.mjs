@@ -65,7 +65,8 @@ export function processTree(trace, work) {
     const own = (process) => sumOfWork(process.threads.map(({ index }) => work[index]));
     const nodes = trace.processes.map((process) => ({ process, children: [], work: own(process), order: process.index, isPlaced: false }));
     const parentOf = ({ process }) => {
-        const older = nodes.filter((other) => other.process.pid === process.parent && other.process !== process && other.process.startNs <= process.startNs);
+        const older = nodes.filter((other) => other.process.pid === process.parent && other.process !== process &&
+            other.process.recording === process.recording && other.process.startNs <= process.startNs);
         return older[older.length - 1]; // pids are used again: the last one that was there
     };
     const roots = nodes.filter((node) => {

@@ -89,6 +89,9 @@ function checkGroups() {
     const tree = processTree({ processes }, [1, 2, 3, 40, 0, 0].map((cpu) => ({ cpu, blocked: 0, samples: 1 })));
     checks.equal(tree.slice(0, 4).map(({ process: { pid }, depth }) => [pid, depth]), [[1, 0], [3, 1], [4, 2], [2, 1]], 'children below their parents, by work');
     checks.equal(tree.map(({ process: { pid } }) => pid).sort(), [1, 2, 3, 4, 8, 9], 'each once, also where parents go round');
+    const hosts = [{ ...process(1, 0, 0, 0), recording: 0 }, { ...process(1, 0, 1, 1), recording: 1 }, { ...process(2, 1, 2, 2), recording: 0 }];
+    const ofHosts = processTree({ processes: hosts }, [1, 2, 4].map((cpu) => ({ cpu, blocked: 0, samples: 1 })));
+    checks.equal(ofHosts.map(({ process: { index }, depth }) => [index, depth]), [[0, 0], [2, 1], [1, 0]], 'a parent is of the same recording');
 }
 
 function checkActivity({ trace }, what) {
