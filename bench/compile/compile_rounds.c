@@ -9,7 +9,7 @@
 #include "bench/compile/contestants.h"
 #include "bench/measure.h"
 
-static const double COMPILE_MAX = 2.5, LIBDW_MIN = 16, LIBDWARF_MIN = 80; // what we promise
+static const double COMPILE_MAX = 2.5, LIBDW_MIN = 12, LIBDWARF_MIN = 20; // what we promise
 
 enum { PURE, CHECKED, QUTC, LIBDW, LIBDW_FACTS, LIBDWARF, LIBDWARF_LEAST, CONTESTANT_END };
 

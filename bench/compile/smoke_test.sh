@@ -38,4 +38,12 @@ expect '^  wall [0-9.]+ s '
 
 run 0 1 "$bench_compile" --once "$bench_compile"
 
+here=$(dirname "$0")
+run 0 2 "$here/usual" --built "$(dirname "$qutc")/../.." --tree "$(dirname "$bench_compile")"
+expect '^\| libc \(.*\) \| [0-9,]+ \| [0-9,]+ \| 0\.[0-9]{3} \|$'
+expect '^(PASS|MISS)  size: median of [0-9]+ usual files: 0\.[0-9]{3} of E \(target <= 0\.32\)'
+expect '^(PASS|MISS)  size: median of all [1-9][0-9]* files of this machine: [0-9.]+ of E \(target <= 0\.50\)'
+run 2 2 "$here/usual" --built /nowhere
+expect '^usual: /nowhere/qutc/cli/qutc: is not there'
+
 finish

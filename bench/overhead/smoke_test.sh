@@ -129,6 +129,19 @@ for way in again 1000 empty 100 beyond; do
 done
 expect "T=4;p=1000000;s=0;x=1', 'LD_PRELOAD': 'agent'.*T=0;p=10000000;s=3;x=1.*T=4;.*agent:e.* \\{\\}\$"
 
+# What forks cost is asked of a recording that was made; the figures are what they are.
+run 0 0 "$here/begin" --help
+expect '^usage: bench/overhead/begin'
+run 2 2 "$here/begin" --built /nowhere
+expect '^begin: /nowhere/tracer/qut: is not there'
+mkdir -p "$fake/bench/overhead"
+ln -sf "$(dirname "$(realpath "$points")")/bench_overhead_forks" "$fake/bench/overhead/"
+run 2 2 "$here/begin" --rounds 1 --forks 2 --built "$fake"
+expect '^begin: (recorded without tables: none was made|the forks were not recorded)'
+run 0 2 "$here/begin" --rounds 1 --forks 2 --built "$(dirname "$points")/../.."
+expect '^\| recorded, tables in the cache \| [0-9.]+, [+-][0-9.]+ \| [0-9.]+, [+-][0-9.]+ \| [0-9.]+, [+-][0-9.]+ \|$'
+expect '^(PASS|MISS)  begin: a fork that goes on recording: -?[0-9.]+ ms \(target <= 0\.3\)'
+
 run 0 0 "$here/kernel" --help
 expect '^usage: bench/overhead/kernel'
 run 2 2 "$here/kernel" --built /nowhere

@@ -9,7 +9,7 @@
 #include "bench/measure.h"
 #include "machine.h"
 
-enum { VERSION = 1, CAPACITY = 1 << 18, EMPTY_WALKS = 1001 };
+enum { VERSION = 2, CAPACITY = 1 << 18, EMPTY_WALKS = 1001 };
 static const uint64_t calibration_ns = 20000000;
 
 static struct {

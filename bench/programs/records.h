@@ -11,6 +11,7 @@ enum walker {
     WALKER_TABLE = 0, // libqut, no shortcuts
     WALKER_LINKED,
     WALKER_ALL,
+    WALKER_CHASE, // reads where return addresses stood in the walk before, as far as those frames are there
     WALKER_LIBGCC,
     WALKER_COUNT,
 };
@@ -23,7 +24,7 @@ struct record {
     uint16_t remembered; // of the frames, as struct runtime_tier_counts says
     uint16_t looked_up;
     uint8_t walker;     // enum walker
-    uint8_t end_reason; // enum qut_end_reason; libgcc: OUTERMOST or NOT
+    uint8_t end_reason; // enum qut_end_reason; libgcc, the chase: OUTERMOST or NOT
     uint8_t is_first;   // of the thread, since walkers were changed: it pays for what the others left
     uint8_t zero;
 };

@@ -22,6 +22,8 @@ struct sampled_thread {
     uint32_t block;    // of the last sample, from 1
     size_t last_count; // frames of the walk before
     uintptr_t last[FRAMES_MAX], now[FRAMES_MAX];
+    size_t place_count;
+    uintptr_t places[FRAMES_MAX]; // where its return addresses stood in the sample before, innermost first
 };
 
 typedef _Unwind_Reason_Code (*unwind_backtrace_fn)(_Unwind_Trace_Fn, void *);
@@ -125,14 +127,65 @@ static void take_by_qut(struct sampled_thread *thread, const void *ucontext, str
     thread->last_count = count;
 }
 
+// ---- the floor
+
+// Each address is taken from the list, but not before the frame before it is read, as in a chase of frame pointers;
+// each is compared with the stack's bounds. Returns how many were read.
+static size_t chase(const uintptr_t *places, size_t count, uintptr_t low, uintptr_t high)
+{
+    uintptr_t nothing = 0, read = 0;
+    __asm__("" : "+r"(nothing));
+    for (size_t i = 0; i < count; i++) {
+        const uintptr_t at = places[i] + (read & nothing);
+        if (at < low || at > high - sizeof at)
+            return i;
+        read = *(const volatile uintptr_t *)at;
+    }
+    return count;
+}
+
+// Behind the clock: for the next sample. A frame's return address lies below its caller's stack pointer.
+static void note_places(struct sampled_thread *thread, const void *ucontext)
+{
+    struct qut_cursor cursor;
+    struct qut_frame frame;
+    qut_cursor_context(&cursor, ucontext);
+    thread->place_count = 0;
+    while (thread->place_count < FRAMES_MAX && qut_cursor_next(&cursor)) {
+        qut_cursor_frame(&cursor, &frame);
+        thread->places[thread->place_count++] = (uintptr_t)frame.sp - sizeof(uintptr_t);
+    }
+}
+
+static void take_by_chase(struct sampled_thread *thread, const void *ucontext, struct record *record)
+{
+    const uintptr_t low = bench_context_sp(ucontext);
+    size_t first = 0;
+    while (first < thread->place_count && thread->places[first] < low)
+        first++;
+    // Looking for the first has read the part of the list that is passed over; the rest is read here.
+    uintptr_t high = low;
+    for (size_t i = first; i < thread->place_count; i++)
+        high = thread->places[i] + sizeof high > high ? thread->places[i] + sizeof high : high;
+    uint64_t begin = bench_ticks();
+    size_t count = chase(thread->places + first, thread->place_count - first, low, high);
+    record->cost_ticks = (uint32_t)(bench_ticks() - begin);
+    record->frames = (uint16_t)count;
+    record->end_reason = count ? QUT_END_OUTERMOST : QUT_END_NOT;
+    note_places(thread, ucontext);
+}
+
 void walks_take(struct sampled_thread *thread, const void *ucontext)
 {
-    static const uint32_t tiers[WALKER_COUNT] = {
-        [WALKER_LINKED] = RUNTIME_TIER_LINKED, [WALKER_ALL] = RUNTIME_TIERS_ALL, [WALKER_LIBGCC] = RUNTIME_TIERS_ALL};
+    static const uint32_t tiers[WALKER_COUNT] = {[WALKER_LINKED] = RUNTIME_TIER_LINKED,
+                                                 [WALKER_ALL] = RUNTIME_TIERS_ALL,
+                                                 [WALKER_CHASE] = RUNTIME_TIERS_ALL,
+                                                 [WALKER_LIBGCC] = RUNTIME_TIERS_ALL};
     unsigned walkers = unwind_backtrace && unwind_get_ip ? WALKER_COUNT : WALKER_LIBGCC;
     uint32_t block = 1 + atomic_fetch_add_explicit(&sample_count, 1, memory_order_relaxed) / BLOCK_SAMPLES;
+    uint32_t turn = block % walkers; // of the chase, in malloc: its floor is for cold stacks
     struct record record = {.thread = thread->number,
-                            .walker = (uint8_t)(block % walkers),
+                            .walker = (uint8_t)(turn == WALKER_CHASE && !ucontext ? WALKER_ALL : turn),
                             .is_first = thread->block != block,
                             .changed = CHANGED_UNKNOWN};
     thread->block = block;
@@ -140,6 +193,8 @@ void walks_take(struct sampled_thread *thread, const void *ucontext)
     atomic_store_explicit(&runtime_tiers, tiers[record.walker], memory_order_relaxed);
     if (record.walker == WALKER_LIBGCC)
         take_by_libgcc(thread, &record);
+    else if (record.walker == WALKER_CHASE)
+        take_by_chase(thread, ucontext, &record);
     else
         take_by_qut(thread, ucontext, &record);
     records_add(&record);

@@ -192,7 +192,7 @@ int store_part_sample(const struct store_request *request)
     double p50, p99, large_p50, large_p99;
     int result = run_set(&sets[0], request, 100, 300, &p50, &p99);
     if (result == 0)
-        result = run_set(&sets[1], request, 2 * p50, 2 * 300, &large_p50, &large_p99);
+        result = run_set(&sets[1], request, 120, 600, &large_p50, &large_p99);
     bench_unpin();
     if (result != 0)
         fputs("bench_store: no memory\n", stderr);

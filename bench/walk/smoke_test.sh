@@ -66,7 +66,9 @@ status=0
     --picture "$work/picture.svg" >"$work/output" 2>"$work/errors" || status=$?
 check "bench/walk/run: status $status: $(cat "$work/errors")" [ "$status" -le 2 ]
 for line in 'Depth 60, code with frame pointers: ratio' 'Depth 60, code without: ratio' 'QUT, all tiers +[0-9.]+ ±[0-9]+%' \
-    '(PASS|MISS)  walk: same stack, depth 60: [0-9.]+ x the chase \(target <= 0.6; fp [0-9.]+, nofp [0-9.]+\)' \
+    '(PASS|MISS)  walk: same stack, depth 60: [0-9.]+ x the chase \(target <= 0.58; fp [0-9.]+, nofp [0-9.]+\)' \
+    '(PASS|MISS)  walk: QUT, linked cache, diverse, depth 60: [0-9.]+ ns a frame \(target <= 20; fp [0-9.]+, nofp [0-9.]+\)' \
+    '(PASS|MISS)  walk: QUT, table only, same stack, depth 60: [0-9.]+ ns a frame' \
     '(PASS|MISS)  walk: diverse, depth 60: [0-9.]+ x faster than libgcc'; do
     check "bench/walk/run: $line" grep -qE "$line" "$work/output"
 done

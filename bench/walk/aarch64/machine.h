@@ -36,6 +36,11 @@ static inline uintptr_t bench_context_pc(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.pc;
 }
 
+static inline uintptr_t bench_context_sp(const ucontext_t *context)
+{
+    return (uintptr_t)context->uc_mcontext.sp;
+}
+
 static inline uintptr_t bench_context_fp(const ucontext_t *context)
 {
     return (uintptr_t)context->uc_mcontext.regs[29];

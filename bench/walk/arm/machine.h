@@ -35,6 +35,11 @@ static inline uintptr_t bench_context_pc(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.arm_pc;
 }
 
+static inline uintptr_t bench_context_sp(const ucontext_t *context)
+{
+    return (uintptr_t)context->uc_mcontext.arm_sp;
+}
+
 static inline uintptr_t bench_context_fp(const ucontext_t *context)
 {
     return (uintptr_t)context->uc_mcontext.arm_fp;
