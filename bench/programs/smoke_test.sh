@@ -30,10 +30,10 @@ if [ ! -x /usr/bin/python3 ]; then
 fi
 expect '[01]' '^\| python3 \| 100th malloc \| [0-9]{3,} \| 1 \| [1-9][0-9]* / [1-9][0-9]* \|.*\| (0|[0-9]+ table pending) \|$' \
     "$here/run" --short --rounds 1 --only python3 --sampler "$sampler"
+cp "$output" "$output.kept"
 # The chase had its turn, or the run was too short for it.
 expect 0 '^\| python3 \| ([0-9]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+|– \| – \| – \| –) \|$' cat "$output.kept"
 # Costs of all four walkers, and the ratios.
-cp "$output" "$output.kept"
 expect 0 '^\| python3 \| 100th malloc( \| [1-9][0-9]* / [0-9]+){4}( \| [0-9.]+ \(.*\)){3} \|$' cat "$output.kept"
 expect 2 'no such program' "$here/run" --short --only nobody --sampler "$sampler"
 expect 2 'status 127|not measured|no samples|cannot' "$here/run" --short --rounds 1 --only python3 --sampler /dev/null
