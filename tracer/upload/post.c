@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request over HTTP, by libcurl: http and https alone, certificates verified, no redirect followed, proxies as
 // libcurl's environment variables say. What is secret comes from files, and goes nowhere but into the request.
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "qutc/shelf/curl_late.h"
 #include "qutc/shelf/shelf.h"
 #include "tracer/upload/inside.h"
 
 struct upload_client {
-    CURL *curl;
+    const struct shelf_curl *curl;
+    CURL *request;
     const struct upload_target *target;
     char *url; // with the form's path; {id} stands in it as it was given
     struct curl_slist *headers;
@@ -32,7 +33,7 @@ static int add_header(struct upload_client *client, const char *name, const char
     char *line = NULL;
     struct curl_slist *longer = NULL;
     if (asprintf(&line, "%s: %s", name, value) >= 0)
-        longer = curl_slist_append(client->headers, line);
+        longer = client->curl->slist_append(client->headers, line);
     else
         line = NULL;
     free(line);
@@ -128,25 +129,26 @@ static int take_url(struct upload_client *client, struct base_error *error)
     const struct upload_target *target = client->target;
     if (shelf_check_url(target->url, error) != 0)
         return -1;
-    CURLU *parts = curl_url();
+    const struct shelf_curl *curl = client->curl;
+    CURLU *parts = curl->url();
     char *path = NULL, *query = NULL, *scheme = NULL, *host = NULL, *whole = NULL;
-    bool is_good = parts && curl_url_set(parts, CURLUPART_URL, target->url, 0) == CURLUE_OK &&
-                   curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-                   curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-                   curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK;
-    const bool has_query = is_good && curl_url_get(parts, CURLUPART_QUERY, &query, 0) == CURLUE_OK;
+    bool is_good = parts && curl->url_set(parts, CURLUPART_URL, target->url, 0) == CURLUE_OK &&
+                   curl->url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                   curl->url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                   curl->url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK;
+    const bool has_query = is_good && curl->url_get(parts, CURLUPART_QUERY, &query, 0) == CURLUE_OK;
     const bool is_open = is_good && strcmp(scheme, "https") != 0 && !is_here(host);
     if (is_good && paths[target->form] && strcmp(path, "/") == 0 && !has_query)
-        is_good = curl_url_set(parts, CURLUPART_PATH, paths[target->form], 0) == CURLUE_OK &&
-                  curl_url_get(parts, CURLUPART_URL, &whole, 0) == CURLUE_OK;
+        is_good = curl->url_set(parts, CURLUPART_PATH, paths[target->form], 0) == CURLUE_OK &&
+                  curl->url_get(parts, CURLUPART_URL, &whole, 0) == CURLUE_OK;
     if (is_good)
         client->url = strdup(whole ? whole : target->url);
-    curl_free(path);
-    curl_free(query);
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(whole);
-    curl_url_cleanup(parts);
+    curl->free(path);
+    curl->free(query);
+    curl->free(scheme);
+    curl->free(host);
+    curl->free(whole);
+    curl->url_cleanup(parts);
     if (is_open && (target->token_file || target->header_file))
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "a token or header from a file goes by https only");
     return client->url ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "request");
@@ -178,10 +180,11 @@ struct upload_client *upload_client_open(const struct upload_target *target, str
         return NULL;
     }
     client->target = target;
-    client->curl = curl_easy_init();
-    if (!client->curl)
+    client->curl = shelf_curl(error);
+    client->request = client->curl ? client->curl->easy_init() : NULL;
+    if (client->curl && !client->request)
         base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "request");
-    if (client->curl && take_url(client, error) == 0 && take_form(client, error) == 0 &&
+    if (client->request && take_url(client, error) == 0 && take_form(client, error) == 0 &&
         (!target->token_file || take_token(client, error) == 0) &&
         (!target->header_file || take_headers(client, error) == 0))
         return client;
@@ -193,8 +196,10 @@ void upload_client_close(struct upload_client *client)
 {
     if (!client)
         return;
-    curl_easy_cleanup(client->curl);
-    curl_slist_free_all(client->headers);
+    if (client->curl) {
+        client->curl->easy_cleanup(client->request);
+        client->curl->slist_free_all(client->headers);
+    }
     free(client->url);
     free(client);
 }
@@ -270,28 +275,29 @@ static bool is_broken(CURLcode code)
 static void set_options(const struct upload_client *client, const char *url, FILE *body, uint64_t bytes,
                         struct answering *answering)
 {
-    CURL *curl = client->curl;
+    const struct shelf_curl *curl = client->curl;
+    CURL *request = client->request;
     const struct upload_target *target = client->target;
-    curl_easy_reset(curl);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)target->timeout_ms);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)target->timeout_ms);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "qut/" QUT_VERSION);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_part);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, answering);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, answering);
-    curl_easy_setopt(curl, CURLOPT_READDATA, body);
+    curl->easy_reset(request);
+    curl->easy_setopt(request, CURLOPT_URL, url);
+    curl->easy_setopt(request, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->easy_setopt(request, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(request, CURLOPT_TIMEOUT_MS, (long)target->timeout_ms);
+    curl->easy_setopt(request, CURLOPT_CONNECTTIMEOUT_MS, (long)target->timeout_ms);
+    curl->easy_setopt(request, CURLOPT_USERAGENT, "qut/" QUT_VERSION);
+    curl->easy_setopt(request, CURLOPT_WRITEFUNCTION, take_part);
+    curl->easy_setopt(request, CURLOPT_WRITEDATA, answering);
+    curl->easy_setopt(request, CURLOPT_HEADERFUNCTION, take_header);
+    curl->easy_setopt(request, CURLOPT_HEADERDATA, answering);
+    curl->easy_setopt(request, CURLOPT_READDATA, body);
     if (target->certificates)
-        curl_easy_setopt(curl, CURLOPT_CAINFO, target->certificates);
+        curl->easy_setopt(request, CURLOPT_CAINFO, target->certificates);
     if (target->form == UPLOAD_FILE) {
-        curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-        curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)bytes);
+        curl->easy_setopt(request, CURLOPT_UPLOAD, 1L);
+        curl->easy_setopt(request, CURLOPT_INFILESIZE_LARGE, (curl_off_t)bytes);
     } else {
-        curl_easy_setopt(curl, CURLOPT_POST, 1L);
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+        curl->easy_setopt(request, CURLOPT_POST, 1L);
+        curl->easy_setopt(request, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
     }
 }
 
@@ -311,17 +317,17 @@ int upload_client_send(struct upload_client *client, const struct upload_item *i
     snprintf(key, sizeof key, "Idempotency-Key: %s", item->id);
     struct curl_slist headers = {.data = key, .next = client->headers}; // the same for each try
     set_options(client, url, body, item->bytes, &answering);
-    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, &headers);
-    const CURLcode code = curl_easy_perform(client->curl);
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &answer->status);
+    client->curl->easy_setopt(client->request, CURLOPT_HTTPHEADER, &headers);
+    const CURLcode code = client->curl->easy_perform(client->request);
+    client->curl->easy_getinfo(client->request, CURLINFO_RESPONSE_CODE, &answer->status);
     fclose(body);
     free(url);
     if (code == CURLE_OK)
         return 0;
     if (!is_broken(code))
-        return base_fail(error, BASE_ERR_IO, "", 0, "%s", curl_easy_strerror(code));
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", client->curl->easy_strerror(code));
     // A refusal that broke off is one: some servers do not read what they refuse to its end.
     answer->is_broken = answer->status < 400;
-    snprintf(answer->why, sizeof answer->why, "%s", curl_easy_strerror(code));
+    snprintf(answer->why, sizeof answer->why, "%s", client->curl->easy_strerror(code));
     return 0;
 }
