@@ -9,6 +9,7 @@
 
 // Unpack to exactly size bytes, or fail.
 int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error);
+int base_ungzip(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error);
 int base_unzstd(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error);
 
 // What unpacking works in, for who unpacks many small pieces: each by itself asks the processor anew what it can, which

@@ -3,6 +3,8 @@
 
 #include "base/codec.h"
 
+enum { GZIP_WINDOW = 15 + 16 }; // + 16: with the header of gzip
+
 static const size_t chunk_bytes = (size_t)1 << 30; // zlib counts in 32 bits
 
 static int inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to, size_t size)
@@ -23,10 +25,11 @@ static int inflate_all(z_stream *stream, struct base_bytes packed, uint8_t *to, 
     return status == Z_STREAM_END && stream->next_out < end ? Z_BUF_ERROR : status;
 }
 
-int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
+static int unpack(int window, struct base_bytes packed, uint8_t *to, size_t size, const char *section,
+                  struct base_error *error)
 {
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)packed.data, .next_out = to};
-    int status = inflateInit(&stream);
+    int status = inflateInit2(&stream, window);
     if (status == Z_OK) {
         status = inflate_all(&stream, packed, to, size);
         inflateEnd(&stream);
@@ -36,4 +39,14 @@ int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *
     if (status != Z_STREAM_END)
         return base_fail(error, BASE_ERR_COMPRESSION, section, 0, "zlib data does not unpack to 0x%zx bytes", size);
     return 0;
+}
+
+int base_unzlib(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
+{
+    return unpack(MAX_WBITS, packed, to, size, section, error);
+}
+
+int base_ungzip(struct base_bytes packed, uint8_t *to, size_t size, const char *section, struct base_error *error)
+{
+    return unpack(GZIP_WINDOW, packed, to, size, section, error);
 }

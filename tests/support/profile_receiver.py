@@ -9,6 +9,7 @@ usage: profile_receiver.py FOLDER [CERTIFICATE KEY]
   FOLDER/port    is made when it listens: the port
   FOLDER/log     a line of JSON for each request that came whole
   FOLDER/script  how to answer, a word for each request, taken from the beginning on; without one: as it should be
+  FOLDER/limit   how many bytes a request may have before it is packed: those of more are answered with 413
 """
 import base64
 import contextlib
@@ -42,6 +43,12 @@ def next_word():
         file.write(rest)
         return word or 'ok'
     return 'ok'
+
+
+def limit():
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(FOLDER, 'limit'), encoding='ascii') as file:
+        return int(file.read())
+    return UNPACKED_MAX
 
 
 def log(entry):
@@ -126,6 +133,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             log({**entry, 'error': f'{type(error).__name__}: {error}', 'body': base64.b64encode(body[:64]).decode()})
             self.answer(400)
             return
+        if entry['unpacked'] > limit():
+            word = '413'
         entry['accepted'] = word.split('=')[0] in ('ok', 'cut-after', 'half', 'partial', 'nonsense', 'endless')
         log(entry)
         self.speak(word)

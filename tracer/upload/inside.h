@@ -11,10 +11,11 @@
 
 // A line of 128 bytes, of which the last ones are a checksum.
 struct upload_record {
-    char word[9];             // "taken", "sent", "dropped"; "known": sent once, counted elsewhere; "+sent": a sum
-    char id[UPLOAD_ID_CHARS]; // "-": none
-    uint64_t number;          // bytes of what was taken; profiles rejected; how many a sum is of
-    char form[9];             // "-": none
+    char word[9];                     // "taken", "sent", "dropped"; "split": it is two now, which are taken behind it;
+                                      // "known": sent once, counted elsewhere; "+sent": a sum
+    char id[UPLOAD_ID_CHARS];         // "-": none
+    uint64_t number;                  // bytes of what was taken; profiles rejected; how many a sum is of
+    char form[9];                     // "-": none
     char reason[UPLOAD_REASON_CHARS]; // "-": none
 };
 
@@ -39,7 +40,7 @@ void upload_account_close(struct upload_account *account);
 
 // ---- spool.c, recover.c
 
-enum upload_state { UPLOAD_STATE_WAITS, UPLOAD_STATE_SENT, UPLOAD_STATE_DROPPED };
+enum upload_state { UPLOAD_STATE_WAITS, UPLOAD_STATE_SENT, UPLOAD_STATE_DROPPED, UPLOAD_STATE_SPLIT };
 
 struct upload_item {
     char id[UPLOAD_ID_CHARS];
@@ -77,6 +78,15 @@ int upload_spool_recover(struct upload_spool *spool, struct base_error *error);
 // The account anew, without what is over, if it has become long.
 void upload_spool_shorten(struct upload_spool *spool, const char *account_path);
 char *upload_path(const char *folder, const char *name); // NULL: no memory
+
+// ---- halve.c, split.c
+
+// Half 0 or 1 of a request of OTLP, by samples. 0; 1: it has no two; -1, *error filled: no memory, or it is none.
+int upload_halve(struct base_bytes body, unsigned half, struct sink *into, struct base_error *error);
+// Of one that waits. 0; 1: it cannot be, and waits; -1, *error filled: no memory, or the account cannot be written.
+int upload_spool_split(struct upload_spool *spool, size_t place, struct base_error *error);
+// Of one whose split was begun, and whose file is there.
+int upload_spool_finish_split(struct upload_spool *spool, size_t place, struct base_error *error);
 
 // ---- answer.c
 

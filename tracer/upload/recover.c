@@ -40,6 +40,10 @@ static int meet_file(struct upload_spool *spool, const char *name, struct base_e
         item->has_file = true;
         return (uint64_t)status.st_size == item->bytes ? 0 : upload_spool_drop(spool, item, "damaged", error);
     }
+    if (item && item->state == UPLOAD_STATE_SPLIT && item->form == found.form) {
+        item->has_file = true; // it was being split
+        return 0;
+    }
     if (item) {
         unlinkat(spool->at, name, 0); // the account had its end
         return 0;
@@ -75,6 +79,9 @@ int upload_spool_recover(struct upload_spool *spool, struct base_error *error)
     for (size_t i = 0; result == 0 && i < spool->count; i++)
         if (spool->items[i].state == UPLOAD_STATE_WAITS && !spool->items[i].has_file)
             result = upload_spool_drop(spool, &spool->items[i], "gone", error);
+    for (size_t i = 0; result == 0 && i < spool->count; i++)
+        if (spool->items[i].state == UPLOAD_STATE_SPLIT && spool->items[i].has_file)
+            result = upload_spool_finish_split(spool, i, error);
     return result;
 }
 
@@ -84,6 +91,8 @@ static int write_sums(const struct upload_spool *spool, struct upload_account *a
     struct upload_record record = upload_record_of("+sent", NULL, balance->sent, "-");
     int result = upload_account_add(account, &record, error);
     record = upload_record_of("+reject", NULL, balance->rejected, "-");
+    result = result == 0 ? upload_account_add(account, &record, error) : -1;
+    record = upload_record_of("+split", NULL, balance->split, "-");
     result = result == 0 ? upload_account_add(account, &record, error) : -1;
     for (size_t i = 0; i < balance->reason_count && result == 0; i++) {
         record = upload_record_of("+dropped", NULL, balance->reasons[i].count, balance->reasons[i].text);
@@ -97,13 +106,13 @@ static int write_items(const struct upload_spool *spool, struct upload_account *
     size_t sent = 0, met = 0;
     int result = 0;
     for (size_t i = 0; i < spool->count; i++)
-        sent += spool->items[i].state == UPLOAD_STATE_SENT;
+        sent += spool->items[i].state == UPLOAD_STATE_SENT || spool->items[i].state == UPLOAD_STATE_SPLIT;
     for (size_t i = 0; i < spool->count && result == 0; i++) {
         const struct upload_item *item = &spool->items[i];
         struct upload_record record = upload_record_of("taken", item, item->bytes, "-");
         if (item->state == UPLOAD_STATE_DROPPED)
             continue;
-        if (item->state == UPLOAD_STATE_SENT) {
+        if (item->state != UPLOAD_STATE_WAITS) {
             if (++met + REMEMBERED <= sent)
                 continue;
             record = upload_record_of("known", item, 0, "-");
@@ -119,7 +128,7 @@ void upload_spool_shorten(struct upload_spool *spool, const char *account_path)
     struct upload_account account = {.fd = -1};
     struct base_error error = {0};
     char *path = upload_path(spool->folder, "account.part");
-    const uint64_t records = spool->balance.waiting + spool->balance.reason_count + 2 + REMEMBERED;
+    const uint64_t records = spool->balance.waiting + spool->balance.reason_count + 3 + REMEMBERED;
     if (path && spool->account.used > (uint64_t)LONG_RECORDS * UPLOAD_RECORD_BYTES &&
         upload_account_create(&account, path, &error) == 0) {
         const bool is_good = upload_account_reserve(&account, records + spool->balance.waiting, &error) == 0 &&

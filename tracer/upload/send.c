@@ -11,7 +11,7 @@
 #include "base/clock_inline.h"
 #include "tracer/upload/inside.h"
 
-enum { PAUSE_MAX_MS = 60000, RETRY_AFTER_MAX_MS = 3600000, NS_PER_MS = 1000000, TEXT_BYTES = 200 };
+enum { PAUSE_MAX_MS = 60000, RETRY_AFTER_MAX_MS = 3600000, NS_PER_MS = 1000000, TEXT_BYTES = 200, TOO_LARGE = 413 };
 
 struct sender {
     struct upload_spool *spool;
@@ -47,7 +47,17 @@ static void sleep_ms(uint64_t ms)
     }
 }
 
-// What it was: accepted, or refused for good. 1: neither; the target is not what it should be.
+// Two take its place, behind all that wait. 1: it cannot be split.
+static int split(struct sender *sender, size_t place, struct base_error *error)
+{
+    const struct upload_item item = sender->spool->items[place];
+    const int result = upload_spool_split(sender->spool, place, error);
+    if (result == 0)
+        say(sender, &item, "status 413: too large; it is sent as two");
+    return result;
+}
+
+// What it was: accepted, or refused for good. -1: neither; the target is not what it should be.
 static int settle(struct sender *sender, struct upload_item *item, const struct upload_answer *answer,
                   struct base_error *error)
 {
@@ -90,7 +100,9 @@ static int send_item(struct sender *sender, size_t place, struct base_error *err
             break;
         }
         if (!upload_is_again(&answer)) {
-            result = settle(sender, item, &answer, error);
+            result = answer.status == TOO_LARGE ? split(sender, place, error) : 1;
+            if (result == 1)
+                result = settle(sender, item, &answer, error);
             break;
         }
         const uint64_t pause = pause_ms(sender, again, &answer);

@@ -104,6 +104,10 @@ int upload_spool_apply(void *context, const struct upload_record *record, struct
         balance->rejected += record->number;
         return 0;
     }
+    if (strcmp(record->word, "+split") == 0) {
+        balance->split += record->number;
+        return 0;
+    }
     struct upload_item *item = item_of(spool, record);
     if (!item)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "spool");
@@ -122,6 +126,10 @@ int upload_spool_apply(void *context, const struct upload_record *record, struct
     } else if (strcmp(record->word, "dropped") == 0 && waits) {
         end_waiting(spool, item, UPLOAD_STATE_DROPPED);
         count_reason(balance, record->reason, 1);
+    } else if (strcmp(record->word, "split") == 0 && waits) {
+        end_waiting(spool, item, UPLOAD_STATE_SPLIT);
+        balance->taken--;
+        balance->split++;
     } else if (strcmp(record->word, "known") == 0 && !waits) {
         item->state = UPLOAD_STATE_SENT;
     } else {
@@ -223,7 +231,7 @@ int upload_spool_take(struct upload_spool *spool, const struct upload_request *r
     const struct upload_item *before = upload_spool_find(spool, request->id);
     struct upload_item item = {.form = request->form, .bytes = request->body.size};
     if (before && before->state != UPLOAD_STATE_DROPPED) {
-        *how = before->state == UPLOAD_STATE_SENT ? UPLOAD_SENT_BEFORE : UPLOAD_WAITS_ALREADY;
+        *how = before->state == UPLOAD_STATE_WAITS ? UPLOAD_WAITS_ALREADY : UPLOAD_SENT_BEFORE;
         return 0;
     }
     memcpy(item.id, request->id, sizeof item.id);

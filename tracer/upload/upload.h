@@ -67,6 +67,7 @@ struct upload_balance {
     uint64_t waiting_bytes;
     uint64_t taken_bytes; // since the spool was opened
     uint64_t rejected;    // profiles, of what was sent: the receiver did not want them
+    uint64_t split;       // that became two, each of which was taken in its place
     struct upload_reason reasons[UPLOAD_REASONS_MAX];
     size_t reason_count;
 };

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Rounds of qut upload in which it is killed, or the receiver is, at an instant that nobody chose: nothing is lost, nothing is
-counted twice, and what the receiver gets again has the same id and bytes.
-usage: killed_test.py QUT GOLDEN_MAKER [ROUNDS [SEED]]"""
+counted twice, and what the receiver gets again has the same id and bytes. With LIMIT the receiver takes requests of so many bytes
+only: what is longer becomes two, and two again.
+usage: killed_test.py QUT GOLDEN_MAKER [ROUNDS [SEED [LIMIT]]]"""
 import os
 import random
 import subprocess
@@ -14,6 +15,7 @@ from upload_parts import Receiver, check, end, folder, make_trace, read_account
 QUT, GOLDEN_MAKER = map(os.path.abspath, sys.argv[1:3])
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 20
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+LIMIT = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 SPOOL = 'spool'
 
 
@@ -25,7 +27,7 @@ def command(url, services, patience):
 def counts_agree(what):
     # Each taken id has at most one end, or lies there: what the account has not yet, the folder has.
     ids, waiting = read_account(SPOOL)
-    ended = ids['sent'] + ids['dropped']
+    ended = ids['sent'] + ids['dropped'] + ids['split']
     check(f'{what}: ended once', len(set(ended)) == len(ended) and set(ended) <= set(ids['taken']), ids)
     check(f'{what}: none is lost', set(ids['taken']) <= set(ended) | set(waiting), (ids, waiting))
     check(f'{what}: none twice', len(set(ids['taken'])) == len(ids['taken']), ids)
@@ -43,8 +45,14 @@ def main():
             if 'without libcurl' in probe.stderr:
                 print('SKIP: this qut was built without libcurl')
                 return 77
+            whole = receiver.log()[0]['sum']
+            if LIMIT:
+                with open('receiver/limit', 'w', encoding='ascii') as file:
+                    file.write(str(LIMIT))
+            begin = time.monotonic() if LIMIT else begin
+            subprocess.run(command(receiver.url, ['second'], 30), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
             longest = time.monotonic() - begin
-            given = ['first']
+            given = ['first', 'second']
             for round_ in range(ROUNDS):
                 services = [f'r{round_}-{i}' for i in range(3)]
                 given += services
@@ -60,20 +68,25 @@ def main():
                 counts_agree(f'round {round_}')
             # Everything again: what was not taken is, what waits is sent.
             last = subprocess.run(command(receiver.url, given, 60), capture_output=True, text=True, check=False)
-            check('at the end: the balance', last.stdout.strip() == f'taken {len(given)} = sent {len(given)} + waiting 0 + dropped 0' and
-                  last.returncode == 0, (last.returncode, last.stdout, last.stderr))
             counts_agree('at the end')
+            ids, waiting = read_account(SPOOL)
+            splits = len(ids['split'])
+            count = len(given) + splits
+            check('at the end: the balance', last.stdout.strip() == f'taken {count} = sent {count} + waiting 0 + dropped 0' +
+                  (f'; split in two: {splits}' if splits else '') and last.returncode == 0, (last.returncode, last.stdout, last.stderr))
+            check('at the end: all but the first were split, if any', splits >= len(given) - 1 if LIMIT else not splits, splits)
             log = [entry for entry in receiver.log() if entry['accepted']]
             got = {}
             for entry in log:
                 got.setdefault(entry['id'], set()).add(entry['hash'])
-            ids, waiting = read_account(SPOOL)
-            check('at the end: the receiver has what was taken, no more and no less', set(got) == set(ids['taken']) and not waiting,
-                  (set(got) ^ set(ids['taken'])))
+            taken = set(ids['taken']) - set(ids['split'])
+            check('at the end: the receiver has what was taken, no more and no less', set(got) == taken and not waiting, set(got) ^ taken)
             check('at the end: what came twice had the same bytes', all(len(hashes) == 1 for hashes in got.values()), got)
-            check('at the end: each service once', sorted(name for entry in {entry['id']: entry for entry in log}.values()
-                                                       for name in entry['services']) == sorted(given))
-            print(f'{ROUNDS} rounds: {len(given)} requests, of which {len(log) - len(got)} came again')
+            sums = dict.fromkeys(given, 0)
+            for entry in {entry['id']: entry for entry in log}.values():
+                sums[entry['services'][0]] += entry['sum']
+            check('at the end: of each service all samples once', set(sums.values()) == {whole}, (whole, sums))
+            print(f'{ROUNDS} rounds: {len(given)} traces, {len(got)} requests, of which {len(log) - len(got)} came again')
         finally:
             receiver.kill()
     return end('upload_killed')

@@ -100,8 +100,8 @@ def record(*words):
 
 
 def read_account(spool):
-    """taken, sent, dropped (lists of ids, each as often as it was), by its records alone; and what lies there."""
-    ids = {'taken': [], 'sent': [], 'dropped': []}
+    """taken, sent, dropped, split (lists of ids, each as often as it was), by its records alone; and what lies there."""
+    ids = {'taken': [], 'sent': [], 'dropped': [], 'split': []}
     with open(f'{spool}/account', 'rb') as file:
         data = file.read()
     for at in range(0, len(data), 128):

@@ -90,7 +90,7 @@ ANSWERS = (
     ('nonsense', 1, SENT, 0),
     ('partial=3', 1, f'{SENT}; profiles rejected: 3', 1),
     *((str(status), 1, f'sent 0 + waiting 0 + dropped 1 (status-{status} 1)', 1)
-      for status in (400, 401, 403, 404, 408, 413, 422, 500, 501)),
+      for status in (400, 401, 403, 404, 408, 422, 500, 501)),
 )
 
 
@@ -130,6 +130,95 @@ def split(receiver):
     check('split: they are the whole', sum(entry['sum'] for entry in log[1:]) == log[0]['sum'], (whole.stdout, log))
     small = send(receiver, 'golden.qtrace', more=('--max-bytes', '100'))
     check('split: too large for all that', re.search(r'sent 0 .* dropped (\d+) \(too-large \1\)', small.stdout), small.stdout)
+
+
+def set_limit(receiver, size=None):
+    path = f'{receiver.folder}/limit'
+    if size is None:
+        os.unlink(path)
+    else:
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(str(size))
+
+
+def too_large(receiver):
+    """A receiver that takes less than it is sent: halves, until they are taken, and all of it arrives once."""
+    receiver.clear()
+    send(receiver, 'golden.qtrace')
+    whole = receiver.log()[0]['sum']
+    set_limit(receiver, 1900)
+    logs = []
+    for spool in fresh(), fresh():
+        receiver.clear()
+        sent = send(receiver, 'golden.qtrace', spool=spool)
+        log = receiver.log()
+        accepted = [entry for entry in log if entry['accepted']]
+        logs.append([(entry['id'], entry['hash'], entry['accepted']) for entry in log])
+        count = len(accepted)
+        check('too large: all is sent, in parts', sent.returncode == 0 and count > 2 and
+              balance(sent) == f'taken {count} = sent {count} + waiting 0 + dropped 0; split in two: {count - 1}', (balance(sent), log))
+        check('too large: parts are short', all(entry['unpacked'] <= 1900 for entry in accepted), accepted)
+        check('too large: and are the whole', sum(entry['sum'] for entry in accepted) == whole, (whole, accepted))
+        check('too large: each is another', len({entry['id'] for entry in log}) == len(log) == 2 * count - 1, log)
+        again = send(receiver, 'golden.qtrace', spool=spool)
+        check('too large: what was split is not sent again', balance(again) == balance(sent) and len(receiver.log()) == len(log),
+              balance(again))
+    check('too large: the same parts each time', logs[0] == logs[1], logs)
+    receiver.clear()
+    set_limit(receiver, 10)
+    spool = fresh()
+    none = send(receiver, 'golden.qtrace', spool=spool)
+    match = re.match(r'taken (\d+) = sent 0 \+ waiting 0 \+ dropped (\d+) \(status-413 (\d+)\); split in two: (\d+)$', balance(none))
+    counts = tuple(map(int, match.groups())) if match else (0,)
+    check('too large: one sample is no two', none.returncode == 1 and counts[0] > 2 and counts == (counts[0],) * 3 + (counts[0] - 1,), balance(none))
+    samples = [entry['sum'] for entry in receiver.log()]
+    check('too large: each came alone in the end', sum(sorted(samples)[:counts[0]]) <= whole and len(samples) == 2 * counts[0] - 1, samples)
+    receiver.clear()
+    push = send(receiver, 'golden.qtrace', form='pprof')
+    check('too large: a push is one profile', push.returncode == 1 and 'dropped 1 (status-413 1)' in balance(push), balance(push))
+    set_limit(receiver)
+    split_by_hand(receiver, logs[0])
+
+
+def split_by_hand(receiver, wanted):
+    """What a process leaves that ended while it split."""
+    receiver.clear()
+    spool = fresh()
+    upload('golden.qtrace', '--as', 'otlp', '--spool', spool, '--quiet')
+    ids, _ = read_account(spool)
+    whole = ids['taken'][0]
+    path = f'{spool}/{whole}.otlp'
+    with open(path, 'rb') as file:
+        request = file.read()
+    with open(f'{spool}/account', 'rb') as file:
+        taken = file.read(128)
+
+    def left(what, records, expected, body=request):
+        for name in os.listdir(spool):
+            if name.endswith('.otlp'):
+                os.unlink(f'{spool}/{name}')
+        with open(path, 'wb') as file:
+            file.write(body)
+        with open(f'{spool}/account', 'wb') as file:
+            file.write(b''.join(records).ljust(8192, b'\0'))
+        result = upload('--spool', spool)
+        check(f'split: {what}', balance(result) == expected, result.stdout + result.stderr)
+    begun = [taken, record('split', whole, '0', 'otlp', '-')]
+    left('begun', begun, 'taken 2 = sent 0 + waiting 2 + dropped 0; split in two: 1')
+    _, waiting = read_account(spool)
+    check('split: its halves are those of any other time', set(waiting) == {entry[0] for entry in wanted[1:3]}, (waiting, wanted))
+    half = waiting[0]
+    left('half done', [*begun, record('taken', half, '9', 'otlp', '-'), record('sent', half, '0', 'otlp', '-')],
+         'taken 2 = sent 1 + waiting 1 + dropped 0; split in two: 1')
+    check('split: the whole is gone', not os.path.exists(path))
+    left('its file was changed', begun, 'taken 1 = sent 0 + waiting 0 + dropped 1 (damaged 1); split in two: 1', request[:-9] + b'x' * 9)
+    names = [f'{i:032x}' for i in range(5000)]
+    left('a long account', [*begun, *(line for name in names for line in (record('taken', name, '9', 'otlp', '-'),
+                                                                        record('sent', name, '0', 'otlp', '-')))],
+         'taken 5002 = sent 5000 + waiting 2 + dropped 0; split in two: 1')
+    size = os.path.getsize(f'{spool}/account')
+    check('split: a short account says the same', 'taken 5002 = sent 5000 + waiting 2 + dropped 0; split in two: 1' in
+          upload('--spool', spool).stdout and size < 300000, size)
 
 
 def secrets(receiver):
@@ -289,7 +378,7 @@ def main():
             return end('upload')
         receiver = Receiver('receiver')
         try:
-            for part in (forms, answers, later, split, secrets, left_behind):
+            for part in (forms, answers, later, split, too_large, secrets, left_behind):
                 part(receiver)
         finally:
             receiver.kill()

@@ -50,5 +50,7 @@ void upload_options_show(const struct upload_balance *balance)
     printf("%s", balance->reason_count ? ")" : "");
     if (balance->rejected)
         printf("; profiles rejected: %" PRIu64, balance->rejected);
+    if (balance->split)
+        printf("; split in two: %" PRIu64, balance->split);
     putchar('\n');
 }
