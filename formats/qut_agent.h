@@ -171,7 +171,7 @@ struct agent_channel_calls {
 struct agent_channel_map { // MAP, UNMAP, SHADOW, TRAPS, PROBE
     struct agent_channel_head head;
     // MAP: the code that must reach all of it; UNMAP: what was mapped; SHADOW: of a stack; TRAPS: of a table;
-    // PROBE: of the process's masks in the memory that comes with it (qut_probe_live.h)
+    // PROBE: of the process's masks and callers in the memory that comes with it (qut_probe_live.h)
     uint64_t begin, end;
     uint64_t size_bytes; // of MAP; a multiple of the page size
     uint64_t number;     // comes back with the answer

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that run, version 2: the memory that the tool and the programs under its probes share. Pure data; the tool
+// Probes that run, version 3: the memory that the tool and the programs under its probes share. Pure data; the tool
 // makes it. Specification: formats/qut_probe.md.
 //
-//   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks: one table a process
+//   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks and callers of each process
 //
-// A table of masks has a word for each function, by its number: bit N is set where program N of the image runs.
+// Masks are a word for each function, by its number: bit N is set where program N of the image runs. Behind them are
+// the callers: of programs that run in calls out of some functions only, where these functions are.
 #ifndef QUT_FORMATS_QUT_PROBE_LIVE_H
 #define QUT_FORMATS_QUT_PROBE_LIVE_H
 
@@ -20,9 +21,11 @@
 #define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
 
 enum {
-    QUT_PROBE_LIVE_VERSION = 2,
+    QUT_PROBE_LIVE_VERSION = 3,
     QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
     QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
+    QUT_PROBE_LIVE_CALLERS_MAX = 1 << 16,
+    QUT_PROBE_LIVE_CALLER_MODULES_MAX = 256,
     QUT_PROBE_LIVE_SLOTS_MAX = 1 << 20,
     QUT_PROBE_LIVE_SLOT_WORDS_MAX = QUT_PROBE_RECORD_WORDS_MAX + 1,
     QUT_PROBE_LIVE_RECORD_BITS = 8, // of a slot's first word
@@ -41,7 +44,7 @@ struct qut_probe_live {
     // ns = base_ns + (ticks - base_ticks) * rate / 2^32, with the ticks of struct qut_calls_event.
     uint64_t base_ticks, base_ns, rate;
     uint32_t budget_permille; // of a process's processor time that its probes may take; 0: all of it
-    uint32_t zero;
+    uint32_t called_programs; // bits of those that run in calls out of some functions only
 
     alignas(64) qut_calls_u64 head; // slots taken so far, by any program
     qut_calls_u64 lost;             // records that had no room
@@ -52,6 +55,74 @@ struct qut_probe_live {
 };
 static_assert(sizeof(struct qut_probe_live) == 256, "shared");
 static_assert(offsetof(struct qut_probe_live, total_bytes) == 16, "shared");
+
+// ---- callers
+
+// A function, or another part of code: programs (bits) run in calls out of it.
+struct qut_probe_caller {
+    qut_calls_u64 begin; // address in the process
+    uint32_t size_bytes;
+    uint32_t programs;
+};
+static_assert(sizeof(struct qut_probe_caller) == 16, "shared");
+
+// Those of one module, ascending. It is written before module_count, and when the module goes, `end` becomes 0. Then
+// another one with as many callers or fewer may take the place, whose `end` is written last.
+struct qut_probe_caller_module {
+    qut_calls_u64 begin, end; // of all of them
+    uint32_t first, count;
+};
+static_assert(sizeof(struct qut_probe_caller_module) == 24, "shared");
+
+struct qut_probe_callers {
+    uint32_t module_count; // modules in use, with those that are gone
+    uint32_t zero;
+    struct qut_probe_caller_module modules[QUT_PROBE_LIVE_CALLER_MODULES_MAX];
+    struct qut_probe_caller items[QUT_PROBE_LIVE_CALLERS_MAX];
+};
+
+enum { // of a process
+    QUT_PROBE_LIVE_CALLERS_BYTES =
+        ((int)sizeof(struct qut_probe_callers) / QUT_PROBE_LIVE_PAGE_BYTES + 1) * QUT_PROBE_LIVE_PAGE_BYTES,
+    QUT_PROBE_LIVE_PROCESS_BYTES = QUT_PROBE_LIVE_MASKS_BYTES + QUT_PROBE_LIVE_CALLERS_BYTES,
+};
+
+// The programs that run in calls that return to `pc`, bits. What another side writes meanwhile is not believed. A call
+// may be a function's last instruction: so the one before `pc` counts.
+static inline uint32_t qut_probe_callers_programs(const struct qut_probe_callers *callers, uint64_t pc)
+{
+    uint32_t modules = __atomic_load_n(&callers->module_count, __ATOMIC_ACQUIRE);
+    if (modules > QUT_PROBE_LIVE_CALLER_MODULES_MAX)
+        modules = QUT_PROBE_LIVE_CALLER_MODULES_MAX;
+    for (uint32_t i = 0; i < modules; i++) {
+        const struct qut_probe_caller_module *module = &callers->modules[i];
+        const uint64_t end = __atomic_load_n(&module->end, __ATOMIC_ACQUIRE);
+        if (pc - 1 >= end || pc - 1 < __atomic_load_n(&module->begin, __ATOMIC_RELAXED))
+            continue;
+        const uint32_t first = __atomic_load_n(&module->first, __ATOMIC_RELAXED),
+                       count = __atomic_load_n(&module->count, __ATOMIC_RELAXED);
+        if (first > QUT_PROBE_LIVE_CALLERS_MAX || count > QUT_PROBE_LIVE_CALLERS_MAX - first)
+            return 0;
+        uint32_t low = first, high = first + count; // the last one that begins at pc - 1 or before is below high
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (__atomic_load_n(&callers->items[middle].begin, __ATOMIC_RELAXED) <= pc - 1)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == first)
+            return 0;
+        const struct qut_probe_caller *caller = &callers->items[low - 1];
+        const uint64_t behind = pc - 1 - __atomic_load_n(&caller->begin, __ATOMIC_RELAXED);
+        return behind < __atomic_load_n(&caller->size_bytes, __ATOMIC_RELAXED)
+                   ? __atomic_load_n(&caller->programs, __ATOMIC_RELAXED)
+                   : 0;
+    }
+    return 0;
+}
+
+// ---- records
 
 // What a slot's first word is when its record is written: slots are used again and again.
 static inline uint64_t qut_probe_live_mark(uint64_t sequence, uint32_t record)

@@ -52,9 +52,10 @@ void calls_thread_is_agents(void);
 
 // ---- probes: programs that run instead of events, from now on. Where there is no stub, or another machine's: -ENOSYS.
 
-// `fd` is of a memory of struct qut_probe_live, which is mapped, and stays the caller's; the masks of this process are
-// at masks_begin..masks_end of it. Its image is copied, and the copy verified. 0, -EINVAL: it is not sound, or -errno.
-// No function jumps here yet, or those that do have the same numbers as before. Blocks; by one thread at a time.
+// `fd` is of a memory of struct qut_probe_live, which is mapped, and stays the caller's; the masks of this process, and
+// who calls in it, are at masks_begin..masks_end. Its image is copied, and the copy verified. 0, -EINVAL: it is not
+// sound, or -errno. No function jumps here yet, or those that do have the same numbers as before. Blocks; by one thread
+// at a time.
 int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 
 // Whether they take more of the processor time than they may, and, if they do, no program runs any more. Every so

@@ -96,6 +96,7 @@ uint64_t calls_kept_result(uint64_t slot);
 // The registers with which the function of a slot was called, or has come back, and which calls keep.
 void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller);
 // Where a call of a slot returns to; whether that is code of the object that we are in.
+uint64_t calls_returns_to(uint64_t slot);
 bool calls_returns_to_us(uint64_t slot);
 // Runs `take`, which may use any register, where those that are not general ones belong to the program. 0: they cannot
 // be kept here. Uses 3 KiB of stack.
@@ -106,8 +107,10 @@ uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, 
 struct calls_probe {
     struct qut_probe_live *live;
     uint64_t live_bytes, own_bytes, masks_bytes;
-    const uint32_t *masks; // shared
+    const uint32_t *masks;                   // shared,
+    const struct qut_probe_callers *callers; // likewise
     uint32_t function_count;
+    uint32_t called_programs;                 // bits of those that run in calls out of some functions only
     uint32_t entry_programs, return_programs; // bits
     struct qut_probe_image image;             // behind this structure: our own copy
     struct bytecode_maps maps;

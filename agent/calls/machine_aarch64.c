@@ -53,6 +53,12 @@ void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *call
     caller->pc = 0;
 }
 
+uint64_t calls_returns_to(uint64_t slot)
+{
+    (void)slot;
+    return 0;
+}
+
 bool calls_returns_to_us(uint64_t slot)
 {
     (void)slot;

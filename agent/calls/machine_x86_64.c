@@ -50,11 +50,16 @@ uint64_t calls_kept_result(uint64_t slot)
     return *(const uint64_t *)(slot - 8);
 }
 
+uint64_t calls_returns_to(uint64_t slot)
+{
+    return *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2));
+}
+
 bool calls_returns_to_us(uint64_t slot)
 {
     extern const char __ehdr_start[] __attribute__((visibility("hidden"))),
         etext[] __attribute__((visibility("hidden"))); // the linker's
-    const uint64_t pc = *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2));
+    const uint64_t pc = calls_returns_to(slot);
     return pc - (uint64_t)__ehdr_start < (uint64_t)etext - (uint64_t)__ehdr_start;
 }
 
@@ -63,7 +68,7 @@ void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *call
 {
     const uint64_t frame = slot - 192 + (is_exit ? 8 : 0);
     const uint64_t *kept = (const uint64_t *)(frame + 48);
-    *caller = (struct calls_caller){.pc = *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2)),
+    *caller = (struct calls_caller){.pc = calls_returns_to(slot),
                                     .sp = slot + 8,
                                     .rbx = kept[0],
                                     .rbp = kept[1],

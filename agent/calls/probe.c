@@ -171,13 +171,23 @@ static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t
                      &host->host);
 }
 
+// Of those that are put there, with what calls them.
+static uint32_t that_run(const struct calls_probe *probe, uint32_t put_there, uint64_t slot)
+{
+    const uint32_t called = put_there & probe->called_programs;
+    return called
+               ? (put_there & ~called) | (called & qut_probe_callers_programs(probe->callers, calls_returns_to(slot)))
+               : put_there;
+}
+
 static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t word, uint64_t ticks)
 {
     const uint64_t slot = qut_calls_word_slot(word);
     const uint32_t id = qut_calls_word_id(word);
-    const uint32_t mask = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
+    const uint32_t put_there = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
     if (slot < takes_stack_at && calls_returns_to_us(slot)) // a walk calls memset: no call of the program's
         return;
+    const uint32_t mask = that_run(probe, put_there, slot);
     uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));
     uint64_t fields[QUT_PROBE_FIELD_END]; // those are set that a program claims
     struct host host = {{call}, probe, slot, is_exit};
@@ -186,7 +196,7 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
             calls_kept_arguments(slot, fields);
             run(&host, mask & probe->entry_programs, fields, ticks);
         }
-        if (mask & probe->return_programs)
+        if (put_there & probe->return_programs) // its caller may become known while it runs
             *began = calls_ticks();
     } else if (mask & probe->return_programs) {
         fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);

@@ -62,7 +62,9 @@ static int make(const struct qut_probe_live *live, void *mapped, const uint32_t 
                                   .own_bytes = bytes,
                                   .masks = masks,
                                   .masks_bytes = masks_bytes,
-                                  .function_count = (uint32_t)(masks_bytes / sizeof *masks),
+                                  .callers = (const void *)((const char *)masks + QUT_PROBE_LIVE_MASKS_BYTES),
+                                  .function_count = QUT_PROBE_LIVE_MASKS_BYTES / sizeof *masks,
+                                  .called_programs = live->called_programs,
                                   .previous = calls_probe};
     memcpy(probe + 1, (const char *)mapped + live->image_offset_bytes, live->image_bytes);
     if (!is_verified(probe + 1, live->image_bytes) || !use_image(probe, live, probe + 1)) {
@@ -89,7 +91,7 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end)
         return os_failed(SYS_fstat);
     const uint64_t size = status.st_size > 0 ? (uint64_t)status.st_size : 0;
     if (size < sizeof live || masks_begin % QUT_PROBE_LIVE_PAGE_BYTES != 0 || masks_end <= masks_begin ||
-        masks_end - masks_begin > (uint64_t)QUT_PROBE_LIVE_MASKS_BYTES || masks_end > size)
+        masks_end - masks_begin != (uint64_t)QUT_PROBE_LIVE_PROCESS_BYTES || masks_end > size)
         return -EINVAL;
     const void *header = mmap(NULL, sizeof live, PROT_READ, MAP_SHARED, fd, 0);
     if (header == MAP_FAILED)

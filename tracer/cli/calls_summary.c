@@ -7,6 +7,7 @@
 #include "cli/diagnostics.h"
 #include "tracer/calls/plan.h"
 #include "tracer/patch/patch.h"
+#include "tracer/traced/probe.h"
 
 // " (1,234 by jump, 5 by padding)": what is not 0.
 struct words {
@@ -113,6 +114,31 @@ static bool say_patterns(const struct record_command_options *record, const stru
                    cli_calls_hint(record->asked, options->patterns[i], &hint));
         is_whole = false;
     }
+    return is_whole;
+}
+
+static bool say_callers(const struct record_command_options *record, const struct traced_result *calls)
+{
+    const struct traced_probe *probe = record->calls->probe;
+    bool is_whole = true;
+    for (size_t i = 0; probe && i < QUT_PROBE_PROGRAMS_MAX; i++) {
+        struct calls_hint hint;
+        if (!probe->callers[i] || calls->caller_matches[i])
+            continue;
+        cli_report(stderr, probe->callers[i],
+                   "no function fits from which calls are meant, in any module that was loaded%s",
+                   cli_calls_hint(record->asked, probe->callers[i], &hint));
+        is_whole = false;
+    }
+    if (calls->callers_left_out)
+        cli_report(stderr, NULL, "%s functions had no room from which calls are meant: those were not seen; name fewer",
+                   base_quantity_count(calls->callers_left_out).text);
+    return is_whole && !calls->callers_left_out;
+}
+
+static bool say_leasts(const struct traced_options *options, const struct traced_result *calls)
+{
+    bool is_whole = true;
     for (size_t i = 0; i < options->least_count; i++) {
         const struct traced_least *least = &options->leasts[i];
         char text[TRACED_PATTERN_BYTES + 1];
@@ -153,8 +179,11 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
         cli_report(stderr, NULL, "no function was probed");
         is_whole = false;
     }
-    if (calls->processes && !say_patterns(options, calls))
-        is_whole = false;
+    if (calls->processes) {
+        is_whole &= say_patterns(options, calls);
+        is_whole &= say_callers(options, calls);
+        is_whole &= say_leasts(options->calls, calls);
+    }
     if (calls->lost_enters + calls->lost_exits) {
         cli_report(stderr, options->path,
                    "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none, "

@@ -86,9 +86,10 @@ static bool resolve(struct probe_compiler *c, const struct said *said, struct pr
 {
     const char *patterns[PROBE_PLACES_MAX];
     size_t count = 0;
+    const uint32_t program = (uint32_t)c->programs.count - 1;
     struct probe_unresolved why = {.text = ""};
     for (size_t i = c->first_place; i < c->script->places.count && count < PROBE_PLACES_MAX; i++)
-        if (c->script->places.items[i].kind == c->kind) {
+        if (c->script->places.items[i].kind == c->kind && c->script->places.items[i].program == program) {
             c->script->places.items[i].is_resolved = true;
             patterns[count++] = c->script->places.items[i].pattern;
         }

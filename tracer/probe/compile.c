@@ -12,9 +12,9 @@
 static const struct place_word {
     const char *word;
     enum qut_probe_kind kind;
-} place_words[] = {{"entry", QUT_PROBE_ENTRY}, {"return", QUT_PROBE_RETURN}, {"timer", QUT_PROBE_TIMER},
-                   {"begin", QUT_PROBE_BEGIN}, {"BEGIN", QUT_PROBE_BEGIN},   {"end", QUT_PROBE_END},
-                   {"END", QUT_PROBE_END}};
+} place_words[] = {{"entry", QUT_PROBE_ENTRY}, {"return", QUT_PROBE_RETURN}, {"call", QUT_PROBE_ENTRY},
+                   {"timer", QUT_PROBE_TIMER}, {"begin", QUT_PROBE_BEGIN},   {"BEGIN", QUT_PROBE_BEGIN},
+                   {"end", QUT_PROBE_END},     {"END", QUT_PROBE_END}};
 
 enum { PLACE_WORDS = sizeof place_words / sizeof *place_words };
 
@@ -61,19 +61,41 @@ static bool take_pattern(struct probe_compiler *c, char **pattern)
     return *pattern && probe_next(c);
 }
 
+// "in" and a pattern: of calls out of such functions alone. "call" has it, "return" may have it.
+static bool take_caller(struct probe_compiler *c, const struct probe_token *word, bool is_call,
+                        struct probe_place *place)
+{
+    const struct probe_token in = c->token;
+    if (!probe_is_name(c, "in"))
+        return !is_call ||
+               probe_fail(c, word->at, word->length,
+                          "it needs \"in\" and who calls, as in call:malloc in main; entry:malloc is called "
+                          "by anybody");
+    if (!is_call && place->kind == QUT_PROBE_ENTRY)
+        return probe_fail(c, word->at, word->length, "calls out of one function: did you mean \"call\"?");
+    while (c->next < c->length && c->text[c->next] && strchr(" \t\r\n", c->text[c->next]))
+        c->next++;
+    if (c->next >= c->length || strchr(",{/", c->text[c->next]))
+        return probe_fail(c, in.at, in.length, "in which functions? [MODULE!]NAME, as in call:malloc in main");
+    return take_pattern(c, &place->caller);
+}
+
 static bool take_place(struct probe_compiler *c, struct probe_place *place)
 {
     const struct probe_token word = c->token;
+    const bool is_call = probe_is_name(c, "call");
     if (!take_kind(c, &place->kind))
         return false;
     if (!qut_probe_is_inside(place->kind) && place->kind != QUT_PROBE_TIMER)
         return probe_next(c);
     if (c->next >= c->length || c->text[c->next] != ':')
         return probe_fail(c, word.at, word.length, "it needs \":\" and %s",
-                          place->kind == QUT_PROBE_TIMER ? "a time, as in timer:1s" : "functions, as in entry:malloc");
+                          place->kind == QUT_PROBE_TIMER ? "a time, as in timer:1s"
+                          : is_call                      ? "functions, as in call:malloc in main"
+                                                         : "functions, as in entry:malloc");
     c->next++;
     if (place->kind != QUT_PROBE_TIMER)
-        return take_pattern(c, &place->pattern);
+        return take_pattern(c, &place->pattern) && take_caller(c, &word, is_call, place);
     if (!probe_next(c))
         return false;
     if (c->token.kind != PROBE_TOKEN_NUMBER || !c->token.has_unit)
@@ -213,6 +235,27 @@ static bool take_builtin_clause(struct probe_compiler *c, const struct probe_bui
     return true;
 }
 
+// Whether one program does for both: it runs by its kind, and by who calls.
+static bool is_alike(const struct probe_place *a, const struct probe_place *b)
+{
+    return a->kind == b->kind &&
+           (!a->caller || !b->caller ? a->caller == b->caller : strcmp(a->caller, b->caller) == 0);
+}
+
+// The numbers of the programs of a clause's places, which are made next. Returns the number behind them.
+static uint32_t number_programs(struct probe_compiler *c, size_t first)
+{
+    struct probe_place *places = c->script->places.items;
+    uint32_t next = (uint32_t)c->programs.count;
+    for (size_t i = first; i < c->script->places.count; i++) {
+        size_t same = first;
+        while (!is_alike(&places[same], &places[i]))
+            same++;
+        places[i].program = same < i ? places[same].program : next++;
+    }
+    return next;
+}
+
 static bool take_clause(struct probe_compiler *c)
 {
     const struct probe_builtin *builtin = probe_builtin_here(c);
@@ -223,16 +266,11 @@ static bool take_clause(struct probe_compiler *c)
         return false;
     const uint32_t body = c->next;
     const struct probe_token token = c->token;
-    for (size_t i = first; i < c->script->places.count; i++) {
-        struct probe_place *place = &c->script->places.items[i];
-        size_t same = first;
-        while (c->script->places.items[same].kind != place->kind)
-            same++;
-        if (same < i) {
-            place->program = c->script->places.items[same].program;
+    const uint32_t end = number_programs(c, first);
+    for (size_t i = first; c->programs.count < end; i++) {
+        const struct probe_place *place = &c->script->places.items[i];
+        if (place->program != c->programs.count) // made already
             continue;
-        }
-        place->program = (uint32_t)c->programs.count;
         c->next = body;
         c->token = token;
         if (!make_program(c, place->kind))
@@ -329,8 +367,10 @@ int probe_compile_with(const char *text, size_t length, struct probe_resolver *r
 
 void probe_script_free(struct probe_script *script)
 {
-    for (size_t i = 0; i < script->places.count; i++)
+    for (size_t i = 0; i < script->places.count; i++) {
         free(script->places.items[i].pattern);
+        free(script->places.items[i].caller);
+    }
     for (size_t i = 0; i < script->maps.count; i++)
         free(script->maps.items[i].name);
     for (size_t i = 0; i < script->records.count; i++)

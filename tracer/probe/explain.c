@@ -144,7 +144,16 @@ static void explain_program(FILE *out, const struct probe_script *script, uint32
 
 // ---- places
 
-static void explain_place(FILE *out, const struct probe_place *place, const uint32_t *functions)
+static void explain_functions(FILE *out, const char *pattern, const uint32_t *count)
+{
+    if (count && *count == 1)
+        fputs("the one function of ", out);
+    else if (count)
+        fprintf(out, "one of %" PRIu32 " functions of ", *count);
+    print_text(out, pattern);
+}
+
+static void explain_place(FILE *out, const struct probe_place *place, const struct probe_counts *counts)
 {
     switch (place->kind) {
     case QUT_PROBE_BEGIN: fputs("before the others, in the tool", out); return;
@@ -152,13 +161,15 @@ static void explain_place(FILE *out, const struct probe_place *place, const uint
     case QUT_PROBE_TIMER: fprintf(out, "every %" PRIu64 " ms, in the tool", place->period_ns / 1000000); return;
     default: break;
     }
-    fputs(place->kind == QUT_PROBE_ENTRY ? "whenever " : "whenever it has returned from ", out);
-    if (functions && *functions == 1)
-        fputs("the one function of ", out);
-    else if (functions)
-        fprintf(out, "one of %" PRIu32 " functions of ", *functions);
-    print_text(out, place->pattern);
-    fputs(place->kind == QUT_PROBE_ENTRY ? " is entered" : "", out);
+    const bool is_entry = place->kind == QUT_PROBE_ENTRY;
+    fputs(is_entry ? "whenever " : "whenever it has returned from ", out);
+    explain_functions(out, place->pattern, counts ? &counts->functions : NULL);
+    if (!place->caller) {
+        fputs(is_entry ? " is entered" : "", out);
+        return;
+    }
+    fputs(is_entry ? " is called in " : " to ", out);
+    explain_functions(out, place->caller, counts ? &counts->callers : NULL);
 }
 
 // ---- maps
@@ -172,7 +183,7 @@ static void explain_map(FILE *out, const struct probe_script *script, const stru
     fprintf(out, "%" PRIu64 " bytes\n", (1 + (uint64_t)map->slot_count * map->slot_words) * 8);
 }
 
-char *probe_explain(const struct probe_script *script, const uint32_t *functions)
+char *probe_explain(const struct probe_script *script, const struct probe_counts *counts)
 {
     char *shown = NULL;
     size_t size;
@@ -186,7 +197,7 @@ char *probe_explain(const struct probe_script *script, const uint32_t *functions
         for (size_t i = 0; i < script->places.count; i++)
             if (script->places.items[i].program == program) {
                 fputs(between, out);
-                explain_place(out, &script->places.items[i], functions ? &functions[i] : NULL);
+                explain_place(out, &script->places.items[i], counts ? &counts[i] : NULL);
                 between = ", and\n";
             }
         fputs(":\n", out);

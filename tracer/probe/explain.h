@@ -5,9 +5,12 @@
 
 #include "tracer/probe/script.h"
 
-// Of a script that was compiled. functions: how many each of its places means, in their order; NULL: not known.
-// malloc's; NULL: no memory. What it says of instructions and of reads is of the image, and of the longest way through
-// it: no run takes more.
-char *probe_explain(const struct probe_script *script, const uint32_t *functions);
+struct probe_counts { // of a place
+    uint32_t functions, callers;
+};
+// Of a script that was compiled. counts: how many each of its places means, in their order; NULL: not known. malloc's;
+// NULL: no memory. What it says of instructions and of reads is of the image, and of the longest way through it: no run
+// takes more.
+char *probe_explain(const struct probe_script *script, const struct probe_counts *counts);
 
 #endif

@@ -24,6 +24,7 @@ struct probe_parts { // in memory the last one comes first
 struct probe_place { // where a program runs
     enum qut_probe_kind kind;
     char *pattern; // [MODULE!]GLOB, of entries and returns; else NULL
+    char *caller;  // likewise, of calls out of such functions alone; NULL: of all
     uint64_t period_ns;
     uint32_t program;
     bool is_resolved; // its program is made for those functions of the pattern that the resolver knew

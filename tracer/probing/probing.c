@@ -47,6 +47,9 @@ static void lay_out(struct probing *probing)
     live->base_ticks = traced_ticks();
     live->base_ns = base_clock_now_ns();
     live->budget_permille = probing->options.budget_permille;
+    for (size_t i = 0; i < script->places.count; i++)
+        if (script->places.items[i].caller)
+            live->called_programs |= UINT32_C(1) << script->places.items[i].program;
 }
 
 // It may not become smaller: that would end whoever reads it.

@@ -9,6 +9,7 @@
 
 #include "base/vector.h"
 #include "formats/qut_calls.h"
+#include "formats/qut_probe_live.h"
 #include "tracer/calls/patterns.h"
 #include "tracer/calls/thunk.h"
 #include "tracer/collect/calls_write.h"
@@ -103,6 +104,10 @@ struct traced_process {
     uint32_t *masks;
     uint64_t masks_begin;                                      // in the memory of probes
     struct calls_patterns probe_patterns[TRACED_PATTERNS_MAX]; // one each
+    // Likewise: out of which functions a program's calls are. What is shared is read by others only.
+    struct qut_probe_callers *callers;                             // behind the masks
+    uint32_t caller_rooms[QUT_PROBE_LIVE_CALLER_MODULES_MAX];      // of each of its modules
+    struct calls_patterns caller_patterns[QUT_PROBE_PROGRAMS_MAX]; // at most one, by program
     unsigned users; // the recorder's: children whose parent this is, and the recorder itself
 };
 
@@ -143,6 +148,19 @@ int traced_probe_mark(struct traced_process *process, uint32_t module, struct ba
 // Probes took more of the processor than they may: all is to be put back.
 bool traced_probe_is_over(const struct traced_process *process);
 void traced_probe_free(struct traced_process *process);
+
+// ---- callers.c
+
+// Behind the masks, which are there. 0; -1: *error.
+int traced_callers_begin(struct traced_process *process, struct base_error *error);
+// Whether calls out of a module of that name may be meant.
+bool traced_callers_want(const struct traced_process *process, const char *module);
+// Those of a module, which has a plan and a name, before its functions are put in. 0; -1: *error.
+int traced_callers_add(struct traced_process *process, uint32_t module, struct base_error *error);
+void traced_callers_forget(struct traced_process *process, uint32_t module); // it has gone
+// Of a child of fork: its parent's, whose lock the caller has.
+void traced_callers_inherit(struct traced_process *process, const struct traced_process *parent);
+void traced_callers_free(struct traced_process *process);
 
 // ---- end.c
 

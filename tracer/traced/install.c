@@ -288,6 +288,7 @@ void traced_forget(struct traced_process *process, uint32_t module)
     size_t count = 0;
     process->modules.items[module].first_address = 0;
     traced_traps_forget(process, &process->modules.items[module]);
+    traced_callers_forget(process, module);
     for (size_t i = 1; addresses && i < process->functions.count; i++) {
         struct traced_function *function = &process->functions.items[i];
         if (function->module != module || !function->address)

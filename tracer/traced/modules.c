@@ -85,15 +85,18 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static bool is_wanted(const struct traced_process *process, const char *name)
+{
+    return calls_patterns_want_module(&process->patterns, name) || traced_callers_want(process, name);
+}
+
 // The module's name by which some pattern means it; NULL: none does.
 static const char *name_wanted(const struct traced_process *process, const char *path)
 {
     const char *name = name_of(path), *other = name_of(process->started_as);
-    if (calls_patterns_want_module(&process->patterns, name))
+    if (is_wanted(process, name))
         return name;
-    return strcmp(path, process->program_path) == 0 && *other && calls_patterns_want_module(&process->patterns, other)
-               ? other
-               : NULL;
+    return strcmp(path, process->program_path) == 0 && *other && is_wanted(process, other) ? other : NULL;
 }
 
 static int by_number(const void *a, const void *b)
@@ -168,7 +171,7 @@ static int take(struct traced_process *process, const struct qut_module_info *in
     }
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)
         return -1;
-    if (install(process, index, name, &why) != 0)
+    if (traced_callers_add(process, index, &why) != 0 || install(process, index, name, &why) != 0)
         note_failure(process, info->path, &why);
     return 0;
 }

@@ -25,10 +25,11 @@ void traced_asked_sort(struct traced_asked *asked, size_t count);
 struct qut_probe_live;
 struct traced_probe {
     int memory_fd;
-    const struct qut_probe_live *live;      // its beginning
-    uint32_t programs[TRACED_PATTERNS_MAX]; // of functions that a pattern of the options fits, bits
-    uint32_t asking_programs;               // those that run in functions that were asked about only, bits
-    const struct traced_asked *asked;       // sorted
+    const struct qut_probe_live *live;           // its beginning
+    uint32_t programs[TRACED_PATTERNS_MAX];      // of functions that a pattern of the options fits, bits
+    const char *callers[QUT_PROBE_PROGRAMS_MAX]; // by program: [MODULE!]GLOB that it is called out of; NULL: anything
+    uint32_t asking_programs;                    // those that run in functions that were asked about only, bits
+    const struct traced_asked *asked;            // sorted
     size_t asked_count;
     pthread_mutex_t lock;
     uint64_t end_bytes; // of the memory, with all masks so far

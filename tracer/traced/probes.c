@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "formats/qut_probe_live.h"
 #include "tracer/traced/inside.h"
 #include "tracer/traced/probe.h"
 
@@ -16,7 +15,7 @@ static int take_masks(struct traced_probe *probe, uint64_t *begin, struct base_e
 {
     pthread_mutex_lock(&probe->lock);
     *begin = probe->end_bytes;
-    const uint64_t end = *begin + (uint64_t)QUT_PROBE_LIVE_MASKS_BYTES;
+    const uint64_t end = *begin + (uint64_t)QUT_PROBE_LIVE_PROCESS_BYTES;
     const int failed = ftruncate(probe->memory_fd, (off_t)end) != 0 ? errno : 0;
     probe->end_bytes = failed ? *begin : end;
     pthread_mutex_unlock(&probe->lock);
@@ -30,7 +29,7 @@ int traced_probe_begin(struct traced_process *process, struct base_error *error)
         return 0;
     if (take_masks(probe, &process->masks_begin, error) != 0)
         return -1;
-    void *masks = mmap(NULL, QUT_PROBE_LIVE_MASKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+    void *masks = mmap(NULL, QUT_PROBE_LIVE_PROCESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                        probe->memory_fd, (off_t)process->masks_begin);
     if (masks == MAP_FAILED)
         return base_fail(error, BASE_ERR_IO, "", 0, "mmap: %s", strerror(errno));
@@ -38,7 +37,7 @@ int traced_probe_begin(struct traced_process *process, struct base_error *error)
     for (size_t i = 0; i < process->options->pattern_count; i++)
         if (calls_patterns_add(&process->probe_patterns[i], process->options->patterns[i], false, error) != 0)
             return -1;
-    return 0;
+    return traced_callers_begin(process, error);
 }
 
 int traced_probe_tell(struct traced_process *process, struct base_error *error)
@@ -46,13 +45,14 @@ int traced_probe_tell(struct traced_process *process, struct base_error *error)
     const struct traced_probe *probe = process->options->probe;
     return !probe ? 0
                   : traced_channel_probe(process, probe->memory_fd, process->masks_begin,
-                                         process->masks_begin + (uint64_t)QUT_PROBE_LIVE_MASKS_BYTES, error);
+                                         process->masks_begin + (uint64_t)QUT_PROBE_LIVE_PROCESS_BYTES, error);
 }
 
 void traced_probe_inherit(struct traced_process *process, const struct traced_process *parent)
 {
     if (process->masks && parent->masks)
         memcpy(process->masks, parent->masks, process->functions.count * sizeof *process->masks);
+    traced_callers_inherit(process, parent);
 }
 
 // ---- functions that were asked about
@@ -168,8 +168,9 @@ bool traced_probe_is_over(const struct traced_process *process)
 
 void traced_probe_free(struct traced_process *process)
 {
+    traced_callers_free(process);
     if (process->masks)
-        munmap(process->masks, QUT_PROBE_LIVE_MASKS_BYTES);
+        munmap(process->masks, QUT_PROBE_LIVE_PROCESS_BYTES);
     process->masks = NULL;
     for (size_t i = 0; i < TRACED_PATTERNS_MAX; i++)
         calls_patterns_free(&process->probe_patterns[i]);

@@ -37,6 +37,8 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
     ALL(others);
     ALL(pattern_matches);
     ALL(least_matches);
+    ALL(caller_matches);
+    EACH(callers_left_out);
 #undef EACH
 #undef ALL
     take_first(sums->first_failure, result->first_failure, sizeof sums->first_failure);

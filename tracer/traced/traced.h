@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "formats/qut_calls_plan.h"
+#include "formats/qut_probe.h"
 
 enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_LEASTS_MAX = 64, TRACED_SAID_MAX = 8 };
 
@@ -50,6 +51,8 @@ struct traced_result {
     uint64_t traps, too_many, out_of_reach;  // that could be patched, and were not: by a trap only, ...
     uint64_t traps_refused;                  // of these: though traps were asked for
     uint64_t pattern_matches[TRACED_PATTERNS_MAX], least_matches[TRACED_LEASTS_MAX]; // functions
+    uint64_t caller_matches[QUT_PROBE_PROGRAMS_MAX]; // by program of traced_probe.callers
+    uint64_t callers_left_out;                       // that had no room: calls out of them do not count
     uint64_t enters, exits, lost_enters, lost_exits, passed, counted, short_calls, running;
     uint64_t over_budget; // functions
     char first_over_budget[128];

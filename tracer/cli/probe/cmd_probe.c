@@ -130,6 +130,13 @@ static bool refuse_no_place(void)
     return refuse("probe", "the script has no place in a program: entry:NAME, or return:NAME");
 }
 
+static bool is_pattern(const char *text)
+{
+    const char *name = strchr(text, '!');
+    return (*text != '!' && strlen(text) <= TRACED_PATTERN_BYTES && (!name || name[1])) ||
+           refuse(text, "is no [MODULE!]NAME");
+}
+
 static bool take_places(struct work *work, struct traced_probe *probe)
 {
     struct calls_options *calls = &work->options.calls;
@@ -137,11 +144,12 @@ static bool take_places(struct work *work, struct traced_probe *probe)
         const struct probe_place *place = &work->script.places.items[i];
         if (!qut_probe_is_inside(place->kind))
             continue;
-        if (*place->pattern == '!' || strlen(place->pattern) > TRACED_PATTERN_BYTES)
-            return refuse(place->pattern, "is no [MODULE!]NAME");
+        if (!is_pattern(place->pattern) || (place->caller && !is_pattern(place->caller)))
+            return false;
         if (calls->traced.pattern_count == CALLS_PATTERNS_MAX)
             return refuse("probe", "the script has more than 256 places");
         probe->programs[cli_probe_pattern(calls, place->pattern)] |= UINT32_C(1) << place->program;
+        probe->callers[place->program] = place->caller;
     }
     if (!calls->traced.pattern_count)
         return refuse_no_place();
@@ -253,16 +261,16 @@ static int probe(struct work *work, int argc, char **argv)
 static int explain(struct work *work)
 {
     const bool has_program = work->options.calls.pid || work->options.calls.command;
-    uint32_t *functions = has_program ? cli_probe_functions_count(&work->functions, &work->script) : NULL;
+    struct probe_counts *counts = has_program ? cli_probe_functions_count(&work->functions, &work->script) : NULL;
     if (work->functions.status)
         return work->functions.status;
-    char *text = probe_explain(&work->script, functions);
+    char *text = probe_explain(&work->script, counts);
     if (text)
         fputs(text, stdout);
     else
         cli_report(stderr, "probe", "no memory");
     const int status = text ? CLI_OK : CLI_BAD;
-    free(functions);
+    free(counts);
     free(text);
     return status;
 }

@@ -76,6 +76,7 @@ static bool plan_file(struct probe_functions *functions, struct probe_file *file
 struct taking {
     struct probe_functions *functions;
     uint32_t pattern, count;
+    bool is_of_callers;         // which need not be such that can be probed
     struct prototypes_set *set; // NULL: they are counted only
 };
 
@@ -107,7 +108,9 @@ static bool take_of_file(struct taking *taking, struct calls_patterns *patterns,
     if (!file->plan)
         return true;
     bool is_good = calls_patterns_select(patterns, module, file->plan, &selection, &error) == 0;
-    for (size_t i = 0; is_good && i < selection.count; i++)
+    if (taking->is_of_callers)
+        taking->count += (uint32_t)(selection.count + selection.refused.count);
+    for (size_t i = 0; is_good && !taking->is_of_callers && i < selection.count; i++)
         is_good = take_function(taking, file, selection.items[i]);
     calls_selection_free(&selection);
     return is_good;
@@ -157,15 +160,18 @@ struct probe_resolver *cli_probe_functions_begin(struct probe_functions *functio
     return functions->set ? prototypes_set_resolver(functions->set) : NULL;
 }
 
-uint32_t *cli_probe_functions_count(struct probe_functions *functions, const struct probe_script *script)
+struct probe_counts *cli_probe_functions_count(struct probe_functions *functions, const struct probe_script *script)
 {
-    uint32_t *counts = calloc(script->places.count + 1, sizeof *counts);
+    struct probe_counts *counts = calloc(script->places.count + 1, sizeof *counts);
     bool is_good = counts != NULL;
     for (size_t i = 0; is_good && i < script->places.count; i++) {
-        struct taking taking = {.functions = functions};
-        if (qut_probe_is_inside(script->places.items[i].kind))
-            is_good = take_functions(&taking, script->places.items[i].pattern);
-        counts[i] = taking.count;
+        const struct probe_place *place = &script->places.items[i];
+        struct taking called = {.functions = functions}, callers = {.functions = functions, .is_of_callers = true};
+        if (place->pattern)
+            is_good = take_functions(&called, place->pattern);
+        if (is_good && place->caller)
+            is_good = take_functions(&callers, place->caller);
+        counts[i] = (struct probe_counts){called.count, callers.count};
     }
     if (!is_good)
         no_memory(functions);

@@ -5,6 +5,7 @@
 #define TRACER_CLI_PROBE_PROBE_FUNCTIONS_H
 
 #include "tracer/cli/calls_options.h"
+#include "tracer/probe/explain.h"
 #include "tracer/probe/script.h"
 #include "tracer/prototypes/set.h"
 #include "tracer/traced/probe.h"
@@ -30,7 +31,7 @@ size_t cli_probe_pattern(struct calls_options *calls, const char *text);
 struct probe_resolver *cli_probe_functions_begin(struct probe_functions *functions, struct calls_options *calls);
 // How many functions each place of a script means, of those that can be probed: malloc's; NULL, with
 // functions->status: that is not known.
-uint32_t *cli_probe_functions_count(struct probe_functions *functions, const struct probe_script *script);
+struct probe_counts *cli_probe_functions_count(struct probe_functions *functions, const struct probe_script *script);
 // What the recording has to know so that a program which asks runs in these functions only. Until the end.
 void cli_probe_functions_tell(struct probe_functions *functions, const struct probe_script *script,
                               struct traced_probe *probe);

@@ -24,6 +24,7 @@ static const char help[] =
     "SCRIPT is made of clauses, a place, a condition between slashes, and what is done:\n"
     "  entry:[MODULE!]NAME /arg0 > 2/ { @sizes = hist(arg2) }\n"
     "  return:[MODULE!]NAME { @slowest[tid] = max(duration) }\n"
+    "  call:[MODULE!]NAME in [MODULE!]CALLER { @calls_of_caller = count() }\n"
     "  timer:1s { print(@sizes); clear(@sizes) }\n"
     "  end { printf(\"done\\n\") }\n"
     "  alloc /size > 4096/ { @large[stack()] = count() }\n"

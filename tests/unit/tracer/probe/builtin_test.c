@@ -89,11 +89,41 @@ START_TEST(places_with_a_meaning_have_values)
 }
 END_TEST
 
+START_TEST(calls_have_callers)
+{
+    static const struct {
+        const char *pattern, *caller;
+        enum qut_probe_kind kind;
+        uint32_t program;
+    } wanted[] = {{"libc.so*!m*", "x!main", QUT_PROBE_ENTRY, 0},
+                  {"f", "A::g(int, int)", QUT_PROBE_ENTRY, 1},
+                  {"h", "x!main", QUT_PROBE_ENTRY, 0},
+                  {"f", "g", QUT_PROBE_RETURN, 2},
+                  {"f", NULL, QUT_PROBE_ENTRY, 3}};
+    struct probe_script script;
+    static const char text[] = "call:libc.so*!m* in x!main, call:f in  \"A::g(int, int)\" , call:h in x!main,"
+                               "return:f in g, entry:f /tid/ { @ = count() }";
+    struct probe_diagnostic why;
+    ck_assert_msg(probe_compile(text, strlen(text), &script, &why) == 0, "%s", why.text);
+    ck_assert_uint_eq(script.places.count, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < script.places.count; i++) {
+        const struct probe_place *place = &script.places.items[i];
+        ck_assert_str_eq(place->pattern, wanted[i].pattern);
+        ck_assert_pstr_eq(place->caller, wanted[i].caller);
+        ck_assert_int_eq(place->kind, wanted[i].kind);
+        ck_assert_uint_eq(place->program, wanted[i].program);
+    }
+    ck_assert_uint_eq(qut_probe_parts(script.image).header->program_count, 4);
+    probe_script_free(&script);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("builtin");
     TCase *all = tcase_create("all");
     tcase_add_test(all, places_with_a_meaning_have_values);
+    tcase_add_test(all, calls_have_callers);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -259,6 +259,13 @@ static const struct {
      "x:1:37: it is count() elsewhere: a map has one kind\nentry:f { @__alloc_size = count() } alloc { }\n"
      "                                    ^~~~~\n"},
     {"entry { }", "x:1:1: it needs \":\" and functions, as in entry:malloc\nentry { }\n^~~~~\n"},
+    {"call:f { }",
+     "x:1:1: it needs \"in\" and who calls, as in call:malloc in main; entry:malloc is called by anybody\n"
+     "call:f { }\n^~~~\n"},
+    {"entry:f, call:g in { }", "x:1:17: in which functions? [MODULE!]NAME, as in call:malloc in main\n"
+                               "entry:f, call:g in { }\n                ^~\n"},
+    {"entry:f in g { }", "x:1:1: calls out of one function: did you mean \"call\"?\nentry:f in g { }\n^~~~~\n"},
+    {"call { }", "x:1:1: it needs \":\" and functions, as in call:malloc in main\ncall { }\n^~~~\n"},
     {"entry: { }", "x:1:7: which functions? [MODULE!]NAME, as in entry:libc.so*!malloc\nentry: { }\n      ^\n"},
     {"timer:5 { }", "x:1:7: expected a time with its unit, as 1s or 100ms, not 5\ntimer:5 { }\n      ^\n"},
     {"timer:5us { }", "x:1:7: a timer has 1ms at least\ntimer:5us { }\n      ^~~\n"},

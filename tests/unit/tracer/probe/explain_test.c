@@ -7,12 +7,12 @@
 #include "tests/support/run_suite.h"
 #include "tracer/probe/explain.h"
 
-static void explains(const char *text, const uint32_t *functions, const char *said)
+static void explains(const char *text, const struct probe_counts *counts, const char *said)
 {
     struct probe_script script;
     struct probe_diagnostic why;
     ck_assert_msg(probe_compile(text, strlen(text), &script, &why) == 0, "%s", why.text);
-    char *shown = probe_explain(&script, functions);
+    char *shown = probe_explain(&script, counts);
     ck_assert_str_eq(shown, said);
     free(shown);
     probe_script_free(&script);
@@ -63,7 +63,7 @@ END_TEST
 START_TEST(the_longest_way_counts)
 {
     explains("entry:f, entry:g /arg0/ { if (arg1) { @a = count() } else { @b = sum(u8(arg2)); @c = sum(u8(arg3)) } }",
-             (const uint32_t[]){1, 20},
+             (const struct probe_counts[]){{1, 0}, {20, 0}},
              "whenever the one function of \"f\" is entered, and\n"
              "whenever one of 20 functions of \"g\" is entered:\n"
              "    looks at arg0, arg1, arg2, arg3, the program's memory, 2 times at most\n"
@@ -73,6 +73,18 @@ START_TEST(the_longest_way_counts)
              "@b: sum(), 32 bytes\n"
              "@c: sum(), 32 bytes\n"
              "96 bytes are shared with the program for them.\n");
+    // One program for places that are called by the same.
+    explains("call:f in m!g, call:h in m!g, return:f in main { @a = count() }",
+             (const struct probe_counts[]){{2, 1}, {1, 1}, {3, 4}},
+             "whenever one of 2 functions of \"f\" is called in the one function of \"m!g\", and\n"
+             "whenever the one function of \"h\" is called in the one function of \"m!g\":\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "whenever it has returned from one of 3 functions of \"f\" to one of 4 functions of \"main\":\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "@a: count(), 32 bytes\n"
+             "32 bytes are shared with the program for them.\n");
     // A number of 64 bits is one instruction that has the room of two.
     explains("entry:f { @a = sum(0x123456789a) }", NULL,
              "whenever \"f\" is entered:\n"

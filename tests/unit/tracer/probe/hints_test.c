@@ -58,6 +58,8 @@ static const struct {
     {"uretprobe:f { }", 1, "uretprobe", "return"},
     {"begn { }", 1, "begn", "begin"},
     {"emd { }", 1, "emd", "end"},
+    {"cal:f in g { }", 1, "cal", "call"},
+    {"entry:f in g { }", 1, "entry", "call"},
     {"kprobe:f { }", 1, "kprobe", NULL},
     {"entry:f, retrn:g { }", 10, "retrn", "return"},
     {"entry:f { @ = count() }\nemd { }", 25, "emd", "end"},
