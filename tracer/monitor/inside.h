@@ -55,6 +55,14 @@ struct monitor_rate {
     uint64_t at_ns, cpu_ns, bytes; // as of the last judgement
 };
 
+// processes.c: a segment that has no name.
+struct monitor_held {
+    int fd;
+    uint32_t pid; // where it was found
+    uint64_t inode, device;
+    bool is_written; // some process has it open for writing, as far as it was seen
+};
+
 struct monitor {
     struct monitor_options options;
     struct monitor_rate rate;
@@ -63,6 +71,9 @@ struct monitor {
     char *path, *next_path; // what is remembered, and what takes its place
     bool is_open;           // it has not yet, and must
     struct monitor_state state;
+    struct {
+        BASE_VECTOR(struct monitor_held);
+    } held;
 };
 
 struct monitor_window {
@@ -84,6 +95,13 @@ struct monitor_window {
 
 // All segments, each part as monitor_window_add has it.
 int monitor_segments(struct monitor_window *window, struct base_error *error);
+// One. `is_left`: nobody writes to it any more, and did not before this was called. *is_ended: it was read to its end.
+int monitor_segment_take(struct monitor_window *window, int fd, const char *name, bool is_left, bool *is_ended,
+                         struct base_error *error);
+void monitor_say_error(const struct monitor_window *window, const char *name, const struct base_error *error);
+int monitor_processes(struct monitor_window *window, struct base_error *error);
+// After a window was taken: of those that nobody writes to, or of all.
+void monitor_processes_let_go(struct monitor *monitor, bool of_all);
 bool monitor_note_is(const char *name);
 void monitor_note_take(struct monitor_window *window, int folder, const char *name);
 // A part of one process. It may be freed afterwards.

@@ -12,6 +12,7 @@
 struct monitor_options {
     char *const *folders; // in which segments are
     size_t folder_count;
+    bool processes; // and in processes, as memory without a name
     const char *spool_folder;
     struct upload_wanted wanted; // of otlp or pprof; `window` is not looked at
     struct names_options names;  // where names are wanted; else no_files

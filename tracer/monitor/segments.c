@@ -11,7 +11,7 @@
 
 #include "tracer/monitor/inside.h"
 
-static void say_error(const struct monitor_window *window, const char *name, const struct base_error *error)
+void monitor_say_error(const struct monitor_window *window, const char *name, const struct base_error *error)
 {
     const struct monitor_options *options = &window->monitor->options;
     char text[256];
@@ -107,12 +107,14 @@ static int take_view(struct monitor_window *window, const struct trace_segment_v
     return is_new && take_part(window, view, segment, error) != 0 ? (error->reason == BASE_ERR_NO_MEMORY ? -1 : 1) : 0;
 }
 
-static int take_file(struct monitor_window *window, int fd, const char *path, struct base_error *error)
+int monitor_segment_take(struct monitor_window *window, int fd, const char *name, bool is_left, bool *is_ended,
+                         struct base_error *error)
 {
     static const uint8_t none[16];
     struct qut_trace_header header;
     struct trace_segment_view view;
     struct base_error why = {0};
+    *is_ended = false;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         memcmp(header.magic, QUT_TRACE_MAGIC, sizeof header.magic) != 0 ||
         memcmp(header.identity, none, sizeof none) == 0)
@@ -124,20 +126,26 @@ static int take_file(struct monitor_window *window, int fd, const char *path, st
         return 0; // a copy
     segment->is_there = true;
     int result = 0;
-    if (!segment->is_ended) {              // else that is remembered, and its file stayed
-        const bool was_left = is_left(fd); // before it is read: all that it had is in there then
+    if (!segment->is_ended) { // else that is remembered, and its file stayed
         result = trace_segment_map(&view, fd, false, &why);
         if (result == 0) {
-            result = take_view(window, &view, was_left, segment, &why);
+            result = take_view(window, &view, is_left, segment, &why);
             trace_segment_unmap(&view);
         }
         if (result != 0)
-            say_error(window, path, &why);
+            monitor_say_error(window, name, &why);
     }
-    if (result < 0 && why.reason == BASE_ERR_NO_MEMORY)
-        return base_fail_as(error, &why);
-    if (!segment->is_ended)
-        return 0;
+    *is_ended = segment->is_ended;
+    return result < 0 && why.reason == BASE_ERR_NO_MEMORY ? base_fail_as(error, &why) : 0;
+}
+
+static int take_file(struct monitor_window *window, int fd, const char *path, struct base_error *error)
+{
+    bool is_ended;
+    const bool was_left = is_left(fd); // before it is read: all that it had is in there then
+    const int result = monitor_segment_take(window, fd, path, was_left, &is_ended, error);
+    if (result != 0 || !is_ended)
+        return result;
     char **place = BASE_ADD(&window->ended);
     char *copy = place ? strdup(path) : NULL;
     if (place)
@@ -160,7 +168,7 @@ static int take_entry(struct monitor_window *window, const char *folder, const c
     } else if (fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENXIO) {
         struct base_error why = {0};
         base_fail_errno(&why, errno);
-        say_error(window, path, &why);
+        monitor_say_error(window, path, &why);
         window->is_all = false;
     }
     if (fd >= 0)
@@ -182,7 +190,7 @@ static int take_folder(struct monitor_window *window, const char *folder, struct
     if (result == 0 && errno) {
         struct base_error why = {0};
         base_fail_errno(&why, errno);
-        say_error(window, folder, &why);
+        monitor_say_error(window, folder, &why);
         window->is_all = false;
     }
     if (stream)

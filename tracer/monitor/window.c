@@ -159,7 +159,7 @@ static int take_window(struct monitor_window *window, struct base_error *error)
 {
     struct monitor_state *next = &window->next;
     next->sums.windows++; // of which requests are
-    if (monitor_segments(window, error) != 0 || end_parts(window, error) != 0)
+    if (monitor_segments(window, error) != 0 || monitor_processes(window, error) != 0 || end_parts(window, error) != 0)
         return -1;
     const size_t before = next->count;
     monitor_state_fold(next, window->is_all);
@@ -188,6 +188,8 @@ int monitor_window(struct monitor *monitor, struct base_error *error)
     window.realtime_ns = base_clock_ns(CLOCK_REALTIME) - (window.to_ns - window.from_ns);
     const int result = take_window(&window, error);
     // Only now: who began again would read them once more.
+    if (result == 0)
+        monitor_processes_let_go(monitor, false);
     for (size_t i = 0; i < window.ended.count; i++) {
         if (result == 0 && window.ended.items[i])
             unlink(window.ended.items[i]);
@@ -250,6 +252,8 @@ void monitor_close(struct monitor *monitor)
         return;
     if (monitor->folder >= 0)
         close(monitor->folder);
+    monitor_processes_let_go(monitor, true);
+    base_vector_free(&monitor->held.vector);
     monitor_state_free(&monitor->state);
     free(monitor->path);
     free(monitor->next_path);

@@ -14,10 +14,11 @@ WORDS = ('windows', 'processes', 'ended', 'vanished', 'told', 'in_windows', 'lef
 class Subject:
     number = 0
 
-    def __init__(self, program, end='close', kibibytes=512, threads=2, samples=20, pause_us=2000, kind='other'):
+    def __init__(self, program, end='close', kibibytes=512, threads=2, samples=20, pause_us=2000, kind='other', in_memory=False,
+                 within=()):
         Subject.number += 1
-        self.path = f'{SEGMENTS}/{Subject.number}'
-        self.process = subprocess.Popen([program, self.path, str(kibibytes), str(threads), str(samples), str(pause_us), end, kind],
+        self.path = '-' if in_memory else f'{SEGMENTS}/{Subject.number}'
+        self.process = subprocess.Popen([*within, program, self.path, str(kibibytes), str(threads), str(samples), str(pause_us), end, kind],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def end(self):

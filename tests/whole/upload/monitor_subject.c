@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that is watched by qut monitor, and counts for itself what it stored. Goes on until its standard input
 // ends; then prints STORED and LOST.
+// PATH "-": memory without a name.
 //     monitor_subject PATH KIBIBYTES THREADS SAMPLES PAUSE_US close|leave|fork other|cpu
 // Each thread stores SAMPLES at a time, once at least, then pauses. leave: it ends without closing its trace. fork: as
 // close, but by a child, which is told of in a segment of its own. cpu: each sample is a tick, CPU_STEP_NS of processor
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
     has_cpu = strcmp(argv[7], "cpu") == 0;
     const unsigned thread_count = (unsigned)atoi(argv[3]);
     const struct qut_trace_options options = {.size = sizeof options,
-                                              .path = argv[1],
+                                              .path = strcmp(argv[1], "-") == 0 ? NULL : argv[1],
                                               .segment_bytes = strtoull(argv[2], NULL, 10) << 10,
                                               .thread_count = 16,
                                               .mode = QUT_TRACE_KEEP_NEWEST,

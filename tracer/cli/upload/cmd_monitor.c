@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -141,6 +142,16 @@ static void run(struct watch *watch)
         watch->status = upload_options_worse(watch->status, CLI_NO);
 }
 
+// One of each process that has a segment.
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int monitor_command(const struct cli_command *command, int argc, char **argv)
 {
     (void)command;
@@ -154,6 +165,8 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
         return CLI_BAD;
     if (!watch.options.wanted.labels.host)
         watch.options.wanted.labels.host = gethostname(host, sizeof host - 1) == 0 ? host : "";
+    if (watch.options.processes)
+        allow_descriptors();
     signal(SIGIO, SIG_IGN); // of a lease that lasts a moment
     sigemptyset(&watch.ends);
     sigaddset(&watch.ends, SIGTERM);
@@ -161,6 +174,7 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
     sigprocmask(SIG_BLOCK, &watch.ends, NULL);
     const struct monitor_options wanted = {.folders = watch.options.files,
                                            .folder_count = (size_t)watch.options.file_count,
+                                           .processes = watch.options.processes,
                                            .spool_folder = watch.options.spool,
                                            .wanted = watch.options.wanted,
                                            .names = {.debug_root = watch.options.debug_root,

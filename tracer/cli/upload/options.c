@@ -36,7 +36,8 @@ static const char upload_statuses[] =
     "waits, or was dropped or rejected, or a FILE is incomplete; 2 bad usage or input, or nothing can be sent.\n";
 
 static const char monitor_help[] =
-    "Usage: qut monitor DIR... --as FORM --spool DIR [--to URL]\n\n"
+    "Usage: qut monitor DIR... --as FORM --spool DIR [--to URL]\n"
+    "       qut monitor --processes [DIR]... --as FORM --spool DIR [--to URL]\n\n"
     "Takes what the processes of this host sample, window by window, and sends it. A process that is linked with "
     "libqut\n"
     "makes its segment in a DIR of a memory file system (qut_trace_options.path, keeping the newest). Of each segment "
@@ -50,11 +51,15 @@ static const char monitor_help[] =
     "What was taken of whom is remembered in the spool. Ended at any instant and begun again, it takes nothing twice; "
     "the\n"
     "last lines count the samples that processes told of, and where they are, of all that the spool ever had.\n\n"
+    "--processes finds segments that are memory without a name (no path) as well, in all processes whose\n"
+    "descriptors may be looked at: root's own, and those of all containers. It holds each until it was read to its "
+    "end.\n\n"
     "With a budget the rate halves as often as it takes: programs that have the agent of qut preloaded are told to "
     "store\n"
     "fewer of their ticks, each of which then stands for more processor time, and windows last longer.\n\n"
     "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
-    "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n";
+    "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n"
+    "         qut monitor --processes --as otlp --spool /var/spool/qut\n";
 
 static const char monitor_statuses[] =
     "\nExit status: 0 it ended as asked (--once, --duration, SIGTERM, SIGINT) and all is in windows; 1 samples were "
@@ -85,6 +90,7 @@ enum {
     ID_VERSION,
     ID_WINDOW,
     ID_ONCE,
+    ID_PROCESSES,
     ID_DURATION,
     ID_BUDGET_CPU,
     ID_BUDGET_MB_DAY,
@@ -130,6 +136,7 @@ static const struct cli_argument arguments[] = {
     {"version", "NAME", ID_VERSION, MONITOR_COMMAND, "of the service"},
     {"window", "S", ID_WINDOW, MONITOR_COMMAND,
      "seconds of a window; hosts begin theirs at different ones (default: 60)"},
+    {"processes", NULL, ID_PROCESSES, MONITOR_COMMAND, "also segments that are memory without a name: /proc/PID/fd"},
     {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
     {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
     {"budget-cpu", "PERCENT", ID_BUDGET_CPU, MONITOR_COMMAND,
@@ -230,6 +237,7 @@ static int take_option(void *context, int id, const char *value)
         options->window_s = (unsigned)number;
         return status;
     case ID_ONCE: options->once = true; return 0;
+    case ID_PROCESSES: options->processes = true; return 0;
     case ID_DURATION:
         status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
         options->duration_s = (unsigned)number;
@@ -272,8 +280,8 @@ static int check_upload(const struct upload_options *options)
 
 static int check_monitor(const struct upload_options *options)
 {
-    if (!options->file_count)
-        return refuse(MONITOR_COMMAND, "monitor", "needs a DIR, where processes have their segments");
+    if (!options->file_count && !options->processes)
+        return refuse(MONITOR_COMMAND, "monitor", "needs a DIR, where processes have their segments, or --processes");
     if (!options->spool)
         return refuse(MONITOR_COMMAND, "monitor", "needs --spool DIR, where windows wait");
     if (options->wanted.form == UPLOAD_FORM_COUNT || options->wanted.form == UPLOAD_FILE)
