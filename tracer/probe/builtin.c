@@ -28,6 +28,13 @@ static const char after_unlock[] =
     "entry:libc.so*!pthread_cond_wait, entry:libc.so*!pthread_cond_timedwait, entry:libc.so*!pthread_cond_clockwait"
     "{ @__lock_since[arg1] = 0 }";
 
+// An exception that is caught is its unwinder's head, of 32 bytes. In its first word "GNUCC++" says whose it is, and a
+// 1 below that it stands for another one (std::rethrow_exception), whose object is the first word before. Before the
+// head are 80 bytes of libstdc++'s, the first word of which is the type, and the last where the object is. The name of
+// a type is the second word of what describes it.
+#define CAUGHT_IS_OURS "((u64(arg0) & ~1) == 0x474e5543432b2b00)"
+#define CAUGHT_TYPE    "(u64((u64(arg0) & 1 ? u64(u64(arg0 - 80) - 112) : u64(arg0 - 80)) + 8))"
+
 const struct probe_builtin probe_builtins[PROBE_BUILTINS] = {
     {"alloc",
      before_alloc,
@@ -59,11 +66,21 @@ const struct probe_builtin probe_builtins[PROBE_BUILTINS] = {
        "(@__lock_since[arg1] != 0)",
        {NULL, "(arg1)", "(time - @__lock_since[arg1])"}}},
      2},
+    {"throw",
+     NULL,
+     NULL,
+     {{"entry:libstdc++.so*!__cxa_throw", "(arg1 != 0)", {NULL, "(arg0)", NULL, "(u64(arg1 + 8))"}}},
+     1},
+    {"catch",
+     NULL,
+     NULL,
+     {{"entry:libstdc++.so*!__cxa_begin_catch", CAUGHT_IS_OURS, {NULL, "(u64(arg0 - 8))", NULL, CAUGHT_TYPE}}},
+     1},
 };
 
 const char *probe_builtin_value_name(enum probe_builtin_value value)
 {
-    static const char *const names[PROBE_BUILTIN_VALUES] = {"size", "address", "held"};
+    static const char *const names[PROBE_BUILTIN_VALUES] = {"size", "address", "held", "type"};
     return names[value];
 }
 

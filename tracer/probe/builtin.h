@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places with a meaning: allocations and locks of the C library. What each is, is written in the language itself.
+// Places with a meaning: allocations and locks of the C library, exceptions of C++. What each is, is written in the
+// language itself.
 #ifndef TRACER_PROBE_BUILTIN_H
 #define TRACER_PROBE_BUILTIN_H
 
 #include "tracer/probe/inside.h"
 
-enum probe_builtin_value { PROBE_SIZE, PROBE_ADDRESS, PROBE_HELD, PROBE_BUILTIN_VALUES };
+enum probe_builtin_value { PROBE_SIZE, PROBE_ADDRESS, PROBE_HELD, PROBE_TYPE, PROBE_BUILTIN_VALUES };
 
 // Places at which a clause runs, and what holds there.
 struct probe_variant {
@@ -23,7 +24,7 @@ struct probe_builtin {
     size_t variant_count;
 };
 
-enum { PROBE_BUILTINS = 4 };
+enum { PROBE_BUILTINS = 6 };
 extern const struct probe_builtin probe_builtins[PROBE_BUILTINS];
 
 const char *probe_builtin_value_name(enum probe_builtin_value value);

@@ -177,6 +177,16 @@ def check_exceptions():
     caught = {re.sub(r"\(.*", "", name): number for name, number in by_caller(maps["caught"]).items()}
     expect("caught", caught, {"probe_swallows": 60, "main": 12})
     expect("rethrown", sum(row["value"] for row in maps["rethrown"]), 12)
+    # What is thrown once more as it was kept stands for the first one: it has its type, and its address.
+    script = "throw { @thrown[str(type)] = count(); @__last[tid] = address } catch { @caught[str(type)] = count() }" \
+             "catch /address == @__last[tid]/ { @same = count() }"
+    done = subprocess.run([QUT, "probe", "--json", "-e", script, THROWS, "60", "again"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"exit status ({done.stderr})", done.returncode, 7)
+    maps = {document["map"]: document["rows"] for document in map(json.loads, done.stdout.splitlines())}
+    found = {name: {row["key"][0]: row["value"] for row in maps[name]} for name in ("thrown", "caught")}
+    expect("types", found, {"thrown": {"St13runtime_error": 20, "l": 40}, "caught": {"St13runtime_error": 40, "l": 80}})
+    expect("the same object", maps["same"][0]["value"], 120)
 
 
 def ask(server, *words):

@@ -29,6 +29,7 @@ static const char help[] =
     "  end { printf(\"done\\n\") }\n"
     "  alloc /size > 4096/ { @large[stack()] = count() }\n"
     "  unlock { @held[stack()] = hist(held) }\n"
+    "  throw { @thrown[str(type), stack()] = count() }\n"
     "NAME and MODULE are patterns as those of qut trace -f. docs/probes.md has the language.\n"
     "Where there is debug information, args->NAME is an argument, and args->NAME->x a member of what it leads to;\n"
     "likewise retval->x. A clause that has these runs in the functions that COMMAND's file and its libraries have, or\n"

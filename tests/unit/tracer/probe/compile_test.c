@@ -250,9 +250,9 @@ static const struct {
     {"alloc, entry:f { }", "x:1:1: it has a clause of its own, without other places\nalloc, entry:f { }\n^~~~~\n"},
     {"alloc { @ = sum(held) }", "x:1:17: held is known in \"unlock\" only\nalloc { @ = sum(held) }\n"
                                 "                ^~~~\n"},
-    {"entry:f { @ = sum(address) }",
-     "x:1:19: address is known in \"alloc\", \"free\", \"lock\", \"unlock\" only\nentry:f { @ = sum(address) }\n"
-     "                  ^~~~~~~\n"},
+    {"entry:f { @ = sum(address) }", "x:1:19: address is known in \"alloc\", \"free\", \"lock\", \"unlock\", "
+                                     "\"throw\", \"catch\" only\nentry:f { @ = sum(address) }\n"
+                                     "                  ^~~~~~~\n"},
     {"alloc { @ = sum(sise) }", "x:1:17: no value has this name: did you mean \"size\"?\nalloc { @ = sum(sise) }\n"
                                 "                ^~~~\n"},
     {"entry:f { @__alloc_size = count() } alloc { }",
