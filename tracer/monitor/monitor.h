@@ -55,4 +55,28 @@ int monitor_window(struct monitor *monitor, struct base_error *error);
 unsigned monitor_keep_budget(struct monitor *monitor);
 void monitor_balance(const struct monitor *monitor, struct monitor_balance *balance);
 
+// ---- processes that have the agent in their environment, and a folder for it
+
+enum monitor_preloaded {
+    MONITOR_SAMPLES,    // it has a segment there
+    MONITOR_NO_SEGMENT, // the agent is in it; it had no tick yet, or is left alone
+    MONITOR_NO_AGENT,   // the agent is not in it: it is static, has other rights, or could not load it
+    MONITOR_PRELOADED_COUNT,
+};
+
+struct monitor_process {
+    uint32_t pid;
+    enum monitor_preloaded state;
+    const char *folder, *command; // as long as `each` has them
+};
+
+struct monitor_listed {
+    uint64_t of[MONITOR_PRELOADED_COUNT];
+    uint64_t hidden; // processes whose environment may not be read
+};
+
+// Of these folders, or of any. -1, *error filled: there is no /proc.
+int monitor_list(char *const *folders, size_t count, void (*each)(void *context, const struct monitor_process *process),
+                 void *context, struct monitor_listed *listed, struct base_error *error);
+
 #endif

@@ -209,6 +209,39 @@ def killed(receiver):
     check('killed: no window reached the receiver twice', len({entry['id'] for entry in log}) <= balance['windows'], (len(log), balance))
 
 
+def listed(where):
+    """[(state, command)] of our folder; and the last line."""
+    said = subprocess.run([QUT, 'monitor', '--list', where], capture_output=True, text=True, check=False)
+    check('listed: status', said.returncode == 0, said)
+    *rows, last = said.stdout.splitlines()
+    return {int(row.split()[0]): (row[9:23].strip(), row[25:].split('  ')[0]) for row in rows}, last
+
+
+def list_of_processes():
+    os.mkdir('listed')
+    none, last = listed('listed')
+    check('listed: nobody', not none and last.startswith('preloaded 0: 0 sample, 0 have no segment yet, 0 have no agent'), last)
+    loop = subprocess.Popen([sys.executable, '-c', 'while True: pass'], env=environment('listed'))
+    idle = subprocess.Popen(['sleep', '600'], env=environment('listed', ';p=10000000000'))
+    without = {**environment('listed')}
+    del without['LD_PRELOAD']
+    bare = subprocess.Popen(['sleep', '600'], env=without)
+    elsewhere = subprocess.Popen(['sleep', '600'], env=environment('.'))
+    try:
+        limit, wanted = time.monotonic() + 60, {loop.pid: 'samples', idle.pid: 'no segment yet', bare.pid: 'no agent'}
+        found = {}
+        while {pid: state for pid, (state, _) in found.items()} != wanted and time.monotonic() < limit:
+            time.sleep(0.05)
+            found, last = listed('listed')
+        check('listed: each as it is, and no others', {pid: state for pid, (state, _) in found.items()} == wanted, (found, wanted))
+        check('listed: by name', found[idle.pid][1] == 'sleep' and last.startswith('preloaded 3: 1 sample, 1 have no segment yet, 1 have no agent'),
+              (found, last))
+    finally:
+        for process in loop, idle, bare, elsewhere:
+            process.kill()
+            process.wait()
+
+
 def main():
     with folder() as work, contextlib.ExitStack() as stack:
         os.chdir(work)
@@ -225,6 +258,7 @@ def main():
         thinned(receiver)
         budgets(receiver)
         killed(receiver)
+        list_of_processes()
     return end('preloaded')
 
 

@@ -142,6 +142,34 @@ static void run(struct watch *watch)
         watch->status = upload_options_worse(watch->status, CLI_NO);
 }
 
+static void show_process(void *context, const struct monitor_process *process)
+{
+    static const char *const states[MONITOR_PRELOADED_COUNT] = {"samples", "no segment yet", "no agent"};
+    (void)context;
+    printf("%7" PRIu32 "  %-14s  ", process->pid, states[process->state]);
+    cli_print_name(stdout, process->command);
+    printf("  ");
+    cli_print_name(stdout, process->folder);
+    putchar('\n');
+}
+
+static int list(const struct upload_options *options)
+{
+    struct base_error error = {0};
+    struct monitor_listed listed;
+    if (monitor_list(options->files, (size_t)options->file_count, show_process, NULL, &listed, &error) != 0) {
+        cli_report_error(stderr, "/proc", &error);
+        return CLI_BAD;
+    }
+    printf("preloaded %" PRIu64 ": %" PRIu64 " sample, %" PRIu64 " have no segment yet, %" PRIu64 " have no agent",
+           listed.of[MONITOR_SAMPLES] + listed.of[MONITOR_NO_SEGMENT] + listed.of[MONITOR_NO_AGENT],
+           listed.of[MONITOR_SAMPLES], listed.of[MONITOR_NO_SEGMENT], listed.of[MONITOR_NO_AGENT]);
+    if (listed.hidden)
+        printf("; %" PRIu64 " may not be looked at", listed.hidden);
+    putchar('\n');
+    return CLI_OK;
+}
+
 // One of each process that has a segment.
 static void allow_descriptors(void)
 {
@@ -161,6 +189,8 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
     const int status = upload_options_parse(&watch.options, MONITOR_COMMAND, argc, argv);
     if (status != CLI_GO_ON)
         return status;
+    if (watch.options.list)
+        return list(&watch.options);
     if (!upload_options_can_send(&watch.options, "monitor", "it can fill a spool"))
         return CLI_BAD;
     if (!watch.options.wanted.labels.host)

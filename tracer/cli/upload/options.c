@@ -37,7 +37,8 @@ static const char upload_statuses[] =
 
 static const char monitor_help[] =
     "Usage: qut monitor DIR... --as FORM --spool DIR [--to URL]\n"
-    "       qut monitor --processes [DIR]... --as FORM --spool DIR [--to URL]\n\n"
+    "       qut monitor --processes [DIR]... --as FORM --spool DIR [--to URL]\n"
+    "       qut monitor --list [DIR]...\n\n"
     "Takes what the processes of this host sample, window by window, and sends it. A process that is linked with "
     "libqut\n"
     "makes its segment in a DIR of a memory file system (qut_trace_options.path, keeping the newest). Of each segment "
@@ -57,6 +58,8 @@ static const char monitor_help[] =
     "With a budget the rate halves as often as it takes: programs that have the agent of qut preloaded are told to "
     "store\n"
     "fewer of their ticks, each of which then stands for more processor time, and windows last longer.\n\n"
+    "--list names the processes that have the agent in their environment, and a DIR for it: those that have a segment\n"
+    "there, those that have none yet, and those that did not load the agent.\n\n"
     "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
     "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n"
     "         qut monitor --processes --as otlp --spool /var/spool/qut\n";
@@ -91,6 +94,7 @@ enum {
     ID_WINDOW,
     ID_ONCE,
     ID_PROCESSES,
+    ID_LIST,
     ID_DURATION,
     ID_BUDGET_CPU,
     ID_BUDGET_MB_DAY,
@@ -137,6 +141,7 @@ static const struct cli_argument arguments[] = {
     {"window", "S", ID_WINDOW, MONITOR_COMMAND,
      "seconds of a window; hosts begin theirs at different ones (default: 60)"},
     {"processes", NULL, ID_PROCESSES, MONITOR_COMMAND, "also segments that are memory without a name: /proc/PID/fd"},
+    {"list", NULL, ID_LIST, MONITOR_COMMAND, "list preloaded processes, and whether they have a segment; nothing else"},
     {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
     {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
     {"budget-cpu", "PERCENT", ID_BUDGET_CPU, MONITOR_COMMAND,
@@ -237,6 +242,7 @@ static int take_option(void *context, int id, const char *value)
         options->window_s = (unsigned)number;
         return status;
     case ID_ONCE: options->once = true; return 0;
+    case ID_LIST: options->list = true; return 0;
     case ID_PROCESSES: options->processes = true; return 0;
     case ID_DURATION:
         status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
@@ -280,6 +286,8 @@ static int check_upload(const struct upload_options *options)
 
 static int check_monitor(const struct upload_options *options)
 {
+    if (options->list)
+        return CLI_GO_ON;
     if (!options->file_count && !options->processes)
         return refuse(MONITOR_COMMAND, "monitor", "needs a DIR, where processes have their segments, or --processes");
     if (!options->spool)

@@ -19,7 +19,7 @@ struct upload_options {
     bool no_inlines, dry_run, quiet;
     // Of monitor; the files are folders of segments.
     unsigned window_s, duration_s; // duration 0: without an end
-    bool once, processes;
+    bool once, processes, list;
     double cpu_percent_most, mb_day_most; // 0: any
 };
 
