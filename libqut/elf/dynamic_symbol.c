@@ -9,11 +9,15 @@ enum {
     NAME_BYTES_MAX = 96,
 };
 
+enum { GNU_BUCKETS, GNU_FIRST_INDEX, GNU_BLOOM_WORDS, GNU_BLOOM_SHIFT, GNU_WORDS }; // a GNU hash table's first words
+
 struct image {
     const struct elf_art_memory *memory;
     uint64_t load_bias, dynamic_address, word_mask;
     uint64_t symbols, strings, hash, gnu_hash; // 0: it has none
     uint64_t size_bytes;                       // of the symbol that was found
+    bool has_gnu_header;
+    uint32_t gnu_header[GNU_WORDS];
 };
 
 static bool read_words(const struct image *image, uint64_t address, uint32_t *words, unsigned count)
@@ -77,22 +81,38 @@ static bool symbol_is(struct image *image, uint32_t index, const char *name, uin
            memcmp(found, name, name_bytes) == 0;
 }
 
+// What most names that are not there are known by: a word in which two bits of each name's hash are set.
+static bool may_be_there(const struct image *image, uint32_t hash)
+{
+    const uint32_t words = image->gnu_header[GNU_BLOOM_WORDS], bits = 8 * (uint32_t)image->memory->arch->word_bytes;
+    uint64_t word = 0;                            // little-endian, of either width
+    if (words == 0 || (words & (words - 1)) != 0) // not as loaders take it
+        return true;
+    const uint64_t at = image->gnu_hash + sizeof image->gnu_header + (uint64_t)(hash / bits & (words - 1)) * (bits / 8);
+    if (!elf_art_read(image->memory, at & image->word_mask, &word, bits / 8))
+        return true; // of a process of which not all was kept: what says it for certain may be there
+    return word >> hash % bits & 1 && word >> (hash >> (image->gnu_header[GNU_BLOOM_SHIFT] & 31)) % bits & 1;
+}
+
 static bool find_by_gnu_hash(struct image *image, const char *name, uint64_t *value)
 {
-    enum { BUCKET_COUNT, FIRST_INDEX, BLOOM_WORDS, BLOOM_SHIFT, WORDS };
-    uint32_t header[WORDS], hash = 5381, index, chain;
+    const uint32_t *header = image->gnu_header;
+    uint32_t hash = 5381, index, chain;
     for (const char *at = name; *at; at++)
         hash = hash * 33 + (uint8_t)*at;
-    if (!read_words(image, image->gnu_hash, header, WORDS) || header[BUCKET_COUNT] == 0)
+    if (!image->has_gnu_header && !read_words(image, image->gnu_hash, image->gnu_header, GNU_WORDS))
         return false;
-    uint64_t buckets =
-        image->gnu_hash + sizeof header + (uint64_t)header[BLOOM_WORDS] * image->memory->arch->word_bytes;
-    uint64_t chains = buckets + (uint64_t)header[BUCKET_COUNT] * 4;
-    if (!read_words(image, buckets + (uint64_t)(hash % header[BUCKET_COUNT]) * 4, &index, 1) ||
-        index < header[FIRST_INDEX])
+    image->has_gnu_header = true;
+    if (header[GNU_BUCKETS] == 0 || !may_be_there(image, hash))
+        return false;
+    uint64_t buckets = image->gnu_hash + sizeof image->gnu_header +
+                       (uint64_t)header[GNU_BLOOM_WORDS] * image->memory->arch->word_bytes;
+    uint64_t chains = buckets + (uint64_t)header[GNU_BUCKETS] * 4;
+    if (!read_words(image, buckets + (uint64_t)(hash % header[GNU_BUCKETS]) * 4, &index, 1) ||
+        index < header[GNU_FIRST_INDEX])
         return false;
     for (unsigned step = 0; step < CHAIN_MAX; step++, index++) {
-        if (!read_words(image, chains + (uint64_t)(index - header[FIRST_INDEX]) * 4, &chain, 1))
+        if (!read_words(image, chains + (uint64_t)(index - header[GNU_FIRST_INDEX]) * 4, &chain, 1))
             return false;
         if ((chain | 1) == (hash | 1) && symbol_is(image, index, name, value))
             return true;
@@ -123,23 +143,35 @@ static bool find_by_hash(struct image *image, const char *name, uint64_t *value)
     return false;
 }
 
-uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
-                                   const char *name, uint64_t *size_bytes)
+static bool open_image(struct image *image, const struct elf_art_memory *memory, uint64_t load_bias,
+                       uint64_t dynamic_address)
 {
-    *size_bytes = 0;
-    struct image image = {
+    *image = (struct image){
         .memory = memory,
         .word_mask = memory->arch->word_bytes == 8 ? UINT64_MAX : UINT32_MAX,
     };
-    image.load_bias = load_bias & image.word_mask;
-    image.dynamic_address = dynamic_address & image.word_mask;
+    image->load_bias = load_bias & image->word_mask;
+    image->dynamic_address = dynamic_address & image->word_mask;
+    return read_dynamic(image);
+}
+
+static uint64_t find(struct image *image, const char *name)
+{
     uint64_t value;
-    if (strlen(name) >= NAME_BYTES_MAX || !read_dynamic(&image))
+    if (strlen(name) >= NAME_BYTES_MAX)
         return 0;
     bool found =
-        image.gnu_hash ? find_by_gnu_hash(&image, name, &value) : image.hash && find_by_hash(&image, name, &value);
-    *size_bytes = found ? image.size_bytes : 0;
-    return found ? (value + image.load_bias) & image.word_mask : 0;
+        image->gnu_hash ? find_by_gnu_hash(image, name, &value) : image->hash && find_by_hash(image, name, &value);
+    return found ? (value + image->load_bias) & image->word_mask : 0;
+}
+
+uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                                   const char *name, uint64_t *size_bytes)
+{
+    struct image image;
+    uint64_t address = open_image(&image, memory, load_bias, dynamic_address) ? find(&image, name) : 0;
+    *size_bytes = address ? image.size_bytes : 0;
+    return address;
 }
 
 uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
@@ -147,4 +179,13 @@ uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_
 {
     uint64_t size_bytes;
     return elf_art_find_sized_symbol(memory, load_bias, dynamic_address, name, &size_bytes);
+}
+
+void elf_art_find_symbols(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                          const char *const *names, size_t count, uint64_t *addresses)
+{
+    struct image image;
+    const bool is_open = open_image(&image, memory, load_bias, dynamic_address);
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = is_open ? find(&image, names[i]) : 0;
 }

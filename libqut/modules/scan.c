@@ -280,26 +280,26 @@ static int list_modules(struct modules_scan *scan, struct os_generation *generat
     return result;
 }
 
-static uint64_t find_symbol(const struct modules_found *found, const char *name)
-{
-    return elf_art_find_symbol(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, name);
-}
-
 // What virtual machines publish. Under work, so that the records do not change.
 static void find_machines(struct modules_registry *registry, struct modules_scan *scan)
 {
+    enum { JIT_DESCRIPTOR, HOTSPOT_STRUCTS, HOTSPOT_TYPES, PYTHON, V8, NAMES };
+    static const char *const names[NAMES] = {"__jit_debug_descriptor", "gHotSpotVMStructs", "gHotSpotVMTypes",
+                                             "_PyRuntime", "v8dbg_off_fp_context"};
     for (size_t i = 0; i < registry->record_count; i++)
         registry->records[i]->seen = false;
     for (size_t i = 0; i < scan->count; i++) {
         struct modules_found *found = &scan->found[i];
+        uint64_t addresses[NAMES];
         if (!found->dynamic || find_known(registry, &found->identity))
             continue;
-        found->jit_descriptor = find_symbol(found, "__jit_debug_descriptor");
-        found->hotspot_structs = find_symbol(found, "gHotSpotVMStructs");
-        if (found->hotspot_structs)
-            found->hotspot_types = find_symbol(found, "gHotSpotVMTypes");
-        found->is_python = find_symbol(found, "_PyRuntime") != 0;
-        found->is_v8 = find_symbol(found, "v8dbg_off_fp_context") != 0;
+        elf_art_find_symbols(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, names, NAMES,
+                             addresses);
+        found->jit_descriptor = addresses[JIT_DESCRIPTOR];
+        found->hotspot_structs = addresses[HOTSPOT_STRUCTS];
+        found->hotspot_types = found->hotspot_structs ? addresses[HOTSPOT_TYPES] : 0;
+        found->is_python = addresses[PYTHON] != 0;
+        found->is_v8 = addresses[V8] != 0;
     }
 }
 

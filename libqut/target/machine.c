@@ -77,11 +77,11 @@ static void find_in_file(struct target_machine *machine, struct target_image *im
     const struct elf_art_memory file = {.read = read_file, .context = &view, .arch = machine->target->arch};
     if (view.fd < 0)
         return;
-    for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++) {
-        uint64_t vaddr = elf_art_find_symbol(&file, 0, image->head->dynamic.vaddr, names[i]);
-        if (vaddr)
-            image->exports[i] = vaddr + image->load_bias;
-    }
+    uint64_t vaddrs[TARGET_EXPORT_COUNT];
+    elf_art_find_symbols(&file, 0, image->head->dynamic.vaddr, names, TARGET_EXPORT_COUNT, vaddrs);
+    for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
+        if (vaddrs[i])
+            image->exports[i] = vaddrs[i] + image->load_bias;
     os_close_file(view.fd);
 }
 
@@ -119,8 +119,7 @@ static void find_exports(struct target_machine *machine, struct target_image *im
         find_in_file(machine, image);
     } else {
         uint64_t dynamic = (image->load_bias + head->dynamic.vaddr) & mask;
-        for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
-            image->exports[i] = elf_art_find_symbol(&machine->memory, image->load_bias, dynamic, names[i]);
+        elf_art_find_symbols(&machine->memory, image->load_bias, dynamic, names, TARGET_EXPORT_COUNT, image->exports);
     }
     for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
         image->exports[i] &= mask;

@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 1 << 16 };
+// A file whose identity alone is wanted costs the few pages that say it; one that is read from end to end is read by
+// larger pieces.
+enum { CHUNK_BYTES = 1 << 12, PIECE_CHUNKS = 16, PIECE_BYTES = PIECE_CHUNKS * CHUNK_BYTES };
 
 static int map_window(struct input_file_map *map, int fd, uint64_t offset_bytes, uint64_t size_bytes)
 {
@@ -132,15 +135,16 @@ void input_file_map_each(struct input_file_map *map, void (*piece)(void *context
                          void *context)
 {
     size_t size = map->bytes.size;
-    for (size_t at = 0; map->present && at < size; at += CHUNK_BYTES) {
-        size_t piece_bytes = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
-        bool was_present = map->present[at / CHUNK_BYTES];
+    for (size_t at = 0; map->present && at < size; at += PIECE_BYTES) {
+        size_t piece_bytes = size - at < PIECE_BYTES ? size - at : PIECE_BYTES;
+        size_t chunks = (piece_bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+        bool was_present = memchr(map->present + at / CHUNK_BYTES, 1, chunks) != NULL;
         input_file_map_need(map, at, piece_bytes);
         piece(context, (struct base_bytes){map->bytes.data + at, piece_bytes});
         if (was_present)
             continue;
         madvise((uint8_t *)map->base + at, piece_bytes, MADV_DONTNEED);
-        map->present[at / CHUNK_BYTES] = 0;
+        memset(map->present + at / CHUNK_BYTES, 0, chunks);
     }
     if (map->present || !map->base)
         return;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/codec.h"
 #include "tracer/collect/file_copy.h"
 #include "tracer/collect/notes_write.h"
 #include "tracer/trace/file_blocks.h"
@@ -244,6 +245,7 @@ static bool write_new(struct settler *settler, const struct trace_file *old, uin
                                     begin_ns, &settler->error) != 0)
         return false;
     settler->file.level = LEVEL_SETTLED;
+    settler->file.work = base_zstd_room_new();
     if (!write_segment(settler) ||
         !write_pieces(settler, QUT_TRACE_FILE_MODULES, image->modules, image->module_count, sizeof *image->modules,
                       MODULE_BLOCK_COUNT) ||

@@ -2,7 +2,6 @@
 #include "tracer/record/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,39 +69,85 @@ static void restore_signals(const sigset_t *mask)
     sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-// gcc's AddressSanitizer ends a program that has anything before it in the list of libraries, unless it is told not to
-// look.
-static int permit_sanitizers(void)
+// ---- the command's environment
+
+enum { ADDED = 3 };
+
+struct environment {
+    char *added[ADDED];
+    size_t added_count;
+    char **strings; // ours, and those of this process that ours do not replace
+};
+
+static bool add(struct environment *environment, const char *name, const char *value)
 {
-    static const char option[] = "verify_asan_link_order=0";
-    const char *already = getenv("ASAN_OPTIONS");
-    if (!already || !*already)
-        return setenv("ASAN_OPTIONS", option, 1);
-    char *both = malloc(strlen(already) + 1 + sizeof option);
-    if (!both)
-        return -1;
-    sprintf(both, "%s:%s", already, option);
-    int result = setenv("ASAN_OPTIONS", both, 1);
-    free(both);
-    return result;
+    char **place = &environment->added[environment->added_count];
+    if (asprintf(place, "%s=%s", name, value) < 0)
+        return false;
+    environment->added_count++;
+    return true;
 }
 
-static void be_the_command(const struct launch *launch, int error_fd)
+// gcc's AddressSanitizer ends a program that has anything before it in the list of libraries, unless it is told not to
+// look.
+static bool permit_sanitizers(struct environment *environment)
 {
-    int failed = 0;
-    if (launch->preload && (setenv("LD_PRELOAD", launch->preload, 1) != 0 || permit_sanitizers() != 0))
-        failed = errno;
-    if (launch->settings && setenv(AGENT_VARIABLE, launch->settings, 1) != 0)
-        failed = errno;
+    static const char name[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order=0";
+    const char *already = getenv(name);
+    char *both = NULL;
+    if (already && *already && asprintf(&both, "%s:%s", already, option) < 0)
+        return false;
+    const bool is_added = add(environment, name, both ? both : option);
+    free(both);
+    return is_added;
+}
+
+static bool is_replaced(const struct environment *environment, const char *string)
+{
+    for (size_t i = 0; i < environment->added_count; i++) {
+        const size_t name_bytes = strcspn(environment->added[i], "=") + 1;
+        if (strncmp(string, environment->added[i], name_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void free_environment(struct environment *environment)
+{
+    for (size_t i = 0; i < environment->added_count; i++)
+        free(environment->added[i]);
+    free(environment->strings);
+}
+
+static bool make_environment(const struct launch *launch, struct environment *environment)
+{
+    *environment = (struct environment){.added_count = 0};
+    size_t count = 0, kept = 0;
+    while (environ && environ[count])
+        count++;
+    environment->strings = calloc(count + ADDED + 1, sizeof *environment->strings);
+    if (!environment->strings ||
+        (launch->preload && (!add(environment, "LD_PRELOAD", launch->preload) || !permit_sanitizers(environment))) ||
+        (launch->settings && !add(environment, AGENT_VARIABLE, launch->settings)))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!is_replaced(environment, environ[i]))
+            environment->strings[kept++] = environ[i];
+    memcpy(environment->strings + kept, environment->added, environment->added_count * sizeof *environment->strings);
+    return true;
+}
+
+// ---- beginning it
+
+// Beside this process, in its memory, until it is another program: nothing is written there but what the caller gave
+// for that. A copy of the address space, and of each page that both then write to, would cost more than the rest.
+static void be_the_command(const struct launch *launch, char *const strings[], volatile int *failed)
+{
     restore_signals(launch->mask);
     restore_limit();
-    if (!failed) {
-        // execvp: a file without a first line that says what it is goes to the shell.
-        execvp(launch->path, launch->arguments);
-        failed = errno;
-    }
-    if (write(error_fd, &failed, sizeof failed) < 0)
-        _exit(PROGRAM_NOT_EXECUTABLE);
+    // execvpe: a file without a first line that says what it is goes to the shell.
+    execvpe(launch->path, launch->arguments, strings);
+    *failed = errno;
     _exit(PROGRAM_NOT_EXECUTABLE);
 }
 
@@ -121,30 +166,20 @@ int record_launch_instead(const struct launch *launch, struct base_error *error)
     return status_of(failed);
 }
 
-// Waits until it is another program, or says why it cannot be.
-static int wait_for_exec(int error_fd)
-{
-    int failed = 0;
-    ssize_t size;
-    do
-        size = read(error_fd, &failed, sizeof failed);
-    while (size < 0 && errno == EINTR);
-    return size == (ssize_t)sizeof failed ? failed : 0;
-}
-
 int record_launch(const struct launch *launch, struct launched *launched, struct base_error *error)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return base_fail(error, BASE_ERR_IO, "", 0, "pipe: %s", strerror(errno));
-    launched->pid = fork();
+    struct environment environment;
+    volatile int failed = 0;
+    if (!make_environment(launch, &environment)) {
+        free_environment(&environment);
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the command's environment");
+    }
+    launched->pid = vfork();
     if (launched->pid == 0)
-        be_the_command(launch, ends[1]);
+        be_the_command(launch, environment.strings, &failed);
     if (launched->pid < 0)
         base_fail(error, BASE_ERR_IO, "", 0, "fork: %s", strerror(errno));
-    close(ends[1]);
-    int failed = launched->pid < 0 ? 0 : wait_for_exec(ends[0]);
-    close(ends[0]);
+    free_environment(&environment);
     if (launched->pid < 0)
         return -1;
     if (!failed) {

@@ -14,12 +14,13 @@
 
 // ---- symbols
 
-static size_t read_count, fails_from;
+static size_t read_count, fails_from, fails_at = SIZE_MAX; // from a read on; one alone
 
 static size_t read_own(void *context, uint64_t address, void *bytes, size_t size)
 {
     (void)context;
-    if (read_count++ >= fails_from)
+    const size_t number = read_count++;
+    if (number >= fails_from || number == fails_at)
         return 0;
     memcpy(bytes, (const void *)(uintptr_t)address, size);
     return size;
@@ -78,6 +79,37 @@ TEST(symbols_are_where_the_loader_finds_them)
             CHECK(found == 0, "%s without read %zu: %#llx", names[i], fails_from, (unsigned long long)found);
         }
     }
+}
+
+// What is not there is known by few reads; one read that fails loses names, and makes none.
+TEST(several_symbols_are_looked_for_at_once)
+{
+    enum { NAMES = 5, THERE = 3 };
+    static const char *const names[NAMES] = {"getpid", "no_such_symbol", "qsort", "nor_this_one", "strtol"};
+    uint64_t expected[NAMES], found[NAMES];
+    void *self = dlopen(NULL, RTLD_NOW);
+    struct image image = {.inside = dlsym(self, "getpid")};
+    if (!image.inside || !dl_iterate_phdr(find_image, &image) || !image.dynamic)
+        SKIP("the C library is no image of its own");
+    fails_from = SIZE_MAX;
+    size_t alone = read_count = 0, there = 0;
+    for (size_t i = 0; i < NAMES; i++)
+        there += (expected[i] = elf_art_find_symbol(&own, image.load_bias, image.dynamic, names[i])) != 0;
+    alone = read_count;
+    CHECK(there == THERE, "%zu of them", there);
+    read_count = 0;
+    elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found);
+    const size_t together = read_count;
+    CHECK(memcmp(found, expected, sizeof found) == 0, "the same as one by one");
+    CHECK(together < alone, "%zu reads, one by one %zu", together, alone);
+    for (fails_at = 0; fails_at < together; fails_at++) {
+        read_count = 0;
+        elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found);
+        for (size_t i = 0; i < NAMES; i++)
+            CHECK(found[i] == 0 || found[i] == expected[i], "%s without read %zu: %#llx", names[i], fails_at,
+                  (unsigned long long)found[i]);
+    }
+    fails_at = SIZE_MAX;
 }
 
 // ---- symbol files
@@ -161,6 +193,7 @@ TEST(spoiled_files_are_survived)
 int main(void)
 {
     RUN(symbols_are_where_the_loader_finds_them);
+    RUN(several_symbols_are_looked_for_at_once);
     RUN(a_symbol_file_says_where_its_code_is);
     RUN(a_relocatable_file_gets_what_was_loaded);
     RUN(spoiled_files_are_survived);
