@@ -90,17 +90,19 @@ static bool is_thinned(struct sample_ticker *ticker, bool is_timers, bool is_bes
 // in the next sample.
 enum { BEHIND_PART_OF_PERIOD = 8, REST_MOST_PERIODS = 4 };
 
-static bool rests(struct sample_ticker *ticker, uint64_t entered_ns, bool is_timers, uint64_t overrun_count)
+static bool rests(struct sample_ticker *ticker, uint64_t entered_ns)
 {
     uint64_t most_ns = REST_MOST_PERIODS * ticker->period_ns, took_ns = ticker->sample_took_ns;
     if (__builtin_expect(entered_ns - ticker->sample_left_ns < ticker->period_ns / BEHIND_PART_OF_PERIOD, 0))
         ticker->rests_until_ns = entered_ns + (took_ns < most_ns ? took_ns : most_ns);
-    if (__builtin_expect(entered_ns >= ticker->rests_until_ns, 1))
-        return false;
+    return __builtin_expect(entered_ns < ticker->rests_until_ns, 0);
+}
+
+static void count_rested(struct sample_ticker *ticker, bool is_timers, uint64_t overrun_count)
+{
     ticker->rested_count += overrun_count + 1;
     if (is_timers) // an event counts itself
         count(&ticker->counts.late, overrun_count + 1);
-    return true;
 }
 
 // Beside an event, which has all ticks of user mode, a timer's other ticks are none.
@@ -114,10 +116,19 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (interrupts && is_behind_interrupted_call(ucontext))
         atomic_fetch_add_explicit(&sample_sampler.eintr_seen, 1, memory_order_relaxed);
     bool is_beside = is_timers && sample_ticker_has_event(ticker);
-    if (is_thinned(ticker, is_timers, is_beside) || (!is_beside && rests(ticker, entered_ns, is_timers, overrun_count)))
+    if (is_thinned(ticker, is_timers, is_beside))
         return;
+    const bool is_resting = rests(ticker, entered_ns);
+    if (is_resting && !is_beside) {
+        count_rested(ticker, is_timers, overrun_count);
+        return;
+    }
     struct sample_kernel_tick kernel;
     bool is_in_kernel = is_timers && trigger != QUT_TRIGGER_WALL && sample_kernel_look(ticker, ucontext, &kernel);
+    if (is_in_kernel && is_resting && kernel.code != QUT_TRACE_KERNEL_OWN) { // that takes no walk
+        ticker->kernel_ns += kernel.cpu_ns;
+        is_in_kernel = false;
+    }
     if (is_beside && !is_in_kernel) {
         sample_reach_look(ticker);
         return;

@@ -144,14 +144,14 @@ static uint64_t now_ns(void)
 
 enum { SLOW_SAMPLES = 20, SLOW_NS = 5 * MS, SLOW_PERIOD_NS = 1 * MS };
 static volatile unsigned slow_samples;
-static uint64_t slow_left_ns, least_between_ns;
+static uint64_t slow_left_ns, between_ns;
 
 // As a deep stack on a machine that others use.
 static bool take_long(void)
 {
     uint64_t began_ns = now_ns();
-    if (slow_samples && began_ns - slow_left_ns < least_between_ns)
-        least_between_ns = began_ns - slow_left_ns;
+    if (slow_samples)
+        between_ns += began_ns - slow_left_ns;
     while (now_ns() - began_ns < SLOW_NS)
         continue;
     slow_samples++;
@@ -164,7 +164,7 @@ static void sample_slowly(uint32_t trigger)
 {
     subject_open(0, 0);
     slow_samples = 0;
-    least_between_ns = UINT64_MAX;
+    between_ns = 0;
     atomic_store(&sampling_before_sample, take_long);
     uint64_t began_ns = now_ns();
     CHECK(subject_sample(trigger, SLOW_PERIOD_NS) == 0, "cannot start");
@@ -175,7 +175,8 @@ static void sample_slowly(uint32_t trigger)
     struct qut_sampling_counters counts = subject_counts();
     CHECK(slow_samples >= SLOW_SAMPLES && counts.taken == slow_samples, "%u samples, %llu ticks", slow_samples,
           (ull)counts.taken);
-    CHECK(least_between_ns >= SLOW_PERIOD_NS / 8, "trigger %u: %llu ns", trigger, (ull)least_between_ns);
+    // In all: the kernel's time behind a handler is a sample without a walk, and comes at once.
+    CHECK(between_ns >= (uint64_t)SLOW_SAMPLES * SLOW_PERIOD_NS, "trigger %u: %llu ns", trigger, (ull)between_ns);
     CHECK(counts.late >= slow_samples, "%llu late", (ull)counts.late);
     subject_close();
 }
