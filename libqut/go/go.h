@@ -22,7 +22,7 @@ enum { GO_VERSION_BYTES = 32 };
 // Offsets of fields, by version.
 struct go_layout {
     bool is_known;
-    uint16_t g_m, g_sched, m_gsignal, m_curg; // g.stack is at 0, and so are m.g0 and sched.sp; sched.pc at 8
+    uint16_t g_m, g_sched, m_procid, m_gsignal, m_curg; // g.stack is at 0, and so are m.g0 and sched.sp; sched.pc at 8
 };
 
 // "go1.19.8" and what may follow, with its length. False: nothing is known of that version.
@@ -50,6 +50,12 @@ struct go_thread {
 // By the thread's pointer (x86-64: fs), below which g is kept. False: there are no records that agree.
 bool go_thread_read(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t thread_pointer,
                     struct go_thread *thread);
+
+// Of a thread that sleeps, whose pointer nobody has asked for: words of its stack name its records. What names them has
+// to have the thread's number, as the process knows it, and a stack that sp is on. *g: 0, or where they were found
+// before, which is kept there. Some hundred words are looked at.
+bool go_thread_find(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t sp, uint32_t tid,
+                    uint64_t *g, struct go_thread *thread);
 
 // What a walk has come to: begins as the records are, and changes where it passes a callback from C.
 struct go_walk {

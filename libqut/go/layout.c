@@ -32,6 +32,7 @@ bool go_layout_of(const char *version, size_t size, struct go_layout *layout)
     *layout = (struct go_layout){.is_known = true,
                                  .g_m = 48,
                                  .g_sched = 56,
+                                 .m_procid = (uint16_t)(72 - lost),
                                  .m_gsignal = (uint16_t)(80 - lost),
                                  .m_curg = (uint16_t)(192 - lost)};
     return true;

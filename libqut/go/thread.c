@@ -8,6 +8,11 @@ enum {
     RECORD_BYTES = 256,        // of a g or an m: all fields that are read lie in them
     TLS_WORDS = 32,            // below the thread's pointer, where programs with C code may have other variables
     STACK_BYTES_MAX = 1 << 30, // Go's own limit of a goroutine's
+    // What is looked at of a sleeper's stack: netpoll's room for what epoll_wait tells is 1,536 bytes of it.
+    SOUGHT_BYTES = 6144,
+    SOUGHT_WORDS = 512 / 8, // ... at a time
+    LOWEST = 1 << 16,       // no record lies below
+    TRIED_MAX = 128,
 };
 
 static uint64_t word_at(const uint8_t *record, unsigned offset)
@@ -81,5 +86,54 @@ bool go_thread_read(const struct elf_art_memory *memory, const struct go_layout 
         if (words[i] && take_thread(memory, layout, words[i], thread))
             return true;
     *thread = (struct go_thread){.has_none = words[TLS_WORDS - 1] == 0};
+    return false;
+}
+
+// Whether g or m, as `record` says, is of the thread with that number.
+static bool take_of_tid(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t g, uint32_t tid,
+                        uint64_t sp, struct go_thread *thread)
+{
+    uint64_t m, number;
+    return elf_art_read(memory, g + layout->g_m, &m, sizeof m) && m &&
+           elf_art_read(memory, m + layout->m_procid, &number, sizeof number) && number == tid &&
+           take_thread(memory, layout, g, thread) &&
+           (go_is_on(&thread->system, sp) || go_is_on(&thread->user, sp) || go_is_on(&thread->signal, sp));
+}
+
+// The g that a word leads to: it names one, or an m.
+static bool find_by_word(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t word,
+                         uint32_t tid, uint64_t sp, uint64_t *g, struct go_thread *thread)
+{
+    uint8_t record[RECORD_BYTES];
+    if (!read_record(memory, word, record))
+        return false;
+    *g = word_at(record, layout->m_procid) == tid ? word_at(record, 0) : word;
+    return take_of_tid(memory, layout, *g, tid, sp, thread);
+}
+
+bool go_thread_find(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t sp, uint32_t tid,
+                    uint64_t *g, struct go_thread *thread)
+{
+    *thread = (struct go_thread){0};
+    if (!layout->is_known || sp % 8 || tid == 0)
+        return false;
+    if (*g && take_of_tid(memory, layout, *g, tid, sp, thread))
+        return true;
+    unsigned tried = 0;
+    for (uint64_t at = sp; at < sp + SOUGHT_BYTES && tried < TRIED_MAX; at += SOUGHT_WORDS * 8) {
+        uint64_t words[SOUGHT_WORDS], last = 0;
+        if (!elf_art_read(memory, at, words, sizeof words))
+            break;
+        for (unsigned i = 0; i < SOUGHT_WORDS && tried < TRIED_MAX; last = words[i++]) {
+            bool is_own = words[i] - sp < SOUGHT_BYTES || words[i] == last;
+            if (words[i] % 8 || words[i] < LOWEST || words[i] >> 47 || is_own)
+                continue;
+            tried++;
+            if (find_by_word(memory, layout, words[i], tid, sp, g, thread))
+                return true;
+        }
+    }
+    *g = 0;
+    *thread = (struct go_thread){0};
     return false;
 }

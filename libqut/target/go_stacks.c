@@ -53,17 +53,38 @@ static const struct go_layout *layout_of(struct qut_target *target, struct targe
     return &image->go;
 }
 
-// The program is Go's, or a library of it.
+// The program is Go's, or a library of it. NULL: it has none.
+static const struct go_layout *layout_of_program(struct qut_target *target)
+{
+    for (size_t i = 0; i < target->image_count; i++) {
+        const struct go_layout *layout = layout_of(target, target->images[i]);
+        if (layout->is_known)
+            return layout;
+    }
+    return NULL;
+}
+
 bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct go_thread *thread)
 {
     const struct elf_art_memory memory = {.read = read_any, .context = target, .arch = target->arch};
+    const struct go_layout *layout = thread_pointer ? layout_of_program(target) : NULL;
     *thread = (struct go_thread){0};
-    for (size_t i = 0; thread_pointer && i < target->image_count; i++) {
-        const struct go_layout *layout = layout_of(target, target->images[i]);
-        if (layout->is_known)
-            return go_thread_read(&memory, layout, thread_pointer, thread);
-    }
-    return false;
+    return layout && go_thread_read(&memory, layout, thread_pointer, thread);
+}
+
+bool target_go_sleeper(struct qut_target *target, uint64_t sp, pid_t tid, uint64_t *g, struct go_thread *thread)
+{
+    const struct elf_art_memory memory = {.read = read_any, .context = target, .arch = target->arch};
+    const struct go_layout *layout = layout_of_program(target);
+    *thread = (struct go_thread){0};
+    return layout && go_thread_find(&memory, layout, sp, (uint32_t)tid, g, thread);
+}
+
+static void find_sleeper(struct qut_target *target, const struct qut_target_thread *sleeper, struct go_thread *thread)
+{
+    pid_t tid = target->kind->inner_tid ? target->kind->inner_tid(target, sleeper) : sleeper->info.tid;
+    uint64_t g = 0;
+    target_go_sleeper(target, sleeper->regs.reg[target->arch->sp_reg], tid, &g, thread);
 }
 
 static uint64_t kept_register(const struct arch *arch, const struct runtime_walk *walk)
@@ -83,7 +104,10 @@ enum runtime_switch target_go_leave(void *context, const struct runtime_walk *wa
         return RUNTIME_SWITCH_UNKNOWN;
     if (!go->is_read) {
         go->is_read = true;
-        target_go_thread(target, go->thread_pointer, &go->walk.thread);
+        if (go->sleeper)
+            find_sleeper(target, go->sleeper, &go->walk.thread);
+        else
+            target_go_thread(target, go->thread_pointer, &go->walk.thread);
     }
     const struct go_frame frame = {
         .which = (enum qut_stack_switch)walk->rule.stack_switch,

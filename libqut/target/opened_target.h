@@ -71,6 +71,7 @@ struct target_copy {
 // What a walk knows of the Go program that it goes through.
 struct target_go {
     uint64_t thread_pointer; // of the thread that is walked; 0: not known
+    const struct qut_target_thread *sleeper; // that thread, if it is not stopped; else NULL
     bool is_read;            // `walk` is filled, with what could be had
     struct go_walk walk;
 };
@@ -231,6 +232,8 @@ size_t target_walk_copy(struct qut_target *target, const struct arch_frame_regs 
 
 // The records of a thread that stands still, if this is a Go program: where they are known, true.
 bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct go_thread *thread);
+// The same of one that sleeps, whose pointer is not known: as go_thread_find.
+bool target_go_sleeper(struct qut_target *target, uint64_t sp, pid_t tid, uint64_t *g, struct go_thread *thread);
 // For struct runtime_walk_ops: context is the target.
 enum runtime_switch target_go_leave(void *context, const struct runtime_walk *walk, uint64_t *pc, uint64_t *sp,
                                     enum arch_pc_kind *kind);

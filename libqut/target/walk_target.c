@@ -211,7 +211,7 @@ static bool walk_noted(struct qut_target *target, struct qut_target_thread *thre
                        size_t max, struct qut_end *end, size_t *count)
 {
     target->notes = target->note_room;
-    target->go = (struct target_go){0};
+    target->go = (struct target_go){.sleeper = thread};
     *count = walk_and_end(target, thread, frames, max, end);
     bool holds = target_words_hold(target) && target_jit_holds(target) && target->kind->still_asleep(target, thread);
     target->notes = NULL;

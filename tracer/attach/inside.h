@@ -80,6 +80,7 @@ struct attach_thread {
     uint64_t second_start; // 0: none; else where another piece begins that walks came to
     // When it was last stopped; 0: it was not, or it is not known. What leads to its records in Android's runtime.
     uint64_t thread_pointer, art_thread;
+    uint64_t go_g; // where the records of a Go thread were found that was never stopped; 0: not known
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
     struct attach_kernel_time kernel_time;
     // ---- sleepers.c
@@ -234,7 +235,7 @@ enum attach_took {
 // Fills session->taken. looked_ns: when it was seen to run, or to sleep where it may be woken.
 enum attach_took attach_take(struct attach_session *session, struct attach_thread *thread, uint64_t looked_ns);
 // Copies what a walk needs of the stack at sp.
-void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp);
+void attach_copy_stack(struct attach_session *session, struct attach_thread *thread, uint64_t sp);
 // Walks session->taken into session->frames.
 size_t attach_walk(struct attach_session *session, struct attach_thread *thread, struct qut_end *end);
 // Those that did not stop in time are let go, if they have stopped by now.

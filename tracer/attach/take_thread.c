@@ -101,10 +101,13 @@ static uint64_t end_of_stack(const struct attach_session *session, const struct 
     return map ? map->end : start + UNKNOWN_STACK_BYTES;
 }
 
-void attach_copy_stack(struct attach_session *session, const struct attach_thread *thread, uint64_t sp)
+void attach_copy_stack(struct attach_session *session, struct attach_thread *thread, uint64_t sp)
 {
     struct target_copy *copy = &session->taken.copy;
-    target_go_thread(session->target, thread->thread_pointer, &copy->go);
+    if (thread->thread_pointer)
+        target_go_thread(session->target, thread->thread_pointer, &copy->go);
+    else
+        target_go_sleeper(session->target, sp, thread->inner_tid, &thread->go_g, &copy->go);
     uint64_t start = (sp - RED_ZONE_BYTES) & ~(uint64_t)7;
     uint64_t size = end_of_stack(session, thread, sp, start) - start;
     copy_piece(session, &copy->pieces[0], start, size < ATTACH_STACK_BYTES ? size : ATTACH_STACK_BYTES);

@@ -132,6 +132,42 @@ TEST(the_version_of_a_program)
     CHECK(go_version_in(&memory, bytes, sizeof bytes, version) == 0, "a bad pointer");
 }
 
+// One that sleeps: nobody has asked for its pointer, and words of its stack lead to its records.
+TEST(a_thread_that_sleeps)
+{
+    enum { TID = 4711, SP = SYSTEM_SP - 0x800 };
+    struct go_thread thread;
+    uint64_t g = 0;
+    begin("go1.19.8");
+    put(TLS - 8, 0);
+    put(M + layout.m_procid, TID);
+    put(M + layout.m_curg, 0);
+    CHECK(!go_thread_find(&memory, &layout, SP, TID, &g, &thread) && !thread.is_known && g == 0, "no word names it");
+    put(SP + 0x40, RA);
+    put(SP + 0x48, CURG); // of no thread any more
+    put(CURG + layout.g_m, 0);
+    put(SP + 0x700, M);
+    CHECK(go_thread_find(&memory, &layout, SP, TID, &g, &thread) && thread.is_known && g == G0, "by its m");
+    CHECK(thread.curg == 0 && thread.system.high == SYSTEM_HIGH, "%#llx", (unsigned long long)thread.curg);
+    put(SP + 0x700, 0);
+    reads = 0;
+    CHECK(go_thread_find(&memory, &layout, SP, TID, &g, &thread) && reads < 8, "found again in %llu reads",
+          (unsigned long long)reads);
+    CHECK(!go_thread_find(&memory, &layout, SP, TID + 1, &g, &thread) && g == 0, "another thread's");
+    put(SP + 0x700, G0);
+    CHECK(go_thread_find(&memory, &layout, SP, TID, &g, &thread) && g == G0, "by its g0");
+    CHECK(!go_thread_find(&memory, &layout, BASE + 0xd000, TID, &g, &thread), "sp is on none of its stacks");
+    g = 0;
+    put(M + layout.m_curg, CURG);
+    put(CURG + layout.g_m, M);
+    put(SP + 0x700, CURG); // as asmcgocall keeps it
+    CHECK(go_thread_find(&memory, &layout, SP, TID, &g, &thread) && thread.curg == CURG, "by its goroutine");
+    g = 0;
+    for (unsigned at = 0; at < 0x700; at += 8) // each one is asked for, within a bound
+        put(SP + at, BASE + 0xe000 + at);
+    CHECK(!go_thread_find(&memory, &layout, SP, TID, &g, &thread), "far out, behind too much else");
+}
+
 // Its records are there before it runs, but for its goroutine, which it takes first of all.
 TEST(a_thread_that_has_just_begun)
 {
@@ -328,6 +364,7 @@ int main(void)
 {
     RUN(versions);
     RUN(the_version_of_a_program);
+    RUN(a_thread_that_sleeps);
     RUN(a_thread_that_has_just_begun);
     RUN(behind_each_change);
     RUN(on_the_goroutines_stack);
