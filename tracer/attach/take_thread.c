@@ -359,7 +359,8 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     const struct target_window *piece = &copy->pieces[0];
     bool is_other = is_other_stack(&copy->go, session->taken.regs.reg[session->target->arch->sp_reg]);
     if (end->reason == QUT_END_OUTERMOST) {
-        if (!is_other)
+        // A Go thread that has left its goroutine, in the middle of a call from C, has more further out.
+        if (!is_other && thread->stack_top < copy->reached + TOP_SLACK_BYTES)
             thread->stack_top = copy->reached + TOP_SLACK_BYTES;
     } else if (end->reason == QUT_END_BAD_MEMORY) {
         bool is_behind = end->address >= piece->start && end->address - piece->start < 2 * ATTACH_STACK_BYTES;
