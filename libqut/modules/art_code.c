@@ -29,6 +29,11 @@ static _Atomic(struct art_code *) current; // NULL: none
 
 // ---- walks
 
+bool modules_art_is_known(void)
+{
+    return atomic_load_explicit(&current, memory_order_seq_cst) != NULL;
+}
+
 bool modules_art_find(uintptr_t pc, struct runtime_code *code)
 {
     const struct art_code *known = atomic_load_explicit(&current, memory_order_seq_cst);

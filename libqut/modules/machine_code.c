@@ -76,6 +76,11 @@ bool modules_machine_made(uintptr_t pc, struct runtime_code *code)
     return true;
 }
 
+bool modules_machine_is_known(void)
+{
+    return atomic_load_explicit(&current, memory_order_seq_cst) != NULL || modules_art_is_known();
+}
+
 bool modules_machine_find(uintptr_t pc, struct runtime_code *code)
 {
     bool is_known = atomic_load_explicit(&current, memory_order_relaxed) != NULL;

@@ -16,6 +16,7 @@ struct modules_machine {
 };
 
 // As modules_machine_find and modules_machine_rule.
+bool modules_art_is_known(void);
 bool modules_art_find(uintptr_t pc, struct runtime_code *code);
 bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum arch_pc_kind kind,
                       struct qut_rule *rule);

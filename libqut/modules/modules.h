@@ -93,6 +93,8 @@ void modules_want_mappings(void);
 // Code that a virtual machine made and says all about: true, and *code is filled. Else, if there is a machine that was
 // not ready, our thread will look again. Signal-safe, between enter and leave; so is the rule of a frame of it.
 bool modules_machine_find(uintptr_t pc, struct runtime_code *code);
+// Whether there is any, that is ready.
+bool modules_machine_is_known(void);
 // The same of a machine that is ready and keeps its code where no module is, in few instructions.
 bool modules_machine_made(uintptr_t pc, struct runtime_code *code);
 bool modules_machine_rule(const void *machine, uintptr_t pc, enum arch_pc_kind kind, struct qut_rule *rule,

@@ -73,3 +73,17 @@ enum runtime_call_site runtime_read_call_site(const struct arch *arch,
         return RUNTIME_CALL_SITE_UNREADABLE;
     return arch_is_call_site(arch, bytes) ? RUNTIME_CALL_SITE : RUNTIME_CALL_SITE_NOT;
 }
+
+bool runtime_is_trampoline(const struct arch *arch,
+                           size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size), void *context,
+                           uint64_t pc)
+{
+    uint8_t code[sizeof arch->trampolines->code];
+    size_t count = read_code(context, pc, code, sizeof code);
+    for (unsigned i = 0; i < arch->trampoline_count; i++) {
+        const struct arch_trampoline *t = &arch->trampolines[i];
+        if (t->entries[0].code_offset == 0 && t->code_bytes <= count && memcmp(code, t->code, t->code_bytes) == 0)
+            return true;
+    }
+    return false;
+}

@@ -56,6 +56,8 @@ struct runtime_walk_ops {
     uint64_t (*strip)(void *context, uint64_t pc); // a code address without its signature
     uint64_t (*vector_bytes)(void *context);       // of one vector register; 0: not known. NULL: never
     enum runtime_call_site (*call_site)(void *context, uint64_t pc); // NULL: by read_code
+    // Whether call_site has found a call there, and no trampoline at pc, not long ago. NULL: nobody keeps that.
+    bool (*is_known_call)(uint64_t pc);
     // Of a frame in code OF_MACHINE. *interpreted: where it says what it runs, if it is one of the
     // interpreter's. False: nothing is known of it. NULL: there is no such code.
     bool (*machine_rule)(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,
@@ -99,6 +101,11 @@ struct runtime_walk {
 enum runtime_call_site runtime_read_call_site(const struct arch *arch,
                                               size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size),
                                               void *context, uint64_t pc);
+
+// Whether a trampoline begins at an address that was returned to.
+bool runtime_is_trampoline(const struct arch *arch,
+                           size_t (*read_code)(void *context, uint64_t pc, void *bytes, size_t size), void *context,
+                           uint64_t pc);
 
 // At a frame: registers, and whether its pc is exact (interrupted, or chosen) or a return address. *regs must stay as
 // it is while the walk is at this frame.

@@ -16,8 +16,7 @@
 //   trampoline   code that signal handlers return to, or that threads begin in: known by its bytes
 //   tracked      registers that rules of other frames can need; the others are known in interrupted frames only
 //   guess        what is tried where nothing is known, and is marked as such: frame pointers, and for the innermost
-//   frame
-//                what lies on top of the stack or in the link register
+//                frame what lies on top of the stack or in the link register
 //
 // A step, from top to bottom of this file:
 //
@@ -300,7 +299,10 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
         walk->rule.ra = (struct qut_reg_rule){.how = QUT_REG_AT_CFA, .offset_bytes = -arch->word_bytes};
         return true;
     }
-    if (runtime_find_trampoline(arch, ops, context, walk))
+    // Another look at the code behind a call would be a system call a frame: 31 of JavaScript's took 330,000 cycles.
+    bool is_known_call = walk->flags & QUT_FRAME_GUESSED && walk->pc_kind == ARCH_PC_RETURN && code.frame_pointers &&
+                         ops->is_known_call && ops->is_known_call(pc);
+    if (!is_known_call && runtime_find_trampoline(arch, ops, context, walk))
         return true;
     if (walk->end.reason != QUT_END_NOT)
         return false;

@@ -27,6 +27,9 @@ enum runtime_remember {
     RUNTIME_REMEMBER_DONE, // no more: it has its new state
 };
 
+// A call thunk's largest form behind the pc, with what says whose it is, and some bytes before.
+enum { RUNTIME_CODE_WINDOW_BYTES = 288 };
+
 // A walk by the fast ways (walk_fast.h).
 struct runtime_fast {
     struct runtime_thread *thread;
@@ -44,6 +47,13 @@ struct runtime_fast {
     size_t mispredicted_count; // ... whose link was not the one that was tried
 };
 
+// What a walk has read of the code around an interrupted pc, from `start` on.
+struct runtime_code_window {
+    uintptr_t start;
+    size_t size; // 0: nothing
+    uint8_t bytes[RUNTIME_CODE_WINDOW_BYTES];
+};
+
 // What a walk reads first comes first, in one cache line.
 struct runtime_thread {
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
@@ -59,6 +69,7 @@ struct runtime_thread {
     // Of the outermost walk, where it has to be in memory: there is little room on stacks.
     struct runtime_fast fast;
     _Alignas(uint64_t) unsigned char slow[512]; // struct backtrace
+    struct runtime_code_window code_window;
     // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
     _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
     struct runtime_thread *next, *previous; // list of all threads, under the registry's lock

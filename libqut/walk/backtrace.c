@@ -6,7 +6,9 @@
 #include <qut/local.h>
 
 #include "libqut/modules/end_counts_inline.h"
+#include "libqut/walk/made_frames.h"
 #include "libqut/walk/noted_walk.h"
+#include "libqut/walk/walk_ends_inline.h"
 #include "libqut/walk/walk_fast.h"
 #include "libqut/walk/walk_local.h"
 
@@ -27,51 +29,6 @@ struct backtrace {
 
 #define FAST_REGISTERS                                                                                                 \
     ((uint64_t)1 << arch_native_arch.sp_reg | (uint64_t)1 << arch_native_arch.tracked[ARCH_NATIVE_FP_SLOT])
-
-// ---- how walks end
-
-static inline void set_end(struct qut_end *end, enum qut_end_reason reason, uintptr_t pc, uint32_t guessed_frame)
-{
-    end->reason = reason;
-    end->refusal = 0;
-    end->pc = pc;
-    end->address = 0;
-    end->guessed_frame = guessed_frame;
-    end->zero = 0;
-}
-
-// A walk that the fast ways have brought to its end. Only where no frame was left yet can the pc be an interrupted one.
-static inline enum qut_end_reason end_fast(const struct runtime_fast *f, enum qut_stop stop, bool from_context,
-                                           uint32_t guessed_frame, struct qut_end *end)
-{
-    bool is_exact = from_context && f->count <= (stop == WALK_STOP_END);
-    enum qut_end_reason reason = stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT;
-    if (end)
-        set_end(end, reason, is_exact ? f->key - 1 : f->key, guessed_frame);
-    return reason;
-}
-
-// Of the thread's outermost walk, so that no other walk counts at the same time.
-static inline void count_walk(struct runtime_thread *thread, enum qut_end_reason reason, size_t frame_count,
-                              size_t remembered_count, size_t slow_count)
-{
-    uintptr_t ended = atomic_load_explicit(&thread->ends[reason], memory_order_relaxed);
-    atomic_store_explicit(&thread->ends[reason], ended + 1, memory_order_relaxed);
-    thread->counts.frames += frame_count;
-    thread->counts.remembered += remembered_count;
-    thread->counts.looked_up += slow_count;
-}
-
-// Of a walk that was not remembered as a whole.
-static void end_memo(struct runtime_fast *f, enum qut_stop stop, enum qut_end_reason reason)
-{
-    struct runtime_memo *memo = &f->thread->memo;
-    bool is_used = f->remember != RUNTIME_REMEMBER_NOT;
-    walk_fast_end(f, stop);
-    memo->contiguous = is_used && memo->contiguous && reason == QUT_END_OUTERMOST;
-    if (is_used && !f->is_stubborn)
-        runtime_memo_judge(memo, f->count, f->remembered_count);
-}
 
 // ---- slowly
 
@@ -180,6 +137,15 @@ static bool forgot_dex_pc(const struct backtrace *b)
            !(walk->regs.valid >> walk->rule.dex_pc_reg & 1);
 }
 
+// Gives out the callers of the frame the walk is at, as far as they are frames of made code as it is itself.
+__attribute__((noinline)) static void pass_made_frames(struct backtrace *b)
+{
+    size_t passed = walk_made_frames(&b->local, &b->walk, b->pcs + b->count, b->max - b->count);
+    b->slow_count += (uint32_t)passed;
+    for (; passed; passed--)
+        note(b, b->count++ - 1, QUT_FRAME_GUESSED);
+}
+
 // From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
 // why not.
 static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
@@ -197,6 +163,8 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
                 b->fast->thread->memo.contiguous = false;
             b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
         }
+        if (!b->was_exchanged)
+            pass_made_frames(b);
         walk_local_classify(&b->local, &b->walk);
         if (b->was_exchanged || walk_local_is_exchanged(&b->walk)) {
             if (!see_through(b))
@@ -277,6 +245,10 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
         if (b->fast)
             take_over(b);
         walk_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
+        if (b->fast) {
+            b->local.has_code_window = true;
+            thread->code_window.size = 0;
+        }
         if (run_slowly(b)) {
             stop = walk_fast_run(f);
         } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {

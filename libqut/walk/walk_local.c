@@ -36,10 +36,33 @@ static inline __attribute__((always_inline)) bool read_stack(void *context, uint
     return read_by_window(local, at, value);
 }
 
+enum { CODE_BEFORE_BYTES = 32 };
+
+static bool holds_code(const struct runtime_code_window *window, uintptr_t at, size_t size)
+{
+    return at - window->start <= window->size && window->size - (at - window->start) >= size;
+}
+
+// Around an interrupted pc of which nothing is known, several read the code: the first of them brings what all want. A
+// function of its own: without it a read needs no stack.
+__attribute__((noinline)) static size_t read_by_code_window(struct runtime_code_window *window, uintptr_t at,
+                                                            void *bytes, size_t size)
+{
+    if (!holds_code(window, at, size)) {
+        window->start = at - CODE_BEFORE_BYTES;
+        window->size = os_read_self(window->start, window->bytes, sizeof window->bytes);
+    }
+    if (!holds_code(window, at, size)) // it ends there, or begins
+        return os_read_self(at, bytes, size);
+    memcpy(bytes, window->bytes + (at - window->start), size);
+    return size;
+}
+
 static size_t read_code(void *context, uint64_t pc, void *bytes, size_t size)
 {
-    (void)context;
-    return os_read_self((uintptr_t)pc, bytes, size);
+    struct walk_local *local = context;
+    return local->has_code_window ? read_by_code_window(&local->thread->code_window, (uintptr_t)pc, bytes, size)
+                                  : os_read_self((uintptr_t)pc, bytes, size);
 }
 
 enum { PAGE_BYTES = 4096, PROBED_PAGES_MAX = 64 };
@@ -96,19 +119,32 @@ void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t 
 
 enum { CALL_SITE_BITS = 10 };
 
-// Return addresses before which a call was found: reading code takes a system call. Shared by all threads, each word on
-// its own. Where code was put in place of other code an answer may be old: it makes a guess no more than a guess.
+// Return addresses before which a call was found, and where no trampoline begins: reading code takes a system call.
+// Shared by all threads, each word on its own. Where code was put in place of other code an answer may be old: it makes
+// a guess no more than a guess.
 static _Atomic uintptr_t call_sites[1 << CALL_SITE_BITS];
+
+static inline _Atomic uintptr_t *call_site_place(uint64_t pc)
+{
+    return &call_sites[(pc * 0x9e3779b97f4a7c15u) >> (64 - CALL_SITE_BITS)];
+}
+
+bool walk_local_is_known_call(uint64_t pc)
+{
+    return atomic_load_explicit(call_site_place(pc), memory_order_relaxed) == (uintptr_t)pc;
+}
+
+__attribute__((noinline)) static enum runtime_call_site read_call_site(void *context, uint64_t pc)
+{
+    enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
+    if (site == RUNTIME_CALL_SITE && !runtime_is_trampoline(&arch_native_arch, read_code, context, pc))
+        atomic_store_explicit(call_site_place(pc), (uintptr_t)pc, memory_order_relaxed);
+    return site;
+}
 
 static enum runtime_call_site call_site(void *context, uint64_t pc)
 {
-    _Atomic uintptr_t *known = &call_sites[(pc * 0x9e3779b97f4a7c15u) >> (64 - CALL_SITE_BITS)];
-    if (atomic_load_explicit(known, memory_order_relaxed) == (uintptr_t)pc)
-        return RUNTIME_CALL_SITE;
-    enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
-    if (site == RUNTIME_CALL_SITE)
-        atomic_store_explicit(known, (uintptr_t)pc, memory_order_relaxed);
-    return site;
+    return walk_local_is_known_call(pc) ? RUNTIME_CALL_SITE : read_call_site(context, pc);
 }
 
 // Nothing tells when it goes. But what stands on the stack does not: once a walk.
@@ -204,6 +240,7 @@ const struct runtime_walk_ops walk_local_ops = {.read = read_stack,
                                                 .strip = strip,
                                                 .vector_bytes = vector_bytes,
                                                 .call_site = call_site,
+                                                .is_known_call = walk_local_is_known_call,
                                                 .machine_rule = machine_rule,
                                                 .true_return = true_return};
 
@@ -219,6 +256,7 @@ void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, c
         modules_want_refresh();
     local->confirmed = NULL;
     local->window_start = local->window_bytes = 0;
+    local->has_code_window = false;
     walk_local_choose_direct(local, sp, here);
 }
 

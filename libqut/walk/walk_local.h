@@ -18,6 +18,7 @@ enum { WALK_WINDOW_BYTES = 32 };
 struct walk_local {
     struct runtime_thread *thread; // NULL: not registered
     const struct modules *modules;
+    bool has_code_window;         // the thread's
     bool up_to_date;              // every answer of `modules` holds; else each is confirmed
     uint32_t unlisted;            // the module that no loader lists and this walk has confirmed last; 0: none. As jit
     const void *confirmed;        // the module that was found last, or what modules_jit_find did
@@ -47,6 +48,9 @@ static inline bool walk_local_on_own_stack(struct runtime_thread *thread, uintpt
 }
 
 extern const struct runtime_walk_ops walk_local_ops; // context: struct walk_local
+
+// Whether a walk has found a call before that return address, and no trampoline at it. Signal-safe.
+bool walk_local_is_known_call(uint64_t pc);
 
 // Of one vector register of this machine; 0: not known. Signal-safe.
 uint64_t walk_local_vector_bytes(void);

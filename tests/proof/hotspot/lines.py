@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines and inlined methods, for run: what qut stack says of each thread of Lines.java against jstack, all frames and all
 lines; of the one that runs, against the calls that the program makes; of a core file, against the living process."""
+import itertools
 import json
 import os
 import re
@@ -118,14 +119,22 @@ def compare(what, expected, found):
 
 def check_running(options, pid, tid):
     lines = method_lines()
-    wrong, levels = [], 0
+    wrong, levels, told_before = [], 0, 0
     for _ in range(LOOKS[options.short]):
         frames = stacks(options, "-p", str(pid), "--tid", str(tid))[tid]
         levels += sum(frame.get("inlined", False) for frame in frames)
         if problem := problem_of_runner(methods(frames), lines):
-            wrong.append(problem)
+            # The machine describes some instructions; another has the description of one before it, and what was
+            # inlined there may have returned.
+            called = list(itertools.dropwhile(lambda frame: frame.get("inlined", False), frames))
+            if len(called) < len(frames) and not problem_of_runner(methods(called), lines):
+                told_before += 1
+            else:
+                wrong.append(problem)
         time.sleep(0.01)
-    return (not wrong, f"running: {LOOKS[options.short]} looks, {len(wrong)} wrong, {levels} inlined frames", wrong)
+    good = not wrong and told_before <= 0.02 * LOOKS[options.short] + 1
+    return (good, f"running: {LOOKS[options.short]} looks, {len(wrong)} wrong, {told_before} with what was inlined before, "
+            f"{levels} inlined frames", wrong)
 
 
 def check_recorded(options, what, arguments, work):

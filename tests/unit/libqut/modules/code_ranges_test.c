@@ -113,23 +113,32 @@ END_TEST
 enum { LINKS = 10, LINK_BYTES = 32, CHAIN_OFFSET = 64 };
 
 static uint8_t noted_flags[FRAMES + 1];
+static size_t frames_max = FRAMES;
+static bool spoils_fp;
 
 static void take_notes(void)
 {
     ucontext_t context;
     getcontext(&context);
+    // The frame pointer that the middle of the chain has saved.
+    uintptr_t *fp = __builtin_frame_address(0), kept;
+    for (unsigned i = 0; i < LINKS / 2; i++)
+        fp = *(uintptr_t **)fp;
+    kept = *fp;
+    if (spoils_fp)
+        *fp = (uintptr_t)noted_flags;
     struct runtime_thread *thread = runtime_thread_self();
-    struct walk_noted_walk notes = {.modules = modules_enter(thread), .pcs = pcs, .max = FRAMES, .flags = noted_flags};
+    struct walk_noted_walk notes = {
+        .modules = modules_enter(thread), .pcs = pcs, .max = frames_max, .flags = noted_flags};
     memset(noted_flags, 0, sizeof noted_flags);
     count = walk_take_notes(&notes, NULL, &context);
+    *fp = kept;
     end = notes.end;
     modules_leave(thread);
 }
 
-START_TEST(every_frame_that_a_guess_led_to_is_noted)
+static void start_chain(void)
 {
-    if (arch_native_arch.id != QUT_ARCH_X86_64)
-        return;
     start(QUT_START_FRAME_POINTERS);
     for (unsigned i = 0; i < LINKS; i++) {
         static const uint8_t link[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0,    0,    0,
@@ -140,13 +149,75 @@ START_TEST(every_frame_that_a_guess_led_to_is_noted)
         memcpy(at + 6, &next, sizeof next);
     }
     qut_refresh();
+}
+
+static void call_chain(void)
+{
+    ((callee *)(uintptr_t)(pages + CHAIN_OFFSET))();
+}
+
+// Where the frame of the chain returns to that is the frame-th of all, less 1.
+static uintptr_t chain_pc(size_t frame)
+{
+    enum { CALLED_BYTES = 16 };
+    return (uintptr_t)pages + CHAIN_OFFSET + (LINKS - frame) * LINK_BYTES + CALLED_BYTES - 1;
+}
+
+START_TEST(every_frame_that_a_guess_led_to_is_noted)
+{
+    if (arch_native_arch.id != QUT_ARCH_X86_64)
+        return;
+    start_chain();
     for (unsigned turn = 0; turn < 20; turn++) {
-        ((callee *)(uintptr_t)(pages + CHAIN_OFFSET))();
+        call_chain();
         ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
         // 0 is take_notes; from the first made function on, which a rule led to, each step is a guess.
         for (size_t i = 0; i <= LINKS + 1; i++)
             ck_assert_msg((noted_flags[i] & QUT_FRAME_GUESSED ? 1 : 0) == (i >= 2), "turn %u, frame %zu", turn, i);
+        for (size_t i = 1; i <= LINKS; i++)
+            ck_assert_uint_eq(pcs[i], chain_pc(i));
     }
+    stop();
+}
+END_TEST
+
+START_TEST(a_chain_of_guesses_is_cut_where_there_is_no_room)
+{
+    if (arch_native_arch.id != QUT_ARCH_X86_64)
+        return;
+    start_chain();
+    call_chain();
+    size_t whole = count;
+    for (frames_max = 1; frames_max <= whole; frames_max++) {
+        call_chain();
+        ck_assert_uint_eq(count, frames_max);
+        ck_assert_uint_eq(end.reason, frames_max < whole ? QUT_END_LIMIT : QUT_END_OUTERMOST);
+        for (size_t i = 1; i <= LINKS && i < count; i++)
+            ck_assert_uint_eq(pcs[i], chain_pc(i));
+    }
+    frames_max = FRAMES;
+    stop();
+}
+END_TEST
+
+START_TEST(a_chain_of_guesses_ends_at_a_frame_pointer_that_leads_elsewhere)
+{
+    if (arch_native_arch.id != QUT_ARCH_X86_64)
+        return;
+    start_chain();
+    call_chain();
+    spoils_fp = true;
+    for (unsigned turn = 0; turn < 20; turn++) {
+        call_chain();
+        ck_assert_uint_eq(end.reason, QUT_END_NO_MODULE);
+        ck_assert_uint_eq(end.pc, chain_pc(count - 1) + 1);
+        ck_assert(count > 2 && count <= LINKS);
+        for (size_t i = 1; i < count; i++)
+            ck_assert_uint_eq(pcs[i], chain_pc(i));
+    }
+    spoils_fp = false;
+    call_chain();
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
     stop();
 }
 END_TEST
@@ -196,6 +267,8 @@ int main(void)
     TCase *tcase = tcase_create("code_ranges");
     tcase_add_test(tcase, walks_go_through_it_once_it_is_known);
     tcase_add_test(tcase, every_frame_that_a_guess_led_to_is_noted);
+    tcase_add_test(tcase, a_chain_of_guesses_is_cut_where_there_is_no_room);
+    tcase_add_test(tcase, a_chain_of_guesses_ends_at_a_frame_pointer_that_leads_elsewhere);
     tcase_add_test(tcase, walks_end_there_where_it_is_not_asked_for);
     tcase_add_test(tcase, memory_that_is_not_executable_any_more_is_no_code);
     suite_add_tcase(suite, tcase);
