@@ -99,6 +99,9 @@ int monitor_segments(struct monitor_window *window, struct base_error *error);
 int monitor_segment_take(struct monitor_window *window, int fd, const char *name, bool is_left, bool *is_ended,
                          struct base_error *error);
 void monitor_say_error(const struct monitor_window *window, const char *name, const struct base_error *error);
+bool monitor_segment_is_ring(int fd);
+// More segments without a name, to be held.
+int monitor_processes_find(struct monitor_window *window, struct base_error *error);
 int monitor_processes(struct monitor_window *window, struct base_error *error);
 // After a window was taken: of those that nobody writes to, or of all.
 void monitor_processes_let_go(struct monitor *monitor, bool of_all);

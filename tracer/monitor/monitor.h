@@ -53,6 +53,9 @@ int monitor_window(struct monitor *monitor, struct base_error *error);
 // that have an agent are told of it through their folders. Returns how often it is halved: a window should last so much
 // longer as well.
 unsigned monitor_keep_budget(struct monitor *monitor);
+// What the segments keep now, with all times: a .qtrace file of each that has samples, as a request of UPLOAD_FILE in
+// another spool. *taken: how many. -1, *error filled: that spool cannot take one.
+int monitor_rings(struct monitor *monitor, struct upload_spool *rings, uint64_t *taken, struct base_error *error);
 void monitor_balance(const struct monitor *monitor, struct monitor_balance *balance);
 
 // ---- processes that have the agent in their environment, and a folder for it

@@ -28,7 +28,7 @@ static struct monitor_held *find_held(struct monitor *monitor, const struct stat
 }
 
 // A flight recorder's: others have a collector that empties them.
-static bool is_segment(int fd)
+bool monitor_segment_is_ring(int fd)
 {
     static const uint8_t none[16];
     struct qut_trace_header header;
@@ -41,7 +41,7 @@ static bool is_segment(int fd)
 static bool hold(struct monitor *monitor, int folder, const char *name, const struct stat *status, uint32_t pid)
 {
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !is_segment(fd)) {
+    if (fd < 0 || !monitor_segment_is_ring(fd)) {
         if (fd >= 0)
             close(fd);
         return true;
@@ -107,9 +107,11 @@ static uint32_t own_pid(int proc)
     return length > 0 ? (uint32_t)strtoul(text, NULL, 10) : (uint32_t)getpid();
 }
 
-static int find_all(struct monitor_window *window, struct base_error *error)
+int monitor_processes_find(struct monitor_window *window, struct base_error *error)
 {
     struct monitor *monitor = window->monitor;
+    if (!monitor->options.processes)
+        return 0;
     DIR *stream = opendir("/proc");
     if (!stream) {
         struct base_error why = {0};
@@ -133,11 +135,9 @@ static int find_all(struct monitor_window *window, struct base_error *error)
 int monitor_processes(struct monitor_window *window, struct base_error *error)
 {
     struct monitor *monitor = window->monitor;
-    if (!monitor->options.processes)
-        return 0;
     for (size_t i = 0; i < monitor->held.count; i++)
         monitor->held.items[i].is_written = false;
-    int result = find_all(window, error);
+    int result = monitor_processes_find(window, error);
     for (size_t i = 0; i < monitor->held.count && result == 0; i++) {
         const struct monitor_held *held = &monitor->held.items[i];
         char name[NAME_BYTES];

@@ -3,7 +3,9 @@
 """qut monitor over processes that count for themselves what they stored: windows, what is lost in them, processes that end in
 every way, what it refuses. usage: monitor_test.py QUT SUBJECT"""
 import contextlib
+import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -173,6 +175,53 @@ def runs(receiver):
     check('runs: ends by itself', ends.returncode == 0 and read_balance(ends.stdout)['ended'] == 1, ends.stdout)
 
 
+def rings(receiver):
+    """A signal: what each process keeps, with times, as a trace of its own, which goes on its own way."""
+    receiver.clear()
+    subjects = [Subject(SUBJECT) for _ in range(2)]
+    spool = fresh()
+    process = subprocess.Popen([QUT, 'monitor', SEGMENTS, '--as', 'otlp', '--spool', spool, '--window', '60', '--rings', 'rings'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    names = []
+    limit = time.monotonic() + 60
+    try:
+        # Once it blocks the signal: before, that would end it.
+        while not os.path.exists('rings/account') and time.monotonic() < limit:
+            time.sleep(0.05)
+        while len(names) < 2 and time.monotonic() < limit:
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.2)
+            names = [name for name in os.listdir('rings') if name.endswith('.file')]
+        counts = [subject.end() for subject in subjects]
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        for subject in subjects:
+            subject.kill()
+    check('rings: said', process.returncode == 0 and re.search(r'^rings: taken \d+ = sent 0 \+ waiting \d+ \+ dropped 0$', output, re.MULTILINE) and
+          'traces taken' in errors, (process.returncode, output, errors))
+    told = []
+    for name in names:
+        info = json.loads(subprocess.run([QUT, 'info', '--json', f'rings/{name}'], capture_output=True, text=True, check=False).stdout)
+        told.append(info)
+        check('rings: a trace, with samples and times', info['stored'] + info['merged'] > 0 and info['end_ns'] > info['start_ns'], info)
+    pids = {process.process.pid for process in subjects}
+    check('rings: of each process', {info['pid'] for info in told} == pids, (pids, [info['pid'] for info in told]))
+    check('rings: no more than it stored', all(info['stored'] + info['merged'] <= max(count[0] for count in counts) for info in told), counts)
+    balance = read_balance(output)
+    check('rings: windows are what they were', balance['told'] == sum(count[0] for count in counts) and adds_up(balance), (balance, counts))
+    before = {name: os.path.getsize(f'rings/{name}') for name in os.listdir('rings') if name.endswith('.file')}
+    sent = subprocess.run([QUT, 'upload', '--as', 'file', '--spool', 'rings', '--to', receiver.url + '/bucket/{id}', '--quiet', '--wait', '1'],
+                          capture_output=True, text=True, check=False)
+    check('rings: and they are sent as files', sent.returncode == 0 and sorted(entry['unpacked'] for entry in receiver.log()) == sorted(before.values()),
+          (sent.stdout, sent.stderr, before))
+    once(spool)
+    for arguments, word in (('--once', '--rings'), ('--spool', 'own')):
+        bad = monitor(SEGMENTS, '--as', 'otlp', '--spool', 's', '--rings', 'r' if arguments == '--once' else 's', *(['--once'] if arguments == '--once' else []))
+        check(f'rings: refused with {arguments}', bad.returncode == 2 and word in bad.stderr, bad.stderr)
+
+
 def others():
     """What lies beside segments, and segments that others took or damaged."""
     spool = fresh()
@@ -252,6 +301,7 @@ def main():
             processor_time(receiver)
             overwritten()
             runs(receiver)
+            rings(receiver)
             others()
             full()
             refusals()

@@ -21,9 +21,9 @@ enum { LONGER_MAX = 4 }; // windows that last 16 times as long: beyond it the ne
 
 struct watch {
     struct upload_options options;
-    struct upload_spool *spool;
+    struct upload_spool *spool, *rings; // rings NULL: none
     struct monitor *monitor;
-    sigset_t ends;
+    sigset_t signals;  // that are waited for
     unsigned halvings; // of the rate, by budgets
     int status;
 };
@@ -56,6 +56,18 @@ static uint64_t wait_ns_of(const struct upload_options *options, unsigned halvin
     return window_ns - (base_clock_ns(CLOCK_REALTIME) - phase_ns) % window_ns;
 }
 
+static void take_rings(struct watch *watch)
+{
+    struct base_error error = {0};
+    uint64_t taken;
+    if (monitor_rings(watch->monitor, watch->rings, &taken, &error) != 0) {
+        cli_report_error(stderr, watch->options.rings, &error);
+        watch->status = CLI_BAD;
+    } else if (!watch->options.quiet) {
+        cli_report(stderr, watch->options.rings, "%" PRIu64 " traces taken", taken);
+    }
+}
+
 // False: it is to end.
 static bool wait_for_window(struct watch *watch, uint64_t end_ns)
 {
@@ -67,7 +79,10 @@ static bool wait_for_window(struct watch *watch, uint64_t end_ns)
     for (uint64_t at_ns = now_ns; at_ns < until_ns; at_ns = base_clock_now_ns()) {
         const struct timespec rest = {.tv_sec = (time_t)((until_ns - at_ns) / second_ns),
                                       .tv_nsec = (long)((until_ns - at_ns) % second_ns)};
-        if (sigtimedwait(&watch->ends, NULL, &rest) > 0)
+        const int number = sigtimedwait(&watch->signals, NULL, &rest);
+        if (number == SIGUSR1)
+            take_rings(watch);
+        else if (number > 0)
             return false;
     }
     return wait_ns < left_ns;
@@ -119,6 +134,16 @@ static uint64_t missing_of(const struct monitor_balance *balance)
     return balance->overwritten + balance->unreadable + balance->cut_off + balance->lost + balance->vanished;
 }
 
+static void show_rings(const struct watch *watch)
+{
+    struct upload_balance balance;
+    if (!watch->rings)
+        return;
+    upload_spool_balance(watch->rings, &balance);
+    printf("rings: ");
+    upload_options_show(&balance);
+}
+
 static void run(struct watch *watch)
 {
     const struct upload_options *options = &watch->options;
@@ -137,6 +162,7 @@ static void run(struct watch *watch)
     upload_spool_balance(watch->spool, &spool_after);
     show_balance(&after, watch->halvings);
     upload_options_show(&spool_after);
+    show_rings(watch);
     if (missing_of(&after) > missing_of(&before) || spool_after.dropped > spool_before.dropped ||
         spool_after.rejected > spool_before.rejected || (options->has_target && spool_after.waiting))
         watch->status = upload_options_worse(watch->status, CLI_NO);
@@ -180,6 +206,20 @@ static void allow_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// False: it has said why.
+static bool open_rings(struct watch *watch)
+{
+    struct base_error error = {0};
+    if (!watch->options.rings)
+        return true;
+    watch->rings = upload_spool_open(watch->options.rings, watch->options.spool_bytes, &error);
+    if (watch->rings)
+        return true;
+    cli_report_error(stderr, watch->options.rings, &error);
+    watch->status = CLI_BAD;
+    return false;
+}
+
 static int monitor_command(const struct cli_command *command, int argc, char **argv)
 {
     (void)command;
@@ -198,10 +238,12 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
     if (watch.options.processes)
         allow_descriptors();
     signal(SIGIO, SIG_IGN); // of a lease that lasts a moment
-    sigemptyset(&watch.ends);
-    sigaddset(&watch.ends, SIGTERM);
-    sigaddset(&watch.ends, SIGINT);
-    sigprocmask(SIG_BLOCK, &watch.ends, NULL);
+    sigemptyset(&watch.signals);
+    sigaddset(&watch.signals, SIGTERM);
+    sigaddset(&watch.signals, SIGINT);
+    if (watch.options.rings)
+        sigaddset(&watch.signals, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &watch.signals, NULL);
     const struct monitor_options wanted = {.folders = watch.options.files,
                                            .folder_count = (size_t)watch.options.file_count,
                                            .processes = watch.options.processes,
@@ -216,14 +258,16 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
                                            .context = &watch};
     watch.spool = upload_spool_open(watch.options.spool, watch.options.spool_bytes, &error);
     watch.monitor = watch.spool ? monitor_open(&wanted, watch.spool, &error) : NULL;
-    if (watch.monitor) {
+    const bool has_rings = watch.monitor && open_rings(&watch);
+    if (has_rings) {
         run(&watch);
-    } else {
+    } else if (!watch.monitor) {
         cli_report_error(stderr, watch.options.spool, &error);
         watch.status = CLI_BAD;
     }
     monitor_close(watch.monitor);
     upload_spool_close(watch.spool);
+    upload_spool_close(watch.rings);
     return watch.status;
 }
 

@@ -58,6 +58,9 @@ static const char monitor_help[] =
     "With a budget the rate halves as often as it takes: programs that have the agent of qut preloaded are told to "
     "store\n"
     "fewer of their ticks, each of which then stands for more processor time, and windows last longer.\n\n"
+    "With --rings and SIGUSR1 what each segment keeps at that moment is written as a .qtrace file, with the times "
+    "that\n"
+    "windows do not have: qut upload --as file sends them.\n\n"
     "--list names the processes that have the agent in their environment, and a DIR for it: those that have a segment\n"
     "there, those that have none yet, and those that did not load the agent.\n\n"
     "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
@@ -94,6 +97,7 @@ enum {
     ID_WINDOW,
     ID_ONCE,
     ID_PROCESSES,
+    ID_RINGS,
     ID_LIST,
     ID_DURATION,
     ID_BUDGET_CPU,
@@ -142,6 +146,8 @@ static const struct cli_argument arguments[] = {
      "seconds of a window; hosts begin theirs at different ones (default: 60)"},
     {"processes", NULL, ID_PROCESSES, MONITOR_COMMAND, "also segments that are memory without a name: /proc/PID/fd"},
     {"list", NULL, ID_LIST, MONITOR_COMMAND, "list preloaded processes, and whether they have a segment; nothing else"},
+    {"rings", "DIR", ID_RINGS, MONITOR_COMMAND,
+     "a spool of its own: with SIGUSR1 what segments keep goes there, with all times, a .qtrace file for each process"},
     {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
     {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
     {"budget-cpu", "PERCENT", ID_BUDGET_CPU, MONITOR_COMMAND,
@@ -243,6 +249,7 @@ static int take_option(void *context, int id, const char *value)
         return status;
     case ID_ONCE: options->once = true; return 0;
     case ID_LIST: options->list = true; return 0;
+    case ID_RINGS: options->rings = value; return 0;
     case ID_PROCESSES: options->processes = true; return 0;
     case ID_DURATION:
         status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
@@ -296,6 +303,10 @@ static int check_monitor(const struct upload_options *options)
         return refuse(MONITOR_COMMAND, "monitor", "needs --as otlp or --as pprof");
     if (options->once && (options->cpu_percent_most > 0 || options->mb_day_most > 0))
         return refuse(MONITOR_COMMAND, "--once", "is one window: no budget");
+    if (options->once && options->rings)
+        return refuse(MONITOR_COMMAND, "--once", "waits for no signal: no --rings");
+    if (options->rings && strcmp(options->rings, options->spool) == 0)
+        return refuse(MONITOR_COMMAND, "--rings", "needs a spool of its own");
     if (options->once && options->duration_s)
         return refuse(MONITOR_COMMAND, "--once", "ends by itself: no --duration");
     return CLI_GO_ON;

@@ -20,6 +20,7 @@ struct upload_options {
     // Of monitor; the files are folders of segments.
     unsigned window_s, duration_s; // duration 0: without an end
     bool once, processes, list;
+    const char *rings;                    // NULL: none
     double cpu_percent_most, mb_day_most; // 0: any
 };
 
