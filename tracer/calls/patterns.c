@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/symbols/demangle.h"
+
 enum { NAME_MAX_BYTES = 16384 + 1 };
 
 int calls_patterns_add(struct calls_patterns *patterns, const char *text, bool is_excluded, struct base_error *error)
@@ -138,6 +140,21 @@ bool calls_name_fits(const char *glob, const char *readable)
         return true;
     const char *bare = behind_type(name);
     return bare != name && fits(glob, bare);
+}
+
+int calls_patterns_fit_name(const struct calls_patterns *patterns, const char *module, const char *name)
+{
+    char *readable = symbols_demangle(name);
+    bool is_fit = false;
+    if (!readable)
+        return -1;
+    for (size_t i = 0; i < patterns->count && !is_fit; i++) {
+        const struct calls_pattern *pattern = &patterns->items[i];
+        is_fit = !pattern->is_excluded && fits_module(pattern, module) &&
+                 (fits(pattern->glob, name) || calls_name_fits(pattern->glob, readable));
+    }
+    free(readable);
+    return is_fit;
 }
 
 static bool fits_names(const struct calls_pattern *pattern, const struct calls_plan *plan, uint32_t name,

@@ -48,6 +48,10 @@ void calls_selection_free(struct calls_selection *selection);
 // name.
 char *calls_name_bare(const char *readable, char *name, size_t size);
 
+// Whether a function of a module that is called so, mangled or not, fits a pattern that does not leave out. -1: no
+// memory.
+int calls_patterns_fit_name(const struct calls_patterns *patterns, const char *module, const char *name);
+
 // Whether a name that people read fits a glob, by the rules above.
 bool calls_name_fits(const char *glob, const char *readable);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracer/calls/parts.h"
 #include "tracer/traced/inside.h"
 #include "tracer/traced/probe.h"
 
@@ -27,36 +28,77 @@ bool traced_callers_want(const struct traced_process *process, const char *modul
 
 // ---- a module's
 
-// The programs of each function of the plan, bits; malloc's. NULL: no memory. Of callers those are meant, too, that
-// cannot be probed themselves.
-static uint32_t *find_programs(struct traced_process *process, const struct traced_module *module, uint32_t *count)
+struct finding {
+    struct traced_process *process;
+    const struct traced_module *module;
+    struct base_error *error;
+    BASE_VECTOR(struct qut_probe_caller);
+};
+
+static int no_memory(struct base_error *error)
 {
-    uint32_t *programs = calloc((size_t)module->plan->header->function_count + 1, sizeof *programs);
-    bool is_good = programs != NULL;
-    for (size_t i = 0; is_good && i < QUT_PROBE_PROGRAMS_MAX; i++) {
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+}
+
+static int add(struct finding *found, uint64_t vaddr, uint32_t size_bytes, uint32_t programs)
+{
+    struct qut_probe_caller *caller = BASE_ADD(found);
+    if (!caller)
+        return no_memory(found->error);
+    *caller = (struct qut_probe_caller){found->module->bias + vaddr, size_bytes, programs};
+    return 0;
+}
+
+// Of callers those are meant, too, that cannot be probed themselves.
+static int find_functions(struct finding *found)
+{
+    struct traced_process *process = found->process;
+    const struct calls_plan *plan = found->module->plan;
+    uint32_t *programs = calloc((size_t)plan->header->function_count + 1, sizeof *programs);
+    int status = programs ? 0 : no_memory(found->error);
+    for (size_t i = 0; status == 0 && i < QUT_PROBE_PROGRAMS_MAX; i++) {
+        struct calls_patterns *pattern = &process->caller_patterns[i];
         struct calls_selection fit = {.count = 0};
-        struct base_error unused = {0};
-        if (!calls_patterns_want_module(&process->caller_patterns[i], module->name))
+        if (!calls_patterns_want_module(pattern, found->module->name))
             continue;
-        is_good = calls_patterns_select(&process->caller_patterns[i], module->name, module->plan, &fit, &unused) == 0;
-        for (size_t k = 0; is_good && k < fit.count; k++)
+        status = calls_patterns_select(pattern, found->module->name, plan, &fit, found->error);
+        for (size_t k = 0; status == 0 && k < fit.count; k++)
             programs[fit.items[k]] |= UINT32_C(1) << i;
-        for (size_t k = 0; is_good && k < fit.refused.count; k++)
+        for (size_t k = 0; status == 0 && k < fit.refused.count; k++)
             programs[fit.refused.items[k]] |= UINT32_C(1) << i;
-        process->result.caller_matches[i] = process->caller_patterns[i].items[0].functions;
+        process->result.caller_matches[i] = pattern->items[0].functions;
         calls_selection_free(&fit);
     }
-    *count = 0;
-    for (uint32_t i = 0; is_good && i < module->plan->header->function_count; i++)
-        *count += programs[i] != 0;
-    if (is_good)
-        return programs;
+    for (uint32_t i = 0; status == 0 && i < plan->header->function_count; i++)
+        if (programs[i])
+            status = add(found, plan->functions[i].entry_vaddr, plan->functions[i].size_bytes, programs[i]);
     free(programs);
-    return NULL;
+    return status;
+}
+
+// A part of a function that the compiler has put elsewhere.
+static int take_part(void *context, const char *name, uint64_t vaddr, uint32_t size_bytes)
+{
+    struct finding *found = context;
+    uint32_t programs = 0;
+    for (size_t i = 0; i < QUT_PROBE_PROGRAMS_MAX; i++) {
+        const struct calls_patterns *pattern = &found->process->caller_patterns[i];
+        const int fits = pattern->count ? calls_patterns_fit_name(pattern, found->module->name, name) : 0;
+        if (fits < 0)
+            return no_memory(found->error);
+        programs |= fits ? UINT32_C(1) << i : 0;
+    }
+    return programs ? add(found, vaddr, size_bytes, programs) : 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct qut_probe_caller *one = a, *other = b;
+    return one->begin < other->begin ? -1 : one->begin > other->begin;
 }
 
 // Room for so many, of a module that is gone, or behind all. NULL: there is none.
-static struct qut_probe_caller_module *take_room(struct traced_process *process, uint32_t count)
+static struct qut_probe_caller_module *take_room(struct traced_process *process, size_t count)
 {
     struct qut_probe_callers *callers = process->callers;
     const uint32_t used = callers->module_count;
@@ -67,46 +109,43 @@ static struct qut_probe_caller_module *take_room(struct traced_process *process,
     if (used == QUT_PROBE_LIVE_CALLER_MODULES_MAX || count > QUT_PROBE_LIVE_CALLERS_MAX - first)
         return NULL;
     callers->modules[used] = (struct qut_probe_caller_module){.first = first};
-    process->caller_rooms[used] = count;
+    process->caller_rooms[used] = (uint32_t)count;
     return &callers->modules[used];
 }
 
-static void write_module(struct traced_process *process, const struct traced_module *module, const uint32_t *programs,
-                         struct qut_probe_caller_module *room, uint32_t count)
+static void write_module(struct traced_process *process, const struct finding *found,
+                         struct qut_probe_caller_module *room)
 {
     struct qut_probe_callers *callers = process->callers;
-    struct qut_probe_caller *items = &callers->items[room->first];
-    uint32_t written = 0;
-    for (uint32_t i = 0; written < count; i++) {
-        const struct qut_plan_function *function = &module->plan->functions[i];
-        if (programs[i])
-            items[written++] =
-                (struct qut_probe_caller){module->bias + function->entry_vaddr, function->size_bytes, programs[i]};
-    }
-    room->count = count;
-    room->begin = items[0].begin;
-    __atomic_store_n(&room->end, items[count - 1].begin + items[count - 1].size_bytes, __ATOMIC_RELEASE);
+    const struct qut_probe_caller *last = &found->items[found->count - 1];
+    memcpy(&callers->items[room->first], found->items, found->count * sizeof *found->items);
+    room->count = (uint32_t)found->count;
+    room->begin = found->items[0].begin;
+    __atomic_store_n(&room->end, last->begin + last->size_bytes, __ATOMIC_RELEASE);
     const uint32_t used = (uint32_t)(room - callers->modules) + 1;
     if (used > callers->module_count)
         __atomic_store_n(&callers->module_count, used, __ATOMIC_RELEASE);
 }
 
-int traced_callers_add(struct traced_process *process, uint32_t module, struct base_error *error)
+int traced_callers_add(struct traced_process *process, uint32_t module, const char *file_path, struct base_error *error)
 {
     const struct traced_module *of = &process->modules.items[module];
-    uint32_t count;
     if (!process->callers || !traced_callers_want(process, of->name))
         return 0;
-    uint32_t *programs = find_programs(process, of, &count);
-    if (!programs)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
-    struct qut_probe_caller_module *room = count ? take_room(process, count) : NULL;
-    if (room)
-        write_module(process, of, programs, room, count);
-    else
-        process->result.callers_left_out += count;
-    free(programs);
-    return 0;
+    struct finding found = {.process = process, .module = of, .error = error, .count = 0};
+    int status = find_functions(&found);
+    if (status == 0 && found.count)
+        status = calls_parts_each(file_path, take_part, &found, error);
+    const bool is_wanted = status == 0 && found.count;
+    struct qut_probe_caller_module *room = is_wanted ? take_room(process, found.count) : NULL;
+    if (room) {
+        qsort(found.items, found.count, sizeof *found.items, by_address);
+        write_module(process, &found, room);
+    } else if (is_wanted) {
+        process->result.callers_left_out += found.count;
+    }
+    base_vector_free(&found.vector);
+    return status;
 }
 
 void traced_callers_forget(struct traced_process *process, uint32_t module)

@@ -155,8 +155,10 @@ void traced_probe_free(struct traced_process *process);
 int traced_callers_begin(struct traced_process *process, struct base_error *error);
 // Whether calls out of a module of that name may be meant.
 bool traced_callers_want(const struct traced_process *process, const char *module);
-// Those of a module, which has a plan and a name, before its functions are put in. 0; -1: *error.
-int traced_callers_add(struct traced_process *process, uint32_t module, struct base_error *error);
+// Those of a module, which has a plan and a name, before its functions are put in. file_path: where its file is read.
+// 0; -1: *error.
+int traced_callers_add(struct traced_process *process, uint32_t module, const char *file_path,
+                       struct base_error *error);
 void traced_callers_forget(struct traced_process *process, uint32_t module); // it has gone
 // Of a child of fork: its parent's, whose lock the caller has.
 void traced_callers_inherit(struct traced_process *process, const struct traced_process *parent);

@@ -171,7 +171,7 @@ static int take(struct traced_process *process, const struct qut_module_info *in
     }
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)
         return -1;
-    if (traced_callers_add(process, index, &why) != 0 || install(process, index, name, &why) != 0)
+    if (traced_callers_add(process, index, info->file_path, &why) != 0 || install(process, index, name, &why) != 0)
         note_failure(process, info->path, &why);
     return 0;
 }

@@ -23,6 +23,8 @@ long callers_target(long number);
 void callers_leave(void);
 void callers_one(long count), callers_two(long count), callers_through(long count), callers_between(long count);
 void callers_leaves_last(void);
+void callers_complains(void);
+long callers_rarely(long number);
 long callers_tail(long number);
 void callers_of_tail(long count), callers_allocates(long count), callers_child(long count);
 
@@ -32,7 +34,8 @@ struct account {
 };
 static struct account one = {"one", 0, 0}, two = {"two", 0, 0}, through = {"through", 0, 0},
                       between = {"between", 0, 0}, of_tail = {"of_tail", 0, 0}, leaves = {"leaves", 0, 0},
-                      allocates = {"allocates", 0, 0}, library = {"library", 0, 0}, child = {"child", 0, 0};
+                      allocates = {"allocates", 0, 0}, library = {"library", 0, 0}, rarely = {"rarely", 0, 0},
+                      child = {"child", 0, 0};
 
 static void account(struct account *account, long retval)
 {
@@ -103,6 +106,21 @@ APART void callers_leaves_last(void)
     callers_leave();
 }
 
+__attribute__((noinline, cold)) void callers_complains(void)
+{
+    __asm__ volatile("" : : : "memory");
+}
+
+// What begins with a call of something cold, compilers put elsewhere: callers_rarely.cold.
+APART long callers_rarely(long number)
+{
+    if (number % 5 == 0) {
+        callers_complains();
+        account(&rarely, callers_target(number));
+    }
+    return number * 2;
+}
+
 APART void callers_allocates(long count)
 {
     for (long i = 0; i < count; i++) {
@@ -158,6 +176,8 @@ static void *run(void *unused)
     callers_through(calls_each);
     callers_of_tail(calls_each);
     callers_allocates(calls_each);
+    for (long i = 0; i < calls_each; i++)
+        callers_rarely(i);
     return NULL;
 }
 
@@ -215,7 +235,7 @@ int main(int argc, char **argv)
     child.calls = calls_each;
     child.retvals = calls_each * (calls_each - 1) / 2 * 3 + calls_each;
     const struct account *const all[] = {&one,    &two,       &through, &between, &of_tail,
-                                         &leaves, &allocates, &library, &child};
+                                         &leaves, &allocates, &library, &rarely,  &child};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         show(all[i]);
     return 7;

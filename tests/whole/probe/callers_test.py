@@ -41,7 +41,7 @@ def expect(what, got, wanted):
 
 
 def check_counts():
-    direct = ("one", "two", "through", "between", "of_tail", "child")
+    direct = ("one", "two", "through", "between", "of_tail", "child", "rarely")
     script = "".join(f"call:{NAME}!callers_target in {NAME}!callers_{name} {{ @{name} = count() }}"
                      f"return:{NAME}!callers_target in {NAME}!callers_{name} /duration >= 0/ {{ @{name}_r = sum(retval) }}"
                      for name in direct)
