@@ -15,6 +15,8 @@ static const char *const scripts[] = {
     "entry:f /str(arg0) == \"some text\"/ { @x = min(s8(arg1)); @y = max(~arg2); @z = avg(-arg3) } // and\n"
     "timer:100ms { print(@x); clear(@y) } begin { } end { printf(\"%x%%\", time) }",
     "alloc /size > 9/ { @[stack(2), address] = sum(size) } free { @f[address] = count() } unlock { @h = hist(held) }",
+    "call:lib*!f in main, return:f in \"A::g(int, char)\", call:f in lib!g* /tid/ { @[tid] = count() }"
+    "throw { @t[str(type)] = count() } catch /address != 0/ { @c[stack(2)] = count() }",
 };
 
 void probe_seeds(void)
