@@ -31,26 +31,39 @@ struct cfi_rule_step {
 };
 static_assert(sizeof(struct cfi_rule_step) == 16, "the hot part of them fits a first-level cache");
 
-// What is known at one location. The CFA is kept in registers of the machine, as the two words that it is made of: the
-// loop below writes its offset and reads it whole in every row, which through memory would stall.
+// What is known at one location: two words of the machine. The loop below writes an offset and reads the whole in every
+// row, which through memory would stall, and by halves, as compilers like to keep them, would cost a tenth of the loop.
 struct point {
     uint64_t cfa_low; // how, reg, reg2, shift; offset_bytes in the upper half
-    uint32_t cfa_high;
-    uint32_t registers; // id
+    uint64_t rest;    // the registers' id; the CFA's add_bytes in the upper half
 };
+
+static inline uint32_t registers_of(struct point point)
+{
+    return (uint32_t)point.rest;
+}
+
+static inline struct point with_registers(struct point point, uint32_t registers)
+{
+    point.rest = (point.rest & ~(uint64_t)UINT32_MAX) | registers;
+    return point;
+}
 
 static inline struct qut_cfa cfa_of(struct point point)
 {
     struct qut_cfa cfa;
+    const uint32_t add_bytes = (uint32_t)(point.rest >> 32);
     memcpy(&cfa, &point.cfa_low, 8);
-    memcpy(&cfa.add_bytes, &point.cfa_high, 4);
+    memcpy(&cfa.add_bytes, &add_bytes, 4);
     return cfa;
 }
 
 static inline struct point with_cfa(struct point point, const struct qut_cfa *cfa)
 {
+    uint32_t add_bytes;
     memcpy(&point.cfa_low, cfa, 8);
-    memcpy(&point.cfa_high, &cfa->add_bytes, 4);
+    memcpy(&add_bytes, &cfa->add_bytes, 4);
+    point.rest = (uint64_t)add_bytes << 32 | registers_of(point);
     return point;
 }
 
@@ -117,7 +130,7 @@ static inline uint32_t register_step(struct cfi_program_runner *runner, const st
 
 static uint32_t make_rule(struct cfi_program_runner *runner, struct point point)
 {
-    struct qut_rule state = runner->registers.rules[point.registers];
+    struct qut_rule state = runner->registers.rules[registers_of(point)];
     if (state.kind == QUT_RULE_FRAME)
         state.cfa = cfa_of(point);
     struct qut_rule rule = cfi_state_rule(&state, runner->arch);
@@ -126,15 +139,16 @@ static uint32_t make_rule(struct cfi_program_runner *runner, struct point point)
 
 static inline uint32_t rule_step(struct cfi_program_runner *runner, struct point point)
 {
-    if (point.cfa_high) // *(reg + offset) + k, or a PLT's: rare
+    const uint32_t registers = registers_of(point);
+    if (point.rest >> 32) // *(reg + offset) + k, or a PLT's: rare
         return make_rule(runner, point);
-    uint64_t hash = (point.cfa_low + ((uint64_t)point.registers << 7)) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (point.cfa_low + ((uint64_t)registers << 7)) * 0x9e3779b97f4a7c15u;
     struct cfi_rule_step *step = &runner->rule_steps[hash >> (64 - RULE_STEP_BITS)];
-    if (step->cfa_low == point.cfa_low && step->registers == point.registers + 1)
+    if (step->cfa_low == point.cfa_low && step->registers == registers + 1)
         return step->rule_id;
     uint32_t rule_id = make_rule(runner, point);
     if (rule_id != CFI_RULE_NO_MEMORY)
-        *step = (struct cfi_rule_step){point.cfa_low, point.registers + 1, rule_id};
+        *step = (struct cfi_rule_step){point.cfa_low, registers + 1, rule_id};
     return rule_id;
 }
 
@@ -185,13 +199,12 @@ struct run {
 // Neither refused nor out of memory: the ids up to STATE_DEPTH, and the last one.
 static inline bool is_sound(struct point point)
 {
-    return point.registers + 1 > STATE_DEPTH + 1;
+    return registers_of(point) + 1 > STATE_DEPTH + 1;
 }
 
 static inline struct point malformed(struct point point)
 {
-    point.registers = BAD_PROGRAM;
-    return point;
+    return with_registers(point, BAD_PROGRAM);
 }
 
 // DW_CFA_set_loc: the new location, or `from` where it is no sane one.
@@ -215,8 +228,7 @@ static struct point run_special(struct run *run, struct point now, uint8_t op)
         return run->remembered[--run->depth];
     if (op != CFA_REMEMBER_STATE && op != CFA_RESTORE_STATE)
         return malformed(now);
-    now.registers = STATE_DEPTH;
-    return now;
+    return with_registers(now, STATE_DEPTH);
 }
 
 // from + delta * code_align, at most the FDE's end: rows past it describe nothing.
@@ -239,16 +251,6 @@ static uint64_t read_far_location(const struct run *run, uint64_t from, uint8_t 
     }
 }
 
-static inline uint64_t read_location(const struct run *run, uint64_t from, uint8_t op, struct base_cursor *c)
-{
-    if ((op & 0xc0) == CFA_ADVANCE_LOC)
-        return advanced(run, from, op & 0x3f);
-    struct base_cursor slow = *c; // a copy: the loop's own stays in registers
-    uint64_t location = read_far_location(run, from, op, &slow);
-    *c = slow;
-    return location;
-}
-
 static struct point apply_any_cfa(const struct run *run, struct point now, uint8_t op, struct base_cursor *c)
 {
     struct qut_cfa cfa = cfa_of(now);
@@ -256,17 +258,13 @@ static struct point apply_any_cfa(const struct run *run, struct point now, uint8
     return understood && !c->failed && !c->overlong ? with_cfa(now, &cfa) : malformed(now);
 }
 
-static inline struct point apply_cfa(const struct run *run, struct point now, uint8_t op, struct base_cursor *c)
+// DW_CFA_def_cfa_offset with a small offset: two of three instructions. False where it is none.
+static inline bool set_small_offset(struct point *now, uint8_t op, const uint8_t *operand, const uint8_t *end)
 {
-    // Two of three instructions are this one, with a small offset.
-    if (op == CFA_DEF_CFA_OFFSET && (uint8_t)now.cfa_low == QUT_CFA_REG && c->at < c->end && *c->at < 0x80) {
-        now.cfa_low = (uint32_t)now.cfa_low | (uint64_t)*c->at++ << 32;
-        return now;
-    }
-    struct base_cursor slow = *c;
-    now = apply_any_cfa(run, now, op, &slow);
-    *c = slow;
-    return now;
+    if (op != CFA_DEF_CFA_OFFSET || (uint8_t)now->cfa_low != QUT_CFA_REG || operand >= end || *operand >= 0x80)
+        return false;
+    now->cfa_low = (uint32_t)now->cfa_low | (uint64_t)*operand << 32;
+    return true;
 }
 
 static inline struct point apply_registers(const struct run *run, struct point now, const uint8_t *instruction,
@@ -276,8 +274,20 @@ static inline struct point apply_registers(const struct run *run, struct point n
     if (c->failed)
         return malformed(now);
     struct base_bytes bytes = {instruction, (size_t)(c->at - instruction)};
-    now.registers = register_step(run->runner, run->cie, now.registers, bytes);
-    return now;
+    return with_registers(now, register_step(run->runner, run->cie, registers_of(now), bytes));
+}
+
+// The row in force from pc_rel on. Only the FDE's first one can meet what came before.
+static inline bool put_row(const struct run *run, struct point now, uint64_t pc_rel, struct cfi_row_writer *out)
+{
+    const uint32_t rule_id = rule_step(run->runner, now);
+    if (rule_id == CFI_RULE_NO_MEMORY)
+        return false;
+    if (pc_rel == run->fde->start_rel)
+        cfi_row_writer_put(out, (uint32_t)pc_rel, rule_id);
+    else
+        cfi_row_writer_put_above(out, (uint32_t)pc_rel, rule_id);
+    return true;
 }
 
 // Runs the program to its end. False where memory lacks.
@@ -287,42 +297,60 @@ static inline bool run_program(struct run *run, struct point now, struct cfi_row
     uint64_t row_rel = run->fde->start_rel, row_count = 0;
     struct base_cursor c = base_cursor((struct base_bytes){run->fde->program, run->fde->program_size});
     // After a refused instruction nothing that follows can be trusted, a remembered state neither.
-    while (c.at < c.end && is_sound(now)) {
+    bool goes_on = is_sound(now);
+    while (c.at < c.end && goes_on) {
         const uint8_t *instruction = c.at;
         uint8_t op = *c.at++;
         enum cfi_op_shape shape = cfi_op_shape(op);
         if (shape == CFI_OP_ADVANCE) {
-            uint64_t next_rel = read_location(run, row_rel, op, &c);
-            if (c.failed) {
-                now = malformed(now);
-            } else if (next_rel != row_rel) {
-                uint32_t rule_id = rule_step(run->runner, now);
-                if (rule_id == CFI_RULE_NO_MEMORY)
+            uint64_t next_rel;
+            if ((op & 0xc0) == CFA_ADVANCE_LOC) {
+                next_rel = advanced(run, row_rel, op & 0x3f);
+            } else {
+                struct base_cursor slow = c; // a copy: the loop's own stays in registers
+                next_rel = read_far_location(run, row_rel, op, &slow);
+                c = slow;
+                if (c.failed) {
+                    now = malformed(now);
+                    break;
+                }
+            }
+            if (next_rel != row_rel) {
+                if (!put_row(run, now, row_rel, out))
                     return false;
-                cfi_row_writer_put(out, (uint32_t)row_rel, rule_id);
                 row_count++;
                 row_rel = next_rel;
                 if (row_rel == end_rel)
                     break;
             }
+            // What moves on is mostly followed by this.
+            if (c.at < c.end && set_small_offset(&now, *c.at, c.at + 1, c.end))
+                c.at += 2;
         } else if (shape == CFI_OP_CFA) {
-            now = apply_cfa(run, now, op, &c);
+            if (set_small_offset(&now, op, c.at, c.end)) {
+                c.at++;
+                continue;
+            }
+            struct base_cursor slow = c;
+            now = apply_any_cfa(run, now, op, &slow);
+            c = slow;
+            goes_on = is_sound(now);
         } else if (shape >= CFI_OP_BARE) {
             now = apply_registers(run, now, instruction, shape, &c);
+            goes_on = is_sound(now);
         } else if (shape == CFI_OP_SPECIAL) {
             now = run_special(run, now, op);
+            goes_on = is_sound(now);
         } // else CFI_OP_NOP: padding of the record
     }
-    if (now.registers == CFI_RULE_NO_MEMORY)
+    if (registers_of(now) == CFI_RULE_NO_MEMORY)
         return false;
     if (row_rel < end_rel) {
-        uint32_t rule_id = rule_step(run->runner, now);
-        if (rule_id == CFI_RULE_NO_MEMORY)
+        if (!put_row(run, now, row_rel, out))
             return false;
-        cfi_row_writer_put(out, (uint32_t)row_rel, rule_id);
         row_count++;
     }
-    cfi_row_writer_put(out, (uint32_t)end_rel, CFI_RULE_HOLE_ID);
+    cfi_row_writer_put_above(out, (uint32_t)end_rel, CFI_RULE_HOLE_ID);
     run->runner->row_count += row_count;
     return true;
 }
@@ -341,7 +369,7 @@ int cfi_program_run(struct cfi_program_runner *runner, struct cfi_cie *cie, cons
     run.fde = fde;
     run.text_start = text_start;
     run.depth = 0;
-    struct point now = with_cfa((struct point){.registers = cie->initial_registers}, &cie->initial_cfa);
+    struct point now = with_cfa((struct point){.rest = cie->initial_registers}, &cie->initial_cfa);
     struct cfi_row_writer out = cfi_row_writer(rows);
     if (!run_program(&run, now, &out))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "rules");

@@ -56,6 +56,14 @@ static inline void cfi_row_writer_put(struct cfi_row_writer *writer, uint32_t pc
     *writer->end++ = (struct cfi_row){pc_rel, rule_id};
 }
 
+// The same where the last row is known to be there, and to lie below pc_rel. Without a branch.
+static inline void cfi_row_writer_put_above(struct cfi_row_writer *writer, uint32_t pc_rel, uint32_t rule_id)
+{
+    const bool is_new = writer->end[-1].rule_id != rule_id;
+    *writer->end = (struct cfi_row){pc_rel, rule_id};
+    writer->end += is_new;
+}
+
 // One row.
 static inline void cfi_row_list_put(struct cfi_row_list *list, uint32_t pc_rel, uint32_t rule_id)
 {
