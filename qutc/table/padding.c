@@ -12,15 +12,12 @@ enum { USES_MIN = 9, NO_VARIANT = 0, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
 // A row that its predecessor says now.
 #define JOINED UINT32_MAX
 
-// The smallest alignment at which the padding from `hole` ends exactly at `start`.
-static enum qut_cell_align alignment_of(uint32_t hole, uint32_t start)
+// The smallest alignment at which padding of `distance` bytes, fewer than 64, ends exactly at `start`: that of which so
+// much is no whole step. What does not begin at a multiple of it begins at none of a larger one.
+static inline enum qut_cell_align alignment_of(uint32_t distance, uint32_t start)
 {
-    for (unsigned align = QUT_CELL_ALIGN_16; align <= QUT_CELL_ALIGN_64; align++) {
-        uint32_t mask = (8u << align) - 1;
-        if (((hole + mask) & ~mask) == start)
-            return (enum qut_cell_align)align;
-    }
-    return QUT_CELL_NOT_PADDED;
+    const unsigned align = QUT_CELL_ALIGN_16 + (unsigned)(distance >= 16) + (unsigned)(distance >= 32);
+    return start & ((8u << align) - 1) ? QUT_CELL_NOT_PADDED : (enum qut_cell_align)align;
 }
 
 // The alignment class of the padding at the hole rows[i], where it and rows[i + 1] can be joined.
@@ -31,7 +28,7 @@ static inline enum qut_cell_align joinable(const struct table_draft *draft, size
     uint8_t form = draft->symbols.items[rows[i + 1].rule_id].cells[0].rule.form;
     if (distance >= 64 || (form != QUT_CELL_FRAME && form != QUT_CELL_DEREF))
         return QUT_CELL_NOT_PADDED;
-    return alignment_of(rows[i].pc_rel, rows[i + 1].pc_rel);
+    return alignment_of(distance, rows[i + 1].pc_rel);
 }
 
 static int make_variants(struct table_draft *draft, uint32_t *variants, uint32_t rule_count)
@@ -71,21 +68,22 @@ int table_draft_join_padding(struct table_draft *draft, struct base_error *error
 {
     uint32_t rule_count = (uint32_t)draft->symbols.count;
     uint32_t *variants = calloc((size_t)rule_count * ALIGNS, sizeof *variants); // uses first, then symbols
+    uint8_t *aligns = malloc(draft->hole_count + 1);                            // of each hole
     const uint32_t *holes = draft->holes;
-    int result = variants ? 0 : -1;
+    int result = variants && aligns ? 0 : -1;
     if (result == 0) {
         struct cfi_row *rows = draft->rows.rows;
         for (size_t i = 0; i < draft->hole_count; i++) {
             enum qut_cell_align align = joinable(draft, holes[i]);
+            aligns[i] = (uint8_t)align;
             if (align != QUT_CELL_NOT_PADDED)
                 variants[rows[holes[i] + 1].rule_id * ALIGNS + align]++;
         }
         result = make_variants(draft, variants, rule_count);
         for (size_t i = 0; i < draft->hole_count && result == 0; i++) {
-            enum qut_cell_align align = joinable(draft, holes[i]);
             uint32_t variant = NO_VARIANT;
-            if (align != QUT_CELL_NOT_PADDED)
-                variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + align];
+            if (aligns[i] != QUT_CELL_NOT_PADDED)
+                variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + aligns[i]];
             if (variant != NO_VARIANT) {
                 draft->symbols.items[CFI_RULE_HOLE_ID].uses--;
                 draft->symbols.items[rows[holes[i] + 1].rule_id].uses--;
@@ -96,6 +94,7 @@ int table_draft_join_padding(struct table_draft *draft, struct base_error *error
         }
         drop_joined(draft);
     }
+    free(aligns);
     free(variants);
     return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "padding");
 }
