@@ -120,15 +120,19 @@ RUNTIME_WALK_OUTLINE bool runtime_scan_for_caller(const struct arch *arch, const
     uint64_t word = arch->word_bytes, at = walk->regs.sp, ra;
     // C++ calls some of them itself, to flush caches or to ask the processor: with the return address on top.
     if (!has_size && walk->pc_kind == ARCH_PC_EXACT &&
-        runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_ALL, &ra))
+        runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_ALL, 0, &ra))
         return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     bool is_near = walk->regs.tracked[0] - walk->regs.sp < RUNTIME_STUB_WORDS_MAX * word;
     if (!has_size && is_near &&
-        runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, &ra) &&
+        runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, 0,
+                                   &ra) &&
         runtime_follow_frame_pointer(arch, ops, context, walk))
         return true;
+    // The nearest. C1's check of subtypes has its arguments pushed by the method that calls it.
     for (unsigned i = 0; i < (has_size ? 1 : RUNTIME_SCANNED_WORDS_MAX); i++, at += word)
-        if (runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, &ra))
+        if (runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, 0, &ra) ||
+            runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, RUNTIME_PUSHED_ARGUMENTS,
+                                       &ra))
             return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     return false;
 }

@@ -44,6 +44,7 @@ enum {
     RUNTIME_STUB_WORDS_MAX = 64,               // of a virtual machine's stub that keeps a frame pointer
     RUNTIME_SCANNED_WORDS_MAX = 16,            // ... of one that keeps none
     RUNTIME_PUSHED_WORDS_MAX = 4,              // that a method's body has on its stack beyond its frame
+    RUNTIME_PUSHED_ARGUMENTS = 2,              // ... while it calls a stub
 };
 
 // ---- a frame, asked

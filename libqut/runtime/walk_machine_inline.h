@@ -12,13 +12,14 @@ RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struc
                                             struct qut_rule *rule, uint64_t ra, enum runtime_callers which);
 
 // Whether the word at `at` is a return address to code of a machine, and with cfa = at + word leads on: where the
-// caller's rule is one by sp, another such address lies where it says. Old return addresses lie about in stacks.
+// caller's rule is one by sp, another such address lies where it says, or behind so many words that the
+// caller has pushed. Old return addresses lie about in stacks.
 RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, const struct runtime_walk_ops *ops,
                                                      void *context, uint64_t at, enum runtime_callers which,
-                                                     uint64_t *ra)
+                                                     unsigned pushed_words, uint64_t *ra)
 {
     struct qut_rule rule;
-    uint64_t outer;
+    uint64_t outer, outer_at;
     if (!ops->read(context, at, ra))
         return false;
     *ra = ops->strip(context, *ra);
@@ -28,7 +29,8 @@ RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, co
         return true;
     if (rule.kind != QUT_RULE_FRAME || rule.cfa.reg != arch->sp_reg)
         return true;
-    return ops->read(context, at + (uint64_t)(int64_t)rule.cfa.offset_bytes, &outer) &&
+    outer_at = at + (uint64_t)(int64_t)rule.cfa.offset_bytes + (uint64_t)pushed_words * arch->word_bytes;
+    return ops->read(context, outer_at, &outer) &&
            runtime_is_caller(arch, ops, context, &rule, ops->strip(context, outer), RUNTIME_CALLERS_OF_MACHINE);
 }
 
@@ -50,7 +52,7 @@ RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, con
     enum runtime_callers which = code->is_called_by_all ? RUNTIME_CALLERS_ALL : RUNTIME_CALLERS_OF_MACHINE;
     uint64_t at = walk->regs.sp + (uint64_t)(int64_t)walk->rule.cfa.offset_bytes - arch->word_bytes;
     for (unsigned pushed = 0; pushed <= RUNTIME_PUSHED_WORDS_MAX; pushed++, at += arch->word_bytes) {
-        if (!runtime_returns_to_machine(arch, ops, context, at, which, &ra))
+        if (!runtime_returns_to_machine(arch, ops, context, at, which, 0, &ra))
             continue;
         if (pushed) {
             walk->rule.cfa.offset_bytes += (int32_t)(pushed * arch->word_bytes);

@@ -112,6 +112,36 @@ START_TEST(stub_is_left_by_what_lies_on_its_stack)
 }
 END_TEST
 
+// Its caller has pushed two arguments for it.
+START_TEST(stub_whose_arguments_were_pushed)
+{
+    begin_in_method(0);
+    world.regs.pc = WORLD_TEXT + STUB;
+    put_return(1, NATIVE + 0x105);
+    put_return(4, MADE + 0x105);
+    put_chain(4 + 2 + FRAME_WORDS, MADE + 0x105);
+    ck_assert_uint_eq(go(ARCH_PC_EXACT), 6);
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+    ck_assert_uint_eq(end.guessed_frame, 1);
+    ck_assert_uint_eq(frames[1].sp, world_stack_address(&world, 5));
+    ck_assert_uint_eq(frames[2].sp, world_stack_address(&world, 5 + 2 + FRAME_WORDS));
+}
+END_TEST
+
+// One word is none of the two.
+START_TEST(stub_whose_caller_has_pushed_less)
+{
+    begin_in_method(0);
+    world.regs.pc = WORLD_TEXT + STUB;
+    put_return(1, MADE + 0x105); // left there by others
+    put_return(1 + 1 + FRAME_WORDS, MADE + 0x105);
+    put_chain(9, MADE + 0x105);
+    ck_assert_uint_eq(go(ARCH_PC_EXACT), 5);
+    ck_assert_uint_eq(end.reason, QUT_END_OUTERMOST);
+    ck_assert_uint_eq(frames[1].sp, world_stack_address(&world, 10));
+}
+END_TEST
+
 START_TEST(stub_that_keeps_a_frame_pointer)
 {
     begin_in_method(0);
@@ -210,7 +240,8 @@ int main(void)
                             body_that_has_pushed_more_is_marked, caller_of_a_body_is_made_code,
                             entries_need_no_call_before_them,    made_code_without_a_rule_ends_the_walk,
                             caller_that_leads_nowhere_is_none,   stub_is_left_by_what_lies_on_its_stack,
-                            stub_that_keeps_a_frame_pointer,     interpreted_frame_says_its_method,
+                            stub_that_keeps_a_frame_pointer,     stub_whose_arguments_were_pushed,
+                            stub_whose_caller_has_pushed_less,   interpreted_frame_says_its_method,
                             interpreted_frame_says_its_bytecode, interpreted_frame_that_is_being_made};
     return run_steps("machine", tests, sizeof tests / sizeof tests[0]);
 }
