@@ -159,13 +159,18 @@ static bool is_recorder_gone(uint64_t looked_ns)
     return !agent_tell_is_heard();
 }
 
+bool agent_recorder_is_gone(void)
+{
+    return is_recorder_gone(feed_collector_ns());
+}
+
 // In libqut's thread.
 static int look_for_recorder(void)
 {
     enum { EVERY_MS = 1000, NEVER = -1 };
     if (!agent_is_on_here())
         return NEVER;
-    if (!is_recorder_gone(feed_collector_ns()))
+    if (!agent_recorder_is_gone())
         return EVERY_MS;
     end(false);
     return NEVER;

@@ -11,6 +11,8 @@
 // 0, or -errno: nothing is on, and all is as before. `text`: of formats/qut_agent.h.
 int agent_begin(const char *text, enum agent_channel_begin how);
 void agent_end(void); // also where nothing is on
+// By what it last looked at, and by asking where that is allowed: 5 s of patience, 60 s where it may not be asked.
+bool agent_recorder_is_gone(void);
 
 // ---- for children of fork (waiting.c)
 

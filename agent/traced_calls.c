@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/calls/calls.h"
 #include "agent/hide.h"
 #include "agent/inside.h"
+#include "agent/start.h"
 #include "agent/tell.h"
 #include "agent/thread_start.h"
 #include "libqut/host/host.h"
@@ -21,6 +23,7 @@ enum {
     CONNECT_PATIENCE_S = 5,
     LOOK_MS = 50, // threads that are gone, and whether this one shall go
     START_PATIENCE_MS = 60000,
+    ASK_MS = 500, // whether the tool is there, without a connection
     RINGS = 1024,
     CELLS = 1 << 16,
     PAGE_BYTES = 4096,
@@ -229,6 +232,23 @@ static void serve(int fd)
     }
 }
 
+// A tool that is killed cannot say so. One that goes on closes the connection, too, where it was not answered in time:
+// then it is asked whether it is there. Filters for system calls may kill a process that asks.
+static bool is_tool_gone(void)
+{
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0 ? agent_recorder_is_gone() : !agent_tell_is_heard();
+}
+
+static void look_for_end_of_tool(void)
+{
+    while (calls_probe_is_on() && !atomic_load_explicit(&is_over, memory_order_acquire)) {
+        if (is_tool_gone())
+            calls_probe_leave();
+        else
+            os_wait(&is_over, 0, ASK_MS);
+    }
+}
+
 // Its descriptors are its own, and close with it.
 static void run(void *unused)
 {
@@ -251,6 +271,7 @@ static void run(void *unused)
     if (fd >= 0)
         close(fd);
     reach(IS_LET_GO);
+    look_for_end_of_tool();
 }
 
 // ---- beginning and end
@@ -285,6 +306,7 @@ uint32_t agent_traced_calls_leave(void)
     if (!thread)
         return 0;
     atomic_store_explicit(&is_over, 1, memory_order_release);
+    os_wake(&is_over);
     os_thread_join(thread);
     thread = NULL;
     return atomic_exchange_explicit(&thread_tid, 0, memory_order_relaxed);

@@ -62,6 +62,11 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 // often, by one thread, which makes no calls of the program's.
 void calls_probe_look(void);
 
+// Nobody reads any more what they write: in this process no program runs from now on, until the next calls_probe_begin.
+// Functions jump here as before. By the thread that calls calls_probe_begin.
+void calls_probe_leave(void);
+bool calls_probe_is_on(void); // whether programs run; by the same thread
+
 // Where a call was made: what the calling function's registers are then.
 struct calls_caller {
     uint64_t pc; // behind the call

@@ -118,6 +118,7 @@ struct calls_probe {
     uint32_t slot_count, slot_words;
     uint64_t base_ticks, base_ns, rate;
     uint32_t budget_permille;     // 0: none
+    uint32_t is_left;             // the tool has gone: no program runs any more
     uint64_t run_most_ticks;      // that one run counts: a thread that loses its processor in one does not spend that
     struct calls_probe *previous; // of the parent, in a child of fork
 };

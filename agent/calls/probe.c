@@ -223,6 +223,8 @@ static void note_spent(const struct calls_probe *probe, uint64_t ticks)
 void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
 {
     const uint64_t ticks = calls_ticks();
+    if (__atomic_load_n(&probe->is_left, __ATOMIC_RELAXED))
+        return;
     if (probe->budget_permille && __atomic_load_n(&probe->live->over, __ATOMIC_RELAXED) != QUT_PROBE_LIVE_OVER_NOT)
         return;
     run_call(probe, is_exit, word, ticks);

@@ -117,6 +117,17 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end)
     return error;
 }
 
+void calls_probe_leave(void)
+{
+    if (calls_probe)
+        __atomic_store_n(&calls_probe->is_left, 1, __ATOMIC_RELAXED);
+}
+
+bool calls_probe_is_on(void)
+{
+    return calls_probe && !__atomic_load_n(&calls_probe->is_left, __ATOMIC_RELAXED);
+}
+
 void calls_probe_end(void)
 {
     struct calls_probe *probe = calls_probe;

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import prometheus_text
 QUT, SUBJECT, ARGUMENTS, LATER = (os.path.realpath(path) for path in sys.argv[1:5])
 NAME, TYPED, LATE = (os.path.basename(path) for path in (SUBJECT, ARGUMENTS, LATER))
 PATIENCE_S = 120
+RUNS_ON_S = 5 # at most, after a kill; on a machine with much load
 
 
 def probe(script, *arguments, more=()):
@@ -130,13 +132,43 @@ def until_interrupted(pid, script):
     return maps(rest.splitlines())
 
 
+def shared_memory(pid):
+    """A copy of its descriptor of what its programs write: it stays when that process is gone."""
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{number}"
+        if os.readlink(path).startswith("/memfd:qut-probe"):
+            return open(path, "rb", buffering=0)
+    raise AssertionError("it has no memory of maps")
+
+
+def maps_in(memory):
+    """The bytes of all maps: struct qut_probe_live (formats/qut_probe_live.h) says where they are."""
+    maps_begin, maps_end = struct.unpack_from("<QQ", os.pread(memory.fileno(), 48, 0), 32)
+    return os.pread(memory.fileno(), maps_end - maps_begin, maps_begin)
+
+
 def until_killed(pid):
+    """How long its programs ran on, in seconds; what they write is looked at for as long again as they may."""
     script = f"entry:{NAME}!probe_work {{ @n = count() }} timer:20ms {{ print(@n) }}"
     with subprocess.Popen([QUT, "probe", "-q", "-e", script, "-p", str(pid)], stdout=subprocess.PIPE) as killed:
         try:
             assert killed.stdout.readline(), "it ended before it had counted anything"
+            memory = shared_memory(killed.pid)
+            before, until = maps_in(memory), time.monotonic() + PATIENCE_S
+            while maps_in(memory) == before: # print comes before the first call is counted
+                assert time.monotonic() < until, "nothing is counted"
         finally:
             killed.kill()
+    with memory:
+        began = last = time.monotonic()
+        before = maps_in(memory)
+        while time.monotonic() < last + RUNS_ON_S:
+            time.sleep(0.01)
+            now = maps_in(memory)
+            if now != before:
+                before, last = now, time.monotonic()
+                assert last < began + RUNS_ON_S, "programs run on after the tool was killed"
+    return last - began
 
 
 def check_attached():
@@ -152,8 +184,7 @@ def check_attached():
                 with open(f"/proc/{program.pid}/maps") as mapped:
                     expect("what is left of us", [line for line in mapped if "qut" in line], [])
             # Who is killed leaves the program as it is: it runs on.
-            until_killed(program.pid)
-            time.sleep(0.1)
+            print(f"programs ran on for {until_killed(program.pid):.3f} s after a kill")
             expect("it runs on", program.poll(), None)
             left = [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("qut-probe-")]
             probe(f"entry:{NAME}!probe_work {{ @n = count() }}", SUBJECT, "1", "1", "0")
