@@ -129,8 +129,10 @@ def processor_time(receiver):
     balance, log = read_balance(last.stdout), receiver.log()
     stored = sum(count[0] for count in counts)
     check('processor time: in several windows', balance['windows'] > 3 and balance['in_windows'] == stored == balance['told'], balance)
-    check('processor time: all but that of the first tick of each thread', received(log) == (stored - 3) * CPU_STEP_NS,
-          (received(log) / CPU_STEP_NS, stored))
+    # Ticks at one place are stored as a run; one that two windows share is divided, which may round.
+    off_ns = received(log) - (stored - 3) * CPU_STEP_NS
+    check('processor time: all but that of the first tick of each thread', abs(off_ns) <= balance['windows'],
+          (received(log) / CPU_STEP_NS, stored, off_ns))
 
 
 def overwritten():
