@@ -22,7 +22,6 @@ struct javascript_known {
 // What a thread works with while it takes its functions.
 struct javascript_room {
     struct functions_room room;
-    struct qut_cursor cursor;
     size_t place_count;
     struct v8_place places[V8_PLACES_MAX];
     uint8_t frame_bytes[V8_ASKED_MAX][V8_FRAME_BYTES];

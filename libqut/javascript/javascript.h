@@ -29,8 +29,7 @@ static inline bool javascript_is_there(void)
 // The calling thread's functions, met for the trace with that mark, into the walk of `count` frames that it has just
 // taken, which may be cut then. How many frames there are then; 0: all is as it was. Between modules_enter and
 // modules_leave. Signal-safe; takes less than 2 KiB of stack.
-size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
-                        const void *ucontext, uint32_t mark);
+size_t javascript_merge(struct walk_noted_walk *notes, size_t count, bool is_interrupted, uint32_t mark);
 
 // ---- our thread
 

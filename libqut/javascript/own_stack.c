@@ -37,6 +37,26 @@ static bool is_its_code(const struct javascript_known *known, const struct modul
     return !module || memcmp(module->canary, known->canary, sizeof known->canary) == 0;
 }
 
+// The thread's own stack needs no kernel.
+static void read_frames(struct elf_art_piece *pieces, size_t count)
+{
+    bool is_own = true;
+    for (size_t i = 0; i < count; i++)
+        is_own = is_own && walk_has_on_own_stack((uintptr_t)pieces[i].address, V8_FRAME_BYTES);
+    if (!is_own) {
+        elf_art_read_pieces(&modules_own_memory, pieces, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *bytes = pieces[i].bytes;
+        for (size_t at = 0; at < V8_FRAME_BYTES; at += sizeof(uintptr_t)) {
+            uintptr_t word = os_load((uintptr_t)pieces[i].address + at);
+            memcpy(bytes + at, &word, sizeof word);
+        }
+        pieces[i].got = V8_FRAME_BYTES;
+    }
+}
+
 static void take_places(const struct javascript_known *known, struct javascript_room *room,
                         const struct modules *modules, size_t count)
 {
@@ -55,7 +75,7 @@ static void take_places(const struct javascript_known *known, struct javascript_
             room->pointers[asked++] = pointer;
         }
         first = i;
-        elf_art_read_pieces(&modules_own_memory, seen->pieces, asked);
+        read_frames(seen->pieces, asked);
         for (size_t j = 0; j < asked; j++) {
             if (room->place_count == V8_PLACES_MAX || seen->pieces[j].got != V8_FRAME_BYTES ||
                 !v8_frame_of(&known->layout, room->frame_bytes[j], &seen->frames[room->place_count]))
@@ -107,23 +127,34 @@ static size_t merge_in(const struct javascript_known *known, const struct javasc
     return functions_put_all(&putting);
 }
 
-size_t javascript_merge(struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
-                        const void *ucontext, uint32_t mark)
+// The frames of the walk. The machine's are left by the slow way, which has noted their stack pointers.
+static void take_frames(const struct walk_noted_walk *notes, size_t count, bool is_interrupted,
+                        struct qut_frame *frames)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_noted = i < notes->noted_count;
+        frames[i].lookup_pc = notes->pcs[i];
+        frames[i].flags = is_noted ? notes->flags[i] : 0;
+        frames[i].sp = is_noted ? notes->sps[i] : 0;
+    }
+    if (is_interrupted)
+        frames[0].flags |= QUT_FRAME_INTERRUPTED;
+}
+
+size_t javascript_merge(struct walk_noted_walk *notes, size_t count, bool is_interrupted, uint32_t mark)
 {
     const struct javascript_known *known = atomic_load_explicit(&javascript_known, memory_order_seq_cst);
-    if (!known || count < 2 || count > WALK_NOTED_MAX || !notes->modules || !has_guess(notes, count))
+    if (!known || count < 2 || count > WALK_NOTED_MAX || !notes->modules || !notes->sps || !has_guess(notes, count))
         return 0;
     struct javascript_room *room = functions_room_take(&javascript_rooms, os_thread_id());
     if (!room)
         return 0;
-    size_t merged = 0;
-    if (walk_note_frames(notes, count, capture, ucontext, &room->cursor, room->native)) {
-        const struct v8_numbers numbers = {.number = number};
-        take_places(known, room, notes->modules, count);
-        room->place_count = v8_know(&room->known, &known->layout, &modules_own_memory, &numbers, false, room->places,
-                                    room->place_count);
-        merged = room->place_count ? merge_in(known, room, notes, count, mark) : 0;
-    }
+    const struct v8_numbers numbers = {.number = number};
+    take_frames(notes, count, is_interrupted, room->native);
+    take_places(known, room, notes->modules, count);
+    room->place_count =
+        v8_know(&room->known, &known->layout, &modules_own_memory, &numbers, false, room->places, room->place_count);
+    size_t merged = room->place_count ? merge_in(known, room, notes, count, mark) : 0;
     functions_room_give(&room->room);
     return merged;
 }

@@ -40,7 +40,7 @@ static size_t rounded(size_t bytes, size_t to)
 static int make_scratch(struct feed *feed)
 {
     size_t depth = feed->depth_max, head = rounded(sizeof(struct feed_scratch), 64);
-    size_t bytes = head + depth * (2 * sizeof(uintptr_t) + sizeof(uint32_t)) + depth + 1;
+    size_t bytes = head + depth * (3 * sizeof(uintptr_t) + sizeof(uint32_t)) + depth + 1;
     feed->scratch_stride_bytes = rounded(bytes, 4096);
     uint64_t all = (uint64_t)feed->scratch_stride_bytes * QUT_TRACE_LEVELS * feed->segment.thread_capacity;
     if (all > SIZE_MAX)

@@ -60,9 +60,9 @@ struct feed_entry {
 };
 
 // What one level of one thread works with, in memory of this process's own that costs nothing until it is touched.
-// Behind it lie depth_max each of pcs, cached_pcs, cached_nodes, and depth_max + 1 flags.
+// Behind it lie depth_max each of pcs, cached_pcs, sps, cached_nodes, and depth_max + 1 flags.
 struct feed_scratch {
-    struct walk_noted_walk notes; // pcs and flags are set once
+    struct walk_noted_walk notes; // pcs, sps and flags are set once
     struct feed_stack stack;
     struct segment_sample sample;
     struct feed_entry entry; // of a hit that walks, or stores what was walked: there is little room on stacks

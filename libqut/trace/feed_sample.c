@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
-#include "libqut/os/task.h"
 #include "libqut/javascript/javascript.h"
+#include "libqut/os/task.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 #include "libqut/trace/feed_sample.h"

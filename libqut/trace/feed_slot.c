@@ -73,7 +73,8 @@ void feed_prepare_scratch(const struct feed *feed, struct feed_scratch *scratch)
     uintptr_t *pcs = (uintptr_t *)(void *)((uint8_t *)scratch + (sizeof *scratch + 63) / 64 * 64);
     scratch->notes.pcs = pcs;
     scratch->cached_pcs = pcs + depth;
-    scratch->cached_nodes = (uint32_t *)(pcs + 2 * depth);
+    scratch->notes.sps = pcs + 2 * depth;
+    scratch->cached_nodes = (uint32_t *)(pcs + 3 * depth);
     scratch->notes.max = depth;
     atomic_signal_fence(memory_order_release);
     scratch->notes.flags = (uint8_t *)(scratch->cached_nodes + depth);

@@ -102,7 +102,7 @@ void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, cons
     if (python_is_there())
         count = python_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
     if (count == 0 && javascript_is_there())
-        count = javascript_merge(&scratch->notes, stack->count, capture, ucontext, stack->feed->generation);
+        count = javascript_merge(&scratch->notes, stack->count, ucontext != NULL, stack->feed->generation);
     if (count == 0)
         return;
     stack->count = count;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "libqut/host/host.h"
-#include "libqut/os/task.h"
 #include "libqut/javascript/javascript.h"
+#include "libqut/os/task.h"
 #include "libqut/python/python.h"
 #include "libqut/trace/feed_entry_inline.h"
 

@@ -67,9 +67,19 @@ static void note(const struct backtrace *b, size_t index, unsigned flags)
     struct walk_noted_walk *notes = b->notes;
     if (!notes)
         return;
-    while (notes->noted_count <= index)
-        notes->flags[notes->noted_count++] = 0;
+    for (; notes->noted_count <= index; notes->noted_count++) {
+        notes->flags[notes->noted_count] = 0;
+        if (notes->sps && notes->noted_count < index)
+            notes->sps[notes->noted_count] = 0;
+    }
     notes->flags[index] = (uint8_t)flags;
+}
+
+// Of the frame the walk is at, the last that was given out. It is noted once it is known how it is left.
+static inline void keep_sp(const struct backtrace *b)
+{
+    if (b->notes && b->notes->sps)
+        b->notes->sps[b->count - 1] = (uintptr_t)b->walk.regs.sp;
 }
 
 // At a caller on the thread's own stack, of which all is known that the fast ways want to know, and no more: that a
@@ -140,7 +150,8 @@ static bool forgot_dex_pc(const struct backtrace *b)
 // Gives out the callers of the frame the walk is at, as far as they are frames of made code as it is itself.
 __attribute__((noinline)) static void pass_made_frames(struct backtrace *b)
 {
-    size_t passed = walk_made_frames(&b->local, &b->walk, b->pcs + b->count, b->max - b->count);
+    uintptr_t *sps = b->notes && b->notes->sps ? b->notes->sps + b->count : NULL;
+    size_t passed = walk_made_frames(&b->local, &b->walk, b->pcs + b->count, sps, b->max - b->count);
     b->slow_count += (uint32_t)passed;
     for (; passed; passed--)
         note(b, b->count++ - 1, QUT_FRAME_GUESSED);
@@ -163,6 +174,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
                 b->fast->thread->memo.contiguous = false;
             b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
         }
+        keep_sp(b);
         if (!b->was_exchanged)
             pass_made_frames(b);
         walk_local_classify(&b->local, &b->walk);

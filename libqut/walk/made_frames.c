@@ -19,7 +19,7 @@ static bool may_describe_code(void)
     return atomic_load_explicit(&modules_jit_current, memory_order_seq_cst) != NULL || modules_machine_is_known();
 }
 
-size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uintptr_t *pcs, size_t max)
+size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uintptr_t *pcs, uintptr_t *sps, size_t max)
 {
     const struct arch *arch = &arch_native_arch;
     const struct arch_frame_record *record = &arch->frame_record;
@@ -46,6 +46,8 @@ size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uin
         sp = cfa;
         fp = os_load(fp + (uintptr_t)(record->fp_words * (intptr_t)word));
         pc = ra;
+        if (sps)
+            sps[count] = sp;
         pcs[count++] = lookup_pc;
     }
     if (count == 0)

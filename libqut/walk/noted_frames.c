@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack pointers of the frames of a walk that was just taken.
+// Of a walk that was just taken: stack pointers of its frames, and what of the stack is there.
 #include <qut/local.h>
 
 #include "libqut/runtime/tiers.h"
@@ -47,4 +47,11 @@ bool walk_note_frames(const struct walk_noted_walk *notes, size_t count, const s
     if (ucontext)
         frames[0].flags |= QUT_FRAME_INTERRUPTED;
     return true;
+}
+
+bool walk_has_on_own_stack(uintptr_t address, size_t size)
+{
+    const struct runtime_thread *thread = runtime_thread_self();
+    return thread && address >= thread->stack_low && address < thread->stack_high &&
+           thread->stack_high - address >= size;
 }

@@ -16,6 +16,8 @@ struct walk_noted_walk {
     // enum qut_frame_flag of each frame below noted_count; those further out are plain callers, and so is every frame
     // that the fast ways gave, but frame 0 of a context. There is room for max + 1.
     uint8_t *flags;
+    // Stack pointers of those below noted_count; 0 of those that the fast ways gave. Room for max. NULL: nobody asks.
+    uintptr_t *sps;
     size_t noted_count;
     struct qut_end end;
     _Alignas(uint64_t) unsigned char place[520]; // struct backtrace
@@ -36,6 +38,9 @@ enum { WALK_NOTED_MAX = 4096 };
 struct qut_frame;
 bool walk_note_frames(const struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
                       const void *ucontext, struct qut_cursor *cursor, struct qut_frame *frames);
+
+// Whether that memory is a part of the calling thread's stack that is known to be there. Signal-safe.
+bool walk_has_on_own_stack(uintptr_t address, size_t size);
 
 #pragma GCC visibility pop
 
