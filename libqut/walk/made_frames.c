@@ -6,7 +6,13 @@
 
 #include "libqut/modules/jit_confirm.h"
 
-enum { RECORD_WORDS_MAX = 2 }; // on either side of fp
+// A frame record, which lies on one side of fp, in the part of the stack that can be read directly.
+static bool is_there(const struct walk_local *local, uintptr_t fp)
+{
+    enum { RECORD_BYTES = 2 * sizeof(uintptr_t) };
+    return fp >= local->direct_low && fp - local->direct_low >= RECORD_BYTES && fp < local->direct_high &&
+           local->direct_high - fp >= RECORD_BYTES;
+}
 
 // Nobody describes code there: no module, no compiler that lists its code, no virtual machine that says all about it.
 static bool is_made_code(const struct walk_local *local, uintptr_t pc)
@@ -35,9 +41,7 @@ size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uin
     while (count < max) {
         // ra = *(fp + ra_words); fp' = *(fp + fp_words); cfa = fp + cfa_words
         uintptr_t cfa = fp + (uintptr_t)(record->cfa_words * (intptr_t)word);
-        if (fp < sp || fp - sp > RUNTIME_GUESSED_FRAME_BYTES_MAX || fp % word || cfa <= sp ||
-            fp - local->direct_low < RECORD_WORDS_MAX * word || local->direct_high < fp ||
-            local->direct_high - fp < RECORD_WORDS_MAX * word)
+        if (fp < sp || fp - sp > RUNTIME_GUESSED_FRAME_BYTES_MAX || fp % word || cfa <= sp || !is_there(local, fp))
             break;
         uintptr_t ra = (uintptr_t)arch_native_strip(os_load(fp + (uintptr_t)(record->ra_words * (intptr_t)word)));
         uintptr_t lookup_pc = (uintptr_t)arch_lookup_pc(runtime_plain_pc(arch, ra), ARCH_PC_RETURN);
