@@ -95,7 +95,8 @@ static bool reopen(struct attach_session *session)
     attach_v8_new_target(session);
     session->known_links = 1;
     for (size_t i = 0; i < session->threads.count; i++)
-        session->threads.items[i].stack_top = session->threads.items[i].second_start = 0;
+        session->threads.items[i].stack_top = session->threads.items[i].stack_needed =
+            session->threads.items[i].second_start = 0;
     attach_store_modules(session);
     return true;
 }

@@ -76,7 +76,7 @@ struct attach_thread {
     uint64_t first_cpu_ns, first_ns; // when it was first seen
     uint64_t taken, missed;          // rounds
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
-    uint64_t stack_top;
+    uint64_t stack_top, stack_needed; // needed: the furthest word that a copy lacked
     uint64_t second_start; // 0: none; else where another piece begins that walks came to
     // When it was last stopped; 0: it was not, or it is not known. What leads to its records in Android's runtime.
     uint64_t thread_pointer, art_thread;

@@ -360,12 +360,14 @@ size_t attach_walk(struct attach_session *session, struct attach_thread *thread,
     bool is_other = is_other_stack(&copy->go, session->taken.regs.reg[session->target->arch->sp_reg]);
     if (end->reason == QUT_END_OUTERMOST) {
         // A Go thread that has left its goroutine, in the middle of a call from C, has more further out.
-        if (!is_other && thread->stack_top < copy->reached + TOP_SLACK_BYTES)
+        if (!is_other && copy->reached >= thread->stack_needed && thread->stack_top < copy->reached + TOP_SLACK_BYTES)
             thread->stack_top = copy->reached + TOP_SLACK_BYTES;
     } else if (end->reason == QUT_END_BAD_MEMORY) {
         bool is_behind = end->address >= piece->start && end->address - piece->start < 2 * ATTACH_STACK_BYTES;
         if (!is_behind) // of another stack, which a signal frame led to: next time it is copied, too
             thread->second_start = end->address > SECOND_BELOW_BYTES ? end->address - SECOND_BELOW_BYTES : 0;
+        else if (end->address > thread->stack_needed)
+            thread->stack_needed = end->address;
         if (!is_other)
             thread->stack_top = 0;
     }
