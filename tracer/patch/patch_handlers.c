@@ -100,9 +100,17 @@ size_t patch_read_stack(struct patch_process *process, uint64_t sp, bool *is_who
     return process->target->kind->read(process->target, sp, process->stack, (size_t)size);
 }
 
+// A return address stands behind a call. Others are left from before: what makes the stub known has its addresses on
+// its stack, and stacks have places that nobody has written since.
 static bool is_in_stub(const struct patch_process *process, uint64_t word)
 {
-    return word > process->stub.start && word < process->stub.end && word != process->stub.exit_return;
+    struct qut_target *target = process->target;
+    uint8_t bytes[ARCH_CALL_BYTES];
+    if (word <= process->stub.start || word >= process->stub.end || word == process->stub.exit_return)
+        return false;
+    return target->arch->call_site_count == 0 ||
+           target->kind->read(target, word - sizeof bytes, bytes, sizeof bytes) != sizeof bytes ||
+           arch_is_call_site(target->arch, bytes);
 }
 
 bool patch_each_handler(struct patch_process *process, uint64_t sp, patch_handler_fn each, void *context,
