@@ -231,12 +231,13 @@ int trace_merge_add(struct merger *merger, const struct trace *part, struct base
     merger->flow_salt = merger->processes.count ? salt ^ salt >> 29 : 0;
     size_t first_thread = merger->threads.count, first_sample = merger->samples.count, first_mark = merger->marks.count;
     size_t first_gap = merger->gaps.count, first_note = merger->notes.count;
+    const size_t own_note_count = part->note_count - part->first_own_note;
     if (!trace_merge_modules(merger, part) || !trace_merge_nodes(merger, part) || !add_kinds(merger, part) ||
         !add_samples(merger, part) || !add_marks(merger, part) ||
         !add_threads(merger, part, first_sample, first_mark, first_gap) ||
         !add_notes(merger, &merger->notes, part->notes, part->first_own_note) ||
-        !add_notes(merger, &merger->own_notes, part->notes + part->first_own_note,
-                   part->note_count - part->first_own_note) ||
+        (own_note_count &&
+         !add_notes(merger, &merger->own_notes, part->notes + part->first_own_note, own_note_count)) ||
         !add_processes(merger, part, first_thread, first_note))
         return no_memory(error);
     if (part->unticked_node)

@@ -66,7 +66,9 @@ START_TEST(any_bytes_are_borne)
     for (unsigned round = 0; round < 300; round++) {
         for (uint32_t i = 0; i < QUT_PROBE_LIVE_CALLER_MODULES_MAX; i++) {
             const uint32_t bits = i & 1 ? UINT32_MAX : 0x1ffff; // half of them near the bounds
-            add(i, next(&lot) & bits, next(&lot) & bits, next(&lot) & 0xff, i % 3 ? UINT64_MAX : next(&lot));
+            const uint64_t module_end = i % 3 ? UINT64_MAX : next(&lot);
+            const uint32_t start = next(&lot) & 0xff, count = next(&lot) & bits;
+            add(i, next(&lot) & bits, count, start, module_end);
         }
         callers->module_count = round & 1 ? UINT32_MAX : QUT_PROBE_LIVE_CALLER_MODULES_MAX;
         for (size_t i = 0; i < QUT_PROBE_LIVE_CALLERS_MAX; i += 7)
