@@ -134,17 +134,14 @@ bool walk_local_is_known_call(uint64_t pc)
     return atomic_load_explicit(call_site_place(pc), memory_order_relaxed) == (uintptr_t)pc;
 }
 
-__attribute__((noinline)) static enum runtime_call_site read_call_site(void *context, uint64_t pc)
+static enum runtime_call_site call_site(void *context, uint64_t pc)
 {
+    if (walk_local_is_known_call(pc))
+        return RUNTIME_CALL_SITE;
     enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
     if (site == RUNTIME_CALL_SITE && !runtime_is_trampoline(&arch_native_arch, read_code, context, pc))
         atomic_store_explicit(call_site_place(pc), (uintptr_t)pc, memory_order_relaxed);
     return site;
-}
-
-static enum runtime_call_site call_site(void *context, uint64_t pc)
-{
-    return walk_local_is_known_call(pc) ? RUNTIME_CALL_SITE : read_call_site(context, pc);
 }
 
 // Nothing tells when it goes. But what stands on the stack does not: once a walk.

@@ -165,7 +165,7 @@ status=0
 wait "$recorder" || status=$?
 check 'SIGTERM is passed on' test "$status" -eq 143
 says 'and the file is whole' r 't["balanced"] and t["file_bytes"] > 0 and len(processes) == 1'
-expect 'duration' 0 '^$' 'the time is up' record --duration 0.2 -o s "$s" burn 1500
+expect 'duration' 0 '^$' 'the time is up' record --duration 0.6 -o s "$s" burn 1500
 says 'no more samples then' s 't["present_samples"] < 1400 and processes[0]["end"] == "stopped"'
 "$here/interrupt.py" "$qut" "$s" >said 2>&1 && good=0 || good=$?
 if [ "$good" -eq 77 ]; then
