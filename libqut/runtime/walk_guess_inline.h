@@ -16,7 +16,7 @@ RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struc
     struct arch_interpreted interpreted;
     ops->find(context, lookup_pc, &code);
     rule->kind = QUT_RULE_HOLE;
-    if (which == RUNTIME_CALLERS_OF_MACHINE && code.state != RUNTIME_CODE_OF_MACHINE)
+    if (which != RUNTIME_CALLERS_ALL && code.state != RUNTIME_CODE_OF_MACHINE)
         return false;
     if (code.state == RUNTIME_CODE_READY)
         runtime_table_rule(code.table, lookup_pc - code.load_bias, rule);
@@ -120,19 +120,17 @@ RUNTIME_WALK_OUTLINE bool runtime_scan_for_caller(const struct arch *arch, const
     uint64_t word = arch->word_bytes, at = walk->regs.sp, ra;
     // C++ calls some of them itself, to flush caches or to ask the processor: with the return address on top.
     if (!has_size && walk->pc_kind == ARCH_PC_EXACT &&
-        runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_ALL, 0, &ra))
+        runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_ALL, &ra))
         return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     bool is_near = walk->regs.tracked[0] - walk->regs.sp < RUNTIME_STUB_WORDS_MAX * word;
     if (!has_size && is_near &&
-        runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, 0,
-                                   &ra) &&
+        runtime_returns_to_machine(arch, ops, context, walk->regs.tracked[0] + word, RUNTIME_CALLERS_OF_MACHINE, &ra) &&
         runtime_follow_frame_pointer(arch, ops, context, walk))
         return true;
     // The nearest. C1's check of subtypes has its arguments pushed by the method that calls it.
     for (unsigned i = 0; i < (has_size ? 1 : RUNTIME_SCANNED_WORDS_MAX); i++, at += word)
-        if (runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, 0, &ra) ||
-            runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, RUNTIME_PUSHED_ARGUMENTS,
-                                       &ra))
+        if (runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_OF_MACHINE, &ra) ||
+            runtime_returns_to_machine(arch, ops, context, at, RUNTIME_CALLERS_WITH_ARGUMENTS, &ra))
             return runtime_enter_guessed(arch, ops, context, walk, ra, at + word, NULL);
     return false;
 }

@@ -5,21 +5,22 @@
 #define QUT_RUNTIME_WALK_MACHINE_INLINE_H
 
 enum { RUNTIME_METHOD_BYTES_MAX = 1 << 16 }; // of its bytecode
-enum runtime_callers { RUNTIME_CALLERS_ALL, RUNTIME_CALLERS_OF_MACHINE };
+// WITH_ARGUMENTS: code of the machine, which has pushed RUNTIME_PUSHED_ARGUMENTS words for what it has called.
+enum runtime_callers { RUNTIME_CALLERS_ALL, RUNTIME_CALLERS_OF_MACHINE, RUNTIME_CALLERS_WITH_ARGUMENTS };
 
 // In walk_guess_inline.h.
 RUNTIME_WALK_OUTLINE bool runtime_is_caller(const struct arch *arch, const struct runtime_walk_ops *ops, void *context,
                                             struct qut_rule *rule, uint64_t ra, enum runtime_callers which);
 
 // Whether the word at `at` is a return address to code of a machine, and with cfa = at + word leads on: where the
-// caller's rule is one by sp, another such address lies where it says, or behind so many words that the
-// caller has pushed. Old return addresses lie about in stacks.
+// caller's rule is one by sp, another such address lies where it says, or behind the
+// arguments that the caller has pushed. Old return addresses lie about in stacks.
 RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, const struct runtime_walk_ops *ops,
                                                      void *context, uint64_t at, enum runtime_callers which,
-                                                     unsigned pushed_words, uint64_t *ra)
+                                                     uint64_t *ra)
 {
     struct qut_rule rule;
-    uint64_t outer, outer_at;
+    uint64_t outer;
     if (!ops->read(context, at, ra))
         return false;
     *ra = ops->strip(context, *ra);
@@ -29,8 +30,10 @@ RUNTIME_WALK_OUTLINE bool runtime_returns_to_machine(const struct arch *arch, co
         return true;
     if (rule.kind != QUT_RULE_FRAME || rule.cfa.reg != arch->sp_reg)
         return true;
-    outer_at = at + (uint64_t)(int64_t)rule.cfa.offset_bytes + (uint64_t)pushed_words * arch->word_bytes;
-    return ops->read(context, outer_at, &outer) &&
+    at += (uint64_t)(int64_t)rule.cfa.offset_bytes;
+    if (which == RUNTIME_CALLERS_WITH_ARGUMENTS)
+        at += (uint64_t)RUNTIME_PUSHED_ARGUMENTS * arch->word_bytes;
+    return ops->read(context, at, &outer) &&
            runtime_is_caller(arch, ops, context, &rule, ops->strip(context, outer), RUNTIME_CALLERS_OF_MACHINE);
 }
 
@@ -52,7 +55,7 @@ RUNTIME_WALK_OUTLINE bool runtime_find_machine_rule(const struct arch *arch, con
     enum runtime_callers which = code->is_called_by_all ? RUNTIME_CALLERS_ALL : RUNTIME_CALLERS_OF_MACHINE;
     uint64_t at = walk->regs.sp + (uint64_t)(int64_t)walk->rule.cfa.offset_bytes - arch->word_bytes;
     for (unsigned pushed = 0; pushed <= RUNTIME_PUSHED_WORDS_MAX; pushed++, at += arch->word_bytes) {
-        if (!runtime_returns_to_machine(arch, ops, context, at, which, 0, &ra))
+        if (!runtime_returns_to_machine(arch, ops, context, at, which, &ra))
             continue;
         if (pushed) {
             walk->rule.cfa.offset_bytes += (int32_t)(pushed * arch->word_bytes);

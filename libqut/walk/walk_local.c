@@ -54,7 +54,12 @@ __attribute__((noinline)) static size_t read_by_code_window(struct runtime_code_
     }
     if (!holds_code(window, at, size)) // it ends there, or begins
         return os_read_self(at, bytes, size);
-    memcpy(bytes, window->bytes + (at - window->start), size);
+    // By hand: a handler may interrupt this, and a memcpy of glibc's for i386 states its frame wrongly.
+    const uint8_t *from = window->bytes + (at - window->start);
+    for (size_t i = 0; i < size; i++) {
+        ((uint8_t *)bytes)[i] = from[i];
+        __asm__("" ::: "memory");
+    }
     return size;
 }
 
