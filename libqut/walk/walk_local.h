@@ -12,7 +12,7 @@
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
-enum { WALK_WINDOW_BYTES = 32 };
+enum { WALK_WINDOW_BYTES = 4 * sizeof(uintptr_t) };
 
 // What one walk works with.
 struct walk_local {
