@@ -89,7 +89,7 @@ bool go_thread_read(const struct elf_art_memory *memory, const struct go_layout 
     return false;
 }
 
-// Whether g or m, as `record` says, is of the thread with that number.
+// Whether g belongs to the thread with that number, and sp is on one of its stacks.
 static bool take_of_tid(const struct elf_art_memory *memory, const struct go_layout *layout, uint64_t g, uint32_t tid,
                         uint64_t sp, struct go_thread *thread)
 {

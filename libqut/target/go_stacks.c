@@ -75,7 +75,8 @@ bool target_go_thread(struct qut_target *target, uint64_t thread_pointer, struct
 bool target_go_sleeper(struct qut_target *target, uint64_t sp, pid_t tid, uint64_t *g, struct go_thread *thread)
 {
     const struct elf_art_memory memory = {.read = read_any, .context = target, .arch = target->arch};
-    const struct go_layout *layout = layout_of_program(target);
+    // Elsewhere functions that change stacks keep their callers in other places: nothing of them is known (leave.c).
+    const struct go_layout *layout = target->arch->core_thread_pointer_offset ? layout_of_program(target) : NULL;
     *thread = (struct go_thread){0};
     return layout && go_thread_find(&memory, layout, sp, (uint32_t)tid, g, thread);
 }
